@@ -1,0 +1,54 @@
+# make help prints the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GO      := go
+FUZZTIME ?= 20s
+
+.PHONY: help
+help: ## print this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/agency
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/agency ./cmd/agency
+
+.PHONY: install
+install: build ## copy the program to $(PREFIX)/bin (default: /usr/local/bin)
+	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	install -m 755 bin/agency $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/agency
+
+.PHONY: demo
+demo: deps build ## start three scripted agents on a clone of this repository and watch them
+	@sh scripts/demo.sh bin/agency
+
+.PHONY: test
+test: deps ## run all tests
+	CGO_ENABLED=0 $(GO) test -timeout 10m ./...
+
+.PHONY: race
+race: deps ## run all tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (default 20s)
+	@sh scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: ## check style and the import rules
+	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+
+.PHONY: bench
+bench: deps build ## measure the bars of docs/benchmarks.md
+	$(GO) run ./test/bench -agency bin/agency
+
+.PHONY: verify
+verify: ## check that modules are tidy and unchanged
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: deps
+deps: ## install what is missing: git and tmux
+	@sh scripts/deps.sh

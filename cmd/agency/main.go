@@ -1,0 +1,90 @@
+// Command agency runs a team of coding agents on git repositories.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"agency/internal/cli"
+	"agency/internal/config"
+	"agency/internal/daemon"
+	"agency/internal/runner"
+)
+
+// version is set by the Makefile; go install leaves it empty.
+var version string
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agency: error: the current directory is gone")
+		return 1
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agency: error: cannot find the program itself:", err)
+		return 1
+	}
+	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
+		// The wrapper handles its own signals.
+		return runner.Main(os.Args[2], os.Stdin, os.Stdout)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	app := &cli.App{
+		Version: buildVersion(),
+		In:      os.Stdin,
+		Out:     os.Stdout,
+		Err:     os.Stderr,
+		Env:     os.Environ(),
+		Dir:     dir,
+		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string) error {
+			return daemon.Spawn(ctx, cfg, exe, configPath)
+		},
+		RunDaemon: func(ctx context.Context, cfg *config.Config) error { return runDaemon(ctx, cfg, exe) },
+		DaemonLog: daemon.LogPath,
+		Exec: func(argv, env []string) error {
+			path, err := exec.LookPath(argv[0])
+			if err != nil {
+				return fmt.Errorf("find %s: %w", argv[0], err)
+			}
+			return syscall.Exec(path, argv, env) //nolint:gosec // the daemon's own tmux command
+		},
+	}
+	return app.Main(ctx, os.Args[1:])
+}
+
+// runDaemon is the daemon in this process. A parent that spawned it is told how the start went.
+func runDaemon(ctx context.Context, cfg *config.Config, exe string) error {
+	report := daemon.Reporter()
+	d := &daemon.Daemon{
+		Config:  cfg,
+		Version: buildVersion(),
+		Exec:    exe,
+		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})),
+		Now:     time.Now,
+	}
+	err := d.Run(ctx, func() { report(nil) })
+	report(err)
+	return err
+}
+
+// buildVersion is the version from the Makefile, or else what go install recorded.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
+}

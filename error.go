@@ -1,0 +1,178 @@
+package agency
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Code names one kind of failure. Codes are stable: scripts match on them.
+type Code string
+
+// The codes that agency reports.
+const (
+	CodeUsage               Code = "E_USAGE"
+	CodeNotGitRepo          Code = "E_NOT_GIT_REPO"
+	CodeEmptyRepo           Code = "E_EMPTY_REPO"
+	CodeBadRef              Code = "E_BAD_REF"
+	CodeInvalidPath         Code = "E_INVALID_PATH"
+	CodeInputNotFile        Code = "E_INPUT_NOT_FILE"
+	CodeSpecInvalid         Code = "E_SPEC_INVALID"
+	CodeConfigInvalid       Code = "E_CONFIG_INVALID"
+	CodeGitNotFound         Code = "E_GIT_NOT_FOUND"
+	CodeTmuxNotFound        Code = "E_TMUX_NOT_FOUND"
+	CodeTmuxStartFailed     Code = "E_TMUX_START_FAILED"
+	CodeTmuxSessionNotFound Code = "E_TMUX_SESSION_NOT_FOUND"
+	CodeWorktreeFailed      Code = "E_WORKTREE_CREATE_FAILED"
+	CodeRunnerNotConfigured Code = "E_RUNNER_NOT_CONFIGURED"
+	CodeRunnerStartFailed   Code = "E_RUNNER_START_FAILED"
+	CodeRunnerDisappeared   Code = "E_RUNNER_DISAPPEARED"
+	CodeTimeLimit           Code = "E_TIME_LIMIT"
+	CodeRunNotFound         Code = "E_RUN_NOT_FOUND"
+	CodeRunAmbiguous        Code = "E_RUN_AMBIGUOUS"
+	CodeInvalidState        Code = "E_INVALID_STATE"
+	CodeInputRefused        Code = "E_INPUT_REFUSED"
+	CodeBranchExists        Code = "E_BRANCH_EXISTS"
+	CodeNameExists          Code = "E_NAME_EXISTS"
+	CodeCleanupFailed       Code = "E_CLEANUP_FAILED"
+	CodeDBLocked            Code = "E_DB_LOCKED"
+	CodeDBError             Code = "E_DB_ERROR"
+	CodePermissionDenied    Code = "E_PERMISSION_DENIED"
+	CodeDaemonStartFailed   Code = "E_DAEMON_START_FAILED"
+	CodeDaemonConnectFailed Code = "E_DAEMON_CONNECT_FAILED"
+	CodeDaemonVersion       Code = "E_DAEMON_VERSION"
+	CodeSocketPathInvalid   Code = "E_SOCKET_PATH_INVALID"
+	CodeWaitTimeout         Code = "E_WAIT_TIMEOUT"
+	CodeNeedsPerson         Code = "E_NEEDS_PERSON"
+	CodeInternal            Code = "E_INTERNAL"
+)
+
+// The exit statuses of every command.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitConflict    = 4
+	ExitTimeout     = 5
+	ExitNeedsPerson = 8
+)
+
+// outcomes is the one table from a code to what the outside sees of it.
+var outcomes = map[Code]struct{ exit, http int }{
+	CodeUsage:               {ExitUsage, http.StatusBadRequest},
+	CodeNotGitRepo:          {ExitError, http.StatusBadRequest},
+	CodeEmptyRepo:           {ExitError, http.StatusBadRequest},
+	CodeBadRef:              {ExitError, http.StatusBadRequest},
+	CodeInvalidPath:         {ExitError, http.StatusBadRequest},
+	CodeInputNotFile:        {ExitError, http.StatusBadRequest},
+	CodeSpecInvalid:         {ExitUsage, http.StatusBadRequest},
+	CodeConfigInvalid:       {ExitError, http.StatusInternalServerError},
+	CodeGitNotFound:         {ExitError, http.StatusInternalServerError},
+	CodeTmuxNotFound:        {ExitError, http.StatusInternalServerError},
+	CodeTmuxStartFailed:     {ExitError, http.StatusInternalServerError},
+	CodeTmuxSessionNotFound: {ExitNotFound, http.StatusNotFound},
+	CodeWorktreeFailed:      {ExitError, http.StatusInternalServerError},
+	CodeRunnerNotConfigured: {ExitError, http.StatusBadRequest},
+	CodeRunnerStartFailed:   {ExitError, http.StatusInternalServerError},
+	CodeRunnerDisappeared:   {ExitError, http.StatusInternalServerError},
+	CodeTimeLimit:           {ExitError, http.StatusInternalServerError},
+	CodeRunNotFound:         {ExitNotFound, http.StatusNotFound},
+	CodeRunAmbiguous:        {ExitUsage, http.StatusConflict},
+	CodeInvalidState:        {ExitConflict, http.StatusConflict},
+	CodeInputRefused:        {ExitConflict, http.StatusConflict},
+	CodeBranchExists:        {ExitError, http.StatusConflict},
+	CodeNameExists:          {ExitError, http.StatusConflict},
+	CodeCleanupFailed:       {ExitError, http.StatusInternalServerError},
+	CodeDBLocked:            {ExitError, http.StatusInternalServerError},
+	CodeDBError:             {ExitError, http.StatusInternalServerError},
+	CodePermissionDenied:    {ExitError, http.StatusForbidden},
+	CodeDaemonStartFailed:   {ExitError, http.StatusInternalServerError},
+	CodeDaemonConnectFailed: {ExitError, http.StatusInternalServerError},
+	CodeDaemonVersion:       {ExitConflict, http.StatusConflict},
+	CodeSocketPathInvalid:   {ExitError, http.StatusInternalServerError},
+	CodeWaitTimeout:         {ExitTimeout, http.StatusRequestTimeout},
+	CodeNeedsPerson:         {ExitNeedsPerson, http.StatusConflict},
+	CodeInternal:            {ExitError, http.StatusInternalServerError},
+}
+
+// Exit is the exit status of a command that fails with the code.
+func (c Code) Exit() int {
+	if o, ok := outcomes[c]; ok {
+		return o.exit
+	}
+	return ExitError
+}
+
+// HTTPStatus is the status of a response that carries the code.
+func (c Code) HTTPStatus() int {
+	if o, ok := outcomes[c]; ok {
+		return o.http
+	}
+	return http.StatusInternalServerError
+}
+
+// Known says whether the code is one of agency's own.
+func (c Code) Known() bool {
+	_, ok := outcomes[c]
+	return ok
+}
+
+// Error is the one error type that reaches users. Message names the value and the place; Hint is the way out, best a
+// command that can be pasted; Details are facts for programs. Err, the cause, is for logs only.
+type Error struct {
+	Code    Code
+	Message string
+	Hint    string
+	Details map[string]any
+	Err     error
+}
+
+// Errorf makes an Error from a code and a formatted message. A %w verb keeps its operand as the cause.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// WithHint returns the error with a way out. It changes and returns its receiver.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithDetail returns the error with one more fact for programs. It changes and returns its receiver.
+func (e *Error) WithDetail(key string, value any) *Error {
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[key] = value
+	return e
+}
+
+// Error is the message, without the code and the hint.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap is the cause, if there is one.
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError finds the Error in a chain. Any other error becomes E_INTERNAL with its text, nil stays nil.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		if e.Message != err.Error() {
+			// A wrapper added words: keep them, and everything else from the inner error.
+			return &Error{Code: e.Code, Message: err.Error(), Hint: e.Hint, Details: e.Details, Err: e}
+		}
+		return e
+	}
+	return &Error{Code: CodeInternal, Message: err.Error(), Err: err}
+}
+
+// IsCode says whether the chain holds an Error with the code.
+func IsCode(err error, code Code) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}

@@ -1,0 +1,36 @@
+package agency
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventType names what happened.
+type EventType string
+
+// The events of the record. Each is written in the same transaction as the change that it tells of.
+const (
+	RunCreated      EventType = "run.created"
+	RunStep         EventType = "run.step"    // a step of creation or removal is done
+	RunRemoved      EventType = "run.removed" // worktree and session are gone
+	RunUndone       EventType = "run.undone"  // a creation that failed was taken back
+	AttemptStarted  EventType = "attempt.started"
+	AttemptStopping EventType = "attempt.stopping" // a stop was asked for
+	AttemptEnded    EventType = "attempt.ended"
+	ContractChanged EventType = "contract.changed" // the runner's own word changed, or became invalid
+	InputDelivered  EventType = "input.delivered"
+	WrapperAdopted  EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
+	RepositoryMoved EventType = "repository.moved"
+	DaemonStarted   EventType = "daemon.started"
+	DaemonStopped   EventType = "daemon.stopped"
+)
+
+// Event is one line of the append-only record. Seq is the order and has no gaps for a reader who sees all of them.
+type Event struct {
+	Seq     int64           `json:"seq"`
+	At      time.Time       `json:"at"`
+	Type    EventType       `json:"type"`
+	RunID   RunID           `json:"run_id,omitempty"`
+	Attempt int             `json:"attempt,omitempty"`
+	Data    json.RawMessage `json:"data"` // an object
+}

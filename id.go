@@ -1,0 +1,175 @@
+package agency
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// RunID is the primary key of a run: "r_" and a ULID. It is a name, not an order; Run.Seq is the order.
+type RunID string
+
+const runIDPrefix = "r_"
+
+// NewRunID makes an id from a time and ten random bytes.
+func NewRunID(at time.Time, random [10]byte) RunID {
+	var id ulid.ULID
+	// Both errors are for times past the year 10889 and for entropy of another length.
+	_ = id.SetTime(ulid.Timestamp(at))
+	_ = id.SetEntropy(random[:])
+	return RunID(runIDPrefix + id.String())
+}
+
+// ParseRunID reads an id strictly: the exact prefix, then 26 characters of the ULID alphabet in any case.
+func ParseRunID(s string) (RunID, error) {
+	rest, ok := strings.CutPrefix(s, runIDPrefix)
+	if !ok {
+		return "", Errorf(CodeUsage, "%q is not a run id: it does not begin with %q", s, runIDPrefix)
+	}
+	id, err := ulid.ParseStrict(rest)
+	if err != nil {
+		return "", Errorf(CodeUsage, "%q is not a run id: %v", s, err)
+	}
+	return RunID(runIDPrefix + id.String()), nil
+}
+
+// Lengths of the parts of a slug, in characters.
+const (
+	slugTypeMax = 20
+	slugNameMax = 10
+)
+
+// Slug makes the readable part of a handle: from the type and the name, or else from the type and the prompt's first
+// words. It is lower-case ASCII, never ends in "-", and is never empty.
+func Slug(typ, name, prompt string) string {
+	rest := name
+	if rest == "" && typ == "" {
+		return orRun(slugify(prompt, slugTypeMax))
+	}
+	if rest == "" {
+		rest = prompt
+	}
+	parts := make([]string, 0, 2)
+	if s := slugify(typ, slugTypeMax); s != "" {
+		parts = append(parts, s)
+	}
+	limit := slugNameMax
+	if len(parts) == 0 {
+		limit = slugTypeMax
+	}
+	if s := slugify(rest, limit); s != "" {
+		parts = append(parts, s)
+	}
+	return orRun(strings.Join(parts, "-"))
+}
+
+func orRun(slug string) string {
+	if slug == "" {
+		return "run"
+	}
+	return slug
+}
+
+// slugify keeps letters and digits of ASCII and turns each run of anything else into one "-". It reads no further
+// than it needs, so a prompt of megabytes costs nothing.
+func slugify(s string, limit int) string {
+	var b strings.Builder
+	for _, r := range s {
+		if b.Len() >= limit {
+			break
+		}
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case r >= 'A' && r <= 'Z':
+			b.WriteRune(r - 'A' + 'a')
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// The named formats of a handle.
+const (
+	FormatMMDDSlugHash  = "mmdd-slug-hash"
+	FormatTimestampSlug = "timestamp-slug"
+)
+
+// HandleFormat is a checked pattern for handles.
+type HandleFormat struct{ pattern string }
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// ParseHandleFormat reads a named format or a custom pattern of {MMDD} {YYYYMMDD} {HHMMSS} {slug} {hash} {type} and
+// letters, digits and "-". A pattern must hold {hash}, without which a clash could not be resolved.
+func ParseHandleFormat(s string) (HandleFormat, error) {
+	switch s {
+	case "", FormatMMDDSlugHash:
+		return HandleFormat{"{MMDD}-{slug}-{hash}"}, nil
+	case FormatTimestampSlug:
+		return HandleFormat{"{YYYYMMDD}{HHMMSS}-{slug}"}, nil
+	}
+	for _, p := range placeholder.FindAllString(s, -1) {
+		switch p {
+		case "{MMDD}", "{YYYYMMDD}", "{HHMMSS}", "{slug}", "{hash}", "{type}":
+		default:
+			return HandleFormat{}, fmt.Errorf("unknown placeholder %s; known are {MMDD} {YYYYMMDD} {HHMMSS} {slug} {hash} {type}", p)
+		}
+	}
+	if rest := placeholder.ReplaceAllString(s, ""); strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return HandleFormat{}, fmt.Errorf("%q: outside its placeholders a pattern holds only a-z, 0-9 and -", s)
+	}
+	if !strings.Contains(s, "{hash}") {
+		return HandleFormat{}, fmt.Errorf("%q has no {hash}, so two runs could want the same handle", s)
+	}
+	if strings.HasPrefix(s, "-") || strings.HasSuffix(s, "-") || len(s) > 80 {
+		return HandleFormat{}, fmt.Errorf("%q begins or ends with - or is longer than 80 characters", s)
+	}
+	return HandleFormat{s}, nil
+}
+
+// Handle makes the name that people see and type. hash is four hex characters. When again is true a handle was taken:
+// a format without {hash} then gets one at its end.
+func (f HandleFormat) Handle(at time.Time, slug, typ, hash string, again bool) string {
+	pattern := f.pattern
+	if again && !strings.Contains(pattern, "{hash}") {
+		pattern += "-{hash}"
+	}
+	return strings.NewReplacer(
+		"{MMDD}", at.Format("0102"),
+		"{YYYYMMDD}", at.Format("20060102"),
+		"{HHMMSS}", at.Format("150405"),
+		"{slug}", slug,
+		"{hash}", hash,
+		"{type}", orRun(slugify(typ, slugTypeMax)),
+	).Replace(pattern)
+}
+
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+// CheckName refuses a run name that could be mistaken for something else.
+func CheckName(name string) error {
+	if len(name) < 2 || len(name) > 40 || !nameRule.MatchString(name) {
+		return Errorf(CodeUsage, "the name %q is not allowed", name).
+			WithHint("a name has 2 to 40 characters: lower-case letters, digits and single dashes, and begins with a letter")
+	}
+	return nil
+}
+
+var wordRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+
+// CheckWord refuses a tag or a type that is not one plain word. what names it in the message.
+func CheckWord(what, word string) error {
+	if !wordRule.MatchString(word) {
+		return Errorf(CodeUsage, "the %s %q is not allowed", what, word).
+			WithHint("a %s has 1 to 40 characters: lower-case letters, digits, dots, dashes and underscores", what)
+	}
+	return nil
+}
+
+// MinPrefix is how many characters of a name, handle or id a reference needs when it is not whole.
+const MinPrefix = 4

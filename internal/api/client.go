@@ -1,0 +1,214 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"agency"
+)
+
+// Client talks to the daemon over its unix socket. It is safe for concurrent use.
+type Client struct {
+	Socket  string
+	Version string // of this program, sent with each request
+	// Start brings up a daemon that listens on Socket; nil means that a missing daemon is an error. It is called at
+	// most once for a request.
+	Start func(ctx context.Context) error
+
+	http http.Client
+}
+
+// NewClient makes a client. Nothing is dialled before the first request.
+func NewClient(socket, version string, start func(ctx context.Context) error) *Client {
+	c := &Client{Socket: socket, Version: version, Start: start}
+	c.http.Transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		},
+		DisableCompression: true,
+	}
+	return c
+}
+
+// Call runs an operation. A missing daemon is started; an idle daemon of another version is replaced by one of this
+// version. Errors are *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
+func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
+	var resp Resp
+	body, err := json.Marshal(req)
+	if err != nil {
+		return resp, fmt.Errorf("encode request of %s: %w", op.Name, err)
+	}
+	send := func() error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+op.Path(), bytes.NewReader(body))
+		if err != nil {
+			return fmt.Errorf("make request of %s: %w", op.Name, err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := c.do(r)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = answer.Body.Close() }()
+		return readEnvelope(answer, &resp)
+	}
+	return resp, c.withDaemon(ctx, send)
+}
+
+// withDaemon runs send, and once more after it brought up the daemon that send found missing or of another version.
+func (c *Client) withDaemon(ctx context.Context, send func() error) error {
+	err := send()
+	if c.Start == nil {
+		return err
+	}
+	switch {
+	case agency.IsCode(err, agency.CodeDaemonConnectFailed):
+	case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0:
+		old := NewClient(c.Socket, fmt.Sprint(agency.AsError(err).Details["daemon_version"]), nil)
+		if _, stopErr := Call(ctx, old, StopDaemon, Empty{}); stopErr != nil && !agency.IsCode(stopErr, agency.CodeDaemonConnectFailed) {
+			return stopErr
+		}
+	default:
+		return err
+	}
+	if err := c.Start(ctx); err != nil {
+		return err
+	}
+	return send()
+}
+
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	r.Header.Set(VersionHeader, c.Version)
+	answer, err := c.http.Do(r)
+	switch {
+	case err == nil:
+		return answer, nil
+	case r.Context().Err() != nil:
+		return nil, r.Context().Err()
+	case errors.Is(err, fs.ErrPermission):
+		return nil, agency.Errorf(agency.CodePermissionDenied, "the daemon's socket %s belongs to somebody else", c.Socket).
+			WithHint("set AGENCY_HOME to a folder of your own")
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon listens on %s", c.Socket).WithHint("agency daemon start")
+	default:
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s does not answer: %w", c.Socket, unwrapURL(err)).
+			WithHint("agency daemon logs")
+	}
+}
+
+// unwrapURL takes off the made-up URL that net/http puts before its errors.
+func unwrapURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func readEnvelope(answer *http.Response, data any) error {
+	var env Envelope
+	dec := json.NewDecoder(answer.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&env); err != nil {
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
+	}
+	if err := env.Err(); err != nil {
+		return err
+	}
+	if data == nil {
+		return nil
+	}
+	dec = json.NewDecoder(bytes.NewReader(env.Data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(data); err != nil {
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
+	}
+	return nil
+}
+
+// get opens a stream; the caller closes its body.
+func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	var answer *http.Response
+	err := c.withDaemon(ctx, func() error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+path+"?"+query.Encode(), nil)
+		if err != nil {
+			return fmt.Errorf("make request of %s: %w", path, err)
+		}
+		if answer, err = c.do(r); err != nil {
+			return err
+		}
+		if answer.StatusCode == http.StatusOK {
+			return nil
+		}
+		defer func() { _ = answer.Body.Close() }()
+		return readEnvelope(answer, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// Events calls handle for every event after since, in order and without a gap, until ctx ends, handle fails, or the
+// daemon goes away (io.EOF). run limits it to one run; empty is all.
+func (c *Client) Events(ctx context.Context, since int64, run string, handle func(agency.Event) error) error {
+	answer, err := c.get(ctx, EventsPath, url.Values{"since": {strconv.FormatInt(since, 10)}, "run": {run}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	lines := bufio.NewReader(answer.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return io.EOF
+		}
+		data, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "data: ")
+		if !ok {
+			continue
+		}
+		var event agency.Event
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			return agency.Errorf(agency.CodeDaemonConnectFailed, "an event cannot be read: %w", err)
+		}
+		if err := handle(event); err != nil {
+			return err
+		}
+	}
+}
+
+// LogsRequest chooses a part of a run's log.
+type LogsRequest struct {
+	Run     string
+	Stream  string // runner (default), stdout or stderr
+	Attempt int    // 0 is the newest
+	SinceMS int64  // Unix milliseconds; 0 is from the beginning
+	Follow  bool   // until the attempt has ended
+}
+
+// Logs opens a log as bytes. The caller closes it; with Follow it ends after the attempt has.
+func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error) {
+	answer, err := c.get(ctx, LogsPath, url.Values{
+		"run": {r.Run}, "stream": {r.Stream}, "attempt": {strconv.Itoa(r.Attempt)},
+		"since": {strconv.FormatInt(r.SinceMS, 10)}, "follow": {strconv.FormatBool(r.Follow)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}

@@ -1,0 +1,201 @@
+// Package api is the contract between the daemon and its clients: the operations, their requests and responses, the
+// envelope and the strict codec, and the client itself.
+package api
+
+import (
+	"reflect"
+
+	"agency"
+)
+
+// Operation is one thing that the daemon does: POST Path with a JSON request, answered by an envelope with a response.
+type Operation[Req, Resp any] struct {
+	Name string // also the path: /v1/NAME
+	Help string
+}
+
+// Path is where the operation is served.
+func (o Operation[Req, Resp]) Path() string { return "/v1/" + o.Name }
+
+// The operations.
+var (
+	CreateRun    = Operation[CreateRunRequest, RunResponse]{"run.create", "start an agent on a task in its own worktree"}
+	ListRuns     = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status"}
+	ShowRun      = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run"}
+	SendInput    = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent"}
+	StopRun      = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays"}
+	RemoveRun    = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session"}
+	WaitRuns     = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status"}
+	AttachRun    = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal"}
+	ListEvents   = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order"}
+	Doctor       = Operation[DoctorRequest, DoctorResponse]{"doctor", "what is installed, what is running, what is left over"}
+	DaemonStatus = Operation[Empty, DaemonStatusResponse]{"daemon.status", "facts about the daemon"}
+	StopDaemon   = Operation[Empty, DaemonStatusResponse]{"daemon.stop", "end the daemon; runs go on"}
+)
+
+// The streams and the wrapper's connection, which are no operations.
+const (
+	EventsPath  = "/v1/events"  // GET ?since=SEQ&run=REF: server-sent events; Last-Event-ID wins over since
+	LogsPath    = "/v1/logs"    // GET ?run=REF&stream=&attempt=&since=&follow=: bytes
+	WrapperPath = "/v1/wrapper" // GET with Upgrade: agency-wrapper
+)
+
+// VersionHeader carries the version of the program on each request and response.
+const VersionHeader = "Agency-Version"
+
+// Description is an operation without its types, for documents and tests.
+type Description struct {
+	Name, Help        string
+	Request, Response reflect.Type
+}
+
+func describe[Req, Resp any](o Operation[Req, Resp]) Description {
+	return Description{o.Name, o.Help, reflect.TypeFor[Req](), reflect.TypeFor[Resp]()}
+}
+
+// Operations is the table of all operations.
+func Operations() []Description {
+	return []Description{
+		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(SendInput), describe(StopRun),
+		describe(RemoveRun), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
+		describe(DaemonStatus), describe(StopDaemon),
+	}
+}
+
+// Empty is a request without content.
+type Empty struct{}
+
+// RunRequest names one run: by name, handle, id, or a unique prefix of four or more characters of one of these. Dir
+// decides between runs of several repositories that the reference could mean.
+type RunRequest struct {
+	Run string `json:"run"`
+}
+
+// CreateRunRequest asks for a run.
+type CreateRunRequest struct {
+	Spec   agency.Spec `json:"spec"`
+	Dir    string      `json:"dir"`    // the caller's working directory
+	Env    []string    `json:"env"`    // the caller's environment, for the runner
+	Config string      `json:"config"` // the caller's configuration file; empty for the default one
+}
+
+// RunResponse is one run after an operation.
+type RunResponse struct {
+	Run Run `json:"run"`
+}
+
+// ListRunsRequest chooses runs.
+type ListRunsRequest struct {
+	Dir     string   `json:"dir"` // only runs of the repository of this directory; empty is every repository
+	Removed bool     `json:"removed"`
+	Status  []string `json:"status"` // only these; empty is all
+	Tag     string   `json:"tag"`
+}
+
+// ListRunsResponse holds runs, newest last.
+type ListRunsResponse struct {
+	Runs []Run `json:"runs"`
+}
+
+// SendInputRequest types Text into a run's agent and presses Enter.
+type SendInputRequest struct {
+	Run  string `json:"run"`
+	Text string `json:"text"`
+}
+
+// SendInputResponse says how far the text got.
+type SendInputResponse struct {
+	RunID     agency.RunID `json:"run_id"`
+	Delivered bool         `json:"delivered"`
+	Confirmed bool         `json:"confirmed"`
+	Effect    string       `json:"effect"`
+}
+
+// RemoveRunRequest removes a run.
+type RemoveRunRequest struct {
+	Run          string `json:"run"`
+	Force        bool   `json:"force"` // also when nested repositories hold work that cannot be saved
+	DeleteBranch bool   `json:"delete_branch"`
+}
+
+// RemoveRunResponse says what is gone and what was kept.
+type RemoveRunResponse struct {
+	ID        agency.RunID  `json:"id"`
+	State     agency.State  `json:"state"`
+	Removed   bool          `json:"removed"`
+	RemovedAt string        `json:"removed_at"`
+	Snapshot  *agency.Saved `json:"snapshot"`
+	Branch    string        `json:"branch"` // empty when it was deleted
+	Warnings  []string      `json:"warnings"`
+}
+
+// WaitRunsRequest waits until every run has one of the statuses in For, or is settled when For is empty.
+type WaitRunsRequest struct {
+	Runs      []string `json:"runs"`
+	For       []string `json:"for"`
+	TimeoutMS int64    `json:"timeout_ms"` // 0 is no limit
+}
+
+// WaitRunsResponse holds the runs as they were when the wait ended.
+type WaitRunsResponse struct {
+	Runs     []Run `json:"runs"`
+	TimedOut bool  `json:"timed_out"`
+}
+
+// AttachRunRequest asks how to show a run's terminal. Env is the caller's environment: inside tmux the client is
+// switched, outside it attaches.
+type AttachRunRequest struct {
+	Run string   `json:"run"`
+	Env []string `json:"env"`
+}
+
+// AttachRunResponse is a command to run in the caller's place.
+type AttachRunResponse struct {
+	RunID agency.RunID `json:"run_id"`
+	Argv  []string     `json:"argv"`
+}
+
+// ListEventsRequest asks for events after Since, oldest first.
+type ListEventsRequest struct {
+	Since int64  `json:"since"`
+	Run   string `json:"run"`
+	Limit int    `json:"limit"` // 0 is 1000
+}
+
+// ListEventsResponse holds events; LastSeq is the newest in the record, whether it is among them or not.
+type ListEventsResponse struct {
+	Events  []agency.Event `json:"events"`
+	LastSeq int64          `json:"last_seq"`
+}
+
+// DoctorRequest says where the caller stands and which environment its runners would get.
+type DoctorRequest struct {
+	Dir    string   `json:"dir"`
+	Env    []string `json:"env"`
+	Config string   `json:"config"`
+}
+
+// DoctorResponse is a list of findings.
+type DoctorResponse struct {
+	Checks []Check `json:"checks"`
+}
+
+// Check is one finding of the doctor. Level is ok, note, warning or error; Fix is a command that can be pasted.
+type Check struct {
+	Name  string `json:"name"`
+	Level string `json:"level"`
+	Text  string `json:"text"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+// DaemonStatusResponse is what the daemon says of itself.
+type DaemonStatusResponse struct {
+	PID       int    `json:"pid"`
+	Version   string `json:"version"`
+	StartedAt string `json:"started_at"`
+	Socket    string `json:"socket"`
+	Home      string `json:"home"`
+	Log       string `json:"log"`
+	LiveRuns  int    `json:"live_runs"`
+	LastSeq   int64  `json:"last_seq"`
+}

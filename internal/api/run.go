@@ -1,0 +1,81 @@
+package api
+
+import (
+	"time"
+
+	"agency"
+)
+
+// Run is a run with its derived status: a row of ls, and the answer of most operations.
+type Run struct {
+	ID         agency.RunID      `json:"id"`
+	Handle     string            `json:"handle"`
+	Name       string            `json:"name"`
+	Type       string            `json:"type"`
+	Status     agency.Label      `json:"status"`
+	Summary    string            `json:"summary"`
+	Problem    string            `json:"problem"`
+	Since      time.Time         `json:"since"`
+	State      agency.State      `json:"state"`
+	Attempt    int               `json:"attempt"`
+	ExitCode   *int              `json:"exit_code"`
+	Signal     string            `json:"signal"`
+	ErrorCode  agency.Code       `json:"error_code"`
+	Error      string            `json:"error"`
+	Repo       string            `json:"repo"`
+	Branch     string            `json:"branch"`
+	BaseCommit string            `json:"base_commit"`
+	Worktree   string            `json:"worktree_path"`
+	RunDir     string            `json:"run_dir"`
+	Runner     string            `json:"runner"`
+	RunnerKind agency.RunnerKind `json:"runner_kind"`
+	Model      string            `json:"model"`
+	Headless   bool              `json:"headless"`
+	Tags       []string          `json:"tags"`
+	PRNumber   *int              `json:"pr_number"`
+	Session    string            `json:"tmux_session"`
+	CreatedAt  time.Time         `json:"created_at"`
+	StartedAt  *time.Time        `json:"started_at"`
+	EndedAt    *time.Time        `json:"ended_at"`
+	RemovedAt  *time.Time        `json:"removed_at"`
+}
+
+// NewRun is the view of a record and its derived status.
+func NewRun(r *agency.Run, s agency.Status) Run {
+	a := &r.Attempt
+	return Run{
+		ID: r.ID, Handle: r.Handle, Name: r.Name, Type: r.Type,
+		Status: s.Label, Summary: s.Summary, Problem: s.Problem, Since: s.Since,
+		State: a.State, Attempt: a.Number, ExitCode: a.ExitCode, Signal: a.Signal, ErrorCode: a.ErrorCode, Error: a.Error,
+		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, RunDir: r.Dir,
+		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: r.Model, Headless: a.Headless, Tags: r.Tags,
+		PRNumber: r.PRNumber, Session: r.Session(),
+		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt,
+	}
+}
+
+// Ref is how people call the run.
+func (r *Run) Ref() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Handle
+}
+
+// ShowRunResponse is everything about one run.
+type ShowRunResponse struct {
+	Run      Run              `json:"run"`
+	Contract *agency.Contract `json:"runner_status"` // the runner's own word; null when it said nothing readable
+	Word     time.Time        `json:"runner_status_at"`
+	Attempts []agency.Attempt `json:"attempts"`
+	Steps    []agency.Step    `json:"steps"`
+	Inputs   []agency.Input   `json:"inputs"`
+	// Git is null when the worktree is gone or cannot be read; GitProblem then says why.
+	Git        *agency.GitFacts `json:"git"`
+	GitProblem string           `json:"git_problem"`
+	// Connected says that the wrapper talks to the daemon now.
+	Connected  bool       `json:"connected"`
+	LastOutput *time.Time `json:"last_output"`
+	PromptPath string     `json:"prompt_path"`
+	LogPath    string     `json:"log_path"`
+}

@@ -1,0 +1,191 @@
+// Package cli is the command line: one file per command, each of which parses, calls the API and prints text or an envelope.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+)
+
+// App is what every command works with: the terminal, the environment, and the parts that only main can give.
+type App struct {
+	Version string
+	In      *os.File
+	Out     io.Writer
+	Err     io.Writer
+	Env     []string // NAME=value
+	Dir     string   // working directory
+
+	// SpawnDaemon starts a daemon in the background and returns when it answers.
+	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string) error
+	// RunDaemon is the daemon itself, in the foreground, until ctx ends.
+	RunDaemon func(ctx context.Context, cfg *config.Config) error
+	// DaemonLog is the path of a data root's daemon log.
+	DaemonLog func(home string) string
+	// RunWrapper is the process around one runner; it returns the runner's exit status.
+	RunWrapper func(launch string) int
+	// Exec replaces this process.
+	Exec func(argv, env []string) error
+
+	json       bool
+	configPath string
+	cfg        *config.Config
+	status     int // exit status of a command that did its work and still has something to say
+}
+
+// Main runs one command and returns its exit status.
+func (a *App) Main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetIn(a.In)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return a.status
+	}
+	return a.fail(asUsage(err))
+}
+
+// asUsage makes an error of the flag parser, the only ones that are not agency's own, one about usage.
+func asUsage(err error) *agency.Error {
+	var e *agency.Error
+	if errors.As(err, &e) {
+		return agency.AsError(err)
+	}
+	text := strings.SplitN(err.Error(), "\n", 2)[0]
+	return agency.Errorf(agency.CodeUsage, "%s", text).WithHint("agency --help")
+}
+
+// fail prints an error where it belongs and returns the exit status.
+func (a *App) fail(e *agency.Error) int {
+	if a.json {
+		_ = api.Encode(a.Out, api.Failure(e))
+		return e.Code.Exit()
+	}
+	_, _ = fmt.Fprintf(a.Err, "agency: error: %s [%s]\n", safeText(e.Message), e.Code)
+	if e.Hint != "" {
+		_, _ = fmt.Fprintf(a.Err, "agency: hint: %s\n", safeText(e.Hint))
+	}
+	return e.Code.Exit()
+}
+
+// print writes data as the one envelope, or calls text to write it for people.
+func (a *App) print(data any, text func(w io.Writer)) error {
+	if !a.json {
+		text(a.Out)
+		return nil
+	}
+	env, err := api.Success(data)
+	if err != nil {
+		return err
+	}
+	return api.Encode(a.Out, env)
+}
+
+// printLine writes data as an envelope on one line, for streams.
+func (a *App) printLine(data any) error {
+	env, err := api.Success(data)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(a.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(env)
+}
+
+// chat writes a line for people only, beside the data.
+func (a *App) chat(format string, args ...any) {
+	if !a.json {
+		_, _ = fmt.Fprintf(a.Err, format+"\n", args...)
+	}
+}
+
+// config is the configuration, read once.
+func (a *App) config() (*config.Config, error) {
+	if a.cfg == nil {
+		cfg, err := config.Load(a.configPath, a.Env)
+		if err != nil {
+			return nil, err
+		}
+		a.cfg = cfg
+	}
+	return a.cfg, nil
+}
+
+// client talks to the daemon and starts one where there is none.
+func (a *App) client() (*api.Client, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(cfg.Socket, a.Version, func(ctx context.Context) error {
+		if cfg.SocketNote != "" {
+			a.chat("agency: %s", cfg.SocketNote)
+		}
+		return a.SpawnDaemon(ctx, cfg, a.configPath)
+	}), nil
+}
+
+// call runs one operation.
+func call[Req, Resp any](ctx context.Context, a *App, op api.Operation[Req, Resp], req Req) (Resp, error) {
+	client, err := a.client()
+	if err != nil {
+		var none Resp
+		return none, err
+	}
+	return api.Call(ctx, client, op, req)
+}
+
+// terminal says whether w is a terminal, and how wide it is.
+func terminal(w io.Writer) (columns int, ok bool) {
+	f, isFile := w.(*os.File)
+	if !isFile || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 {
+		columns = 80
+	}
+	return columns, true
+}
+
+// colour says whether w may be given colours.
+func (a *App) colour(w io.Writer) bool {
+	if _, ok := terminal(w); !ok {
+		return false
+	}
+	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+func (a *App) getenv(name string) string {
+	for i := len(a.Env) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(a.Env[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// command makes a cobra command whose errors are all agency's own.
+func command(c cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd, args); err != nil {
+			return agency.AsError(err)
+		}
+		return nil
+	}
+	c.DisableFlagsInUseLine = true
+	return &c
+}

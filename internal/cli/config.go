@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *App) configCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "config",
+		Short:   "Show and check the configuration",
+		GroupID: "care",
+		Example: "  agency config show",
+		Args:    cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	cmd.AddCommand(
+		command(cobra.Command{
+			Use: "path", Short: "Print where the configuration is read from", Example: "  agency config path", Args: cobra.NoArgs,
+		}, func(*cobra.Command, []string) error {
+			cfg, err := a.config()
+			if err != nil {
+				return err
+			}
+			return a.print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(cfg.Path)) })
+		}),
+		command(cobra.Command{
+			Use: "show", Short: "Print every setting and where it comes from", Example: "  agency config show", Args: cobra.NoArgs,
+		}, func(*cobra.Command, []string) error {
+			cfg, err := a.config()
+			if err != nil {
+				return err
+			}
+			origins := cfg.Origins()
+			return a.print(map[string]any{"settings": origins}, func(w io.Writer) {
+				rows := [][]string{{"KEY", "VALUE", "FROM"}}
+				for _, o := range origins {
+					rows = append(rows, []string{o.Key, safeLine(o.Value), safeLine(o.From)})
+				}
+				_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			})
+		}),
+		command(cobra.Command{
+			Use: "check", Short: "Check the configuration and print every problem", Example: "  agency config check", Args: cobra.NoArgs,
+		}, func(*cobra.Command, []string) error {
+			cfg, err := a.config()
+			if err != nil {
+				return err
+			}
+			return a.print(map[string]any{"path": cfg.Path, "problems": []string{}}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
+		}),
+	)
+	return cmd
+}

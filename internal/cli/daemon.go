@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) daemonCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "daemon",
+		Short:   "Start, stop and look at the daemon",
+		GroupID: "care",
+		Long:    "The daemon keeps the record and supervises the runs. Every command that needs it starts it; runs go on while it is down.",
+		Example: "  agency daemon status",
+		Args:    cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	cmd.AddCommand(
+		command(cobra.Command{
+			Use: "start", Short: "Start the daemon if it does not run", Example: "  agency daemon start", Args: cobra.NoArgs,
+		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), true) }),
+		command(cobra.Command{
+			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Example: "  agency daemon status", Args: cobra.NoArgs,
+		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), false) }),
+		command(cobra.Command{
+			Use: "stop", Short: "End the daemon; runs go on", Example: "  agency daemon stop", Args: cobra.NoArgs,
+		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStop(cmd.Context()) }),
+		command(cobra.Command{
+			Use: "run", Short: "Be the daemon, in the foreground", Example: "  agency daemon run", Args: cobra.NoArgs,
+		}, func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.config()
+			if err != nil {
+				return err
+			}
+			return a.RunDaemon(cmd.Context(), cfg)
+		}),
+		a.daemonLogsCommand(),
+	)
+	return cmd
+}
+
+// daemonStatus asks the daemon, and starts one first if start is set.
+func (a *App) daemonStatus(ctx context.Context, start bool) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	if !start {
+		client.Start = nil
+		client.Version = "" // a daemon of any version may tell
+	}
+	status, err := api.Call(ctx, client, api.DaemonStatus, api.Empty{})
+	if agency.IsCode(err, agency.CodeDaemonConnectFailed) && !start {
+		a.status = agency.ExitNotFound
+		return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(daemonState{true, status}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %d live runs\nsocket %s\nlog    %s\n", status.PID, status.Version, status.LiveRuns, status.Socket, status.Log)
+	})
+}
+
+// daemonState is what the daemon commands print with --json.
+type daemonState struct {
+	Running bool `json:"running"`
+	api.DaemonStatusResponse
+}
+
+// daemonStop ends the daemon and waits until its socket is gone.
+func (a *App) daemonStop(ctx context.Context) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	client.Start, client.Version = nil, ""
+	status, err := api.Call(ctx, client, api.StopDaemon, api.Empty{})
+	if agency.IsCode(err, agency.CodeDaemonConnectFailed) {
+		return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
+	}
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		if _, err := os.Lstat(client.Socket); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(deadline) {
+			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was told to stop but is still there", status.PID).WithHint("agency daemon logs")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "stopped; %d live runs go on\n", status.LiveRuns)
+	})
+}
+
+func (a *App) daemonLogsCommand() *cobra.Command {
+	return command(cobra.Command{
+		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs", Args: cobra.NoArgs,
+	}, func(*cobra.Command, []string) error {
+		cfg, err := a.config()
+		if err != nil {
+			return err
+		}
+		path := a.DaemonLog(cfg.Home)
+		data, err := tail(path, 64<<10)
+		if err != nil {
+			return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", path, err)
+		}
+		return a.print(map[string]any{"path": path, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, safeText(string(data))) })
+	})
+}
+
+// tail reads the last part of a file, from the beginning of a line.
+func tail(path string, limit int64) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	offset := max(info.Size()-limit, 0)
+	data, err := io.ReadAll(io.NewSectionReader(f, offset, limit))
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	if offset > 0 {
+		for i, b := range data {
+			if b == '\n' {
+				return data[i+1:], nil
+			}
+		}
+	}
+	return data, nil
+}

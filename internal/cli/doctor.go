@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) doctorCommand() *cobra.Command {
+	return command(cobra.Command{
+		Use:     "doctor",
+		Short:   "Check what agency depends on, and look for leftovers",
+		GroupID: "care",
+		Long:    "Checks git, tmux, the runners, the configuration, the data folder and the daemon, and lists what belongs to no run. It changes nothing.",
+		Example: "  agency doctor",
+		Args:    cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error {
+		configPath := a.configPath
+		if configPath != "" {
+			configPath = a.absolute(configPath)
+		}
+		resp, err := call(cmd.Context(), a, api.Doctor, api.DoctorRequest{Dir: a.Dir, Env: a.Env, Config: configPath})
+		if err != nil {
+			return err
+		}
+		for _, c := range resp.Checks {
+			if c.Level == "error" {
+				a.status = agency.ExitError
+			}
+		}
+		return a.print(resp, func(w io.Writer) {
+			for _, c := range resp.Checks {
+				mark := map[string]string{"ok": "✓", "note": "○", "warning": "◐", "error": "✕"}[c.Level]
+				_, _ = fmt.Fprintf(w, "%s %-20s %s\n", mark, c.Name, safeLine(c.Text))
+				if c.Fix != "" {
+					_, _ = fmt.Fprintf(w, "  %-20s → %s\n", "", safeLine(c.Fix))
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// logText is what logs prints with --json.
+type logText struct {
+	Run    string `json:"run"`
+	Stream string `json:"stream"`
+	Text   string `json:"text"`
+}
+
+func (a *App) logsCommand() *cobra.Command {
+	var follow, stderr bool
+	var attempt int
+	var since string
+	cmd := command(cobra.Command{
+		Use:     "logs RUN",
+		Short:   "Print what a run's agent wrote",
+		GroupID: "look",
+		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as the agent wrote them; on a terminal escape sequences and
+control characters are taken out.`,
+		Example: `  agency logs fix-login
+  agency logs -f fix-login
+  agency logs fix-login --since 10m > part.log`,
+		Args: cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, args []string) error {
+		req := api.LogsRequest{Run: args[0], Attempt: attempt, Follow: follow, Stream: "runner"}
+		if stderr {
+			req.Stream = "stderr"
+		}
+		if follow && a.json {
+			return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
+		}
+		if since != "" {
+			from, err := parseSince(since, time.Now())
+			if err != nil {
+				return err
+			}
+			req.SinceMS = from.UnixMilli()
+		}
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		log, err := client.Logs(cmd.Context(), req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = log.Close() }()
+		if a.json {
+			data, err := io.ReadAll(io.LimitReader(log, logJSONLimit))
+			if err != nil {
+				return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
+			}
+			return a.print(logText{Run: args[0], Stream: req.Stream, Text: string(data)}, nil)
+		}
+		if _, ok := terminal(a.Out); ok {
+			err = copySafe(a.Out, log)
+		} else {
+			_, err = io.Copy(a.Out, log)
+		}
+		if err != nil && cmd.Context().Err() == nil {
+			return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
+		}
+		return nil
+	})
+	f := cmd.Flags()
+	f.BoolVarP(&follow, "follow", "f", false, "go on until the agent has ended")
+	f.BoolVar(&stderr, "stderr", false, "only the error stream of a headless agent")
+	f.IntVar(&attempt, "attempt", 0, "of attempt `N` (default: the newest)")
+	f.StringVar(&since, "since", "", "only what was written since `TIME`: 10m, or 2026-01-31T15:04:05Z")
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+// logJSONLimit is how much of a log fits into an envelope, in bytes.
+const logJSONLimit = 64 << 20
+
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	return time.Time{}, agency.Errorf(agency.CodeUsage, "--since is %q, neither a duration nor a time", text).WithHint("--since 10m, or --since 2026-01-31T15:04:05Z")
+}
+
+// copySafe copies text line by line, made safe for a terminal. A very long line is cut into pieces.
+func copySafe(w io.Writer, r io.Reader) error {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for {
+		piece, err := lines.ReadSlice('\n')
+		if len(piece) > 0 {
+			if _, werr := io.WriteString(w, safeText(withoutReturns(piece))); werr != nil {
+				return werr
+			}
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// withoutReturns drops the carriage returns that a terminal's line ends have.
+func withoutReturns(line []byte) string {
+	kept := make([]byte, 0, len(line))
+	for _, b := range line {
+		if b != '\r' {
+			kept = append(kept, b)
+		}
+	}
+	return string(kept)
+}

@@ -1,0 +1,287 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+type listOptions struct {
+	all      bool
+	allRepos bool
+	repo     string
+	status   []string
+	tag      string
+	watch    bool
+}
+
+func (a *App) listCommand() *cobra.Command {
+	o := &listOptions{}
+	cmd := command(cobra.Command{
+		Use:     "ls",
+		Short:   "List runs with their status, newest last",
+		GroupID: "look",
+		Long: `Lists the runs of this repository, or of all repositories outside of one. Marks: ● working, ◐ needs you, ○ idle, ✕ failed,
+✓ done.`,
+		Example: `  agency ls
+  agency ls --status needs-input --all-repos
+  agency ls --watch`,
+		Args: cobra.NoArgs,
+	}, func(cmd *cobra.Command, _ []string) error {
+		if o.watch {
+			return a.watchList(cmd.Context(), o)
+		}
+		resp, err := a.list(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if len(resp.Runs) == 0 {
+				a.chat(`no runs here yet; start one: agency run --prompt "fix the login test"`)
+				return
+			}
+			_, _ = io.WriteString(w, a.table(resp.Runs))
+		})
+	})
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "show removed runs too")
+	f.BoolVar(&o.allRepos, "all-repos", false, "show the runs of every repository")
+	f.StringVar(&o.repo, "repo", "", "show the runs of the repository at `PATH`")
+	f.StringSliceVar(&o.status, "status", nil, "only these: working, needs-input, ready-for-review ...")
+	f.StringVar(&o.tag, "tag", "", "only runs with this tag")
+	f.BoolVar(&o.watch, "watch", false, "stay and show changes as they happen")
+	_ = cmd.RegisterFlagCompletionFunc("status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		words := []string{}
+		for _, l := range agency.Labels() {
+			words = append(words, strings.ReplaceAll(string(l), " ", "-"))
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// list asks for the runs of the repository that the options or the working directory mean. Outside of any repository, and
+// without --repo, it is all runs.
+func (a *App) list(ctx context.Context, o *listOptions) (api.ListRunsResponse, error) {
+	req := api.ListRunsRequest{Removed: o.all, Status: orEmpty(o.status), Tag: o.tag}
+	if !o.allRepos {
+		req.Dir = a.Dir
+		if o.repo != "" {
+			req.Dir = a.absolute(o.repo)
+		}
+	}
+	resp, err := call(ctx, a, api.ListRuns, req)
+	if agency.IsCode(err, agency.CodeNotGitRepo) && o.repo == "" {
+		req.Dir = ""
+		resp, err = call(ctx, a, api.ListRuns, req)
+	}
+	return resp, err
+}
+
+const summaryColumns = 40
+
+// table writes runs as people read them.
+func (a *App) table(runs []api.Run) string {
+	rows := [][]string{{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"}}
+	for i := range runs {
+		r := &runs[i]
+		summary := r.Summary
+		if r.Problem != "" {
+			summary = r.Problem
+		}
+		pr := "-"
+		if r.PRNumber != nil {
+			pr = fmt.Sprintf("#%d", *r.PRNumber)
+		}
+		status := string(r.Status)
+		if r.RemovedAt != nil {
+			status += " (removed)"
+		}
+		rows = append(rows, []string{r.Handle, orDash(r.Name), r.Status.Mark() + " " + status, fit(safeLine(summary), summaryColumns), pr})
+	}
+	paint := func(_ int, s string) string { return s }
+	if a.colour(a.Out) {
+		paint = func(row int, s string) string {
+			if row == 0 {
+				return "\x1b[2m" + s + "\x1b[0m"
+			}
+			return colourOf(runs[row-1].Status) + s + "\x1b[0m"
+		}
+	}
+	return columns(rows, 2, paint)
+}
+
+// columns lines up cells. paint colours the cell in column painted, and all of row 0.
+func columns(rows [][]string, painted int, paint func(row int, s string) string) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], ansi.StringWidth(cell))
+		}
+	}
+	var b strings.Builder
+	for n, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			padded := pad(cell, widths[i])
+			if i == len(row)-1 {
+				padded = cell
+			}
+			if i == painted || n == 0 {
+				padded = paint(n, padded)
+			}
+			line.WriteString(padded)
+			if i < len(row)-1 {
+				line.WriteString("  ")
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+func colourOf(l agency.Label) string {
+	switch l.Mark() {
+	case "●":
+		return "\x1b[32m"
+	case "◐":
+		return "\x1b[33m"
+	case "✕":
+		return "\x1b[31m"
+	case "✓":
+		return "\x1b[36m"
+	default:
+		return "\x1b[2m"
+	}
+}
+
+// watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
+// prints a line for each run that changed, and with --json an envelope a line.
+func (a *App) watchList(ctx context.Context, o *listOptions) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- client.Events(ctx, events.LastSeq, "", func(agency.Event) error {
+			select {
+			case changed <- struct{}{}:
+			default: // a look is due already
+			}
+			return nil
+		})
+	}()
+	// Ages and stalls come with time alone.
+	clock := time.NewTicker(30 * time.Second)
+	defer clock.Stop()
+	_, inPlace := terminal(a.Out)
+	w := &listWatch{app: a, inPlace: inPlace && !a.json, seen: map[agency.RunID]string{}}
+	for {
+		select {
+		case <-changed:
+		case <-clock.C:
+		case err := <-ended:
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			if errors.Is(err, io.EOF) {
+				return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency ls --watch")
+			}
+			return err
+		}
+		resp, err := a.list(ctx, o)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.show(resp); err != nil {
+			return err
+		}
+	}
+}
+
+// listWatch remembers what was shown last.
+type listWatch struct {
+	app     *App
+	inPlace bool
+	lines   []string
+	last    string
+	seen    map[agency.RunID]string
+}
+
+func (w *listWatch) show(resp api.ListRunsResponse) error {
+	switch {
+	case w.app.json:
+		text := fmt.Sprint(resp.Runs)
+		if text == w.last {
+			return nil
+		}
+		w.last = text
+		return w.app.printLine(resp)
+	case w.inPlace:
+		w.repaint(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"))
+		return nil
+	}
+	for i := range resp.Runs {
+		r := &resp.Runs[i]
+		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, fit(safeLine(r.Summary), summaryColumns))
+		if w.seen[r.ID] != line {
+			w.seen[r.ID] = line
+			_, _ = fmt.Fprintln(w.app.Out, strings.TrimRight(line, " "))
+		}
+	}
+	return nil
+}
+
+// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor.
+func (w *listWatch) repaint(lines []string) {
+	columns, _ := terminal(w.app.Out)
+	var b strings.Builder
+	if n := len(w.lines); n > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", n)
+	}
+	for i, line := range lines {
+		line = ansi.Truncate(line, columns, "…")
+		lines[i] = line
+		if i < len(w.lines) && w.lines[i] == line {
+			b.WriteString("\n")
+			continue
+		}
+		b.WriteString("\r" + line + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	w.lines = lines
+	_, _ = io.WriteString(w.app.Out, b.String())
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+type runOptions struct {
+	spec       string
+	prompt     string
+	promptFile string
+	repo       string
+	base       string
+	branch     string
+	runner     string
+	name       string
+	typ        string
+	model      string
+	tags       []string
+	inputs     []string
+	env        []string
+	maxMinutes int
+	headless   bool
+	attach     bool
+	args       []string // for the runner
+}
+
+func (a *App) runCommand() *cobra.Command {
+	o := &runOptions{}
+	cmd := command(cobra.Command{
+		Use:     "run [flags] [-- RUNNER ARGS...]",
+		Short:   "Start an agent on a task in its own worktree",
+		GroupID: "work",
+		Long: `Starts an agent on a task, in a new worktree and branch of the repository and in a tmux session of its own. Your own checkout
+is not touched and may be dirty. Prints the handle of the run.`,
+		Example: `  agency run --prompt "fix the login test"
+  agency run --runner shell --prompt 'make test'
+  git diff | agency run --prompt - --name review-diff --type review
+  agency run --runner codex --headless --prompt-file task.md -- --search`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
+			return agency.Errorf(agency.CodeUsage, "%q is no flag", args[0]).WithHint(`the task goes into --prompt "...", arguments for the runner after --`)
+		}
+		o.args = args
+		return a.run(cmd.Context(), cmd, o)
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.prompt, "prompt", "", "the task as `TEXT`; - reads it from standard input")
+	f.StringVar(&o.promptFile, "prompt-file", "", "the task as a `FILE`")
+	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags win over it")
+	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
+	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from (default: HEAD)")
+	f.StringVar(&o.branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
+	f.StringVar(&o.runner, "runner", "", "claude_code, codex, gemini, opencode, shell, or the name of a custom runner")
+	f.StringVar(&o.name, "name", "", "a name to call the run by")
+	f.StringVar(&o.typ, "type", "", "a word for the kind of task: plan, build, review ...")
+	f.StringVar(&o.model, "model", "", "the model, as the runner calls it")
+	f.StringArrayVar(&o.tags, "tag", nil, "tag the run (repeatable; default: worker)")
+	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
+	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
+	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after so many minutes (0: no limit)")
+	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
+	f.BoolVar(&o.attach, "attach", false, "show the run's terminal at once")
+	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		words := []string{}
+		for _, kind := range agency.RunnerKinds() {
+			if kind != agency.Custom {
+				words = append(words, string(kind))
+			}
+		}
+		if cfg, err := a.config(); err == nil {
+			for name := range cfg.Custom {
+				words = append(words, name)
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
+	spec, err := a.materialise(cmd, o)
+	if err != nil {
+		return err
+	}
+	configPath := a.configPath
+	if configPath != "" {
+		configPath = a.absolute(configPath)
+	}
+	resp, err := call(ctx, a, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: a.Dir, Env: a.Env, Config: configPath})
+	if err != nil {
+		return err
+	}
+	err = a.print(resp, func(w io.Writer) {
+		r := &resp.Run
+		_, _ = fmt.Fprintln(w, r.Handle)
+		a.chat("%s works on branch %s", safeLine(r.Runner), safeLine(r.Branch))
+		a.chat("watch: agency attach %s   status: agency ls   end: agency stop %s", r.Ref(), r.Ref())
+	})
+	if err != nil || !o.attach {
+		return err
+	}
+	return a.attach(ctx, string(resp.Run.ID))
+}
+
+// materialise lays the flags over the spec file. The daemon adds the defaults of the configuration.
+func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error) {
+	spec := agency.Spec{}
+	if o.spec != "" {
+		data, err := a.readFile(o.spec)
+		if err != nil {
+			return spec, err
+		}
+		if err := api.Decode(data, &spec); err != nil {
+			return spec, agency.Errorf(agency.CodeSpecInvalid, "%s:%w", o.spec, err).WithHint("docs/json.md describes the spec")
+		}
+	}
+	given := cmd.Flags().Changed
+	if given("prompt") && given("prompt-file") {
+		return spec, agency.Errorf(agency.CodeUsage, "--prompt and --prompt-file exclude each other")
+	}
+	set := func(flag string, to *string, value string) {
+		if given(flag) {
+			*to = value
+		}
+	}
+	set("repo", &spec.Repo, o.repo)
+	set("base", &spec.BaseRef, o.base)
+	set("branch", &spec.Branch, o.branch)
+	set("name", &spec.Name, o.name)
+	set("type", &spec.Type, o.typ)
+	set("model", &spec.Runner.Model, o.model)
+	if given("runner") {
+		spec.Runner.Kind, spec.Runner.Name = a.runnerOf(o.runner)
+	}
+	if given("max-minutes") {
+		spec.Limits.MaxMinutes = o.maxMinutes
+	}
+	if given("headless") {
+		spec.Headless = o.headless
+	}
+	spec.Tags = append(spec.Tags, o.tags...)
+	spec.Env = append(spec.Env, o.env...)
+	spec.Runner.Args = append(spec.Runner.Args, o.args...)
+	for _, path := range o.inputs {
+		spec.Inputs = append(spec.Inputs, agency.SpecInput{Path: a.absolute(path), Mode: "read"})
+	}
+	return spec, a.readPrompt(cmd, o, &spec)
+}
+
+// readPrompt brings the task in from where the flags say. Without any flag the spec's own stands.
+func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) error {
+	text := []byte(o.prompt)
+	var err error
+	switch {
+	case cmd.Flags().Changed("prompt-file"):
+		text, err = a.readFile(o.promptFile)
+	case cmd.Flags().Changed("prompt") && o.prompt == "-":
+		if text, err = io.ReadAll(io.LimitReader(a.In, agency.PromptLimit+1)); err != nil {
+			err = agency.Errorf(agency.CodeUsage, "read the prompt from standard input: %w", err)
+		}
+	case cmd.Flags().Changed("prompt"):
+	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
+		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run --prompt "fix the login test"`)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := agency.CheckPrompt(string(text)); err != nil {
+		return err
+	}
+	spec.Prompt = agency.SpecPrompt{Text: string(text)}
+	return nil
+}
+
+// runnerOf reads a runner as people name it. A name that is no kind is a custom runner's; the daemon knows which exist.
+func (a *App) runnerOf(name string) (agency.RunnerKind, string) {
+	for _, kind := range agency.RunnerKinds() {
+		if string(kind) == name && kind != agency.Custom {
+			return kind, ""
+		}
+	}
+	return agency.Custom, name
+}
+
+// readFile reads a file that the user named, of the size of a prompt at most.
+func (a *App) readFile(path string) ([]byte, error) {
+	f, err := openRegular(a.absolute(path))
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, agency.PromptLimit+1))
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err)
+	}
+	return data, nil
+}
+
+// openRegular opens a file, through links since the user named it, but nothing that would block or never end.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, rootCause(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	return f, rootCause(err)
+}
+
+func (a *App) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.Dir, path)
+}

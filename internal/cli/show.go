@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) showCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "show RUN",
+		Short:   "Show everything about one run",
+		GroupID: "look",
+		Example: "  agency show fix-login",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.ShowRun, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { showText(w, &resp, time.Now()) })
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+// showText writes a run for people: facts, the runner's own word, git, paths.
+func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
+	r := &s.Run
+	field := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", safeLine(fmt.Sprintf(format, args...)))
+	}
+	ago := func(t time.Time) string { return agency.ShortDuration(now.Sub(t)) + " ago" }
+	field("run", "%s", r.Handle)
+	if r.Name != "" {
+		field("name", "%s", r.Name)
+	}
+	field("id", "%s", r.ID)
+	status := fmt.Sprintf("%s %s", r.Status.Mark(), r.Status)
+	if r.Summary != "" {
+		status += "  " + r.Summary
+	}
+	field("status", "%s", status)
+	if r.Problem != "" {
+		field("problem", "%s", r.Problem)
+	}
+	field("repo", "%s", r.Repo)
+	field("branch", "%s  (from %.12s)", r.Branch, r.BaseCommit)
+	runner := r.Runner
+	if r.Model != "" {
+		runner += ", model " + r.Model
+	}
+	if r.Headless {
+		runner += ", headless"
+	}
+	field("runner", "%s", runner)
+	field("tags", "%s", strings.Join(r.Tags, ", "))
+	field("created", "%s (%s)", r.CreatedAt.Local().Format(time.DateTime), ago(r.CreatedAt))
+	if r.RemovedAt != nil {
+		field("removed", "%s", ago(*r.RemovedAt))
+	}
+	showWord(w, s, ago)
+	showAttempts(w, s, ago)
+	showGit(w, s)
+	_, _ = fmt.Fprintln(w)
+	field("worktree", "%s", r.Worktree)
+	field("run dir", "%s", r.RunDir)
+	field("prompt", "%s", s.PromptPath)
+	field("log", "%s", s.LogPath)
+	for _, in := range s.Inputs {
+		field("input", "%s  %d bytes  sha256 %.12s", in.Path, in.Size, in.SHA256)
+	}
+	if !r.State.Final() {
+		field("terminal", "agency attach %s", r.Ref())
+	}
+}
+
+func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
+	c := s.Contract
+	if c == nil {
+		return
+	}
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, "  "+format+"\n", args...) }
+	list := func(name string, items []string) {
+		if len(items) == 0 {
+			return
+		}
+		line("%s:", name)
+		for _, item := range items {
+			line("  - %s", safeLine(item))
+		}
+	}
+	_, _ = fmt.Fprintln(w, "\nrunner_status:")
+	line("status: %s", c.Status)
+	line("updated: %s", ago(s.Word))
+	line("summary: %s", safeLine(c.Summary))
+	list("questions", c.Questions)
+	list("blockers", c.Blockers)
+	if c.HowToTest != "" {
+		line("how_to_test: %s", safeLine(c.HowToTest))
+	}
+	list("risks", c.Risks)
+}
+
+func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
+	_, _ = fmt.Fprintln(w, "\nattempts:")
+	for i := range s.Attempts {
+		at := &s.Attempts[i]
+		text := fmt.Sprintf("  %d  %s", at.Number, at.State)
+		if at.StartedAt != nil {
+			text += ", started " + ago(*at.StartedAt)
+		}
+		if at.EndedAt != nil {
+			text += ", ended " + ago(*at.EndedAt)
+		}
+		if at.ExitCode != nil {
+			text += fmt.Sprintf(", exit %d", *at.ExitCode)
+		}
+		if at.Signal != "" {
+			text += ", " + at.Signal
+		}
+		if at.Error != "" {
+			text += ", " + safeLine(at.Error)
+		}
+		if at.ErrorCode != "" {
+			text += " [" + string(at.ErrorCode) + "]"
+		}
+		if i == len(s.Attempts)-1 && !at.State.Final() && at.State == agency.Running {
+			if !s.Connected {
+				text += ", wrapper not connected"
+			}
+			if s.LastOutput != nil {
+				text += ", last output " + ago(*s.LastOutput)
+			}
+		}
+		_, _ = fmt.Fprintln(w, text)
+	}
+}
+
+func showGit(w io.Writer, s *api.ShowRunResponse) {
+	switch g := s.Git; {
+	case g != nil:
+		state := "clean"
+		if g.Dirty {
+			state = fmt.Sprintf("%d changed, %d untracked", g.Changed, g.Untracked)
+		}
+		_, _ = fmt.Fprintf(w, "\ngit: %s, %d ahead, %d behind its base\n", state, g.Ahead, g.Behind)
+	case s.GitProblem != "":
+		_, _ = fmt.Fprintf(w, "\ngit: %s\n", safeLine(s.GitProblem))
+	}
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// safeText makes untrusted text fit for a terminal: escape sequences are taken out, and control characters other than
+// line feed and tab are shown as �.
+func safeText(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), isBidi(r):
+			return unicode.ReplacementChar
+		default:
+			return r
+		}
+	}, strings.ToValidUTF8(ansi.Strip(s), string(unicode.ReplacementChar)))
+}
+
+// isBidi says that a character changes the direction of what follows it, so that text could look like other text.
+func isBidi(r rune) bool {
+	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) || r == 0x200e || r == 0x200f
+}
+
+// safeLine is safeText on one line.
+func safeLine(s string) string {
+	return strings.Join(strings.Fields(safeText(s)), " ")
+}
+
+// fit cuts a line to a display width, with an ellipsis where something was cut.
+func fit(s string, columns int) string {
+	return ansi.Truncate(s, columns, "…")
+}
+
+// pad fills a line up to a display width.
+func pad(s string, columns int) string {
+	if missing := columns - ansi.StringWidth(s); missing > 0 {
+		return s + strings.Repeat(" ", missing)
+	}
+	return s
+}
+
+// rootCause takes the operation and path off a file error; the caller names them better.
+func rootCause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) waitCommand() *cobra.Command {
+	var labels []string
+	var timeout time.Duration
+	cmd := command(cobra.Command{
+		Use:     "wait RUN...",
+		Short:   "Wait until runs are settled, or reach a status",
+		GroupID: "look",
+		Long: `Waits until every run is settled: it ended, asks something, or offers its work. With --for it waits for these statuses instead.
+Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a run needs a person.`,
+		Example: `  agency wait fix-login --timeout 30m
+  agency wait fix-login --for ready-for-review,completed`,
+		Args:        cobra.MinimumNArgs(1),
+		Annotations: map[string]string{manyRuns: "yes"},
+	}, func(cmd *cobra.Command, args []string) error {
+		if timeout < 0 {
+			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
+		}
+		resp, err := call(cmd.Context(), a, api.WaitRuns, api.WaitRunsRequest{Runs: args, For: orEmpty(labels), TimeoutMS: timeout.Milliseconds()})
+		if err != nil {
+			return err
+		}
+		if resp.TimedOut {
+			return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", timeout, waiting(resp.Runs)).WithDetail("runs", resp.Runs)
+		}
+		if len(labels) == 0 {
+			a.status = outcome(resp.Runs)
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = io.WriteString(w, a.table(resp.Runs)) })
+	})
+	cmd.Flags().StringSliceVar(&labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+// outcome is the exit status for settled runs: a person is needed before anything else, then a failure.
+func outcome(runs []api.Run) int {
+	status := agency.ExitOK
+	for i := range runs {
+		switch l := runs[i].Status; {
+		case l.NeedsPerson():
+			return agency.ExitNeedsPerson
+		case l.Mark() == "✕":
+			status = agency.ExitError
+		}
+	}
+	return status
+}
+
+func waiting(runs []api.Run) string {
+	text := ""
+	for i := range runs {
+		if i > 0 {
+			text += ", "
+		}
+		text += runs[i].Ref() + " is " + string(runs[i].Status)
+	}
+	return text
+}

@@ -1,0 +1,130 @@
+// Package config reads TOML and environment into one validated Config; every problem comes with its place and a way out.
+package config
+
+import (
+	_ "embed"
+	"log/slog"
+	"path"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// Config is everything that a user can set, checked, with defaults where nothing is set. It does not change after Load.
+type Config struct {
+	// Path is the file that is read, absolute. Exists says whether it is there; without it the defaults hold.
+	Path   string
+	Exists bool
+	Home   string // data root, absolute
+	// Socket is where the daemon listens: absolute, and short enough for the kernel. SocketNote is a sentence for
+	// people when that is not the usual place, and else empty.
+	Socket     string
+	SocketNote string
+	LogLevel   slog.Level
+
+	Defaults Defaults
+	IDs      IDs
+	Runners  map[agency.RunnerKind]Runner // one for every kind but custom
+	Custom   map[string]Runner            // by name; never nil
+	Tmux     Tmux
+	Logs     Logs
+	Env      Env
+	Watchdog Watchdog
+	Stop     Stop
+
+	origins []Origin
+}
+
+// Defaults stand in for what a run does not say.
+type Defaults struct {
+	Runner   string // a kind, or the name of a custom runner
+	Base     string // what a run starts from, as git understands it
+	Headless bool
+}
+
+// IDs is how handles are made.
+type IDs struct {
+	Format agency.HandleFormat
+}
+
+// Runner is a program and the arguments that it always gets. Those of a custom runner may hold the placeholders
+// {prompt_file}, {worktree} and {run_id}.
+type Runner struct {
+	Exec        string // a name to look up on PATH, or an absolute path
+	DefaultArgs []string
+}
+
+// Tmux chooses the tmux server.
+type Tmux struct {
+	Socket string // empty is the user's default server, else a name (tmux -L) or an absolute path (tmux -S)
+}
+
+// Logs bounds what is kept of a runner's output.
+type Logs struct {
+	MaxBytes int64 // of each log
+}
+
+// Env is what runners do not inherit.
+type Env struct {
+	Deny []string // patterns of names, by the rules of path.Match
+}
+
+// Denies says that a variable is kept from runners.
+func (e Env) Denies(name string) bool {
+	return slices.ContainsFunc(e.Deny, func(pattern string) bool {
+		ok, _ := path.Match(pattern, name) // Load has refused bad patterns
+		return ok
+	})
+}
+
+// Watchdog is when somebody is told that a run has gone quiet.
+type Watchdog struct {
+	StallThreshold time.Duration
+	PollInterval   time.Duration
+}
+
+// Stop is how a run is stopped.
+type Stop struct {
+	Grace time.Duration // between asking a process to end and ending it
+}
+
+// Origin says where the value of one key came from.
+type Origin struct {
+	Key   string `json:"key"`   // as in the file: "logs.max_bytes"; "home", "socket" and "log_level" have no key there
+	Value string `json:"value"` // as it would be written in TOML
+	From  string `json:"from"`  // "default", a file name and line, or the name of an environment variable
+}
+
+// Origins are all keys, in the order of the file format.
+func (c *Config) Origins() []Origin { return slices.Clone(c.origins) }
+
+//go:embed example.toml
+var example string
+
+// Example is a configuration file with every key, its meaning and its default.
+func Example() string { return example }
+
+// placeholders are what the arguments of a custom runner may hold.
+var placeholders = []string{"prompt_file", "worktree", "run_id"}
+
+func defaults() *Config {
+	format, _ := agency.ParseHandleFormat(agency.FormatMMDDSlugHash) // one of its own names
+	return &Config{
+		LogLevel: slog.LevelInfo,
+		Defaults: Defaults{Runner: string(agency.ClaudeCode), Base: "HEAD"},
+		IDs:      IDs{Format: format},
+		Runners: map[agency.RunnerKind]Runner{
+			agency.ClaudeCode: {Exec: "claude", DefaultArgs: []string{}},
+			agency.Codex:      {Exec: "codex", DefaultArgs: []string{}},
+			agency.Gemini:     {Exec: "gemini", DefaultArgs: []string{}},
+			agency.OpenCode:   {Exec: "opencode", DefaultArgs: []string{}},
+			agency.Shell:      {Exec: "sh", DefaultArgs: []string{}},
+		},
+		Custom:   map[string]Runner{},
+		Logs:     Logs{MaxBytes: 1 << 30},
+		Env:      Env{Deny: []string{}},
+		Watchdog: Watchdog{StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second},
+		Stop:     Stop{Grace: 10 * time.Second},
+	}
+}

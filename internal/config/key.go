@@ -1,0 +1,258 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"agency"
+)
+
+// key is one key of the file format, bound to where its value goes. The errors of set continue a sentence that begins
+// with the key's name.
+type key struct {
+	name string // in its table
+	set  func(value) error
+	show func() string // the value as it would be written in TOML
+}
+
+func textKey(name string, p *string, check func(string) error) key {
+	return key{
+		name: name,
+		set: func(v value) error {
+			if v.kind != unstable.String {
+				return mustBe("text", v)
+			}
+			if err := check(v.text); err != nil {
+				return err
+			}
+			*p = v.text
+			return nil
+		},
+		show: func() string { return quote(*p) },
+	}
+}
+
+func boolKey(name string, p *bool) key {
+	return key{
+		name: name,
+		set: func(v value) error {
+			if v.kind != unstable.Bool {
+				return mustBe("true or false", v)
+			}
+			*p = v.text == "true"
+			return nil
+		},
+		show: func() string { return strconv.FormatBool(*p) },
+	}
+}
+
+// numberKey binds a whole number of units; the bounds are inclusive.
+func numberKey[T ~int64](name string, p *T, unit, least, most T) key {
+	return key{
+		name: name,
+		set: func(v value) error {
+			if v.kind != unstable.Integer {
+				return mustBe("a whole number", v)
+			}
+			n, err := strconv.ParseInt(v.text, 0, 64)
+			if err != nil || T(n) < least || T(n) > most {
+				return fmt.Errorf("must be from %d to %d, not %s", least, most, v.text)
+			}
+			*p = T(n) * unit
+			return nil
+		},
+		show: func() string { return strconv.FormatInt(int64(*p/unit), 10) },
+	}
+}
+
+func durationKey(name string, p *time.Duration, least, most time.Duration) key {
+	return key{
+		name: name,
+		set: func(v value) error {
+			if v.kind != unstable.String {
+				return mustBe(`a duration in quotes, such as "90s" or "15m"`, v)
+			}
+			d, err := time.ParseDuration(v.text)
+			if err != nil {
+				return fmt.Errorf(`must be a duration such as "90s" or "15m", not %q`, clip(v.text))
+			}
+			if d < least || d > most {
+				return fmt.Errorf("must be from %s to %s, not %q", short(least), short(most), v.text)
+			}
+			*p = d
+			return nil
+		},
+		show: func() string { return quote(short(*p)) },
+	}
+}
+
+func listKey(name string, p *[]string, check func(string) error) key {
+	return key{
+		name: name,
+		set: func(v value) error {
+			if v.kind != unstable.Array {
+				return mustBe("a list of texts", v)
+			}
+			list := make([]string, 0, len(v.items))
+			for i, item := range v.items {
+				if item.kind != unstable.String {
+					return fmt.Errorf("must be a list of texts, but item %d is %s", i+1, item.words())
+				}
+				if err := check(item.text); err != nil {
+					return fmt.Errorf("is wrong at item %d: it %w", i+1, err)
+				}
+				list = append(list, item.text)
+			}
+			*p = list
+			return nil
+		},
+		show: func() string {
+			quoted := make([]string, 0, len(*p))
+			for _, s := range *p {
+				quoted = append(quoted, quote(s))
+			}
+			return "[" + strings.Join(quoted, ", ") + "]"
+		},
+	}
+}
+
+func formatKey(name string, p *agency.HandleFormat) key {
+	text := agency.FormatMMDDSlugHash
+	return textKey(name, &text, func(s string) error {
+		format, err := agency.ParseHandleFormat(s)
+		if err != nil {
+			return fmt.Errorf("is not a format: %w", err)
+		}
+		*p = format
+		return nil
+	})
+}
+
+func mustBe(what string, v value) error { return fmt.Errorf("must be %s, not %s", what, v.words()) }
+
+// The checks of single values. Their errors continue a sentence, too.
+
+func checkText(s string) error {
+	if strings.ContainsRune(s, 0) {
+		return errors.New("must not hold a NUL byte")
+	}
+	return nil
+}
+
+func checkExec(s string) error {
+	switch {
+	case s == "":
+		return errors.New("must not be empty")
+	case filepath.IsAbs(s):
+		return checkText(s)
+	case strings.ContainsRune(s, '/'):
+		return fmt.Errorf("must be the name of a program or an absolute path, not %q", clip(s))
+	case strings.ContainsAny(s, " \t\n"):
+		return fmt.Errorf("must be one program, not %q: arguments belong into default_args", clip(s))
+	}
+	return checkText(s)
+}
+
+func checkRef(s string) error {
+	if s == "" || strings.HasPrefix(s, "-") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' }) {
+		return fmt.Errorf("must be a branch, a tag or a commit, not %q", clip(s))
+	}
+	return nil
+}
+
+func checkTmuxSocket(s string) error {
+	switch {
+	case filepath.IsAbs(s) && len(s) > socketLimit:
+		return fmt.Errorf("must have at most %d bytes, not %d", socketLimit, len(s))
+	case !filepath.IsAbs(s) && (strings.ContainsRune(s, '/') || s == "." || s == ".."):
+		return fmt.Errorf("must be the name of a server or an absolute path, not %q", clip(s))
+	}
+	return checkText(s)
+}
+
+func checkPattern(s string) error {
+	if s == "" || strings.ContainsAny(s, "=/\x00") {
+		return fmt.Errorf("must be a pattern for names of variables, not %q", clip(s))
+	}
+	if _, err := path.Match(s, ""); err != nil {
+		return fmt.Errorf("must be a pattern such as \"AWS_*\", and %q is malformed", clip(s))
+	}
+	return nil
+}
+
+var placeholderRule = regexp.MustCompile(`\$?\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// checkCustomArg refuses a placeholder that nobody would fill in. "${NAME}" is left to the shell that it is meant for.
+func checkCustomArg(s string) error {
+	for _, m := range placeholderRule.FindAllStringSubmatch(s, -1) {
+		if strings.HasPrefix(m[0], "$") || slices.Contains(placeholders, m[1]) {
+			continue
+		}
+		return hinted{fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(Nearest(m[1], placeholders))}
+	}
+	return checkText(s)
+}
+
+func braced(near string) string {
+	if near == "" {
+		return "the placeholders are {" + strings.Join(placeholders, "}, {") + "}"
+	}
+	return "did you mean {" + near + "}?"
+}
+
+// hinted is an error with a way out.
+type hinted struct {
+	error
+	hint string
+}
+
+// clip shortens a text of the file that a message quotes.
+func clip(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// quote writes a text as TOML does.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// short is a duration without the zeros that Go adds: 15m and not 15m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

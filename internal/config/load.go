@@ -1,0 +1,115 @@
+package config
+
+import (
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"agency"
+)
+
+const fromDefault = "default"
+
+// Load reads the configuration of a user whose environment is env. The file is explicit (what --config says) or that of
+// AGENCY_CONFIG, which then must exist, or else $XDG_CONFIG_HOME/agency/config.toml, by default in ~/.config, which
+// need not.
+//
+// Everything that is wrong is reported at once: E_CONFIG_INVALID carries the first problem, and all of them in the
+// detail "problems". A bad socket in the environment is E_SOCKET_PATH_INVALID.
+func Load(explicit string, env []string) (*Config, error) {
+	e := environment(env)
+	home, homeFrom, err := e.dataRoot()
+	if err != nil {
+		return nil, err
+	}
+	socket, socketFrom, note, err := e.socket(home)
+	if err != nil {
+		return nil, err
+	}
+	path, data, err := e.file(explicit)
+	if err != nil {
+		return nil, err
+	}
+
+	c := defaults()
+	c.Path, c.Exists, c.Home, c.Socket, c.SocketNote = path, data != nil, home, socket, note
+	var found problems
+	entries, faults := parse(data)
+	f := newFormat(c, customNames(entries))
+	found.add(f.read(entries, filepath.Base(path))...)
+	for _, fault := range faults {
+		if !found.on(fault.at.line) { // else it is told already, in better words
+			found.add(fault)
+		}
+	}
+	found.add(f.overridePoll(e)...)
+	level, levelFrom, bad := logLevel(c, e)
+	found.add(bad...)
+	if len(found) > 0 {
+		return nil, found.err(path)
+	}
+
+	c.Runners, c.Custom = f.runners()
+	c.origins = append([]Origin{
+		{"home", quote(home), homeFrom},
+		{"socket", quote(socket), socketFrom},
+		{"log_level", quote(level), levelFrom},
+	}, f.origins()...)
+	return c, nil
+}
+
+// overridePoll lays the variable for the poll interval over the file.
+func (f *format) overridePoll(e environment) []problem {
+	text, variable := e.first(envPollInterval)
+	if text == "" {
+		return nil
+	}
+	v := value{kind: unstable.String}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		v = value{kind: unstable.Integer, text: strconv.FormatInt(n, 10)}
+	}
+	const name = "watchdog.poll_interval_secs"
+	if err := f.keys[name].set(v); err != nil {
+		return []problem{{variable: variable, text: err.Error()}}
+	}
+	f.from[name] = variable
+	return nil
+}
+
+// logLevels are the values of AGENCY_LOG.
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// logLevel sets the level that the environment asks for, and says what did.
+func logLevel(c *Config, e environment) (text, from string, bad []problem) {
+	text, variable := e.first(envLog)
+	if text == "" {
+		return "info", fromDefault, nil
+	}
+	level, ok := logLevels[text]
+	if !ok {
+		known := slices.Sorted(maps.Keys(logLevels))
+		return "", "", []problem{{
+			variable: variable, text: "must be debug, info, warn or error, not " + quote(clip(text)), hint: didYouMean(Nearest(text, known)),
+		}}
+	}
+	c.LogLevel = level
+	return text, variable, nil
+}
+
+// runners are what the file has made of the programs, by kind and by name.
+func (f *format) runners() (map[agency.RunnerKind]Runner, map[string]Runner) {
+	kinds, custom := map[agency.RunnerKind]Runner{}, map[string]Runner{}
+	for kind, r := range f.kinds {
+		kinds[kind] = *r
+	}
+	for name, r := range f.custom {
+		custom[name] = *r
+	}
+	return kinds, custom
+}

@@ -1,0 +1,349 @@
+package config_test
+
+import (
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/config"
+)
+
+// write makes a file, with its folders, and returns its path.
+func write(t testing.TB, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load loads a file with this content, and returns its path too.
+func load(t testing.TB, content string, env ...string) (*config.Config, string, error) {
+	t.Helper()
+	path := write(t, filepath.Join(t.TempDir(), "config.toml"), content)
+	c, err := config.Load(path, append([]string{"HOME=/home/u"}, env...))
+	return c, path, err
+}
+
+func mustLoad(t testing.TB, content string, env ...string) *config.Config {
+	t.Helper()
+	c, _, err := load(t, content, env...)
+	if err != nil {
+		t.Fatal(err, agency.AsError(err).Details)
+	}
+	return c
+}
+
+func mustFormat(t testing.TB, s string) agency.HandleFormat {
+	t.Helper()
+	f, err := agency.ParseHandleFormat(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// same compares two configurations without the places that their values came from.
+func same(want, got *config.Config) string {
+	return cmp.Diff(want, got,
+		cmp.Comparer(func(a, b agency.HandleFormat) bool { return a == b }),
+		cmp.FilterPath(func(p cmp.Path) bool {
+			return strings.HasSuffix(p.String(), "origins") || p.String() == "Path"
+		}, cmp.Ignore()),
+		cmp.AllowUnexported(config.Config{}))
+}
+
+func wantDefaults(t testing.TB) *config.Config {
+	return &config.Config{
+		Exists: true, Home: "/home/u/.agency", Socket: "/home/u/.agency/agencyd.sock", LogLevel: slog.LevelInfo,
+		Defaults: config.Defaults{Runner: "claude_code", Base: "HEAD"},
+		IDs:      config.IDs{Format: mustFormat(t, "mmdd-slug-hash")},
+		Runners: map[agency.RunnerKind]config.Runner{
+			"claude_code": {Exec: "claude", DefaultArgs: []string{}},
+			"codex":       {Exec: "codex", DefaultArgs: []string{}},
+			"gemini":      {Exec: "gemini", DefaultArgs: []string{}},
+			"opencode":    {Exec: "opencode", DefaultArgs: []string{}},
+			"shell":       {Exec: "sh", DefaultArgs: []string{}},
+		},
+		Custom:   map[string]config.Runner{},
+		Logs:     config.Logs{MaxBytes: 1 << 30},
+		Env:      config.Env{Deny: []string{}},
+		Watchdog: config.Watchdog{StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second},
+		Stop:     config.Stop{Grace: 10 * time.Second},
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	if diff := same(wantDefaults(t), mustLoad(t, "")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestFullFile(t *testing.T) {
+	t.Parallel()
+	got := mustLoad(t, `
+defaults = { runner = "aider", base = "origin/main", headless = true }
+ids.format = "{YYYYMMDD}-{hash}"
+runners.codex = { exec = "/opt/codex", default_args = ["--full-auto"] }
+[runners.custom]
+"a.b".exec = "b"
+[runners.custom.aider]
+exec = "aider"
+default_args = [
+  "--file", "{prompt_file}", # comment
+  "{worktree}/{run_id}", "${HOME}", "{\"json\": 1}",
+]
+[tmux]
+socket = "agency"
+[logs]
+max_bytes = 0x1_0000
+[env]
+deny = ["AWS_*", "[A-Z]_TOKEN"]
+[watchdog]
+stall_threshold = "1h30m"
+poll_interval_secs = 3600
+[stop]
+grace = "0s"
+`)
+	want := wantDefaults(t)
+	want.Defaults = config.Defaults{Runner: "aider", Base: "origin/main", Headless: true}
+	want.IDs.Format = mustFormat(t, "{YYYYMMDD}-{hash}")
+	want.Runners["codex"] = config.Runner{Exec: "/opt/codex", DefaultArgs: []string{"--full-auto"}}
+	want.Custom["a.b"] = config.Runner{Exec: "b", DefaultArgs: []string{}}
+	want.Custom["aider"] = config.Runner{
+		Exec: "aider", DefaultArgs: []string{"--file", "{prompt_file}", "{worktree}/{run_id}", "${HOME}", `{"json": 1}`},
+	}
+	want.Tmux.Socket = "agency"
+	want.Logs.MaxBytes = 1 << 16
+	want.Env.Deny = []string{"AWS_*", "[A-Z]_TOKEN"}
+	want.Watchdog = config.Watchdog{StallThreshold: 90 * time.Minute, PollInterval: time.Hour}
+	want.Stop.Grace = 0
+	if diff := same(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for name, denied := range map[string]bool{"AWS_SECRET": true, "AWS": false, "X_TOKEN": true, "XX_TOKEN": false} {
+		if got.Env.Denies(name) != denied {
+			t.Errorf("Denies(%s) = %v", name, !denied)
+		}
+	}
+}
+
+// The example must be every key with its default, and its commented part must work too.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	got := mustLoad(t, config.Example())
+	if diff := same(wantDefaults(t), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, o := range got.Origins()[3:] {
+		if !strings.HasPrefix(o.From, "config.toml:") {
+			t.Errorf("the example lacks %s", o.Key)
+		}
+	}
+	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.Example(), "$1")
+	custom := mustLoad(t, whole).Custom
+	want := map[string]config.Runner{"aider": {Exec: "aider", DefaultArgs: []string{"--yes", "--message-file", "{prompt_file}"}}}
+	if diff := cmp.Diff(want, custom); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	c := mustLoad(t, "[stop]\ngrace = \"90s\"\n[runners.custom.x]\nexec = \"x\\u001b\"\n",
+		"AGENCY_HOME=/data", "AGENCY_LOG=debug", "AGENCY_WATCHDOG_POLL_INTERVAL=007")
+	if c.LogLevel != slog.LevelDebug || c.Watchdog.PollInterval != 7*time.Second {
+		t.Errorf("LogLevel = %v, PollInterval = %v", c.LogLevel, c.Watchdog.PollInterval)
+	}
+	want := []config.Origin{
+		{"home", `"/data"`, "AGENCY_HOME"},
+		{"socket", `"/data/agencyd.sock"`, "default"},
+		{"log_level", `"debug"`, "AGENCY_LOG"},
+		{"defaults.runner", `"claude_code"`, "default"},
+		{"defaults.base", `"HEAD"`, "default"},
+		{"defaults.headless", `false`, "default"},
+		{"ids.format", `"mmdd-slug-hash"`, "default"},
+		{"runners.claude_code.exec", `"claude"`, "default"},
+		{"runners.claude_code.default_args", `[]`, "default"},
+		{"runners.codex.exec", `"codex"`, "default"},
+		{"runners.codex.default_args", `[]`, "default"},
+		{"runners.gemini.exec", `"gemini"`, "default"},
+		{"runners.gemini.default_args", `[]`, "default"},
+		{"runners.opencode.exec", `"opencode"`, "default"},
+		{"runners.opencode.default_args", `[]`, "default"},
+		{"runners.shell.exec", `"sh"`, "default"},
+		{"runners.shell.default_args", `[]`, "default"},
+		{"runners.custom.x.exec", `"x\u001B"`, "config.toml:4"},
+		{"runners.custom.x.default_args", `[]`, "default"},
+		{"tmux.socket", `""`, "default"},
+		{"logs.max_bytes", `1073741824`, "default"},
+		{"env.deny", `[]`, "default"},
+		{"watchdog.stall_threshold", `"15m"`, "default"},
+		{"watchdog.poll_interval_secs", `7`, "AGENCY_WATCHDOG_POLL_INTERVAL"},
+		{"stop.grace", `"1m30s"`, "config.toml:2"},
+	}
+	if diff := cmp.Diff(want, c.Origins()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What config show prints must itself be a configuration that means the same.
+func TestOriginsReadBack(t *testing.T) {
+	t.Parallel()
+	first := mustLoad(t, `
+[runners.custom."x.y"]
+exec = "/a \" \\ \u0007 é \U0001F642"
+default_args = ["\n", "#", "'"]
+[watchdog]
+stall_threshold = "1h0m1s"
+[stop]
+grace = "1h"
+`)
+	var b strings.Builder
+	for _, o := range first.Origins()[3:] {
+		b.WriteString(o.Key + " = " + o.Value + "\n")
+	}
+	if diff := same(first, mustLoad(t, b.String())); diff != "" {
+		t.Errorf("%s\n-want +got:\n%s", b.String(), diff)
+	}
+}
+
+func TestWhichFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, base string) string {
+		return write(t, filepath.Join(dir, name), "[defaults]\nbase = \""+base+"\"\n")
+	}
+	flag, variable, old := file("flag.toml", "flag"), file("variable.toml", "variable"), file("old.toml", "old")
+	file("xdg/agency/config.toml", "xdg")
+	file("home/.config/agency/config.toml", "home")
+	all := []string{"HOME=" + dir + "/home", "XDG_CONFIG_HOME=" + dir + "/xdg", "agency_CONFIG=" + old, "AGENCY_CONFIG=" + variable}
+	for _, tt := range []struct {
+		explicit string
+		env      []string
+		want     string
+	}{
+		{flag, all, "flag"},
+		{"", all, "variable"},
+		{"", append(all, "AGENCY_CONFIG="), "old"},
+		{"", all[:2], "xdg"},
+		{"", append(all[:1:1], "XDG_CONFIG_HOME=relative"), "home"},
+		{"", all[:1], "home"},
+		{"", []string{"HOME=" + dir}, "HEAD"},
+		{"", []string{"HOME=" + flag}, "HEAD"}, // a home that is no directory
+		{"", append(all[:1:1], "XDG_CONFIG_HOME="+dir+"/other"), "HEAD"},
+	} {
+		c, err := config.Load(tt.explicit, tt.env)
+		if err != nil || c.Defaults.Base != tt.want || c.Exists != (tt.want != "HEAD") {
+			t.Errorf("Load(%q, %q) = %+v, %v, want %s", tt.explicit, tt.env, c, err, tt.want)
+		}
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing.toml")
+	large := write(t, filepath.Join(dir, "large.toml"), strings.Repeat("#\n", 1<<19)+"#")
+	dangling, link := filepath.Join(dir, "home/.config/agency/config.toml"), filepath.Join(dir, "link.toml")
+	if err := os.MkdirAll(filepath.Dir(dangling), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, target := range map[string]string{dangling: missing, link: write(t, filepath.Join(dir, "real.toml"), "[stop]\ngrace = \"1s\"")} {
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		explicit string
+		env      []string
+		path     string
+	}{
+		"flag":      {missing, nil, missing},
+		"variable":  {"", []string{"AGENCY_CONFIG=" + missing}, missing},
+		"directory": {dir, nil, dir},
+		"device":    {os.DevNull, nil, os.DevNull},
+		"large":     {large, nil, large},
+		"dangling":  {"", []string{"HOME=" + dir + "/home"}, dangling}, // the user means to have one
+	} {
+		_, err := config.Load(tt.explicit, append([]string{"HOME=" + dir}, tt.env...))
+		if !agency.IsCode(err, agency.CodeConfigInvalid) || !strings.HasPrefix(err.Error(), tt.path+": ") || agency.AsError(err).Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c, err := config.Load(link, []string{"HOME=" + dir})
+	if err != nil || c.Stop.Grace != time.Second || c.Path != link {
+		t.Errorf("a linked file: %+v, %v", c, err)
+	}
+}
+
+func TestHomeAndSocket(t *testing.T) {
+	t.Parallel()
+	long := "/" + strings.Repeat("x", 120)
+	fits := "/" + strings.Repeat("x", 90)
+	for _, tt := range []struct {
+		env          []string
+		home, socket string
+	}{
+		{[]string{"HOME=/h"}, "/h/.agency", "/h/.agency/agencyd.sock"},
+		{[]string{"HOME=/h", "AGENCY_HOME=/a/../b/"}, "/b", "/b/agencyd.sock"},
+		{[]string{"HOME=/h", "AGENCY_SOCKET=/s"}, "/h/.agency", "/s"},
+		{[]string{"HOME=/h", "agency_SOCKET=/old"}, "/h/.agency", "/old"},
+		{[]string{"HOME=/h", "agency_SOCKET=/old", "AGENCY_SOCKET=/s"}, "/h/.agency", "/s"},
+		{[]string{"AGENCY_HOME=" + fits, "AGENCY_CONFIG="}, fits, fits + "/agencyd.sock"},
+	} {
+		c, err := config.Load("", append(tt.env, "XDG_CONFIG_HOME="+t.TempDir()))
+		if err != nil || c.Home != tt.home || c.Socket != tt.socket || c.SocketNote != "" {
+			t.Errorf("%q: %+v, %v", tt.env, c, err)
+		}
+	}
+
+	xdg := "XDG_CONFIG_HOME=" + t.TempDir()
+	c, err := config.Load("", []string{"AGENCY_HOME=" + long, xdg})
+	if err != nil || !regexp.MustCompile(`^/tmp/agency-[0-9]+/[0-9a-f]{16}\.sock$`).MatchString(c.Socket) || !strings.Contains(c.SocketNote, c.Socket) {
+		t.Errorf("a long home: %+v, %v", c, err)
+	}
+	if other, err := config.Load("", []string{"AGENCY_HOME=" + long + "y", xdg}); err != nil || other.Socket == c.Socket {
+		t.Errorf("two homes share the socket %s (%v)", c.Socket, err)
+	}
+
+	for env, code := range map[string]agency.Code{
+		"AGENCY_HOME=relative":    agency.CodeConfigInvalid,
+		"AGENCY_SOCKET=relative":  agency.CodeSocketPathInvalid,
+		"AGENCY_SOCKET=" + long:   agency.CodeSocketPathInvalid,
+		"agency_SOCKET=" + long:   agency.CodeSocketPathInvalid,
+		"agency_SOCKET=./agencyd": agency.CodeSocketPathInvalid,
+	} {
+		name, _, _ := strings.Cut(env, "=")
+		_, err := config.Load("", []string{"HOME=/h", xdg, env})
+		if !agency.IsCode(err, code) || !strings.HasPrefix(err.Error(), name+" ") || agency.AsError(err).Hint == "" {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+}
+
+func TestHomeOfTheUserDatabase(t *testing.T) {
+	t.Parallel()
+	u, err := user.Current()
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		t.Skip("the user database knows no home")
+	}
+	for _, env := range [][]string{nil, {"HOME="}, {"HOME=relative"}} {
+		c, err := config.Load("", append(env, "XDG_CONFIG_HOME="+t.TempDir()))
+		if err != nil || c.Home != filepath.Join(u.HomeDir, ".agency") {
+			t.Errorf("%q: %+v, %v", env, c, err)
+		}
+	}
+}

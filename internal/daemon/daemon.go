@@ -1,0 +1,246 @@
+// Package daemon is the life of the process that supervises: its lock, its socket, its handlers and streams. It builds the
+// parts and puts them together.
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"agency"
+	"agency/internal/config"
+	"agency/internal/file"
+	"agency/internal/git"
+	"agency/internal/scaffold"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
+	"agency/internal/tmux"
+)
+
+// Limits on what the daemon asks of other programs.
+const (
+	gitTimeout  = 5 * time.Minute
+	tmuxTimeout = 10 * time.Second
+	// drainTimeout bounds how long a stop waits for requests that are under way.
+	drainTimeout = 5 * time.Second
+)
+
+// Daemon is one supervising process for one data root.
+type Daemon struct {
+	Config  *config.Config
+	Version string
+	Exec    string // this program, which wrappers run too
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	started time.Time
+	store   *sqlite.Store
+	git     *git.Git
+	tmux    *tmux.Tmux
+	sup     *supervisor.Supervisor
+
+	stopping chan struct{} // closed by requestStop
+	stopOnce sync.Once
+}
+
+// LockPath and LogPath are where a data root keeps its daemon's lock and log.
+func LockPath(home string) string { return filepath.Join(home, "agencyd.lock") }
+
+// LogPath is the daemon's log file.
+func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.log") }
+
+// errLocked says that another daemon serves the data root.
+var errLocked = errors.New("another daemon serves this data root")
+
+// Run serves until ctx ends, a client asks for the end, or something fails. ready is called once the socket answers. It
+// returns E_DAEMON_START_FAILED when it cannot start; when it returns, the socket is gone and the lock is free.
+func (d *Daemon) Run(ctx context.Context, ready func()) error {
+	home := d.Config.Home
+	for _, dir := range []string{home, filepath.Dir(d.Config.Socket)} {
+		if err := privateDir(dir); err != nil {
+			return err
+		}
+	}
+	lock := flock.New(LockPath(home), flock.SetPermissions(0o600))
+	if ok, err := lock.TryLock(); err != nil {
+		return startError("lock %s: %w", lock.Path(), err)
+	} else if !ok {
+		return startError("%w: %s is locked", errLocked, lock.Path()).WithHint("agency daemon status")
+	}
+	defer func() { _ = lock.Unlock() }()
+
+	d.started, d.stopping = d.Now(), make(chan struct{})
+	var err error
+	if d.store, err = sqlite.Open(ctx, filepath.Join(home, "agency.db"), d.Now); err != nil {
+		return err
+	}
+	defer func() { _ = d.store.Close() }()
+	watcher, err := newWatcher(d.Log)
+	if err != nil {
+		return startError("watch files: %w", err)
+	}
+	defer watcher.close()
+
+	listener, err := d.listen()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(d.Config.Socket) }()
+	d.build(watcher)
+	if err := d.sup.Start(ctx); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer d.sup.Stop()
+	if err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}}); err != nil {
+		return err
+	}
+	d.Log.Info("daemon started", "version", d.Version, "home", home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
+	return d.serve(ctx, listener, ready)
+}
+
+// build puts the parts together.
+func (d *Daemon) build(watcher *watcher) {
+	d.git = git.New(gitTimeout)
+	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
+	// What serves all runs is told apart from what belongs to the run that happened to start it.
+	d.tmux.Env = append(os.Environ(), "AGENCY_DAEMON=1")
+	d.sup = supervisor.New(supervisor.Deps{
+		Store:       d.store,
+		Git:         d.git,
+		Tmux:        sessions{d.tmux},
+		Harness:     harnesses{},
+		Attempts:    attempts{},
+		Watcher:     watcher,
+		Scaffold:    scaffold.Worktree,
+		ReadBeneath: file.ReadBeneath,
+		Log:         d.Log,
+		Now:         d.Now,
+		Random:      func(b []byte) { _, _ = rand.Read(b) }, // never fails
+	}, supervisor.Settings{
+		Home:           d.Config.Home,
+		Socket:         d.Config.Socket,
+		Wrapper:        []string{d.Exec, "wrapper"},
+		StallThreshold: d.Config.Watchdog.StallThreshold,
+		Rescan:         d.Config.Watchdog.PollInterval,
+	})
+}
+
+// serve answers until the end, then lets the requests under way finish.
+func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func()) error {
+	// Streams end with the daemon, requests may finish first.
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{
+		Handler:           d.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	ready()
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-d.stopping:
+	case err = <-failed:
+	}
+	d.requestStop()
+	drain, done := context.WithTimeout(base, drainTimeout)
+	defer done()
+	if shutdownErr := server.Shutdown(drain); shutdownErr != nil {
+		_ = server.Close()
+	}
+	if appendErr := d.store.Append(base, agency.News{Type: agency.DaemonStopped, Data: map[string]any{"pid": os.Getpid()}}); appendErr != nil {
+		d.Log.Warn("record the end of the daemon", "err", appendErr)
+	}
+	d.Log.Info("daemon stopped", "live_runs", d.sup.LiveRuns())
+	return err
+}
+
+// requestStop asks for the end; streams end at once.
+func (d *Daemon) requestStop() { d.stopOnce.Do(func() { close(d.stopping) }) }
+
+// listen opens the socket for the owner alone. The lock is held, so a socket that is there already is a dead daemon's.
+func (d *Daemon) listen() (net.Listener, error) {
+	path := d.Config.Socket
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, startError("look at %s: %w", path, err)
+	case info.Mode()&fs.ModeSocket == 0:
+		return nil, startError("%s is there and is not a socket", path).WithHint("move it away, or set AGENCY_SOCKET to another path")
+	default:
+		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			_ = conn.Close()
+			return nil, startError("somebody else listens on %s", path).WithHint("set AGENCY_SOCKET to another path")
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, startError("remove the dead socket %s: %w", path, err)
+		}
+	}
+	// The mask makes the mode right from the first moment. The daemon starts no other goroutine that makes files yet.
+	old := syscall.Umask(0o177)
+	listener, err := net.Listen("unix", path)
+	syscall.Umask(old)
+	if err != nil {
+		return nil, startError("listen on %s: %w", path, err)
+	}
+	return ownerOnly{listener}, nil
+}
+
+// privateDir makes a directory that only its owner can look into, and refuses one that others could change.
+func privateDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return agency.Errorf(agency.CodePermissionDenied, "create %s: %w", path, err).WithHint("set AGENCY_HOME to a folder that you can write")
+		}
+		return startError("create %s: %w", path, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return startError("look at %s: %w", path, err)
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
+		return agency.Errorf(agency.CodePermissionDenied, "the folder %s belongs to another user", path).WithHint("set AGENCY_HOME to a folder of your own")
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a directory needs its x bit
+			return startError("make %s private: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func startError(format string, args ...any) *agency.Error {
+	return agency.Errorf(agency.CodeDaemonStartFailed, "the daemon cannot start: "+format, args...)
+}
+
+// ownerOnly accepts connections of the daemon's own user and closes all others. The mode of the socket says the same; this
+// holds even where somebody changed it.
+type ownerOnly struct{ net.Listener }
+
+func (l ownerOnly) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := peerUID(conn); err == nil && uid == os.Getuid() {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}

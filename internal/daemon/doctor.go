@@ -1,0 +1,178 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/harness"
+)
+
+// The levels of a finding.
+const (
+	levelOK      = "ok"
+	levelNote    = "note"
+	levelWarning = "warning"
+	levelError   = "error"
+)
+
+// doctor looks at everything that a run depends on, and for what belongs to no run. It changes nothing.
+func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
+	checks := []api.Check{d.checkGit(ctx), d.checkTmux(ctx)}
+	cfg, err := config.Load(req.Config, req.Env)
+	if err != nil {
+		checks = append(checks, failed("config", err))
+	} else {
+		checks = append(checks, checkConfig(cfg))
+		checks = append(checks, checkRunners(ctx, cfg, req)...)
+	}
+	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf())
+	orphans, err := d.orphans(ctx)
+	if err != nil {
+		return api.DoctorResponse{}, err
+	}
+	return api.DoctorResponse{Checks: append(checks, orphans...)}, nil
+}
+
+func failed(name string, err error) api.Check {
+	e := agency.AsError(err)
+	return api.Check{Name: name, Level: levelError, Text: e.Message, Fix: e.Hint}
+}
+
+func (d *Daemon) checkGit(ctx context.Context) api.Check {
+	version, err := d.git.Version(ctx)
+	if err != nil {
+		return failed("git", err)
+	}
+	return api.Check{Name: "git", Level: levelOK, Text: version}
+}
+
+func (d *Daemon) checkTmux(ctx context.Context) api.Check {
+	version, err := d.tmux.Version(ctx)
+	if err != nil {
+		return failed("tmux", err)
+	}
+	return api.Check{Name: "tmux", Level: levelOK, Text: version}
+}
+
+func checkConfig(cfg *config.Config) api.Check {
+	if !cfg.Exists {
+		return api.Check{Name: "config", Level: levelOK, Text: "defaults, there is no " + cfg.Path}
+	}
+	return api.Check{Name: "config", Level: levelOK, Text: cfg.Path}
+}
+
+func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest) []api.Check {
+	checks := []api.Check{}
+	check := func(name string, kind agency.RunnerKind, exec string) {
+		path, err := harness.FindExec(exec, req.Dir, req.Env)
+		if err != nil {
+			level := levelNote
+			if name == cfg.Defaults.Runner {
+				level = levelWarning
+			}
+			e := agency.AsError(err)
+			checks = append(checks, api.Check{Name: "runner " + name, Level: level, Text: e.Message, Fix: e.Hint})
+			return
+		}
+		text := path
+		if version := harness.Version(ctx, kind, path); version != "" {
+			text += " (" + version + ")"
+		}
+		checks = append(checks, api.Check{Name: "runner " + name, Level: levelOK, Text: text})
+	}
+	for _, kind := range agency.RunnerKinds() {
+		if kind != agency.Custom {
+			check(string(kind), kind, cfg.Runners[kind].Exec)
+		}
+	}
+	for name, r := range cfg.Custom {
+		check(name, agency.Custom, r.Exec)
+	}
+	return checks
+}
+
+func (d *Daemon) checkRepo(ctx context.Context, dir string) api.Check {
+	repo, err := d.git.Discover(ctx, dir)
+	if err != nil {
+		e := agency.AsError(err)
+		return api.Check{Name: "repository", Level: levelNote, Text: e.Message, Fix: e.Hint}
+	}
+	return api.Check{Name: "repository", Level: levelOK, Text: repo.Root}
+}
+
+func (d *Daemon) checkHome() api.Check {
+	probe, err := os.CreateTemp(d.Config.Home, ".doctor-*")
+	if err != nil {
+		return api.Check{Name: "data root", Level: levelError, Text: err.Error(), Fix: "make room in " + d.Config.Home + ", or set AGENCY_HOME to another folder"}
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	return api.Check{Name: "data root", Level: levelOK, Text: d.Config.Home}
+}
+
+func (d *Daemon) checkSelf() api.Check {
+	text := fmt.Sprintf("pid %d, version %s, up %s, %d live runs", os.Getpid(), d.Version, agency.ShortDuration(d.Now().Sub(d.started)), d.sup.LiveRuns())
+	if d.Config.SocketNote != "" {
+		return api.Check{Name: "daemon", Level: levelNote, Text: text + "; " + d.Config.SocketNote}
+	}
+	return api.Check{Name: "daemon", Level: levelOK, Text: text}
+}
+
+// orphans are sessions, worktrees and run directories that no row of the record knows, or that should be gone.
+func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
+	runs, err := d.store.Runs(ctx, agency.Filter{Removed: true})
+	if err != nil {
+		return nil, err
+	}
+	present, known := map[string]bool{}, map[string]bool{}
+	for i := range runs {
+		known[string(runs[i].ID)] = true
+		present[string(runs[i].ID)] = runs[i].RemovedAt == nil
+	}
+	checks := []api.Check{}
+	orphan := func(kind, place, fix string) {
+		checks = append(checks, api.Check{Name: "orphan " + kind, Level: levelWarning, Text: place, Fix: fix})
+	}
+	sessions, err := d.tmux.Sessions(ctx)
+	if err != nil && !agency.IsCode(err, agency.CodeTmuxNotFound) {
+		checks = append(checks, failed("tmux sessions", err))
+	}
+	for _, name := range sessions {
+		if !present[strings.TrimPrefix(name, agency.SessionPrefix)] {
+			orphan("session", name, tmuxCommand(d.Config.Tmux.Socket)+" kill-session -t ="+name)
+		}
+	}
+	worktrees, _ := filepath.Glob(filepath.Join(d.Config.Home, "worktrees", "*", "*"))
+	for _, path := range worktrees {
+		if !present[filepath.Base(path)] {
+			orphan("worktree", path, "look into it, then remove the folder and run git worktree prune in its repository")
+		}
+	}
+	dirs, _ := filepath.Glob(filepath.Join(d.Config.Home, "runs", "*"))
+	for _, path := range dirs {
+		if !known[filepath.Base(path)] {
+			orphan("run directory", path, "look into it, then remove the folder")
+		}
+	}
+	if len(checks) == 0 {
+		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})
+	}
+	return checks, nil
+}
+
+func tmuxCommand(socket string) string {
+	switch {
+	case socket == "":
+		return "tmux"
+	case filepath.IsAbs(socket):
+		return "tmux -S " + socket
+	default:
+		return "tmux -L " + socket
+	}
+}

@@ -1,0 +1,315 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/file"
+	"agency/internal/supervisor"
+)
+
+// requestLimit is the largest request body, in bytes: a prompt, an environment, and room to escape them.
+const requestLimit = 6*agency.PromptLimit + 4<<20
+
+// handler serves all operations and streams.
+func (d *Daemon) handler() http.Handler {
+	mux := http.NewServeMux()
+	handle(d, mux, api.CreateRun, d.createRun)
+	handle(d, mux, api.ListRuns, d.listRuns)
+	handle(d, mux, api.ShowRun, d.showRun)
+	handle(d, mux, api.SendInput, d.sendInput)
+	handle(d, mux, api.StopRun, d.stopRun)
+	handle(d, mux, api.RemoveRun, d.removeRun)
+	handle(d, mux, api.WaitRuns, d.waitRuns)
+	handle(d, mux, api.AttachRun, d.attachRun)
+	handle(d, mux, api.ListEvents, d.listEvents)
+	handle(d, mux, api.Doctor, d.doctor)
+	handle(d, mux, api.DaemonStatus, d.status)
+	handle(d, mux, api.StopDaemon, d.stop)
+	mux.HandleFunc("GET "+api.EventsPath, d.streamEvents)
+	mux.HandleFunc("GET "+api.LogsPath, d.streamLogs)
+	mux.HandleFunc("GET "+api.WrapperPath, d.serveWrapper)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))
+	})
+	return d.recovered(mux)
+}
+
+// handle serves one operation: version check, strict decoding, the work, the envelope.
+func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, Resp], do func(context.Context, Req) (Resp, error)) {
+	mux.HandleFunc("POST "+op.Path(), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(api.VersionHeader, d.Version)
+		if err := d.checkVersion(r); err != nil {
+			reply(w, nil, err)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestLimit))
+		if err != nil {
+			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request cannot be read: %w", err))
+			return
+		}
+		var req Req
+		if err := api.Decode(body, &req); err != nil {
+			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", op.Name, err))
+			return
+		}
+		resp, err := do(r.Context(), req)
+		if err != nil && r.Context().Err() == nil && agency.AsError(err).Code == agency.CodeInternal {
+			d.Log.Error("operation failed", "operation", op.Name, "err", err)
+		}
+		reply(w, resp, err)
+	})
+}
+
+// checkVersion refuses a client of another version: shapes may differ. A client that says none, a person with curl, is
+// served. A refusal says whether the daemon is idle, so that the client may replace it.
+func (d *Daemon) checkVersion(r *http.Request) error {
+	theirs := r.Header.Get(api.VersionHeader)
+	if theirs == "" || theirs == d.Version {
+		return nil
+	}
+	return agency.Errorf(agency.CodeDaemonVersion, "the daemon is version %s and this program is %s", d.Version, theirs).
+		WithDetail("daemon_version", d.Version).
+		WithDetail("live_runs", d.sup.LiveRuns()).
+		WithHint("agency daemon stop && agency daemon start   (runs that are under way go on meanwhile)")
+}
+
+// reply sends data, or the error if there is one.
+func reply(w http.ResponseWriter, data any, err error) {
+	var envelope api.Envelope
+	if err == nil {
+		envelope, err = api.Success(data)
+	}
+	code := http.StatusOK
+	if err != nil {
+		envelope = api.Failure(err)
+		code = envelope.Error.Code.HTTPStatus()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(envelope) // a client that went away needs no answer
+}
+
+// recovered turns a defect in one request into an answer and a line in the log.
+func (d *Daemon) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if defect := recover(); defect != nil {
+				d.Log.Error("request failed", "path", r.URL.Path, "defect", defect, "stack", string(debug.Stack()))
+				reply(w, nil, agency.Errorf(agency.CodeInternal, "the daemon made a mistake with %s", r.URL.Path).WithHint("agency daemon logs"))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.RunResponse, error) {
+	cfg, err := config.Load(req.Config, req.Env)
+	if err != nil {
+		return api.RunResponse{}, err
+	}
+	spec := req.Spec
+	if spec.Runner.Kind == "" {
+		spec.Runner.Kind, spec.Runner.Name = runnerKind(cfg, cfg.Defaults.Runner)
+	}
+	if spec.BaseRef == "" {
+		spec.BaseRef = cfg.Defaults.Base
+	}
+	chosen, err := runnerConfig(cfg, spec.Runner)
+	if err != nil {
+		return api.RunResponse{}, err
+	}
+	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
+		Spec: spec, Dir: req.Dir, Env: req.Env,
+		Choices: supervisor.Choices{
+			Exec: chosen.Exec, DefaultArgs: chosen.DefaultArgs,
+			Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
+		},
+	})
+	if err != nil {
+		return api.RunResponse{}, err
+	}
+	return d.runResponse(r), nil
+}
+
+// runnerKind reads a runner as people name it: a kind, or the name of a custom one.
+func runnerKind(cfg *config.Config, name string) (agency.RunnerKind, string) {
+	if _, ok := cfg.Custom[name]; ok {
+		return agency.Custom, name
+	}
+	return agency.RunnerKind(name), ""
+}
+
+func runnerConfig(cfg *config.Config, r agency.SpecRunner) (config.Runner, error) {
+	if r.Kind != agency.Custom {
+		return cfg.Runners[r.Kind], nil // an unknown kind is refused by the spec's own check
+	}
+	found, ok := cfg.Custom[r.Name]
+	if !ok {
+		return found, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", r.Name).
+			WithHint("one of claude_code, codex, gemini, opencode, shell, or add [runners.custom.%s] with exec = \"...\" to %s", r.Name, cfg.Path)
+	}
+	return found, nil
+}
+
+func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {
+	return api.RunResponse{Run: api.NewRun(r, d.sup.Derive(r))}
+}
+
+func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+	wanted, err := parseLabels(req.Status)
+	if err != nil {
+		return api.ListRunsResponse{}, err
+	}
+	runs, err := d.sup.RunsOf(ctx, req.Dir, agency.Filter{Removed: req.Removed, Tag: req.Tag})
+	if err != nil {
+		return api.ListRunsResponse{}, err
+	}
+	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
+	for i := range runs {
+		status := d.sup.Derive(&runs[i])
+		if len(wanted) == 0 || wanted[status.Label] {
+			resp.Runs = append(resp.Runs, api.NewRun(&runs[i], status))
+		}
+	}
+	return resp, nil
+}
+
+func parseLabels(words []string) (map[agency.Label]bool, error) {
+	labels := map[agency.Label]bool{}
+	for _, w := range words {
+		l, err := agency.ParseLabel(w)
+		if err != nil {
+			return nil, err
+		}
+		labels[l] = true
+	}
+	return labels, nil
+}
+
+func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunResponse, error) {
+	r, details, err := d.sup.Show(ctx, req.Run)
+	if err != nil {
+		return api.ShowRunResponse{}, err
+	}
+	inputs := []agency.Input{}
+	if data, err := file.ReadRegular(details.InputsPath, 1<<20); err == nil {
+		if err := json.Unmarshal(data, &inputs); err != nil {
+			d.Log.Warn("read inputs", "run", r.ID, "err", err)
+		}
+	}
+	return api.ShowRunResponse{
+		Run:      api.NewRun(r, d.sup.Derive(r)),
+		Contract: r.Attempt.Word.Contract, Word: r.Attempt.Word.At,
+		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
+		Git: details.Git, GitProblem: details.GitProblem,
+		Connected: details.Connected, LastOutput: details.LastOutput,
+		PromptPath: details.PromptPath, LogPath: details.LogPath,
+	}, nil
+}
+
+func (d *Daemon) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
+	r, delivery, err := d.sup.SendInput(ctx, req.Run, req.Text)
+	if err != nil {
+		return api.SendInputResponse{}, err
+	}
+	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: delivery.Effect}, nil
+}
+
+func (d *Daemon) stopRun(ctx context.Context, req api.RunRequest) (api.RunResponse, error) {
+	r, err := d.sup.StopRun(ctx, req.Run)
+	if err != nil {
+		return api.RunResponse{}, err
+	}
+	return d.runResponse(r), nil
+}
+
+func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
+	removal, err := d.sup.RemoveRun(ctx, supervisor.RemoveRequest{Ref: req.Run, Force: req.Force, DeleteBranch: req.DeleteBranch})
+	if err != nil {
+		return api.RemoveRunResponse{}, err
+	}
+	r := removal.Run
+	return api.RemoveRunResponse{
+		ID: r.ID, State: r.Attempt.State, Removed: true, RemovedAt: r.RemovedAt.UTC().Format(time.RFC3339),
+		Snapshot: removal.Snapshot, Branch: removal.Branch, Warnings: removal.Warnings,
+	}, nil
+}
+
+func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.WaitRunsResponse, error) {
+	labels := make([]agency.Label, 0, len(req.For))
+	for _, w := range req.For {
+		l, err := agency.ParseLabel(w)
+		if err != nil {
+			return api.WaitRunsResponse{}, err
+		}
+		labels = append(labels, l)
+	}
+	ctx, cancel := d.untilStop(ctx)
+	defer cancel()
+	if req.TimeoutMS > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, time.Duration(req.TimeoutMS)*time.Millisecond)
+		defer done()
+	}
+	runs, statuses, err := d.sup.Wait(ctx, req.Runs, labels)
+	timedOut := errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !timedOut {
+		return api.WaitRunsResponse{}, err
+	}
+	resp := api.WaitRunsResponse{Runs: make([]api.Run, 0, len(runs)), TimedOut: timedOut}
+	for i := range runs {
+		resp.Runs = append(resp.Runs, api.NewRun(&runs[i], statuses[i]))
+	}
+	return resp, nil
+}
+
+// untilStop ends a context when the daemon stops, for requests that would hold it up.
+func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-d.stopping:
+			cancel(agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+func (d *Daemon) attachRun(ctx context.Context, req api.AttachRunRequest) (api.AttachRunResponse, error) {
+	r, argv, err := d.sup.AttachArgv(ctx, req.Run, req.Env)
+	if err != nil {
+		return api.AttachRunResponse{}, err
+	}
+	return api.AttachRunResponse{RunID: r.ID, Argv: argv}, nil
+}
+
+func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
+	seq, err := d.store.LastSeq(ctx)
+	if err != nil {
+		return api.DaemonStatusResponse{}, err
+	}
+	return api.DaemonStatusResponse{
+		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC().Format(time.RFC3339),
+		Socket: d.Config.Socket, Home: d.Config.Home, Log: LogPath(d.Config.Home),
+		LiveRuns: d.sup.LiveRuns(), LastSeq: seq,
+	}, nil
+}
+
+func (d *Daemon) stop(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
+	status, err := d.status(ctx, api.Empty{})
+	d.requestStop()
+	return status, err
+}

@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"agency/internal/api"
+	"agency/internal/config"
+)
+
+// spawnTimeout bounds the start of a daemon, with migrations and reconciliation.
+const spawnTimeout = 60 * time.Second
+
+// readyFD is where a spawned daemon reports: the first descriptor after the standard ones.
+const readyFD = 3
+
+// Spawn starts a daemon in the background for a client that found none. Of several callers at once one starts it and the
+// others wait for that; when it returns nil a daemon answers on the socket.
+func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string) error {
+	ctx, cancel := context.WithTimeout(ctx, spawnTimeout)
+	defer cancel()
+	for _, dir := range []string{cfg.Home, filepath.Dir(cfg.Socket), filepath.Dir(LogPath(cfg.Home))} {
+		if err := privateDir(dir); err != nil {
+			return err
+		}
+	}
+	gate := flock.New(filepath.Join(cfg.Home, "agencyd.start.lock"), flock.SetPermissions(0o600))
+	if ok, err := gate.TryLockContext(ctx, 10*time.Millisecond); err != nil || !ok {
+		return startError("another command has been starting it for too long: %w", err).WithHint("agency daemon logs")
+	}
+	defer func() { _ = gate.Unlock() }()
+	if answers(cfg.Socket) {
+		return nil
+	}
+	err := spawn(ctx, cfg, exe, configPath)
+	if err != nil && answers(cfg.Socket) {
+		return nil // somebody started one by hand in the same moment
+	}
+	return err
+}
+
+func answers(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+func spawn(ctx context.Context, cfg *config.Config, exe, configPath string) error {
+	log, err := os.OpenFile(LogPath(cfg.Home), os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return startError("open its log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	ready, report, err := os.Pipe()
+	if err != nil {
+		return startError("make a pipe: %w", err)
+	}
+	defer func() { _ = ready.Close() }()
+	argv := []string{"daemon", "run"}
+	if configPath != "" {
+		argv = append(argv, "--config", configPath)
+	}
+	// No context: the daemon outlives the command that started it.
+	cmd := exec.Command(exe, argv...) //nolint:gosec,noctx // this program itself
+	cmd.Dir = "/"
+	cmd.Env = daemonEnv(os.Environ(), cfg)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{report}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = report.Close()
+	if err != nil {
+		return startError("%w", err)
+	}
+	go func() { _ = cmd.Wait() }()
+	return awaitReady(ctx, ready, cfg)
+}
+
+// awaitReady reads the daemon's report: one line, "ready", or the error as an envelope. A daemon that dies says nothing.
+func awaitReady(ctx context.Context, ready *os.File, cfg *config.Config) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = ready.SetReadDeadline(deadline)
+	}
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	line = strings.TrimSpace(line)
+	switch {
+	case line == "ready":
+		return nil
+	case line != "":
+		var env api.Envelope
+		if json.Unmarshal([]byte(line), &env) == nil && env.Err() != nil {
+			return env.Err()
+		}
+		return startError("%s", line).WithHint("agency daemon logs")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return startError("it was not ready within %s", spawnTimeout).WithHint("agency daemon logs")
+	default:
+		return startError("it ended at once; its log is %s", LogPath(cfg.Home)).WithHint("agency daemon logs")
+	}
+}
+
+// daemonEnv is the environment of a daemon: the caller's, without what belongs to a run or a terminal, and with the places
+// made explicit.
+func daemonEnv(caller []string, cfg *config.Config) []string {
+	env := make([]string, 0, len(caller)+3)
+	for _, kv := range caller {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "TMUX") && name != "TMUX_TMPDIR" {
+			continue
+		}
+		switch name {
+		case "AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", "AGENCY_DAEMON", reportVar:
+			continue
+		}
+		env = append(env, kv)
+	}
+	env = append(env, "AGENCY_HOME="+cfg.Home, "AGENCY_DAEMON=1", reportVar+"=1")
+	if cfg.SocketNote == "" {
+		env = append(env, "AGENCY_SOCKET="+cfg.Socket)
+	}
+	return env
+}
+
+// reportVar says that descriptor 3 awaits a report.
+const reportVar = "AGENCY_DAEMON_REPORT"
+
+// Reporter is how a daemon that was spawned tells its parent how the start went. Outside a spawn it does nothing. Only
+// the first call counts.
+func Reporter() func(err error) {
+	if os.Getenv(reportVar) == "" {
+		return func(error) {}
+	}
+	_ = os.Unsetenv(reportVar)
+	syscall.CloseOnExec(readyFD)
+	pipe := os.NewFile(readyFD, "report")
+	done := false
+	return func(err error) {
+		if done || pipe == nil {
+			return
+		}
+		done = true
+		if err == nil {
+			_, _ = io.WriteString(pipe, "ready\n")
+		} else if data, jsonErr := json.Marshal(api.Failure(err)); jsonErr == nil {
+			_, _ = fmt.Fprintf(pipe, "%s\n", data)
+		}
+		_ = pipe.Close()
+	}
+}

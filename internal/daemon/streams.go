@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// eventPage is how many events are read from the store at a time.
+const eventPage = 1000
+
+// streamEvents sends the record from a place on, without a gap, and then what comes, as server-sent events.
+func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
+	if err := d.checkVersion(r); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	since, err := sinceOf(r)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	var run agency.RunID
+	if ref := r.URL.Query().Get("run"); ref != "" {
+		found, err := d.sup.Resolve(r.Context(), ref)
+		if err != nil {
+			reply(w, nil, err)
+			return
+		}
+		run = found.ID
+	}
+	ctx, cancel := d.untilStop(r.Context())
+	defer cancel()
+	out := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	_ = out.Flush()
+	for {
+		changed := d.store.Changed()
+		for {
+			events, err := d.store.Events(ctx, since, run, eventPage)
+			if err != nil {
+				return
+			}
+			for _, event := range events {
+				data, err := json.Marshal(event)
+				if err != nil {
+					d.Log.Error("encode event", "seq", event.Seq, "err", err)
+					return
+				}
+				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", event.Seq, event.Type, data); err != nil {
+					return
+				}
+				since = event.Seq
+			}
+			if len(events) < eventPage {
+				break
+			}
+		}
+		if out.Flush() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sinceOf is the event after which a stream begins. A client that connects again says it by Last-Event-ID.
+func sinceOf(r *http.Request) (int64, error) {
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = r.URL.Query().Get("since")
+	}
+	if text == "" {
+		return 0, nil
+	}
+	since, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || since < 0 {
+		return 0, agency.Errorf(agency.CodeUsage, "since is %q, not the number of an event", text)
+	}
+	return since, nil
+}
+
+// streamLogs sends a log as bytes.
+func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
+	if err := d.checkVersion(r); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	req, err := logRequest(r)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	ctx, cancel := d.untilStop(r.Context())
+	defer cancel()
+	out := &started{ResponseWriter: w}
+	err = d.sup.Logs(ctx, req, out, func() { _ = http.NewResponseController(w).Flush() })
+	switch {
+	case err != nil && !out.begun:
+		reply(w, nil, err)
+	case err != nil && ctx.Err() == nil:
+		d.Log.Warn("send log", "run", req.Ref, "err", err)
+	}
+}
+
+// started notes whether anything was sent, after which an error can no longer be.
+type started struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (s *started) Write(p []byte) (int, error) {
+	s.begun = true
+	return s.ResponseWriter.Write(p)
+}
+
+func logRequest(r *http.Request) (supervisor.LogRequest, error) {
+	q := r.URL.Query()
+	req := supervisor.LogRequest{Ref: q.Get("run"), Stream: q.Get("stream"), Follow: q.Get("follow") == "true"}
+	switch req.Stream {
+	case "":
+		req.Stream = "runner"
+	case "runner", "stdout", "stderr":
+	default:
+		return req, agency.Errorf(agency.CodeUsage, "the stream is %q, none of runner, stdout, stderr", req.Stream)
+	}
+	if text := q.Get("attempt"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return req, agency.Errorf(agency.CodeUsage, "the attempt is %q, not a number", text)
+		}
+		req.Attempt = n
+	}
+	if text := q.Get("since"); text != "" && text != "0" {
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return req, agency.Errorf(agency.CodeUsage, "since is %q, not Unix milliseconds", text)
+		}
+		req.Since = time.UnixMilli(ms)
+	}
+	return req, nil
+}

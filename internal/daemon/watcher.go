@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watcher tells which watched directories may have changed. One kernel watcher serves all of them. What it misses, after
+// an overflow or where watches have run out, the supervisor's rescan finds.
+type watcher struct {
+	kernel  *fsnotify.Watcher
+	changes chan string
+	done    chan struct{}
+	log     *slog.Logger
+
+	mu   sync.Mutex
+	uses map[string]int
+}
+
+func newWatcher(log *slog.Logger) (*watcher, error) {
+	kernel, err := fsnotify.NewBufferedWatcher(1024)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{kernel: kernel, changes: make(chan string), done: make(chan struct{}), log: log, uses: map[string]int{}}
+	go w.pass()
+	return w, nil
+}
+
+func (w *watcher) pass() {
+	defer close(w.done)
+	for {
+		select {
+		case event, ok := <-w.kernel.Events:
+			if !ok {
+				return
+			}
+			if event.Op == fsnotify.Chmod {
+				continue
+			}
+			w.changes <- filepath.Dir(event.Name)
+		case err, ok := <-w.kernel.Errors:
+			if !ok {
+				return
+			}
+			w.log.Warn("file watch", "err", err)
+		}
+	}
+}
+
+// Add watches a directory; each Add wants a Remove.
+func (w *watcher) Add(dir string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uses[dir]++
+	if w.uses[dir] > 1 {
+		return nil
+	}
+	return w.kernel.Add(dir)
+}
+
+// Remove ends one Add. Removing what is not watched is fine.
+func (w *watcher) Remove(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.uses[dir]--; w.uses[dir] > 0 {
+		return
+	}
+	delete(w.uses, dir)
+	_ = w.kernel.Remove(dir) // the directory may be gone, and its watch with it
+}
+
+// Changes is where the names of directories come; it is never closed.
+func (w *watcher) Changes() <-chan string { return w.changes }
+
+// close ends the watching. Nobody may be reading Changes any more, so what is on its way is dropped.
+func (w *watcher) close() {
+	_ = w.kernel.Close()
+	for {
+		select {
+		case <-w.changes:
+		case <-w.done:
+			return
+		}
+	}
+}

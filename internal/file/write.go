@@ -1,0 +1,81 @@
+// Package file is the one way to replace a file so that no reader ever sees half of it, and to read files that others
+// wrote without being led astray by links, pipes, devices or sheer size.
+package file
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// WriteAtomic replaces the file at path: readers see all of the old content or all of the new. The mode becomes exactly
+// perm, whatever the umask. A link at path is replaced, not followed. After a power failure the file may be the old one
+// or empty; use WriteDurable for what cannot be made again. A crash can leave a file named ".tmp-*" beside it.
+func WriteAtomic(path string, data []byte, perm fs.FileMode) error {
+	return write(path, data, perm, false)
+}
+
+// WriteDurable is WriteAtomic, and when it returns the file and its name are on the disk.
+func WriteDurable(path string, data []byte, perm fs.FileMode) error {
+	return write(path, data, perm, true)
+}
+
+func write(path string, data []byte, perm fs.FileMode, durable bool) error {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := put(dir, filepath.Base(path), data, perm, durable, dir.Rename); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// put writes a temporary file in dir and gives it its name by place, which is a rename or a link.
+func put(dir *os.Root, name string, data []byte, perm fs.FileMode, durable bool, place func(temp, name string) error) error {
+	temp := ".tmp-" + rand.Text()
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	// After a rename this finds nothing, after a link or a failure it takes the temporary name away.
+	defer func() { _ = dir.Remove(temp) }()
+	if err := fill(f, data, perm, durable); err != nil {
+		return err
+	}
+	if err := place(temp, name); err != nil {
+		return err
+	}
+	if durable {
+		return sync(dir)
+	}
+	return nil
+}
+
+// fill writes data to f and closes it.
+func fill(f *os.File, data []byte, perm fs.FileMode, durable bool) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// sync makes the names in a directory durable.
+func sync(dir *os.Root) error {
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	return d.Sync()
+}

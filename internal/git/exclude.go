@@ -1,0 +1,45 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// excludeFile lists what git ignores in all worktrees of a repository, relative to its git common directory.
+const excludeFile = "info/exclude"
+
+// Exclude adds one line to the repository's info/exclude, unless it is there. Everything else in it stays as it is. Two
+// that add at once may lose one of the lines: hold the repository's lock.
+func (g *Git) Exclude(repo agency.Repo, pattern string) error {
+	old, err := file.ReadBeneath(repo.CommonDir, excludeFile, 1<<20)
+	perm := fs.FileMode(0o644)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return unwritable(repo, err)
+	default:
+		info, err := os.Lstat(filepath.Join(repo.CommonDir, excludeFile))
+		if err != nil {
+			return unwritable(repo, err)
+		}
+		perm = info.Mode().Perm()
+	}
+	text := string(old)
+	if slices.Contains(strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), pattern) {
+		return nil
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if err := file.WriteBeneath(repo.CommonDir, excludeFile, []byte(text+pattern+"\n"), perm); err != nil {
+		return unwritable(repo, err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package git
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"unicode"
+
+	"agency"
+)
+
+// failure is a git process that did not do what it was asked to.
+type failure struct {
+	command string // the first word of the command line
+	words   string // git's last line, safe for a terminal
+	stderr  string // the end of what git wrote, as it is
+	err     error
+}
+
+func (f *failure) Error() string { return "git " + f.command + ": " + f.words }
+
+func (f *failure) Unwrap() error { return f.err }
+
+// said says whether git itself failed with these words.
+func said(err error, words string) bool {
+	var f *failure
+	return errors.As(err, &f) && strings.Contains(f.stderr, words)
+}
+
+// exited says whether git ended with this status.
+func exited(err error, status int) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == status
+}
+
+// words are git's own, if it had any.
+func words(err error) string {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.words
+	}
+	return err.Error()
+}
+
+// understand turns a failed process into the error that users know, where there is one that fits every command.
+func understand(c call, stderr string, err error) error {
+	switch {
+	case strings.Contains(stderr, "detected dubious ownership"), strings.Contains(stderr, "unsafe repository ("):
+		e := agency.Errorf(agency.CodePermissionDenied, "git refuses the repository of %s because it belongs to another user", c.dir)
+		for line := range strings.Lines(stderr) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "git config ") {
+				return e.WithHint("if you trust it: %s", printable(line))
+			}
+		}
+		return e.WithHint("if you trust it: git config --global --add safe.directory DIRECTORY")
+	case strings.HasPrefix(stderr, "fatal: not a git repository (or any"):
+		return agency.Errorf(agency.CodeNotGitRepo, "%s is not in a git repository", c.dir).
+			WithHint("name a folder of a repository with --repo, or make one: git init")
+	}
+	f := &failure{command: c.args[0], words: lastLine(stderr), stderr: stderr, err: err}
+	if f.words == "" {
+		f.words = err.Error()
+	}
+	return f
+}
+
+// lastLine is the last line that says something, without git's own prefix.
+func lastLine(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	line := printable(lines[len(lines)-1])
+	for _, prefix := range []string{"fatal: ", "error: "} {
+		line = strings.TrimPrefix(line, prefix)
+	}
+	return line
+}
+
+// printable makes what git quotes from a repository safe for a terminal: no control characters, nothing that turns the
+// direction of writing, and not too long.
+func printable(s string) string {
+	const most = 400
+	clean := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s))
+	if len(clean) > most {
+		return string(clean[:most]) + "…"
+	}
+	return string(clean)
+}
+
+// head keeps the beginning of a stream and refuses the rest, which ends the process that writes it.
+type head struct {
+	strings.Builder
+	limit int
+	full  bool
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	if h.Len()+len(p) > h.limit {
+		h.full = true
+		return 0, errors.New("too long")
+	}
+	return h.Builder.Write(p)
+}
+
+// tail keeps the end of a stream.
+type tail struct {
+	kept  []byte
+	limit int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - t.limit; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}

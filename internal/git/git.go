@@ -1,0 +1,94 @@
+// Package git runs git: it finds repositories, makes and removes worktrees and branches, and saves work before it goes.
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"agency"
+)
+
+// Git runs the git of the PATH. It needs git 2.36 or newer and keeps nothing between calls. Every method that takes a
+// context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED when git refuses a repository because it belongs
+// to another user, and with an error that wraps context.DeadlineExceeded.
+type Git struct {
+	timeout time.Duration
+}
+
+// New makes a Git that gives each git process so much time. A process that takes longer is ended, with its hooks.
+func New(timeout time.Duration) *Git { return &Git{timeout: timeout} }
+
+// Version is the version of git, like "2.39.5".
+func (g *Git) Version(ctx context.Context) (string, error) {
+	out, err := g.run(ctx, "", "version")
+	if err != nil {
+		return "", err
+	}
+	// "git version 2.39.5 (Apple Git-154)"
+	version, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(out), "git version "), " ")
+	return version, nil
+}
+
+// outputLimit is the most that one git process may answer, in bytes. The status of a million files fits.
+const outputLimit = 256 << 20
+
+// call is one git process.
+type call struct {
+	dir      string
+	settings []string // of its configuration, key=value
+	args     []string
+	env      []string // added to the common environment
+	input    string
+}
+
+// run runs git in dir and returns what it wrote to its standard output.
+func (g *Git) run(ctx context.Context, dir string, args ...string) (string, error) {
+	return g.do(ctx, call{dir: dir, args: args})
+}
+
+func (g *Git) do(ctx context.Context, c call) (string, error) {
+	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
+	defer cancel()
+	// A file system monitor would be a daemon that outlives the worktree it was started for.
+	args := []string{"-c", "core.fsmonitor=false"}
+	for _, setting := range c.settings {
+		args = append(args, "-c", setting)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, c.args...)...)
+	cmd.Dir = c.dir
+	cmd.Env = append(environ(), c.env...)
+	if c.input != "" {
+		cmd.Stdin = strings.NewReader(c.input)
+	}
+	stdout, stderr := head{limit: outputLimit}, tail{limit: 16 << 10}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets the chance.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 500 * time.Millisecond
+	err := cmd.Run()
+	if ctx.Err() != nil && cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil:
+		// Git is done; if a hook left something running that holds the pipe, that is not our concern.
+		return stdout.String(), nil
+	case errors.Is(err, exec.ErrNotFound):
+		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed or not in the PATH: %w", err).
+			WithHint("install git 2.36 or newer: sudo apt install git, or brew install git")
+	case stdout.full:
+		return "", &failure{command: c.args[0], words: "the answer is too long"}
+	case ctx.Err() != nil:
+		return "", &failure{command: c.args[0], words: context.Cause(ctx).Error(), err: context.Cause(ctx)}
+	case cmd.ProcessState == nil: // not started
+		return "", &failure{command: c.args[0], words: err.Error(), err: err}
+	}
+	return "", understand(c, string(stderr.kept), err)
+}

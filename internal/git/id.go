@@ -1,0 +1,64 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// idFile holds the identity of a repository, relative to its git common directory.
+const idFile = "agency/id"
+
+// uuid is a version 4 UUID in its one canonical spelling: it becomes the name of folders and locks.
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+// EnsureID returns the identity of a repository, and gives it the one that newID makes, a version 4 UUID, if it has none.
+// When several processes try at once, all return the same. E_INVALID_PATH: the file that holds it is damaged.
+func (g *Git) EnsureID(repo agency.Repo, newID func() string) (string, error) {
+	id, err := readID(repo.CommonDir)
+	if err != nil || id != "" {
+		return id, err
+	}
+	err = file.CreateBeneath(repo.CommonDir, idFile, []byte(newID()+"\n"), 0o644)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", unwritable(repo, err)
+	}
+	return readID(repo.CommonDir)
+}
+
+// ReplaceID gives a repository that was copied, identity and all, one of its own.
+func (g *Git) ReplaceID(repo agency.Repo, id string) error {
+	if err := file.WriteBeneath(repo.CommonDir, idFile, []byte(id+"\n"), 0o644); err != nil {
+		return unwritable(repo, err)
+	}
+	_, err := readID(repo.CommonDir)
+	return err
+}
+
+// readID is the identity of a repository, or empty when it has none yet.
+func readID(commonDir string) (string, error) {
+	data, err := file.ReadBeneath(commonDir, idFile, 64)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err == nil {
+		if id := strings.TrimSuffix(string(data), "\n"); uuid.MatchString(id) {
+			return id, nil
+		}
+		err = errors.New("not a version 4 UUID")
+	}
+	path := filepath.Join(commonDir, idFile)
+	return "", agency.Errorf(agency.CodeInvalidPath, "the repository's identity in %s cannot be used: %w", path, err).
+		WithHint("remove that file and try again; agency makes a new one")
+}
+
+// unwritable says that agency may not keep its few files in the git directory.
+func unwritable(repo agency.Repo, err error) error {
+	return agency.Errorf(agency.CodePermissionDenied, "cannot write into the git directory of %s: %w", repo.Root, err).
+		WithHint("agency keeps an identity and an exclude rule in %s", repo.CommonDir)
+}

@@ -1,0 +1,106 @@
+package git
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"agency"
+)
+
+// sha is a full object name, SHA-1 or SHA-256.
+var sha = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// ResolveCommit is the full name of the commit that ref means in the worktree dir: a branch, a tag, a name, HEAD~3. An
+// empty ref is HEAD. E_EMPTY_REPO: HEAD is meant and the repository has no commit at all. E_BAD_REF: there is no such
+// commit.
+func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error) {
+	if ref == "" {
+		ref = "HEAD"
+	}
+	bad := agency.Errorf(agency.CodeBadRef, "%q is not a commit of the repository at %s", ref, dir).
+		WithHint("name a branch, a tag or a commit; see: git log --oneline --all")
+	if strings.HasPrefix(ref, "-") || strings.ContainsRune(ref, 0) {
+		return "", bad
+	}
+	out, err := g.run(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	if id := strings.TrimSpace(out); err == nil && sha.MatchString(id) {
+		return id, nil
+	}
+	if err != nil && !exited(err, 1) && !exited(err, 128) {
+		return "", err
+	}
+	if ref == "HEAD" {
+		out, err := g.run(ctx, dir, "rev-list", "--max-count=1", "--all")
+		if err != nil {
+			return "", err
+		}
+		if out == "" {
+			return "", agency.Errorf(agency.CodeEmptyRepo, "the repository at %s has no commit yet", dir).
+				WithHint(`make the first one: git commit --allow-empty -m "first commit"`)
+		}
+	}
+	return "", bad
+}
+
+// CheckBranch says whether a branch of this name can be made. E_BAD_REF: git does not allow the name. E_BRANCH_EXISTS:
+// it is taken, or another branch stands in the way, as "a" does for "a/b".
+func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) error {
+	bad := agency.Errorf(agency.CodeBadRef, "%q is not a name that git allows for a branch", branch).
+		WithHint("use letters, digits, - and /, for example agency/fix-login")
+	if strings.ContainsRune(branch, 0) {
+		return bad
+	}
+	out, err := g.run(ctx, repo.Root, "check-ref-format", "--branch", branch)
+	switch {
+	case exited(err, 128), err == nil && out != branch+"\n": // the second is @{-1}, which means another branch
+		return bad
+	case err != nil:
+		return err
+	}
+	// A pattern stands for the ref itself and all below it.
+	args := []string{"for-each-ref", "--format=%(refname:lstrip=2)"}
+	for name := branch; name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
+		args = append(args, "refs/heads/"+name)
+	}
+	if out, err = g.run(ctx, repo.Root, args...); err != nil {
+		return err
+	}
+	for taken := range strings.Lines(out) {
+		taken = strings.TrimSuffix(taken, "\n")
+		switch {
+		case taken == branch:
+			return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
+				WithHint("give another name with --branch")
+		case strings.HasPrefix(branch, taken+"/"), strings.HasPrefix(taken, branch+"/"):
+			return agency.Errorf(agency.CodeBranchExists,
+				"the branch %q cannot be made because the branch %q exists: git keeps branches like files in folders", branch, taken).
+				WithHint("give another name with --branch")
+		}
+	}
+	return nil
+}
+
+// DeleteBranch deletes a branch, merged or not. It is fine if there is none. E_CLEANUP_FAILED: git refuses, as it does
+// while a worktree has the branch checked out.
+func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
+	_, err := g.run(ctx, repo.Root, "branch", "-D", "--", branch)
+	if err == nil || said(err, "not found") {
+		return nil
+	}
+	return uncleaned(err, "delete branch %q", branch)
+}
+
+// Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking branch and not in
+// baseCommit: work that would be lost with it. A branch that does not exist has none.
+func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error) {
+	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes"}
+	if baseCommit != "" {
+		args = append(args, baseCommit)
+	}
+	out, err := g.run(ctx, repo.Root, append(args, "--")...)
+	if said(err, "bad revision 'refs/heads/"+branch+"'") {
+		return false, nil
+	}
+	return out != "", err
+}

@@ -1,0 +1,187 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agency"
+)
+
+// AddWorktree makes a branch at commit and a worktree of it at path, which must not exist. The branch tracks nothing, and
+// the user's own checkout is not touched. When it fails it leaves nothing behind; a crash may leave the branch, and a
+// worktree that Worktree does not count. E_BRANCH_EXISTS, or E_WORKTREE_CREATE_FAILED with git's own words.
+func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
+	fail := func(err error) *agency.Error {
+		e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
+		e.Err = err
+		return e
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fail(fs.ErrExist)
+	}
+	// The branch comes first and by itself: what fails from here on is known to be ours to take back.
+	if _, err := g.run(ctx, repo.Root, "branch", "--no-track", "--", branch, commit); err != nil {
+		if said(err, "already exists") {
+			return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
+				WithHint("give another name with --branch")
+		}
+		return fail(err)
+	}
+	_, err := g.do(ctx, call{
+		dir:      repo.Root,
+		settings: []string{"checkout.workers=0"}, // as many as there are cores
+		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
+	})
+	if err == nil {
+		return nil
+	}
+	e := fail(err)
+	// Undo even when the caller has given up.
+	ctx = context.WithoutCancel(ctx)
+	undo := g.RemoveWorktree(ctx, repo, path)
+	if undo == nil {
+		undo = g.DeleteBranch(ctx, repo, branch)
+	}
+	if undo != nil {
+		e.Err = errors.Join(err, undo)
+		return e.WithHint("something of it is left: %s", undo)
+	}
+	return e
+}
+
+// Worktree says whether a complete worktree of the repository is at path, and on which branch, "" for none. One whose
+// making was cut short does not count; RemoveWorktree takes it away.
+func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (exists bool, branch string, err error) {
+	w, err := g.find(ctx, repo, path)
+	if err != nil || w == nil || w.unfinished() {
+		return false, "", err
+	}
+	if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
+		return false, "", nil //nolint:nilerr // git knows it, but it is not there
+	}
+	return true, w.branch, nil
+}
+
+// RemoveWorktree removes a worktree with everything in it, and git's knowledge of it. It is fine if it is gone already, or
+// half gone. Nothing is asked about changes: save them first. E_CLEANUP_FAILED: it is locked, it is not a worktree but a
+// repository, or a file cannot be removed.
+func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
+	var w *worktree
+	if _, err := os.Stat(repo.Root); err == nil { // else the repository is gone, and its knowledge with it
+		if w, err = g.find(ctx, repo, path); err != nil {
+			return uncleaned(err, "remove worktree %s", path)
+		}
+	}
+	info, err := os.Lstat(filepath.Join(path, ".git"))
+	switch {
+	case w != nil && w.main, err == nil && info.IsDir():
+		return uncleaned(errors.New("it is a repository, not a linked worktree"), "remove worktree %s", path)
+	case w != nil && w.locked && !w.unfinished():
+		return uncleaned(errors.New("it is locked"), "remove worktree %s", path).
+			WithHint("unlock it first: git worktree unlock %s", path)
+	}
+	// Files first: git itself refuses to remove a worktree that is only half there.
+	if err := removeAll(path); err != nil {
+		return uncleaned(err, "remove worktree %s", path)
+	}
+	if w == nil {
+		return nil
+	}
+	if _, err := g.run(ctx, repo.Root, "worktree", "remove", "--force", "--force", "--", path); err != nil {
+		return uncleaned(err, "remove worktree %s", path)
+	}
+	return nil
+}
+
+// Repair mends the links between a repository that was moved and its worktrees at paths.
+func (g *Git) Repair(ctx context.Context, repo agency.Repo, paths []string) error {
+	if _, err := g.run(ctx, repo.Root, append([]string{"worktree", "repair", "--"}, paths...)...); err != nil {
+		return fmt.Errorf("repair the worktrees of %s: %w", repo.Root, err)
+	}
+	return nil
+}
+
+// uncleaned is E_CLEANUP_FAILED with git's words, or the code that err has already.
+func uncleaned(err error, format string, args ...any) *agency.Error {
+	code := agency.CodeCleanupFailed
+	var e *agency.Error
+	if errors.As(err, &e) {
+		code = e.Code
+	}
+	failed := agency.Errorf(code, "%s: %s", fmt.Sprintf(format, args...), words(err))
+	failed.Err = err
+	return failed
+}
+
+// removeAll is os.RemoveAll that also gets through folders without write permission, which package managers make.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// worktree is one entry of git's list.
+type worktree struct {
+	path   string
+	branch string // without refs/heads/; empty when detached or bare
+	main   bool
+	locked bool
+	reason string
+}
+
+// unfinished says whether the making of the worktree was cut short: git locks it with this reason until it is done.
+func (w *worktree) unfinished() bool { return w.locked && w.reason == "initializing" }
+
+// find is git's entry for the worktree at path, or nil.
+func (g *Git) find(ctx context.Context, repo agency.Repo, path string) (*worktree, error) {
+	out, err := g.run(ctx, repo.Root, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return nil, err
+	}
+	// Git's paths are canonical. This one need not exist, but the folder that it is in may be reached through a link.
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	for _, w := range parseWorktrees(out) {
+		if w.path == path {
+			return &w, nil
+		}
+	}
+	return nil, nil
+}
+
+// parseWorktrees reads the output of worktree list --porcelain -z. The first entry is the main worktree.
+func parseWorktrees(out string) []worktree {
+	var list []worktree
+	for record := range strings.SplitSeq(out, "\x00\x00") {
+		path, ok := strings.CutPrefix(record, "worktree ")
+		if !ok {
+			continue
+		}
+		path, rest, _ := strings.Cut(path, "\x00")
+		w := worktree{path: path, main: len(list) == 0}
+		for attribute := range strings.SplitSeq(rest, "\x00") {
+			switch key, value, _ := strings.Cut(attribute, " "); key {
+			case "branch":
+				w.branch = strings.TrimPrefix(value, "refs/heads/")
+			case "locked":
+				w.locked, w.reason = true, value
+			}
+		}
+		list = append(list, w)
+	}
+	return list
+}

@@ -1,0 +1,36 @@
+package harness
+
+// codex is Codex. It makes its own conversation ids.
+func codex(r Request) Command {
+	resume := r.Resume && r.ConversationID != ""
+	var args []string
+	switch {
+	case r.Headless:
+		args = append(args, "exec")
+	case resume:
+		args = append(args, "resume")
+	}
+	args = append(args, r.DefaultArgs...)
+	if r.Headless {
+		args = append(args, "--json")
+	} else {
+		// With its shared server, agents would outlive the terminal that agency watches.
+		args = append(args, "--no-daemon")
+	}
+	if r.Model != "" {
+		args = append(args, "-m", r.Model)
+	}
+	args = append(args, r.Runner.Args...)
+	if r.Headless && resume {
+		// "exec" knows options that "exec resume" does not, so all of them stand before the subcommand.
+		args = append(args, "resume")
+	}
+	args = append(args, "--")
+	c := Command{Stdin: taskOnStdin(r)}
+	if resume {
+		args, c.ConversationID = append(args, r.ConversationID), r.ConversationID
+		c.Stdin = "" // "exec resume" takes its prompt from one place only
+	}
+	c.Argv = append(args, Opening)
+	return c
+}

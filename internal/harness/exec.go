@@ -1,0 +1,137 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// FindExec finds a program as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
+// relative path in dir. The result is absolute. It fails with E_RUNNER_NOT_CONFIGURED, naming what was looked for and
+// what stands in its place.
+func FindExec(name, dir string, env []string) (string, error) {
+	missing := func(format string, args ...any) (string, error) {
+		return "", agency.Errorf(agency.CodeRunnerNotConfigured, format, args...).
+			WithHint("install it, or set its path in the configuration: [runners.KIND] exec = \"/path/to/it\"")
+	}
+	rest, underHome := strings.CutPrefix(name, "~/")
+	path := name
+	switch {
+	case name == "":
+		return missing("no program is configured for this runner")
+	case underHome:
+		home := lookup(env, "HOME")
+		if !filepath.IsAbs(home) {
+			return missing("%s cannot be found: HOME is %q", name, home)
+		}
+		path = filepath.Join(home, rest)
+	case !strings.Contains(name, "/"):
+		return findInPath(name, lookup(env, "PATH"), missing)
+	case !filepath.IsAbs(name):
+		path = filepath.Join(dir, name)
+	}
+	if problem := notExecutable(path); problem != "" {
+		return missing("%s %s", path, problem)
+	}
+	return filepath.Clean(path), nil
+}
+
+// findInPath leaves out the relative entries of PATH: what they mean depends on a folder that somebody else filled.
+func findInPath(name, path string, missing func(string, ...any) (string, error)) (string, error) {
+	seen := ""
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		candidate := filepath.Join(dir, name)
+		problem := notExecutable(candidate)
+		if problem == "" {
+			return candidate, nil
+		}
+		if problem != doesNotExist && seen == "" {
+			seen = "; " + candidate + " " + problem
+		}
+	}
+	return missing("%s is not in PATH%s", name, seen)
+}
+
+const doesNotExist = "does not exist"
+
+// notExecutable says what keeps a path from being run, or nothing.
+func notExecutable(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return doesNotExist
+	case err != nil:
+		return "cannot be read"
+	case info.IsDir():
+		return "is a directory"
+	case !info.Mode().IsRegular():
+		return "is not a regular file"
+	case unix.Access(path, unix.X_OK) != nil:
+		return "is not executable"
+	}
+	return ""
+}
+
+// lookup is the value of a variable; the last one counts, as it does for a started program.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// Version is the first line that an agent prints about its version, as safe text for a report. It is empty when the
+// program says nothing within five seconds, and for kinds whose programs need not know the question.
+func Version(ctx context.Context, kind agency.RunnerKind, path string) string {
+	if kind == agency.Shell || kind == agency.Custom {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.WaitDelay = 500 * time.Millisecond
+	// The launchers of some agents start the real program as a child, which must not stay behind.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var out head
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		return ""
+	}
+	return out.line()
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ kept []byte }
+
+func (h *head) Write(p []byte) (int, error) {
+	h.kept = append(h.kept, p[:min(len(p), 200-len(h.kept))]...)
+	return len(p), nil
+}
+
+// line is the first line without what a terminal could take for a command.
+func (h *head) line() string {
+	first, _, _ := strings.Cut(strings.TrimSpace(string(h.kept)), "\n")
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		if c == unicode.ReplacementChar || !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, first))
+}

@@ -1,0 +1,159 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"agency"
+	"agency/internal/harness"
+)
+
+func TestFindExec(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write := func(rel string, mode os.FileMode) string {
+		path := filepath.Join(root, rel)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	agent := write("bin/agent", 0o755)
+	later := write("later/agent", 0o755)
+	own := write("home/tools/agent", 0o755)
+	inRepo := write("repo/scripts/agent", 0o755)
+	write("repo/agent", 0o755)
+	plain := write("plain/agent", 0o644)
+	folder := filepath.Join(root, "folder", "agent")
+	fifo := filepath.Join(root, "fifo")
+	link, loop := filepath.Join(root, "link"), filepath.Join(root, "loop")
+	for _, err := range []error{
+		os.MkdirAll(folder, 0o700), syscall.Mkfifo(fifo, 0o755), os.Symlink(agent, link), os.Symlink(loop, loop),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	repo := filepath.Join(root, "repo")
+	path := func(dirs ...string) []string {
+		for i, dir := range dirs {
+			if !filepath.IsAbs(dir) && dir != "" && dir != "." {
+				dirs[i] = filepath.Join(root, dir)
+			}
+		}
+		return []string{"PATH=/wrong", "PATH=" + strings.Join(dirs, ":"), "HOME=" + filepath.Join(root, "home")}
+	}
+	tests := []struct {
+		name string
+		exec string
+		env  []string
+		want string // a path, or else what the error says
+	}{
+		{"by name", "agent", path("none", "bin", "later"), agent},
+		{"the first in PATH", "agent", path("later", "bin"), later},
+		{"past a folder and a plain file", "agent", path("folder", "plain", "bin"), agent},
+		{"never from an empty or relative entry", "agent", path("", ".", "bin"), agent},
+		{"only relative entries", "agent", path("", "."), "agent is not in PATH"},
+		{"no PATH at all", "agent", nil, "agent is not in PATH"},
+		{"another variable", "agent", []string{"XPATH=" + filepath.Join(root, "bin")}, "agent is not in PATH"},
+		{"a plain file in PATH", "agent", path("plain"), plain + " is not executable"},
+		{"a folder in PATH", "agent", path("folder"), folder + " is a directory"},
+		{"absolute", agent, nil, agent},
+		{"absolute and untidy", filepath.Dir(agent) + "/../bin//agent", nil, agent},
+		{"a link to a program", link, nil, link},
+		{"relative to the folder", "scripts/agent", path("bin"), inRepo},
+		{"relative with a dot", "./scripts/agent", nil, inRepo},
+		{"relative and missing", "./nothing", path("bin"), filepath.Join(repo, "nothing") + " does not exist"},
+		{"below HOME", "~/tools/agent", path(), own},
+		{"below HOME without one", "~/tools/agent", nil, `HOME is ""`},
+		{"below a relative HOME", "~/tools/agent", []string{"HOME=x"}, `HOME is "x"`},
+		{"not executable", plain, nil, plain + " is not executable"},
+		{"a directory", folder, nil, folder + " is a directory"},
+		{"a FIFO", fifo, nil, fifo + " is not a regular file"},
+		{"a link to itself", loop, nil, loop + " cannot be read"},
+		{"a NUL", "/bin/\x00sh", nil, "cannot be read"},
+		{"a dot", ".", path("bin"), ". is not in PATH"},
+		{"nothing", "", path("bin"), "no program"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := harness.FindExec(tt.exec, repo, tt.env)
+			if err == nil {
+				if got != tt.want {
+					t.Errorf("got %s, want %s", got, tt.want)
+				}
+				return
+			}
+			if e := agency.AsError(err); e.Code != agency.CodeRunnerNotConfigured || !strings.Contains(e.Message, tt.want) ||
+				!strings.Contains(e.Hint, "exec = ") {
+				t.Errorf("got %q (%s, hint %q), want %q", e.Message, e.Code, e.Hint, tt.want)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, script string
+		kind         agency.RunnerKind
+		want         string
+	}{
+		{"a line", `[ "$1" = --version ] && echo "2.1.329 (Claude Code)"; echo more`, agency.ClaudeCode, "2.1.329 (Claude Code)"},
+		{"unsafe text", `printf '\n  \033[31mred\033[0m \342\200\256 x\a\377 \n'`, agency.Codex, "[31mred[0m  x"},
+		{"endless text", `while echo yes; do :; done | head -c 5000000 | tr -d '\n'`, agency.Gemini, strings.Repeat("yes", 66) + "ye"},
+		{"failure", `echo 1.0; exit 1`, agency.OpenCode, ""},
+		{"only errors", `echo 1.0 >&2`, agency.OpenCode, ""},
+		{"a shell is not asked", `echo 1.0`, agency.Shell, ""},
+		{"a program of the user's is not asked", `echo 1.0`, agency.Custom, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "agent")
+			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if got := harness.Version(t.Context(), tt.kind, path); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestVersionEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, fifo := filepath.Join(dir, "agent"), filepath.Join(dir, "fifo")
+	// The child keeps standard output open, as the launchers of real agents do, and the FIFO for as long as it lives.
+	script := "#!/bin/sh\nexec 3>" + fifo + "\nsleep 60 &\nwait\n"
+	if err := errors.Join(os.WriteFile(path, []byte(script), 0o700), syscall.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	version := make(chan string, 1)
+	go func() { version <- harness.Version(ctx, agency.Codex, path) }()
+	started, err := os.Open(fifo) // returns when the program has opened its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer started.Close()
+	cancel()
+	if got := <-version; got != "" {
+		t.Errorf("got %q from a program that says nothing", got)
+	}
+	if _, err := io.ReadAll(started); err != nil { // ends when nobody holds the other end
+		t.Error(err)
+	}
+}

@@ -1,0 +1,103 @@
+// Package harness is what agency knows about each coding agent: its program, its command line, and how it takes a task
+// and goes on with an earlier conversation.
+package harness
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// Opening is the whole prompt that travels in the argument list, in every mode. Task texts stay in files, because
+// every user of the machine can read argument lists. It serves a new conversation and a resumed one alike.
+const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +
+	" first: it says how to report how you are doing. If work on the task has begun already, continue it."
+
+// Request is one attempt that needs a command line.
+type Request struct {
+	Runner      agency.Runner
+	Exec        string   // the program as configured: a name or a path
+	DefaultArgs []string // from the configuration, before everything else
+	Model       string   // empty leaves the choice to the agent
+	Headless    bool
+	PromptFile  string // absolute path of the task
+	Worktree    string // absolute path
+	RunID       agency.RunID
+	Attempt     int
+	// ConversationID is the id of an earlier conversation when Resume is set, else a fresh UUID for agents that let
+	// their caller choose. Without one a resumed agent begins a new conversation in the same worktree.
+	ConversationID string
+	Resume         bool
+	Env            []string // the caller's environment, where PATH and HOME are looked up
+}
+
+// Command is what a wrapper starts.
+type Command struct {
+	Argv           []string // Argv[0] is an absolute path
+	Env            []string // additions, NAME=value
+	Stdin          string   // file that a headless runner reads; empty is /dev/null
+	ConversationID string   // empty when the agent tells its id only after the start
+}
+
+// commands make everything of a Command but Argv[0].
+var commands = map[agency.RunnerKind]func(Request) Command{
+	agency.ClaudeCode: claude,
+	agency.Codex:      codex,
+	agency.Gemini:     gemini,
+	agency.OpenCode:   opencode,
+	agency.Shell:      shell,
+	agency.Custom:     custom,
+}
+
+// conversationRule admits UUIDs and the ids that agents make. They can come from an agent's output, so one that reads
+// as an option must not get into an argument list.
+var conversationRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+
+// Build makes the command line of an attempt. It fails with E_SPEC_INVALID for a model or a conversation id that cannot
+// be passed on, and as FindExec does when the program is missing.
+func Build(r Request) (Command, error) {
+	command, ok := commands[r.Runner.Kind]
+	if !ok {
+		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the runner kind %q does not exist", string(r.Runner.Kind))
+	}
+	if strings.HasPrefix(r.Model, "-") {
+		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the model %q begins with a dash", r.Model).
+			WithHint("pass options of the agent as its arguments, not as a model")
+	}
+	if r.ConversationID != "" && !conversationRule.MatchString(r.ConversationID) {
+		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "%q is not a conversation id", r.ConversationID)
+	}
+	path, err := FindExec(r.Exec, r.Worktree, r.Env)
+	if err != nil {
+		return Command{}, agency.AsError(err).WithHint("install it, or set [runners.%s] exec = \"/path/to/it\"", table(r.Runner))
+	}
+	c := command(r)
+	c.Argv = slices.Insert(c.Argv, 0, path)
+	return c, nil
+}
+
+// table is the name of a runner's table in the configuration, below "runners".
+func table(r agency.Runner) string {
+	if r.Kind == agency.Custom {
+		return "custom." + r.Name
+	}
+	return string(r.Kind)
+}
+
+// names says whether an argument is one of the options, alone or as option=value.
+func names(args []string, options ...string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		option, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(options, option)
+	})
+}
+
+// taskOnStdin is the standard input of an agent that reads its task there when it has no terminal.
+func taskOnStdin(r Request) string {
+	if r.Headless {
+		return r.PromptFile
+	}
+	return ""
+}

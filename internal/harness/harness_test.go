@@ -1,0 +1,273 @@
+package harness_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/harness"
+)
+
+const (
+	minted = "0d9c1a52-6f5e-4a53-9b7a-0f2f8f5d6c11"
+	task   = "/wt/.agency/prompt.md"
+)
+
+// program makes an executable file and returns its path.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	exe := program(t)
+	type input struct {
+		kind          agency.RunnerKind
+		defaults, own string // arguments, separated by spaces
+		model, id     string
+		headless      bool
+		resume        bool
+	}
+	tests := []struct {
+		name  string
+		in    input
+		argv  string // after the program; OPENING stands for harness.Opening
+		env   []string
+		stdin string
+		id    string
+	}{
+		{
+			name: "claude",
+			in:   input{kind: agency.ClaudeCode, id: minted},
+			argv: "--permission-mode manual --allowedTools=Edit(/.agency/**) --session-id " + minted + " -- OPENING",
+			env:  []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
+		},
+		{
+			name: "claude headless",
+			in:   input{kind: agency.ClaudeCode, id: minted, headless: true},
+			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools=Edit(/.agency/**)" +
+				" --session-id " + minted + " -- OPENING",
+			env: []string{"DISABLE_AUTOUPDATER=1"}, stdin: task, id: minted,
+		},
+		{
+			name: "claude resumed with a model and arguments",
+			in: input{
+				kind: agency.ClaudeCode, id: minted, resume: true, model: "opus",
+				defaults: "--add-dir /data", own: "--allowedTools Bash",
+			},
+			argv: "--add-dir /data --permission-mode manual --allowedTools=Edit(/.agency/**) --model opus --resume " + minted +
+				" --allowedTools Bash -- OPENING",
+			env: []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
+		},
+		{
+			name: "claude headless resumed without an id begins anew",
+			in:   input{kind: agency.ClaudeCode, headless: true, resume: true},
+			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools=Edit(/.agency/**) -- OPENING",
+			env:  []string{"DISABLE_AUTOUPDATER=1"}, stdin: task,
+		},
+		{
+			name: "claude with a permission mode in the defaults",
+			in:   input{kind: agency.ClaudeCode, defaults: "--permission-mode=plan"},
+			argv: "--permission-mode=plan --allowedTools=Edit(/.agency/**) -- OPENING",
+			env:  []string{"DISABLE_AUTOUPDATER=1"},
+		},
+		{
+			name: "claude told to skip permissions",
+			in:   input{kind: agency.ClaudeCode, own: "--dangerously-skip-permissions", headless: true},
+			argv: "-p --output-format stream-json --verbose --allowedTools=Edit(/.agency/**) --dangerously-skip-permissions -- OPENING",
+			env:  []string{"DISABLE_AUTOUPDATER=1"}, stdin: task,
+		},
+		{
+			name: "codex takes no id",
+			in:   input{kind: agency.Codex, id: minted},
+			argv: "--no-daemon -- OPENING",
+		},
+		{
+			name: "codex headless",
+			in:   input{kind: agency.Codex, id: minted, headless: true, model: "gpt-5.5", defaults: "-c a=b", own: "-s workspace-write"},
+			argv: "exec -c a=b --json -m gpt-5.5 -s workspace-write -- OPENING", stdin: task,
+		},
+		{
+			name: "codex resumed",
+			in:   input{kind: agency.Codex, id: minted, resume: true, model: "gpt-5.5", defaults: "-c a=b", own: "-s workspace-write"},
+			argv: "resume -c a=b --no-daemon -m gpt-5.5 -s workspace-write -- " + minted + " OPENING", id: minted,
+		},
+		{
+			name: "codex headless resumed",
+			in:   input{kind: agency.Codex, id: minted, resume: true, headless: true, own: "-s workspace-write"},
+			argv: "exec --json -s workspace-write resume -- " + minted + " OPENING", id: minted,
+		},
+		{
+			name: "codex headless resumed without an id begins anew",
+			in:   input{kind: agency.Codex, resume: true, headless: true},
+			argv: "exec --json -- OPENING", stdin: task,
+		},
+		{
+			name: "gemini",
+			in:   input{kind: agency.Gemini, id: minted, model: "flash", defaults: "--skip-trust", own: "--debug"},
+			argv: "--skip-trust -m flash --session-id " + minted + " --debug --prompt-interactive OPENING", id: minted,
+		},
+		{
+			name: "gemini headless",
+			in:   input{kind: agency.Gemini, id: minted, headless: true},
+			argv: "-o stream-json --approval-mode auto_edit --session-id " + minted + " --prompt OPENING", stdin: task, id: minted,
+		},
+		{
+			name: "gemini headless with its own approval mode",
+			in:   input{kind: agency.Gemini, headless: true, own: "-y"},
+			argv: "-o stream-json -y --prompt OPENING", stdin: task,
+		},
+		{
+			name: "gemini headless resumed",
+			in:   input{kind: agency.Gemini, id: minted, headless: true, resume: true, own: "--approval-mode=plan"},
+			argv: "-o stream-json --resume " + minted + " --approval-mode=plan --prompt OPENING", stdin: task, id: minted,
+		},
+		{
+			name: "gemini resumed",
+			in:   input{kind: agency.Gemini, id: minted, resume: true},
+			argv: "--resume " + minted + " --prompt-interactive OPENING", id: minted,
+		},
+		{
+			name: "opencode takes no id",
+			in:   input{kind: agency.OpenCode, id: minted, model: "a/b", defaults: "--pure", own: "--agent build"},
+			argv: "--pure -m a/b --agent build --prompt OPENING", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
+		},
+		{
+			name: "opencode headless",
+			in:   input{kind: agency.OpenCode, headless: true, model: "a/b", defaults: "--pure", own: "--agent build"},
+			argv: "run --pure --format json -m a/b --agent build -- OPENING",
+			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task,
+		},
+		{
+			name: "opencode resumed",
+			in:   input{kind: agency.OpenCode, id: "ses_1", resume: true},
+			argv: "--session ses_1", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, id: "ses_1",
+		},
+		{
+			name: "opencode headless resumed",
+			in:   input{kind: agency.OpenCode, id: "ses_1", resume: true, headless: true},
+			argv: "run --format json --session ses_1 -- OPENING",
+			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task, id: "ses_1",
+		},
+		{
+			name: "shell",
+			in:   input{kind: agency.Shell, id: minted, model: "ignored", defaults: "-e", own: "one two"},
+			argv: "-e " + task + " one two",
+		},
+		{
+			name: "shell headless resumed",
+			in:   input{kind: agency.Shell, headless: true, resume: true},
+			argv: task,
+		},
+		{
+			name: "custom",
+			in: input{
+				kind: agency.Custom, headless: true, id: minted, defaults: "--task={prompt_file} --in {worktree}",
+				own: "{run_id}{run_id} {unknown} {{worktree}} $(date)",
+			},
+			argv: "--task=" + task + " --in /wt r_01r_01 {unknown} {/wt} $(date)",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := harness.Build(harness.Request{
+				Runner: agency.Runner{Kind: tt.in.kind, Name: string(tt.in.kind), Args: strings.Fields(tt.in.own)},
+				Exec:   exe, DefaultArgs: strings.Fields(tt.in.defaults), Model: tt.in.model,
+				Headless: tt.in.headless, Resume: tt.in.resume, ConversationID: tt.in.id,
+				PromptFile: task, Worktree: "/wt", RunID: "r_01", Attempt: 1,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			argv := append([]string{exe}, strings.Fields(tt.argv)...)
+			for i, arg := range argv {
+				argv[i] = strings.ReplaceAll(arg, "OPENING", harness.Opening)
+			}
+			want := harness.Command{Argv: argv, Env: tt.env, Stdin: tt.stdin, ConversationID: tt.id}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("command (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBuildLeavesTheRequestAlone(t *testing.T) {
+	t.Parallel()
+	for _, kind := range agency.RunnerKinds() {
+		defaults := append(make([]string, 0, 50), "{run_id}")
+		own := append(make([]string, 0, 50), "{worktree}")
+		_, err := harness.Build(harness.Request{
+			Runner: agency.Runner{Kind: kind, Args: own}, Exec: program(t), DefaultArgs: defaults,
+			PromptFile: task, Worktree: "/wt", RunID: "r_01",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if defaults[0] != "{run_id}" || own[0] != "{worktree}" || defaults[:2][1] != "" || own[:2][1] != "" {
+			t.Errorf("%s wrote into the arguments of its caller: %q %q", kind, defaults[:2], own[:2])
+		}
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	t.Parallel()
+	exe := program(t)
+	tests := []struct {
+		name string
+		r    harness.Request
+		code agency.Code
+		say  string
+		hint string
+	}{
+		{
+			"a model that is an option",
+			harness.Request{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: exe, Model: "--dangerously-skip-permissions"},
+			agency.CodeSpecInvalid, `"--dangerously-skip-permissions"`, "arguments",
+		},
+		{
+			"a conversation that is an option",
+			harness.Request{Runner: agency.Runner{Kind: agency.Codex}, Exec: exe, Resume: true, ConversationID: "--last"},
+			agency.CodeSpecInvalid, `"--last"`, "",
+		},
+		{
+			"a conversation with a line break",
+			harness.Request{Runner: agency.Runner{Kind: agency.OpenCode}, Exec: exe, Resume: true, ConversationID: "ses\nx"},
+			agency.CodeSpecInvalid, `"ses\nx"`, "",
+		},
+		{
+			"an unknown kind",
+			harness.Request{Runner: agency.Runner{Kind: "clippy"}, Exec: exe},
+			agency.CodeSpecInvalid, `"clippy"`, "",
+		},
+		{
+			"a missing agent",
+			harness.Request{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: "claude", Env: []string{"PATH=/nonexistent"}},
+			agency.CodeRunnerNotConfigured, "claude is not in PATH", "[runners.claude_code] exec =",
+		},
+		{
+			"a missing custom program",
+			harness.Request{Runner: agency.Runner{Kind: agency.Custom, Name: "mine"}, Exec: "./bot", Worktree: "/nonexistent"},
+			agency.CodeRunnerNotConfigured, "/nonexistent/bot does not exist", "[runners.custom.mine] exec =",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := harness.Build(tt.r)
+			e := agency.AsError(err)
+			if e == nil || e.Code != tt.code || !strings.Contains(e.Message, tt.say) || !strings.Contains(e.Hint, tt.hint) {
+				t.Errorf("got %+v, want %s with %q and a hint with %q", e, tt.code, tt.say, tt.hint)
+			}
+		})
+	}
+}

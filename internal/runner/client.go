@@ -1,0 +1,247 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"agency"
+)
+
+// How the wrapper comes back to a daemon that is away.
+const (
+	dialLimit   = 5 * time.Second
+	backoffMin  = 20 * time.Millisecond
+	backoffMax  = 500 * time.Millisecond
+	outputEvery = time.Second // how often output is news
+)
+
+// errRefused means that the daemon does not want to hear from this attempt again.
+var errRefused = errors.New("the daemon refused this attempt")
+
+// client is the wrapper's end of the connection to the daemon. It connects again for as long as the attempt lives,
+// and tells the whole state each time.
+type client struct {
+	launch  *agency.Launch
+	self    agency.Process
+	wrapper *wrapper
+
+	mu      sync.Mutex
+	state   Update
+	changed chan struct{} // holds a token when the state is news
+
+	exitTaken chan struct{} // closed when the daemon has acknowledged the exit
+	once      sync.Once
+}
+
+func newClient(launch *agency.Launch, self agency.Process, w *wrapper) *client {
+	return &client{launch: launch, self: self, wrapper: w, changed: make(chan struct{}, 1), exitTaken: make(chan struct{})}
+}
+
+func (c *client) started(start agency.Start) { c.change(func(u *Update) { u.Start = &start }) }
+
+func (c *client) ended(exit agency.Exit) { c.change(func(u *Update) { u.Exit = &exit }) }
+
+func (c *client) change(set func(*Update)) {
+	c.mu.Lock()
+	set(&c.state)
+	c.mu.Unlock()
+	c.news()
+}
+
+func (c *client) news() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps a connection until ctx ends, the exit is acknowledged, or the daemon refuses the attempt.
+func (c *client) run(ctx context.Context) {
+	backoff := time.Duration(0)
+	for {
+		welcome, err := c.connect(ctx)
+		if errors.Is(err, errRefused) || c.finished() || ctx.Err() != nil {
+			return
+		}
+		backoff = min(max(2*backoff, backoffMin), backoffMax)
+		if welcome {
+			backoff = backoffMin
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(backoff):
+		}
+	}
+}
+
+func (c *client) finished() bool {
+	select {
+	case <-c.exitTaken:
+		return true
+	default:
+		return false
+	}
+}
+
+// connect has one conversation with the daemon, and says whether it got as far as a welcome.
+func (c *client) connect(ctx context.Context) (welcome bool, err error) {
+	dialer := net.Dialer{Timeout: dialLimit}
+	conn, err := dialer.DialContext(ctx, "unix", c.launch.Socket)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	wire, err := upgrade(conn)
+	if err != nil {
+		return false, err
+	}
+	hello := Hello{RunID: c.launch.RunID, Attempt: c.launch.Attempt, Token: c.launch.Token, Wrapper: c.self, Version: protocolVersion}
+	if err := wire.send(message{Kind: kindHello, Hello: &hello}); err != nil {
+		return false, err
+	}
+	m, err := wire.receive(lineLimit)
+	for err == nil && m.Kind != kindWelcome && m.Kind != kindRefused {
+		m, err = wire.receive(lineLimit)
+	}
+	if err != nil {
+		return false, err
+	}
+	if m.Kind == kindRefused {
+		return false, errRefused
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return true, err
+	}
+	return true, c.talk(ctx, wire)
+}
+
+// upgrade turns an HTTP connection into a wire. The answer has to come soon; the deadline stands until the welcome.
+func upgrade(conn net.Conn) (*wire, error) {
+	if err := conn.SetDeadline(time.Now().Add(dialLimit)); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequest(http.MethodGet, "http://agency/v1/wrapper", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "agency-wrapper")
+	if err := req.Write(conn); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, req)
+	if err != nil {
+		return nil, err
+	}
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusSwitchingProtocols:
+		return newWire(conn, in), nil
+	case http.StatusForbidden, http.StatusConflict:
+		return nil, errRefused
+	default:
+		return nil, fmt.Errorf("connect to the daemon: %s", resp.Status)
+	}
+}
+
+// talk tells the news and obeys until the connection ends.
+func (c *client) talk(ctx context.Context, wire *wire) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() { _ = wire.conn.Close() }()
+	defer cancel()
+
+	received := make(chan error, 1)
+	acked := make(chan uint64, 16)
+	go func() {
+		for {
+			m, err := wire.receive(lineLimit)
+			if err == nil && m.Kind == kindRefused {
+				err = errRefused
+			}
+			if err != nil {
+				received <- err
+				return
+			}
+			switch m.Kind {
+			case kindAck:
+				select {
+				case acked <- m.ID:
+				case <-ctx.Done():
+				}
+			case kindInput, kindStop:
+				// Each on its own: a stop must not wait for an input that the runner does not read.
+				go func() { _ = wire.send(c.answer(m)) }()
+			}
+		}
+	}()
+
+	tick := time.NewTicker(outputEvery)
+	defer tick.Stop()
+	var sent, withExit uint64
+	c.news() // a new connection knows nothing
+	for {
+		select {
+		case <-c.changed:
+			update := c.update()
+			sent++
+			if update.Exit != nil && withExit == 0 {
+				withExit = sent
+			}
+			if err := wire.send(message{Kind: kindUpdate, ID: sent, Update: &update}); err != nil {
+				return err
+			}
+		case id := <-acked:
+			if withExit != 0 && id >= withExit {
+				c.once.Do(func() { close(c.exitTaken) })
+			}
+		case <-tick.C:
+			c.mu.Lock()
+			told := c.state.Output
+			c.mu.Unlock()
+			if last := c.wrapper.out.last.Load(); last != 0 && (told == nil || told.UnixNano() != last) {
+				c.news()
+			}
+		case err := <-received:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// update is the whole state as it is now.
+func (c *client) update() Update {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := c.wrapper.out.last.Load(); last != 0 {
+		at := time.Unix(0, last).UTC()
+		c.state.Output = &at
+	}
+	return c.state
+}
+
+// answer does what the daemon asks.
+func (c *client) answer(m message) message {
+	reply := message{Kind: kindAnswer, ID: m.ID}
+	switch m.Kind {
+	case kindInput:
+		delivery, err := c.wrapper.input(m.Text)
+		reply.Delivery, reply.Error = &delivery, toWire(err)
+	case kindStop:
+		if m.By == "" {
+			m.By = agency.EndedByStop
+		}
+		c.wrapper.requestStop(m.By)
+	}
+	return reply
+}

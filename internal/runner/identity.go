@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// process is what the kernel says about one process.
+type process struct {
+	pid, ppid, group int
+	start            uint64
+	zombie           bool
+}
+
+// Identify says which process has the pid now. The error wraps ESRCH when there is none.
+func Identify(pid int) (agency.Process, error) {
+	p, err := readProcess(pid)
+	if err != nil {
+		return agency.Process{}, fmt.Errorf("identify process %d: %w", pid, err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		return agency.Process{}, fmt.Errorf("identify this boot: %w", err)
+	}
+	return agency.Process{PID: pid, StartTicks: p.start, BootID: boot}, nil
+}
+
+// Alive says that exactly this process still runs: the same pid, start and boot, and not a zombie.
+func Alive(p agency.Process) bool {
+	if p.PID <= 0 || p.StartTicks == 0 || p.BootID == "" {
+		return false
+	}
+	now, err := readProcess(p.PID)
+	if err != nil || now.zombie || now.start != p.StartTicks {
+		return false
+	}
+	boot, err := bootID()
+	return err == nil && boot == p.BootID
+}
+
+// errGone is Signal's answer for a process that is over.
+func errGone(p agency.Process) error {
+	return fmt.Errorf("signal process %d: %w", p.PID, unix.ESRCH)
+}

@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"agency"
+)
+
+// How an input is typed.
+const (
+	inputLimit  = 256 << 10
+	enterAfter  = 60 * time.Millisecond // programs take an Enter that comes with the text for a part of it
+	writeLimit  = 5 * time.Second       // for the runner to read it
+	effectLimit = 2 * time.Second       // for the runner to show something
+)
+
+// checkInput refuses what is no text: a control character could act as a key, or end the paste.
+func checkInput(text string) error {
+	refuse := func(format string, args ...any) error {
+		return agency.Errorf(agency.CodeInputRefused, format, args...)
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return refuse("the message is empty")
+	case len(text) > inputLimit:
+		return agency.Errorf(agency.CodeInputRefused, "the message has %d bytes, more than %d", len(text), inputLimit).
+			WithHint("put the material into a file of the worktree and name it in the message")
+	case !utf8.ValidString(text):
+		return refuse("the message is not valid UTF-8")
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return refuse("the message holds the control character %U; a message is plain text, newlines and tabs", r)
+		}
+	}
+	return nil
+}
+
+// input types a text into the runner's terminal, presses Enter, and watches for an effect.
+func (w *wrapper) input(text string) (agency.Delivery, error) {
+	delivery := agency.Delivery{Effect: "none"}
+	if err := checkInput(text); err != nil {
+		return delivery, err
+	}
+	before, err := w.typeMessage(text)
+	if err != nil {
+		return delivery, err
+	}
+	for begin := time.Now(); time.Since(begin) < effectLimit; time.Sleep(5 * time.Millisecond) {
+		if w.out.bytes.Load() != before {
+			return agency.Delivery{Confirmed: true, Effect: "output"}, nil
+		}
+	}
+	return delivery, nil
+}
+
+// typeMessage types the text and Enter, and returns how much the runner had written before the Enter.
+func (w *wrapper) typeMessage(text string) (before int64, err error) {
+	if w.launch.Headless {
+		return 0, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
+	}
+	select {
+	case <-w.started:
+	default:
+		return 0, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
+	}
+	if w.deaf.Load() {
+		return 0, endedError(w.launch.RunID)
+	}
+	t := w.term
+	select {
+	case t.writing <- struct{}{}:
+		defer func() { <-t.writing }()
+	case <-time.After(writeLimit):
+		return 0, w.notReading()
+	}
+	if t.keys.busy(time.Now()) {
+		return 0, agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", w.launch.RunID).
+			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
+	}
+	typed := strings.ReplaceAll(text, "\n", "\r")
+	if t.paste.Load() {
+		typed = "\x1b[200~" + text + "\x1b[201~"
+	}
+	if err := w.typeIn(typed); err != nil {
+		return 0, err
+	}
+	time.Sleep(enterAfter)
+	before = w.out.bytes.Load()
+	return before, w.typeIn("\r")
+}
+
+// typeIn writes to the runner's terminal, unless the runner does not read.
+func (w *wrapper) typeIn(text string) error {
+	master := w.term.master
+	_ = master.SetWriteDeadline(time.Now().Add(writeLimit))
+	defer func() { _ = master.SetWriteDeadline(time.Time{}) }()
+	_, err := master.WriteString(text)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return w.notReading()
+	case err != nil || w.deaf.Load():
+		return endedError(w.launch.RunID)
+	default:
+		return nil
+	}
+}
+
+func (w *wrapper) notReading() error {
+	return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its terminal; a part of the message may wait there", w.launch.RunID).
+		WithHint("agency attach %s", w.launch.RunID)
+}
+
+func endedError(id agency.RunID) error {
+	return agency.Errorf(agency.CodeInvalidState, "the agent of %s has ended", id).WithHint("agency resume %s", id)
+}

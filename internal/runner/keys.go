@@ -1,0 +1,185 @@
+package runner
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// For how long a person counts as typing.
+const (
+	draftFor = 60 * time.Second // after the last key of a text that was not sent
+	keyFor   = 2 * time.Second  // after any key
+	loneEsc  = 50 * time.Millisecond
+)
+
+// typing follows what comes from the pane, to know whether a person is in the middle of typing. What terminals send
+// by themselves, such as focus and mouse reports and answers to questions, does not count.
+type typing struct {
+	mu     sync.Mutex
+	state  keyState
+	params []byte // of the sequence being read
+	left   int    // bytes of a mouse report to come
+	pasted bool   // inside a bracketed paste
+	escAt  time.Time
+	draft  bool
+	lastAt time.Time
+}
+
+type keyState uint8
+
+const (
+	keyText   keyState = iota
+	keyEscape          // after ESC
+	keyCSI             // after ESC [
+	keySS3             // after ESC O
+	keyString          // inside OSC, DCS, APC, PM or SOS
+	keyStringEscape
+	keyMouse // the three bytes of an old mouse report
+)
+
+// feed reads what came from the pane at now.
+func (t *typing) feed(p []byte, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settle(now)
+	for _, b := range p {
+		t.step(b, now)
+	}
+}
+
+// busy says whether a person has an unsent text or touched a key just now.
+func (t *typing) busy(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settle(now)
+	since := now.Sub(t.lastAt)
+	return t.draft && since < draftFor || since < keyFor
+}
+
+// settle decides that an ESC that nothing followed was the key itself.
+func (t *typing) settle(now time.Time) {
+	if t.state == keyEscape && now.Sub(t.escAt) >= loneEsc {
+		t.state = keyText
+		t.key(t.escAt)
+		t.draft = false
+	}
+}
+
+func (t *typing) key(now time.Time) { t.lastAt = now }
+
+func (t *typing) step(b byte, now time.Time) {
+	switch t.state {
+	case keyText:
+		t.text(b, now)
+	case keyEscape:
+		t.escape(b, now)
+	case keyCSI:
+		switch {
+		case b == esc:
+			t.begin(now)
+		case b >= 0x40 && b <= 0x7e:
+			t.state = keyText
+			t.sequence(b, now)
+		case len(t.params) < 64:
+			t.params = append(t.params, b)
+		}
+	case keySS3:
+		t.state = keyText
+		t.key(now)
+	case keyString:
+		switch b {
+		case esc:
+			t.state = keyStringEscape
+		case 0x07:
+			t.state = keyText
+		}
+	case keyStringEscape:
+		t.state = keyText // ESC \ ends it; after any other byte nothing sane follows
+	case keyMouse:
+		if t.left--; t.left == 0 {
+			t.state = keyText
+		}
+	}
+}
+
+func (t *typing) begin(now time.Time) { t.state, t.escAt = keyEscape, now }
+
+func (t *typing) text(b byte, now time.Time) {
+	const ctrlC, ctrlD, ctrlU, del = 0x03, 0x04, 0x15, 0x7f
+	if b == esc {
+		t.begin(now)
+		return
+	}
+	t.key(now)
+	switch {
+	case t.pasted:
+		t.draft = t.draft || b > ' '
+	case b == '\r' || b == '\n' || b == ctrlC || b == ctrlD || b == ctrlU:
+		t.draft = false
+	case b >= ' ' && b != del:
+		t.draft = true
+	}
+}
+
+func (t *typing) escape(b byte, now time.Time) {
+	t.state = keyText
+	switch b {
+	case esc: // the first one was the key
+		t.key(now)
+		t.draft = false
+		t.begin(now)
+	case '[':
+		t.state, t.params = keyCSI, t.params[:0]
+	case 'O':
+		t.state = keySS3
+	case ']', 'P', '_', '^', 'X':
+		t.state = keyString
+	default: // Alt and a key
+		t.key(now)
+	}
+}
+
+// sequence ends a sequence of ESC [.
+func (t *typing) sequence(final byte, now time.Time) {
+	private := len(t.params) > 0 && t.params[0] >= '<' && t.params[0] <= '?'
+	switch {
+	case private: // a mouse report or an answer
+	case final == 'M' && len(t.params) == 0:
+		t.state, t.left = keyMouse, 3
+	case final == '~' && string(t.params) == "200":
+		t.pasted = true
+		t.key(now)
+	case final == '~' && string(t.params) == "201":
+		t.pasted = false
+		t.key(now)
+	case final == 'u' || final == '~' && bytes.HasPrefix(t.params, []byte("27;")):
+		t.extended(now)
+	case bytes.IndexByte([]byte("ABCDEFGHPQSZ~"), final) >= 0:
+		t.key(now)
+	}
+}
+
+// extended reads a key in one of the two long forms: CSI code ; modifiers u, and CSI 27 ; modifiers ; code ~.
+func (t *typing) extended(now time.Time) {
+	const control = 4
+	fields := bytes.Split(t.params, []byte(";"))
+	codeText, modText := fields[0], []byte(nil)
+	switch {
+	case len(fields) == 3 && string(fields[0]) == "27":
+		codeText, modText = fields[2], fields[1]
+	case len(fields) > 1:
+		modText = fields[1]
+	}
+	code, _ := strconv.Atoi(string(codeText))
+	mods, _ := strconv.Atoi(string(modText))
+	withControl := (mods-1)&control != 0 && mods > 0
+	t.key(now)
+	switch {
+	case code == esc, code == '\r' && mods <= 1, withControl && (code == 'c' || code == 'd' || code == 'u'):
+		t.draft = false
+	case code >= ' ' && code != 0x7f && !withControl:
+		t.draft = true
+	}
+}

@@ -1,0 +1,182 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// helloWait is how long a new connection may take to say who it is.
+const helloWait = 5 * time.Second
+
+// Link is the daemon's end of the connection to one wrapper. Hello comes first, then Serve; Input, Stop and Close may
+// be called from anywhere while Serve runs.
+type Link struct {
+	wire *wire
+	id   agency.RunID
+
+	mu      sync.Mutex
+	closed  bool
+	next    uint64
+	waiting map[uint64]chan message
+}
+
+// NewLink makes the daemon's end of an upgraded connection. The link owns it from now on.
+func NewLink(conn net.Conn) *Link {
+	return &Link{wire: newWire(conn, nil), waiting: map[uint64]chan message{}}
+}
+
+// Hello reads who the wrapper is. The caller checks the token, and then calls Serve or Refuse.
+func (l *Link) Hello(ctx context.Context) (Hello, error) {
+	deadline := time.Now().Add(helloWait)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	if err := l.wire.conn.SetReadDeadline(deadline); err != nil {
+		return Hello{}, fmt.Errorf("receive hello: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.wire.conn.SetReadDeadline(time.Unix(1, 0)) })
+	m, err := l.wire.receive(helloLimit)
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Hello{}, fmt.Errorf("receive hello: %w", err)
+	}
+	if m.Kind != kindHello || m.Hello == nil {
+		return Hello{}, fmt.Errorf("receive hello: the first message is %.20q", m.Kind)
+	}
+	l.id = m.Hello.RunID
+	return *m.Hello, l.wire.conn.SetReadDeadline(time.Time{})
+}
+
+// Refuse tells the wrapper not to come again, and closes the link: its token is wrong, or a newer attempt exists. Its
+// runner goes on.
+func (l *Link) Refuse(why error) error {
+	return errors.Join(l.wire.send(message{Kind: kindRefused, Error: toWire(why)}), l.Close())
+}
+
+// Serve welcomes the wrapper and reads until it leaves, which is no error. Each update is acknowledged after update
+// returned nil; an error from it ends the link, and the wrapper comes again with the same news. update must not call
+// Input or Stop.
+func (l *Link) Serve(update func(Update) error) error {
+	defer l.abandon()
+	if err := l.wire.send(message{Kind: kindWelcome}); err != nil {
+		return err
+	}
+	for {
+		m, err := l.wire.receive(lineLimit)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, unix.ECONNRESET):
+			return nil
+		case err != nil:
+			return err
+		case m.Kind == kindUpdate && m.Update != nil:
+			if err := update(*m.Update); err != nil {
+				return fmt.Errorf("take update of %s: %w", l.id, err)
+			}
+			if err := l.wire.send(message{Kind: kindAck, ID: m.ID}); err != nil {
+				return err
+			}
+		case m.Kind == kindAnswer:
+			l.mu.Lock()
+			answer := l.waiting[m.ID]
+			delete(l.waiting, m.ID)
+			l.mu.Unlock()
+			if answer != nil {
+				answer <- m
+			}
+		}
+	}
+}
+
+// Input types a text into the runner's terminal and presses Enter, and says what came of it. It is E_INPUT_REFUSED
+// when a person is typing there, the run is headless, the runner does not read, or the text is empty, too long, or
+// holds control characters other than newline and tab; E_INVALID_STATE when the runner has ended. When ctx ends
+// before the answer, the text may have been typed all the same.
+func (l *Link) Input(ctx context.Context, text string) (agency.Delivery, error) {
+	if err := checkInput(text); err != nil {
+		return agency.Delivery{Effect: "none"}, err
+	}
+	m, err := l.ask(ctx, message{Kind: kindInput, Text: text})
+	if err != nil {
+		return agency.Delivery{Effect: "none"}, err
+	}
+	if m.Delivery == nil {
+		m.Delivery = &agency.Delivery{Effect: "none"}
+	}
+	return *m.Delivery, m.Error.err()
+}
+
+// Stop has the wrapper end its runner, and returns when the first signals are sent; the exit comes as an update. A
+// second Stop ends the grace of the first. Stopping what has ended is no error.
+func (l *Link) Stop(ctx context.Context, by agency.EndedBy) error {
+	m, err := l.ask(ctx, message{Kind: kindStop, By: by})
+	if err != nil {
+		return err
+	}
+	return m.Error.err()
+}
+
+// Close ends the connection and with it Serve. The wrapper goes on and tries to connect again.
+func (l *Link) Close() error {
+	l.abandon()
+	return nil
+}
+
+// ask sends a request and waits for its answer.
+func (l *Link) ask(ctx context.Context, m message) (message, error) {
+	answer := make(chan message, 1)
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return message{}, l.gone()
+	}
+	l.next++
+	m.ID = l.next
+	l.waiting[m.ID] = answer
+	l.mu.Unlock()
+	if err := l.wire.send(m); err != nil {
+		l.abandon()
+		return message{}, l.gone()
+	}
+	select {
+	case m, ok := <-answer:
+		if !ok {
+			return message{}, l.gone()
+		}
+		return m, nil
+	case <-ctx.Done():
+		l.mu.Lock()
+		delete(l.waiting, m.ID)
+		l.mu.Unlock()
+		return message{}, ctx.Err()
+	}
+}
+
+func (l *Link) gone() error {
+	return agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", l.id).WithHint("agency show %s", l.id)
+}
+
+// abandon closes the connection and tells those who wait that no answer comes.
+func (l *Link) abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.closed = true
+	_ = l.wire.conn.Close()
+	for _, answer := range l.waiting {
+		close(answer)
+	}
+	clear(l.waiting)
+}

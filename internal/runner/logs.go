@@ -1,0 +1,215 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The names in the folder of logs.
+const (
+	runnerLog = "runner.log"
+	stdoutLog = "runner.stdout.log"
+	stderrLog = "runner.stderr.log"
+	indexFile = "index"
+)
+
+// indexEvery is the resolution of the index of times.
+const indexEvery = time.Second
+
+// logs are the logs of one attempt: everything merged in the order of arrival, and both streams on their own. On a
+// terminal there is one stream only.
+type logs struct {
+	mu                     sync.Mutex
+	merged, stdout, stderr *logFile // the last two are nil on a terminal
+	index                  *os.File
+	indexed                time.Time
+}
+
+// createLogs makes the folder and the files. A log that has limit bytes loses its oldest half; 0 is no limit.
+func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	l := &logs{}
+	var err error
+	if l.merged, err = createLog(filepath.Join(dir, runnerLog), limit); err != nil {
+		return nil, err
+	}
+	stdoutPath := filepath.Join(dir, stdoutLog)
+	if l.stderr, err = createLog(filepath.Join(dir, stderrLog), limit); err != nil {
+		return nil, err
+	}
+	if terminal {
+		err = os.Symlink(runnerLog, stdoutPath)
+		l.stderr.close()
+		l.stderr = nil
+	} else {
+		l.stdout, err = createLog(stdoutPath, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.index, err = os.OpenFile(filepath.Join(dir, indexFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	return l, err
+}
+
+// write adds what a stream wrote. It never fails: what the disk does not take is counted and said later.
+func (l *logs) write(stream *logFile, p []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.indexed) >= indexEvery {
+		l.indexed = now
+		l.mark(now)
+	}
+	l.merged.write(p)
+	if stream != nil {
+		stream.write(p)
+	}
+}
+
+// mark notes in the index where the output from now on begins. A line that the disk does not take only makes `since`
+// less exact.
+func (l *logs) mark(now time.Time) {
+	stdout, stderr := l.merged.end(), int64(0)
+	if l.stdout != nil {
+		stdout, stderr = l.stdout.end(), l.stderr.end()
+	}
+	_, _ = fmt.Fprintf(l.index, "%d %d %d %d\n", now.UnixMilli(), l.merged.end(), stdout, stderr)
+}
+
+func (l *logs) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, log := range []*logFile{l.merged, l.stdout, l.stderr} {
+		if log != nil {
+			log.sayLost()
+			log.close()
+		}
+	}
+	_ = l.index.Close()
+}
+
+// logFile is one log. Offsets in it are counted from the first byte ever written, so they keep their meaning when the
+// oldest part goes.
+type logFile struct {
+	path    string
+	f       *os.File
+	limit   int64
+	size    int64 // of the file
+	head    int64 // of its first line, if that says what was dropped
+	dropped int64 // bytes that are not in it any more
+	lost    int64 // bytes that the disk did not take, not yet said
+	shrink  int64 // size at which the oldest half goes
+}
+
+func createLog(path string, limit int64) (*logFile, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &logFile{path: path, f: f, limit: limit, shrink: limit}, nil
+}
+
+// end is the offset of the next byte.
+func (l *logFile) end() int64 { return l.dropped + l.size - l.head }
+
+func (l *logFile) write(p []byte) {
+	if l.lost > 0 && !l.sayLost() {
+		l.lost += int64(len(p))
+		return
+	}
+	n, err := l.f.Write(p)
+	l.size += int64(n)
+	if err != nil {
+		l.lost += int64(len(p) - n)
+	}
+	if l.limit > 0 && l.size > l.shrink {
+		if err := l.dropOldest(); err != nil {
+			l.shrink = l.size + l.limit/2 // no room for a copy now: again later
+		}
+	}
+}
+
+// sayLost writes how many bytes are missing here, once the disk takes it.
+func (l *logFile) sayLost() bool {
+	if l.lost == 0 {
+		return true
+	}
+	line := fmt.Appendf(nil, "\n[agency: %d bytes are missing here, the disk did not take them]\n", l.lost)
+	n, err := l.f.Write(line)
+	if err != nil {
+		_ = l.f.Truncate(l.size)
+		return false
+	}
+	l.size += int64(n)
+	l.lost = 0
+	return true
+}
+
+// droppedLine begins a log that lost its oldest part.
+const (
+	droppedPrefix = "[agency: the first "
+	droppedSuffix = " bytes of this log were dropped]\n"
+)
+
+// dropOldest replaces the file by one with its newer half. A reader of the old file finds the new one under the name.
+func (l *logFile) dropOldest() error {
+	old, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = old.Close() }()
+	keep := l.limit / 2
+	dropped := l.end() - keep
+	if _, err := old.Seek(l.size-keep, io.SeekStart); err != nil {
+		return err
+	}
+	next, err := os.OpenFile(l.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	head, err := fmt.Fprintf(next, "%s%d%s", droppedPrefix, dropped, droppedSuffix)
+	if err == nil {
+		_, err = io.CopyN(next, old, keep)
+	}
+	if err == nil {
+		err = os.Rename(next.Name(), l.path)
+	}
+	if err != nil {
+		_ = next.Close()
+		_ = os.Remove(next.Name())
+		return err
+	}
+	l.close()
+	l.f, l.head, l.size, l.dropped, l.shrink = next, int64(head), int64(head)+keep, dropped, l.limit
+	return nil
+}
+
+func (l *logFile) close() { _ = l.f.Close() }
+
+// parseDropped reads the first line of a log: how many bytes were dropped before what follows it, and how long it is.
+// Both are 0 when the log is whole.
+func parseDropped(begin []byte) (dropped, head int64) {
+	line, _, ok := bytes.Cut(begin, []byte("\n"))
+	if !ok {
+		return 0, 0
+	}
+	number, ok := bytes.CutPrefix(line, []byte(droppedPrefix))
+	if !ok {
+		return 0, 0
+	}
+	number, ok = bytes.CutSuffix(number, []byte(droppedSuffix[:len(droppedSuffix)-1]))
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if !ok || err != nil || n <= 0 {
+		return 0, 0
+	}
+	return n, int64(len(line) + 1)
+}

@@ -1,0 +1,81 @@
+package runner
+
+import "bytes"
+
+// modes watches a program's output for the switching of bracketed paste: ESC [ ? 2004 h and l, alone or in a list of
+// modes. A sequence may come in any number of pieces.
+type modes struct {
+	paste bool
+
+	state  modeState
+	param  int  // the number being read
+	wanted bool // 2004 was in the list
+}
+
+type modeState uint8
+
+const (
+	modeText modeState = iota
+	modeEscape
+	modeBracket
+	modeParams
+)
+
+const (
+	esc       = 0x1b
+	pasteMode = 2004
+)
+
+// scan reads a piece of output and says whether the mode was switched in it. Text between sequences is skipped at the
+// speed of memory.
+func (m *modes) scan(p []byte) (switched bool) {
+	for i := 0; i < len(p); i++ {
+		if m.state == modeText {
+			next := bytes.IndexByte(p[i:], esc)
+			if next < 0 {
+				return switched
+			}
+			i += next
+			m.state = modeEscape
+			continue
+		}
+		if m.step(p[i]) {
+			switched = true
+		}
+	}
+	return switched
+}
+
+// step takes one byte of a sequence.
+func (m *modes) step(b byte) bool {
+	switch {
+	case b == esc:
+		m.state = modeEscape
+	case m.state == modeEscape && b == '[':
+		m.state = modeBracket
+	case m.state == modeEscape && b == 'c': // full reset
+		m.state = modeText
+		return m.set(false)
+	case m.state == modeBracket && b == '?':
+		m.state, m.param, m.wanted = modeParams, 0, false
+	case m.state == modeParams && b >= '0' && b <= '9':
+		m.param = min(m.param*10+int(b-'0'), pasteMode*10) // any larger number is as wrong
+	case m.state == modeParams && (b == ';' || b == 'h' || b == 'l'):
+		m.wanted = m.wanted || m.param == pasteMode
+		m.param = 0
+		if b == ';' {
+			return false
+		}
+		m.state = modeText
+		return m.wanted && m.set(b == 'h')
+	default:
+		m.state = modeText
+	}
+	return false
+}
+
+func (m *modes) set(on bool) bool {
+	switched := m.paste != on
+	m.paste = on
+	return switched
+}

@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// paneBuffer is how far a terminal may lag behind a headless runner before output is skipped on it.
+const paneBuffer = 512 << 10
+
+// pane shows the output of a headless runner to whoever looks. A slow terminal never slows the runner: what it cannot
+// take is skipped there, and the logs have it all.
+type pane struct {
+	w       io.Writer
+	mu      sync.Mutex
+	more    sync.Cond
+	next    []byte
+	skipped int64
+	closed  bool
+	done    chan struct{}
+}
+
+func newPane(w io.Writer) *pane {
+	p := &pane{w: w, next: make([]byte, 0, paneBuffer), done: make(chan struct{})}
+	p.more.L = &p.mu
+	go p.run()
+	return p
+}
+
+func (p *pane) show(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.next)+len(b) > paneBuffer {
+		p.skipped += int64(len(b))
+		return
+	}
+	p.next = append(p.next, b...)
+	p.more.Signal()
+}
+
+func (p *pane) run() {
+	defer close(p.done)
+	writing := make([]byte, 0, paneBuffer)
+	for {
+		p.mu.Lock()
+		for len(p.next) == 0 && p.skipped == 0 && !p.closed {
+			p.more.Wait()
+		}
+		p.next, writing = writing[:0], p.next
+		skipped := p.skipped
+		p.skipped = 0
+		p.mu.Unlock()
+		if len(writing) == 0 && skipped == 0 {
+			return
+		}
+		// A pane that is gone takes nothing, and the runner does not care.
+		_, _ = p.w.Write(writing)
+		if skipped > 0 {
+			_, _ = fmt.Fprintf(p.w, "\n[agency: %d bytes not shown here, the logs have them]\n", skipped)
+		}
+	}
+}
+
+// close waits a moment for a terminal that still takes output.
+func (p *pane) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.more.Signal()
+	p.mu.Unlock()
+	select {
+	case <-p.done:
+	case <-time.After(500 * time.Millisecond):
+	}
+}

@@ -1,0 +1,16 @@
+package runner
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// growPipe asks for a larger buffer. The kernel may refuse, which only makes the pipe slower.
+func growPipe(f *os.File) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBuffer) })
+}

@@ -1,0 +1,192 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// The files of an attempt.
+const (
+	aliveFile     = "alive"
+	heartbeatFile = "heartbeat"
+	startFile     = "started.json"
+	exitFile      = "runner_done.json"
+	exitCodeFile  = "exit_code.txt"
+	logsDir       = "logs"
+)
+
+const (
+	recordLimit = 64 << 10
+	launchLimit = 16 << 20
+)
+
+// readLaunch takes the launch file: afterwards the token and the environment are in no file any more.
+func readLaunch(path string) (agency.Launch, error) {
+	var launch agency.Launch
+	info, err := os.Lstat(path)
+	if err != nil {
+		return launch, fmt.Errorf("read the launch file: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 || !ok || int(stat.Uid) != os.Getuid() {
+		return launch, fmt.Errorf("read the launch file %s: it is not a file of mode 0600 of ours", path)
+	}
+	data, err := file.ReadRegular(path, launchLimit)
+	if err != nil {
+		return launch, fmt.Errorf("read the launch file: %w", err)
+	}
+	if err := os.Remove(path); err != nil {
+		return launch, fmt.Errorf("delete the launch file: %w", err)
+	}
+	if err := decodeStrict(data, &launch); err != nil {
+		return launch, fmt.Errorf("read the launch file %s: %w", path, err)
+	}
+	if len(launch.Argv) == 0 || launch.AttemptDir == "" {
+		return launch, fmt.Errorf("read the launch file %s: it names no program or no attempt folder", path)
+	}
+	return launch, nil
+}
+
+// takeLock takes the kernel lock that says that the attempt's wrapper lives. It is the wrapper's until its death and
+// is not inherited. Held looks at it with a shared lock for a moment, which is why a taken lock is tried again.
+func takeLock(attemptDir string) (*os.File, error) {
+	path := filepath.Join(attemptDir, aliveFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	for try := 0; ; try++ {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || try == 50 {
+			_ = f.Close()
+			return nil, fmt.Errorf("another wrapper holds the lock %s: %w", path, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Held says whether the wrapper of the attempt lives: whether a process holds the kernel lock on its alive file. It
+// creates nothing and does not wait. A missing file is not held.
+func Held(attemptDir string) (bool, error) {
+	fd, err := unix.Open(filepath.Join(attemptDir, aliveFile), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("open the lock in %s: %w", attemptDir, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	err = unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) // closing gives it back
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the lock in %s: %w", attemptDir, err)
+	}
+	return false, nil
+}
+
+// ReadStart reads the record of a runner's start. It is nil without an error when there is none yet; a record that is
+// torn, too large, no regular file, or of another form is an error.
+func ReadStart(attemptDir string) (*agency.Start, error) {
+	return readRecord[agency.Start](filepath.Join(attemptDir, startFile))
+}
+
+// ReadExit reads the record of a runner's end. It is nil without an error when there is none; a record that is torn,
+// too large, no regular file, or of another form is an error.
+func ReadExit(attemptDir string) (*agency.Exit, error) {
+	return readRecord[agency.Exit](filepath.Join(attemptDir, exitFile))
+}
+
+func readRecord[T any](path string) (*T, error) {
+	data, err := file.ReadRegular(path, recordLimit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read record: %w", err)
+	}
+	record := new(T)
+	if err := decodeStrict(data, record); err != nil {
+		return nil, fmt.Errorf("read record %s: %w", path, err)
+	}
+	return record, nil
+}
+
+// decodeStrict reads exactly one JSON object without unknown keys.
+func decodeStrict(data []byte, into any) error {
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		return errors.New("not a JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value")
+	}
+	return nil
+}
+
+// writeStart records the start for those who come after the daemon's and the wrapper's death.
+func writeStart(attemptDir string, start *agency.Start) error {
+	data, err := json.MarshalIndent(start, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the start record: %w", err)
+	}
+	return file.WriteAtomic(filepath.Join(attemptDir, startFile), append(data, '\n'), 0o600)
+}
+
+// writeExit makes the end durable. The record that decides comes last.
+func writeExit(attemptDir string, exit *agency.Exit) error {
+	data, err := json.MarshalIndent(exit, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the exit record: %w", err)
+	}
+	code := fmt.Appendf(nil, "%d\n", exit.ExitCode)
+	if err := file.WriteDurable(filepath.Join(attemptDir, exitCodeFile), code, 0o600); err != nil {
+		return err
+	}
+	return file.WriteDurable(filepath.Join(attemptDir, exitFile), append(data, '\n'), 0o600)
+}
+
+// touchHeartbeat moves the time of the heartbeat file, for readers who cannot see the lock. They also see when it
+// stops, so an error needs no words.
+func touchHeartbeat(attemptDir string) {
+	path := filepath.Join(attemptDir, heartbeatFile)
+	now := time.Now()
+	if errors.Is(os.Chtimes(path, now, now), fs.ErrNotExist) {
+		if f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600); err == nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// newExit begins a record that ends now.
+func (w *wrapper) newExit() *agency.Exit {
+	return &agency.Exit{
+		SchemaVersion: 1,
+		RunID:         w.launch.RunID,
+		Attempt:       w.launch.Attempt,
+		RunnerKind:    w.launch.RunnerKind,
+		StartedAt:     w.start.StartedAt,
+		EndedAt:       time.Now().UTC(),
+	}
+}

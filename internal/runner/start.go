@@ -1,0 +1,157 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// The exit codes that shells give to programs that do not start.
+const (
+	codeNotExecutable = 126
+	codeNotFound      = 127
+)
+
+// startError is why the program did not start, in plain words.
+type startError struct {
+	words string
+	code  int
+}
+
+func (e *startError) Error() string { return e.words }
+
+// fork starts the program in a session of its own, with the three files and nothing else. When terminal is set they
+// are a terminal, and it becomes the session's own.
+func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, error) {
+	keepFiles()
+	attr := &syscall.ProcAttr{Dir: w.launch.Dir, Env: env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: terminal}}
+	for _, f := range files {
+		// What our side of a file is to the poller must not become the program's.
+		if err := unix.SetNonblock(int(f.Fd()), false); err != nil {
+			return 0, fmt.Errorf("prepare the runner's files: %w", err)
+		}
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	pid, err := syscall.ForkExec(w.launch.Argv[0], w.launch.Argv, attr)
+	if err != nil {
+		return 0, w.explain(err)
+	}
+	return pid, nil
+}
+
+// keepFiles keeps the files that the wrapper inherited from whoever started the tmux server, or opened, from getting
+// into the runner.
+func keepFiles() {
+	for fd := 3; fd < 1024; fd++ {
+		unix.CloseOnExec(fd)
+	}
+}
+
+// explain finds out what the kernel's error was about: the folder, the program, or the program's interpreter.
+func (w *wrapper) explain(err error) error {
+	program, dir := w.launch.Argv[0], w.launch.Dir
+	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
+		return &startError{fmt.Sprintf("the folder %s to start in does not exist", dir), codeNotExecutable}
+	}
+	_, missing := os.Stat(program)
+	switch {
+	case errors.Is(missing, fs.ErrNotExist):
+		return &startError{fmt.Sprintf("the program %s does not exist", program), codeNotFound}
+	case errors.Is(err, fs.ErrNotExist):
+		return &startError{fmt.Sprintf("the interpreter that %s names in its first line does not exist", program), codeNotFound}
+	case errors.Is(err, unix.EACCES):
+		return &startError{fmt.Sprintf("the program %s may not be executed", program), codeNotExecutable}
+	case errors.Is(err, unix.ENOEXEC):
+		return &startError{fmt.Sprintf("%s is no program for this machine; a script needs a #! line", program), codeNotExecutable}
+	case errors.Is(err, unix.E2BIG):
+		return &startError{"the arguments and the environment are too long for the kernel", codeNotExecutable}
+	default:
+		return &startError{fmt.Sprintf("start %s: %v", program, err), codeNotExecutable}
+	}
+}
+
+// startFailure is the record of an attempt whose program never ran.
+func (w *wrapper) startFailure(err error) *agency.Exit {
+	exit := w.newExit()
+	exit.EndedBy = agency.EndedByStartFailed
+	exit.Error = err.Error()
+	exit.ExitCode = codeNotExecutable
+	var start *startError
+	if errors.As(err, &start) {
+		exit.ExitCode = start.code
+	}
+	return exit
+}
+
+// environ is the runner's environment. A runner in here is no agency daemon, whoever started the run: that mark
+// protects processes from being ended.
+func (w *wrapper) environ() []string {
+	env := make([]string, 0, len(w.launch.Env)+1)
+	term := ""
+	if !w.launch.Headless {
+		term = os.Getenv("TERM") // the pane's
+	}
+	for _, kv := range w.launch.Env {
+		if kv == daemonMark || term != "" && strings.HasPrefix(kv, "TERM=") {
+			continue
+		}
+		env = append(env, kv)
+	}
+	if term != "" {
+		env = append(env, "TERM="+term)
+	}
+	return env
+}
+
+// status is how the runner ended. alone is true when no descendant was left at that moment.
+type status struct {
+	wait  unix.WaitStatus
+	alone bool
+}
+
+// code is the exit code and the name of the signal that made it, if one did.
+func (s status) code() (int, string) {
+	if s.wait.Signaled() {
+		return 128 + int(s.wait.Signal()), unix.SignalName(s.wait.Signal())
+	}
+	return s.wait.ExitStatus(), ""
+}
+
+// reap is the one place that waits for children: the runner, and every orphan that came to the wrapper as its
+// subreaper. It ends when no child is left after the runner's end, since a wrapper starts no second one.
+func reap(runner int, exited chan<- status) {
+	var last *status
+	for {
+		var wait unix.WaitStatus
+		options := 0
+		if last != nil {
+			options = unix.WNOHANG // only to see whether somebody is left
+		}
+		pid, err := unix.Wait4(-1, &wait, options, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case pid == runner:
+			last = &status{wait: wait}
+			continue
+		case last != nil && err == nil && pid != 0:
+			continue // one more orphan that is over
+		case last != nil:
+			last.alone = errors.Is(err, unix.ECHILD)
+			exited <- *last
+			if last.alone {
+				return
+			}
+			last = nil
+		case err != nil:
+			return
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// terminal is the pty of an interactive runner, and the pane behind which it stands.
+type terminal struct {
+	stdin, stdout *os.File // of the pane
+	master, slave *os.File
+	saved         *term.State // of the pane; nil when it is no terminal
+	modes         modes       // of the copier alone
+	paste         atomic.Bool // the program has bracketed paste on
+	keys          *typing
+	paneGone      bool          // of the copier alone
+	writing       chan struct{} // held by who writes to the runner, so that texts and keys do not mix
+}
+
+// terminalBuffer is how much output goes on in one piece.
+const terminalBuffer = 128 << 10
+
+// startTerminal starts the runner with a pty as the controlling terminal of a session of its own.
+func (w *wrapper) startTerminal() (int, error) {
+	master, slave, err := openTerminal()
+	if err != nil {
+		return 0, fmt.Errorf("open a terminal: %w", err)
+	}
+	t := &terminal{
+		stdin: w.stdin, stdout: w.stdout, master: master, slave: slave,
+		keys: &typing{}, writing: make(chan struct{}, 1),
+	}
+	t.resize()
+	if term.IsTerminal(int(w.stdin.Fd())) {
+		// Everything that a person types is for the runner, whose own terminal makes lines and signals of it.
+		if t.saved, err = term.MakeRaw(int(w.stdin.Fd())); err != nil {
+			return 0, fmt.Errorf("set the pane to raw mode: %w", err)
+		}
+	}
+	w.term = t
+	if err := w.out.add(master, terminalBuffer, w.fromRunner); err != nil {
+		return 0, fmt.Errorf("read the runner's terminal: %w", err)
+	}
+	pid, err := w.fork([3]*os.File{slave, slave, slave}, w.environ(), true)
+	if err != nil {
+		return 0, err
+	}
+	t.resize() // it may have changed, with nobody there to be told
+	go w.toRunner()
+	return pid, nil
+}
+
+// openTerminal opens a pty whose master is non-blocking: reads can be batched and writes have deadlines.
+func openTerminal() (master, slave *os.File, err error) {
+	blocking, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = blocking.Close() }()
+	fd, err := unix.FcntlInt(blocking.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	return os.NewFile(uintptr(fd), blocking.Name()), slave, err
+}
+
+// fromRunner takes output. The log comes first: the pane may be slow, and gone.
+func (w *wrapper) fromRunner(p []byte) {
+	t := w.term
+	if t.modes.scan(p) {
+		t.paste.Store(t.modes.paste)
+	}
+	w.out.logs.write(nil, p)
+	if t.paneGone {
+		return
+	}
+	if _, err := t.stdout.Write(p); err != nil {
+		t.paneGone = true
+	}
+}
+
+// toRunner brings what comes from the pane to the runner.
+func (w *wrapper) toRunner() {
+	t := w.term
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := t.stdin.Read(buf)
+		if n > 0 {
+			t.keys.feed(buf[:n], time.Now())
+			t.writing <- struct{}{}
+			_, writeErr := t.master.Write(buf[:n])
+			<-t.writing
+			if writeErr != nil {
+				return
+			}
+		}
+		switch {
+		case err == nil:
+		case t.saved != nil && (errors.Is(err, io.EOF) || errors.Is(err, unix.EIO)):
+			// A terminal in raw mode ends only when the pane is gone, even if nobody told us by a signal.
+			w.signals <- unix.SIGHUP
+			return
+		default:
+			return
+		}
+	}
+}
+
+// resize gives the runner's terminal the size of the pane; the kernel tells the program.
+func (t *terminal) resize() {
+	size, err := pty.GetsizeFull(t.stdout)
+	if err != nil || size.Rows == 0 || size.Cols == 0 {
+		size = &pty.Winsize{Rows: 40, Cols: 120}
+		if now, err := pty.GetsizeFull(t.master); err == nil && now.Rows != 0 {
+			return
+		}
+	}
+	_ = pty.Setsize(t.master, size)
+}
+
+// runnerEnded gives up the wrapper's own hold on the runner's side. Until then it kept a runner that closed its
+// terminal and opens it again later from looking like one at its end.
+func (t *terminal) runnerEnded() { _ = t.slave.Close() }
+
+// restore gives the pane back as it was.
+func (t *terminal) restore() {
+	if t.saved != nil {
+		_ = term.Restore(int(t.stdin.Fd()), t.saved)
+	}
+}

@@ -1,0 +1,160 @@
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"agency"
+)
+
+// The limits of a line.
+const (
+	lineLimit  = 1 << 20
+	helloLimit = 64 << 10
+)
+
+// sendLimit is how long a peer may take to read before the connection counts as dead.
+const sendLimit = 5 * time.Second
+
+// protocolVersion is the version of the messages.
+const protocolVersion = 1
+
+// Hello is the first message of a wrapper.
+type Hello struct {
+	RunID   agency.RunID   `json:"run_id"`
+	Attempt int            `json:"attempt"`
+	Token   string         `json:"token"`
+	Wrapper agency.Process `json:"wrapper"`
+	Version int            `json:"version"`
+}
+
+// Update is everything that a wrapper knows of its attempt, whole each time, so that hearing it again is harmless.
+type Update struct {
+	Start  *agency.Start `json:"start,omitempty"`
+	Exit   *agency.Exit  `json:"exit,omitempty"`
+	Output *time.Time    `json:"output,omitempty"` // when the runner last wrote something
+}
+
+// The kinds of messages. A kind that is not known is ignored: the peer is newer.
+const (
+	kindHello   = "hello"   // from the wrapper, first
+	kindUpdate  = "update"  // from the wrapper; answered by ack
+	kindAnswer  = "answer"  // from the wrapper, to input and stop
+	kindWelcome = "welcome" // from the daemon, to hello
+	kindRefused = "refused" // from the daemon: do not come again
+	kindAck     = "ack"
+	kindInput   = "input"
+	kindStop    = "stop"
+)
+
+// message is one line in either direction.
+type message struct {
+	Kind     string           `json:"kind"`
+	ID       uint64           `json:"id,omitempty"` // of what is answered or acknowledged
+	Hello    *Hello           `json:"hello,omitempty"`
+	Update   *Update          `json:"update,omitempty"`
+	Text     string           `json:"text,omitempty"`
+	By       agency.EndedBy   `json:"by,omitempty"`
+	Delivery *agency.Delivery `json:"delivery,omitempty"`
+	Error    *wireError       `json:"error,omitempty"`
+}
+
+// wireError is an error on its way to the other side.
+type wireError struct {
+	Code    agency.Code `json:"code"`
+	Message string      `json:"message"`
+	Hint    string      `json:"hint,omitempty"`
+}
+
+func toWire(err error) *wireError {
+	if err == nil {
+		return nil
+	}
+	e := agency.AsError(err)
+	return &wireError{Code: e.Code, Message: e.Message, Hint: e.Hint}
+}
+
+func (e *wireError) err() error {
+	if e == nil {
+		return nil
+	}
+	return &agency.Error{Code: e.Code, Message: e.Message, Hint: e.Hint}
+}
+
+// wire is a connection that carries one message a line. Any number may send, one may receive.
+type wire struct {
+	conn net.Conn
+	in   *bufio.Reader
+	line []byte
+	mu   sync.Mutex // of sending
+}
+
+func newWire(conn net.Conn, in *bufio.Reader) *wire {
+	if in == nil {
+		in = bufio.NewReader(conn)
+	}
+	return &wire{conn: conn, in: in}
+}
+
+func (w *wire) send(m message) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return fmt.Errorf("encode message %s: %w", m.Kind, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.conn.SetWriteDeadline(time.Now().Add(sendLimit)); err != nil {
+		return fmt.Errorf("send message %s: %w", m.Kind, err)
+	}
+	if _, err := w.conn.Write(line.Bytes()); err != nil {
+		return fmt.Errorf("send message %s: %w", m.Kind, err)
+	}
+	return nil
+}
+
+// receive reads the next message. The error is io.EOF at the end of the connection between two lines.
+func (w *wire) receive(limit int) (message, error) {
+	line, err := w.readLine(limit)
+	if err != nil {
+		return message{}, err
+	}
+	return parseMessage(line)
+}
+
+// readLine reads one line without its end. It is valid until the next call.
+func (w *wire) readLine(limit int) ([]byte, error) {
+	w.line = w.line[:0]
+	for {
+		part, err := w.in.ReadSlice('\n')
+		w.line = append(w.line, part...)
+		switch {
+		case len(w.line) > limit:
+			return nil, fmt.Errorf("receive message: a line is longer than %d bytes", limit)
+		case err == nil:
+			return w.line[:len(w.line)-1], nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(w.line) > 0:
+			return nil, fmt.Errorf("receive message: %w", io.ErrUnexpectedEOF)
+		default:
+			return nil, err
+		}
+	}
+}
+
+// parseMessage reads a line. Unknown keys are a newer peer's.
+func parseMessage(line []byte) (message, error) {
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		return message{}, fmt.Errorf("receive message: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,339 @@
+// Package runner is the wrapper around one agent process: pty, logs, control connection, exit record, process identity.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// How long the wrapper waits for what.
+const (
+	heartbeatEvery = 5 * time.Second
+	drainQuiet     = 50 * time.Millisecond // without output after the runner's end: nothing of its own is left
+	drainLimit     = 2 * time.Second
+	leftoverGrace  = 2 * time.Second // between TERM and KILL for what a runner left behind
+	ackLimit       = 2 * time.Second // for the daemon to take the exit
+	killEvery      = 20 * time.Millisecond
+)
+
+// Main is the wrapper process, the one that lives in the pane of a run: it reads the launch file and deletes it, runs
+// the agent, keeps its logs and records, and returns the agent's exit status, or 128 + n when signal n ended it. It
+// takes over the process: its signals and all of its children. The records on disk are complete before it returns.
+func Main(launchPath string, stdin, stdout *os.File) int {
+	// From the first moment, so that a stop during the start waits in the channel instead of killing the wrapper.
+	// Notify and not Ignore: what is ignored here would be ignored in the runner too.
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGPIPE, unix.SIGTSTP)
+	defer signal.Stop(signals)
+
+	launch, err := readLaunch(launchPath)
+	if err == nil {
+		var lock *os.File
+		if lock, err = takeLock(launch.AttemptDir); err == nil {
+			defer func() { _ = lock.Close() }()
+			w := &wrapper{launch: launch, stdin: stdin, stdout: stdout, signals: signals}
+			return w.run()
+		}
+	}
+	_, _ = fmt.Fprintf(stdout, "agency: error: %v\r\n", err)
+	return agency.ExitError
+}
+
+// wrapper is one attempt while it runs.
+type wrapper struct {
+	launch        agency.Launch
+	stdin, stdout *os.File
+	signals       chan os.Signal
+
+	start  agency.Start
+	out    *output
+	term   *terminal // nil when headless
+	client *client
+	exited chan status
+	stops  chan stopRequest
+	// started is closed when the runner runs; term is set by then.
+	started chan struct{}
+	over    chan struct{} // closed when the runner and its tree are gone
+	// deaf is set when the runner has ended: nobody reads an input any more.
+	deaf atomic.Bool
+	// recordErr is why the exit record is not on disk.
+	recordErr error
+}
+
+// stopRequest asks for the runner's end; sent is closed when the first signal is out.
+type stopRequest struct {
+	by   agency.EndedBy
+	sent chan struct{}
+}
+
+func (w *wrapper) run() int {
+	w.exited = make(chan status, 1)
+	w.stops = make(chan stopRequest, 16)
+	w.started = make(chan struct{})
+	w.over = make(chan struct{})
+	w.out = &output{}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	self, err := Identify(os.Getpid())
+	w.start = agency.Start{
+		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: time.Now().UTC(),
+	}
+	w.client = newClient(&w.launch, self, w)
+	clientDone := make(chan struct{})
+	go func() { defer close(clientDone); w.client.run(ctx) }()
+
+	if err == nil {
+		err = becomeSubreaper()
+	}
+	if err == nil {
+		err = w.startRunner()
+	}
+	var exit *agency.Exit
+	if err == nil {
+		exit = w.supervise()
+	} else {
+		exit = w.startFailure(err)
+		w.tell("error: " + exit.Error)
+		w.save(exit)
+	}
+	close(w.over)
+	w.insist(exit)
+	select {
+	case <-clientDone: // it was refused for good
+	case <-w.client.exitTaken:
+	case <-time.After(ackLimit):
+	}
+	cancel()
+	<-clientDone
+	w.out.close()
+	if w.term != nil {
+		w.term.restore()
+	}
+	return exit.ExitCode
+}
+
+// tell shows one line to whoever looks at the pane.
+func (w *wrapper) tell(words string) {
+	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
+}
+
+// startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.
+func (w *wrapper) startRunner() error {
+	logs, err := createLogs(filepath.Join(w.launch.AttemptDir, logsDir), !w.launch.Headless, w.launch.LogBytes)
+	if err != nil {
+		return fmt.Errorf("create the logs: %w", err)
+	}
+	w.out.logs = logs
+	begin := w.startHeadless
+	if !w.launch.Headless {
+		begin = w.startTerminal
+	}
+	pid, err := begin()
+	if err != nil {
+		return err
+	}
+	w.start.StartedAt = time.Now().UTC()
+	// Before the reaper starts: until then even a dead runner can be identified.
+	if w.start.Runner, err = Identify(pid); err != nil {
+		w.start.Runner = agency.Process{PID: pid}
+	}
+	close(w.started)
+	go reap(pid, w.exited)
+	w.client.started(w.start)
+	return nil
+}
+
+// supervise sees the runner through to its end and returns what its record says.
+func (w *wrapper) supervise() *agency.Exit {
+	var (
+		endedBy     agency.EndedBy
+		limit, kill <-chan time.Time
+		startSaved  = writeStart(w.launch.AttemptDir, &w.start) == nil
+		heartbeat   = time.NewTicker(heartbeatEvery)
+		deadline    time.Time
+	)
+	defer heartbeat.Stop()
+	touchHeartbeat(w.launch.AttemptDir)
+	if w.launch.TimeLimit > 0 {
+		limit = time.After(w.launch.TimeLimit)
+	}
+	stop := func(by agency.EndedBy) {
+		endedBy, deadline = by, time.Now().Add(w.launch.Grace)
+		w.terminate()
+		kill = time.After(w.launch.Grace)
+	}
+	insist := func() { // somebody asks a second time
+		deadline = time.Now()
+		kill = time.After(0)
+	}
+	for {
+		select {
+		case st := <-w.exited:
+			return w.ending(st, endedBy, deadline)
+		case req := <-w.stops:
+			if endedBy == "" {
+				stop(req.by)
+			} else {
+				insist()
+			}
+			close(req.sent)
+		case <-limit:
+			if endedBy == "" {
+				stop(agency.EndedByTimeLimit)
+			}
+		case <-kill:
+			signalAll(w.tree(), unix.SIGKILL)
+			kill = time.After(killEvery)
+		case sig := <-w.signals:
+			switch {
+			case sig == unix.SIGTERM && endedBy == "":
+				stop(agency.EndedByStop)
+			case sig == unix.SIGTERM:
+				insist()
+			case sig == unix.SIGHUP && endedBy == "":
+				stop(agency.EndedBySessionLost)
+			default:
+				w.pass(sig)
+			}
+		case <-heartbeat.C:
+			touchHeartbeat(w.launch.AttemptDir)
+			if !startSaved {
+				startSaved = writeStart(w.launch.AttemptDir, &w.start) == nil
+			}
+		}
+	}
+}
+
+// pass hands on a signal that is meant for the program in the pane.
+func (w *wrapper) pass(sig os.Signal) {
+	switch {
+	case sig == unix.SIGWINCH && w.term != nil:
+		w.term.resize()
+	case sig == unix.SIGINT || sig == unix.SIGQUIT:
+		_ = unix.Kill(-w.start.Runner.PID, sig.(syscall.Signal))
+	}
+}
+
+// terminate asks the whole tree to end. A session leader on a terminal gets HUP as well when it takes HUP as the end
+// of its terminal, as interactive shells do, which ignore TERM. One that would simply die of HUP is spared, since TERM
+// may have it put its things in order. CONT wakes up what is suspended.
+func (w *wrapper) terminate() {
+	tree := w.tree()
+	signalAll(tree, unix.SIGTERM)
+	if w.term != nil && hangupHelps(w.start.Runner.PID) {
+		_ = unix.Kill(w.start.Runner.PID, unix.SIGHUP)
+	}
+	signalAll(tree, unix.SIGCONT)
+}
+
+func (w *wrapper) tree() []int { return treeOf(os.Getpid(), w.start.Runner.PID) }
+
+// ending makes the record of the runner's end. What it wrote last is in the logs by then, unless others hold its
+// terminal or pipes open and write on and on.
+func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) *agency.Exit {
+	exit := w.newExit()
+	exit.PID = w.start.Runner.PID
+	exit.ExitCode, exit.Signal = st.code()
+	exit.EndedBy = endedBy
+	w.deaf.Store(true)
+	if w.term != nil {
+		w.term.runnerEnded()
+	}
+	leftovers := 0
+	if !st.alone {
+		leftovers = len(w.tree())
+	}
+	if endedBy == "" {
+		exit.EndedBy = agency.EndedByRunner
+		exit.LeftBehind = leftovers
+		deadline = time.Time{}
+	}
+	w.out.drain(st.alone)
+	w.save(exit)
+	if leftovers > 0 {
+		w.endLeftovers(deadline)
+		w.out.drain(false)
+	}
+	return exit
+}
+
+// endLeftovers ends what the runner left running. After a stop its processes had their TERM already and keep what is
+// left of their grace, until the deadline. Somebody who asks for an end again gets it at once.
+func (w *wrapper) endLeftovers(deadline time.Time) {
+	if most := time.Now().Add(leftoverGrace); deadline.IsZero() || deadline.After(most) {
+		deadline = most
+	}
+	signalAll(w.tree(), unix.SIGTERM, unix.SIGCONT)
+	giveUp := deadline.Add(drainLimit)
+	for {
+		tree := w.tree()
+		now := time.Now()
+		if len(tree) == 0 || now.After(giveUp) {
+			return
+		}
+		if now.After(deadline) {
+			signalAll(tree, unix.SIGKILL)
+		}
+		select {
+		case <-time.After(killEvery):
+		case req := <-w.stops:
+			close(req.sent)
+			deadline = now
+		case sig := <-w.signals:
+			if sig == unix.SIGTERM {
+				deadline = now
+			}
+		}
+	}
+}
+
+// save makes the record durable and offers it to the daemon.
+func (w *wrapper) save(exit *agency.Exit) {
+	w.recordErr = writeExit(w.launch.AttemptDir, exit)
+	w.client.ended(*exit)
+}
+
+// insist stays with a record that the disk did not take, until the disk or the daemon has it or somebody asks for the
+// end. A folder that is gone wants no record.
+func (w *wrapper) insist(exit *agency.Exit) {
+	for w.recordErr != nil && !errors.Is(w.recordErr, fs.ErrNotExist) {
+		select {
+		case <-time.After(500 * time.Millisecond):
+			w.recordErr = writeExit(w.launch.AttemptDir, exit)
+		case <-w.client.exitTaken:
+			return
+		case sig := <-w.signals:
+			if sig == unix.SIGTERM || sig == unix.SIGHUP {
+				return
+			}
+		}
+	}
+}
+
+// requestStop is the daemon's way to a stop. It returns when the first signal is out, or when there is nothing left
+// to stop.
+func (w *wrapper) requestStop(by agency.EndedBy) {
+	req := stopRequest{by: by, sent: make(chan struct{})}
+	select {
+	case w.stops <- req:
+	case <-w.over:
+		return
+	}
+	select {
+	case <-req.sent:
+	case <-w.over:
+	}
+}

@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"agency"
+)
+
+// attemptColumns are the columns that change in the life of an attempt, in the order of attemptValues and attemptRow.
+const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_at_ms, stop_requested_at_ms, exit_code,
+	signal, ended_by, error_code, error, tmux_pane, wrapper, runner_process, contract, contract_problem, contract_at_ms`
+
+func attemptValues(a *agency.Attempt) ([]any, error) {
+	word, err := contract(a.Word.Contract)
+	return []any{
+		string(a.State), a.Headless, a.ConversationID, millis(a.StartedAt), millis(a.EndedAt), millis(a.StopRequestedAt),
+		number(a.ExitCode), a.Signal, string(a.EndedBy), string(a.ErrorCode), a.Error, a.Pane, process(a.Wrapper),
+		process(a.RunnerProcess), word, a.Word.Problem, millis(&a.Word.At),
+	}, err
+}
+
+// attemptRow is what a row of attempts is scanned into.
+type attemptRow struct {
+	agency.Attempt
+	createdAt                                   int64
+	startedAt, endedAt, stopRequestedAt, wordAt *int64
+	wrapper, runner, contract                   *string
+}
+
+// dest takes number, created_at_ms and the attemptColumns.
+func (r *attemptRow) dest() []any {
+	return []any{
+		&r.Number, &r.createdAt, &r.State, &r.Headless, &r.ConversationID, &r.startedAt, &r.endedAt, &r.stopRequestedAt,
+		&r.ExitCode, &r.Signal, &r.EndedBy, &r.ErrorCode, &r.Error, &r.Pane, &r.wrapper, &r.runner, &r.contract,
+		&r.Word.Problem, &r.wordAt,
+	}
+}
+
+func (r *attemptRow) attempt() (agency.Attempt, error) {
+	a := r.Attempt
+	a.CreatedAt = fromMillis(r.createdAt)
+	a.StartedAt, a.EndedAt, a.StopRequestedAt = instant(r.startedAt), instant(r.endedAt), instant(r.stopRequestedAt)
+	if r.wordAt != nil {
+		a.Word.At = fromMillis(*r.wordAt)
+	}
+	var err1, err2, err3 error
+	a.Wrapper, err1 = fromProcess(r.wrapper)
+	a.RunnerProcess, err2 = fromProcess(r.runner)
+	a.Word.Contract, err3 = fromContract(r.contract)
+	return a, errors.Join(err1, err2, err3)
+}
+
+// insertAttempt adds an attempt; one without a time of creation is created now.
+func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *agency.Attempt) error {
+	if a.CreatedAt.IsZero() {
+		a.CreatedAt = tx.now
+	}
+	values, err := attemptValues(a)
+	if err != nil {
+		return fmt.Errorf("encode attempt %d of run %s: %w", a.Number, id, err)
+	}
+	values = append(values, string(id), a.Number, a.CreatedAt.UnixMilli())
+	_, err = tx.ExecContext(ctx, `INSERT INTO attempts (`+attemptColumns+`, run_id, number, created_at_ms)
+		VALUES (`+marks(len(values))+`)`, values...)
+	return err
+}
+
+// Attempts are all attempts of a run, oldest first. A run that does not exist is E_RUN_NOT_FOUND.
+func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
+		FROM attempts WHERE run_id = ? ORDER BY number`, string(id))
+	if err != nil {
+		return nil, problem("read attempts from", s.path, err)
+	}
+	attempts, err := collect(rows, func(row scanner) (agency.Attempt, error) {
+		var r attemptRow
+		if err := row.Scan(r.dest()...); err != nil {
+			return agency.Attempt{}, err
+		}
+		return r.attempt()
+	})
+	if err == nil && len(attempts) == 0 {
+		return nil, notFound(id)
+	}
+	return attempts, problem("read attempts from", s.path, err)
+}
+
+// SetToken replaces the hash of an attempt's token, by which the attempt proves who it is.
+func (s *Store) SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error {
+	return s.write(ctx, "record token in", func(tx *transaction) error {
+		return tx.setToken(ctx, id, attempt, tokenHash)
+	})
+}
+
+func (tx *transaction) setToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error {
+	result, err := tx.ExecContext(ctx, `UPDATE attempts SET token_hash = ? WHERE run_id = ? AND number = ?`,
+		tokenHash, string(id), attempt)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return notFound(id)
+}
+
+// TokenHash is the hash of an attempt's token, empty when none was set.
+func (s *Store) TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error) {
+	var hash string
+	err := s.readers.QueryRowContext(ctx, `SELECT token_hash FROM attempts WHERE run_id = ? AND number = ?`,
+		string(id), attempt).Scan(&hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", notFound(id)
+	}
+	return hash, problem("read token from", s.path, err)
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"agency"
+)
+
+// ErrHandleTaken says that another run has the handle already. The way out is another handle.
+var ErrHandleTaken = agency.ErrHandleTaken
+
+// problem is the one place where an error of SQLite or of the file system becomes one for users. doing says what was
+// going on, as in "open"; path is the database. SQLite's own words, which quote SQL, stay in the cause. An
+// *agency.Error, the end of the context and everything else that is not about the database pass as they are.
+func problem(doing, path string, err error) error {
+	var known *agency.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	fail := func(code agency.Code, what string) *agency.Error {
+		e := agency.Errorf(code, "%s database %s: %s", doing, path, what)
+		e.Err = err
+		return e
+	}
+	var errno syscall.Errno
+	var sqlErr *driver.Error
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fail(agency.CodePermissionDenied, "permission denied").
+			WithHint("make the file and its directory readable and writable for you")
+	case errors.As(err, &errno):
+		return fail(agency.CodeDBError, errno.Error()).WithHint("check that the directory exists and its disk has room")
+	case !errors.As(err, &sqlErr):
+		return err
+	}
+	switch sqlErr.Code() & 0xff {
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
+		return fail(agency.CodeDBLocked, "another process keeps it locked").
+			WithHint("end the program that has it open and try again; lsof '%s' names it", path)
+	case codes.SQLITE_NOTADB:
+		return fail(agency.CodeDBError, "the file is not a database, or it is damaged").WithHint("%s", restoreHint(path))
+	case codes.SQLITE_CORRUPT:
+		return fail(agency.CodeDBError, "the file is damaged").WithHint("%s", restoreHint(path))
+	case codes.SQLITE_FULL:
+		return fail(agency.CodeDBError, "the disk is full, and nothing was written").
+			WithHint("make room on its disk: df -h '%s'", path)
+	case codes.SQLITE_IOERR:
+		return fail(agency.CodeDBError, "the disk reports an error, and nothing was written").
+			WithHint("see whether its disk is full or failing: df -h '%s'", path)
+	case codes.SQLITE_READONLY, codes.SQLITE_PERM:
+		return fail(agency.CodePermissionDenied, "it may not be written").
+			WithHint("make the file and its directory writable for you")
+	case codes.SQLITE_CANTOPEN:
+		return fail(agency.CodeDBError, "the file or one beside it cannot be opened").
+			WithHint("check that its directory is there and writable for you")
+	default:
+		return fail(agency.CodeDBError, fmt.Sprintf("SQLite refuses with code %d", sqlErr.Code())).
+			WithHint("agency doctor checks the database")
+	}
+}
+
+// restoreHint names the files beside the database too: an old log next to a restored file would damage it.
+func restoreHint(path string) string {
+	return fmt.Sprintf("move %s, %s-wal and %s-shm away; then copy a backup to its place (%s.backup-*) or start without one",
+		path, path, path, path)
+}
+
+// interrupted says that an error is only the echo of a context that ended.
+func interrupted(err error) bool {
+	var sqlErr *driver.Error
+	return errors.Is(err, sql.ErrTxDone) || errors.As(err, &sqlErr) && sqlErr.Code() == codes.SQLITE_INTERRUPT
+}
+
+// conflict tells which promise of uniqueness a write of the run broke; other errors pass as they are.
+func conflict(err error, r *agency.Run) error {
+	var sqlErr *driver.Error
+	if !errors.As(err, &sqlErr) || sqlErr.Code() != codes.SQLITE_CONSTRAINT_UNIQUE {
+		return err
+	}
+	// SQLite names the columns of the broken index in its text, and only there.
+	switch text := sqlErr.Error(); {
+	case strings.Contains(text, "runs.name"):
+		return agency.Errorf(agency.CodeNameExists, "the name %q is taken by another run", r.Name).
+			WithHint("choose another --name, or remove that run: agency rm %s", r.Name)
+	case strings.Contains(text, "runs.handle"):
+		return fmt.Errorf("create run %s: %w", r.Handle, ErrHandleTaken)
+	case strings.Contains(text, "runs.branch"):
+		return agency.Errorf(agency.CodeBranchExists, "the branch %q of %s belongs to another run", r.Branch, r.Repo.Root).
+			WithHint("choose another --branch, or remove that run with agency rm")
+	default:
+		return err
+	}
+}
+
+func notFound(id agency.RunID) error {
+	return agency.Errorf(agency.CodeRunNotFound, "no run %q", string(id)).WithHint("agency ls shows the runs there are")
+}

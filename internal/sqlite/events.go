@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"agency"
+)
+
+// News is an event that is not written yet. Data becomes a JSON object; nil becomes {}.
+type News = agency.News
+
+// Append writes events that belong to no run.
+func (s *Store) Append(ctx context.Context, news ...News) error {
+	return s.write(ctx, "append events to", func(tx *transaction) error {
+		return tx.append(ctx, "", 0, news...)
+	})
+}
+
+// append adds events to the record, in the transaction of the change that they tell of.
+func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, news ...News) error {
+	for _, n := range news {
+		data := []byte("{}")
+		if n.Data != nil {
+			var err error
+			if data, err = json.Marshal(n.Data); err != nil {
+				return fmt.Errorf("encode event %s: %w", n.Type, err)
+			}
+			if data[0] != '{' {
+				return fmt.Errorf("encode event %s: its data is not an object", n.Type)
+			}
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO events (at_ms, type, run_id, attempt, data) VALUES (?, ?, nullif(?, ''), ?, ?)`,
+			tx.now.UnixMilli(), string(n.Type), string(run), attempt, string(data))
+		if err != nil {
+			return err
+		}
+		tx.appended = true
+	}
+	return nil
+}
+
+// Events are the events after the sequence number since, in order: of one run, or of everything when run is empty. A
+// limit of 0 is none.
+func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error) {
+	query, args := `SELECT seq, at_ms, type, coalesce(run_id, ''), attempt, data FROM events WHERE seq > ?`, []any{since}
+	if run != "" {
+		query += ` AND run_id = ?`
+		args = append(args, string(run))
+	}
+	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY seq LIMIT ?`, append(args, atMost(limit))...)
+	if err != nil {
+		return nil, problem("read events from", s.path, err)
+	}
+	events, err := collect(rows, func(row scanner) (agency.Event, error) {
+		var e agency.Event
+		var at int64
+		var data []byte
+		err := row.Scan(&e.Seq, &at, &e.Type, &e.RunID, &e.Attempt, &data)
+		e.At, e.Data = fromMillis(at), data
+		return e, err
+	})
+	return events, problem("read events from", s.path, err)
+}
+
+// LastSeq is the sequence number of the newest event, 0 when there is none.
+func (s *Store) LastSeq(ctx context.Context) (int64, error) {
+	var seq int64
+	err := s.readers.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events`).Scan(&seq)
+	return seq, problem("read events from", s.path, err)
+}
+
+// Changed is closed at the next commit that appends an event; call it again for the one after. Who takes the channel
+// before reading never misses an event.
+func (s *Store) Changed() <-chan struct{} { return s.changed.next() }

@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// Filter says which runs are wanted. Its zero value is all that are not removed.
+type Filter = agency.Filter
+
+// Runs are the runs that a filter lets through, oldest first.
+func (s *Store) Runs(ctx context.Context, f Filter) ([]agency.Run, error) {
+	var where []string
+	var args []any
+	only := func(condition string, values ...any) {
+		where = append(where, condition)
+		args = append(args, values...)
+	}
+	switch {
+	case f.Live:
+		// The second half alone would be right; the first makes the planner begin with the few that live.
+		only(`r.id IN (SELECT run_id FROM attempts WHERE state IN ('queued', 'running'))
+			AND a.state IN ('queued', 'running')`)
+	case !f.Removed:
+		only(`r.removed_at_ms IS NULL`)
+	}
+	if f.Repo != "" {
+		only(`r.repo = ?`, f.Repo)
+	}
+	if f.Tag != "" {
+		only(`EXISTS (SELECT 1 FROM json_each(r.tags) WHERE value = ?)`, f.Tag)
+	}
+	query := selectRuns
+	if len(where) > 0 {
+		query += `WHERE ` + strings.Join(where, ` AND `)
+	}
+	runs, err := s.queryRuns(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
+	slices.Reverse(runs)
+	return runs, err
+}
+
+func (s *Store) queryRuns(ctx context.Context, query string, args ...any) ([]agency.Run, error) {
+	rows, err := s.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, problem("read runs from", s.path, err)
+	}
+	runs, err := collect(rows, runScanner())
+	return runs, problem("read runs from", s.path, err)
+}
+
+// atMost is a limit for SQL, where a negative one is none.
+func atMost(limit int) int {
+	if limit <= 0 {
+		return -1
+	}
+	return limit
+}

@@ -1,0 +1,64 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+
+	"agency"
+)
+
+// MatchRuns are the runs that ref can mean, oldest first and at most limit of them; 0 is no limit. One is an answer,
+// several are candidates, none is an empty slice. The first of these that finds something decides:
+//
+//  1. the id, the handle, or the name of a run not removed; this is one run
+//  2. the beginning of one of these, for runs not removed
+//  3. the name of the newest removed run
+//  4. the beginning of an id, name or handle of a removed run
+//
+// A beginning has agency.MinPrefix characters or more. Ids are read in any case.
+func (s *Store) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error) {
+	id := idCase(ref)
+	const last = "~" // sorts after every character that an id, a name or a handle can hold
+	prefix := []any{id, id + last, ref, ref + last, ref, ref + last, atMost(limit)}
+	queries := []struct {
+		where     string
+		args      []any
+		minLength int
+	}{
+		{matchExactly, []any{id, ref, ref, id, ref}, 1},
+		{matchPrefix + `AND r.removed_at_ms IS NULL ORDER BY r.seq LIMIT ?`, prefix, agency.MinPrefix},
+		{`WHERE r.name = ? AND r.name <> '' AND r.removed_at_ms IS NOT NULL ORDER BY r.seq DESC LIMIT 1`, []any{ref}, 1},
+		{matchPrefix + `AND r.removed_at_ms IS NOT NULL ORDER BY r.seq LIMIT ?`, prefix, agency.MinPrefix},
+	}
+	for _, q := range queries {
+		if len(ref) < q.minLength {
+			continue
+		}
+		runs, err := s.queryRuns(ctx, selectRuns+q.where, q.args...)
+		if err != nil || len(runs) > 0 {
+			return runs, err
+		}
+	}
+	return []agency.Run{}, nil
+}
+
+// A name can be the handle of another run; then the name wins.
+const matchExactly = `WHERE r.seq IN (
+		SELECT seq FROM runs WHERE id = ?
+		UNION ALL SELECT seq FROM runs WHERE name = ? AND name <> '' AND removed_at_ms IS NULL
+		UNION ALL SELECT seq FROM runs WHERE handle = ?)
+	ORDER BY r.id = ? DESC, r.name = ? DESC LIMIT 1`
+
+// Ranges, unlike LIKE, use the indexes and know no wildcards.
+const matchPrefix = `WHERE r.seq IN (
+		SELECT seq FROM runs WHERE id >= ? AND id < ?
+		UNION ALL SELECT seq FROM runs WHERE name >= ? AND name < ? AND name <> ''
+		UNION ALL SELECT seq FROM runs WHERE handle >= ? AND handle < ?) `
+
+// idCase is ref in the case in which ids are stored.
+func idCase(ref string) string {
+	if len(ref) < 2 {
+		return ref
+	}
+	return strings.ToLower(ref[:2]) + strings.ToUpper(ref[2:])
+}

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"agency"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// applicationID marks a file as agency's own: "agcy" in ASCII.
+const applicationID = 0x61676379
+
+// migrations are the steps of the schema in their order. Step n, counted from 1, leads to schema version n.
+func migrations() ([]string, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted by name
+	if err != nil {
+		return nil, fmt.Errorf("list migrations: %w", err)
+	}
+	steps := make([]string, len(names))
+	for i, name := range names {
+		text, err := fs.ReadFile(migrationFiles, name)
+		if err != nil {
+			return nil, fmt.Errorf("read migration: %w", err)
+		}
+		steps[i] = string(text)
+	}
+	return steps, nil
+}
+
+// inspect refuses a file that is damaged, foreign or too new before anything is written to it. It looks through a
+// connection that cannot write, not even when it closes.
+func (s *Store) inspect(ctx context.Context, newest int) error {
+	err := s.inspectBy(ctx, s.readers, newest)
+	var sqlErr *driver.Error
+	if errors.As(err, &sqlErr) && sqlErr.Code() == codes.SQLITE_READONLY_ROLLBACK {
+		// A crash in the first moment of the file's life left a rollback journal, which only a writer can play back.
+		return s.inspectBy(ctx, s.writer, newest)
+	}
+	return err
+}
+
+func (s *Store) inspectBy(ctx context.Context, db *sql.DB, newest int) error {
+	var version, application, objects int
+	err := db.QueryRowContext(ctx, `SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_user_version, pragma_application_id`).Scan(&version, &application, &objects)
+	switch {
+	case err != nil:
+		return err
+	case objects > 0 && application != applicationID:
+		return agency.Errorf(agency.CodeDBError, "open database %s: it belongs to another program", s.path).
+			WithHint("move it away, or set AGENCY_HOME to a directory of agency's own")
+	case version > newest:
+		return tooNew(s.path, version, newest)
+	}
+	return nil
+}
+
+func tooNew(path string, version, newest int) error {
+	return agency.Errorf(agency.CodeDBError, "open database %s: its schema is version %d, and this agency knows only %d",
+		path, version, newest).
+		WithHint("install an agency that knows schema version %d, such as the one that wrote it; nothing was changed", version)
+}
+
+// migrate applies the steps that the database lacks, all in one transaction with the version that they lead to: after
+// a crash it is either the old schema or the new one. Several processes may do this at once; one does the work.
+func (s *Store) migrate(ctx context.Context, steps []string) error {
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var version int
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	switch {
+	case version > len(steps):
+		return tooNew(s.path, version, len(steps))
+	case version == len(steps):
+		return nil
+	case version > 0:
+		// The transaction holds the write lock and has written nothing, so this is exactly what it starts from.
+		backup := fmt.Sprintf("%s.backup-v%d-%s", s.path, version, s.now().UTC().Format("20060102T150405.000Z"))
+		if err := s.Backup(ctx, backup); err != nil {
+			return err
+		}
+	}
+	for i, step := range steps[version:] {
+		if _, err := tx.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("apply migration %d: %w", version+i+1, err)
+		}
+	}
+	// Pragmas take no parameters.
+	mark := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(steps))
+	if _, err := tx.ExecContext(ctx, mark); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

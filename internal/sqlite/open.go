@@ -1,0 +1,169 @@
+// Package sqlite is the store: the durable record of repositories, runs, attempts, steps and events in one SQLite file.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"agency"
+)
+
+// Store is the record. What a method has written when it returns survives a crash of the process and of the machine.
+// All methods may be called from several goroutines; writers take turns, readers wait for nobody.
+type Store struct {
+	path    string
+	now     func() time.Time
+	writer  *sql.DB
+	readers *sql.DB
+	changed broadcast
+}
+
+const readerConns = 4
+
+// setting is one pragma and the value that it must have.
+type setting struct{ pragma, value string }
+
+// settings are what a connection is opened with. Opening is silent about a misspelt one, so each is read back.
+func writerSettings() []setting {
+	return []setting{{"busy_timeout", "5000"}, {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
+}
+
+func readerSettings() []setting {
+	return []setting{{"busy_timeout", "5000"}, {"query_only", "1"}}
+}
+
+// Open opens the store in the file at path, makes it if there is none, and brings its schema up to date; an existing
+// file is backed up beside itself before its schema changes. The directory must exist. now is the clock of everything
+// that is written. The caller closes the store.
+//
+// A file that is damaged, foreign or of a newer schema is E_DB_ERROR and stays as it is, byte for byte. One that
+// another process keeps locked for five seconds is E_DB_LOCKED; one that may not be written is E_PERMISSION_DENIED.
+func Open(ctx context.Context, path string, now func() time.Time) (*Store, error) {
+	steps, err := migrations()
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, path, now, steps)
+}
+
+func open(ctx context.Context, path string, now func() time.Time, steps []string) (_ *Store, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, problem("open", path, err)
+	}
+	if err := prepareFile(path); err != nil {
+		return nil, problem("open", path, err)
+	}
+	writer, err := pool(dsn(path, "rw", writerSettings()), 1)
+	if err != nil {
+		return nil, problem("open", path, err)
+	}
+	readers, err := pool(dsn(path, "ro", readerSettings()), readerConns)
+	if err != nil {
+		return nil, problem("open", path, errors.Join(err, writer.Close()))
+	}
+	s := &Store{path: path, now: now, writer: writer, readers: readers}
+	if err := s.start(ctx, steps); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start looks before it writes: nothing touches the file until inspect has found it to be one of ours.
+func (s *Store) start(ctx context.Context, steps []string) error {
+	if err := s.inspect(ctx, len(steps)); err != nil {
+		return problem("open", s.path, err)
+	}
+	// The journal mode belongs to the file, not to the connection, so it is not among the writer's parameters.
+	if err := s.turnOnWAL(ctx); err != nil {
+		return problem("open", s.path, err)
+	}
+	if err := checkSettings(ctx, s.writer, s.path, append(writerSettings(), setting{"journal_mode", "wal"})); err != nil {
+		return err
+	}
+	if err := checkSettings(ctx, s.readers, s.path, readerSettings()); err != nil {
+		return err
+	}
+	return problem("migrate", s.path, s.migrate(ctx, steps))
+}
+
+func (s *Store) turnOnWAL(ctx context.Context) error {
+	_, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+	return err
+}
+
+// Close writes everything back into the one file and closes it. It may be called twice. Calls that are still under way
+// end first or fail.
+func (s *Store) Close() error {
+	// The writer goes last: the last connection to leave merges the log into the file, and a reader cannot.
+	return problem("close", s.path, errors.Join(s.readers.Close(), s.writer.Close()))
+}
+
+// prepareFile makes sure that the file is there, private and regular: SQLite alone would make it readable to all, and
+// the files that it puts beside it take over this one's mode. An existing file is not opened, because closing it again
+// would drop the locks of every connection that this process has to it.
+func prepareFile(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return agency.Errorf(agency.CodeDBError, "open database %s: not a regular file", path).WithHint("move it away")
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return os.Chmod(path, 0o600)
+	}
+	return nil
+}
+
+// dsn is the connection string. The path is escaped, so that a "?" or "%" in it is no parameter.
+func dsn(path, mode string, settings []setting) string {
+	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
+	for _, s := range settings {
+		query.Add("_pragma", s.pragma+"("+s.value+")")
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	return u.String()
+}
+
+func pool(dsn string, conns int) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// checkSettings refuses a connection whose settings are not what was asked for.
+func checkSettings(ctx context.Context, db *sql.DB, path string, want []setting) error {
+	for _, w := range want {
+		var got string
+		if err := db.QueryRowContext(ctx, "PRAGMA "+w.pragma).Scan(&got); err != nil {
+			return problem("open", path, err)
+		}
+		if got != w.value {
+			return agency.Errorf(agency.CodeDBError, "open database %s: %s is %q, not %q", path, w.pragma, got, w.value).
+				WithHint("keep the database on a local disk: network file systems lack what it needs")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"agency"
+)
+
+// PutRepo records where a repository is. When it was known at another place, that is the event repository.moved, and
+// from then on its runs name the new place.
+func (s *Store) PutRepo(ctx context.Context, repo agency.Repo) error {
+	return s.write(ctx, "record repository in", func(tx *transaction) error {
+		return tx.putRepo(ctx, repo)
+	})
+}
+
+func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
+	var was string
+	err := tx.QueryRowContext(ctx, `SELECT root FROM repos WHERE fingerprint = ?`, repo.Fingerprint).Scan(&was)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO repos (fingerprint, root, common_dir, seen_at_ms) VALUES (?, ?, ?, ?)
+		ON CONFLICT (fingerprint) DO UPDATE
+		SET root = excluded.root, common_dir = excluded.common_dir, seen_at_ms = excluded.seen_at_ms`,
+		repo.Fingerprint, repo.Root, repo.CommonDir, tx.now.UnixMilli())
+	if err != nil || was == "" || was == repo.Root {
+		return err
+	}
+	return tx.append(ctx, "", 0, News{Type: agency.RepositoryMoved, Data: map[string]any{
+		"fingerprint": repo.Fingerprint, "from": was, "to": repo.Root,
+	}})
+}
+
+// Repo is the repository with a fingerprint, nil when it is not known.
+func (s *Store) Repo(ctx context.Context, fingerprint string) (*agency.Repo, error) {
+	return s.repo(ctx, `WHERE fingerprint = ?`, fingerprint)
+}
+
+// RepoByRoot is the repository that was last seen at a place, nil when there was none.
+func (s *Store) RepoByRoot(ctx context.Context, root string) (*agency.Repo, error) {
+	return s.repo(ctx, `WHERE root = ? ORDER BY seen_at_ms DESC, rowid DESC LIMIT 1`, root)
+}
+
+func (s *Store) repo(ctx context.Context, where, value string) (*agency.Repo, error) {
+	var r agency.Repo
+	err := s.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos `+where, value).
+		Scan(&r.Fingerprint, &r.Root, &r.CommonDir)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, problem("read repository from", s.path, err)
+	}
+	return &r, nil
+}

@@ -1,0 +1,235 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"agency"
+)
+
+// runColumns are the columns that a change may write, in the order of runValues and runRow.
+const runColumns = `handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name,
+	runner_args, model, tags, max_minutes, config_hash, host, removed_at_ms, merged_at_ms, abandoned, needs_attention,
+	pr_number, attempt`
+
+func runValues(r *agency.Run) ([]any, error) {
+	args, err1 := list(r.Runner.Args)
+	tags, err2 := list(r.Tags)
+	return []any{
+		r.Handle, r.Name, r.Type, r.Repo.Fingerprint, r.Base, r.Commit, r.Branch, r.Worktree, r.Dir, string(r.Runner.Kind),
+		r.Runner.Name, args, r.Model, tags, r.MaxMinutes, r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
+		r.Abandoned, r.NeedsAttention, number(r.PRNumber), r.Attempt.Number,
+	}, errors.Join(err1, err2)
+}
+
+// selectRuns reads runs with their newest attempts; a condition on r, a and p follows.
+const selectRuns = `SELECT r.seq, r.id, r.created_at_ms, r.updated_at_ms, p.root, p.common_dir, ` + runColumns + `,
+	a.number, a.created_at_ms, ` + attemptColumns + `
+	FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt JOIN repos p ON p.fingerprint = r.repo `
+
+// runRow is what a row of selectRuns is scanned into.
+type runRow struct {
+	agency.Run
+	createdAt, updatedAt int64
+	removedAt, mergedAt  *int64
+	args, tags           string
+	newest               attemptRow
+}
+
+func (r *runRow) dest() []any {
+	return append([]any{
+		&r.Seq, &r.ID, &r.createdAt, &r.updatedAt, &r.Repo.Root, &r.Repo.CommonDir,
+		&r.Handle, &r.Name, &r.Type, &r.Repo.Fingerprint, &r.Base, &r.Commit, &r.Branch, &r.Worktree, &r.Dir,
+		&r.Runner.Kind, &r.Runner.Name, &r.args, &r.Model, &r.tags, &r.MaxMinutes, &r.ConfigHash, &r.Host,
+		&r.removedAt, &r.mergedAt, &r.Abandoned, &r.NeedsAttention, &r.PRNumber, &r.newest.Number,
+	}, r.newest.dest()...)
+}
+
+func (r *runRow) run() (agency.Run, error) {
+	run := r.Run
+	run.CreatedAt, run.UpdatedAt = fromMillis(r.createdAt), fromMillis(r.updatedAt)
+	run.RemovedAt, run.MergedAt = instant(r.removedAt), instant(r.mergedAt)
+	var err1, err2, err3 error
+	run.Runner.Args, err1 = fromList(r.args)
+	run.Tags, err2 = fromList(r.tags)
+	run.Attempt, err3 = r.newest.attempt()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return agency.Run{}, fmt.Errorf("decode run %s: %w", r.ID, err)
+	}
+	return run, nil
+}
+
+// runScanner scans the rows of one query into the same memory: the row is large.
+func runScanner() func(scanner) (agency.Run, error) {
+	var r runRow
+	dest := r.dest()
+	return func(row scanner) (agency.Run, error) {
+		r = runRow{}
+		if err := row.Scan(dest...); err != nil {
+			return agency.Run{}, err
+		}
+		return r.run()
+	}
+}
+
+// Creation is what belongs to a new run besides its record.
+type Creation = agency.Creation
+
+// CreateRun writes a new run with its repository, its attempt and its steps, and fills in what the store decides:
+// r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not removed has is E_NAME_EXISTS, a branch
+// of the same repository that such a run has is E_BRANCH_EXISTS, and a handle that any run has is ErrHandleTaken.
+func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c Creation, news ...News) error {
+	run := *r
+	err := s.write(ctx, "create run in", func(tx *transaction) error {
+		if err := tx.putRepo(ctx, run.Repo); err != nil {
+			return err
+		}
+		if err := tx.insertRun(ctx, &run, c.Spec); err != nil {
+			return err
+		}
+		if err := tx.insertAttempt(ctx, run.ID, &run.Attempt); err != nil {
+			return err
+		}
+		if err := tx.setToken(ctx, run.ID, run.Attempt.Number, c.TokenHash); err != nil {
+			return err
+		}
+		if err := tx.planSteps(ctx, run.ID, run.Attempt.Number, c.Steps); err != nil {
+			return err
+		}
+		return tx.append(ctx, run.ID, run.Attempt.Number, news...)
+	})
+	if err != nil {
+		return err
+	}
+	*r = run
+	return nil
+}
+
+func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte) error {
+	r.CreatedAt, r.UpdatedAt, r.Attempt.CreatedAt = tx.now, tx.now, tx.now
+	values, err := runValues(r)
+	if err != nil {
+		return fmt.Errorf("encode run %s: %w", r.ID, err)
+	}
+	values = append(values, string(r.ID), tx.now.UnixMilli(), tx.now.UnixMilli())
+	result, err := tx.ExecContext(ctx, `INSERT INTO runs (`+runColumns+`, id, created_at_ms, updated_at_ms)
+		VALUES (`+marks(len(values))+`)`, values...)
+	if err != nil {
+		return conflict(err, r)
+	}
+	if r.Seq, err = result.LastInsertId(); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO specs (run_id, spec) VALUES (?, ?)`, string(r.ID), append([]byte{}, spec...))
+	return err
+}
+
+// ChangeRun lets change edit a run and its newest attempt, and writes the result with the events that it returns, all
+// or nothing. No other change comes in between; change must not call the store. To begin a new attempt, change sets
+// r.Attempt to it, with the next number. An error of change is returned as it is and nothing is written; nor is
+// anything when there is no news and nothing is different. Id, order, times of creation and the repository's place stay
+// as they are, whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is the one
+// that is now stored.
+func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]News, error)) (*agency.Run, error) {
+	var stored agency.Run
+	err := s.write(ctx, "change run in", func(tx *transaction) error {
+		r, err := readRun(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		newest := r.Attempt.Number
+		before, err := encode(&r)
+		if err != nil {
+			return err
+		}
+		news, err := change(&r)
+		if err != nil {
+			return err
+		}
+		after, err := encode(&r)
+		if err != nil {
+			return err
+		}
+		if len(news) > 0 || !after.equal(before) {
+			if err := tx.updateRun(ctx, id, &r, after, newest); err != nil {
+				return err
+			}
+		}
+		if err := tx.append(ctx, id, r.Attempt.Number, news...); err != nil {
+			return err
+		}
+		stored, err = readRun(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &stored, nil
+}
+
+// record is everything of a run that a change may write, as it is stored.
+type record struct{ run, attempt []any }
+
+func encode(r *agency.Run) (record, error) {
+	run, err1 := runValues(r)
+	attempt, err2 := attemptValues(&r.Attempt)
+	if err := errors.Join(err1, err2); err != nil {
+		return record{}, fmt.Errorf("encode run %s: %w", r.ID, err)
+	}
+	return record{run, attempt}, nil
+}
+
+func (rec record) equal(other record) bool {
+	return slices.Equal(rec.run, other.run) && slices.Equal(rec.attempt, other.attempt)
+}
+
+// updateRun writes the record of r, whose newest attempt was number newest until now.
+func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency.Run, rec record, newest int) error {
+	_, err := tx.ExecContext(ctx, `UPDATE runs SET (`+runColumns+`, updated_at_ms) = (`+marks(len(rec.run)+1)+`)
+		WHERE id = ?`, append(rec.run, tx.now.UnixMilli(), string(id))...)
+	if err != nil {
+		return conflict(err, r)
+	}
+	switch r.Attempt.Number {
+	case newest:
+		_, err := tx.ExecContext(ctx, `UPDATE attempts SET (`+attemptColumns+`) = (`+marks(len(rec.attempt))+`)
+			WHERE run_id = ? AND number = ?`, append(rec.attempt, string(id), newest)...)
+		return err
+	case newest + 1:
+		return tx.insertAttempt(ctx, id, &r.Attempt)
+	default:
+		return fmt.Errorf("change run %s: attempt %d cannot follow attempt %d", id, r.Attempt.Number, newest)
+	}
+}
+
+// Run is one run, removed or not. A run that does not exist is E_RUN_NOT_FOUND.
+func (s *Store) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
+	r, err := readRun(ctx, s.readers, id)
+	if err != nil {
+		return nil, problem("read run from", s.path, err)
+	}
+	return &r, nil
+}
+
+func readRun(ctx context.Context, from interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}, id agency.RunID) (agency.Run, error) {
+	r, err := runScanner()(from.QueryRowContext(ctx, selectRuns+`WHERE r.id = ?`, string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, notFound(id)
+	}
+	return r, err
+}
+
+// Spec is the request that a run was made from, as it was given to CreateRun.
+func (s *Store) Spec(ctx context.Context, id agency.RunID) ([]byte, error) {
+	var spec []byte
+	err := s.readers.QueryRowContext(ctx, `SELECT spec FROM specs WHERE run_id = ?`, string(id)).Scan(&spec)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, notFound(id)
+	}
+	return spec, problem("read run from", s.path, err)
+}

@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"context"
+
+	"agency"
+)
+
+// planSteps records steps to come.
+func (tx *transaction) planSteps(ctx context.Context, id agency.RunID, attempt int, names []string) error {
+	for _, name := range names {
+		_, err := tx.ExecContext(ctx, `INSERT INTO steps (run_id, attempt, name) VALUES (?, ?, ?)`, string(id), attempt, name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FinishStep records that a step is done, with the event run.step. The second time it writes nothing. A step that was
+// not planned is added behind the others.
+func (s *Store) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
+	return s.write(ctx, "record step in", func(tx *transaction) error {
+		var known bool
+		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attempts WHERE run_id = ? AND number = ?)`,
+			string(id), attempt).Scan(&known)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound(id)
+		}
+		result, err := tx.ExecContext(ctx, `INSERT INTO steps (run_id, attempt, name, done_at_ms) VALUES (?, ?, ?, ?)
+			ON CONFLICT (run_id, attempt, name) DO UPDATE SET done_at_ms = excluded.done_at_ms WHERE done_at_ms IS NULL`,
+			string(id), attempt, name, tx.now.UnixMilli())
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return tx.append(ctx, id, attempt, News{Type: agency.RunStep, Data: map[string]any{"step": name}})
+	})
+}
+
+// Steps are the steps of an attempt in their order.
+func (s *Store) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT name, done_at_ms FROM steps WHERE run_id = ? AND attempt = ? ORDER BY seq`,
+		string(id), attempt)
+	if err != nil {
+		return nil, problem("read steps from", s.path, err)
+	}
+	steps, err := collect(rows, func(row scanner) (agency.Step, error) {
+		var step agency.Step
+		var doneAt *int64
+		err := row.Scan(&step.Name, &doneAt)
+		step.DoneAt = instant(doneAt)
+		return step, err
+	})
+	return steps, problem("read steps from", s.path, err)
+}

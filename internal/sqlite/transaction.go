@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+)
+
+// transaction is one turn of the writer. It has one "now", taken when its turn began.
+type transaction struct {
+	*sql.Tx
+	now      time.Time // whole milliseconds, as they are stored
+	appended bool
+}
+
+// write runs do in one immediate transaction: everything that it writes is durable when write returns nil, and nothing
+// is kept otherwise. doing names the work in errors.
+func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction) error) error {
+	appended, err := s.transact(ctx, do)
+	if ctx.Err() != nil && interrupted(err) {
+		return ctx.Err()
+	}
+	if appended {
+		s.changed.send()
+	}
+	return problem(doing, s.path, err)
+}
+
+func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (appended bool, err error) {
+	sqlTx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = sqlTx.Rollback() }()
+	tx := &transaction{Tx: sqlTx, now: fromMillis(s.now().UnixMilli())}
+	if err := do(tx); err != nil {
+		return false, err
+	}
+	if err := tx.Commit(); err != nil {
+		return false, err
+	}
+	return tx.appended, nil
+}
+
+// broadcast hands out channels that close at the next send. Its zero value is ready.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

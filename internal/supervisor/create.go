@@ -1,0 +1,417 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// CreateRequest asks for a run. Choices are what the caller's configuration says.
+type CreateRequest struct {
+	Spec    agency.Spec
+	Dir     string   // the caller's working directory; relative paths start here
+	Env     []string // the caller's environment, which becomes the runner's
+	Choices Choices
+}
+
+// Choices are the parts of a caller's configuration that a new run depends on.
+type Choices struct {
+	Exec        string   // of the run's runner
+	DefaultArgs []string // of the run's runner
+	Handle      agency.HandleFormat
+	EnvDeny     []string // patterns of names that a runner does not get
+	Grace       time.Duration
+	LogBytes    int64
+}
+
+// The steps of a creation, in order. Each is recorded when it is done and can be repeated or undone after a crash.
+const (
+	stepFiles    = "files"
+	stepWorktree = "worktree"
+	stepScaffold = "scaffold"
+	stepSession  = "session"
+	stepStarted  = "started"
+)
+
+// startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
+const startTimeout = 30 * time.Second
+
+// CreateRun makes a run and starts its agent. Everything that can be checked is checked before anything exists, so that bad
+// input leaves nothing. A later failure undoes what was made; the record then keeps the run as failed and removed. When it
+// returns nil the runner was started, and may already have ended.
+func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.Run, error) {
+	p, err := s.plan(ctx, &req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.insert(ctx, p); err != nil {
+		return nil, err
+	}
+	s.track(p.run)
+	// From here on the work is finished or undone even when the caller goes away.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	defer cancel()
+	if err := s.build(ctx, p); err != nil {
+		return nil, errors.Join(err, s.undo(ctx, p.run, err))
+	}
+	return s.Store.Run(ctx, p.run.ID)
+}
+
+// creation is a validated request on its way to a run.
+type creation struct {
+	req     *CreateRequest
+	run     *agency.Run
+	repo    agency.Repo
+	token   string
+	exec    string
+	env     []string
+	inputs  []agency.Input
+	prompt  []byte
+	command HarnessCommand
+}
+
+// plan validates a request without making anything: first what needs no id, then, with the id, what depends on it.
+func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, error) {
+	spec := &req.Spec
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	p := &creation{req: req}
+	dir := spec.Repo
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(req.Dir, dir)
+	}
+	var err error
+	if p.repo, err = s.Git.Discover(ctx, dir); err != nil {
+		return nil, err
+	}
+	if err := s.refuseOwnTree(p.repo); err != nil {
+		return nil, err
+	}
+	at := p.repo.Toplevel
+	if at == "" {
+		at = p.repo.Root
+	}
+	if p.prompt, err = readPrompt(spec.Prompt, at); err != nil {
+		return nil, err
+	}
+	commit, err := s.Git.ResolveCommit(ctx, at, spec.BaseRef)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Branch != "" {
+		if err := s.Git.CheckBranch(ctx, p.repo, spec.Branch); err != nil {
+			return nil, err
+		}
+	}
+	if p.inputs, err = fingerprint(p.repo, spec.Inputs); err != nil {
+		return nil, err
+	}
+	p.env = runnerEnv(req.Env, spec.Env, req.Choices.EnvDeny)
+	if p.exec, err = s.Harness.FindExec(req.Choices.Exec, dir, p.env); err != nil {
+		return nil, err
+	}
+	if _, err := s.Tmux.Version(ctx); err != nil {
+		return nil, err
+	}
+	if spec.Name != "" {
+		if err := s.checkNameFree(ctx, spec.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.identify(ctx, &p.repo); err != nil {
+		return nil, err
+	}
+	return p, s.materialise(p, commit)
+}
+
+// readPrompt reads the task. A path is relative to the worktree that the caller stands in.
+func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
+	text := []byte(prompt.Text)
+	if prompt.Path != "" {
+		path := prompt.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(base, path)
+		}
+		var err error
+		if text, err = file.ReadRegular(path, agency.PromptLimit); err != nil {
+			return nil, agency.Errorf(agency.CodeInvalidPath, "read the prompt %s: %w", path, err)
+		}
+	}
+	return text, agency.CheckPrompt(string(text))
+}
+
+// materialise allocates the id and fills in all that depends on it.
+func (s *Supervisor) materialise(p *creation, commit string) error {
+	spec, now := &p.req.Spec, s.Now()
+	id := agency.NewRunID(now, [10]byte(s.randomBytes(10)))
+	p.token = hex.EncodeToString(s.randomBytes(16))
+	r := &agency.Run{
+		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,
+		Base: spec.BaseRef, Commit: commit, Branch: spec.Branch,
+		Worktree: s.worktreeDir(p.repo.Fingerprint, id), Dir: s.runDir(id),
+		Runner:     agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name, Args: orEmpty(spec.Runner.Args)},
+		Model:      spec.Runner.Model,
+		Tags:       orEmpty(spec.Tags),
+		MaxMinutes: spec.Limits.MaxMinutes,
+	}
+	if len(r.Tags) == 0 {
+		r.Tags = []string{"worker"}
+	}
+	if r.Runner.Name == "" {
+		r.Runner.Name = string(r.Runner.Kind)
+	}
+	if host, err := os.Hostname(); err == nil {
+		r.Host = host
+	}
+	first := agency.NewContract(now)
+	r.Attempt = agency.Attempt{
+		Number: 1, State: agency.Queued, Headless: spec.Headless, CreatedAt: now,
+		Word: agency.Observed{Contract: &first, At: now},
+	}
+	command, err := s.Harness.Build(HarnessRequest{
+		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.req.Choices.DefaultArgs, Model: r.Model, Headless: spec.Headless,
+		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
+		RunID: id, Attempt: 1, ConversationID: uuid(s.randomBytes(16)), Env: p.env,
+	})
+	if err != nil {
+		return err
+	}
+	p.command = command
+	r.Attempt.ConversationID = command.ConversationID
+	r.ConfigHash = configHash(r, command)
+	p.run = r
+	p.name(s, false)
+	return nil
+}
+
+// name gives the run a handle and, unless the user chose one, a branch after it.
+func (p *creation) name(s *Supervisor, again bool) {
+	spec, r := &p.req.Spec, p.run
+	hash := hex.EncodeToString(s.randomBytes(2))
+	r.Handle = p.req.Choices.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
+	if spec.Branch == "" {
+		r.Branch = "agency/" + r.Handle
+	}
+}
+
+// insert writes the intent: from here on a crash leaves something that the next start finishes or undoes.
+func (s *Supervisor) insert(ctx context.Context, p *creation) error {
+	spec, err := materialisedSpec(p)
+	if err != nil {
+		return err
+	}
+	c := agency.Creation{
+		Spec: spec, TokenHash: TokenHash(p.token),
+		Steps: []string{stepFiles, stepWorktree, stepScaffold, stepSession, stepStarted},
+	}
+	for range 20 {
+		err = s.Store.CreateRun(ctx, p.run, c, agency.News{Type: agency.RunCreated, Data: map[string]any{
+			"handle": p.run.Handle, "name": p.run.Name, "branch": p.run.Branch, "runner": p.run.Runner.Name, "repo": p.run.Repo.Root,
+		}})
+		if !errors.Is(err, agency.ErrHandleTaken) {
+			return err
+		}
+		p.name(s, true)
+	}
+	return err
+}
+
+// build does the steps one after the other.
+func (s *Supervisor) build(ctx context.Context, p *creation) error {
+	steps := []struct {
+		name string
+		do   func(context.Context, *creation) error
+	}{
+		{stepFiles, s.makeFiles},
+		{stepWorktree, s.makeWorktree},
+		{stepScaffold, s.makeScaffold},
+		{stepSession, s.startSession},
+		{stepStarted, s.awaitStart},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx, p); err != nil {
+			return err
+		}
+		if err := s.Store.FinishStep(ctx, p.run.ID, 1, step.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
+	unlock, err := s.lockRepo(ctx, p.repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
+		return asFileError(err)
+	}
+	return s.Git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit)
+}
+
+func (s *Supervisor) makeScaffold(_ context.Context, p *creation) error {
+	if err := s.Git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
+		return err
+	}
+	return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt)
+}
+
+// startSession hands the launch data to a wrapper in a new tmux session.
+func (s *Supervisor) startSession(ctx context.Context, p *creation) error {
+	launch, err := s.writeLaunch(p)
+	if err != nil {
+		return err
+	}
+	argv := append(append([]string{}, s.Wrapper...), launch)
+	pane, err := s.Tmux.StartSession(ctx, p.run.Session(), p.run.Worktree, argv)
+	if err != nil {
+		return err
+	}
+	_, err = s.Store.ChangeRun(ctx, p.run.ID, func(r *agency.Run) ([]agency.News, error) {
+		r.Attempt.Pane = pane
+		return nil, nil
+	})
+	return err
+}
+
+// awaitStart waits for the wrapper's word that the runner was started, or was not.
+func (s *Supervisor) awaitStart(ctx context.Context, p *creation) error {
+	waiting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	r, err := s.awaitState(waiting, p.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", p.run.Session(), startTimeout).
+			WithHint("agency doctor")
+	case err != nil:
+		return err
+	case r.Attempt.EndedBy == agency.EndedByStartFailed || r.Attempt.StartedAt == nil:
+		return agency.Errorf(agency.CodeRunnerStartFailed, "the runner %s could not be started: %s", p.exec, r.Attempt.Error)
+	default:
+		return nil
+	}
+}
+
+// undo takes a creation back: session, worktree, branch and directory go, and the record keeps the run as failed and
+// removed with the reason, so that its name is free again. It can be repeated after a crash.
+func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
+	// Without the launch file a wrapper that is still on its way cannot start the runner.
+	var problems []error
+	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		problems = append(problems, err)
+	}
+	if err := s.Tmux.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) && !agency.IsCode(err, agency.CodeTmuxNotFound) {
+		problems = append(problems, err)
+	}
+	if err := s.undoWorktree(ctx, r); err != nil {
+		problems = append(problems, err)
+	}
+	reason := agency.AsError(why)
+	undone, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		if r.RemovedAt != nil {
+			return nil, nil
+		}
+		now, a := s.Now(), &r.Attempt
+		if !a.State.Final() {
+			state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost})
+			if err != nil {
+				return nil, err
+			}
+			a.State, a.EndedAt, a.EndedBy = state, &now, agency.EndedByStartFailed
+		}
+		a.ErrorCode, a.Error = reason.Code, reason.Message
+		r.RemovedAt = &now
+		return []agency.News{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
+	})
+	if err != nil {
+		problems = append(problems, err)
+	} else {
+		s.forget(undone)
+	}
+	if err := os.RemoveAll(r.Dir); err != nil {
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), errors.Join(problems...)).WithHint("agency doctor")
+	}
+	return nil
+}
+
+// undoWorktree removes a worktree and a branch that hold nothing but what agency put there.
+func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run) error {
+	steps, err := s.Store.Steps(ctx, r.ID, 1)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if step.Name == stepFiles && step.DoneAt == nil {
+			return nil // the worktree was never begun
+		}
+	}
+	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if err != nil {
+		return err
+	}
+	exists, branch, err := s.Git.Worktree(ctx, repo, r.Worktree)
+	if err != nil {
+		return err
+	}
+	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
+		return err
+	}
+	if exists && branch == r.Branch {
+		return s.Git.DeleteBranch(ctx, repo, r.Branch)
+	}
+	return nil
+}
+
+func (s *Supervisor) checkNameFree(ctx context.Context, name string) error {
+	runs, err := s.Store.MatchRuns(ctx, name, 1)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 1 && runs[0].Name == name && runs[0].RemovedAt == nil {
+		return agency.Errorf(agency.CodeNameExists, "a run named %q exists", name).
+			WithHint("choose another --name, or remove it: agency rm %s", name)
+	}
+	return nil
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// uuid formats 16 random bytes as a version 4 UUID.
+func uuid(b []byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b)
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+func asFileError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return agency.Errorf(agency.CodePermissionDenied, "%w", err).WithHint("check who owns the folder, or set AGENCY_HOME to one of your own")
+	default:
+		return fmt.Errorf("write files: %w", err)
+	}
+}

@@ -1,0 +1,192 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"agency"
+)
+
+// stopTimeout bounds a stop beyond the grace that the wrapper itself gives the runner.
+const stopTimeout = 90 * time.Second
+
+// StopRun ends a running attempt: the intent is written first, then the wrapper ends the whole process tree, then the
+// session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined.
+func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	r, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		a := &r.Attempt
+		if a.State != agency.Running {
+			return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only a running run can be stopped", r.Ref(), a.State)
+		}
+		if a.StopRequestedAt != nil {
+			return nil, nil
+		}
+		now := s.Now()
+		a.StopRequestedAt = &now
+		return []agency.News{{Type: agency.AttemptStopping}}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := s.stopWrapper(ctx, r); err != nil {
+		return nil, err
+	}
+	r, err = s.awaitState(ctx, r.ID, func(r *agency.Run) bool { return r.Attempt.State.Final() })
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeInternal, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
+	}
+	if err := s.Tmux.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		return nil, err
+	}
+	return r, nil
+}
+
+// stopWrapper tells the wrapper to end its runner: over the link, or by a signal when there is none. A wrapper that is
+// gone is settled instead.
+func (s *Supervisor) stopWrapper(ctx context.Context, r *agency.Run) error {
+	if link := s.linkOf(r.ID); link != nil {
+		if err := link.Stop(ctx, agency.EndedByStop); err == nil {
+			return nil
+		}
+	}
+	if r.Attempt.Wrapper != nil {
+		if err := s.Attempts.Signal(*r.Attempt.Wrapper, syscall.SIGTERM); err == nil {
+			s.work.Go(func() { s.settleWhenDead(r.ID) })
+			return nil
+		}
+	}
+	_, err := s.settle(ctx, r)
+	return err
+}
+
+// RemoveRequest removes a run.
+type RemoveRequest struct {
+	Ref          string
+	Force        bool // also when nested repositories hold work that cannot be saved
+	DeleteBranch bool
+}
+
+// Removal says what a removal did.
+type Removal struct {
+	Run      *agency.Run
+	Snapshot *agency.Saved // what was saved before the worktree went; nil when there was nothing to save
+	Branch   string        // the branch that stays; empty when it was deleted
+	Warnings []string      // what was missing already; never nil
+}
+
+// RemoveRun takes away an ended run's session and worktree, and its branch if asked. Uncommitted or unmerged work is saved
+// under refs/agency/snapshots first. It can be repeated: a removed run is fine, and what is missing is a warning.
+func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
+	r, err := s.Resolve(ctx, req.Ref)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.locks.lock(ctx, "run "+string(r.ID))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if r, err = s.Store.Run(ctx, r.ID); err != nil {
+		return nil, err
+	}
+	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
+	if r.RemovedAt != nil {
+		return removal, nil
+	}
+	if !r.Attempt.State.Final() {
+		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only an ended run can be removed", r.Ref(), r.Attempt.State).
+			WithHint("agency stop %s", r.Ref())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	defer cancel()
+	err = s.Tmux.Kill(ctx, r.Session())
+	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed) {
+		// The session of a stopped run is gone because the stop took it.
+		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
+	}
+	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
+		return nil, err
+	}
+	removal.Run, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		now := s.Now()
+		r.RemovedAt = &now
+		return []agency.News{{Type: agency.RunRemoved, Data: map[string]any{
+			"snapshot": removal.Snapshot, "branch": removal.Branch, "warnings": removal.Warnings,
+		}}}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.writeViews(removal.Run)
+	return removal, nil
+}
+
+func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if err != nil {
+		// Without the repository the worktree cannot be saved, so it stays.
+		if _, statErr := os.Lstat(r.Worktree); errors.Is(statErr, os.ErrNotExist) {
+			removal.Warnings = append(removal.Warnings, "repository: "+agency.AsError(err).Message)
+			return nil
+		}
+		return agency.Errorf(agency.CodeCleanupFailed, "the repository of %s is not at %s any more, so the worktree %s cannot be saved", r.Ref(), r.Repo.Root, r.Worktree).
+			WithHint("if the repository was moved, run any agency command with --repo in its new place first")
+	}
+	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
+		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was gone already")
+	} else if err := s.saveWork(ctx, r, repo, req.Force, removal); err != nil {
+		return err
+	}
+	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "remove the worktree of %s: %w", r.Ref(), err)
+	}
+	if req.DeleteBranch {
+		if err := s.Git.DeleteBranch(ctx, repo, r.Branch); err != nil {
+			return agency.Errorf(agency.CodeCleanupFailed, "delete the branch %s: %w", r.Branch, err)
+		}
+		removal.Branch = ""
+	}
+	return nil
+}
+
+// saveWork snapshots a worktree that holds changes, or commits that no other branch has.
+func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
+	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work in %s: %w", r.Worktree, err)
+	}
+	unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, r.Commit)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
+	}
+	if !facts.Dirty && !unmerged {
+		return nil
+	}
+	ref := fmt.Sprintf("refs/agency/snapshots/%s/%d", r.ID, r.Attempt.Number)
+	saved, err := s.Git.Snapshot(ctx, r.Worktree, ref, "agency: work of "+r.Ref()+" before its worktree was removed")
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "save the work in %s: %w", r.Worktree, err)
+	}
+	if len(saved.Nested) > 0 && !force {
+		return agency.Errorf(agency.CodeCleanupFailed, "the worktree %s holds repositories of its own whose work cannot be saved", r.Worktree).
+			WithDetail("nested", saved.Nested).
+			WithHint("save or push them first, or give them up: agency rm --force %s", r.Ref())
+	}
+	removal.Snapshot = &saved
+	return nil
+}

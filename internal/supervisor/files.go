@@ -1,0 +1,239 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// makeFiles writes the run directory.
+func (s *Supervisor) makeFiles(_ context.Context, p *creation) error {
+	r := p.run
+	for _, dir := range []string{r.Dir, filepath.Join(r.Dir, "artifacts"), filepath.Join(attemptDir(r.Dir, 1), "logs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return asFileError(err)
+		}
+	}
+	spec, err := materialisedSpec(p)
+	if err != nil {
+		return err
+	}
+	inputs, err := indented(p.inputs)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{"prompt.md": p.prompt, "spec.json": spec} {
+		if err := file.WriteDurable(filepath.Join(r.Dir, name), data, 0o600); err != nil {
+			return asFileError(err)
+		}
+	}
+	for name, data := range map[string][]byte{"inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
+		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data, 0o600); err != nil {
+			return asFileError(err)
+		}
+	}
+	return s.linkAttempt(r)
+}
+
+// linkAttempt points the run directory's logs and records to the newest attempt.
+func (s *Supervisor) linkAttempt(r *agency.Run) error {
+	for _, name := range []string{"logs", "exit_code.txt", "runner_done.json"} {
+		target := filepath.Join("attempts", fmt.Sprint(r.Attempt.Number), name)
+		link := filepath.Join(r.Dir, name)
+		temp := link + ".new"
+		if err := os.Remove(temp); err != nil && !os.IsNotExist(err) {
+			return asFileError(err)
+		}
+		if err := os.Symlink(target, temp); err != nil {
+			return asFileError(err)
+		}
+		if err := os.Rename(temp, link); err != nil {
+			return asFileError(err)
+		}
+	}
+	return nil
+}
+
+// materialisedSpec is the spec as it will be followed: the prompt is the file in the worktree, nothing is left to defaults.
+func materialisedSpec(p *creation) ([]byte, error) {
+	spec := p.req.Spec
+	spec.Repo = p.run.Repo.Root
+	spec.Branch = p.run.Branch
+	spec.Prompt = agency.SpecPrompt{Path: agency.PromptFile}
+	spec.Env = names(spec.Env)
+	return indented(spec)
+}
+
+// names keeps the names of NAME=value and drops the values, which may be secrets.
+func names(env []string) []string {
+	list := make([]string, 0, len(env))
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		list = append(list, name)
+	}
+	return list
+}
+
+// writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.
+func (s *Supervisor) writeLaunch(p *creation) (string, error) {
+	r, choices := p.run, &p.req.Choices
+	env := append(append([]string{}, p.env...), p.command.Env...)
+	env = append(env,
+		"AGENCY_RUN_ID="+string(r.ID),
+		fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number),
+		"AGENCY_TOKEN="+p.token,
+		"AGENCY_WORKTREE="+r.Worktree,
+		"AGENCY_STATE_DIR="+filepath.Join(r.Worktree, agency.StateDir),
+		"AGENCY_HOME="+s.Home,
+		"AGENCY_SOCKET="+s.Socket,
+	)
+	data, err := json.Marshal(agency.Launch{
+		RunID: r.ID, Attempt: r.Attempt.Number, Token: p.token, RunnerKind: r.Runner.Kind,
+		Argv: p.command.Argv, Env: env, Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,
+		Headless: r.Attempt.Headless, Stdin: p.command.Stdin,
+		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: choices.Grace, LogBytes: choices.LogBytes,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode launch data: %w", err)
+	}
+	if err := file.WriteAtomic(launchPath(r), data, 0o600); err != nil {
+		return "", asFileError(err)
+	}
+	return launchPath(r), nil
+}
+
+func launchPath(r *agency.Run) string {
+	return filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "launch.json")
+}
+
+// runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names and what the
+// configuration denies, and then what the run sets.
+func runnerEnv(caller, set, deny []string) []string {
+	env := make([]string, 0, len(caller)+len(set))
+	for _, kv := range caller {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || denied(name, deny) {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return append(env, set...)
+}
+
+func denied(name string, patterns []string) bool {
+	for _, p := range patterns {
+		if ok, _ := path.Match(p, name); ok { // the configuration refuses bad patterns
+			return true
+		}
+	}
+	return false
+}
+
+// configHash fingerprints what must not change silently between attempts: the runner, its arguments and its model.
+func configHash(r *agency.Run, c HarnessCommand) string {
+	sum := sha256.New()
+	for _, part := range append([]string{string(r.Runner.Kind), r.Runner.Name, r.Model, c.Argv[0]}, r.Runner.Args...) {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// metaYAML is the request, written once and never again. Every value is quoted as JSON, which is YAML too.
+func metaYAML(r *agency.Run, prompt []byte) []byte {
+	quote := func(s string) string {
+		b, _ := json.Marshal(s) // a string always marshals
+		return string(b)
+	}
+	text := []rune(strings.ToValidUTF8(string(prompt[:min(len(prompt), 4000)]), "�"))
+	model := "null"
+	if r.Model != "" {
+		model = quote(r.Model)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "run_id: %s\n", quote(r.Handle))
+	fmt.Fprintf(&b, "id: %s\n", quote(string(r.ID)))
+	fmt.Fprintf(&b, "task_type: %s\n", quote(r.Type))
+	fmt.Fprintf(&b, "task_description: %s\n", quote(string(text[:min(len(text), 1000)])))
+	fmt.Fprintf(&b, "started_at: %s\n", quote(r.Attempt.CreatedAt.UTC().Format(time.RFC3339)))
+	fmt.Fprintf(&b, "model: %s\n", model)
+	fmt.Fprintf(&b, "config_hash: %s\n", quote(r.ConfigHash))
+	return []byte(b.String())
+}
+
+// writeViews rewrites the files that mirror the record. They can be rebuilt at any time, so a failure is only logged.
+func (s *Supervisor) writeViews(r *agency.Run) {
+	data, err := indented(r)
+	if err == nil {
+		err = file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data, 0o600)
+	}
+	if err != nil {
+		s.Log.Warn("write meta.json", "run", r.ID, "err", err)
+	}
+	s.writeState(r)
+}
+
+// runState is the content of state.json.
+type runState struct {
+	Status        string     `json:"status"` // ACTIVE, DONE, CRASHED, STALLED
+	PID           *int       `json:"pid"`
+	SessionID     *string    `json:"session_id"`
+	LastHeartbeat *time.Time `json:"last_heartbeat"`
+	Error         *string    `json:"error"`
+	Attempt       int        `json:"attempt"`
+}
+
+func (s *Supervisor) writeState(r *agency.Run) {
+	a := &r.Attempt
+	state := runState{Status: "ACTIVE", Attempt: a.Number}
+	switch a.State {
+	case agency.Completed:
+		state.Status = "DONE"
+	case agency.Failed, agency.Killed:
+		state.Status = "CRASHED"
+	case agency.Queued, agency.Running:
+		if s.Derive(r).Label == agency.Stalled {
+			state.Status = "STALLED"
+		}
+	}
+	if a.RunnerProcess != nil && !a.State.Final() {
+		state.PID = &a.RunnerProcess.PID
+	}
+	if a.ConversationID != "" {
+		state.SessionID = &a.ConversationID
+	}
+	if reason := a.Error; reason != "" || a.State == agency.Killed {
+		if reason == "" {
+			reason = "killed"
+		}
+		state.Error = &reason
+	}
+	if info, err := os.Lstat(filepath.Join(attemptDir(r.Dir, a.Number), "heartbeat")); err == nil {
+		beat := info.ModTime().UTC()
+		state.LastHeartbeat = &beat
+	}
+	data, err := indented(state)
+	if err == nil {
+		err = file.WriteAtomic(filepath.Join(r.Dir, "state.json"), data, 0o600)
+	}
+	if err != nil {
+		s.Log.Warn("write state.json", "run", r.ID, "err", err)
+	}
+}
+
+func indented(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return append(data, '\n'), nil
+}

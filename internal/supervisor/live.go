@@ -1,0 +1,177 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"path/filepath"
+	"time"
+
+	"agency"
+)
+
+// liveRun is what is known of a run that is not final and cannot be read from the record.
+type liveRun struct {
+	id         agency.RunID
+	attempt    int
+	worktree   string
+	dir        string // run directory
+	link       Link   // nil while no wrapper is connected
+	lastOutput time.Time
+	stamp      fileStamp     // of the contract file when it was read last
+	moved      chan struct{} // closed and replaced when the attempt's state changes
+}
+
+// WrapperHello is how a wrapper introduces itself.
+type WrapperHello struct {
+	RunID   agency.RunID
+	Attempt int
+	Token   string
+	Process agency.Process
+}
+
+// WrapperUpdate is all that a wrapper knows so far; repeating it is harmless.
+type WrapperUpdate struct {
+	Start  *agency.Start
+	Exit   *agency.Exit
+	Output *time.Time
+}
+
+// track makes the supervisor watch a run that is not final.
+func (s *Supervisor) track(r *agency.Run) *liveRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
+		return l
+	}
+	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, moved: make(chan struct{})}
+	s.live[r.ID] = l
+	return l
+}
+
+// forget ends the watching of a run that is final.
+func (s *Supervisor) forget(r *agency.Run) {
+	dir := filepath.Join(r.Worktree, agency.StateDir)
+	s.mu.Lock()
+	delete(s.contracts, dir)
+	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
+		delete(s.live, r.ID)
+		close(l.moved)
+	}
+	s.mu.Unlock()
+	s.Watcher.Remove(dir)
+}
+
+// stateMoved tells those who wait for a run's state that it changed.
+func (s *Supervisor) stateMoved(id agency.RunID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.live[id]; l != nil {
+		close(l.moved)
+		l.moved = make(chan struct{})
+	}
+}
+
+// awaitState waits until done says that the run is where the caller wants it, and returns the run.
+func (s *Supervisor) awaitState(ctx context.Context, id agency.RunID, done func(*agency.Run) bool) (*agency.Run, error) {
+	for {
+		s.mu.Lock()
+		var moved chan struct{}
+		if l := s.live[id]; l != nil {
+			moved = l.moved
+		}
+		s.mu.Unlock()
+		r, err := s.Store.Run(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if done(r) || moved == nil {
+			return r, nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with another token is
+// refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. An earlier link of the same attempt is
+// closed. The caller reports every update with Update and the end of the connection with Disconnect.
+func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link) error {
+	r, err := s.Store.Run(ctx, hello.RunID)
+	if err != nil {
+		return err
+	}
+	hash, err := s.Store.TokenHash(ctx, hello.RunID, hello.Attempt)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(hash), []byte(TokenHash(hello.Token))) != 1 || hello.Attempt != r.Attempt.Number {
+		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s is not the one that runs", hello.Attempt, r.Ref())
+	}
+	if r.Attempt.State.Final() {
+		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
+	}
+	l := s.track(r)
+	s.mu.Lock()
+	old := l.link
+	l.link = link
+	s.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
+	if r.Attempt.State == agency.Running {
+		s.watchContract(r)
+		return s.Store.Append(ctx, agency.News{Type: agency.WrapperAdopted, Data: map[string]any{"run_id": r.ID, "attempt": hello.Attempt}})
+	}
+	return nil
+}
+
+// TokenHash is the form in which an attempt's token is stored.
+func TokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// Update takes what a connected wrapper says. When it returns nil the news is in the record.
+func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u WrapperUpdate) error {
+	if u.Output != nil {
+		s.mu.Lock()
+		if l := s.live[id]; l != nil && l.attempt == attempt {
+			l.lastOutput = *u.Output
+		}
+		s.mu.Unlock()
+	}
+	if u.Start == nil && u.Exit == nil {
+		return nil
+	}
+	return s.record(ctx, id, attempt, u.Start, u.Exit)
+}
+
+// Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled now; one that lives
+// connects again by itself.
+func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
+	s.mu.Lock()
+	l := s.live[id]
+	mine := l != nil && l.attempt == attempt && l.link == link
+	if mine {
+		l.link = nil
+	}
+	s.mu.Unlock()
+	if !mine || s.ctx.Err() != nil {
+		return
+	}
+	s.work.Go(func() { s.settleWhenDead(id) })
+}
+
+func (s *Supervisor) linkOf(id agency.RunID) Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.live[id]; l != nil {
+		return l.link
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// Resolve finds the one run that a reference means: a name, handle, id, or a unique prefix of four or more characters.
+func (s *Supervisor) Resolve(ctx context.Context, ref string) (*agency.Run, error) {
+	const most = 10
+	runs, err := s.Store.MatchRuns(ctx, ref, most)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(runs) == 1:
+		return &runs[0], nil
+	case len(runs) > 1:
+		candidates := make([]string, 0, len(runs))
+		for i := range runs {
+			candidates = append(candidates, runs[i].Handle)
+		}
+		return nil, agency.Errorf(agency.CodeRunAmbiguous, "%q could be %s", ref, strings.Join(candidates, ", ")).
+			WithDetail("candidates", candidates).WithHint("type more of it")
+	case ref != "" && len(ref) < agency.MinPrefix:
+		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).
+			WithHint("a part of a name must have %d characters or more; agency ls shows all runs", agency.MinPrefix)
+	default:
+		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).WithHint("agency ls --all-repos --all")
+	}
+}
+
+// Derive is the status of a run now.
+func (s *Supervisor) Derive(r *agency.Run) agency.Status {
+	return agency.Derive(agency.Evidence{Run: r, StallThreshold: s.StallThreshold}, s.Now())
+}
+
+// RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is every repository.
+func (s *Supervisor) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agency.Run, error) {
+	if dir != "" {
+		repo, err := s.Git.Discover(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if repo.Fingerprint == "" {
+			return []agency.Run{}, nil // agency was never used here
+		}
+		f.Repo = repo.Fingerprint
+	}
+	return s.Store.Runs(ctx, f)
+}
+
+// Details is what show adds to a run's record.
+type Details struct {
+	Attempts   []agency.Attempt
+	Steps      []agency.Step
+	Git        *agency.GitFacts
+	GitProblem string
+	Connected  bool
+	LastOutput *time.Time
+	InputsPath string
+	PromptPath string
+	LogPath    string
+}
+
+// Show gathers everything about a run.
+func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Details, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Details{
+		InputsPath: filepath.Join(r.Dir, "inputs.json"),
+		PromptPath: filepath.Join(r.Dir, "prompt.md"),
+		LogPath:    filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "logs", "runner.log"),
+	}
+	if d.Attempts, err = s.Store.Attempts(ctx, r.ID); err != nil {
+		return nil, nil, err
+	}
+	if d.Steps, err = s.Store.Steps(ctx, r.ID, r.Attempt.Number); err != nil {
+		return nil, nil, err
+	}
+	if r.RemovedAt == nil {
+		facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+		if err != nil {
+			d.GitProblem = agency.AsError(err).Message
+		} else {
+			d.Git = &facts
+		}
+	}
+	s.mu.Lock()
+	if l := s.live[r.ID]; l != nil {
+		d.Connected = l.link != nil
+		if !l.lastOutput.IsZero() {
+			last := l.lastOutput
+			d.LastOutput = &last
+		}
+	}
+	s.mu.Unlock()
+	return r, d, nil
+}
+
+// SendInput types text into a run's agent and presses Enter, through the wrapper.
+func (s *Supervisor) SendInput(ctx context.Context, ref, text string) (*agency.Run, agency.Delivery, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return nil, agency.Delivery{}, err
+	}
+	if r.Attempt.State != agency.Running {
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
+	}
+	link := s.linkOf(r.ID)
+	if link == nil {
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).
+			WithHint("try again in a second; it connects by itself")
+	}
+	delivery, err := link.Input(ctx, text)
+	if err != nil {
+		return nil, agency.Delivery{}, err
+	}
+	_, err = s.Store.ChangeRun(ctx, r.ID, func(*agency.Run) ([]agency.News, error) {
+		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
+	})
+	return r, delivery, err
+}
+
+// AttachArgv is the command that shows a run's terminal.
+func (s *Supervisor) AttachArgv(ctx context.Context, ref string, env []string) (*agency.Run, []string, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := s.Tmux.Version(ctx); err != nil {
+		return nil, nil, err
+	}
+	exists, err := s.Tmux.Exists(ctx, r.Session())
+	if err != nil {
+		return nil, nil, err
+	}
+	if !exists {
+		return nil, nil, agency.Errorf(agency.CodeTmuxSessionNotFound, "%s is %s and its terminal is gone", r.Ref(), r.Attempt.State).
+			WithHint("agency logs %s", r.Ref())
+	}
+	return r, s.Tmux.AttachArgv(r.Session(), env), nil
+}
+
+// Wait returns when every run has one of the wanted labels, or is settled when none is given. On the end of ctx it
+// returns the runs as they are together with the context's error.
+func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
+	ids := make([]agency.RunID, 0, len(refs))
+	for _, ref := range refs {
+		r, err := s.Resolve(ctx, ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		ids = append(ids, r.ID)
+	}
+	// Some labels come with time alone, without an event.
+	clock := time.NewTicker(s.Rescan)
+	defer clock.Stop()
+	for {
+		changed := s.Store.Changed()
+		runs, statuses, done := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true
+		for _, id := range ids {
+			r, err := s.Store.Run(context.WithoutCancel(ctx), id)
+			if err != nil {
+				return nil, nil, err
+			}
+			status := s.Derive(r)
+			runs, statuses = append(runs, *r), append(statuses, status)
+			reached := status.Label.Settled()
+			if len(labels) > 0 {
+				reached = slices.Contains(labels, status.Label)
+			}
+			done = done && reached
+		}
+		if done {
+			return runs, statuses, nil
+		}
+		if len(labels) > 0 && slices.ContainsFunc(runs, func(r agency.Run) bool {
+			return r.Attempt.State.Final() && !slices.Contains(labels, s.Derive(&r).Label)
+		}) {
+			return runs, statuses, agency.Errorf(agency.CodeInvalidState, "a run has ended without reaching %s", joinLabels(labels))
+		}
+		select {
+		case <-changed:
+		case <-clock.C:
+		case <-ctx.Done():
+			return runs, statuses, ctx.Err()
+		}
+	}
+}
+
+func joinLabels(labels []agency.Label) string {
+	words := make([]string, 0, len(labels))
+	for _, l := range labels {
+		words = append(words, string(l))
+	}
+	return strings.Join(words, " or ")
+}
+
+// LogRequest chooses a part of a log.
+type LogRequest struct {
+	Ref     string
+	Stream  string // runner, stdout or stderr
+	Attempt int    // 0 is the newest
+	Since   time.Time
+	Follow  bool
+}
+
+// Logs copies a log to w. With Follow it goes on until the attempt has ended; flush is called after each piece.
+func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, flush func()) error {
+	r, err := s.Resolve(ctx, req.Ref)
+	if err != nil {
+		return err
+	}
+	n := req.Attempt
+	if n == 0 {
+		n = r.Attempt.Number
+	}
+	if n < 1 || n > r.Attempt.Number {
+		return agency.Errorf(agency.CodeRunNotFound, "%s has no attempt %d; it has %d", r.Ref(), n, r.Attempt.Number)
+	}
+	log, err := s.Attempts.OpenLog(attemptDir(r.Dir, n), req.Stream, req.Since)
+	if errors.Is(err, os.ErrNotExist) {
+		return agency.Errorf(agency.CodeRunNotFound, "attempt %d of %s has no log", n, r.Ref()).WithHint("agency show %s", r.Ref())
+	}
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", r.Ref(), err)
+	}
+	defer func() { _ = log.Close() }()
+	following := req.Follow && n == r.Attempt.Number && !r.Attempt.State.Final()
+	logs := filepath.Join(attemptDir(r.Dir, n), "logs")
+	hints, stop := s.listen(logs)
+	defer stop()
+	for {
+		changed := s.Store.Changed()
+		// Whether the attempt had ended is asked before reading, so that nothing written before its end is missed.
+		if following {
+			now, err := s.Store.Run(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			following = now.Attempt.Number == n && !now.Attempt.State.Final()
+		}
+		copied, err := io.Copy(w, log)
+		if err != nil {
+			return err
+		}
+		if copied > 0 {
+			flush()
+		}
+		if !following {
+			return nil
+		}
+		select {
+		case <-hints:
+		case <-changed:
+		case <-time.After(2 * time.Second):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

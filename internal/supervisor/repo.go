@@ -1,0 +1,167 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"agency"
+)
+
+// identify gives the repository its lasting identity: the UUID in its git common directory. A repository that was moved
+// keeps its runs, and git learns where its worktrees are; one that was copied gets an identity of its own.
+func (s *Supervisor) identify(ctx context.Context, repo *agency.Repo) error {
+	newID := func() string { return uuid(s.randomBytes(16)) }
+	id, err := s.Git.EnsureID(*repo, newID)
+	if err != nil {
+		return err
+	}
+	repo.Fingerprint = id
+	known, err := s.Store.Repo(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case known == nil:
+	case known.Root == repo.Root:
+		return nil
+	default:
+		original, err := s.Git.Discover(ctx, known.Root)
+		if err == nil && original.Fingerprint == id && original.Root == known.Root {
+			repo.Fingerprint = newID()
+			if err := s.Git.ReplaceID(*repo, repo.Fingerprint); err != nil {
+				return err
+			}
+			break
+		}
+		if err := s.moved(ctx, *repo, known.Root); err != nil {
+			return err
+		}
+	}
+	return s.Store.PutRepo(ctx, *repo)
+}
+
+// moved mends the worktrees of a repository that is at another place than before.
+func (s *Supervisor) moved(ctx context.Context, repo agency.Repo, from string) error {
+	runs, err := s.Store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint})
+	if err != nil {
+		return err
+	}
+	worktrees := []string{}
+	for i := range runs {
+		if _, err := os.Lstat(runs[i].Worktree); err == nil {
+			worktrees = append(worktrees, runs[i].Worktree)
+		}
+	}
+	if len(worktrees) > 0 {
+		if err := s.Git.Repair(ctx, repo, worktrees); err != nil {
+			return err
+		}
+	}
+	return s.Store.Append(ctx, agency.News{Type: agency.RepositoryMoved, Data: map[string]any{"from": from, "to": repo.Root}})
+}
+
+// refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it would take it along.
+// A run's own worktree is fine, it belongs to the repository outside.
+func (s *Supervisor) refuseOwnTree(repo agency.Repo) error {
+	home, err := filepath.EvalSymlinks(s.Home)
+	if err != nil {
+		return nil //nolint:nilerr // a data root that cannot be resolved holds no repository
+	}
+	rel, err := filepath.Rel(home, repo.Root)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return nil
+	}
+	return agency.Errorf(agency.CodeInvalidPath, "the repository %s lies inside agency's own data folder %s", repo.Root, home).
+		WithHint("move it out first: it would be lost when the run around it is removed")
+}
+
+// lockRepo makes changes to branches and worktrees of a repository one at a time, in this process and among all that
+// share the data root.
+func (s *Supervisor) lockRepo(ctx context.Context, fingerprint string) (func(), error) {
+	unlock, err := s.locks.lock(ctx, "repo "+fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(s.Home, "locks", fingerprint+".lock"), flock.SetPermissions(0o600))
+	if ok, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
+		unlock()
+		return nil, agency.Errorf(agency.CodePermissionDenied, "lock %s: %w", lock.Path(), err)
+	}
+	return func() { _ = lock.Unlock(); unlock() }, nil
+}
+
+// inputLimit is the largest input, in bytes: a fingerprint is for files that a person would hand over.
+const inputLimit = 256 << 20
+
+// fingerprint checks that each input is a regular file inside the repository, reached without links that lead out of it,
+// and notes its size and hash.
+func fingerprint(repo agency.Repo, inputs []agency.SpecInput) ([]agency.Input, error) {
+	if len(inputs) == 0 {
+		return []agency.Input{}, nil
+	}
+	base := repo.Toplevel
+	if base == "" {
+		return nil, agency.Errorf(agency.CodeInvalidPath, "the repository %s is bare and has no files to give as input", repo.Root)
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeInvalidPath, "open %s: %w", base, err)
+	}
+	defer func() { _ = root.Close() }()
+	found := make([]agency.Input, 0, len(inputs))
+	for _, in := range inputs {
+		input, err := fingerprintOne(root, base, in.Path)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, input)
+	}
+	return found, nil
+}
+
+func fingerprintOne(root *os.Root, base, path string) (agency.Input, error) {
+	rel := path
+	if filepath.IsAbs(path) {
+		var err error
+		if rel, err = filepath.Rel(base, path); err != nil {
+			return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "the input %s is not inside %s", path, base)
+		}
+	}
+	if !filepath.IsLocal(rel) {
+		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "the input %q is not inside %s", path, base).
+			WithHint("inputs are files of the repository; copy it there first")
+	}
+	info, err := root.Stat(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "the input %q does not exist in %s", path, base)
+	case err != nil:
+		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "the input %q cannot be used: %w", path, err).
+			WithHint("an input must not be a link that leads out of the repository")
+	case !info.Mode().IsRegular():
+		return agency.Input{}, agency.Errorf(agency.CodeInputNotFile, "the input %q is not a regular file", path).WithHint("name files, one --input each")
+	case info.Size() > inputLimit:
+		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "the input %q has %d bytes, more than %d", path, info.Size(), inputLimit)
+	}
+	f, err := root.Open(rel)
+	if err != nil {
+		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "open the input %q: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	size, err := io.Copy(sum, io.LimitReader(f, inputLimit))
+	if err != nil {
+		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "read the input %q: %w", path, err)
+	}
+	return agency.Input{Path: filepath.ToSlash(rel), Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+}

@@ -1,0 +1,210 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"agency"
+)
+
+// record brings a start and an end into the record, in that order. It is idempotent, and a final attempt stays as it is.
+func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, start *agency.Start, exit *agency.Exit) error {
+	var started, ended bool
+	if exit != nil {
+		// The runner's last word may have come with its end.
+		s.readWord(ctx, id)
+	}
+	r, err := s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+		var news []agency.News
+		started, ended = false, false
+		a := &r.Attempt
+		if a.Number != attempt || a.State.Final() {
+			return nil, nil
+		}
+		if start != nil && a.State == agency.Queued {
+			state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactStarted})
+			if err != nil {
+				return nil, err
+			}
+			a.State, a.StartedAt, a.Wrapper, a.RunnerProcess = state, &start.StartedAt, &start.Wrapper, &start.Runner
+			news = append(news, agency.News{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
+			started = true
+		}
+		if exit == nil {
+			return news, nil
+		}
+		end, err := applyExit(a, exit)
+		if err != nil {
+			return nil, err
+		}
+		ended = true
+		return append(news, end), nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the state of %s: %w", id, err)
+	}
+	if started || ended {
+		s.writeViews(r)
+	}
+	if started && !ended {
+		s.watchContract(r)
+	}
+	if ended {
+		s.forget(r)
+	} else if started {
+		s.stateMoved(id)
+	}
+	return nil
+}
+
+// applyExit settles an attempt by its exit record.
+func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.News, error) {
+	fact := exit.Fact(a.StopRequestedAt != nil)
+	if a.State == agency.Queued {
+		fact.Kind = agency.FactStartFailed
+	}
+	state, err := agency.Next(a.State, fact)
+	if err != nil {
+		return agency.News{}, err
+	}
+	a.State, a.EndedAt, a.EndedBy, a.Signal = state, &exit.EndedAt, exit.EndedBy, exit.Signal
+	if exit.Signal == "" {
+		a.ExitCode = &exit.ExitCode
+	}
+	if state == agency.Failed {
+		a.ErrorCode, a.Error = exit.Failure()
+	}
+	return endNews(a), nil
+}
+
+func endNews(a *agency.Attempt) agency.News {
+	return agency.News{Type: agency.AttemptEnded, Data: map[string]any{
+		"state": a.State, "exit_code": a.ExitCode, "signal": a.Signal, "ended_by": a.EndedBy, "error_code": a.ErrorCode, "error": a.Error,
+	}}
+}
+
+// settle makes the record of one run agree with what is true on this host, whatever happened while nobody looked. The
+// exit record decides; without one a live wrapper is awaited; without either the attempt is lost. alive says that a
+// wrapper lives. It is deterministic and idempotent.
+func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
+	if r.Attempt.State.Final() {
+		s.forget(r)
+		return false, nil
+	}
+	dir := attemptDir(r.Dir, r.Attempt.Number)
+	// The lock is looked at first: a wrapper writes its exit record before it lets go of the lock.
+	held, err := s.Attempts.Held(dir)
+	if err != nil {
+		return false, fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
+	}
+	start, startErr := s.Attempts.ReadStart(dir)
+	exit, exitErr := s.Attempts.ReadExit(dir)
+	if err := errors.Join(startErr, exitErr); err != nil {
+		s.Log.Warn("read attempt records", "run", r.ID, "err", err)
+	}
+	if exit != nil || (held && start != nil) {
+		if err := s.record(ctx, r.ID, r.Attempt.Number, start, exit); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case exit != nil:
+		return false, nil
+	case held:
+		s.track(r)
+		return true, nil
+	case r.Attempt.State == agency.Queued && start == nil:
+		return false, s.undo(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the daemon ended while the run was being created"))
+	default:
+		return false, s.lose(ctx, r, start)
+	}
+}
+
+// lose settles an attempt whose wrapper died without a word. A runner that it left behind is ended first, so that no
+// agent works on under a record that says it does not.
+func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
+	if start != nil {
+		if _, err := s.Attempts.EndTree(ctx, start.Runner, marker(r), 2*time.Second); err != nil {
+			return fmt.Errorf("end what is left of %s: %w", r.Ref(), err)
+		}
+	}
+	s.readWord(ctx, r.ID)
+	number := r.Attempt.Number
+	settled, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		a := &r.Attempt
+		if a.Number != number || a.State.Final() {
+			return nil, nil
+		}
+		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
+		if err != nil {
+			return nil, err
+		}
+		if a.State == agency.Queued && start != nil {
+			a.StartedAt, a.Wrapper, a.RunnerProcess = &start.StartedAt, &start.Wrapper, &start.Runner
+		}
+		now := s.Now()
+		a.State, a.EndedAt = state, &now
+		if state == agency.Failed {
+			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
+		}
+		return []agency.News{endNews(a)}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the loss of %s: %w", r.Ref(), err)
+	}
+	s.writeViews(settled)
+	s.forget(settled)
+	return nil
+}
+
+// settleWhenDead settles a run whose wrapper's connection ended, once it is clear whether the wrapper lives. A dying
+// process lets go of its connection a moment before its lock.
+func (s *Supervisor) settleWhenDead(id agency.RunID) {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		select {
+		case <-time.After(wait):
+		case <-s.ctx.Done():
+			return
+		}
+		if s.linkOf(id) != nil {
+			return
+		}
+		r, err := s.Store.Run(s.ctx, id)
+		if err == nil {
+			var alive bool
+			if alive, err = s.settle(s.ctx, r); err == nil && !alive {
+				return
+			}
+		}
+		if err != nil && s.ctx.Err() == nil {
+			s.Log.Error("settle run", "run", id, "err", err)
+		}
+	}
+}
+
+// reconcile settles every run that the record has as live.
+func (s *Supervisor) reconcile(ctx context.Context) error {
+	runs, err := s.Store.Runs(ctx, agency.Filter{Live: true})
+	if err != nil {
+		return fmt.Errorf("read live runs: %w", err)
+	}
+	for i := range runs {
+		r := &runs[i]
+		alive, err := s.settle(ctx, r)
+		if err != nil {
+			// One run that cannot be settled must not keep the others from their supervisor.
+			s.Log.Error("settle run", "run", r.ID, "err", err)
+			s.track(r)
+		}
+		if alive || err != nil {
+			s.work.Go(func() { s.settleWhenDead(r.ID) })
+		}
+	}
+	return nil
+}
+
+func marker(r *agency.Run) []string {
+	return []string{"AGENCY_RUN_ID=" + string(r.ID), fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number)}
+}

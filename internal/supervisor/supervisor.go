@@ -1,0 +1,231 @@
+// Package supervisor is the engine: it creates, watches, stops, removes and reconciles runs. Everything outside it, git,
+// tmux, the store, the wrappers, it reaches through the small interfaces declared here.
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency"
+)
+
+// Store is the durable record. Each writing method is one transaction together with its events.
+type Store interface {
+	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, news ...agency.News) error
+	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
+	FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error
+	Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error)
+	TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error)
+	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
+	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
+	MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error)
+	Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error)
+	PutRepo(ctx context.Context, repo agency.Repo) error
+	Repo(ctx context.Context, fingerprint string) (*agency.Repo, error)
+	Append(ctx context.Context, news ...agency.News) error
+	Changed() <-chan struct{}
+}
+
+// Git is what the supervisor asks of git.
+type Git interface {
+	Discover(ctx context.Context, dir string) (agency.Repo, error)
+	EnsureID(repo agency.Repo, newID func() string) (string, error)
+	ReplaceID(repo agency.Repo, id string) error
+	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
+	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
+	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error
+	Worktree(ctx context.Context, repo agency.Repo, path string) (exists bool, branch string, err error)
+	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
+	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
+	Exclude(repo agency.Repo, pattern string) error
+	Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error)
+	Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error)
+	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
+	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
+}
+
+// Tmux is what the supervisor asks of tmux.
+type Tmux interface {
+	Version(ctx context.Context) (string, error)
+	StartSession(ctx context.Context, name, dir string, argv []string) (pane string, err error)
+	Exists(ctx context.Context, name string) (bool, error)
+	Kill(ctx context.Context, name string) error
+	AttachArgv(name string, callerEnv []string) []string
+}
+
+// HarnessRequest is what a harness needs to know to make a command line.
+type HarnessRequest struct {
+	Runner         agency.Runner
+	Exec           string
+	DefaultArgs    []string
+	Model          string
+	Headless       bool
+	PromptFile     string
+	Worktree       string
+	RunID          agency.RunID
+	Attempt        int
+	ConversationID string
+	Resume         bool
+	Env            []string // the runner's, complete but for AGENCY_*
+}
+
+// HarnessCommand is how to start a runner.
+type HarnessCommand struct {
+	Argv           []string // Argv[0] is absolute
+	Env            []string // additions
+	Stdin          string   // file for a headless runner, empty for none
+	ConversationID string   // known before launch, or empty
+}
+
+// Harness knows the command lines of the agents.
+type Harness interface {
+	FindExec(exec, dir string, env []string) (string, error)
+	Build(r HarnessRequest) (HarnessCommand, error)
+}
+
+// Attempts reads and ends what wrappers leave on this host.
+type Attempts interface {
+	ReadStart(dir string) (*agency.Start, error)
+	ReadExit(dir string) (*agency.Exit, error)
+	// Held says whether a live wrapper holds the attempt's lock.
+	Held(dir string) (bool, error)
+	Signal(p agency.Process, sig syscall.Signal) error
+	EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (int, error)
+	OpenLog(dir, stream string, since time.Time) (io.ReadCloser, error)
+}
+
+// Link is the connection to one live wrapper.
+type Link interface {
+	Input(ctx context.Context, text string) (agency.Delivery, error)
+	Stop(ctx context.Context, by agency.EndedBy) error
+	Close() error
+}
+
+// Watcher tells that something in a directory may have changed. It is a hint: the supervisor also rescans.
+type Watcher interface {
+	Add(dir string) error
+	Remove(dir string)
+	Changes() <-chan string // directories
+}
+
+// Scaffold writes what a worktree gets from agency.
+type Scaffold func(worktree string, prompt []byte, at time.Time) error
+
+// ReadBeneath reads a file of an untrusted directory tree.
+type ReadBeneath func(root, rel string, limit int64) ([]byte, error)
+
+// Deps are the parts that a supervisor works with.
+type Deps struct {
+	Store       Store
+	Git         Git
+	Tmux        Tmux
+	Harness     Harness
+	Attempts    Attempts
+	Watcher     Watcher
+	Scaffold    Scaffold
+	ReadBeneath ReadBeneath
+	Log         *slog.Logger
+	Now         func() time.Time
+	Random      func([]byte) // fills with random bytes
+}
+
+// Settings are the parts of the configuration that hold for the life of a supervisor.
+type Settings struct {
+	Home           string   // data root
+	Socket         string   // where wrappers find the daemon
+	Wrapper        []string // argv that begins a wrapper; the launch file is appended
+	StallThreshold time.Duration
+	Rescan         time.Duration // between looks at what no event told of
+}
+
+// Supervisor owns all runs of one data root. Only one may exist for a root at a time; the daemon's lock sees to it.
+type Supervisor struct {
+	Deps
+	Settings
+
+	ctx    context.Context // ends with Stop
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	locks keyed // operations on one run or repository, one after the other
+
+	mu        sync.Mutex
+	live      map[agency.RunID]*liveRun  // runs that are not final
+	contracts map[string]agency.RunID    // directory of a contract file to its run
+	listeners map[string][]chan struct{} // watched directory to those who follow it
+}
+
+// New makes a supervisor. It does nothing until Start.
+func New(deps Deps, settings Settings) *Supervisor {
+	return &Supervisor{
+		Deps: deps, Settings: settings,
+		live:      map[agency.RunID]*liveRun{},
+		contracts: map[string]agency.RunID{},
+		listeners: map[string][]chan struct{}{},
+	}
+}
+
+// Start reconciles the record with what is true and then watches until Stop. When it returns, every attempt that was
+// not final is settled, or its wrapper lives.
+func (s *Supervisor) Start(ctx context.Context) error {
+	for _, dir := range []string{"runs", "worktrees", "locks"} {
+		if err := os.MkdirAll(filepath.Join(s.Home, dir), 0o700); err != nil {
+			return fmt.Errorf("create %s: %w", dir, err)
+		}
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.reconcile(ctx); err != nil {
+		s.cancel()
+		return err
+	}
+	s.work.Go(s.watch)
+	return nil
+}
+
+// Stop ends the watching and closes the links; wrappers and their runners go on. It is idempotent and waits.
+func (s *Supervisor) Stop() {
+	if s.cancel == nil {
+		return
+	}
+	s.cancel()
+	s.mu.Lock()
+	for _, l := range s.live {
+		if l.link != nil {
+			_ = l.link.Close()
+		}
+	}
+	s.mu.Unlock()
+	s.work.Wait()
+}
+
+// LiveRuns counts the runs that are not final.
+func (s *Supervisor) LiveRuns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live)
+}
+
+func (s *Supervisor) runDir(id agency.RunID) string {
+	return filepath.Join(s.Home, "runs", string(id))
+}
+
+func (s *Supervisor) worktreeDir(repo string, id agency.RunID) string {
+	return filepath.Join(s.Home, "worktrees", repo, string(id))
+}
+
+func attemptDir(runDir string, n int) string {
+	return filepath.Join(runDir, "attempts", fmt.Sprint(n))
+}
+
+func (s *Supervisor) randomBytes(n int) []byte {
+	b := make([]byte, n)
+	s.Random(b)
+	return b
+}

@@ -1,0 +1,202 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agency"
+)
+
+// Session is what a new session is made of.
+type Session struct {
+	Name          string   // letters, digits, "_" and "-": tmux would change other characters silently
+	Dir           string   // absolute path of an existing directory
+	Argv          []string // the program and its arguments, run without a shell
+	Width, Height int      // in cells
+}
+
+// Names that tmux keeps as they are, and that a target can hold without being read as something else.
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+var paneRule = regexp.MustCompile(`^%[0-9]+$`)
+
+// Start makes a detached session with one pane that runs s.Argv, by a single tmux process, and returns the id of the
+// pane. The session outlives its clients and the pane outlives its program, whatever the user's configuration says;
+// only this session and its window are set so. When no server runs one is started, with Env.
+//
+// Any failure is E_TMUX_START_FAILED, and leaves no session behind unless tmux did not answer in time. A program that
+// cannot be executed is no failure here: it is a pane that is dead at once.
+func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
+	fail := func(format string, args ...any) error {
+		return agency.Errorf(agency.CodeTmuxStartFailed, "start tmux session "+format, args...)
+	}
+	switch {
+	case !nameRule.MatchString(s.Name):
+		return "", fail("%q: the name holds other characters than letters, digits, _ and -", s.Name)
+	case !filepath.IsAbs(s.Dir):
+		return "", fail("%s: the directory %q is not an absolute path", s.Name, s.Dir)
+	case len(s.Argv) == 0 || s.Argv[0] == "":
+		return "", fail("%s: there is no program to run", s.Name)
+	}
+
+	argv := s.Argv
+	if len(argv) == 1 {
+		// tmux gives a single argument to the user's shell as a command line, and runs two or more as they are.
+		argv = []string{"/bin/sh", "-c", `exec "$0"`, argv[0]}
+	}
+	args := []string{
+		"new-session", "-d", "-P", "-F", "#{pane_id}", "-s", s.Name,
+		"-x", strconv.Itoa(s.Width), "-y", strconv.Itoa(s.Height), "--",
+	}
+	for _, arg := range argv {
+		args = append(args, literal(arg))
+	}
+	// "=name:" is this session and its current window; without the colon the name could be taken for a window's.
+	target := "=" + s.Name + ":"
+	args = append(args, ";", "set-option", "-t", target, "destroy-unattached", "off")
+	args = append(args, ";", "set-option", "-w", "-t", target, "remain-on-exit", "on")
+
+	// The directory is that of the tmux process and not an argument of -c, which tmux expands as a format: a directory
+	// called "#(command)" would be a command, and some names cannot be escaped.
+	out, err := t.run(ctx, s.Dir, args...)
+	for range 5 {
+		if !serverExited(err) {
+			break
+		}
+		// The last session of the server has just ended, and the server with it. The next process starts a new one.
+		out, err = t.run(ctx, s.Dir, args...)
+	}
+	pane, _, _ = strings.Cut(out, "\n")
+	if err == nil && !paneRule.MatchString(pane) {
+		err = fmt.Errorf("tmux answered %q, not a pane id", readable(pane))
+	}
+	switch {
+	case err == nil:
+		return pane, nil
+	case agency.IsCode(err, agency.CodeTmuxNotFound):
+		return "", err
+	case paneRule.MatchString(pane):
+		// The session is there but not as it must be. One that existed before has printed no pane.
+		if left := t.Kill(context.WithoutCancel(ctx), s.Name); left != nil && !agency.IsCode(left, agency.CodeTmuxSessionNotFound) {
+			err = fmt.Errorf("%w; then %w", err, left)
+		}
+	}
+	return "", fail("%s: %w", s.Name, err)
+}
+
+// literal escapes an argument that tmux would take for, or cut at, the ";" between two commands.
+func literal(arg string) string {
+	if rest, ok := strings.CutSuffix(arg, ";"); ok {
+		return rest + `\;`
+	}
+	return arg
+}
+
+// Exists says whether there is a session of exactly that name. Without a server there is none.
+func (t *Tmux) Exists(ctx context.Context, name string) (bool, error) {
+	all, err := t.list(ctx)
+	return slices.ContainsFunc(all, func(s listed) bool { return s.name == name }), err
+}
+
+// Kill ends the session of exactly that name, with every window in it. It is E_TMUX_SESSION_NOT_FOUND when there is
+// none.
+func (t *Tmux) Kill(ctx context.Context, name string) error {
+	if !nameRule.MatchString(name) {
+		return noSession(name)
+	}
+	_, err := t.run(ctx, "", "kill-session", "-t", "="+name)
+	if notFound(err) {
+		return noSession(name)
+	}
+	if err != nil {
+		return fmt.Errorf("kill tmux session %s: %w", name, err)
+	}
+	return nil
+}
+
+// Sessions are the names of agency's own sessions, in the order of tmux; without a server there are none.
+func (t *Tmux) Sessions(ctx context.Context) ([]string, error) {
+	all, err := t.list(ctx)
+	names := []string{}
+	for _, s := range all {
+		if strings.HasPrefix(s.name, agency.SessionPrefix) {
+			names = append(names, s.name)
+		}
+	}
+	return names, err
+}
+
+// Attached is how many clients are attached to the session of exactly that name. It is E_TMUX_SESSION_NOT_FOUND when
+// there is none.
+func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
+	all, err := t.list(ctx)
+	if err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(all, func(s listed) bool { return s.name == name })
+	if i < 0 {
+		return 0, noSession(name)
+	}
+	return all[i].clients, nil
+}
+
+// captureLimit is the most history that one capture holds, in lines.
+const captureLimit = 10_000
+
+// Capture is the visible screen of a pane after at most so many lines of its history (10,000 at most), as plain text
+// with a newline after each row. It is E_TMUX_SESSION_NOT_FOUND when the pane is not there. The text is the program's:
+// untrusted, but without escape sequences.
+func (t *Tmux) Capture(ctx context.Context, pane string, lines int) (string, error) {
+	if !paneRule.MatchString(pane) {
+		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
+	}
+	first := -min(max(lines, 0), captureLimit)
+	out, err := t.run(ctx, "", "capture-pane", "-p", "-t", pane, "-S", strconv.Itoa(first))
+	if notFound(err) {
+		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no tmux pane %s", pane)
+	}
+	if err != nil {
+		return "", fmt.Errorf("capture tmux pane %s: %w", pane, err)
+	}
+	return out, nil
+}
+
+func noSession(name string) error {
+	return agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no tmux session %q", name)
+}
+
+// listed is one session as tmux lists it.
+type listed struct {
+	name    string
+	clients int
+}
+
+// list is every session of the server, the user's too; without a server it is empty.
+func (t *Tmux) list(ctx context.Context) ([]listed, error) {
+	out, err := t.run(ctx, "", "list-sessions", "-F", "#{session_attached} #{session_name}")
+	if noServer(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list tmux sessions: %w", err)
+	}
+	return parseList(out)
+}
+
+func parseList(out string) ([]listed, error) {
+	var all []listed
+	for line := range strings.Lines(out) {
+		clients, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, err := strconv.Atoi(clients)
+		if !ok || err != nil || n < 0 || name == "" {
+			return nil, fmt.Errorf("list tmux sessions: unknown line %q", readable(line))
+		}
+		all = append(all, listed{name: name, clients: n})
+	}
+	return all, nil
+}

@@ -1,0 +1,215 @@
+package tmux_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/tmux"
+)
+
+func TestWithoutServer(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	ctx := context.Background()
+	if ok, err := s.Exists(ctx, "agency_r_1"); ok || err != nil {
+		t.Errorf("Exists = %v, %v", ok, err)
+	}
+	if got, err := s.Sessions(ctx); err != nil || len(got) != 0 || got == nil {
+		t.Errorf("Sessions = %#v, %v", got, err)
+	}
+	if err := s.Kill(ctx, "agency_r_1"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("Kill: %v", err)
+	}
+	if _, err := s.Attached(ctx, "agency_r_1"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("Attached: %v", err)
+	}
+	if _, err := s.Capture(ctx, "%0", 10); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("Capture: %v", err)
+	}
+
+	// A socket that nobody listens on any more is what a killed server leaves behind.
+	s.start(t, "agency_r_1", "/bin/cat")
+	s.ask(t, "kill-server")
+	eventually(t, "the server is gone", func() bool { return s.command("list-sessions").Run() != nil })
+	if ok, err := s.Exists(ctx, "agency_r_1"); ok || err != nil {
+		t.Errorf("after kill-server: Exists = %v, %v", ok, err)
+	}
+}
+
+func TestUnreachableServerIsAnError(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	broken := tmux.New(filepath.Join(file, "socket"), 10*time.Second)
+	broken.Env = s.Env
+	if _, err := broken.Sessions(context.Background()); err == nil {
+		t.Error("a server that cannot be reached reads as one without sessions")
+	}
+}
+
+func TestTargetsAreExact(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	ctx := context.Background()
+	for _, name := range []string{"agency_r_10", "mine", "agency_r_2"} {
+		s.start(t, name, "/bin/cat")
+	}
+	if got, err := s.Sessions(ctx); err != nil || !cmp.Equal(got, []string{"agency_r_10", "agency_r_2"}) {
+		t.Errorf("Sessions = %v, %v", got, err)
+	}
+	for _, name := range []string{"agency_r_1", "agency", "agency_*", "", "=agency_r_10", "agency_r_10:", "agency_r_10:0.0", "$0", "%0"} {
+		if ok, err := s.Exists(ctx, name); ok || err != nil {
+			t.Errorf("Exists(%q) = %v, %v", name, ok, err)
+		}
+		if err := s.Kill(ctx, name); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+			t.Errorf("Kill(%q): %v", name, err)
+		}
+	}
+	if ok, err := s.Exists(ctx, "agency_r_10"); !ok || err != nil {
+		t.Errorf("Exists = %v, %v", ok, err)
+	}
+	for _, name := range []string{"agency_r_10", "agency_r_2", "mine"} {
+		if err := s.Kill(ctx, name); err != nil {
+			t.Errorf("Kill(%q): %v", name, err)
+		}
+		if ok, err := s.Exists(ctx, name); ok || err != nil {
+			t.Errorf("after Kill: Exists(%q) = %v, %v", name, ok, err)
+		}
+	}
+}
+
+func TestCapture(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	ctx := context.Background()
+	pane := s.start(t, "agency_r_1", "/bin/sh", "-c", `i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo "line $i"; done; printf '\033[31mré🙂d\033[0m'; exec cat`)
+	eventually(t, "the screen is drawn", func() bool {
+		screen, err := s.Capture(ctx, pane, 0)
+		return err == nil && strings.Contains(screen, "ré🙂d")
+	})
+	for _, tt := range []struct {
+		lines int
+		first string
+		rows  int
+	}{{0, "line 38", 24}, {-5, "line 38", 24}, {10, "line 28", 34}, {100_000, "line 1", 61}} {
+		got, err := s.Capture(ctx, pane, tt.lines)
+		first, _, _ := strings.Cut(got, "\n")
+		if err != nil || first != tt.first || strings.Count(got, "\n") != tt.rows {
+			t.Errorf("Capture(%d) begins with %q and has %d rows (%v), want %q and %d", tt.lines, first, strings.Count(got, "\n"), err, tt.first, tt.rows)
+		}
+		if strings.ContainsRune(got, 0x1b) || !strings.HasSuffix(got, "ré🙂d\n") {
+			t.Errorf("Capture(%d) = %q", tt.lines, got)
+		}
+	}
+	if _, err := s.Capture(ctx, "%999", 0); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("a pane that does not exist: %v", err)
+	}
+	for _, bad := range []string{"", "agency_r_1", "%", "%1;kill-server", "=agency_r_1:", "%1\n"} {
+		if _, err := s.Capture(ctx, bad, 0); err == nil {
+			t.Errorf("Capture took %q for a pane", bad)
+		}
+	}
+}
+
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	ctx := context.Background()
+	s.start(t, "agency_r_1", "/bin/cat")
+	s.start(t, "agency_r_10", "/bin/cat")
+	attached := func(name string, want int) func() bool {
+		return func() bool {
+			got, err := s.Attached(ctx, name)
+			return err == nil && got == want
+		}
+	}
+	if !attached("agency_r_1", 0)() {
+		t.Error("attached before anybody came")
+	}
+
+	caller := []string{"PATH=/nowhere", "HOME=" + s.home, "TERM=xterm", "TMUX_TMPDIR=/nowhere", "LC_ALL=C.UTF-8"}
+	argv := s.AttachArgv("agency_r_1", caller)
+	cmd := s.command()
+	cmd.Path, cmd.Args, cmd.Env = argv[0], argv, caller
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = terminal.WriteTo(discard{}) }() // until the client's end closes it
+	eventually(t, "the client is attached", attached("agency_r_1", 1))
+
+	// From inside, the same client moves over. The pane's own TMUX says where inside is.
+	inside := append(caller, "TMUX="+s.ask(t, "display-message", "-p", "-t", "=agency_r_1:", "#{socket_path},#{pid},0"))
+	argv = s.AttachArgv("agency_r_10", inside)
+	if argv[3] != "switch-client" {
+		t.Fatalf("inside: %q", argv)
+	}
+	move := s.command()
+	move.Path, move.Args, move.Env = argv[0], argv, inside
+	if out, err := move.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v: %s", argv, err, out)
+	}
+	eventually(t, "the client has moved", attached("agency_r_10", 1))
+
+	s.ask(t, "detach-client", "-s", "=agency_r_10")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("attached client: %v", err)
+	}
+	terminal.Close()
+	eventually(t, "nobody is attached", attached("agency_r_10", 0))
+}
+
+func TestAttachArgv(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, link := filepath.Join(dir, "socket"), filepath.Join(dir, "link")
+	write(t, socket, "")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	m := tmux.New(socket, time.Second)
+	m.Env = []string{"PATH=/nowhere"}
+	for name, tt := range map[string]struct {
+		env  []string
+		want string
+	}{
+		"outside":         {nil, "attach-session"},
+		"empty":           {[]string{"TMUX="}, "attach-session"},
+		"here":            {[]string{"TMUX=" + socket + ",123,0"}, "switch-client"},
+		"here, by a link": {[]string{"TMUX=" + filepath.Join(link, "socket") + ",123,0"}, "switch-client"},
+		"another server":  {[]string{"TMUX=" + socket + "2,123,0"}, "attach-session"},
+		"last one counts": {[]string{"TMUX=" + socket + ",1,0", "TMUX=/other,1,0"}, "attach-session"},
+	} {
+		want := []string{"tmux", "-S", socket, tt.want, "-t", "=agency_r_1"}
+		if diff := cmp.Diff(want, m.AttachArgv("agency_r_1", tt.env)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The socket that a user is sent to must be the one where tmux itself put the sessions.
+func TestAttachArgvNamesTheRealSocket(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	s.start(t, "agency_r_1", "/bin/cat")
+	want := s.ask(t, "display-message", "-p", "-t", "=agency_r_1:", "#{socket_path}")
+	if got := s.AttachArgv("agency_r_1", nil); got[2] != want || got[0] != s.path {
+		t.Errorf("argv = %q, want the socket %s", got, want)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

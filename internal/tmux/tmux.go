@@ -1,0 +1,192 @@
+// Package tmux runs tmux: it starts, finds, reads and ends the sessions that agents work in.
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"agency"
+)
+
+// Tmux talks to one tmux server, by one short-lived tmux process per call. It is safe for concurrent use.
+type Tmux struct {
+	// Env is the environment of the tmux processes; nil is this process's own. A server that Start has to start keeps
+	// it for all its life and gives it to every pane. TMUX and TMUX_PANE are dropped: the socket alone says which
+	// server is meant, also when agency itself was started in a pane.
+	Env []string
+
+	socket  string
+	timeout time.Duration
+}
+
+// New makes a Tmux for a server: the user's default one when socket is empty, else the socket at an absolute path, else
+// the server of that name (tmux -L). timeout bounds each tmux process. Nothing is run.
+func New(socket string, timeout time.Duration) *Tmux {
+	return &Tmux{socket: socket, timeout: timeout}
+}
+
+// outputLimit is the most that is read from one tmux process, in bytes.
+const outputLimit = 16 << 20
+
+// failure is a tmux process that did not do what it was asked to.
+type failure struct {
+	command string
+	said    string // what tmux wrote to its standard error, made safe
+	err     error
+}
+
+func (f *failure) Error() string {
+	if f.said != "" {
+		return f.said
+	}
+	return fmt.Sprintf("tmux %s: %v", f.command, f.err)
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// run runs one tmux process in dir (the current directory when empty) and returns its standard output, which also
+// comes with an error when there was some. Errors are E_TMUX_NOT_FOUND, or a *failure.
+func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, error) {
+	path, err := t.find()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("no answer within %v", t.timeout))
+	defer cancel()
+	// -u: a client that does not claim UTF-8 gets "_" for every other character. The locale stays the user's, because
+	// a server that starts now hands it on to every pane.
+	cmd := exec.CommandContext(ctx, path, slices.Concat([]string{"-u"}, t.server(), args)...)
+	cmd.Env = without(t.environ(), "TMUX", "TMUX_PANE", "PWD")
+	if !filepath.IsAbs(lookup(cmd.Env, "TMUX_TMPDIR")) {
+		// It would name another server in each directory.
+		cmd.Env = without(cmd.Env, "TMUX_TMPDIR")
+	}
+	if dir != "" {
+		cmd.Dir = dir
+		cmd.Env = append(cmd.Env, "PWD="+dir) // tmux takes the path from here, with the links that are in it
+	}
+	var stdout, stderr bounded
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = 500 * time.Millisecond
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return stdout.String(), &failure{command: args[0], said: readable(stderr.String()), err: err}
+	}
+	return stdout.String(), nil
+}
+
+// server is the option that chooses the server.
+func (t *Tmux) server() []string {
+	switch {
+	case t.socket == "":
+		return nil
+	case filepath.IsAbs(t.socket):
+		return []string{"-S", t.socket}
+	default:
+		return []string{"-L", t.socket}
+	}
+}
+
+func (t *Tmux) environ() []string {
+	if t.Env == nil {
+		return os.Environ()
+	}
+	return t.Env
+}
+
+// find is the absolute path of tmux, by the PATH of Env.
+func (t *Tmux) find() (string, error) {
+	if path, ok := t.look("tmux"); ok {
+		return path, nil
+	}
+	return "", agency.Errorf(agency.CodeTmuxNotFound, "tmux is not installed, or not on PATH").WithHint("%s", t.installHint())
+}
+
+// look finds a program in the absolute directories of PATH.
+func (t *Tmux) look(program string) (string, bool) {
+	for _, dir := range filepath.SplitList(lookup(t.environ(), "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// lookup is the value of a variable; where it is set twice the last one counts, as in a child process.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+func without(env []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+// noServer says that a process failed because no server runs on the socket, so that there are no sessions either.
+func noServer(err error) bool {
+	var f *failure
+	return serverExited(err) || errors.As(err, &f) && (strings.HasPrefix(f.said, "no server running on ") ||
+		strings.HasPrefix(f.said, "error connecting to ") && strings.Contains(f.said, "(No such file or directory)"))
+}
+
+// serverExited says that a process failed because the server ended under it; its sessions are gone too.
+func serverExited(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && (strings.HasPrefix(f.said, "server exited") || strings.HasPrefix(f.said, "lost server"))
+}
+
+// notFound says that a process failed because its target does not exist.
+func notFound(err error) bool {
+	var f *failure
+	return noServer(err) || errors.As(err, &f) && strings.HasPrefix(f.said, "can't find ")
+}
+
+// readable turns what a program said into one short line that a terminal can show.
+func readable(s string) string {
+	const most = 300
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(s, "?"))
+	words := []rune(strings.Join(strings.Fields(s), " "))
+	if len(words) > most {
+		words = append(words[:most], '…')
+	}
+	return string(words)
+}
+
+// bounded keeps output in memory up to outputLimit; more is an error, which ends the process.
+type bounded struct{ buf bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > outputLimit {
+		return 0, fmt.Errorf("more than %d bytes of output", outputLimit)
+	}
+	return b.buf.Write(p)
+}
+
+func (b *bounded) String() string { return b.buf.String() }

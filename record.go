@@ -1,0 +1,47 @@
+package agency
+
+import "errors"
+
+// News is one event to be written with a change: its type, and its data, which becomes a JSON object.
+type News struct {
+	Type EventType
+	Data any
+}
+
+// Creation is what is stored with a new run besides its record.
+type Creation struct {
+	Spec      []byte   // the materialised spec, JSON
+	TokenHash string   // of attempt 1
+	Steps     []string // the steps to come, in order
+}
+
+// Filter chooses runs.
+type Filter struct {
+	Repo    string // fingerprint; empty is every repository
+	Tag     string
+	Removed bool // removed runs too
+	Live    bool // only runs whose newest attempt is not final, removed or not
+	Limit   int  // the newest so many; 0 is all
+}
+
+// GitFacts is what git says of a worktree.
+type GitFacts struct {
+	Head      string `json:"head"`
+	Branch    string `json:"branch"`
+	Dirty     bool   `json:"dirty"`
+	Changed   int    `json:"changed"` // tracked files with changes, staged or not
+	Untracked int    `json:"untracked"`
+	Ahead     int    `json:"ahead"`  // commits since the base commit
+	Behind    int    `json:"behind"` // commits of the base that the branch lacks
+}
+
+// Saved is a snapshot of uncommitted work.
+type Saved struct {
+	Ref    string   `json:"ref"`
+	Commit string   `json:"commit"`
+	Files  int      `json:"files"`
+	Nested []string `json:"nested"` // repositories inside the worktree that could not be saved
+}
+
+// ErrHandleTaken says that a new run's handle is in use: draw another hash and try again.
+var ErrHandleTaken = errors.New("the handle is taken")

@@ -1,0 +1,92 @@
+// Package agency is the vocabulary and the rules of agency: what a run is, which transitions it may make, what an
+// agent's own word looks like, how a status is derived. It is pure: no input or output, no clock, no goroutine.
+package agency
+
+import "time"
+
+// RunnerKind says which program works on a run, and so which harness knows how to drive it.
+type RunnerKind string
+
+// The kinds of runner.
+const (
+	ClaudeCode RunnerKind = "claude_code"
+	Codex      RunnerKind = "codex"
+	Gemini     RunnerKind = "gemini"
+	OpenCode   RunnerKind = "opencode"
+	Shell      RunnerKind = "shell"  // the prompt is a script
+	Custom     RunnerKind = "custom" // an executable from the configuration
+)
+
+// RunnerKinds are all kinds, in the order in which people should see them.
+func RunnerKinds() []RunnerKind {
+	return []RunnerKind{ClaudeCode, Codex, Gemini, OpenCode, Shell, Custom}
+}
+
+// Runner is the agent program of a run.
+type Runner struct {
+	Kind RunnerKind `json:"kind"`
+	Name string     `json:"name"` // the kind, or for a custom runner its name in the configuration
+	Args []string   `json:"args"` // what the user added for this run; never nil
+}
+
+// Repo is a git repository that agency works in.
+type Repo struct {
+	Fingerprint string `json:"fingerprint"` // the UUID kept in the git common directory; names folders and locks
+	Root        string `json:"root"`        // canonical path of the main worktree, or of the git directory when bare
+	CommonDir   string `json:"-"`           // git common directory
+	Toplevel    string `json:"-"`           // the worktree that the caller stood in; empty when bare
+}
+
+// Input is a file of the repository that a run was given, with what it held then.
+type Input struct {
+	Path   string `json:"path"` // relative to the repository root, slashes
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// Run is the durable record of one task given to one agent: a worktree, a branch, a run directory, a tmux session.
+// They are never shared and never reused.
+type Run struct {
+	ID       RunID    `json:"id"`
+	Seq      int64    `json:"seq"` // order of creation
+	Handle   string   `json:"handle"`
+	Name     string   `json:"name"` // empty when none was given
+	Type     string   `json:"type"`
+	Repo     Repo     `json:"repo"`
+	Base     string   `json:"base_ref"`    // as the user wrote it
+	Commit   string   `json:"base_commit"` // what Base was at creation
+	Branch   string   `json:"branch"`
+	Worktree string   `json:"worktree_path"`
+	Dir      string   `json:"run_dir"`
+	Runner   Runner   `json:"runner"`
+	Model    string   `json:"model"`
+	Tags     []string `json:"tags"` // never nil
+	// MaxMinutes is the time limit of each attempt; 0 is none.
+	MaxMinutes int    `json:"max_minutes"`
+	ConfigHash string `json:"config_hash"`
+	Host       string `json:"host"`
+
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
+	RemovedAt      *time.Time `json:"removed_at"`
+	MergedAt       *time.Time `json:"merged_at"`
+	Abandoned      bool       `json:"abandoned"`
+	NeedsAttention string     `json:"needs_attention"` // the reason; empty is no flag
+	PRNumber       *int       `json:"pr_number"`
+
+	Attempt Attempt `json:"attempt"` // the newest one
+}
+
+// Ref is how people call the run: its name, or else its handle.
+func (r *Run) Ref() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Handle
+}
+
+// Session is the name of the run's tmux session.
+func (r *Run) Session() string { return SessionPrefix + string(r.ID) }
+
+// SessionPrefix begins the name of every tmux session that belongs to agency.
+const SessionPrefix = "agency_"

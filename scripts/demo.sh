@@ -1,0 +1,71 @@
+#!/bin/sh
+# The demo: three scripted agents at once on a clone of this repository. One finishes, one asks, one fails.
+# Everything is in one temporary folder, with a data root and a tmux server of its own.
+set -eu
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+agency=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+root=$(mktemp -d "${TMPDIR:-/tmp}/agency-demo.XXXXXX")
+
+export AGENCY_HOME="$root/data" AGENCY_CONFIG="$root/config.toml"
+unset AGENCY_SOCKET agency_SOCKET agency_CONFIG 2>/dev/null || true
+cat >"$AGENCY_CONFIG" <<TOML
+[defaults]
+runner = "scripted"
+
+[runners.custom.scripted]
+exec = "$here/test/agent/agent.sh"
+default_args = ["{prompt_file}"]
+
+[tmux]
+socket = "$root/tmux"
+TOML
+
+git clone --quiet -- "$here" "$root/project"
+cd "$root/project"
+
+"$agency" run --name finish --prompt 'say reading the README
+work Reading the README
+pause 2
+work Writing the note
+write NOTE.md agency was here
+commit Add a note
+pause 2
+ready Added NOTE.md | cat NOTE.md'
+
+"$agency" run --name asker --prompt 'work Looking at the login code
+pause 3
+ask Which auth library, the old one or the new one?
+ready Login uses the chosen library | go test ./...'
+
+"$agency" run --name breaks --prompt 'work Compiling
+pause 4
+say cannot find module
+exit 1'
+
+echo
+"$agency" ls --watch &
+watch=$!
+trap 'kill "$watch" 2>/dev/null || true' EXIT
+"$agency" wait finish asker breaks --timeout 60s >/dev/null || true
+sleep 1
+kill "$watch" 2>/dev/null || true
+wait "$watch" 2>/dev/null || true
+trap - EXIT
+
+cat <<TEXT
+
+All three are settled: one offers its work, one asks you something, one failed. Look further:
+
+  cd $root/project
+  export AGENCY_HOME=$AGENCY_HOME AGENCY_CONFIG=$AGENCY_CONFIG
+  $agency send asker "the new one"     # answer the question
+  $agency show asker                   # what the agent says of itself, its branch, its paths
+  $agency attach finish                # its terminal; Ctrl-b d leaves it
+  $agency logs breaks                  # what it wrote before it failed
+  $agency events                       # the record
+
+And when you have seen enough:
+
+  $agency stop asker; $agency daemon stop; tmux -S $root/tmux kill-server; rm -rf $root
+TEXT

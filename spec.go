@@ -1,0 +1,125 @@
+package agency
+
+import (
+	"slices"
+	"strings"
+)
+
+// PromptLimit is the largest prompt, in bytes.
+const PromptLimit = 16 << 20
+
+// Spec is what a user asks for: the content of a --spec file and of spec.json. Flags are laid over a file, and both over
+// the defaults, before it is sent. Relative paths are relative to the repository.
+type Spec struct {
+	Repo     string      `json:"repo"`                 // a path in the repository
+	BaseRef  string      `json:"base_ref"`             // default HEAD
+	Branch   string      `json:"new_branch,omitempty"` // default agency/<handle>
+	Name     string      `json:"name,omitempty"`
+	Type     string      `json:"type,omitempty"`
+	Tags     []string    `json:"tags,omitempty"`
+	Runner   SpecRunner  `json:"runner"`
+	Prompt   SpecPrompt  `json:"prompt"`
+	Inputs   []SpecInput `json:"inputs,omitempty"`
+	Limits   SpecLimits  `json:"limits,omitzero"`
+	Env      []string    `json:"env,omitempty"` // NAME=value, over the caller's environment
+	Headless bool        `json:"headless,omitempty"`
+}
+
+// SpecRunner chooses the agent program.
+type SpecRunner struct {
+	Kind  RunnerKind `json:"kind"`
+	Name  string     `json:"name,omitempty"` // of a custom runner
+	Model string     `json:"model,omitempty"`
+	Args  []string   `json:"args,omitempty"`
+}
+
+// SpecPrompt is where the task is written: text, or a file whose path is absolute or relative to the repository.
+type SpecPrompt struct {
+	Path string `json:"path,omitempty"`
+	Text string `json:"text,omitempty"`
+}
+
+// SpecInput is a file of the repository that the run depends on.
+type SpecInput struct {
+	Path string `json:"path"`
+	Mode string `json:"mode,omitempty"` // "read", the only one
+}
+
+// CheckPrompt refuses text that no agent could be given.
+func CheckPrompt(text string) error {
+	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
+	switch {
+	case strings.TrimSpace(text) == "":
+		return bad("the prompt is empty").WithHint(`agency run --prompt "fix the login test"`)
+	case len(text) > PromptLimit:
+		return bad("the prompt has %d bytes, more than %d", len(text), PromptLimit).
+			WithHint("put the material into files of the repository and name them in the prompt")
+	case strings.ContainsRune(text, 0):
+		return bad("the prompt holds a NUL byte").WithHint("a prompt is text; name binary files instead of quoting them")
+	}
+	return nil
+}
+
+// SpecLimits bounds an attempt.
+type SpecLimits struct {
+	MaxMinutes int `json:"max_minutes,omitempty"`
+}
+
+// Validate checks everything that needs no file, no repository and no configuration.
+func (s *Spec) Validate() error {
+	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
+	if s.Name != "" {
+		if err := CheckName(s.Name); err != nil {
+			return err
+		}
+	}
+	if s.Type != "" {
+		if err := CheckWord("type", s.Type); err != nil {
+			return err
+		}
+	}
+	for _, tag := range s.Tags {
+		if err := CheckWord("tag", tag); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(RunnerKinds(), s.Runner.Kind) {
+		return bad("the runner kind %q does not exist", string(s.Runner.Kind)).
+			WithHint("one of: claude_code, codex, gemini, opencode, shell, custom")
+	}
+	if s.Runner.Kind == Custom && s.Runner.Name == "" {
+		return bad("a custom runner needs a name").WithHint("name one of the [runners.custom.NAME] tables of the configuration")
+	}
+	if strings.HasPrefix(s.Runner.Model, "-") {
+		return bad("the model %q begins with a dash", s.Runner.Model)
+	}
+	switch {
+	case s.Prompt.Text != "" && s.Prompt.Path != "":
+		return bad("the prompt is given as text and as a file").WithHint("give one of the two")
+	case s.Limits.MaxMinutes < 0 || s.Limits.MaxMinutes > 60*24*30:
+		return bad("max_minutes is %d, not between 0 (no limit) and %d", s.Limits.MaxMinutes, 60*24*30)
+	}
+	for _, kv := range s.Env {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.ContainsRune(kv, 0) {
+			return bad("env %q is not NAME=value", name)
+		}
+		if strings.HasPrefix(name, "AGENCY_") {
+			return bad("env %s belongs to agency and cannot be set", name)
+		}
+	}
+	for _, in := range s.Inputs {
+		if in.Path == "" {
+			return bad("an input has no path")
+		}
+		if in.Mode != "" && in.Mode != "read" {
+			return bad("input %q: mode %q does not exist", in.Path, in.Mode).WithHint(`the only mode is "read"`)
+		}
+	}
+	for _, arg := range s.Runner.Args {
+		if strings.ContainsRune(arg, 0) {
+			return bad("a runner argument holds a NUL byte")
+		}
+	}
+	return nil
+}
