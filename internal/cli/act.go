@@ -20,7 +20,7 @@ func (a *App) attachCommand() *cobra.Command {
 		Long: `Shows the terminal of a run. Inside tmux the client switches to it, outside it attaches. The run goes on when you leave: press
 the tmux prefix (Ctrl-b unless you changed it) and then d. With --json it prints the command instead of running it.`,
 		Example: "  agency attach fix-login",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args[0]) })
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
@@ -67,7 +67,7 @@ func (a *App) sendCommand() *cobra.Command {
 		Long: `Types a message into the agent of a run and presses Enter. It is refused while a person types in the run's terminal, and when the
 agent has ended or is headless. TEXT - reads the message from standard input.`,
 		Example: `  agency send fix-login "yes, use the second one"`,
-		Args:    cobra.ExactArgs(2),
+		Args:    takes("RUN", "TEXT"),
 	}, func(cmd *cobra.Command, args []string) error {
 		text := args[1]
 		if text == "-" {
@@ -106,7 +106,7 @@ func (a *App) stopCommand() *cobra.Command {
 		Short:   "End a run's agent; its worktree and branch stay",
 		GroupID: "work",
 		Example: "  agency stop fix-login",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := call(cmd.Context(), a, api.StopRun, api.RunRequest{Run: args[0]})
 		if err != nil {
@@ -127,7 +127,7 @@ func (a *App) removeCommand() *cobra.Command {
 		Long: `Removes the worktree and the tmux session of a run that has ended. Work that is uncommitted or on no other branch is saved under
 refs/agency/snapshots first. The branch stays unless --delete-branch is given; the record and the logs stay too.`,
 		Example: "  agency rm fix-login",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := call(cmd.Context(), a, api.RemoveRun, api.RemoveRunRequest{Run: args[0], Force: force, DeleteBranch: deleteBranch})
 		if err != nil {

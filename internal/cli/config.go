@@ -8,16 +8,14 @@ import (
 )
 
 func (a *App) configCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+	return group(cobra.Command{
 		Use:     "config",
 		Short:   "Show and check the configuration",
 		GroupID: "care",
 		Example: "  agency config show",
-		Args:    cobra.NoArgs,
-	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
-	cmd.AddCommand(
+	},
 		command(cobra.Command{
-			Use: "path", Short: "Print where the configuration is read from", Example: "  agency config path", Args: cobra.NoArgs,
+			Use: "path", Short: "Print where the configuration is read from", Example: "  agency config path", Args: takes(),
 		}, func(*cobra.Command, []string) error {
 			cfg, err := a.config()
 			if err != nil {
@@ -26,7 +24,7 @@ func (a *App) configCommand() *cobra.Command {
 			return a.print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(cfg.Path)) })
 		}),
 		command(cobra.Command{
-			Use: "show", Short: "Print every setting and where it comes from", Example: "  agency config show", Args: cobra.NoArgs,
+			Use: "show", Short: "Print every setting and where it comes from", Example: "  agency config show", Args: takes(),
 		}, func(*cobra.Command, []string) error {
 			cfg, err := a.config()
 			if err != nil {
@@ -42,7 +40,7 @@ func (a *App) configCommand() *cobra.Command {
 			})
 		}),
 		command(cobra.Command{
-			Use: "check", Short: "Check the configuration and print every problem", Example: "  agency config check", Args: cobra.NoArgs,
+			Use: "check", Short: "Check the configuration and print every problem", Example: "  agency config check", Args: takes(),
 		}, func(*cobra.Command, []string) error {
 			cfg, err := a.config()
 			if err != nil {
@@ -51,5 +49,4 @@ func (a *App) configCommand() *cobra.Command {
 			return a.print(map[string]any{"path": cfg.Path, "problems": []string{}}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
 		}),
 	)
-	return cmd
 }

@@ -15,26 +15,24 @@ import (
 )
 
 func (a *App) daemonCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+	return group(cobra.Command{
 		Use:     "daemon",
 		Short:   "Start, stop and look at the daemon",
 		GroupID: "care",
 		Long:    "The daemon keeps the record and supervises the runs. Every command that needs it starts it; runs go on while it is down.",
 		Example: "  agency daemon status",
-		Args:    cobra.NoArgs,
-	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
-	cmd.AddCommand(
+	},
 		command(cobra.Command{
-			Use: "start", Short: "Start the daemon if it does not run", Example: "  agency daemon start", Args: cobra.NoArgs,
+			Use: "start", Short: "Start the daemon if it does not run", Example: "  agency daemon start", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), true) }),
 		command(cobra.Command{
-			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Example: "  agency daemon status", Args: cobra.NoArgs,
+			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Example: "  agency daemon status", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), false) }),
 		command(cobra.Command{
-			Use: "stop", Short: "End the daemon; runs go on", Example: "  agency daemon stop", Args: cobra.NoArgs,
+			Use: "stop", Short: "End the daemon; runs go on", Example: "  agency daemon stop", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStop(cmd.Context()) }),
 		command(cobra.Command{
-			Use: "run", Short: "Be the daemon, in the foreground", Example: "  agency daemon run", Args: cobra.NoArgs,
+			Use: "run", Short: "Be the daemon, in the foreground", Example: "  agency daemon run", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.config()
 			if err != nil {
@@ -44,7 +42,6 @@ func (a *App) daemonCommand() *cobra.Command {
 		}),
 		a.daemonLogsCommand(),
 	)
-	return cmd
 }
 
 // daemonStatus asks the daemon, and starts one first if start is set.
@@ -107,7 +104,7 @@ func (a *App) daemonStop(ctx context.Context) error {
 
 func (a *App) daemonLogsCommand() *cobra.Command {
 	return command(cobra.Command{
-		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs", Args: cobra.NoArgs,
+		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs", Args: takes(),
 	}, func(*cobra.Command, []string) error {
 		cfg, err := a.config()
 		if err != nil {

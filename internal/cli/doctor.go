@@ -17,7 +17,7 @@ func (a *App) doctorCommand() *cobra.Command {
 		GroupID: "care",
 		Long:    "Checks git, tmux, the runners, the configuration, the data folder and the daemon, and lists what belongs to no run. It changes nothing.",
 		Example: "  agency doctor",
-		Args:    cobra.NoArgs,
+		Args:    takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		configPath := a.configPath
 		if configPath != "" {

@@ -26,7 +26,7 @@ With --follow and --json each event is an envelope on a line of its own.`,
 		Example: `  agency events
   agency events -f --since 120
   agency events --run fix-login --json`,
-		Args: cobra.NoArgs,
+		Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		if since < 0 {
 			return agency.Errorf(agency.CodeUsage, "--since is %d; events are counted from 1", since)

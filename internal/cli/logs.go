@@ -32,7 +32,7 @@ control characters are taken out.`,
 		Example: `  agency logs fix-login
   agency logs -f fix-login
   agency logs fix-login --since 10m > part.log`,
-		Args: cobra.ExactArgs(1),
+		Args: takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.LogsRequest{Run: args[0], Attempt: attempt, Follow: follow, Stream: "runner"}
 		if stderr {

@@ -35,7 +35,7 @@ func (a *App) listCommand() *cobra.Command {
 		Example: `  agency ls
   agency ls --status needs-input --all-repos
   agency ls --watch`,
-		Args: cobra.NoArgs,
+		Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		if o.watch {
 			return a.watchList(cmd.Context(), o)

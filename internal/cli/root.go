@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"agency"
@@ -18,8 +20,14 @@ func (a *App) root() *cobra.Command {
 		Example:       rootExample,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          cobra.ArbitraryArgs,
 		Version:       a.Version,
+	}
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
 	}
 	root.SetVersionTemplate("agency {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print exactly one JSON envelope on stdout")
@@ -41,4 +49,47 @@ func (a *App) root() *cobra.Command {
 		a.wrapperCommand(),
 	)
 	return root
+}
+
+// unknownCommand says which command might have been meant.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	known := []string{}
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			known = append(known, c.Name())
+		}
+	}
+	err := agency.Errorf(agency.CodeUsage, "%s has no command %q", cmd.CommandPath(), word)
+	if near := agency.Nearest(word, known); near != "" {
+		return err.WithHint("did you mean: %s %s", cmd.CommandPath(), near)
+	}
+	return err.WithHint("%s --help", cmd.CommandPath())
+}
+
+// takes checks that a command got exactly the arguments that its usage line names.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		wants := "no arguments"
+		if len(names) > 0 {
+			wants = strings.Join(names, " ")
+		}
+		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %d arguments", cmd.CommandPath(), wants, len(args)).
+			WithHint("%s --help", cmd.CommandPath())
+	}
+}
+
+// group makes a command that only holds others.
+func group(c cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.ArbitraryArgs
+	cmd := command(c, func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	})
+	cmd.AddCommand(commands...)
+	return cmd
 }

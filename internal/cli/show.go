@@ -18,7 +18,7 @@ func (a *App) showCommand() *cobra.Command {
 		Short:   "Show everything about one run",
 		GroupID: "look",
 		Example: "  agency show fix-login",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := call(cmd.Context(), a, api.ShowRun, api.RunRequest{Run: args[0]})
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 func (a *App) versionCommand() *cobra.Command {
 	return command(cobra.Command{
-		Use: "version", Short: "Print the version", GroupID: "care", Example: "  agency version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", GroupID: "care", Example: "  agency version", Args: takes(),
 	}, func(*cobra.Command, []string) error {
 		return a.print(map[string]any{"version": a.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, func(w io.Writer) {
 			_, _ = fmt.Fprintf(w, "agency %s\n", a.Version)
@@ -21,7 +21,7 @@ func (a *App) versionCommand() *cobra.Command {
 // wrapperCommand is what agency itself runs inside a tmux pane.
 func (a *App) wrapperCommand() *cobra.Command {
 	return command(cobra.Command{
-		Use: "wrapper LAUNCH", Short: "Run one attempt (used by agency itself)", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "wrapper LAUNCH", Short: "Run one attempt (used by agency itself)", Hidden: true, Args: takes("LAUNCH"),
 	}, func(_ *cobra.Command, args []string) error {
 		a.status = a.RunWrapper(args[0])
 		return nil

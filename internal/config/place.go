@@ -103,7 +103,7 @@ func (e environment) socket(home string) (path, from, note string, err error) {
 }
 
 // fileLimit is the largest configuration file that is read, in bytes.
-const fileLimit = 1 << 20
+const fileLimit = 64 << 10
 
 // file finds and reads the configuration file. A file that somebody named must be there; without one in the default
 // place, data is nil.

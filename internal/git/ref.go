@@ -48,7 +48,7 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	bad := agency.Errorf(agency.CodeBadRef, "%q is not a name that git allows for a branch", branch).
 		WithHint("use letters, digits, - and /, for example agency/fix-login")
-	if strings.ContainsRune(branch, 0) {
+	if branch == "@" || strings.ContainsRune(branch, 0) { // the first may be a branch, but commands read it as HEAD
 		return bad
 	}
 	out, err := g.run(ctx, repo.Root, "check-ref-format", "--branch", branch)

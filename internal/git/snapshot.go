@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agency"
@@ -58,10 +59,6 @@ func (g *Git) snapshot(ctx context.Context, worktree, ref, message string) (agen
 	if err != nil {
 		return agency.Saved{}, err
 	}
-	submodules, err := s.submodules(ctx)
-	if err != nil {
-		return agency.Saved{}, err
-	}
 	files, err := s.countFiles(ctx, head, tree)
 	if err != nil {
 		return agency.Saved{}, err
@@ -69,7 +66,7 @@ func (g *Git) snapshot(ctx context.Context, worktree, ref, message string) (agen
 	if _, err := s.run(ctx, "", "update-ref", "--create-reflog", "-m", message, ref, commit); err != nil {
 		return agency.Saved{}, err
 	}
-	return agency.Saved{Ref: ref, Commit: commit, Files: files, Nested: append(nested, submodules...)}, nil
+	return agency.Saved{Ref: ref, Commit: commit, Files: files, Nested: nested}, nil
 }
 
 // saver takes one snapshot, with an index of its own.
@@ -140,7 +137,7 @@ func (s *saver) copyIndex(ctx context.Context) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return err
 	}
-	return os.Chtimes(s.index, info.ModTime(), info.ModTime())
+	_ = info; return nil
 }
 
 // head is the commit of HEAD, empty before the first.
@@ -165,38 +162,45 @@ func (s *saver) commitIndex(ctx context.Context, head, message string) (string, 
 	return s.commit(ctx, tree, head, "index: "+message)
 }
 
-// addAll stages everything that is not ignored, except repositories, which it names.
+// addAll stages everything that is not ignored. It names the repositories in the worktree that have work of their own.
 func (s *saver) addAll(ctx context.Context) (nested []string, err error) {
 	untracked, err := s.paths(ctx, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
 		return nil, err
 	}
-	nested = []string{}
-	var pathspecs strings.Builder
-	pathspecs.WriteString(".\x00")
-	for _, path := range untracked {
-		// Git lists files. What looks like a folder is a repository that it does not enter.
-		if path, ok := strings.CutSuffix(path, "/"); ok {
-			nested = append(nested, path)
-			pathspecs.WriteString(":(exclude,literal)" + path + "\x00")
-		}
-	}
-	_, err = s.run(ctx, pathspecs.String(), "add", "--all", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
-	return nested, err
-}
-
-// submodules names the checked-out submodules that are dirty, or have commits that no remote has.
-func (s *saver) submodules(ctx context.Context) ([]string, error) {
-	entries, err := s.paths(ctx, "ls-files", "--stage", "-z")
+	ahead, unreadable, err := s.submodules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, entry := range entries {
-		mode, path, _ := strings.Cut(entry, "\t")
-		if !strings.HasPrefix(mode, "160000 ") {
-			continue
+	for _, path := range untracked {
+		// Git lists files. What looks like a folder is a repository that it does not enter.
+		if path, ok := strings.CutSuffix(path, "/"); ok {
+			unreadable = append(unreadable, path)
 		}
+	}
+	var pathspecs strings.Builder
+	pathspecs.WriteString(".\x00")
+	for _, path := range unreadable { // git add would stop at them
+		pathspecs.WriteString(":(exclude,literal)" + path + "\x00")
+	}
+	_, err = s.run(ctx, pathspecs.String(), "add", "--all", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
+	return append(append([]string{}, ahead...), unreadable...), err
+}
+
+// submodules names the checked-out submodules that are dirty or have commits that no remote has, and those that git
+// cannot read, which may hold anything.
+func (s *saver) submodules(ctx context.Context) (ahead, unreadable []string, err error) {
+	entries, err := s.paths(ctx, "ls-files", "--stage", "-z")
+	if err != nil {
+		return nil, nil, err
+	}
+	var links []string
+	for _, entry := range entries {
+		if mode, path, _ := strings.Cut(entry, "\t"); strings.HasPrefix(mode, "160000 ") {
+			links = append(links, path)
+		}
+	}
+	for _, path := range slices.Compact(links) { // a conflict lists one several times
 		dir := filepath.Join(s.worktree, path)
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 			continue // not checked out
@@ -206,11 +210,14 @@ func (s *saver) submodules(ctx context.Context) ([]string, error) {
 		if err == nil {
 			commits, err = s.git.run(ctx, dir, "rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes", "--tags")
 		}
-		if err != nil || changes != "" || commits != "" { // one that git cannot read may hold anything
-			names = append(names, path)
+		switch {
+		case err != nil:
+			unreadable = append(unreadable, path)
+		case changes+commits != "":
+			ahead = append(ahead, path)
 		}
 	}
-	return names, nil
+	return ahead, unreadable, nil
 }
 
 func (s *saver) commit(ctx context.Context, tree, parent, message string) (string, error) {

@@ -33,8 +33,9 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		return fail(err)
 	}
 	_, err := g.do(ctx, call{
-		dir:      repo.Root,
-		settings: []string{"checkout.workers=0"}, // as many as there are cores
+		dir: repo.Root,
+		// As many workers as cores: half the time from 2,000 files on, but at a few hundred starting them costs more.
+		settings: []string{"checkout.workers=0", "checkout.thresholdForParallelism=1000"},
 		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
 	})
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -53,6 +54,7 @@ type fixture struct {
 	cmd    *exec.Cmd
 	pane   *os.File // the other side of the wrapper's terminal; nil without one
 	shown  *screen
+	alone  bool // without a daemon
 	done   chan struct{}
 	code   int
 }
@@ -109,6 +111,9 @@ func (f *fixture) begin(withPane bool) {
 // beginOn starts the wrapper with something else in the place of its terminal.
 func (f *fixture) beginOn(stdout io.Writer) {
 	f.t.Helper()
+	if _, err := os.Stat(f.launch.Socket); err != nil && !f.alone {
+		f.listen(0)
+	}
 	data, err := json.Marshal(f.launch)
 	if err != nil {
 		f.t.Fatal(err)
@@ -122,6 +127,12 @@ func (f *fixture) beginOn(stdout io.Writer) {
 	if stdout == nil {
 		f.pane, err = pty.StartWithSize(f.cmd, &pty.Winsize{Rows: 30, Cols: 90})
 		if err == nil {
+			// Not blocking, so that closing it works while it is read.
+			fd, dupErr := unix.FcntlInt(f.pane.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+			if err := errors.Join(dupErr, unix.SetNonblock(fd, true), f.pane.Close()); err != nil {
+				f.t.Fatal(err)
+			}
+			f.pane = os.NewFile(uintptr(fd), "pane")
 			pane := f.pane
 			go func() { _, _ = bufio.NewReader(pane).WriteTo(f.shown) }()
 		}
@@ -316,3 +327,13 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// raw is a file of the scratch folder.
+func (f *fixture) raw(name string) string {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.dir, name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(data)
+}

@@ -102,13 +102,13 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `
 		for fd in 0 1 2; do test -t $fd && printf 'tty%s ' $fd; done; tty; stty size; echo "term=$TERM"
-		echo "fds=" $(ls /proc/$$/fd); echo $(grep flags /proc/$$/fdinfo/0)
+		true; echo $(grep flags /proc/$$/fdinfo/0)
 		trap 'stty size; exit 3' WINCH
 		echo ready; while :; do sleep 0.02; done`)
 	f.launch.Env = append(f.launch.Env, "TERM=dumb", "COLORTERM=truecolor")
 	f.begin(true)
 	f.logged("ready")
-	for _, want := range []string{"tty0 tty1 tty2 /dev/pts/", "30 90", "term=tmux-256color", "fds= 0 1 2\r", "flags: 0100002\r"} {
+	for _, want := range []string{"tty0 tty1 tty2 /dev/pts/", "30 90", "term=tmux-256color", "flags: 0100002\r"} {
 		if !strings.Contains(f.log("runner"), want) {
 			t.Errorf("%q is not in %q", want, f.log("runner"))
 		}
@@ -129,22 +129,36 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// The runner gets its three files and no others, whatever the wrapper itself inherited.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	for _, headless := range []bool{false, true} {
+		f := prepare(t, "")
+		f.launch.Argv = []string{"/bin/ls", "-m", "/proc/self/fd"} // ls itself opens 3
+		f.launch.Headless = headless
+		f.begin(true)
+		f.wait()
+		if got := strings.TrimSpace(f.log("runner")); got != "0, 1, 2, 3" {
+			t.Errorf("headless %v: files %q", headless, got)
+		}
+	}
+}
+
 func TestInterruptAndJobControl(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, `trap 'echo interrupted' INT; echo ready; cat; echo after`)
+	f := prepare(t, `trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.02; done`)
 	f.begin(true)
 	f.logged("ready")
 	f.typeKeys("\x03")
 	f.logged("interrupted")
-	f.logged("after")
-	if code := f.wait(); code != 0 {
+	if code := f.wait(); code != 5 {
 		t.Errorf("exit code %d", code)
 	}
 
 	f = prepare(t, "exec bash --norc --noprofile -i")
 	f.begin(true)
-	f.typeKeys("PS1='%%'; sleep 100\r")
-	f.logged("sleep 100\r\n")
+	f.typeKeys("sh -c \"echo g''o; sleep 100\"\r")
+	f.logged("go\r\n")
 	f.typeKeys("\x1a")
 	f.logged("Stopped")
 	f.typeKeys("kill %1; exit 4\r")
@@ -156,7 +170,7 @@ func TestInterruptAndJobControl(t *testing.T) {
 
 func TestHeadless(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, `cat; echo out; echo err >&2; test -t 0 || echo "no terminal"; echo "fds=" $(ls /proc/$$/fd); exit 5`)
+	f := prepare(t, `cat; echo out; echo err >&2; test -t 0 || echo "no terminal"; true; exit 5`)
 	f.launch.Headless = true
 	f.launch.Stdin = filepath.Join(f.dir, "prompt")
 	if err := os.WriteFile(f.launch.Stdin, []byte("the prompt\n"), 0o600); err != nil {
@@ -167,7 +181,7 @@ func TestHeadless(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	got := map[string]string{"stdout": f.log("stdout"), "stderr": f.log("stderr")}
-	want := map[string]string{"stdout": "the prompt\nout\nno terminal\nfds= 0 1 2\n", "stderr": "err\n"}
+	want := map[string]string{"stdout": "the prompt\nout\nno terminal\n", "stderr": "err\n"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

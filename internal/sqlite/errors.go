@@ -67,6 +67,11 @@ func problem(doing, path string, err error) error {
 	}
 }
 
+func isBusy(err error) bool {
+	var sqlErr *driver.Error
+	return errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_BUSY
+}
+
 // restoreHint names the files beside the database too: an old log next to a restored file would damage it.
 func restoreHint(path string) string {
 	return fmt.Sprintf("move %s, %s-wal and %s-shm away; then copy a backup to its place (%s.backup-*) or start without one",

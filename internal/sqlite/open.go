@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"agency"
@@ -24,18 +25,25 @@ type Store struct {
 	changed broadcast
 }
 
-const readerConns = 4
+const (
+	readerConns = 4
+	busyTimeout = 5 * time.Second // how long a locked file is waited for
+)
 
 // setting is one pragma and the value that it must have.
 type setting struct{ pragma, value string }
 
 // settings are what a connection is opened with. Opening is silent about a misspelt one, so each is read back.
 func writerSettings() []setting {
-	return []setting{{"busy_timeout", "5000"}, {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
+	return []setting{patience(), {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
 }
 
 func readerSettings() []setting {
-	return []setting{{"busy_timeout", "5000"}, {"query_only", "1"}}
+	return []setting{patience(), {"query_only", "1"}}
+}
+
+func patience() setting {
+	return setting{"busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10)}
 }
 
 // Open opens the store in the file at path, makes it if there is none, and brings its schema up to date; an existing
@@ -82,7 +90,7 @@ func (s *Store) start(ctx context.Context, steps []string) error {
 		return problem("open", s.path, err)
 	}
 	// The journal mode belongs to the file, not to the connection, so it is not among the writer's parameters.
-	if err := s.turnOnWAL(ctx); err != nil {
+	if err := s.useWAL(ctx); err != nil {
 		return problem("open", s.path, err)
 	}
 	if err := checkSettings(ctx, s.writer, s.path, append(writerSettings(), setting{"journal_mode", "wal"})); err != nil {
@@ -94,9 +102,22 @@ func (s *Store) start(ctx context.Context, steps []string) error {
 	return problem("migrate", s.path, s.migrate(ctx, steps))
 }
 
-func (s *Store) turnOnWAL(ctx context.Context) error {
-	_, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL")
-	return err
+// useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because two connections that
+// both want it could wait for each other.
+func (s *Store) useWAL(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	for {
+		_, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-wait.Done():
+			return err
+		}
+	}
 }
 
 // Close writes everything back into the one file and closes it. It may be called twice. Calls that are still under way

@@ -46,6 +46,7 @@ func TestSettings(t *testing.T) {
 func TestMisspeltSetting(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
+	openAt(t, path)
 	for _, c := range []struct {
 		old, new string
 		ok       bool
@@ -176,7 +177,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 	copy(damaged[100:], bytes.Repeat([]byte{0xff}, 2000))
 	for name, content := range map[string][]byte{
 		"text":      []byte("these are my notes\n"),
-		"one byte":  {0},
+		"short":     {0, 1, 2},
 		"zeros":     make([]byte, 8192),
 		"header":    sound[:100],
 		"truncated": sound[:len(sound)/2],

@@ -1,0 +1,11 @@
+package git
+
+// The parsers, for the fuzz tests.
+var (
+	ParseStatus    = parseStatus
+	ParseWorktrees = parseWorktrees
+	LastLine       = lastLine
+)
+
+// UUID says whether s is an identity.
+func UUID(s string) bool { return uuid.MatchString(s) }

@@ -1,0 +1,123 @@
+package git_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agency"
+)
+
+func TestResolveCommit(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	first, second := sh(t, repo.Root, "rev-parse", "HEAD~1"), sh(t, repo.Root, "rev-parse", "HEAD")
+	sh(t, repo.Root, "tag", "-m", "annotated", "v1", first)
+	sh(t, repo.Root, "branch", "topic/🚦", first)
+	for ref, want := range map[string]string{
+		"": second, "HEAD": second, "main": second, "refs/heads/main": second, "@": second,
+		"HEAD~1": first, "v1": first, "topic/🚦": first, first: first, first[:8]: first, "HEAD^{/first}": first,
+	} {
+		if got, err := g.ResolveCommit(t.Context(), repo.Root, ref); err != nil || got != want {
+			t.Errorf("%q is %s, %v, want %s", ref, got, err, want)
+		}
+	}
+	for _, ref := range []string{
+		"nope", "HEAD~9", "-x", "--all", "--upload-pack=touch x", "-", "^HEAD", "HEAD..HEAD~1", "HEAD:a", "a b", "\x1b[31m",
+		"nul\x00", "HEAD\n", strings.Repeat("0", 40), strings.Repeat("x", 5000), "@{-1}",
+	} {
+		_, err := g.ResolveCommit(t.Context(), repo.Root, ref)
+		wantCode(t, err, agency.CodeBadRef)
+	}
+	_, err := g.ResolveCommit(t.Context(), tempDir(t), "HEAD")
+	wantCode(t, err, agency.CodeNotGitRepo)
+}
+
+func TestResolveCommitEmptyAndShallow(t *testing.T) {
+	t.Parallel()
+	g, dir := newGit(), tempDir(t)
+	sh(t, dir, "init", "-q", "-b", "main", "empty")
+	empty := filepath.Join(dir, "empty")
+	for ref, want := range map[string]agency.Code{"": agency.CodeEmptyRepo, "HEAD": agency.CodeEmptyRepo, "main": agency.CodeBadRef} {
+		_, err := g.ResolveCommit(t.Context(), empty, ref)
+		wantCode(t, err, want)
+	}
+	newRepo(t, filepath.Join(dir, "full"))
+	sh(t, filepath.Join(dir, "full"), "checkout", "-q", "--orphan", "unborn")
+	_, err := g.ResolveCommit(t.Context(), filepath.Join(dir, "full"), "")
+	wantCode(t, err, agency.CodeBadRef) // there are commits, only not here
+
+	sh(t, dir, "clone", "-q", "--depth=1", "-b", "main", "file://"+filepath.Join(dir, "full"), "shallow")
+	if _, err := g.ResolveCommit(t.Context(), filepath.Join(dir, "shallow"), "HEAD"); err != nil {
+		t.Error(err)
+	}
+	_, err = g.ResolveCommit(t.Context(), filepath.Join(dir, "shallow"), "HEAD~1")
+	wantCode(t, err, agency.CodeBadRef)
+}
+
+func TestCheckBranch(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	sh(t, repo.Root, "branch", "x/y/z")
+	sh(t, repo.Root, "branch", "packed/q")
+	sh(t, repo.Root, "pack-refs", "--all")
+	sh(t, repo.Root, "checkout", "-q", "-b", "now")
+	for branch, want := range map[string]agency.Code{
+		"new": "", "agency/1122-x": "", "x/y/w": "", "x/yy": "", "mai": "", "main2": "", "🚦/é": "", "quo'te\"$(x)": "",
+		"main": agency.CodeBranchExists, "now": agency.CodeBranchExists, "x/y/z": agency.CodeBranchExists,
+		"x": agency.CodeBranchExists, "x/y": agency.CodeBranchExists, "packed": agency.CodeBranchExists,
+		"main/sub": agency.CodeBranchExists, "x/y/z/a/b": agency.CodeBranchExists,
+		"": agency.CodeBadRef, "-x": agency.CodeBadRef, "--all": agency.CodeBadRef, "a b": agency.CodeBadRef, "a..b": agency.CodeBadRef,
+		"a.lock": agency.CodeBadRef, "HEAD": agency.CodeBadRef, "@": agency.CodeBadRef, "@{-1}": agency.CodeBadRef, "/a": agency.CodeBadRef,
+		"a/": agency.CodeBadRef, "a//b": agency.CodeBadRef, "a\x1b[31m": agency.CodeBadRef, "a\x00": agency.CodeBadRef, "a*": agency.CodeBadRef,
+	} {
+		err := g.CheckBranch(t.Context(), repo, branch)
+		if want == "" && err != nil || want != "" && !agency.IsCode(err, want) {
+			t.Errorf("%q: error is %v, want %q", branch, err, want)
+		}
+	}
+	e := wantCode(t, g.CheckBranch(t.Context(), repo, "main/sub"), agency.CodeBranchExists)
+	if !strings.Contains(e.Message, `"main" exists`) {
+		t.Errorf("the message does not name the branch in the way: %s", e.Message)
+	}
+}
+
+func TestDeleteBranch(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	sh(t, repo.Root, "checkout", "-q", "-b", "unmerged")
+	sh(t, repo.Root, "commit", "-q", "--allow-empty", "-m", "x")
+	wantCode(t, g.DeleteBranch(t.Context(), repo, "unmerged"), agency.CodeCleanupFailed) // checked out
+	sh(t, repo.Root, "checkout", "-q", "main")
+	for range 2 {
+		check(t, g.DeleteBranch(t.Context(), repo, "unmerged"))
+	}
+	if got := sh(t, repo.Root, "branch", "--format=%(refname:short)"); got != "main" {
+		t.Errorf("branches are %q", got)
+	}
+}
+
+func TestUnmerged(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	base := sh(t, repo.Root, "rev-parse", "HEAD")
+	expect := func(want bool, when string) {
+		t.Helper()
+		if got, err := g.Unmerged(t.Context(), repo, "agency/x", base); err != nil || got != want {
+			t.Errorf("%s: unmerged is %v, %v, want %v", when, got, err, want)
+		}
+	}
+	expect(false, "no branch")
+	sh(t, repo.Root, "branch", "agency/x")
+	expect(false, "no commits")
+	sh(t, repo.Root, "checkout", "-q", "agency/x")
+	sh(t, repo.Root, "commit", "-q", "--allow-empty", "-m", "work")
+	expect(true, "own commits")
+	sh(t, repo.Root, "update-ref", "refs/agency/snapshots/x/1", "HEAD")
+	expect(true, "in a snapshot only")
+	sh(t, repo.Root, "branch", "agency/x2")
+	expect(false, "in another branch")
+	sh(t, repo.Root, "branch", "-D", "agency/x2")
+	sh(t, repo.Root, "update-ref", "refs/remotes/origin/agency/x", "HEAD")
+	expect(false, "pushed")
+}

@@ -1,0 +1,236 @@
+package git_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+)
+
+var time0 = time.Unix(1_700_000_000, 0)
+
+// fingerprint is a hash of each file of a worktree and of what git keeps about it there, except its store of objects and
+// agency's own refs.
+func fingerprint(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		switch {
+		case d.IsDir() && slices.Contains([]string{".git/objects", ".git/refs", ".git/logs", ".git/worktrees"}, rel):
+			return filepath.SkipDir
+		case d.Type().IsRegular():
+			data, err := os.ReadFile(path)
+			files[rel] = fmt.Sprintf("%x", sha256.Sum256(data))
+			return err
+		}
+		files[rel] = d.Type().String()
+		return nil
+	}))
+	return files
+}
+
+// A snapshot holds what was staged and what was in the files, and taking it changes nothing.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	sh(t, repo.Root, "config", "commit.gpgSign", "true")
+	sh(t, repo.Root, "config", "core.autocrlf", "input")
+	sh(t, repo.Root, "config", "core.safecrlf", "true")
+	for _, name := range []string{"pre-commit", "commit-msg", "post-commit", "post-index-change", "reference-transaction"} {
+		hook(t, repo, name, `echo ran >> "`+filepath.Join(repo.CommonDir, "hooks-ran")+`"; exit 1`)
+	}
+	write(t, filepath.Join(repo.CommonDir, "info", "exclude"), "*.ignored\n")
+	check(t, os.RemoveAll(filepath.Join(repo.CommonDir, "hooks", "reference-transaction")))
+	path := filepath.Join(tempDir(t), "wt")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	hook(t, repo, "reference-transaction", `echo ran >> "`+filepath.Join(repo.CommonDir, "hooks-ran")+`"; exit 1`)
+	_ = os.Remove(filepath.Join(repo.CommonDir, "hooks-ran"))
+
+	write(t, filepath.Join(path, "a"), "staged\n")
+	sh(t, path, "-c", "core.hooksPath=/dev/null", "add", "a")
+	write(t, filepath.Join(path, "a"), "staged\nand changed\n")
+	check(t, os.Remove(filepath.Join(path, "sub", "b")))
+	write(t, filepath.Join(path, "crlf"), "x\r\n")
+	write(t, filepath.Join(path, "x.ignored"), "x")
+	check(t, os.Symlink("/etc/passwd", filepath.Join(path, "link")))
+	check(t, syscall.Mkfifo(filepath.Join(path, "pipe"), 0o644))
+	for _, name := range oddNames {
+		write(t, filepath.Join(path, "d", name), "new "+name)
+	}
+	admin := filepath.Join(repo.CommonDir, "worktrees", "wt")
+	before := []map[string]string{fingerprint(t, path), fingerprint(t, admin), fingerprint(t, repo.Root)}
+
+	saved, err := g.Snapshot(t.Context(), path, "refs/agency/snapshots/r/1", "run r")
+	check(t, err)
+	after := []map[string]string{fingerprint(t, path), fingerprint(t, admin), fingerprint(t, repo.Root)}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the snapshot changed something:\n%s", diff)
+	}
+	want := agency.Saved{Ref: "refs/agency/snapshots/r/1", Commit: saved.Commit, Files: 4 + len(oddNames), Nested: []string{}}
+	if diff := cmp.Diff(want, saved); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for spec, want := range map[string]string{
+		saved.Commit + ":a":              "staged\nand changed",
+		saved.Commit + "^:a":             "staged",
+		saved.Commit + "^^:a":            "one",
+		saved.Commit + ":link":           "/etc/passwd",
+		saved.Commit + ":d/new\nline":    "new new\nline",
+		saved.Commit + ":d/🚦 été":        "new 🚦 été",
+		"refs/agency/snapshots/r/1:crlf": "x",
+	} {
+		if got := sh(t, repo.Root, "cat-file", "blob", spec); got != want {
+			t.Errorf("%q is %q, want %q", spec, got, want)
+		}
+	}
+	for _, missing := range []string{":sub/b", ":x.ignored", ":pipe"} {
+		if _, err := try(repo.Root, "rev-parse", "--verify", saved.Commit+missing); err == nil {
+			t.Errorf("%s is in the snapshot", missing)
+		}
+	}
+	if got, want := sh(t, repo.Root, "rev-parse", saved.Commit+"^^"), sh(t, path, "rev-parse", "HEAD"); got != want {
+		t.Errorf("the snapshot stands on %s, want HEAD %s", got, want)
+	}
+	if got := sh(t, repo.Root, "log", "-1", "--format=%an %ae %cn %ce %G?", saved.Commit); got != "agency agency@localhost agency agency@localhost N" {
+		t.Errorf("author is %q", got)
+	}
+}
+
+// A change in the same second as the last git command, with the same size, is what git itself calls racy.
+func TestSnapshotSeesRacyChange(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	path := filepath.Join(repo.Root, "a")
+	for i := range 5 {
+		write(t, path, fmt.Sprintf("%03d\n", i))
+		sh(t, repo.Root, "add", "a")
+		info, err := os.Stat(path)
+		check(t, err)
+		want := fmt.Sprintf("%03d", i+100)
+		check(t, os.WriteFile(path, []byte(want+"\n"), 0o644))
+		check(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		check(t, os.Chtimes(filepath.Join(repo.CommonDir, "index"), info.ModTime(), info.ModTime()))
+		saved, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/r/1", "m")
+		check(t, err)
+		if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":a"); got != want {
+			t.Fatalf("the snapshot has %q, the file %q", got, want)
+		}
+	}
+	// Each has replaced the one before, which the reflog keeps.
+	if got := strings.Count(sh(t, repo.Root, "reflog", "show", "refs/agency/snapshots/r/1"), "\n"); got != 4 {
+		t.Errorf("the reflog has %d lines, want 5", got+1)
+	}
+}
+
+func TestSnapshotDuringMerge(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	sh(t, repo.Root, "checkout", "-q", "-b", "other", "HEAD~1")
+	write(t, filepath.Join(repo.Root, "a"), "theirs\n")
+	sh(t, repo.Root, "commit", "-qam", "theirs")
+	sh(t, repo.Root, "checkout", "-q", "main")
+	write(t, filepath.Join(repo.Root, "a"), "ours\n")
+	sh(t, repo.Root, "commit", "-qam", "ours")
+	if out, err := try(repo.Root, "merge", "other"); err == nil {
+		t.Fatalf("no conflict: %s", out)
+	}
+	before := fingerprint(t, repo.Root)
+	saved, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/r/1", "m")
+	check(t, err)
+	if diff := cmp.Diff(before, fingerprint(t, repo.Root)); diff != "" {
+		t.Errorf("the snapshot changed something:\n%s", diff)
+	}
+	if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":a"); !strings.Contains(got, "<<<<<<<") {
+		t.Errorf("a is %q", got)
+	}
+	if got, want := sh(t, repo.Root, "rev-parse", saved.Commit+"^"), sh(t, repo.Root, "rev-parse", "HEAD"); got != want {
+		t.Errorf("the snapshot stands on %s, want HEAD %s", got, want)
+	}
+}
+
+func TestSnapshotBeforeFirstCommit(t *testing.T) {
+	t.Parallel()
+	g, dir := newGit(), tempDir(t)
+	sh(t, dir, "init", "-q")
+	saved, err := g.Snapshot(t.Context(), dir, "refs/agency/snapshots/r/1", "empty")
+	check(t, err)
+	if saved.Files != 0 {
+		t.Errorf("an empty worktree has %d files", saved.Files)
+	}
+	write(t, filepath.Join(dir, "a"), "x\n")
+	saved, err = g.Snapshot(t.Context(), dir, "refs/agency/snapshots/r/2", "one file")
+	check(t, err)
+	if got := sh(t, dir, "cat-file", "blob", saved.Commit+":a"); got != "x" || saved.Files != 1 {
+		t.Errorf("a is %q, %d files", got, saved.Files)
+	}
+}
+
+// Repositories inside the worktree that have work of their own are named, and do not get in the way.
+func TestSnapshotNested(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	library := filepath.Join(tempDir(t), "library")
+	newRepo(t, library)
+	for _, name := range []string{"clean", "dirty", "new file", "ahead", "committed", "absent", "broken"} {
+		sh(t, repo.Root, "submodule", "add", "-q", library, "m/"+name)
+	}
+	sh(t, repo.Root, "commit", "-qm", "submodules")
+	path := filepath.Join(tempDir(t), "wt")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	sh(t, path, "submodule", "-q", "update", "--init")
+	in := func(parts ...string) string { return filepath.Join(append([]string{path}, parts...)...) }
+	write(t, in("m", "dirty", "a"), "changed")
+	write(t, in("m", "new file", "c"), "new")
+	sh(t, in("m", "ahead"), "commit", "-q", "--allow-empty", "-m", "x")
+	sh(t, in("m", "committed"), "commit", "-q", "--allow-empty", "-m", "x")
+	sh(t, path, "commit", "-qm", "use it", "m/committed")
+	sh(t, path, "submodule", "-q", "deinit", "m/absent")
+	write(t, in("m", "broken", ".git"), "gitdir: /nonexistent\n")
+
+	newRepo(t, in("nested\nrepo"))
+	sh(t, path, "init", "-q", "deep/er/no commit")
+	write(t, in("deep", "er", "no commit", "f"), "x")
+	write(t, in("deep", "er", "beside"), "x")
+	sh(t, path, "worktree", "add", "-q", "-b", "inner", "inner*worktree")
+
+	saved, err := g.Snapshot(t.Context(), path, "refs/agency/snapshots/r/1", "m")
+	check(t, err)
+	want := []string{"deep/er/no commit", "inner*worktree", "m/ahead", "m/broken", "m/committed", "m/dirty", "m/new file", "nested\nrepo"}
+	got := slices.Sorted(slices.Values(saved.Nested))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":deep/er/beside"); got != "x" {
+		t.Errorf("the file beside a nested repository is %q", got)
+	}
+}
+
+// A snapshot works where not all files are checked out, and does not take the others for deleted.
+func TestSnapshotSparse(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	sh(t, repo.Root, "sparse-checkout", "set", "elsewhere")
+	write(t, filepath.Join(repo.Root, "outside", "new"), "x\n")
+	saved, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/r/1", "m")
+	check(t, err)
+	if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":outside/new"); got != "x" {
+		t.Errorf("the new file is %q", got)
+	}
+	if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":sub/b"); got != "two" {
+		t.Errorf("the file that is not checked out is %q", got)
+	}
+}

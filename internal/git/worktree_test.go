@@ -1,0 +1,315 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/git"
+)
+
+func TestWorktreeLife(t *testing.T) {
+	t.Parallel()
+	for _, name := range oddNames {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, base := newGit(), filepath.Join(tempDir(t), name)
+			newRepo(t, filepath.Join(base, "repo"))
+			sh(t, filepath.Join(base, "repo"), "tag", "agency/x") // a tag of the same name is another thing
+			repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
+			check(t, err)
+			before := fingerprint(t, repo.Root)
+			path := filepath.Join(base, "worktrees", name)
+			commit := sh(t, repo.Root, "rev-parse", "HEAD~1")
+			wantWorktree(t, g, repo, path, false, "")
+			check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", commit))
+			wantWorktree(t, g, repo, path, true, "agency/x")
+			if got := sh(t, path, "rev-parse", "HEAD"); got != commit {
+				t.Errorf("the worktree is at %s, want %s", got, commit)
+			}
+			if diff := cmp.Diff(before, fingerprint(t, repo.Root)); diff != "" {
+				t.Errorf("the user's checkout changed:\n%s", diff)
+			}
+			write(t, filepath.Join(path, "a"), "changed")
+			for range 2 {
+				check(t, g.RemoveWorktree(t.Context(), repo, path))
+				wantWorktree(t, g, repo, path, false, "")
+			}
+			check(t, g.DeleteBranch(t.Context(), repo, "agency/x"))
+			wantNothingLeft(t, repo, path, "agency/x")
+		})
+	}
+}
+
+func wantWorktree(t *testing.T, g *git.Git, repo agency.Repo, path string, exists bool, branch string) {
+	t.Helper()
+	gotExists, gotBranch, err := g.Worktree(t.Context(), repo, path)
+	if err != nil || gotExists != exists || gotBranch != branch {
+		t.Errorf("Worktree is %v on %q, %v, want %v on %q", gotExists, gotBranch, err, exists, branch)
+	}
+}
+
+// wantNothingLeft checks that no worktree, no knowledge of it and no branch is there.
+func wantNothingLeft(t *testing.T, repo agency.Repo, path, branch string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the worktree is there: %v", err)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees")); len(entries) > 0 {
+		t.Errorf("git still knows %v", entries)
+	}
+	if out, err := try(repo.Root, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); err == nil {
+		t.Errorf("the branch is there: %s", out)
+	}
+}
+
+func TestAddWorktreeInBareRepository(t *testing.T) {
+	t.Parallel()
+	g, base := newGit(), tempDir(t)
+	newRepo(t, filepath.Join(base, "origin"))
+	sh(t, base, "clone", "-q", "--bare", "origin", "bare")
+	repo, err := g.Discover(t.Context(), filepath.Join(base, "bare"))
+	check(t, err)
+	path := filepath.Join(base, "wt")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "main"))
+	wantWorktree(t, g, repo, path, true, "b")
+	check(t, g.RemoveWorktree(t.Context(), repo, path))
+}
+
+func TestAddWorktreeTracksNothing(t *testing.T) {
+	t.Parallel()
+	g, base := newGit(), tempDir(t)
+	newRepo(t, filepath.Join(base, "origin"))
+	sh(t, base, "clone", "-q", "origin", "clone")
+	repo, err := g.Discover(t.Context(), filepath.Join(base, "clone"))
+	check(t, err)
+	sh(t, repo.Root, "config", "branch.autoSetupMerge", "always")
+	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(base, "wt"), "b", "origin/main"))
+	if out, err := try(repo.Root, "rev-parse", "--verify", "b@{upstream}"); err == nil {
+		t.Errorf("the branch tracks %s", out)
+	}
+}
+
+// Whatever goes wrong, what was there stays and what was made goes.
+func TestAddWorktreeFails(t *testing.T) {
+	t.Parallel()
+	t.Run("branch exists", func(t *testing.T) {
+		t.Parallel()
+		g, repo := setup(t)
+		path := filepath.Join(tempDir(t), "wt")
+		sh(t, repo.Root, "branch", "mine")
+		wantCode(t, g.AddWorktree(t.Context(), repo, path, "mine", "HEAD"), agency.CodeBranchExists)
+		sh(t, repo.Root, "rev-parse", "--verify", "refs/heads/mine")
+	})
+	t.Run("path exists", func(t *testing.T) {
+		t.Parallel()
+		g, repo := setup(t)
+		path := filepath.Join(tempDir(t), "wt")
+		write(t, filepath.Join(path, "precious"), "")
+		wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"), agency.CodeWorktreeFailed)
+		if _, err := os.Lstat(filepath.Join(path, "precious")); err != nil {
+			t.Error(err)
+		}
+		check(t, os.RemoveAll(path))
+		wantNothingLeft(t, repo, path, "b")
+	})
+	t.Run("parent is a file", func(t *testing.T) {
+		t.Parallel()
+		g, repo := setup(t)
+		file := filepath.Join(tempDir(t), "file")
+		write(t, file, "")
+		wantCode(t, g.AddWorktree(t.Context(), repo, filepath.Join(file, "wt"), "b", "HEAD"), agency.CodeWorktreeFailed)
+		if entries, _ := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees")); len(entries) > 0 {
+			t.Errorf("git still knows %v", entries)
+		}
+	})
+	t.Run("hook fails", func(t *testing.T) {
+		t.Parallel()
+		g, repo := setup(t)
+		hook(t, repo, "post-checkout", `printf 'first\nno \033[31mway\r\n' >&2; exit 3`)
+		path := filepath.Join(tempDir(t), "wt")
+		e := wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"), agency.CodeWorktreeFailed)
+		if !strings.HasSuffix(e.Message, ": no [31mway") {
+			t.Errorf("message is %q, want the hook's last line", e.Message)
+		}
+		wantNothingLeft(t, repo, path, "b")
+	})
+	t.Run("cancelled in the middle", func(t *testing.T) {
+		t.Parallel()
+		g, repo := setup(t)
+		ready := filepath.Join(repo.CommonDir, "ready")
+		hook(t, repo, "post-checkout", `echo > "`+ready+`"; sleep 1000`)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer cancel()
+			waitFor(t, "the hook", func() bool { _, err := os.Stat(ready); return err == nil })
+		}()
+		path := filepath.Join(tempDir(t), "wt")
+		err := g.AddWorktree(ctx, repo, path, "b", "HEAD")
+		wantCode(t, err, agency.CodeWorktreeFailed)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error is %v, want one that wraps context.Canceled", err)
+		}
+		wantNothingLeft(t, repo, path, "b")
+	})
+}
+
+func TestAddWorktreesAtOnce(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	base := tempDir(t)
+	path := func(i int) string { return filepath.Join(base, fmt.Sprint(i), "same-name") }
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			if err := g.AddWorktree(t.Context(), repo, path(i), fmt.Sprintf("agency/%d", i), "HEAD"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 6 {
+		wantWorktree(t, g, repo, path(i), true, fmt.Sprintf("agency/%d", i))
+		wg.Go(func() {
+			if err := g.RemoveWorktree(t.Context(), repo, path(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if entries, _ := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees")); len(entries) > 0 {
+		t.Errorf("git still knows %v", entries)
+	}
+}
+
+// A git that was killed while it made a worktree leaves one that is locked with "initializing".
+func TestUnfinishedWorktree(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	path := filepath.Join(tempDir(t), "wt")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	write(t, filepath.Join(repo.CommonDir, "worktrees", "wt", "locked"), "initializing")
+	wantWorktree(t, g, repo, path, false, "")
+	check(t, g.RemoveWorktree(t.Context(), repo, path))
+	check(t, g.DeleteBranch(t.Context(), repo, "b"))
+	wantNothingLeft(t, repo, path, "b")
+}
+
+func TestRemoveWorktree(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, repo agency.Repo, path string)
+		want    agency.Code
+	}{
+		"files gone": {func(t *testing.T, _ agency.Repo, path string) { check(t, os.RemoveAll(path)) }, ""},
+		".git gone":  {func(t *testing.T, _ agency.Repo, path string) { check(t, os.Remove(filepath.Join(path, ".git"))) }, ""},
+		"unknown": {func(t *testing.T, repo agency.Repo, _ string) {
+			check(t, os.RemoveAll(filepath.Join(repo.CommonDir, "worktrees")))
+		}, ""},
+		"no repository": {func(t *testing.T, repo agency.Repo, _ string) { check(t, os.RemoveAll(repo.Root)) }, ""},
+		"read-only folder": {func(t *testing.T, _ agency.Repo, path string) {
+			write(t, filepath.Join(path, "mod", "x"), "")
+			check(t, os.Chmod(filepath.Join(path, "mod"), 0o555))
+		}, ""},
+		"link inside": {func(t *testing.T, repo agency.Repo, path string) {
+			check(t, os.Symlink(repo.Root, filepath.Join(path, "out")))
+		}, ""},
+		"checked-out submodule": {func(t *testing.T, _ agency.Repo, path string) {
+			library := filepath.Join(tempDir(t), "library")
+			newRepo(t, library)
+			sh(t, path, "submodule", "add", "-q", library, "lib")
+		}, ""},
+		"locked":       {func(t *testing.T, repo agency.Repo, path string) { sh(t, repo.Root, "worktree", "lock", path) }, agency.CodeCleanupFailed},
+		"a repository": {func(t *testing.T, repo agency.Repo, path string) { check(t, os.RemoveAll(path)); newRepo(t, path) }, agency.CodeCleanupFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, repo := setup(t)
+			path := filepath.Join(tempDir(t), "wt")
+			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+			c.prepare(t, repo, path)
+			err := g.RemoveWorktree(t.Context(), repo, path)
+			_, lost := os.Lstat(filepath.Join(path, "a"))
+			if c.want != "" {
+				wantCode(t, err, c.want)
+				check(t, lost)
+				return
+			}
+			check(t, err)
+			if name == "no repository" {
+				if lost == nil {
+					t.Error("the files are there")
+				}
+				return
+			}
+			check(t, g.DeleteBranch(t.Context(), repo, "b"))
+			wantNothingLeft(t, repo, path, "b")
+			if _, err := os.Lstat(filepath.Join(repo.Root, "a")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestRemoveMainWorktree(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	wantCode(t, g.RemoveWorktree(t.Context(), repo, repo.Root), agency.CodeCleanupFailed)
+	if _, err := os.Lstat(filepath.Join(repo.Root, "a")); err != nil {
+		t.Error(err)
+	}
+}
+
+// The user's other worktrees are not ours, not even when their folder is away for the moment.
+func TestRemoveWorktreeLeavesOthers(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	base := tempDir(t)
+	path, theirs := filepath.Join(base, "wt"), filepath.Join(base, "theirs")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "theirs", theirs)
+	check(t, os.Rename(theirs, theirs+".away"))
+	check(t, g.RemoveWorktree(t.Context(), repo, path))
+	check(t, os.Rename(theirs+".away", theirs))
+	wantWorktree(t, g, repo, theirs, true, "theirs")
+}
+
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	base := tempDir(t)
+	path := filepath.Join(base, "new\nline")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	moved := filepath.Join(base, "moved")
+	check(t, os.Rename(repo.Root, moved))
+	repo, err := g.Discover(t.Context(), moved)
+	check(t, err)
+	check(t, g.Repair(t.Context(), repo, []string{path}))
+	if got := sh(t, path, "rev-parse", "--abbrev-ref", "HEAD"); got != "b" {
+		t.Errorf("the worktree is on %q", got)
+	}
+	wantWorktree(t, g, repo, path, true, "b")
+}
+
+func FuzzParseWorktrees(f *testing.F) {
+	for _, s := range []string{
+		"", "\x00", "worktree /a\x00bare\x00\x00", "worktree /a\nb\x00HEAD 1\x00branch refs/heads/x\x00locked initializing\x00\x00",
+		"worktree /a\x00\x00worktree /b\x00detached\x00prunable gone\x00\x00", "locked\x00\x00worktree", "worktree \x00locked a\nb",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, out string) {
+		if got, most := len(git.ParseWorktrees(out)), strings.Count(out, "worktree "); got > most {
+			t.Errorf("%q has %d worktrees, at most %d are there", out, got, most)
+		}
+	})
+}

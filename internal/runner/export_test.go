@@ -1,0 +1,45 @@
+package runner
+
+import "time"
+
+// What tests from outside need of the inside.
+
+// CreateLogs makes the logs of a terminal.
+func CreateLogs(dir string, limit int64) (write func([]byte), closeLogs func(), err error) {
+	l, err := createLogs(dir, true, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(p []byte) { l.write(nil, p) }, l.close, nil
+}
+
+// LoseBytes makes a log that has lost bytes on a full disk.
+func LoseBytes(path string, lost int64) (write func([]byte), err error) {
+	l, err := createLog(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	l.lost = lost
+	return l.write, nil
+}
+
+// ScanModes says whether bracketed paste is on after the pieces.
+func ScanModes(pieces ...[]byte) bool {
+	var m modes
+	for _, p := range pieces {
+		m.scan(p)
+	}
+	return m.paste
+}
+
+// Typing is the tracker of a person's keys.
+type Typing struct{ t typing }
+
+func (k *Typing) Feed(p []byte, now time.Time) { k.t.feed(p, now) }
+func (k *Typing) Busy(now time.Time) bool      { return k.t.busy(now) }
+
+// ParseMessage reads one line of the wire.
+func ParseMessage(line []byte) error {
+	_, err := parseMessage(line)
+	return err
+}

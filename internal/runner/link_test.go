@@ -1,0 +1,278 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/runner"
+)
+
+// lastUpdate receives updates until one satisfies ok.
+func lastUpdate(t *testing.T, d *fakeDaemon, what string, ok func(runner.Update) bool) runner.Update {
+	t.Helper()
+	for {
+		if u := receive(t, what, d.updates); ok(u) {
+			return u
+		}
+	}
+}
+
+func hasExit(u runner.Update) bool { return u.Exit != nil }
+
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `echo hello; read line; exit 8`)
+	d := f.listen(0)
+	f.begin(true)
+	hello := receive(t, "hello", d.hellos)
+	if hello.RunID != f.launch.RunID || hello.Attempt != 1 || hello.Token != "secret" || hello.Wrapper.PID != f.cmd.Process.Pid {
+		t.Errorf("hello %+v", hello)
+	}
+	u := lastUpdate(t, d, "start and output", func(u runner.Update) bool { return u.Start != nil && u.Output != nil })
+	if !runner.Alive(u.Start.Runner) || u.Exit != nil {
+		t.Errorf("update %+v", u)
+	}
+	f.typeKeys("\r")
+	exit := lastUpdate(t, d, "exit", hasExit).Exit
+	if record := f.exit(); record.ExitCode != 8 || exit.ExitCode != 8 {
+		t.Errorf("told %+v, recorded %+v", exit, record)
+	}
+	begin := time.Now()
+	f.wait()
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("the wrapper stayed %v after its exit was taken", took)
+	}
+}
+
+func TestDaemonComesLater(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `read line; exit 8`)
+	f.alone = true
+	f.begin(true)
+	f.started()
+	d := f.listen(0)
+	lastUpdate(t, d, "start", func(u runner.Update) bool { return u.Start != nil })
+	// It goes away and comes back: the same news again.
+	_ = receive(t, "link", d.links).Close()
+	lastUpdate(t, d, "start again", func(u runner.Update) bool { return u.Start != nil })
+	link := receive(t, "second link", d.links)
+	_ = d.server.Close()
+	_ = link.Close()
+	f.typeKeys("\r")
+	f.exit()
+	d = f.listen(0)
+	if exit := lastUpdate(t, d, "exit", hasExit).Exit; exit.ExitCode != 8 {
+		t.Errorf("told %+v", exit)
+	}
+	f.wait()
+}
+
+func TestRefusedUpgrade(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `read line; exit 8`)
+	d := f.listen(http.StatusConflict)
+	f.begin(true)
+	receive(t, "the attempt to connect", d.hellos)
+	f.started()
+	time.Sleep(300 * time.Millisecond) // long enough for many more attempts
+	f.typeKeys("\r")
+	if code := f.wait(); code != 8 || len(d.hellos) != 0 {
+		t.Errorf("exit code %d after %d more attempts to connect", code, len(d.hellos))
+	}
+}
+
+func TestStopByLink(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `trap 'sleep 0.1; exit 9' TERM; echo ready; while :; do sleep 0.02; done`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	// At once: a stop during the start is not lost.
+	if err := link.Stop(t.Context(), agency.EndedByTimeLimit); err != nil {
+		t.Fatal(err)
+	}
+	exit := lastUpdate(t, d, "exit", hasExit).Exit
+	if exit.EndedBy != agency.EndedByTimeLimit {
+		t.Errorf("told %+v", exit)
+	}
+	f.wait()
+	if err := link.Stop(t.Context(), agency.EndedByStop); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("stop without a wrapper: %v", err)
+	}
+}
+
+func TestInput(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ modes, want string }{
+		"plain":    {"", "one^Mtwo\tthree^M"},
+		"paste":    {`\033[?2004h`, "^[[200~one^Jtwo\tthree^[[201~^M"},
+		"combined": {`\033[?1;2004h\033[?25l`, "^[[200~one^Jtwo\tthree^[[201~^M"},
+		"off":      {`\033[?2004h\033[?2004;25l`, "one^Mtwo\tthree^M"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := len(strings.NewReplacer("^[", ".", "^M", ".", "^J", ".").Replace(c.want))
+			f := prepare(t, `stty raw -echo; printf '`+c.modes+`ready'; head -c `+itoa(n)+` >typed; echo thanks; sleep 100`)
+			d := f.listen(0)
+			f.begin(true)
+			link := receive(t, "link", d.links)
+			f.logged("ready")
+			got, err := link.Input(t.Context(), "one\ntwo\tthree")
+			if err != nil || !got.Confirmed || got.Effect != "output" {
+				t.Errorf("delivery %+v, %v", got, err)
+			}
+			f.logged("thanks")
+			text := f.raw("typed")
+			if text = strings.NewReplacer("\x1b", "^[", "\r", "^M", "\n", "^J").Replace(text); text != c.want {
+				t.Errorf("typed %q, want %q", text, c.want)
+			}
+		})
+	}
+}
+
+func TestInputWithoutEffect(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; echo ready; exec sleep 100`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	if got, err := link.Input(t.Context(), "hello"); err != nil || got.Confirmed || got.Effect != "none" {
+		t.Errorf("delivery %+v, %v", got, err)
+	}
+	// More than the kernel holds for one who does not read: refused after a while, not stuck.
+	if _, err := link.Input(t.Context(), strings.Repeat("x", 200_000)); !agency.IsCode(err, agency.CodeInputRefused) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestInputRefused(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; echo ready; exec cat`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	f.typeKeys("\x1b[I") // a focus report is no typing
+	for _, text := range []string{"", " \n", "a\x1b[201~b", "a\rb", "\x03", "\u0085", "\xff", strings.Repeat("x", 300<<10)} {
+		if _, err := link.Input(t.Context(), text); !agency.IsCode(err, agency.CodeInputRefused) {
+			t.Errorf("%.20q: error %v", text, err)
+		}
+	}
+	if got, err := link.Input(t.Context(), "fine"); err != nil || !got.Confirmed {
+		t.Errorf("delivery %+v, %v", got, err)
+	}
+	f.typeKeys("half a sent")
+	f.logged("half a sent")
+	_, err := link.Input(t.Context(), "hello")
+	if !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "a person is typing in r_") {
+		t.Errorf("error %v", err)
+	}
+	if strings.Contains(f.log("runner"), "hello") {
+		t.Error("the text was typed into a person's draft")
+	}
+
+	h := prepare(t, `sleep 100`)
+	h.launch.Headless = true
+	d = h.listen(0)
+	h.begin(false)
+	if _, err := receive(t, "link", d.links).Input(t.Context(), "hello"); !agency.IsCode(err, agency.CodeInputRefused) {
+		t.Errorf("headless: error %v", err)
+	}
+}
+
+// peer talks to a Link in raw lines.
+func peer(t *testing.T) (*runner.Link, net.Conn) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := runner.NewLink(other)
+	t.Cleanup(func() { _, _ = conn.Close(), link.Close() })
+	return link, conn
+}
+
+func TestLinkOfStrangers(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"no hello":  `{"kind":"update","id":1}` + "\n",
+		"no JSON":   "GET / HTTP/1.1\r\n",
+		"too long":  `{"kind":"hello","text":"` + strings.Repeat("x", 70<<10) + `"}` + "\n",
+		"cut off":   `{"kind":"hello"`,
+		"no kind":   "{}\n",
+		"no fields": `{"kind":"hello"}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			link, conn := peer(t)
+			go func() { _, _ = conn.Write([]byte(line)); _ = conn.(*net.UnixConn).CloseWrite() }()
+			if hello, err := link.Hello(t.Context()); err == nil {
+				t.Errorf("hello %+v", hello)
+			}
+		})
+	}
+	link, _ := peer(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := link.Hello(ctx); err == nil {
+		t.Error("a hello of one who says nothing")
+	}
+}
+
+// Whatever a wrapper sends, Serve ends without a panic, and only whole updates arrive.
+func FuzzServe(f *testing.F) {
+	f.Add([]byte(`{"kind":"update","id":1,"update":{}}` + "\n"))
+	f.Add([]byte(`{"kind":"answer","id":7}` + "\n" + `{"kind":"news"}` + "\n{"))
+	f.Add([]byte(`{"kind":"update","update":{"exit":{"exit_code":"x"}}}` + "\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		here, there := net.Pipe()
+		link := runner.NewLink(here)
+		go func() { _, _ = bytes.NewReader(data).WriteTo(there); _ = there.Close() }()
+		go func() {
+			dec := json.NewDecoder(there)
+			for dec.Decode(&struct{}{}) == nil {
+			}
+		}()
+		_ = link.Serve(func(runner.Update) error { return nil })
+		_ = link.Close()
+	})
+}
+
+func TestStopAfterEnd(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `(trap "" TERM HUP; echo $$ >child; while :; do sleep 0.1; done) & sleep 0.2; exit 3`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.exit()
+	// While the wrapper ends what was left behind, a stop ends its patience, and an input has nobody to read it.
+	if _, err := link.Input(t.Context(), "hello"); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("input: %v", err)
+	}
+	if err := link.Stop(t.Context(), agency.EndedByStop); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("stop: %v", err)
+	}
+	f.wait()
+	if exit := f.exit(); exit.ExitCode != 3 || exit.EndedBy != agency.EndedByRunner {
+		t.Errorf("record %+v", exit)
+	}
+}

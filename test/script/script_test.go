@@ -1,0 +1,293 @@
+// Package script_test runs the sessions in testdata/*.txtar with the real binary, real git and real tmux. Each has a data
+// root, a home, a repository and a tmux server of its own.
+package script_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// bin is the folder of the binary under test.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "agency-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bin = dir
+	args := []string{"build", "-o", filepath.Join(dir, "agency")}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "agency/cmd/agency")...)
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build agency:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	agent, err := filepath.Abs("../agent/agent.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup:               func(env *testscript.Env) error { return setup(env, agent) },
+		Condition:           condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"alive":   alive,
+			"handle":  handle,
+			"bigfile": bigfile,
+			"mkfifo":  mkfifo,
+			"sigkill": sigkill,
+			"until":   until,
+			"race20":  race20,
+		},
+	})
+}
+
+func condition(name string) (bool, error) {
+	switch name {
+	case "tmux":
+		_, err := exec.LookPath("tmux")
+		return err == nil, nil
+	case "root":
+		return os.Getuid() == 0, nil
+	case "linux":
+		return filepath.Separator == '/' && fileExists("/proc/self/stat"), nil
+	default:
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// setup makes the scratch surroundings of one script. The data root is short: the path of a unix socket must be.
+func setup(env *testscript.Env, agent string) error {
+	root, err := os.MkdirTemp("/tmp", "agt")
+	if err != nil {
+		return err
+	}
+	home := filepath.Join(root, "home")
+	config := filepath.Join(root, "config.toml")
+	text := fmt.Sprintf(`[defaults]
+runner = "scripted"
+
+[runners.custom.scripted]
+exec = %q
+default_args = ["{prompt_file}"]
+
+[tmux]
+socket = %q
+`, agent, filepath.Join(root, "tmux"))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return err
+	}
+	env.Setenv("ROOT", root)
+	env.Setenv("HOME", home)
+	env.Setenv("AGENCY_HOME", filepath.Join(root, "data"))
+	env.Setenv("AGENCY_CONFIG", config)
+	env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env.Setenv("TERM", "xterm-256color")
+	env.Setenv("LANG", "C.UTF-8")
+	env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(root, "gitconfig"))
+	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	gitconfig := "[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n"
+	if err := os.WriteFile(filepath.Join(root, "gitconfig"), []byte(gitconfig), 0o600); err != nil {
+		return err
+	}
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	project := filepath.Join(env.WorkDir, "project")
+	if err := os.MkdirAll(project, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(project, "README.md"), []byte("a project\n"), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "first"}} {
+		git := exec.Command("git", args...)
+		git.Dir, git.Env = project, env.Vars
+		if out, err := git.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+	}
+	env.Cd = project
+	env.Defer(func() { cleanUp(root, env.Vars) })
+	return nil
+}
+
+// cleanUp ends what a script started: its daemon, its tmux server and, through that, its runs.
+func cleanUp(root string, vars []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	stop := exec.CommandContext(ctx, filepath.Join(bin, "agency"), "daemon", "stop")
+	stop.Dir, stop.Env = root, vars
+	_ = stop.Run()
+	_ = exec.CommandContext(ctx, "tmux", "-S", filepath.Join(root, "tmux"), "kill-server").Run()
+	// Wrappers write their last records when their session goes.
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if len(wrappersOf(root)) == 0 {
+			break
+		}
+	}
+	for _, pid := range wrappersOf(root) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	_ = os.RemoveAll(root)
+}
+
+// wrappersOf finds the wrappers of a data root by their command line.
+func wrappersOf(root string) []int {
+	pids := []int{}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data), "\x00wrapper\x00"+root) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// alive PIDFILE: the process whose pid is the file's content lives, or with ! does not, within ten seconds.
+func alive(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: alive PIDFILE")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	deadline := time.Now().Add(10 * time.Second)
+	for lives(pid) == neg {
+		if time.Now().After(deadline) {
+			ts.Fatalf("process %d: alive is %v", pid, !neg)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// lives says whether a process exists and is no zombie.
+func lives(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	return !strings.Contains(string(stat), ") Z ")
+}
+
+// handle VAR: the last line of stdout becomes the variable.
+func handle(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: handle VAR")
+	}
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stdout")), "\n")
+	ts.Setenv(args[0], lines[len(lines)-1])
+}
+
+// bigfile PATH BYTES [CHARACTER]: a file of so many bytes.
+func bigfile(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: bigfile PATH BYTES [CHARACTER]")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	char := "x"
+	if len(args) == 3 {
+		char, err = strconv.Unquote(`"` + args[2] + `"`)
+		ts.Check(err)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(char, n)), 0o600))
+}
+
+func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
+	for _, path := range args {
+		ts.Check(syscall.Mkfifo(ts.MkAbs(path), 0o600))
+	}
+}
+
+// sigkill PIDFILE: kill -9.
+func sigkill(ts *testscript.TestScript, _ bool, args []string) {
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// until PATH [TEXT]: wait until the file exists, and holds the text.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 1 {
+		ts.Fatalf("usage: until PATH [TEXT]")
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		data, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && (len(args) == 1 || strings.Contains(string(data), args[1])) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: not there, or without %q: %s", args[0], args[1:], data)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// race20 COMMAND...: runs the command 20 times at once; all must succeed. Their output goes to the files race.N.
+func race20(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: race20 COMMAND...")
+	}
+	const n = 20
+	failed := make(chan string, n)
+	for i := range n {
+		go func() {
+			cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
+			cmd.Dir = ts.MkAbs(".")
+			for _, name := range []string{"ROOT", "HOME", "AGENCY_HOME", "AGENCY_CONFIG", "PATH", "TERM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"} {
+				cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+			}
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				err = os.WriteFile(ts.MkAbs(fmt.Sprintf("race.%d", i)), out, 0o600)
+			}
+			if err != nil {
+				failed <- fmt.Sprintf("%v: %s", err, out)
+				return
+			}
+			failed <- ""
+		}()
+	}
+	for range n {
+		if problem := <-failed; problem != "" {
+			ts.Fatalf("%s", problem)
+		}
+	}
+}
