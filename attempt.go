@@ -97,7 +97,7 @@ func Next(from State, f Fact) (State, error) {
 		return Running, nil
 	case f.Kind == FactStartFailed && from == Queued:
 		return Failed, nil
-	case f.Kind == FactLost:
+	case f.Kind == FactLost && (from == Queued || from == Running):
 		return ended(f, false), nil
 	case f.Kind == FactExited && from == Running:
 		return ended(f, f.Signal == "" && f.ExitCode == 0 && f.EndedBy == EndedByRunner), nil

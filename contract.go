@@ -67,8 +67,8 @@ func NewContract(at time.Time) Contract {
 	}
 }
 
-// ParseContract reads a contract strictly and validates it. The error says in a few words what is wrong; it quotes at
-// most a short piece of the text.
+// ParseContract reads a contract strictly and validates it; its lists are never nil. The error says in a few words what
+// is wrong; it quotes at most a short piece of the text.
 func ParseContract(data []byte) (Contract, error) {
 	var c Contract
 	if len(data) > ContractLimit {
@@ -90,6 +90,11 @@ func ParseContract(data []byte) (Contract, error) {
 	}
 	if err := c.Validate(); err != nil {
 		return Contract{}, err
+	}
+	for _, list := range []*[]string{&c.Questions, &c.Blockers, &c.Risks} {
+		if *list == nil {
+			*list = []string{}
+		}
 	}
 	return c, nil
 }
@@ -133,14 +138,14 @@ func jsonProblem(err error) error {
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &typ):
-		want := map[string]string{"string": "text", "[]string": "a list of texts", "slice": "a list of texts"}[typ.Type.String()]
-		if want == "" {
-			want = "an object"
+		switch typ.Field {
+		case "":
+			return errors.New("the document must be an object")
+		case "questions", "blockers", "risks":
+			return fmt.Errorf("%s must be a list of texts", typ.Field)
+		default:
+			return fmt.Errorf("%s must be text", typ.Field)
 		}
-		if typ.Field == "" {
-			return fmt.Errorf("the document must be %s", want)
-		}
-		return fmt.Errorf("%s must be %s", clip(typ.Field), want)
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not JSON at byte %d", syntax.Offset)
 	case errors.Is(err, io.EOF):

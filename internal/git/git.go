@@ -51,7 +51,23 @@ func (g *Git) run(ctx context.Context, dir string, args ...string) (string, erro
 	return g.do(ctx, call{dir: dir, args: args})
 }
 
+// do is run for calls that need more. Git fails when it comes across a worktree that another git is making or removing
+// just then, before it has changed anything: it is asked again, a few times.
 func (g *Git) do(ctx context.Context, c call) (string, error) {
+	for tries := 1; ; tries++ {
+		out, err := g.once(ctx, c)
+		if tries == 5 || !(said(err, "failed to read ") && said(err, "/commondir: ")) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (g *Git) once(ctx context.Context, c call) (string, error) {
 	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
 	defer cancel()

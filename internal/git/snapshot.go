@@ -137,7 +137,7 @@ func (s *saver) copyIndex(ctx context.Context) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return err
 	}
-	_ = info; return nil
+	return os.Chtimes(s.index, info.ModTime(), info.ModTime())
 }
 
 // head is the commit of HEAD, empty before the first.

@@ -44,8 +44,10 @@ func BenchmarkRuns1000(b *testing.B) { benchmarkRuns(b, 1000, sqlite.Filter{}, 1
 func BenchmarkRuns1000Of10000(b *testing.B) {
 	benchmarkRuns(b, 10_000, sqlite.Filter{Limit: 1000}, 1000)
 }
+
 func BenchmarkRunsLiveOf10000(b *testing.B) { benchmarkRuns(b, 10_000, sqlite.Filter{Live: true}, 0) }
-func BenchmarkRunsTagOf10000(b *testing.B)  { benchmarkRuns(b, 10_000, sqlite.Filter{Tag: "none"}, 0) }
+
+func BenchmarkRunsTagOf10000(b *testing.B) { benchmarkRuns(b, 10_000, sqlite.Filter{Tag: "none"}, 0) }
 
 func BenchmarkMatchRunsOf10000(b *testing.B) {
 	s := setup(b)

@@ -50,8 +50,7 @@ func instant(ms *int64) *time.Time {
 	if ms == nil {
 		return nil
 	}
-	t := fromMillis(*ms)
-	return &t
+	return new(fromMillis(*ms))
 }
 
 func number(n *int) any {

@@ -141,7 +141,8 @@ func TestFailedMigration(t *testing.T) {
 	}
 }
 
-// A newer database is refused with what it needs, and not one byte of it changes.
+// A newer database is refused with what it needs, and not one byte of it changes, not even after a crash, when part of
+// it is still in the log.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -149,23 +150,30 @@ func TestNewerSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	defer func() { _ = s.Close() }()
+	create(t, s, newRun(1))
+	crashed := filepath.Join(t.TempDir(), "agency.db")
+	files := map[string][]byte{}
+	for _, suffix := range []string{"", "-wal"} {
+		if files[suffix], err = os.ReadFile(path + suffix); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(crashed+suffix, files[suffix], 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = sqlite.Open(context.Background(), path, time.Now)
+	_, err = sqlite.Open(context.Background(), crashed, time.Now)
 	if e := wantCode(t, err, agency.CodeDBError); !strings.Contains(e.Hint, "version 2") {
 		t.Errorf("hint %q", e.Hint)
 	}
-	after, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(after, before) {
-		t.Error("the file changed")
+	for suffix, before := range files {
+		after, err := os.ReadFile(crashed + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(after, before) {
+			t.Errorf("%q changed", "agency.db"+suffix)
+		}
 	}
 }
 

@@ -214,9 +214,12 @@ func (s *Store) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
 	return &r, nil
 }
 
-func readRun(ctx context.Context, from interface {
+// querier is a transaction or the readers.
+type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}, id agency.RunID) (agency.Run, error) {
+}
+
+func readRun(ctx context.Context, from querier, id agency.RunID) (agency.Run, error) {
 	r, err := runScanner()(from.QueryRowContext(ctx, selectRuns+`WHERE r.id = ?`, string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, notFound(id)

@@ -53,7 +53,7 @@ func TestChangeRunWritesEverything(t *testing.T) {
 	want := fullRun(1)
 	want.Seq, want.CreatedAt = r.Seq, r.CreatedAt
 	want.Attempt.CreatedAt = r.Attempt.CreatedAt
-	want.RemovedAt = pointer(epoch)
+	want.RemovedAt = new(epoch)
 	got := change(t, s, r.ID, func(r *agency.Run) ([]sqlite.News, error) {
 		*r = *want
 		return nil, nil
@@ -273,7 +273,7 @@ func TestRuns(t *testing.T) {
 	}
 	change(t, s, runs[2].ID, func(r *agency.Run) ([]sqlite.News, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
-		r.RemovedAt = pointer(time.Now())
+		r.RemovedAt = new(time.Now())
 		return nil, nil
 	})
 	for _, c := range []struct {

@@ -80,14 +80,14 @@ func fullRun(n int) *agency.Run {
 	r.Name, r.Type, r.Model, r.MaxMinutes = fmt.Sprintf("fix-%d", n), "build", "large", 30
 	r.Runner.Args = []string{"--flag", `with "quotes"`, "ünï\n"}
 	r.Tags = []string{"worker", "night-shift"}
-	r.MergedAt, r.Abandoned, r.NeedsAttention, r.PRNumber = pointer(epoch.Add(time.Hour)), true, "verify failed", pointer(17)
+	r.MergedAt, r.Abandoned, r.NeedsAttention, r.PRNumber = new(epoch.Add(time.Hour)), true, "verify failed", new(17)
 	contract := agency.NewContract(epoch)
 	contract.Questions, contract.Blockers = []string{"Which one?"}, nil
 	r.Attempt = agency.Attempt{
 		Number: 1, State: agency.Failed, Headless: true, ConversationID: "c-1",
-		StartedAt: pointer(epoch.Add(time.Second)), EndedAt: pointer(epoch.Add(time.Minute)),
-		StopRequestedAt: pointer(epoch.Add(time.Minute - time.Millisecond)),
-		ExitCode:        pointer(143), Signal: "SIGTERM", EndedBy: agency.EndedByStop,
+		StartedAt: new(epoch.Add(time.Second)), EndedAt: new(epoch.Add(time.Minute)),
+		StopRequestedAt: new(epoch.Add(time.Minute - time.Millisecond)),
+		ExitCode:        new(143), Signal: "SIGTERM", EndedBy: agency.EndedByStop,
 		ErrorCode: agency.CodeTimeLimit, Error: "stopped at its time limit", Pane: "%3",
 		Wrapper:       &agency.Process{PID: 1000 + n, StartTicks: 1<<64 - 1, BootID: "5c0f3f5e-0000-4000-8000-00000000b007"},
 		RunnerProcess: &agency.Process{PID: 2000 + n, StartTicks: 12345678, BootID: "with a space"},
@@ -109,7 +109,7 @@ func create(tb testing.TB, s *sqlite.Store, runs ...*agency.Run) {
 func remove(tb testing.TB, s *sqlite.Store, id agency.RunID) {
 	tb.Helper()
 	change(tb, s, id, func(r *agency.Run) ([]sqlite.News, error) {
-		r.RemovedAt = pointer(epoch)
+		r.RemovedAt = new(epoch)
 		r.Attempt.State = agency.Completed
 		return nil, nil
 	})
@@ -125,7 +125,7 @@ func change(tb testing.TB, s *sqlite.Store, id agency.RunID, f func(r *agency.Ru
 }
 
 // wantCode fails unless the error has the code and, like every error for users, says how to go on.
-func wantCode(tb testing.TB, err error, code agency.Code) *agency.Error {
+func wantCode(tb testing.TB, err error, code agency.Code) agency.Error {
 	tb.Helper()
 	if !agency.IsCode(err, code) {
 		tb.Fatalf("got error %v, want %s", err, code)
@@ -134,7 +134,5 @@ func wantCode(tb testing.TB, err error, code agency.Code) *agency.Error {
 	if e.Hint == "" {
 		tb.Errorf("%v has no hint", err)
 	}
-	return e
+	return *e
 }
-
-func pointer[T any](v T) *T { return &v }

@@ -20,7 +20,7 @@ type liveRun struct {
 	link       Link   // nil while no wrapper is connected
 	lastOutput time.Time
 	stamp      fileStamp     // of the contract file when it was read last
-	moved      chan struct{} // closed and replaced when the attempt's state changes
+	moved      chan struct{} // closed and replaced when the attempt's state or its link changes
 }
 
 // WrapperHello is how a wrapper introduces itself.
@@ -119,6 +119,8 @@ func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link)
 	s.mu.Lock()
 	old := l.link
 	l.link = link
+	close(l.moved)
+	l.moved = make(chan struct{})
 	s.mu.Unlock()
 	if old != nil {
 		_ = old.Close()
@@ -165,6 +167,35 @@ func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
 		return
 	}
 	s.work.Go(func() { s.settleWhenDead(id) })
+}
+
+// adoptTimeout is how long a command waits for a wrapper that is not connected. One that lives tries twice a second.
+const adoptTimeout = 3 * time.Second
+
+// awaitLink is the link to a run's wrapper. After a start of the daemon it waits for the wrapper to connect again; it is nil
+// when none does.
+func (s *Supervisor) awaitLink(ctx context.Context, id agency.RunID) Link {
+	timeout := time.After(adoptTimeout)
+	for {
+		s.mu.Lock()
+		l := s.live[id]
+		var link Link
+		var moved chan struct{}
+		if l != nil {
+			link, moved = l.link, l.moved
+		}
+		s.mu.Unlock()
+		if link != nil || moved == nil {
+			return link
+		}
+		select {
+		case <-moved:
+		case <-timeout:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func (s *Supervisor) linkOf(id agency.RunID) Link {

@@ -118,10 +118,10 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text string) (*agency.R
 	if r.Attempt.State != agency.Running {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
 	}
-	link := s.linkOf(r.ID)
+	link := s.awaitLink(ctx, r.ID)
 	if link == nil {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).
-			WithHint("try again in a second; it connects by itself")
+			WithHint("agency show %s", r.Ref())
 	}
 	delivery, err := link.Input(ctx, text)
 	if err != nil {

@@ -1,0 +1,84 @@
+package modelserver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Scenario is what the model says, turn by turn. Behind its last turn the model has nothing more to do and says so.
+//
+// Which turn a request asks for is counted in the conversation that it carries, so a retry gets the same turn again.
+type Scenario []Turn
+
+// Turn is one answer of the model: a text, a tool call, or both.
+type Turn struct {
+	Text  string
+	Shell string // a command for the client's shell tool
+	Write *File  // a file for the client's tool that writes whole files
+	// Gate, if set, holds the answer back after its first event until it is closed.
+	Gate <-chan struct{}
+	// Status, if set, is an HTTP error status that is sent instead of an answer.
+	Status int
+}
+
+// File is a new file; its path is relative to the client's working directory.
+type File struct {
+	Path, Content string
+}
+
+// turn is the turn number n, from 0.
+func (s Scenario) turn(n int) Turn {
+	if n < len(s) {
+		return s[n]
+	}
+	return Turn{Text: "There is nothing more to do."}
+}
+
+// tool is one that a client offers.
+type tool struct {
+	name   string
+	custom bool // takes plain text instead of JSON
+}
+
+// call is a turn's tool call in the client's own words: JSON arguments, or plain text for a custom tool.
+type call struct {
+	tool
+	input any
+}
+
+// call chooses the tool for a turn among those that the client offers. It returns nil for a turn without one.
+func (t Turn) call(offered map[string]tool) (*call, error) {
+	var inputs map[string]any
+	switch {
+	case t.Shell != "":
+		inputs = map[string]any{
+			"Bash":         object{"command": t.Shell, "description": "Run a scripted command"},
+			"exec_command": object{"cmd": t.Shell},
+		}
+	case t.Write != nil:
+		inputs = map[string]any{
+			"Write":       object{"file_path": t.Write.Path, "content": t.Write.Content},
+			"apply_patch": t.Write.patch(),
+		}
+	default:
+		return nil, nil
+	}
+	for name, input := range inputs {
+		if offer, ok := offered[name]; ok {
+			return &call{offer, input}, nil
+		}
+	}
+	return nil, fmt.Errorf("the client offers none of %s, only %s", sorted(inputs), sorted(offered))
+}
+
+// patch adds the file, as the input of an apply_patch tool.
+func (f *File) patch() string {
+	lines := strings.ReplaceAll("\n"+strings.TrimSuffix(f.Content, "\n"), "\n", "\n+")
+	return "*** Begin Patch\n*** Add File: " + f.Path + lines + "\n*** End Patch"
+}
+
+func sorted[V any](m map[string]V) string {
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}

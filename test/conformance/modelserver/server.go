@@ -1,0 +1,236 @@
+// Package modelserver is a scripted model on loopback, which speaks the Anthropic Messages and the OpenAI Responses
+// API as far as Claude Code and Codex need them.
+package modelserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Server is one scripted model. Everything that asks it is in the same scenario.
+type Server struct {
+	URL string // http://127.0.0.1:PORT
+
+	scenario Scenario
+	http     *httptest.Server
+
+	mu      sync.Mutex
+	log     []Request
+	changed chan struct{} // closed and replaced with every new entry of the log
+}
+
+// Request is one HTTP request as the server understood it.
+type Request struct {
+	Method, Path string
+	// Side is a request beside the conversation, such as one for a title: it got a short answer and no turn.
+	Side  bool
+	Turn  int    // the turn of the scenario that it was answered with, from 0
+	Heard string // all texts of the user, the client's own additions among them, one below the other
+	Body  []byte
+}
+
+// Start starts a server on a free port. The caller closes it.
+func Start(scenario Scenario) *Server {
+	s := &Server{scenario: scenario, changed: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/messages", s.converse(messages{}))
+	mux.Handle("POST /v1/responses", s.converse(responses{}))
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
+	mux.HandleFunc("/", s.unknown)
+	s.http = httptest.NewServer(mux)
+	s.URL = s.http.URL
+	return s
+}
+
+// Close ends the server; requests that wait at a gate fail.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Requests are all requests so far, oldest first.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log)
+}
+
+// Await returns the first request of the conversation that holds the text among what the user said. It fails when ctx
+// ends before there is one.
+func (s *Server) Await(ctx context.Context, text string) (Request, error) {
+	for {
+		s.mu.Lock()
+		log, changed := s.log, s.changed
+		s.mu.Unlock()
+		for _, r := range log {
+			if !r.Side && strings.Contains(r.Heard, text) {
+				return r, nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Request{}, fmt.Errorf("await a request with %q after %d others: %w", text, len(log), ctx.Err())
+		}
+	}
+}
+
+func (s *Server) record(r Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, r)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// dialect is one of the APIs.
+type dialect interface {
+	parse(body []byte) (*conversation, error)
+	// answer sends a turn; hold returns when the turn's gate is open, or with an error when the client has gone.
+	answer(w http.ResponseWriter, c *conversation, text string, made *call, hold func() error) error
+}
+
+// conversation is what a request says, in no API's own words.
+type conversation struct {
+	model  string
+	stream bool
+	heard  []string // the texts of the user
+	turns  int      // turns of the model so far
+	tools  map[string]tool
+	format json.RawMessage // a JSON schema that the answer must follow
+}
+
+// side says that the request is not the agent's: agents bring tools.
+func (c *conversation) side() bool {
+	return len(c.tools) == 0 || (len(c.tools) == 1 && c.format != nil)
+}
+
+func (s *Server) converse(d dialect) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client went away
+		}
+		c, err := d.parse(body)
+		if err != nil {
+			s.record(Request{Method: r.Method, Path: r.URL.Path, Body: body, Side: true})
+			refuse(w, http.StatusBadRequest, "unreadable request: "+err.Error())
+			return
+		}
+		entry := Request{
+			Method: r.Method, Path: r.URL.Path, Body: body,
+			Side: c.side(), Turn: c.turns, Heard: strings.Join(c.heard, "\n"),
+		}
+		turn := s.scenario.turn(c.turns)
+		if entry.Side {
+			turn, entry.Turn = Turn{Text: shortAnswer(c.format)}, 0
+		}
+		s.record(entry)
+		if turn.Status != 0 {
+			refuse(w, turn.Status, "scripted error")
+			return
+		}
+		made, err := turn.call(c.tools)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		// What cannot be written, nobody is there to read.
+		_ = d.answer(w, c, turn.Text, made, func() error {
+			if turn.Gate == nil {
+				return nil
+			}
+			select {
+			case <-turn.Gate:
+				return nil
+			case <-r.Context().Done():
+				return r.Context().Err()
+			}
+		})
+	}
+}
+
+// shortAnswer is an answer beside the conversation: some text for every key that the schema wants.
+func shortAnswer(schema json.RawMessage) string {
+	const text = "Scripted answer"
+	if schema == nil {
+		return text
+	}
+	var wanted struct {
+		Properties map[string]any `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &wanted)
+	answer := object{}
+	for key := range wanted.Properties {
+		answer[key] = text
+	}
+	data, _ := json.Marshal(answer)
+	return string(data)
+}
+
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.record(Request{Method: r.Method, Path: r.URL.Path, Body: body, Side: true})
+	reply(w, http.StatusOK, object{"input_tokens": 1 + len(body)/4})
+}
+
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	s.record(Request{Method: r.Method, Path: r.URL.Path, Side: true})
+	refuse(w, http.StatusNotFound, "no such path")
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// refuse sends an error in a form that is right for both APIs.
+func refuse(w http.ResponseWriter, status int, message string) {
+	kinds := map[int]string{
+		http.StatusBadRequest: "invalid_request_error", http.StatusUnauthorized: "authentication_error",
+		http.StatusNotFound: "not_found_error", http.StatusTooManyRequests: "rate_limit_error", 529: "overloaded_error",
+	}
+	kind := kinds[status]
+	if kind == "" {
+		kind = "api_error"
+	}
+	reply(w, status, object{"type": "error", "error": object{"type": kind, "code": kind, "message": message}})
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// events is a stream of server-sent events. After the first error it sends nothing more.
+type events struct {
+	w   http.ResponseWriter
+	err error
+}
+
+func newEvents(w http.ResponseWriter) *events {
+	w.Header().Set("Content-Type", "text/event-stream")
+	return &events{w: w}
+}
+
+// send sends an event; its kind is told twice, as both APIs do.
+func (e *events) send(kind string, fields object) {
+	if e.err != nil {
+		return
+	}
+	fields["type"] = kind
+	data, err := json.Marshal(fields)
+	if err == nil {
+		_, err = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, data)
+	}
+	if err == nil {
+		err = http.NewResponseController(e.w).Flush()
+	}
+	e.err = err
+}
