@@ -6,10 +6,11 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GO      := go
 FUZZTIME ?= 20s
+AGENTS   ?= .cache/agents
 
 .PHONY: help
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/agency
@@ -32,6 +33,11 @@ test: deps ## run all tests
 race: deps ## run all tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
 
+.PHONY: conformance
+conformance: deps ## run the real Claude Code and Codex under agency (installs them with npm)
+	@sh scripts/agents.sh $(AGENTS)
+	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 ./test/conformance/...
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
 	@sh scripts/fuzz.sh $(FUZZTIME)
@@ -39,6 +45,7 @@ fuzz: ## run every fuzz target for FUZZTIME (default 20s)
 .PHONY: lint
 lint: ## check style and the import rules
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+	@sh scripts/lint-rules.sh $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 .PHONY: bench
 bench: deps build ## measure the bars of docs/benchmarks.md

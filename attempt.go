@@ -173,7 +173,7 @@ type Delivery struct {
 	// Confirmed is true when something on the runner's side changed after the input; false means that it was written
 	// to the terminal and nothing was seen to happen.
 	Confirmed bool   `json:"confirmed"`
-	Effect    string `json:"effect"` // what was seen: "output", or "none"
+	Effect    string `json:"effect"` // what was seen: "output", "ended" (the runner), or "none"
 }
 
 // Step is one recorded step of making or removing a run. Steps without DoneAt are finished or undone after a crash.

@@ -160,8 +160,7 @@ func AsError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		if e.Message != err.Error() {
 			// A wrapper added words: keep them, and everything else from the inner error.
 			return &Error{Code: e.Code, Message: err.Error(), Hint: e.Hint, Details: e.Details, Err: e}
@@ -173,6 +172,6 @@ func AsError(err error) *Error {
 
 // IsCode says whether the chain holds an Error with the code.
 func IsCode(err error, code Code) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == code
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
 }

@@ -1,35 +1,43 @@
 package agency
 
-// Nearest is the known word that a mistyped one most likely meant, or "" when none is close.
+import "strings"
+
+// Nearest is the known word that somebody who wrote word most likely meant, or "" when none is close. Upper and lower
+// case count as the same.
 func Nearest(word string, known []string) string {
-	best, bestDistance := "", len(word)/2+1
+	const longest = 64 // of a word that is worth comparing
+	if len(word) > longest {
+		return ""
+	}
+	best, least := "", 1+max(1, len(word)/3)
 	for _, k := range known {
-		if d := distance(word, k); d < bestDistance {
-			best, bestDistance = k, d
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
+			best, least = k, d
 		}
 	}
 	return best
 }
 
-// distance counts the edits between two short words: insertions, deletions, replacements.
+// distance is the number of letters to insert, remove, replace or swap with their neighbour that turns a into b.
 func distance(a, b string) int {
-	if len(a) > 100 || len(b) > 100 {
-		return len(a) + len(b)
-	}
-	row := make([]int, len(b)+1)
+	from, to := []rune(a), []rune(b)
+	older, old, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
 	for j := range row {
 		row[j] = j
 	}
-	for i := range len(a) {
-		diagonal := row[0]
+	for i := range from {
+		older, old, row = old, row, older
 		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
+		for j := range to {
+			cost := 1
+			if from[i] == to[j] {
+				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], cost
+			row[j+1] = min(old[j+1]+1, row[j]+1, old[j]+cost)
+			if i > 0 && j > 0 && from[i] == to[j-1] && from[i-1] == to[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return row[len(to)]
 }

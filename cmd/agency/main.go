@@ -57,7 +57,7 @@ func run() int {
 			if err != nil {
 				return fmt.Errorf("find %s: %w", argv[0], err)
 			}
-			return syscall.Exec(path, argv, env) //nolint:gosec // the daemon's own tmux command
+			return syscall.Exec(path, argv, env)
 		},
 	}
 	return app.Main(ctx, os.Args[1:])

@@ -44,7 +44,7 @@ func NewClient(socket, version string, start func(ctx context.Context) error) *C
 }
 
 // Call runs an operation. A missing daemon is started; an idle daemon of another version is replaced by one of this
-// version. Errors are *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
+// version. Errors are the end of ctx, or *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
 	var resp Resp
 	body, err := json.Marshal(req)
@@ -110,8 +110,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 
 // unwrapURL takes off the made-up URL that net/http puts before its errors.
 func unwrapURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

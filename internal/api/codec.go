@@ -25,8 +25,7 @@ func Decode(data []byte, v any) error {
 		return w.at(errors.New("there is more text after the end of the document"))
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		var typ *json.UnmarshalTypeError
-		if errors.As(err, &typ) {
+		if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			w.offset = typ.Offset
 			return w.at(fmt.Errorf("%s must be %s, not %s", orDocument(typ.Field), kindName(typ.Type), typ.Value))
 		}
@@ -46,7 +45,8 @@ func Encode(w io.Writer, v any) error {
 type walker struct {
 	data   []byte
 	dec    *json.Decoder
-	offset int64 // where the error is; -1 is the decoder's place
+	depth  int
+	offset int64 // where the error is; 0 is the decoder's place
 }
 
 // at puts the position before an error.
@@ -68,17 +68,19 @@ func (w *walker) at(err error) error {
 	return fmt.Errorf("%d:%d: %w", line, max(column, 1), err)
 }
 
+// depthLimit bounds the recursion over a document, which can have been made to exhaust the stack.
 const depthLimit = 64
 
 // value walks one JSON value beside the Go type that it will be read into; a nil type takes anything.
 func (w *walker) value(t reflect.Type, path string) error {
-	if strings.Count(path, ".") > depthLimit {
-		return errors.New("nested too deeply")
-	}
 	token, err := w.dec.Token()
 	if err != nil {
 		return err
 	}
+	if w.depth++; w.depth > depthLimit {
+		return errors.New("nested too deeply")
+	}
+	defer func() { w.depth-- }()
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -91,7 +93,7 @@ func (w *walker) value(t reflect.Type, path string) error {
 			elem = t.Elem()
 		}
 		for w.dec.More() {
-			if err := w.value(elem, path+"."); err != nil {
+			if err := w.value(elem, path+"[]"); err != nil {
 				return err
 			}
 		}
@@ -105,6 +107,7 @@ func (w *walker) object(t reflect.Type, path string) error {
 	fields, known := fieldsOf(t)
 	seen := map[string]bool{}
 	for w.dec.More() {
+		before := w.dec.InputOffset()
 		token, err := w.dec.Token()
 		if err != nil {
 			return err
@@ -112,11 +115,13 @@ func (w *walker) object(t reflect.Type, path string) error {
 		key, _ := token.(string)
 		full := strings.TrimPrefix(path+"."+key, ".")
 		if seen[key] {
+			w.offset = w.quoteAfter(before)
 			return fmt.Errorf("key %q stands twice", full)
 		}
 		seen[key] = true
 		next, ok := fields[key]
 		if !ok && fields != nil {
+			w.offset = w.quoteAfter(before)
 			if near := agency.Nearest(key, known); near != "" {
 				return fmt.Errorf("unknown key %q; did you mean %q?", full, near)
 			}
@@ -128,6 +133,11 @@ func (w *walker) object(t reflect.Type, path string) error {
 	}
 	_, err := w.dec.Token()
 	return err
+}
+
+// quoteAfter is the place of the first quote after offset, where a key begins.
+func (w *walker) quoteAfter(offset int64) int64 {
+	return offset + int64(bytes.IndexByte(w.data[offset:], '"')) + 1
 }
 
 // fieldsOf maps the JSON keys of a struct to their types; both are nil for anything else.

@@ -65,8 +65,7 @@ func Operations() []Description {
 // Empty is a request without content.
 type Empty struct{}
 
-// RunRequest names one run: by name, handle, id, or a unique prefix of four or more characters of one of these. Dir
-// decides between runs of several repositories that the reference could mean.
+// RunRequest names one run: by name, handle, id, or a unique prefix of four or more characters of one of these.
 type RunRequest struct {
 	Run string `json:"run"`
 }

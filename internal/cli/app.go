@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,11 +61,10 @@ func (a *App) Main(ctx context.Context, args []string) int {
 
 // asUsage makes an error of the flag parser, the only ones that are not agency's own, one about usage.
 func asUsage(err error) *agency.Error {
-	var e *agency.Error
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*agency.Error](err); ok {
 		return agency.AsError(err)
 	}
-	text := strings.SplitN(err.Error(), "\n", 2)[0]
+	text, _, _ := strings.Cut(err.Error(), "\n")
 	return agency.Errorf(agency.CodeUsage, "%s", text).WithHint("agency --help")
 }
 
@@ -170,8 +170,8 @@ func (a *App) colour(w io.Writer) bool {
 }
 
 func (a *App) getenv(name string) string {
-	for i := len(a.Env) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(a.Env[i], name+"="); ok {
+	for _, kv := range slices.Backward(a.Env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
 			return value
 		}
 	}

@@ -49,8 +49,7 @@ func pad(s string, columns int) string {
 
 // rootCause takes the operation and path off a file error; the caller names them better.
 func rootCause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

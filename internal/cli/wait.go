@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func (a *App) waitCommand() *cobra.Command {
 Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a run needs a person.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return agency.Errorf(agency.CodeUsage, "agency wait needs at least one RUN").WithHint("agency ls")
 			}
@@ -65,12 +66,9 @@ func outcome(runs []api.Run) int {
 }
 
 func waiting(runs []api.Run) string {
-	text := ""
+	words := make([]string, 0, len(runs))
 	for i := range runs {
-		if i > 0 {
-			text += ", "
-		}
-		text += runs[i].Ref() + " is " + string(runs[i].Status)
+		words = append(words, runs[i].Ref()+" is "+string(runs[i].Status))
 	}
-	return text
+	return strings.Join(words, ", ")
 }

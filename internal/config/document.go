@@ -68,6 +68,7 @@ func parse(data []byte) ([]entry, []problem) {
 			entries = append(entries, entry{table, value{kind: node.Kind}})
 		case unstable.KeyValue:
 			entries = walk.keyValue(entries, table, node)
+		default: // comments
 		}
 	}
 	var document map[string]any
@@ -133,6 +134,7 @@ func (w *walker) keyValue(entries []entry, table []part, node *unstable.Node) []
 			entries = w.keyValue(entries, path, fields.Node())
 		}
 		return entries
+	default: // one value
 	}
 	return append(entries, entry{path, v})
 }

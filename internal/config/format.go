@@ -172,7 +172,7 @@ func (f *format) unknown(table, name string) *problem {
 		return &problem{text: e.Message, hint: e.Hint}
 	}
 	bad := &problem{text: "unknown key " + named(dotted(table, name))}
-	if near := Nearest(name, f.tables[table]); near != "" {
+	if near := agency.Nearest(name, f.tables[table]); near != "" {
 		bad.hint = didYouMean(dotted(table, near))
 	} else {
 		bad.hint = "known here: " + strings.Join(f.tables[table], ", ")
@@ -188,7 +188,7 @@ func (f *format) checkWhole(refused map[string]bool) []problem {
 	names = append(names, f.tables[customTable]...)
 	if !slices.Contains(names, *f.defaultRunner) && !refused["defaults.runner"] {
 		bad := problem{at: f.seen["defaults.runner"], text: fmt.Sprintf(`"defaults.runner" is %s, and there is no such runner`, quote(clip(*f.defaultRunner)))}
-		if bad.hint = didYouMean(Nearest(*f.defaultRunner, names)); bad.hint == "" {
+		if bad.hint = didYouMean(agency.Nearest(*f.defaultRunner, names)); bad.hint == "" {
 			bad.hint = "known here: " + strings.Join(names, ", ")
 		}
 		found.add(bad)

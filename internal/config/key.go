@@ -197,7 +197,7 @@ func checkCustomArg(s string) error {
 		if strings.HasPrefix(m[0], "$") || slices.Contains(placeholders, m[1]) {
 			continue
 		}
-		return hinted{fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(Nearest(m[1], placeholders))}
+		return hinted{fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(agency.Nearest(m[1], placeholders))}
 	}
 	return checkText(s)
 }

@@ -95,7 +95,7 @@ func logLevel(c *Config, e environment) (text, from string, bad []problem) {
 	if !ok {
 		known := slices.Sorted(maps.Keys(logLevels))
 		return "", "", []problem{{
-			variable: variable, text: "must be debug, info, warn or error, not " + quote(clip(text)), hint: didYouMean(Nearest(text, known)),
+			variable: variable, text: "must be debug, info, warn or error, not " + quote(clip(text)), hint: didYouMean(agency.Nearest(text, known)),
 		}}
 	}
 	c.LogLevel = level

@@ -160,19 +160,6 @@ func TestEnvironmentProblems(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"claude_code", "codex", "gemini", "opencode", "shell", "custom"}
-	for word, want := range map[string]string{
-		"claude_cod": "claude_code", "cladue_code": "claude_code", "CODEX": "codex", "codx": "codex", "sehll": "shell",
-		"claude": "", "": "", "x": "", "gemni": "gemini", "open_code": "opencode", strings.Repeat("x", 100): "",
-	} {
-		if got := config.Nearest(word, known); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 // Any bytes end in a configuration that reads back, or in an error that names its place or at least the file.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{

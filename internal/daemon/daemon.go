@@ -92,7 +92,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	}
 	defer watcher.close()
 
-	listener, err := d.listen()
+	listener, err := d.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 func (d *Daemon) requestStop() { d.stopOnce.Do(func() { close(d.stopping) }) }
 
 // listen opens the socket for the owner alone. The lock is held, so a socket that is there already is a dead daemon's.
-func (d *Daemon) listen() (net.Listener, error) {
+func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 	path := d.Config.Socket
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -183,8 +183,7 @@ func (d *Daemon) listen() (net.Listener, error) {
 	case info.Mode()&fs.ModeSocket == 0:
 		return nil, startError("%s is there and is not a socket", path).WithHint("move it away, or set AGENCY_SOCKET to another path")
 	default:
-		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
-			_ = conn.Close()
+		if answers(ctx, path) {
 			return nil, startError("somebody else listens on %s", path).WithHint("set AGENCY_SOCKET to another path")
 		}
 		if err := os.Remove(path); err != nil {
@@ -193,7 +192,8 @@ func (d *Daemon) listen() (net.Listener, error) {
 	}
 	// The mask makes the mode right from the first moment. The daemon starts no other goroutine that makes files yet.
 	old := syscall.Umask(0o177)
-	listener, err := net.Listen("unix", path)
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", path)
 	syscall.Umask(old)
 	if err != nil {
 		return nil, startError("listen on %s: %w", path, err)

@@ -42,18 +42,19 @@ func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string) erro
 		return startError("another command has been starting it for too long: %w", err).WithHint("agency daemon logs")
 	}
 	defer func() { _ = gate.Unlock() }()
-	if answers(cfg.Socket) {
+	if answers(ctx, cfg.Socket) {
 		return nil
 	}
 	err := spawn(ctx, cfg, exe, configPath)
-	if err != nil && answers(cfg.Socket) {
+	if err != nil && answers(ctx, cfg.Socket) {
 		return nil // somebody started one by hand in the same moment
 	}
 	return err
 }
 
-func answers(socket string) bool {
-	conn, err := net.DialTimeout("unix", socket, time.Second)
+func answers(ctx context.Context, socket string) bool {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return false
 	}
@@ -76,8 +77,8 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string) erro
 	if configPath != "" {
 		argv = append(argv, "--config", configPath)
 	}
-	// No context: the daemon outlives the command that started it.
-	cmd := exec.Command(exe, argv...) //nolint:gosec,noctx // this program itself
+	// The daemon outlives the command that started it.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), exe, argv...)
 	cmd.Dir = "/"
 	cmd.Env = daemonEnv(os.Environ(), cfg)
 	cmd.Stdout, cmd.Stderr = log, log

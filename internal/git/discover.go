@@ -45,8 +45,7 @@ func (g *Git) Discover(ctx context.Context, dir string) (agency.Repo, error) {
 
 // unusable gives a failure of git itself the code of Discover.
 func unusable(dir string, err error) error {
-	var f *failure
-	if errors.As(err, &f) && f.stderr != "" {
+	if f, ok := errors.AsType[*failure](err); ok && f.stderr != "" {
 		return agency.Errorf(agency.CodeNotGitRepo, "git cannot use the repository of %s: %s", dir, f.words)
 	}
 	return err

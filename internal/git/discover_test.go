@@ -122,7 +122,8 @@ func TestDiscoverErrors(t *testing.T) {
 		broken:                          agency.CodeNotGitRepo,
 	} {
 		_, err := g.Discover(t.Context(), path)
-		if e := wantCode(t, err, want); !strings.Contains(e.Message, strings.TrimSuffix(path, "\x00")) {
+		wantCode(t, err, want)
+		if e := agency.AsError(err); !strings.Contains(e.Message, strings.TrimSuffix(path, "\x00")) {
 			t.Errorf("%q is not named in %q", path, e.Message)
 		}
 	}

@@ -23,20 +23,19 @@ func (f *failure) Unwrap() error { return f.err }
 
 // said says whether git itself failed with these words.
 func said(err error, words string) bool {
-	var f *failure
-	return errors.As(err, &f) && strings.Contains(f.stderr, words)
+	f, ok := errors.AsType[*failure](err)
+	return ok && strings.Contains(f.stderr, words)
 }
 
 // exited says whether git ended with this status.
 func exited(err error, status int) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == status
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() == status
 }
 
 // words are git's own, if it had any.
 func words(err error) string {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.words
 	}
 	return err.Error()

@@ -56,7 +56,7 @@ func (g *Git) run(ctx context.Context, dir string, args ...string) (string, erro
 func (g *Git) do(ctx context.Context, c call) (string, error) {
 	for tries := 1; ; tries++ {
 		out, err := g.once(ctx, c)
-		if tries == 5 || !(said(err, "failed to read ") && said(err, "/commondir: ")) {
+		if tries == 5 || !said(err, "failed to read ") || !said(err, "/commondir: ") {
 			return out, err
 		}
 		select {

@@ -112,7 +112,7 @@ func check(t *testing.T, err error) {
 }
 
 // wantCode checks the code of an error, and that what people see of it is fit for a terminal.
-func wantCode(t *testing.T, err error, want agency.Code) *agency.Error {
+func wantCode(t *testing.T, err error, want agency.Code) {
 	t.Helper()
 	if !agency.IsCode(err, want) {
 		t.Fatalf("error is %v, want %s", err, want)
@@ -121,7 +121,6 @@ func wantCode(t *testing.T, err error, want agency.Code) *agency.Error {
 	if strings.ContainsAny(e.Message+e.Hint, "\x1b\r") {
 		t.Errorf("the message holds control characters: %q", e.Message)
 	}
-	return e
 }
 
 func TestVersion(t *testing.T) {
@@ -136,7 +135,8 @@ func TestVersion(t *testing.T) {
 func TestGitNotFound(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := newGit().Version(t.Context())
-	if e := wantCode(t, err, agency.CodeGitNotFound); !strings.Contains(e.Hint, "install") {
+	wantCode(t, err, agency.CodeGitNotFound)
+	if e := agency.AsError(err); !strings.Contains(e.Hint, "install") {
 		t.Errorf("hint is %q", e.Hint)
 	}
 }
@@ -203,7 +203,8 @@ func TestDubiousOwnership(t *testing.T) {
 		check(t, syscall.Chown(path, 12345, 12345))
 	}
 	_, err := g.Discover(t.Context(), repo.Root)
-	if e := wantCode(t, err, agency.CodePermissionDenied); !strings.Contains(e.Hint, "safe.directory "+repo.Root) {
+	wantCode(t, err, agency.CodePermissionDenied)
+	if e := agency.AsError(err); !strings.Contains(e.Hint, "safe.directory "+repo.Root) {
 		t.Errorf("hint is %q", e.Hint)
 	}
 	_, err = g.ResolveCommit(t.Context(), repo.Root, "HEAD")

@@ -76,7 +76,9 @@ func TestCheckBranch(t *testing.T) {
 			t.Errorf("%q: error is %v, want %q", branch, err, want)
 		}
 	}
-	e := wantCode(t, g.CheckBranch(t.Context(), repo, "main/sub"), agency.CodeBranchExists)
+	err := g.CheckBranch(t.Context(), repo, "main/sub")
+	wantCode(t, err, agency.CodeBranchExists)
+	e := agency.AsError(err)
 	if !strings.Contains(e.Message, `"main" exists`) {
 		t.Errorf("the message does not name the branch in the way: %s", e.Message)
 	}

@@ -110,8 +110,7 @@ func (g *Git) Repair(ctx context.Context, repo agency.Repo, paths []string) erro
 // uncleaned is E_CLEANUP_FAILED with git's words, or the code that err has already.
 func uncleaned(err error, format string, args ...any) *agency.Error {
 	code := agency.CodeCleanupFailed
-	var e *agency.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*agency.Error](err); ok {
 		code = e.Code
 	}
 	failed := agency.Errorf(code, "%s: %s", fmt.Sprintf(format, args...), words(err))
@@ -125,9 +124,14 @@ func removeAll(path string) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+	root, opening := os.OpenRoot(path)
+	if opening != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
+			_ = root.Chmod(name, 0o700)
 		}
 		return nil
 	})

@@ -137,7 +137,9 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		hook(t, repo, "post-checkout", `printf 'first\nno \033[31mway\r\n' >&2; exit 3`)
 		path := filepath.Join(tempDir(t), "wt")
-		e := wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"), agency.CodeWorktreeFailed)
+		err := g.AddWorktree(t.Context(), repo, path, "b", "HEAD")
+		wantCode(t, err, agency.CodeWorktreeFailed)
+		e := agency.AsError(err)
 		if !strings.HasSuffix(e.Message, ": no [31mway") {
 			t.Errorf("message is %q, want the hook's last line", e.Message)
 		}
@@ -229,7 +231,7 @@ func TestRemoveWorktree(t *testing.T) {
 			sh(t, path, "submodule", "add", "-q", library, "lib")
 		}, ""},
 		"locked":       {func(t *testing.T, repo agency.Repo, path string) { sh(t, repo.Root, "worktree", "lock", path) }, agency.CodeCleanupFailed},
-		"a repository": {func(t *testing.T, repo agency.Repo, path string) { check(t, os.RemoveAll(path)); newRepo(t, path) }, agency.CodeCleanupFailed},
+		"a repository": {func(t *testing.T, _ agency.Repo, path string) { check(t, os.RemoveAll(path)); newRepo(t, path) }, agency.CodeCleanupFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

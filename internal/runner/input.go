@@ -52,8 +52,11 @@ func (w *wrapper) input(text string) (agency.Delivery, error) {
 		return delivery, err
 	}
 	for begin := time.Now(); time.Since(begin) < effectLimit; time.Sleep(5 * time.Millisecond) {
-		if w.out.bytes.Load() != before {
+		switch {
+		case w.out.bytes.Load() != before:
 			return agency.Delivery{Confirmed: true, Effect: "output"}, nil
+		case w.deaf.Load():
+			return agency.Delivery{Confirmed: true, Effect: "ended"}, nil
 		}
 	}
 	return delivery, nil
@@ -104,7 +107,7 @@ func (w *wrapper) typeIn(text string) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return w.notReading()
-	case err != nil || w.deaf.Load():
+	case err != nil:
 		return endedError(w.launch.RunID)
 	default:
 		return nil
@@ -117,5 +120,5 @@ func (w *wrapper) notReading() error {
 }
 
 func endedError(id agency.RunID) error {
-	return agency.Errorf(agency.CodeInvalidState, "the agent of %s has ended", id).WithHint("agency resume %s", id)
+	return agency.Errorf(agency.CodeInvalidState, "the agent of %s has ended", id).WithHint("agency logs %s", id)
 }

@@ -17,11 +17,14 @@ import (
 // helloWait is how long a new connection may take to say who it is.
 const helloWait = 5 * time.Second
 
-// Link is the daemon's end of the connection to one wrapper. Hello comes first, then Serve; Input, Stop and Close may
-// be called from anywhere while Serve runs.
+// Link is the daemon's end of the connection to one wrapper. Hello comes first, then Serve, once; Input, Stop and
+// Close may be called from anywhere, and wait for Serve to begin.
 type Link struct {
 	wire *wire
 	id   agency.RunID
+
+	welcomed chan struct{} // closed when the wrapper may be asked for something
+	gone     chan struct{} // closed when it never can be again
 
 	mu      sync.Mutex
 	closed  bool
@@ -31,7 +34,9 @@ type Link struct {
 
 // NewLink makes the daemon's end of an upgraded connection. The link owns it from now on.
 func NewLink(conn net.Conn) *Link {
-	return &Link{wire: newWire(conn, nil), waiting: map[uint64]chan message{}}
+	return &Link{
+		wire: newWire(conn, nil), welcomed: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint64]chan message{},
+	}
 }
 
 // Hello reads who the wrapper is. The caller checks the token, and then calls Serve or Refuse.
@@ -72,6 +77,7 @@ func (l *Link) Serve(update func(Update) error) error {
 	if err := l.wire.send(message{Kind: kindWelcome}); err != nil {
 		return err
 	}
+	close(l.welcomed)
 	for {
 		m, err := l.wire.receive(lineLimit)
 		switch {
@@ -134,35 +140,38 @@ func (l *Link) Close() error {
 
 // ask sends a request and waits for its answer.
 func (l *Link) ask(ctx context.Context, m message) (message, error) {
+	select {
+	case <-l.welcomed:
+	case <-l.gone:
+		return message{}, l.notConnected()
+	case <-ctx.Done():
+		return message{}, ctx.Err()
+	}
 	answer := make(chan message, 1)
 	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return message{}, l.gone()
-	}
 	l.next++
 	m.ID = l.next
 	l.waiting[m.ID] = answer
 	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiting, m.ID)
+	}()
 	if err := l.wire.send(m); err != nil {
 		l.abandon()
-		return message{}, l.gone()
 	}
 	select {
-	case m, ok := <-answer:
-		if !ok {
-			return message{}, l.gone()
-		}
-		return m, nil
+	case reply := <-answer:
+		return reply, nil
+	case <-l.gone:
+		return message{}, l.notConnected()
 	case <-ctx.Done():
-		l.mu.Lock()
-		delete(l.waiting, m.ID)
-		l.mu.Unlock()
 		return message{}, ctx.Err()
 	}
 }
 
-func (l *Link) gone() error {
+func (l *Link) notConnected() error {
 	return agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", l.id).WithHint("agency show %s", l.id)
 }
 
@@ -170,13 +179,9 @@ func (l *Link) gone() error {
 func (l *Link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return
+	if !l.closed {
+		l.closed = true
+		_ = l.wire.conn.Close()
+		close(l.gone)
 	}
-	l.closed = true
-	_ = l.wire.conn.Close()
-	for _, answer := range l.waiting {
-		close(answer)
-	}
-	clear(l.waiting)
 }

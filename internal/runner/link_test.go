@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -86,6 +87,42 @@ func TestRefusedUpgrade(t *testing.T) {
 	f.typeKeys("\r")
 	if code := f.wait(); code != 8 || len(d.hellos) != 0 {
 		t.Errorf("exit code %d after %d more attempts to connect", code, len(d.hellos))
+	}
+}
+
+func TestRefusedHello(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `read line; exit 8`)
+	f.alone = true
+	listener, err := net.Listen("unix", f.launch.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	f.begin(true)
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = http.ReadRequest(bufio.NewReader(conn))
+	_, _ = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n\r\n"))
+	link := runner.NewLink(conn)
+	if _, err := link.Hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.Refuse(agency.Errorf(agency.CodePermissionDenied, "wrong token")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := link.Input(t.Context(), "hello"); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("input on a closed link: %v", err)
+	}
+	_ = listener.(*net.UnixListener).SetDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := listener.Accept(); err == nil {
+		t.Error("the wrapper came again")
+	}
+	f.typeKeys("\r")
+	if code := f.wait(); code != 8 {
+		t.Errorf("exit code %d", code)
 	}
 }
 

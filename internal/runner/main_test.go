@@ -89,7 +89,7 @@ func prepare(t testing.TB, script string, args ...string) *fixture {
 		launch: agency.Launch{
 			RunID: "r_01JD8ZK3Q5X4Y6Z7A8B9C0D1E2", Attempt: 1, Token: "secret", RunnerKind: agency.Shell,
 			Argv:       append([]string{"/bin/sh", "-c", script, "runner"}, args...),
-			Env:        []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "AGENCY_RUN_ID=" + filepath.Base(t.TempDir()) + t.Name()},
+			Env:        []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "AGENCY_RUN_ID=" + dir},
 			Dir:        dir,
 			AttemptDir: attempt,
 			Socket:     filepath.Join(dir, "s"),

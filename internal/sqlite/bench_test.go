@@ -28,7 +28,7 @@ func fill(b *testing.B, s *sqlite.Store, n int, state agency.State) {
 	}
 }
 
-func benchmarkRuns(b *testing.B, total int, f sqlite.Filter, want int) {
+func benchmarkRuns(b *testing.B, total int, f agency.Filter, want int) {
 	b.Helper()
 	s := setup(b)
 	fill(b, s, total, agency.Completed)
@@ -40,14 +40,14 @@ func benchmarkRuns(b *testing.B, total int, f sqlite.Filter, want int) {
 	}
 }
 
-func BenchmarkRuns1000(b *testing.B) { benchmarkRuns(b, 1000, sqlite.Filter{}, 1000) }
+func BenchmarkRuns1000(b *testing.B) { benchmarkRuns(b, 1000, agency.Filter{}, 1000) }
 func BenchmarkRuns1000Of10000(b *testing.B) {
-	benchmarkRuns(b, 10_000, sqlite.Filter{Limit: 1000}, 1000)
+	benchmarkRuns(b, 10_000, agency.Filter{Limit: 1000}, 1000)
 }
 
-func BenchmarkRunsLiveOf10000(b *testing.B) { benchmarkRuns(b, 10_000, sqlite.Filter{Live: true}, 0) }
+func BenchmarkRunsLiveOf10000(b *testing.B) { benchmarkRuns(b, 10_000, agency.Filter{Live: true}, 0) }
 
-func BenchmarkRunsTagOf10000(b *testing.B) { benchmarkRuns(b, 10_000, sqlite.Filter{Tag: "none"}, 0) }
+func BenchmarkRunsTagOf10000(b *testing.B) { benchmarkRuns(b, 10_000, agency.Filter{Tag: "none"}, 0) }
 
 func BenchmarkMatchRunsOf10000(b *testing.B) {
 	s := setup(b)
@@ -65,9 +65,9 @@ func BenchmarkChangeRun(b *testing.B) {
 	fill(b, s, 1000, agency.Running)
 	id := newRun(500).ID
 	for i := 0; b.Loop(); i++ {
-		change(b, s, id, func(r *agency.Run) ([]sqlite.News, error) {
+		change(b, s, id, func(r *agency.Run) ([]agency.News, error) {
 			r.Attempt.Word.Contract.Summary = fmt.Sprint("step ", i)
-			return []sqlite.News{{Type: agency.ContractChanged}}, nil
+			return []agency.News{{Type: agency.ContractChanged}}, nil
 		})
 	}
 }

@@ -14,9 +14,6 @@ import (
 	"agency"
 )
 
-// ErrHandleTaken says that another run has the handle already. The way out is another handle.
-var ErrHandleTaken = agency.ErrHandleTaken
-
 // problem is the one place where an error of SQLite or of the file system becomes one for users. doing says what was
 // going on, as in "open"; path is the database. SQLite's own words, which quote SQL, stay in the cause. An
 // *agency.Error, the end of the context and everything else that is not about the database pass as they are.
@@ -96,7 +93,7 @@ func conflict(err error, r *agency.Run) error {
 		return agency.Errorf(agency.CodeNameExists, "the name %q is taken by another run", r.Name).
 			WithHint("choose another --name, or remove that run: agency rm %s", r.Name)
 	case strings.Contains(text, "runs.handle"):
-		return fmt.Errorf("create run %s: %w", r.Handle, ErrHandleTaken)
+		return fmt.Errorf("create run %s: %w", r.Handle, agency.ErrHandleTaken)
 	case strings.Contains(text, "runs.branch"):
 		return agency.Errorf(agency.CodeBranchExists, "the branch %q of %s belongs to another run", r.Branch, r.Repo.Root).
 			WithHint("choose another --branch, or remove that run with agency rm")

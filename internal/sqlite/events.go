@@ -8,18 +8,15 @@ import (
 	"agency"
 )
 
-// News is an event that is not written yet. Data becomes a JSON object; nil becomes {}.
-type News = agency.News
-
 // Append writes events that belong to no run.
-func (s *Store) Append(ctx context.Context, news ...News) error {
+func (s *Store) Append(ctx context.Context, news ...agency.News) error {
 	return s.write(ctx, "append events to", func(tx *transaction) error {
 		return tx.append(ctx, "", 0, news...)
 	})
 }
 
 // append adds events to the record, in the transaction of the change that they tell of.
-func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, news ...News) error {
+func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, news ...agency.News) error {
 	for _, n := range news {
 		data := []byte("{}")
 		if n.Data != nil {

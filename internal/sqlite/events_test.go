@@ -58,9 +58,9 @@ func TestEvents(t *testing.T) {
 		t.Errorf("last seq %d of nothing, %v", seq, err)
 	}
 	create(t, s, newRun(1), newRun(2))
-	err := s.Append(ctx, sqlite.News{Type: agency.DaemonStarted, Data: struct {
+	err := s.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: struct {
 		Version string `json:"version"`
-	}{"<1>"}}, sqlite.News{Type: agency.DaemonStopped})
+	}{"<1>"}}, agency.News{Type: agency.DaemonStopped})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestChangedNeverMisses(t *testing.T) {
 		var writer errgroup.Group
 		writer.Go(func() error {
 			for _, n := range batches {
-				if err := s.Append(ctx, make([]sqlite.News, n)...); err != nil {
+				if err := s.Append(ctx, make([]agency.News, n)...); err != nil {
 					return err
 				}
 			}

@@ -8,11 +8,8 @@ import (
 	"agency"
 )
 
-// Filter says which runs are wanted. Its zero value is all that are not removed.
-type Filter = agency.Filter
-
 // Runs are the runs that a filter lets through, oldest first.
-func (s *Store) Runs(ctx context.Context, f Filter) ([]agency.Run, error) {
+func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error) {
 	var where []string
 	var args []any
 	only := func(condition string, values ...any) {

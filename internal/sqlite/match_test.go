@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
-	"agency/internal/sqlite"
 )
 
 // What people type means what they expect: exact before beginning, kept before removed, newest of the removed.
@@ -68,7 +67,7 @@ func TestMatchRuns(t *testing.T) {
 		}
 	}
 	remove(t, s, runs[9].ID)
-	change(t, s, runs[9].ID, func(r *agency.Run) ([]sqlite.News, error) {
+	change(t, s, runs[9].ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Handle = "1122-gone-0000"
 		return nil, nil
 	})

@@ -190,7 +190,7 @@ func TestConcurrentOpens(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if err := s.Append(context.Background(), sqlite.News{Type: agency.DaemonStarted}); err != nil {
+				if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); err != nil {
 					return err
 				}
 				return s.Close()
@@ -233,7 +233,7 @@ func TestBackup(t *testing.T) {
 	if err := copied.Check(context.Background()); err != nil {
 		t.Error(err)
 	}
-	runs, err := copied.Runs(context.Background(), sqlite.Filter{})
+	runs, err := copied.Runs(context.Background(), agency.Filter{})
 	if err != nil || len(runs) != 1 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}

@@ -85,7 +85,7 @@ func TestTransactionsAreImmediate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Close() }()
-	change(t, s, newRun(1).ID, func(*agency.Run) ([]sqlite.News, error) {
+	change(t, s, newRun(1).ID, func(*agency.Run) ([]agency.News, error) {
 		if tx, err := other.Begin(); err == nil {
 			_ = tx.Rollback()
 			t.Error("another writer got in between")
@@ -315,11 +315,11 @@ func TestLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, s.Append(context.Background(), sqlite.News{Type: agency.DaemonStarted}), agency.CodeDBLocked)
+	wantCode(t, s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}), agency.CodeDBLocked)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(context.Background(), sqlite.News{Type: agency.DaemonStarted}); err != nil {
+	if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); err != nil {
 		t.Error(err)
 	}
 }
@@ -332,7 +332,7 @@ func TestDiskFull(t *testing.T) {
 	if _, err := s.Writer().Exec("PRAGMA max_page_count = 1"); err != nil { // it stops at the present size
 		t.Fatal(err)
 	}
-	large := sqlite.Creation{Spec: make([]byte, 1<<20)}
+	large := agency.Creation{Spec: make([]byte, 1<<20)}
 	e := wantCode(t, s.CreateRun(context.Background(), newRun(2), large), agency.CodeDBError)
 	if !strings.Contains(e.Message, "disk is full") {
 		t.Errorf("message %q", e.Message)
@@ -350,7 +350,7 @@ func TestCancelled(t *testing.T) {
 	s := setup(t)
 	create(t, s, newRun(1))
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := s.ChangeRun(ctx, newRun(1).ID, func(r *agency.Run) ([]sqlite.News, error) {
+	_, err := s.ChangeRun(ctx, newRun(1).ID, func(r *agency.Run) ([]agency.News, error) {
 		r.NeedsAttention = "half"
 		cancel()
 		return nil, nil
@@ -365,7 +365,7 @@ func TestCancelled(t *testing.T) {
 	if r.NeedsAttention != "" {
 		t.Error("half a change was kept")
 	}
-	if _, err := s.Runs(ctx, sqlite.Filter{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Runs(ctx, agency.Filter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -29,7 +29,7 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 	if err != nil || was == "" || was == repo.Root {
 		return err
 	}
-	return tx.append(ctx, "", 0, News{Type: agency.RepositoryMoved, Data: map[string]any{
+	return tx.append(ctx, "", 0, agency.News{Type: agency.RepositoryMoved, Data: map[string]any{
 		"fingerprint": repo.Fingerprint, "from": was, "to": repo.Root,
 	}})
 }

@@ -75,13 +75,10 @@ func runScanner() func(scanner) (agency.Run, error) {
 	}
 }
 
-// Creation is what belongs to a new run besides its record.
-type Creation = agency.Creation
-
 // CreateRun writes a new run with its repository, its attempt and its steps, and fills in what the store decides:
 // r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not removed has is E_NAME_EXISTS, a branch
-// of the same repository that such a run has is E_BRANCH_EXISTS, and a handle that any run has is ErrHandleTaken.
-func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c Creation, news ...News) error {
+// of the same repository that such a run has is E_BRANCH_EXISTS, and a handle that any run has is agency.ErrHandleTaken.
+func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, news ...agency.News) error {
 	run := *r
 	err := s.write(ctx, "create run in", func(tx *transaction) error {
 		if err := tx.putRepo(ctx, run.Repo); err != nil {
@@ -133,7 +130,7 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 // anything when there is no news and nothing is different. Id, order, times of creation and the repository's place stay
 // as they are, whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is the one
 // that is now stored.
-func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]News, error)) (*agency.Run, error) {
+func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
 	var stored agency.Run
 	err := s.write(ctx, "change run in", func(tx *transaction) error {
 		r, err := readRun(ctx, tx, id)

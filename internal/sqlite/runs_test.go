@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"agency"
-	"agency/internal/sqlite"
 )
 
 // Everything that a run can hold comes back as it was, empty and full.
@@ -20,7 +19,7 @@ func TestRunRoundTrip(t *testing.T) {
 	s := setup(t)
 	for i, r := range []*agency.Run{newRun(1), fullRun(2)} {
 		spec := []byte("{\"prompt\": \"\x00 any bytes \xff\"}")
-		if err := s.CreateRun(context.Background(), r, sqlite.Creation{Spec: spec, TokenHash: "hash"}); err != nil {
+		if err := s.CreateRun(context.Background(), r, agency.Creation{Spec: spec, TokenHash: "hash"}); err != nil {
 			t.Fatal(err)
 		}
 		if r.Seq != int64(i+1) || r.CreatedAt.IsZero() || r.UpdatedAt != r.CreatedAt || r.Attempt.CreatedAt != r.CreatedAt {
@@ -54,7 +53,7 @@ func TestChangeRunWritesEverything(t *testing.T) {
 	want.Seq, want.CreatedAt = r.Seq, r.CreatedAt
 	want.Attempt.CreatedAt = r.Attempt.CreatedAt
 	want.RemovedAt = new(epoch)
-	got := change(t, s, r.ID, func(r *agency.Run) ([]sqlite.News, error) {
+	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		*r = *want
 		return nil, nil
 	})
@@ -81,9 +80,9 @@ func TestNewAttempt(t *testing.T) {
 	r := fullRun(1)
 	create(t, s, r)
 	first := r.Attempt
-	got := change(t, s, r.ID, func(r *agency.Run) ([]sqlite.News, error) {
+	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
-		return []sqlite.News{{Type: agency.AttemptStarted}}, nil
+		return []agency.News{{Type: agency.AttemptStarted}}, nil
 	})
 	if got.Attempt.Number != 2 || got.Attempt.CreatedAt != got.UpdatedAt {
 		t.Errorf("attempt %+v", got.Attempt)
@@ -99,7 +98,7 @@ func TestNewAttempt(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	for _, number := range []int{0, 1, 4} {
-		_, err := s.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]sqlite.News, error) {
+		_, err := s.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.News, error) {
 			r.Attempt.Number = number
 			return nil, nil
 		})
@@ -117,18 +116,18 @@ func TestFailedChange(t *testing.T) {
 	create(t, s, r)
 	seq, changed := lastEvent(t, s).Seq, s.Changed()
 	refused := errors.New("refused")
-	for name, f := range map[string]func(r *agency.Run) ([]sqlite.News, error){
-		"refused": func(r *agency.Run) ([]sqlite.News, error) {
+	for name, f := range map[string]func(r *agency.Run) ([]agency.News, error){
+		"refused": func(r *agency.Run) ([]agency.News, error) {
 			r.Abandoned = true
-			return []sqlite.News{{Type: agency.RunRemoved}}, refused
+			return []agency.News{{Type: agency.RunRemoved}}, refused
 		},
-		"bad state": func(r *agency.Run) ([]sqlite.News, error) {
+		"bad state": func(r *agency.Run) ([]agency.News, error) {
 			r.Attempt.State = "dreaming"
-			return []sqlite.News{{Type: agency.RunRemoved}}, nil
+			return []agency.News{{Type: agency.RunRemoved}}, nil
 		},
-		"bad event": func(r *agency.Run) ([]sqlite.News, error) {
+		"bad event": func(r *agency.Run) ([]agency.News, error) {
 			r.Abandoned = true
-			return []sqlite.News{{Type: agency.RunRemoved}, {Type: agency.RunRemoved, Data: "not an object"}}, nil
+			return []agency.News{{Type: agency.RunRemoved}, {Type: agency.RunRemoved, Data: "not an object"}}, nil
 		},
 	} {
 		got, err := s.ChangeRun(context.Background(), r.ID, f)
@@ -154,7 +153,7 @@ func TestFailedChange(t *testing.T) {
 		t.Error("Changed was closed")
 	default:
 	}
-	_, err = s.ChangeRun(context.Background(), newRun(2).ID, func(*agency.Run) ([]sqlite.News, error) { return nil, nil })
+	_, err = s.ChangeRun(context.Background(), newRun(2).ID, func(*agency.Run) ([]agency.News, error) { return nil, nil })
 	wantCode(t, err, agency.CodeRunNotFound)
 }
 
@@ -164,7 +163,7 @@ func TestChangeOfNothing(t *testing.T) {
 	s := setup(t)
 	r := fullRun(1)
 	create(t, s, r)
-	got := change(t, s, r.ID, func(r *agency.Run) ([]sqlite.News, error) {
+	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Seq, r.Repo.Root = 99, "/elsewhere"
 		return nil, nil
 	})
@@ -185,10 +184,10 @@ func TestConflicts(t *testing.T) {
 
 	sameName, sameBranch, sameHandle := newRun(2), newRun(3), newRun(4)
 	sameName.Name, sameBranch.Branch, sameHandle.Handle = first.Name, first.Branch, first.Handle
-	wantCode(t, s.CreateRun(ctx, sameName, sqlite.Creation{}), agency.CodeNameExists)
-	wantCode(t, s.CreateRun(ctx, sameBranch, sqlite.Creation{}), agency.CodeBranchExists)
-	if err := s.CreateRun(ctx, sameHandle, sqlite.Creation{}); !errors.Is(err, sqlite.ErrHandleTaken) {
-		t.Errorf("got %v, want ErrHandleTaken", err)
+	wantCode(t, s.CreateRun(ctx, sameName, agency.Creation{}), agency.CodeNameExists)
+	wantCode(t, s.CreateRun(ctx, sameBranch, agency.Creation{}), agency.CodeBranchExists)
+	if err := s.CreateRun(ctx, sameHandle, agency.Creation{}); !errors.Is(err, agency.ErrHandleTaken) {
+		t.Errorf("got %v, want agency.ErrHandleTaken", err)
 	}
 	if sameHandle.Seq != 0 || !sameHandle.CreatedAt.IsZero() {
 		t.Error("a run that was not created was filled in")
@@ -199,10 +198,10 @@ func TestConflicts(t *testing.T) {
 
 	remove(t, s, first.ID)
 	create(t, s, sameName, sameBranch)
-	if err := s.CreateRun(ctx, sameHandle, sqlite.Creation{}); !errors.Is(err, sqlite.ErrHandleTaken) {
-		t.Errorf("got %v, want ErrHandleTaken", err)
+	if err := s.CreateRun(ctx, sameHandle, agency.Creation{}); !errors.Is(err, agency.ErrHandleTaken) {
+		t.Errorf("got %v, want agency.ErrHandleTaken", err)
 	}
-	_, err := s.ChangeRun(ctx, first.ID, func(r *agency.Run) ([]sqlite.News, error) {
+	_, err := s.ChangeRun(ctx, first.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.RemovedAt, r.Branch = nil, "agency/again"
 		return nil, nil
 	})
@@ -221,9 +220,9 @@ func TestConcurrentChanges(t *testing.T) {
 	for range workers {
 		all.Go(func() error {
 			for range each {
-				_, err := s.ChangeRun(context.Background(), id, func(r *agency.Run) ([]sqlite.News, error) {
+				_, err := s.ChangeRun(context.Background(), id, func(r *agency.Run) ([]agency.News, error) {
 					r.MaxMinutes++
-					return []sqlite.News{{Type: agency.ContractChanged, Data: map[string]int{"n": r.MaxMinutes}}}, nil
+					return []agency.News{{Type: agency.ContractChanged, Data: map[string]int{"n": r.MaxMinutes}}}, nil
 				})
 				if err != nil {
 					return err
@@ -266,31 +265,31 @@ func TestRuns(t *testing.T) {
 	remove(t, s, runs[4].ID)
 	// Run 2 ended and was resumed: its newest attempt lives. Run 1 ended.
 	for _, n := range []int{1, 2} {
-		change(t, s, runs[n].ID, func(r *agency.Run) ([]sqlite.News, error) {
+		change(t, s, runs[n].ID, func(r *agency.Run) ([]agency.News, error) {
 			r.Attempt.State = agency.Failed
 			return nil, nil
 		})
 	}
-	change(t, s, runs[2].ID, func(r *agency.Run) ([]sqlite.News, error) {
+	change(t, s, runs[2].ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
 		r.RemovedAt = new(time.Now())
 		return nil, nil
 	})
 	for _, c := range []struct {
 		name   string
-		filter sqlite.Filter
+		filter agency.Filter
 		want   []int
 	}{
-		{"kept", sqlite.Filter{}, []int{0, 1, 3}},
-		{"all", sqlite.Filter{Removed: true}, []int{0, 1, 2, 3, 4}},
-		{"live", sqlite.Filter{Live: true}, []int{0, 2, 3}},
-		{"repo", sqlite.Filter{Repo: "other"}, []int{0}},
-		{"unknown repo", sqlite.Filter{Repo: "none"}, []int{}},
-		{"tag", sqlite.Filter{Tag: "worker"}, []int{0, 1, 3}},
-		{"second tag", sqlite.Filter{Tag: "night"}, []int{1}},
-		{"part of a tag", sqlite.Filter{Tag: "nig"}, []int{}},
-		{"newest", sqlite.Filter{Removed: true, Limit: 2}, []int{3, 4}},
-		{"all at once", sqlite.Filter{Repo: runs[3].Repo.Fingerprint, Live: true, Tag: "worker", Limit: 9}, []int{3}},
+		{"kept", agency.Filter{}, []int{0, 1, 3}},
+		{"all", agency.Filter{Removed: true}, []int{0, 1, 2, 3, 4}},
+		{"live", agency.Filter{Live: true}, []int{0, 2, 3}},
+		{"repo", agency.Filter{Repo: "other"}, []int{0}},
+		{"unknown repo", agency.Filter{Repo: "none"}, []int{}},
+		{"tag", agency.Filter{Tag: "worker"}, []int{0, 1, 3}},
+		{"second tag", agency.Filter{Tag: "night"}, []int{1}},
+		{"part of a tag", agency.Filter{Tag: "nig"}, []int{}},
+		{"newest", agency.Filter{Removed: true, Limit: 2}, []int{3, 4}},
+		{"all at once", agency.Filter{Repo: runs[3].Repo.Fingerprint, Live: true, Tag: "worker", Limit: 9}, []int{3}},
 	} {
 		got, err := s.Runs(context.Background(), c.filter)
 		if err != nil {
@@ -321,7 +320,7 @@ func TestSteps(t *testing.T) {
 	s := setup(t)
 	ctx := context.Background()
 	r := newRun(1)
-	if err := s.CreateRun(ctx, r, sqlite.Creation{Steps: []string{"files", "worktree", "session"}}); err != nil {
+	if err := s.CreateRun(ctx, r, agency.Creation{Steps: []string{"files", "worktree", "session"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"worktree", "worktree", "extra"} {
@@ -355,14 +354,14 @@ func TestToken(t *testing.T) {
 	s := setup(t)
 	ctx := context.Background()
 	r := newRun(1)
-	if err := s.CreateRun(ctx, r, sqlite.Creation{TokenHash: "first"}); err != nil {
+	if err := s.CreateRun(ctx, r, agency.Creation{TokenHash: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	change(t, s, r.ID, func(r *agency.Run) ([]sqlite.News, error) {
+	change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt.State = agency.Failed
 		return nil, nil
 	})
-	change(t, s, r.ID, func(r *agency.Run) ([]sqlite.News, error) {
+	change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
 		return nil, nil
 	})

@@ -99,7 +99,7 @@ func fullRun(n int) *agency.Run {
 func create(tb testing.TB, s *sqlite.Store, runs ...*agency.Run) {
 	tb.Helper()
 	for _, r := range runs {
-		err := s.CreateRun(context.Background(), r, sqlite.Creation{Spec: []byte(`{}`)}, sqlite.News{Type: agency.RunCreated})
+		err := s.CreateRun(context.Background(), r, agency.Creation{Spec: []byte(`{}`)}, agency.News{Type: agency.RunCreated})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -108,14 +108,14 @@ func create(tb testing.TB, s *sqlite.Store, runs ...*agency.Run) {
 
 func remove(tb testing.TB, s *sqlite.Store, id agency.RunID) {
 	tb.Helper()
-	change(tb, s, id, func(r *agency.Run) ([]sqlite.News, error) {
+	change(tb, s, id, func(r *agency.Run) ([]agency.News, error) {
 		r.RemovedAt = new(epoch)
 		r.Attempt.State = agency.Completed
 		return nil, nil
 	})
 }
 
-func change(tb testing.TB, s *sqlite.Store, id agency.RunID, f func(r *agency.Run) ([]sqlite.News, error)) *agency.Run {
+func change(tb testing.TB, s *sqlite.Store, id agency.RunID, f func(r *agency.Run) ([]agency.News, error)) *agency.Run {
 	tb.Helper()
 	r, err := s.ChangeRun(context.Background(), id, f)
 	if err != nil {

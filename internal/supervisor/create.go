@@ -257,13 +257,13 @@ func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
 	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
 		return asFileError(err)
 	}
+	if err := s.Git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
+		return err
+	}
 	return s.Git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit)
 }
 
 func (s *Supervisor) makeScaffold(_ context.Context, p *creation) error {
-	if err := s.Git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
-		return err
-	}
 	return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt)
 }
 

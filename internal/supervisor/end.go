@@ -69,6 +69,9 @@ func (s *Supervisor) stopWrapper(ctx context.Context, r *agency.Run) error {
 	return err
 }
 
+// releaseTimeout bounds the wait for a wrapper that has recorded its runner's end.
+const releaseTimeout = 15 * time.Second
+
 // RemoveRequest removes a run.
 type RemoveRequest struct {
 	Ref          string
@@ -109,6 +112,9 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
+	if err := s.awaitRelease(ctx, r); err != nil {
+		return nil, err
+	}
 	err = s.Tmux.Kill(ctx, r.Session())
 	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed) {
 		// The session of a stopped run is gone because the stop took it.
@@ -129,6 +135,28 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	s.writeViews(removal.Run)
 	return removal, nil
+}
+
+// awaitRelease waits until the wrapper of an ended attempt is gone: it may still be ending what the runner left behind, and
+// that could still write to the worktree.
+func (s *Supervisor) awaitRelease(ctx context.Context, r *agency.Run) error {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	for {
+		held, err := s.Attempts.Held(attemptDir(r.Dir, r.Attempt.Number))
+		if err != nil {
+			return fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
+		}
+		if !held {
+			return nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return agency.Errorf(agency.CodeCleanupFailed, "the wrapper of %s is still ending what the agent left behind", r.Ref()).
+				WithHint("try again: agency rm %s", r.Ref())
+		}
+	}
 }
 
 func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
@@ -174,7 +202,9 @@ func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Re
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}
-	if !facts.Dirty && !unmerged {
+	// Commits on a detached HEAD, or on a branch that the agent made, are on no branch of the run.
+	elsewhere := facts.Branch != r.Branch && facts.Ahead > 0
+	if !facts.Dirty && !unmerged && !elsewhere {
 		return nil
 	}
 	ref := fmt.Sprintf("refs/agency/snapshots/%s/%d", r.ID, r.Attempt.Number)

@@ -143,7 +143,7 @@ func denied(name string, patterns []string) bool {
 func configHash(r *agency.Run, c HarnessCommand) string {
 	sum := sha256.New()
 	for _, part := range append([]string{string(r.Runner.Kind), r.Runner.Name, r.Model, c.Argv[0]}, r.Runner.Args...) {
-		fmt.Fprintf(sum, "%d:%s", len(part), part)
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -43,7 +43,7 @@ func (s *Supervisor) identify(ctx context.Context, repo *agency.Repo) error {
 			}
 			break
 		}
-		if err := s.moved(ctx, *repo, known.Root); err != nil {
+		if err := s.moved(ctx, *repo); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Supervisor) identify(ctx context.Context, repo *agency.Repo) error {
 }
 
 // moved mends the worktrees of a repository that is at another place than before.
-func (s *Supervisor) moved(ctx context.Context, repo agency.Repo, from string) error {
+func (s *Supervisor) moved(ctx context.Context, repo agency.Repo) error {
 	runs, err := s.Store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint})
 	if err != nil {
 		return err
@@ -62,12 +62,10 @@ func (s *Supervisor) moved(ctx context.Context, repo agency.Repo, from string) e
 			worktrees = append(worktrees, runs[i].Worktree)
 		}
 	}
-	if len(worktrees) > 0 {
-		if err := s.Git.Repair(ctx, repo, worktrees); err != nil {
-			return err
-		}
+	if len(worktrees) == 0 {
+		return nil
 	}
-	return s.Store.Append(ctx, agency.News{Type: agency.RepositoryMoved, Data: map[string]any{"from": from, "to": repo.Root}})
+	return s.Git.Repair(ctx, repo, worktrees)
 }
 
 // refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it would take it along.

@@ -2,11 +2,14 @@
 package conformance_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -64,58 +67,77 @@ func testHeadless(t *testing.T, binary string, a agent) {
 	if got, err := os.ReadFile(filepath.Join(run.Worktree, "greeting.txt")); string(got) != greeting {
 		t.Errorf("greeting.txt: got %q, %v, want %q", got, err, greeting)
 	}
-	heard := f.hears(harness.Opening).Heard
-	if !strings.Contains(heard, task) {
-		t.Errorf("the task is not in the first request:\n%s", heard)
+	if heard := f.asked(0); !strings.Contains(heard, harness.Opening) || !strings.Contains(heard, task) {
+		t.Errorf("the opening and the task are not both in the first request:\n%s", heard)
 	}
 	log := f.output(binary, "logs", string(run.ID))
-	for line := range strings.Lines(log) {
-		if !strings.HasPrefix(line, `{"`) {
-			t.Errorf("not a JSON stream: %q", line)
-		}
+	if !slices.ContainsFunc(strings.Split(log, "\n"), func(line string) bool {
+		return json.Valid([]byte(line)) && strings.Contains(line, farewell)
+	}) {
+		t.Errorf("no JSON with the model's last words in the log:\n%s", log)
 	}
-	if !strings.Contains(log, farewell) {
-		t.Errorf("the model's last words are not in the log:\n%s", log)
-	}
-	f.checkNothingLeft(run.ID)
+	f.checkGone(run.ID)
 }
 
-// An interactive run does a turn, takes a message, and is stopped.
+// An interactive run asks something in its status file, takes the answer as a message, offers its work, and is stopped.
 func testInteractive(t *testing.T, binary string, a agent) {
+	const question, answer = "Which greeting?", "say hello (in lower case)\nand nothing else"
+	asks, offers := agency.NewContract(time.Now()), agency.NewContract(time.Now())
+	asks.Status, asks.Summary, asks.Questions = agency.SaysNeedsInput, question, []string{question}
+	offers.Status, offers.Summary, offers.HowToTest = agency.SaysReadyForReview, "Done", "cat greeting.txt"
 	f := newFixture(t, binary, a, modelserver.Scenario{
-		{Text: "What should the greeting be?"},
-		{Text: "Thank you."},
+		{Text: "I read the instructions.", Read: agency.InstructionsFile},
+		{Read: agency.ContractFile},
+		{Write: contractFile(t, asks)},
+		{Text: question},
+		{Write: contractFile(t, offers)},
+		{Text: "The work is done."},
 	})
 	run := f.start(a)
-	if first := f.hears(harness.Opening); first.Turn != 0 {
-		t.Errorf("the opening came in turn %d", first.Turn)
+	if heard := f.asked(0); !strings.Contains(heard, harness.Opening) {
+		t.Errorf("the opening is not in the first request:\n%s", heard)
 	}
-	const message = "say hello (in lower case)\nand nothing else"
+	if r, exit := f.wait(run); r.Status != agency.NeedsInput || r.Summary != question || exit != agency.ExitNeedsPerson {
+		t.Fatalf("got %s, %q, exit %d of wait, want needs input, %q, %d", r.Status, r.Summary, exit, question, agency.ExitNeedsPerson)
+	}
+	f.asked(3) // from here on the answer can only come with the next turn
 	var sent api.SendInputResponse
-	f.agency(&sent, "send", string(run.ID), message)
+	f.agency(&sent, "send", string(run.ID), answer)
 	if !sent.Confirmed {
-		t.Error("the message is not confirmed")
+		t.Error("nothing was seen to happen after the message")
 	}
-	if second := f.hears("and nothing else"); second.Turn != 1 {
-		t.Errorf("the message came in turn %d, want 1", second.Turn)
+	if heard := f.asked(4); !strings.Contains(heard, answer) {
+		t.Errorf("the answer is not in the next request:\n%s", heard)
 	}
+	f.agency(nil, "wait", string(run.ID), "--for", "ready-for-review", "--timeout", patience.String())
+	f.checkAlive(run.ID)
 	var stopped api.RunResponse
 	f.agency(&stopped, "stop", string(run.ID))
 	if stopped.Run.State != agency.Killed {
 		t.Errorf("got %s, want killed", stopped.Run.State)
 	}
-	f.checkNothingLeft(run.ID)
+	f.checkGone(run.ID)
+}
+
+func contractFile(t *testing.T, c agency.Contract) *modelserver.File {
+	t.Helper()
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &modelserver.File{Path: agency.ContractFile, Content: string(data) + "\n"}
 }
 
 // A run whose tmux session is killed in the middle of a turn has failed, and takes everything with it.
 func testSessionKilled(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}})
 	run := f.start(a)
-	f.hears(harness.Opening)
+	f.asked(0)
+	f.checkAlive(run.ID)
 	f.output("tmux", "-S", f.tmuxSocket(), "kill-session", "-t", "="+run.Session)
 	run, exit := f.wait(run)
 	if run.State != agency.Failed || run.ErrorCode != agency.CodeRunnerDisappeared || exit != agency.ExitError {
 		t.Errorf("got %s, %s, exit %d of wait, want failed, %s, 1", run.State, run.ErrorCode, exit, agency.CodeRunnerDisappeared)
 	}
-	f.checkNothingLeft(run.ID)
+	f.checkGone(run.ID)
 }

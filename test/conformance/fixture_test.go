@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func (f *fixture) start(a agent, flags ...string) api.Run {
 	f.t.Helper()
 	prompt := filepath.Join(f.dir, "task.md")
 	write(f.t, prompt, task+"\n")
-	var created api.CreateRunResponse
+	var created api.RunResponse
 	f.agency(&created, slices.Concat([]string{"run", "--runner", a.runner, "--prompt-file", prompt}, flags)...)
 	run := created.Run
 	f.t.Cleanup(func() {
@@ -159,31 +160,49 @@ func (f *fixture) wait(run api.Run) (api.Run, int) {
 	return waited.Runs[0], exit
 }
 
-// hears waits until the model is asked about something.
-func (f *fixture) hears(text string) modelserver.Request {
+// asked waits for the request of a turn and returns all that the user said until then.
+func (f *fixture) asked(turn int) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	request, err := f.model.Await(ctx, text)
+	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Turn == turn })
 	if err != nil {
-		f.t.Fatal(err)
+		f.t.Fatalf("turn %d: %v", turn, err)
 	}
-	return request
+	return request.Heard
 }
 
-// checkNothingLeft looks for processes that carry the run's mark in their environment.
-func (f *fixture) checkNothingLeft(id agency.RunID) {
+// checkAlive says that processes of the run are found at all, without which checkGone would prove nothing.
+func (f *fixture) checkAlive(id agency.RunID) {
+	f.t.Helper()
+	if runtime.GOOS == "linux" && len(f.processes(id)) == 0 {
+		f.t.Error("no process carries the mark of the run")
+	}
+}
+
+// checkGone says that the run left no process behind.
+func (f *fixture) checkGone(id agency.RunID) {
+	f.t.Helper()
+	for _, process := range f.processes(id) {
+		f.t.Errorf("left behind: %s", process)
+	}
+}
+
+// processes finds the processes that carry the run's mark in their environment. Only Linux shows it.
+func (f *fixture) processes(id agency.RunID) []string {
 	f.t.Helper()
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	var found []string
 	for _, path := range environs {
 		env, err := os.ReadFile(path)
 		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), "AGENCY_RUN_ID="+string(id)) {
-			continue // it ended, or is somebody else's
+			continue // it has ended, or is somebody else's
 		}
 		argv, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		f.t.Errorf("left behind: %s %q", filepath.Dir(path), argv)
+		found = append(found, fmt.Sprintf("%s %q", filepath.Dir(path), argv))
 	}
+	return found
 }

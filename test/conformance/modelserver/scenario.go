@@ -16,6 +16,7 @@ type Scenario []Turn
 type Turn struct {
 	Text  string
 	Shell string // a command for the client's shell tool
+	Read  string // the path of a file for the client's tool that reads files, or else for its shell
 	Write *File  // a file for the client's tool that writes whole files
 	// Gate, if set, holds the answer back after its first event until it is closed.
 	Gate <-chan struct{}
@@ -23,7 +24,7 @@ type Turn struct {
 	Status int
 }
 
-// File is a new file; its path is relative to the client's working directory.
+// File is the whole content of a file. Its path is relative to the client's working directory.
 type File struct {
 	Path, Content string
 }
@@ -56,6 +57,11 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 		inputs = map[string]any{
 			"Bash":         object{"command": t.Shell, "description": "Run a scripted command"},
 			"exec_command": object{"cmd": t.Shell},
+		}
+	case t.Read != "":
+		inputs = map[string]any{
+			"Read":         object{"file_path": t.Read},
+			"exec_command": object{"cmd": "cat " + t.Read},
 		}
 	case t.Write != nil:
 		inputs = map[string]any{

@@ -62,22 +62,19 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.log)
 }
 
-// Await returns the first request of the conversation that holds the text among what the user said. It fails when ctx
-// ends before there is one.
-func (s *Server) Await(ctx context.Context, text string) (Request, error) {
+// Await returns the first request that the caller wants, past or future. It fails when ctx ends before there is one.
+func (s *Server) Await(ctx context.Context, wanted func(Request) bool) (Request, error) {
 	for {
 		s.mu.Lock()
 		log, changed := s.log, s.changed
 		s.mu.Unlock()
-		for _, r := range log {
-			if !r.Side && strings.Contains(r.Heard, text) {
-				return r, nil
-			}
+		if i := slices.IndexFunc(log, wanted); i >= 0 {
+			return log[i], nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return Request{}, fmt.Errorf("await a request with %q after %d others: %w", text, len(log), ctx.Err())
+			return Request{}, fmt.Errorf("await one more request after %d: %w", len(log), ctx.Err())
 		}
 	}
 }

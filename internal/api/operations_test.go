@@ -1,0 +1,133 @@
+package api_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// structs are all struct types that travel in a type, in the order in which they are met.
+func structs(t reflect.Type) []reflect.Type {
+	found, seen := []reflect.Type{}, map[reflect.Type]bool{}
+	var walk func(t reflect.Type)
+	walk = func(t reflect.Type) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			walk(t.Elem())
+		case reflect.Struct:
+			if seen[t] || t == reflect.TypeFor[time.Time]() {
+				return
+			}
+			seen[t] = true
+			found = append(found, t)
+			for _, f := range reflect.VisibleFields(t) {
+				if f.Tag.Get("json") != "-" {
+					walk(f.Type)
+				}
+			}
+		}
+	}
+	walk(t)
+	return found
+}
+
+// Whoever reads an answer finds every list, empty or not, and never has to tell a missing one from an empty one. In a
+// request, which people write, an empty list may be left out.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	check := func(root reflect.Type, response bool) {
+		for _, typ := range structs(root) {
+			names := map[string]bool{}
+			for _, f := range reflect.VisibleFields(typ) {
+				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if name == "-" {
+					continue
+				}
+				if !snake.MatchString(name) || names[name] {
+					t.Errorf("%s.%s: the key is %q", typ, f.Name, name)
+				}
+				names[name] = true
+				switch f.Type.Kind() {
+				case reflect.Slice, reflect.Pointer, reflect.Struct:
+					if response && options != "" {
+						t.Errorf("%s.%s is left out of answers when it is empty", typ, f.Name)
+					}
+				case reflect.Interface, reflect.Map, reflect.Float32, reflect.Float64, reflect.Func, reflect.Chan:
+					t.Errorf("%s.%s is a %s, which no document can describe", typ, f.Name, f.Type)
+				}
+			}
+		}
+	}
+	for _, op := range api.Operations() {
+		check(op.Request, false)
+		check(op.Response, true)
+	}
+	check(reflect.TypeFor[agency.Event](), true)
+}
+
+// The table holds every operation that the package declares.
+func TestOperationsAreComplete(t *testing.T) {
+	t.Parallel()
+	f, err := parser.ParseFile(token.NewFileSet(), "operations.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, op := range api.Operations() {
+		if listed[op.Name] || op.Help == "" || !regexp.MustCompile(`^[a-z]+(\.[a-z]+)?$`).MatchString(op.Name) {
+			t.Errorf("the operation %q is listed twice, has no help or a bad name", op.Name)
+		}
+		listed[op.Name] = true
+	}
+	declared := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		generic, ok := lit.Type.(*ast.IndexListExpr)
+		if !ok || generic.X.(*ast.Ident).Name != "Operation" {
+			return true
+		}
+		declared++
+		if name := strings.Trim(lit.Elts[0].(*ast.BasicLit).Value, `"`); !listed[name] {
+			t.Errorf("the operation %s is not in the table", name)
+		}
+		return true
+	})
+	if declared != len(listed) {
+		t.Errorf("%d operations are declared and %d listed", declared, len(listed))
+	}
+	if got := api.CreateRun.Path(); got != "/v1/run.create" {
+		t.Errorf("a run is created at %s", got)
+	}
+}
+
+// A new view of a run keeps everything that a list shows.
+func TestNewRun(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	r := agency.Run{
+		ID: "r_1", Handle: "1122-a-b1b2", Tags: []string{}, Repo: agency.Repo{Root: "/r"}, Commit: "c", Worktree: "/w", Dir: "/d",
+		Runner: agency.Runner{Kind: agency.Custom, Name: "aider"}, CreatedAt: now,
+		Attempt: agency.Attempt{Number: 2, State: agency.Failed, ErrorCode: agency.CodeTimeLimit, EndedAt: &now},
+	}
+	v := api.NewRun(&r, agency.Status{Label: agency.LabelFailed, Summary: "s", Since: now, Problem: "p"})
+	if v.Ref() != r.Handle || v.Session != "agency_r_1" || v.Status != agency.LabelFailed || v.Attempt != 2 || v.Runner != "aider" ||
+		v.RunnerKind != agency.Custom || v.Tags == nil || v.ErrorCode != agency.CodeTimeLimit || v.EndedAt == nil || v.BaseCommit != "c" {
+		t.Errorf("got %+v", v)
+	}
+	v.Name = "fix"
+	if v.Ref() != "fix" {
+		t.Errorf("a named run is called %s", v.Ref())
+	}
+}
