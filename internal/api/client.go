@@ -77,6 +77,7 @@ func (c *Client) withDaemon(ctx context.Context, send func() error) error {
 	case agency.IsCode(err, agency.CodeDaemonConnectFailed):
 	case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0:
 		old := NewClient(c.Socket, fmt.Sprint(agency.AsError(err).Details["daemon_version"]), nil)
+		defer old.Close()
 		if _, stopErr := Call(ctx, old, StopDaemon, Empty{}); stopErr != nil && !agency.IsCode(stopErr, agency.CodeDaemonConnectFailed) {
 			return stopErr
 		}
@@ -88,6 +89,9 @@ func (c *Client) withDaemon(ctx context.Context, send func() error) error {
 	}
 	return send()
 }
+
+// Close drops connections that are kept for later requests.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func (c *Client) do(r *http.Request) (*http.Response, error) {
 	r.Header.Set(VersionHeader, c.Version)

@@ -1,0 +1,195 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/daemon"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const version = "test-1"
+
+// start runs a daemon in this process until the test ends, and returns its configuration and how it ended.
+func start(t *testing.T, home string) (*config.Config, <-chan error) {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	cfg, err := config.Load("", []string{"AGENCY_HOME=" + home, "HOME=" + home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tmux.Socket = filepath.Join(home, "tmux")
+	d := &daemon.Daemon{Config: cfg, Version: version, Exec: "/nonexistent/agency", Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- d.Run(ctx, func() { close(ready) }) }()
+	done := make(chan error, 1)
+	t.Cleanup(func() { cancel(); <-done })
+	go func() { err := <-ended; ended <- err; done <- err }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+	}
+	return cfg, ended
+}
+
+// shortHome is a data root whose socket path is short enough.
+func shortHome(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "agd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func client(t *testing.T, cfg *config.Config, version string, start func(context.Context) error) *api.Client {
+	t.Helper()
+	c := api.NewClient(cfg.Socket, version, start)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// A daemon starts and stops as often as one likes, and leaves no socket, lock or goroutine.
+func TestStartStop(t *testing.T) {
+	home := shortHome(t)
+	for range 5 {
+		cfg, ended := start(t, home)
+		c := client(t, cfg, version, nil)
+		if _, err := api.Call(t.Context(), c, api.StopDaemon, api.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(cfg.Socket); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket is still there: %v", err)
+		}
+	}
+}
+
+// A second daemon for the same data root is refused, and the first one goes on.
+func TestOneDaemon(t *testing.T) {
+	home := shortHome(t)
+	cfg, _ := start(t, home)
+	_, ended := start(t, home)
+	if err := <-ended; !agency.IsCode(err, agency.CodeDaemonStartFailed) {
+		t.Errorf("second daemon: %v", err)
+	}
+	if _, err := api.Call(t.Context(), client(t, cfg, version, nil), api.DaemonStatus, api.Empty{}); err != nil {
+		t.Errorf("first daemon: %v", err)
+	}
+}
+
+// An idle daemon of another version is stopped, so that the client can start its own.
+func TestVersionMismatch(t *testing.T) {
+	cfg, ended := start(t, shortHome(t))
+	started := 0
+	c := client(t, cfg, "test-2", func(context.Context) error {
+		started++
+		return <-ended
+	})
+	_, err := api.Call(t.Context(), c, api.DaemonStatus, api.Empty{})
+	if started != 1 || !agency.IsCode(err, agency.CodeDaemonConnectFailed) {
+		t.Errorf("started %d times, then %v", started, err)
+	}
+}
+
+// Requests that are not right are refused in words, and the daemon goes on.
+func TestBadRequests(t *testing.T) {
+	cfg, _ := start(t, shortHome(t))
+	c := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", cfg.Socket)
+		},
+	}}
+	tests := []struct {
+		name, method, path, body string
+		code                     int
+		want                     string
+	}{
+		{"unknown key", "POST", "/v1/run.list", `{"dri": "/"}`, 400, `unknown key \"dri\"; did you mean \"dir\"?`},
+		{"not JSON", "POST", "/v1/run.list", `{`, 400, "ends too early"},
+		{"two documents", "POST", "/v1/run.list", `{}{}`, 400, "more text after"},
+		{"no such operation", "POST", "/v1/nonsense", `{}`, 400, "there is no POST /v1/nonsense"},
+		{"method", "GET", "/v1/run.list", ``, 400, "there is no GET /v1/run.list"},
+		{"no upgrade", "GET", "/v1/wrapper", ``, 400, "wants Upgrade"},
+		{"bad since", "GET", "/v1/events?since=x", ``, 400, "not the number of an event"},
+		{"bad stream", "GET", "/v1/logs?run=x&stream=y", ``, 400, "none of runner, stdout, stderr"},
+		{"unknown run", "POST", "/v1/run.show", `{"run": "nobody"}`, 404, "E_RUN_NOT_FOUND"},
+		{"not a repository", "POST", "/v1/run.list", `{"dir": "/"}`, 400, "E_NOT_GIT_REPO"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://agency"+tt.path, strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = resp.Body.Close() }()
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != tt.code || !strings.Contains(string(body), tt.want) || !strings.Contains(string(body), `"ok":false`) {
+				t.Errorf("got %d %s, want %d and %q", resp.StatusCode, body, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+// The event stream continues after the number that the client saw last, without a gap, and ends with the daemon.
+func TestEventStream(t *testing.T) {
+	cfg, ended := start(t, shortHome(t))
+	c := client(t, cfg, version, nil)
+	seen := make(chan agency.Event, 10)
+	streamed := make(chan error, 1)
+	go func() {
+		streamed <- c.Events(t.Context(), 0, "", func(e agency.Event) error { seen <- e; return nil })
+	}()
+	if e := <-seen; e.Type != agency.DaemonStarted || e.Seq != 1 {
+		t.Errorf("first event: %+v", e)
+	}
+	if _, err := api.Call(t.Context(), c, api.StopDaemon, api.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-streamed; !errors.Is(err, io.EOF) {
+		t.Errorf("the stream ended with %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A data root that cannot be used is refused with its path.
+func TestBadHome(t *testing.T) {
+	file := filepath.Join(shortHome(t), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, ended := start(t, filepath.Join(file, "data"))
+	if err := <-ended; !agency.IsCode(err, agency.CodeDaemonStartFailed) || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v", err)
+	}
+}
