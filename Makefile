@@ -35,7 +35,7 @@ race: deps ## run all tests with the race detector (needs a C compiler)
 
 .PHONY: conformance
 conformance: deps ## run the real Claude Code and Codex under agency (installs them with npm)
-	@sh scripts/agents.sh $(AGENTS)
+	@sh scripts/agents.sh '$(AGENTS)'
 	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 ./test/conformance/...
 
 .PHONY: fuzz

@@ -23,8 +23,8 @@ func (t sessions) StartSession(ctx context.Context, name, dir string, argv []str
 // harnesses gives the supervisor its command lines.
 type harnesses struct{}
 
-func (harnesses) FindExec(exec, dir string, env []string) (string, error) {
-	return harness.FindExec(exec, dir, env)
+func (harnesses) FindExec(r agency.Runner, exec, dir string, env []string) (string, error) {
+	return harness.FindExec(r, exec, dir, env)
 }
 
 func (harnesses) Build(r supervisor.HarnessRequest) (supervisor.HarnessCommand, error) {

@@ -204,10 +204,13 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 // privateDir makes a directory that only its owner can look into, and refuses one that others could change.
 func privateDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			path, err = at.Path, at.Err
+		}
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 			return agency.Errorf(agency.CodePermissionDenied, "create %s: %w", path, err).WithHint("set AGENCY_HOME to a folder that you can write")
 		}
-		return startError("create %s: %w", path, err)
+		return startError("create %s: %w", path, err).WithHint("set AGENCY_HOME to a folder that can be made")
 	}
 	info, err := os.Stat(path)
 	if err != nil {

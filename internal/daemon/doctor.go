@@ -70,7 +70,7 @@ func checkConfig(cfg *config.Config) api.Check {
 func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest) []api.Check {
 	checks := []api.Check{}
 	check := func(name string, kind agency.RunnerKind, exec string) {
-		path, err := harness.FindExec(exec, req.Dir, req.Env)
+		path, err := harness.FindExec(agency.Runner{Kind: kind, Name: name}, exec, req.Dir, req.Env)
 		if err != nil {
 			level := levelNote
 			if name == cfg.Defaults.Runner {

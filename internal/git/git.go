@@ -23,7 +23,10 @@ type Git struct {
 // New makes a Git that gives each git process so much time. A process that takes longer is ended, with its hooks.
 func New(timeout time.Duration) *Git { return &Git{timeout: timeout} }
 
-// Version is the version of git, like "2.39.5".
+// oldest is the oldest git that will do: the first one whose "worktree list" can be read whatever the paths hold.
+const oldest = "2.36"
+
+// Version is the version of git, like "2.39.5". One older than 2.36 is E_GIT_NOT_FOUND.
 func (g *Git) Version(ctx context.Context) (string, error) {
 	out, err := g.run(ctx, "", "version")
 	if err != nil {
@@ -31,7 +34,21 @@ func (g *Git) Version(ctx context.Context) (string, error) {
 	}
 	// "git version 2.39.5 (Apple Git-154)"
 	version, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(out), "git version "), " ")
+	if older(version, oldest) {
+		return "", agency.Errorf(agency.CodeGitNotFound, "git is version %s, and %s or newer is needed", version, oldest).
+			WithHint("install a newer git, on Ubuntu from the git-core PPA")
+	}
 	return version, nil
+}
+
+// older compares the first two numbers of versions. What cannot be read is not older.
+func older(version, than string) bool {
+	var major, minor, wantMajor, wantMinor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	_, _ = fmt.Sscanf(than, "%d.%d", &wantMajor, &wantMinor)
+	return major < wantMajor || (major == wantMajor && minor < wantMinor)
 }
 
 // outputLimit is the most that one git process may answer, in bytes. The status of a million files fits.

@@ -15,13 +15,13 @@ import (
 	"agency"
 )
 
-// FindExec finds a program as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
+// FindExec finds the program of a runner as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
 // relative path in dir. The result is absolute. It fails with E_RUNNER_NOT_CONFIGURED, naming what was looked for and
 // what stands in its place.
-func FindExec(name, dir string, env []string) (string, error) {
+func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	missing := func(format string, args ...any) (string, error) {
 		return "", agency.Errorf(agency.CodeRunnerNotConfigured, format, args...).
-			WithHint("install it, or set its path in the configuration: [runners.KIND] exec = \"/path/to/it\"")
+			WithHint("install it, or set its path in the configuration: [runners.%s] exec = \"/path/to/it\"", table(r))
 	}
 	rest, underHome := strings.CutPrefix(name, "~/")
 	path := name

@@ -87,7 +87,7 @@ func TestFindExec(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := harness.FindExec(tt.exec, repo, tt.env)
+			got, err := harness.FindExec(agency.Runner{Kind: agency.Codex}, tt.exec, repo, tt.env)
 			if err == nil {
 				if got != tt.want {
 					t.Errorf("got %s, want %s", got, tt.want)

@@ -69,9 +69,9 @@ func Build(r Request) (Command, error) {
 	if r.ConversationID != "" && !conversationRule.MatchString(r.ConversationID) {
 		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "%q is not a conversation id", r.ConversationID)
 	}
-	path, err := FindExec(r.Exec, r.Worktree, r.Env)
+	path, err := FindExec(r.Runner, r.Exec, r.Worktree, r.Env)
 	if err != nil {
-		return Command{}, agency.AsError(err).WithHint("install it, or set [runners.%s] exec = \"/path/to/it\"", table(r.Runner))
+		return Command{}, err
 	}
 	c := command(r)
 	c.Argv = slices.Insert(c.Argv, 0, path)

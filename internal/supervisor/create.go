@@ -116,7 +116,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		return nil, err
 	}
 	p.env = runnerEnv(req.Env, spec.Env, req.Choices.EnvDeny)
-	if p.exec, err = s.Harness.FindExec(req.Choices.Exec, dir, p.env); err != nil {
+	if p.exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, req.Choices.Exec, dir, p.env); err != nil {
 		return nil, err
 	}
 	if _, err := s.Tmux.Version(ctx); err != nil {

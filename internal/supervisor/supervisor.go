@@ -86,7 +86,7 @@ type HarnessCommand struct {
 
 // Harness knows the command lines of the agents.
 type Harness interface {
-	FindExec(exec, dir string, env []string) (string, error)
+	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r HarnessRequest) (HarnessCommand, error)
 }
 

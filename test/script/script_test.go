@@ -3,7 +3,6 @@
 package script_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"agency/test/fixture"
 )
 
 // bin is the folder of the binary under test.
@@ -23,23 +24,13 @@ var bin string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "agency-bin-")
+	dir, err := fixture.Build()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bin = dir
-	args := []string{"build", "-o", filepath.Join(dir, "agency")}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	build := exec.Command("go", append(args, "agency/cmd/agency")...)
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build agency:", err)
-		return 1
-	}
 	return m.Run()
 }
 
@@ -85,96 +76,32 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// setup makes the scratch surroundings of one script. The data root is short: the path of a unix socket must be.
+// setup makes the scratch surroundings of one script.
 func setup(env *testscript.Env, agent string) error {
-	root, err := os.MkdirTemp("/tmp", "agt")
+	f, err := fixture.Make(bin, filepath.Join(env.WorkDir, "project"))
 	if err != nil {
 		return err
 	}
-	home := filepath.Join(root, "home")
-	config := filepath.Join(root, "config.toml")
-	text := fmt.Sprintf(`[defaults]
+	env.Defer(f.Close)
+	config, err := os.OpenFile(f.Config, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = config.Close() }()
+	_, err = fmt.Fprintf(config, `
+[defaults]
 runner = "scripted"
 
 [runners.custom.scripted]
 exec = %q
 default_args = ["{prompt_file}"]
-
-[tmux]
-socket = %q
-`, agent, filepath.Join(root, "tmux"))
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return err
+`, agent)
+	for _, kv := range f.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		env.Setenv(name, value)
 	}
-	env.Setenv("ROOT", root)
-	env.Setenv("HOME", home)
-	env.Setenv("AGENCY_HOME", filepath.Join(root, "data"))
-	env.Setenv("AGENCY_CONFIG", config)
-	env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	env.Setenv("TERM", "xterm-256color")
-	env.Setenv("LANG", "C.UTF-8")
-	env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(root, "gitconfig"))
-	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	gitconfig := "[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n"
-	if err := os.WriteFile(filepath.Join(root, "gitconfig"), []byte(gitconfig), 0o600); err != nil {
-		return err
-	}
-	if err := os.Mkdir(home, 0o700); err != nil {
-		return err
-	}
-	project := filepath.Join(env.WorkDir, "project")
-	if err := os.MkdirAll(project, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(project, "README.md"), []byte("a project\n"), 0o644); err != nil {
-		return err
-	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "first"}} {
-		git := exec.Command("git", args...)
-		git.Dir, git.Env = project, env.Vars
-		if out, err := git.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %v: %w: %s", args, err, out)
-		}
-	}
-	env.Cd = project
-	env.Defer(func() { cleanUp(root, env.Vars) })
-	return nil
-}
-
-// cleanUp ends what a script started: its daemon, its tmux server and, through that, its runs.
-func cleanUp(root string, vars []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	stop := exec.CommandContext(ctx, filepath.Join(bin, "agency"), "daemon", "stop")
-	stop.Dir, stop.Env = root, vars
-	_ = stop.Run()
-	_ = exec.CommandContext(ctx, "tmux", "-S", filepath.Join(root, "tmux"), "kill-server").Run()
-	// Wrappers write their last records when their session goes.
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if len(wrappersOf(root)) == 0 {
-			break
-		}
-	}
-	for _, pid := range wrappersOf(root) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	_ = os.RemoveAll(root)
-}
-
-// wrappersOf finds the wrappers of a data root by their command line.
-func wrappersOf(root string) []int {
-	pids := []int{}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range lines {
-		data, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(data), "\x00wrapper\x00"+root) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	env.Cd = f.Repo
+	return err
 }
 
 // alive PIDFILE: the process whose pid is the file's content lives, or with ! does not, within ten seconds.

@@ -33,7 +33,6 @@ type Request struct {
 	Side  bool
 	Turn  int    // the turn of the scenario that it was answered with, from 0
 	Heard string // all texts of the user, the client's own additions among them, one below the other
-	Body  []byte
 }
 
 // Start starts a server on a free port. The caller closes it.
@@ -117,12 +116,12 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 		}
 		c, err := d.parse(body)
 		if err != nil {
-			s.record(Request{Method: r.Method, Path: r.URL.Path, Body: body, Side: true})
+			s.record(Request{Method: r.Method, Path: r.URL.Path, Side: true})
 			refuse(w, http.StatusBadRequest, "unreadable request: "+err.Error())
 			return
 		}
 		entry := Request{
-			Method: r.Method, Path: r.URL.Path, Body: body,
+			Method: r.Method, Path: r.URL.Path,
 			Side: c.side(), Turn: c.turns, Heard: strings.Join(c.heard, "\n"),
 		}
 		turn := s.scenario.turn(c.turns)
@@ -174,7 +173,7 @@ func shortAnswer(schema json.RawMessage) string {
 
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	s.record(Request{Method: r.Method, Path: r.URL.Path, Body: body, Side: true})
+	s.record(Request{Method: r.Method, Path: r.URL.Path, Side: true})
 	reply(w, http.StatusOK, object{"input_tokens": 1 + len(body)/4})
 }
 
