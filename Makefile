@@ -7,6 +7,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GO      := go
 FUZZTIME ?= 20s
 AGENTS   ?= .cache/agents
+TOOLS    := git tmux
+test race: TOOLS += less vi top
 
 .PHONY: help
 help: ## print this help
@@ -57,5 +59,5 @@ verify: ## check that modules are tidy and unchanged
 	$(GO) mod verify
 
 .PHONY: deps
-deps: ## install what is missing: git and tmux
-	@sh scripts/deps.sh
+deps: ## install what is missing: git and tmux, for the tests also less, vi and top
+	@sh scripts/deps.sh $(TOOLS)

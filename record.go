@@ -1,6 +1,9 @@
 package agency
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // News is one event to be written with a change: its type, and its data, which becomes a JSON object.
 type News struct {
@@ -42,6 +45,19 @@ type Saved struct {
 	Files  int      `json:"files"`
 	Nested []string `json:"nested"` // repositories inside the worktree that could not be saved
 }
+
+// Snapshot is saved work of a run: a commit of everything in its worktree that was not ignored, on top of a commit of what
+// was staged.
+type Snapshot struct {
+	Number  int       `json:"number"` // from 1, in the order in which they were taken
+	Ref     string    `json:"ref"`
+	Commit  string    `json:"commit"`
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
+}
+
+// SnapshotRefs begins the name of every ref under which a run's work is saved; a number follows.
+func SnapshotRefs(id RunID) string { return "refs/agency/snapshots/" + string(id) + "/" }
 
 // ErrHandleTaken says that a new run's handle is in use: draw another hash and try again.
 var ErrHandleTaken = errors.New("the handle is taken")

@@ -46,11 +46,12 @@ func NewClient(socket, version string, start func(ctx context.Context) error) *C
 // Call runs an operation. A missing daemon is started; an idle daemon of another version is replaced by one of this
 // version. Errors are the end of ctx, or *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
-	var resp Resp
+	var none Resp
 	body, err := json.Marshal(req)
 	if err != nil {
-		return resp, fmt.Errorf("encode request of %s: %w", op.Name, err)
+		return none, fmt.Errorf("encode request of %s: %w", op.Name, err)
 	}
+	var resp *Resp
 	send := func() error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+op.Path(), bytes.NewReader(body))
 		if err != nil {
@@ -62,9 +63,18 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 			return err
 		}
 		defer func() { _ = answer.Body.Close() }()
-		return readEnvelope(answer, &resp)
+		if err := readEnvelope(answer, &resp); err != nil {
+			return err
+		}
+		if resp == nil {
+			return unreadable(errors.New("there is no data in it"))
+		}
+		return nil
 	}
-	return resp, c.withDaemon(ctx, send)
+	if err := c.withDaemon(ctx, send); err != nil {
+		return none, err
+	}
+	return *resp, nil
 }
 
 // withDaemon runs send, and once more after it brought up the daemon that send found missing or of another version.
@@ -120,25 +130,19 @@ func unwrapURL(err error) error {
 	return err
 }
 
+// readEnvelope decodes an answer into data, a pointer or nil, in one pass: a list of runs can be long.
 func readEnvelope(answer *http.Response, data any) error {
-	var env Envelope
+	env := Envelope{Data: data}
 	dec := json.NewDecoder(answer.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&env); err != nil {
-		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
+		return unreadable(err)
 	}
-	if err := env.Err(); err != nil {
-		return err
-	}
-	if data == nil {
-		return nil
-	}
-	dec = json.NewDecoder(bytes.NewReader(env.Data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(data); err != nil {
-		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
-	}
-	return nil
+	return env.Err()
+}
+
+func unreadable(err error) error {
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
 }
 
 // get opens a stream; the caller closes its body.

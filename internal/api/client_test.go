@@ -56,7 +56,7 @@ func reply(w http.ResponseWriter, data any, err error) {
 	if err != nil {
 		env, code = api.Failure(err), agency.AsError(err).Code.HTTPStatus()
 	} else {
-		env, _ = api.Success(data)
+		env = api.Success(data)
 	}
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(env)

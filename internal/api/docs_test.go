@@ -148,6 +148,9 @@ func fields(b *strings.Builder, t reflect.Type, comments map[string]string) {
 			typ += ", optional"
 		}
 		comment := strings.ReplaceAll(comments[t.Name()+"."+f.Name], "|", `\|`)
+		if rest, ok := strings.CutPrefix(comment, f.Name+" "); ok {
+			comment = "`" + name + "` " + rest
+		}
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, typ, comment)
 	}
 }

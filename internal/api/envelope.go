@@ -1,10 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-
-	"agency"
-)
+import "agency"
 
 // SchemaVersion is the version of every JSON shape that agency prints or sends.
 const SchemaVersion = 1
@@ -12,10 +8,10 @@ const SchemaVersion = 1
 // Envelope is the one form of every answer: data when all is well, else an error. The daemon sends it and every
 // command prints exactly one with --json.
 type Envelope struct {
-	OK            bool            `json:"ok"`
-	SchemaVersion int             `json:"schema_version"`
-	Data          json.RawMessage `json:"data,omitempty"`
-	Error         *Problem        `json:"error,omitempty"`
+	OK            bool     `json:"ok"`
+	SchemaVersion int      `json:"schema_version"`
+	Data          any      `json:"data,omitempty"` // to decode into a type, set it to a pointer first
+	Error         *Problem `json:"error,omitempty"`
 }
 
 // Problem is an error on the wire.
@@ -27,12 +23,8 @@ type Problem struct {
 }
 
 // Success wraps data.
-func Success(data any) (Envelope, error) {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return Envelope{}, err
-	}
-	return Envelope{OK: true, SchemaVersion: SchemaVersion, Data: raw}, nil
+func Success(data any) Envelope {
+	return Envelope{OK: true, SchemaVersion: SchemaVersion, Data: data}
 }
 
 // Failure wraps an error, which is never nil.

@@ -64,18 +64,16 @@ func (r *Run) Ref() string {
 
 // ShowRunResponse is everything about one run.
 type ShowRunResponse struct {
-	Run      Run              `json:"run"`
-	Contract *agency.Contract `json:"runner_status"` // the runner's own word; null when it said nothing readable
-	Word     time.Time        `json:"runner_status_at"`
-	Attempts []agency.Attempt `json:"attempts"`
-	Steps    []agency.Step    `json:"steps"`
-	Inputs   []agency.Input   `json:"inputs"`
-	// Git is null when the worktree is gone or cannot be read; GitProblem then says why.
-	Git        *agency.GitFacts `json:"git"`
-	GitProblem string           `json:"git_problem"`
-	// Connected says that the wrapper talks to the daemon now.
-	Connected  bool       `json:"connected"`
-	LastOutput *time.Time `json:"last_output"`
-	PromptPath string     `json:"prompt_path"`
-	LogPath    string     `json:"log_path"`
+	Run        Run              `json:"run"`
+	Contract   *agency.Contract `json:"runner_status"` // the runner's own word; null when it said nothing readable
+	Word       time.Time        `json:"runner_status_at"`
+	Attempts   []agency.Attempt `json:"attempts"`
+	Steps      []agency.Step    `json:"steps"`
+	Inputs     []agency.Input   `json:"inputs"`
+	Git        *agency.GitFacts `json:"git"`         // null when the worktree is gone or cannot be read
+	GitProblem string           `json:"git_problem"` // why git is null, unless the run is removed
+	Connected  bool             `json:"connected"`   // the wrapper talks to the daemon now
+	LastOutput *time.Time       `json:"last_output"`
+	PromptPath string           `json:"prompt_path"`
+	LogPath    string           `json:"log_path"`
 }

@@ -56,6 +56,8 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	if err == nil {
 		return a.status
 	}
+	// The parser stops at the first mistake, which can stand before --json.
+	a.json = a.json || slices.Contains(args, "--json")
 	return a.fail(asUsage(err))
 }
 
@@ -87,22 +89,14 @@ func (a *App) print(data any, text func(w io.Writer)) error {
 		text(a.Out)
 		return nil
 	}
-	env, err := api.Success(data)
-	if err != nil {
-		return err
-	}
-	return api.Encode(a.Out, env)
+	return api.Encode(a.Out, api.Success(data))
 }
 
 // printLine writes data as an envelope on one line, for streams.
 func (a *App) printLine(data any) error {
-	env, err := api.Success(data)
-	if err != nil {
-		return err
-	}
 	enc := json.NewEncoder(a.Out)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(env)
+	return enc.Encode(api.Success(data))
 }
 
 // chat writes a line for people only, beside the data.

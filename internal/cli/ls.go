@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
@@ -162,114 +160,6 @@ func colourOf(l agency.Label) string {
 	default:
 		return "\x1b[2m"
 	}
-}
-
-// watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
-// prints a line for each run that changed, and with --json an envelope a line.
-func (a *App) watchList(ctx context.Context, o *listOptions) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
-	if err != nil {
-		return err
-	}
-	changed := make(chan struct{}, 1)
-	changed <- struct{}{}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- client.Events(ctx, events.LastSeq, "", func(agency.Event) error {
-			select {
-			case changed <- struct{}{}:
-			default: // a look is due already
-			}
-			return nil
-		})
-	}()
-	// Ages and stalls come with time alone.
-	clock := time.NewTicker(30 * time.Second)
-	defer clock.Stop()
-	_, inPlace := terminal(a.Out)
-	w := &listWatch{app: a, inPlace: inPlace && !a.json, seen: map[agency.RunID]string{}}
-	for {
-		select {
-		case <-changed:
-		case <-clock.C:
-		case err := <-ended:
-			if errors.Is(err, context.Canceled) {
-				return nil
-			}
-			if errors.Is(err, io.EOF) {
-				return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency ls --watch")
-			}
-			return err
-		}
-		resp, err := a.list(ctx, o)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.show(resp); err != nil {
-			return err
-		}
-	}
-}
-
-// listWatch remembers what was shown last.
-type listWatch struct {
-	app     *App
-	inPlace bool
-	lines   []string
-	last    string
-	seen    map[agency.RunID]string
-}
-
-func (w *listWatch) show(resp api.ListRunsResponse) error {
-	switch {
-	case w.app.json:
-		text := fmt.Sprint(resp.Runs)
-		if text == w.last {
-			return nil
-		}
-		w.last = text
-		return w.app.printLine(resp)
-	case w.inPlace:
-		w.repaint(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"))
-		return nil
-	}
-	for i := range resp.Runs {
-		r := &resp.Runs[i]
-		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, fit(safeLine(r.Summary), summaryColumns))
-		if w.seen[r.ID] != line {
-			w.seen[r.ID] = line
-			_, _ = fmt.Fprintln(w.app.Out, strings.TrimRight(line, " "))
-		}
-	}
-	return nil
-}
-
-// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor.
-func (w *listWatch) repaint(lines []string) {
-	columns, _ := terminal(w.app.Out)
-	var b strings.Builder
-	if n := len(w.lines); n > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", n)
-	}
-	for i, line := range lines {
-		line = ansi.Truncate(line, columns, "…")
-		lines[i] = line
-		if i < len(w.lines) && w.lines[i] == line {
-			b.WriteString("\n")
-			continue
-		}
-		b.WriteString("\r" + line + "\x1b[K\n")
-	}
-	b.WriteString("\x1b[J")
-	w.lines = lines
-	_, _ = io.WriteString(w.app.Out, b.String())
 }
 
 func orDash(s string) string {

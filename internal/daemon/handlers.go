@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"agency"
@@ -85,20 +87,23 @@ func (d *Daemon) checkVersion(r *http.Request) error {
 
 // reply sends data, or the error if there is one.
 func reply(w http.ResponseWriter, data any, err error) {
-	var envelope api.Envelope
-	if err == nil {
-		envelope, err = api.Success(data)
-	}
 	code := http.StatusOK
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err == nil {
+		err = enc.Encode(api.Success(data))
+	}
 	if err != nil {
-		envelope = api.Failure(err)
-		code = envelope.Error.Code.HTTPStatus()
+		failure := api.Failure(err)
+		code = failure.Error.Code.HTTPStatus()
+		body.Reset()
+		_ = enc.Encode(failure)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(code)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(envelope) // a client that went away needs no answer
+	_, _ = w.Write(body.Bytes()) // a client that went away needs no answer
 }
 
 // recovered turns a defect in one request into an answer and a line in the log.

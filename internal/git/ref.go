@@ -91,6 +91,16 @@ func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string)
 	return uncleaned(err, "delete branch %q", branch)
 }
 
+// DeleteBranchAt deletes a branch if it stands at the commit, where it holds no work of its own. It is fine if the branch
+// is elsewhere, or if there is none: then nothing is done.
+func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
+	_, err := g.run(ctx, repo.Root, "update-ref", "--no-deref", "-d", "--end-of-options", "refs/heads/"+branch, commit)
+	if err == nil || said(err, "but expected") || said(err, "unable to resolve reference") {
+		return nil
+	}
+	return uncleaned(err, "delete branch %q", branch)
+}
+
 // Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking branch and not in
 // baseCommit: work that would be lost with it. A branch that does not exist has none.
 func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error) {

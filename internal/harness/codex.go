@@ -1,5 +1,7 @@
 package harness
 
+import "slices"
+
 // codex is Codex. It makes its own conversation ids.
 func codex(r Request) Command {
 	resume := r.Resume && r.ConversationID != ""
@@ -13,6 +15,10 @@ func codex(r Request) Command {
 	args = append(args, r.DefaultArgs...)
 	if r.Headless {
 		args = append(args, "--json")
+		if !names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox") {
+			// In a repository that it was not told to trust it could only read, and could not even report that.
+			args = append(args, "-s", "workspace-write")
+		}
 	} else {
 		// With its shared server, agents would outlive the terminal that agency watches.
 		args = append(args, "--no-daemon")

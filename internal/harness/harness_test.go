@@ -109,7 +109,7 @@ func TestBuild(t *testing.T) {
 		{
 			name: "codex headless resumed without an id begins anew",
 			in:   input{kind: agency.Codex, resume: true, headless: true},
-			argv: "exec --json -- OPENING", stdin: task,
+			argv: "exec --json -s workspace-write -- OPENING", stdin: task,
 		},
 		{
 			name: "gemini",

@@ -107,7 +107,8 @@ func (w *wrapper) run() int {
 	} else {
 		exit = w.startFailure(err)
 		w.tell("error: " + exit.Error)
-		w.save(exit)
+		w.recordErr = writeExit(w.launch.AttemptDir, exit)
+		w.client.ended(*exit)
 	}
 	close(w.over)
 	w.insist(exit)
@@ -262,11 +263,13 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 		deadline = time.Time{}
 	}
 	w.out.drain(st.alone)
-	w.save(exit)
+	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	if leftovers > 0 {
 		w.endLeftovers(deadline)
 		w.out.drain(false)
 	}
+	// Only now: an attempt that reads as ended has no process that still changes its worktree.
+	w.client.ended(*exit)
 	return exit
 }
 
@@ -298,12 +301,6 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 			}
 		}
 	}
-}
-
-// save makes the record durable and offers it to the daemon.
-func (w *wrapper) save(exit *agency.Exit) {
-	w.recordErr = writeExit(w.launch.AttemptDir, exit)
-	w.client.ended(*exit)
 }
 
 // insist stays with a record that the disk did not take, until the disk or the daemon has it or somebody asks for the

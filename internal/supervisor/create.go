@@ -314,7 +314,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	if err := s.Tmux.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) && !agency.IsCode(err, agency.CodeTmuxNotFound) {
 		problems = append(problems, err)
 	}
-	if err := s.undoWorktree(ctx, r); err != nil {
+	if err := s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists)); err != nil {
 		problems = append(problems, err)
 	}
 	reason := agency.AsError(why)
@@ -348,8 +348,9 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	return nil
 }
 
-// undoWorktree removes a worktree and a branch that hold nothing but what agency put there.
-func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run) error {
+// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. foreign says that the branch
+// is somebody else's.
+func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
 	steps, err := s.Store.Steps(ctx, r.ID, 1)
 	if err != nil {
 		return err
@@ -368,17 +369,10 @@ func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run) error {
 	if err != nil {
 		return err
 	}
-	exists, branch, err := s.Git.Worktree(ctx, repo, r.Worktree)
-	if err != nil {
+	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil || foreign {
 		return err
 	}
-	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
-		return err
-	}
-	if exists && branch == r.Branch {
-		return s.Git.DeleteBranch(ctx, repo, r.Branch)
-	}
-	return nil
+	return s.Git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
 }
 
 func (s *Supervisor) checkNameFree(ctx context.Context, name string) error {

@@ -127,6 +127,9 @@ func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link)
 	}
 	if r.Attempt.State == agency.Running {
 		s.watchContract(r)
+		if r.Attempt.StopRequestedAt != nil {
+			s.work.Go(func() { s.finishStop(r) })
+		}
 		return s.Store.Append(ctx, agency.News{Type: agency.WrapperAdopted, Data: map[string]any{"run_id": r.ID, "attempt": hello.Attempt}})
 	}
 	return nil

@@ -85,8 +85,8 @@ func endNews(a *agency.Attempt) agency.News {
 	}}
 }
 
-// settle makes the record of one run agree with what is true on this host, whatever happened while nobody looked. The
-// exit record decides; without one a live wrapper is awaited; without either the attempt is lost. alive says that a
+// settle makes the record of one run agree with what is true on this host, whatever happened while nobody looked. A live
+// wrapper is awaited; without one the exit record decides; without either the attempt is lost. alive says that a
 // wrapper lives. It is deterministic and idempotent.
 func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	if r.Attempt.State.Final() {
@@ -104,17 +104,13 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 	if err := errors.Join(startErr, exitErr); err != nil {
 		s.Log.Warn("read attempt records", "run", r.ID, "err", err)
 	}
-	if exit != nil || (held && start != nil) {
-		if err := s.record(ctx, r.ID, r.Attempt.Number, start, exit); err != nil {
-			return false, err
-		}
-	}
 	switch {
-	case exit != nil:
-		return false, nil
 	case held:
+		// Even with an exit record: the wrapper may still be ending what the runner left behind.
 		s.track(r)
-		return true, nil
+		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
+	case exit != nil:
+		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
 	case r.Attempt.State == agency.Queued && start == nil:
 		return false, s.undo(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the daemon ended while the run was being created"))
 	default:

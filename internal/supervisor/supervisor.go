@@ -48,6 +48,8 @@ type Git interface {
 	Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error)
 	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
+	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
+	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
 }
 

@@ -102,17 +102,12 @@ func (f *fixture) agency(data any, args ...string) int {
 	if err != nil && !errors.As(err, &exit) {
 		f.t.Fatal(err)
 	}
-	var envelope api.Envelope
+	envelope := api.Envelope{Data: data}
 	if err := json.Unmarshal([]byte(out), &envelope); err != nil {
 		f.t.Fatalf("agency %s: %v in\n%s", strings.Join(args, " "), err, out)
 	}
 	if err := envelope.Err(); err != nil {
 		f.t.Fatalf("agency %s: %v", strings.Join(args, " "), err)
-	}
-	if data != nil {
-		if err := json.Unmarshal(envelope.Data, data); err != nil {
-			f.t.Fatal(err)
-		}
 	}
 	if exit != nil {
 		return exit.ExitCode()

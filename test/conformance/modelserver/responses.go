@@ -3,6 +3,7 @@ package modelserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -89,7 +90,12 @@ func (responses) answer(w http.ResponseWriter, c *conversation, text string, mad
 		return err
 	}
 	for i, item := range items {
-		e.send("response.output_item.added", object{"output_index": i, "item": item})
+		begun := maps.Clone(item)
+		begun["status"] = "in_progress"
+		if item["type"] == "message" {
+			begun["content"] = []object{}
+		}
+		e.send("response.output_item.added", object{"output_index": i, "item": begun})
 		if item["type"] == "message" {
 			e.send("response.output_text.delta", object{"item_id": item["id"], "output_index": i, "content_index": 0, "delta": text})
 		}

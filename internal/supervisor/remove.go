@@ -5,69 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"agency"
 )
-
-// stopTimeout bounds a stop beyond the grace that the wrapper itself gives the runner.
-const stopTimeout = 90 * time.Second
-
-// StopRun ends a running attempt: the intent is written first, then the wrapper ends the whole process tree, then the
-// session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined.
-func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
-	r, err := s.Resolve(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	r, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		a := &r.Attempt
-		if a.State != agency.Running {
-			return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only a running run can be stopped", r.Ref(), a.State)
-		}
-		if a.StopRequestedAt != nil {
-			return nil, nil
-		}
-		now := s.Now()
-		a.StopRequestedAt = &now
-		return []agency.News{{Type: agency.AttemptStopping}}, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	if err := s.stopWrapper(ctx, r); err != nil {
-		return nil, err
-	}
-	r, err = s.awaitState(ctx, r.ID, func(r *agency.Run) bool { return r.Attempt.State.Final() })
-	if err != nil {
-		return nil, agency.Errorf(agency.CodeInternal, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
-	}
-	if err := s.Tmux.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
-		return nil, err
-	}
-	return r, nil
-}
-
-// stopWrapper tells the wrapper to end its runner: over the link, or by a signal when there is none. A wrapper that is
-// gone is settled instead.
-func (s *Supervisor) stopWrapper(ctx context.Context, r *agency.Run) error {
-	if link := s.linkOf(r.ID); link != nil {
-		if err := link.Stop(ctx, agency.EndedByStop); err == nil {
-			return nil
-		}
-	}
-	if r.Attempt.Wrapper != nil {
-		if err := s.Attempts.Signal(*r.Attempt.Wrapper, syscall.SIGTERM); err == nil {
-			s.work.Go(func() { s.settleWhenDead(r.ID) })
-			return nil
-		}
-	}
-	_, err := s.settle(ctx, r)
-	return err
-}
 
 // releaseTimeout bounds the wait for a wrapper that has recorded its runner's end.
 const releaseTimeout = 15 * time.Second
@@ -192,6 +133,25 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 	return nil
 }
 
+// snapshot saves everything in a run's worktree under the next free number. A number is never used twice: a removal that
+// was cut off in the middle leaves half a worktree, and its snapshot must not replace that of the whole.
+func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (agency.Saved, error) {
+	earlier, err := s.Git.Snapshots(ctx, repo, r.ID)
+	if err != nil {
+		return agency.Saved{}, err
+	}
+	number := 1
+	if len(earlier) > 0 {
+		number = earlier[len(earlier)-1].Number + 1
+	}
+	ref := fmt.Sprintf("%s%d", agency.SnapshotRefs(r.ID), number)
+	saved, err := s.Git.Snapshot(ctx, r.Worktree, ref, "work of "+r.Ref()+" "+why)
+	if err != nil {
+		return agency.Saved{}, agency.Errorf(agency.CodeCleanupFailed, "save the work in %s: %w", r.Worktree, err)
+	}
+	return saved, nil
+}
+
 // saveWork snapshots a worktree that holds changes, or commits that no other branch has.
 func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
 	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
@@ -207,10 +167,9 @@ func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Re
 	if !facts.Dirty && !unmerged && !elsewhere {
 		return nil
 	}
-	ref := fmt.Sprintf("refs/agency/snapshots/%s/%d", r.ID, r.Attempt.Number)
-	saved, err := s.Git.Snapshot(ctx, r.Worktree, ref, "agency: work of "+r.Ref()+" before its worktree was removed")
+	saved, err := s.snapshot(ctx, r, repo, "before its worktree was removed")
 	if err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "save the work in %s: %w", r.Worktree, err)
+		return err
 	}
 	if len(saved.Nested) > 0 && !force {
 		return agency.Errorf(agency.CodeCleanupFailed, "the worktree %s holds repositories of its own whose work cannot be saved", r.Worktree).

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/git"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
+)
+
+// filling is a store that was filled without starting anything.
+type filling struct {
+	repo string
+	home string
+	runs []agency.Run
+}
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// fill brings the store up to so many runs. The first has a real worktree, for what show asks of git. No daemon may run.
+func (f *filling) fill(ctx context.Context, total int, live bool) error {
+	repo, err := git.New(time.Minute).Discover(ctx, f.repo)
+	if err != nil {
+		return err
+	}
+	if repo.Fingerprint, err = git.New(time.Minute).EnsureID(repo, newID); err != nil {
+		return err
+	}
+	store, err := sqlite.Open(ctx, filepath.Join(f.home, "agency.db"), time.Now)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	for len(f.runs) < total {
+		r := f.run(repo, len(f.runs), live)
+		if len(f.runs) == 0 {
+			if _, _, err := timed(ctx, f.repo, plainEnv(f.home), "git", "worktree", "add", "-q", "--detach", r.Worktree); err != nil {
+				return err
+			}
+		}
+		for _, dir := range []string{filepath.Join(r.Worktree, agency.StateDir), filepath.Join(r.Dir, "attempts", "1")} {
+			if !live {
+				break // nobody looks for the folders of an ended run
+			}
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+		}
+		creation := agency.Creation{Spec: []byte("{}"), TokenHash: supervisor.TokenHash(token), Steps: []string{"files", "worktree", "scaffold", "session", "started"}}
+		if err := store.CreateRun(ctx, &r, creation, agency.News{Type: agency.RunCreated, Data: map[string]any{"handle": r.Handle}}); err != nil {
+			return err
+		}
+		f.runs = append(f.runs, r)
+	}
+	return nil
+}
+
+// run is number n as it is while an agent works, or after it is done.
+func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
+	var random [10]byte
+	binary.BigEndian.PutUint32(random[6:], uint32(n))
+	at := epoch.Add(time.Duration(n) * time.Second)
+	id := agency.NewRunID(at, random)
+	contract := agency.NewContract(at)
+	contract.Summary = fmt.Sprintf("Reading the tests of the login form, step %d", n)
+	process := agency.Process{PID: 1 << 30, StartTicks: 123456, BootID: "00000000-0000-4000-8000-000000000000"}
+	handle := fmt.Sprintf("1122-fix-login-%04x", n)
+	r := agency.Run{
+		ID: id, Handle: handle, Name: fmt.Sprintf("fix-login-%d", n), Type: "build", Repo: repo,
+		Base: "HEAD", Commit: "HEAD", Branch: "agency/" + handle,
+		Worktree: filepath.Join(f.home, "worktrees", repo.Fingerprint, string(id)), Dir: filepath.Join(f.home, "runs", string(id)),
+		Runner: agency.Runner{Kind: agency.ClaudeCode, Name: "claude_code", Args: []string{}}, Tags: []string{"worker"}, Host: "here",
+		Attempt: agency.Attempt{
+			Number: 1, State: agency.Running, StartedAt: &at, Pane: "%1", Wrapper: &process, RunnerProcess: &process,
+			Word: agency.Observed{Contract: &contract, At: at},
+		},
+	}
+	if !live {
+		code, ended := 0, at.Add(time.Minute)
+		r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ExitCode, r.Attempt.EndedBy = agency.Completed, &ended, &code, agency.EndedByRunner
+	}
+	return r
+}
+
+// newID is a random UUID of version 4.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

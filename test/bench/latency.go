@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// measureLatency waits on the stream of events for what it does itself.
+func measureLatency(ctx context.Context, b *bench) (err error) {
+	repo, err := makeRepo(ctx, b, 50)
+	if err != nil {
+		return err
+	}
+	w, err := newWorld(b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if err := errors.Join(w.startTmux(ctx), w.startDaemon(ctx)); err != nil {
+		return err
+	}
+	if err := statusLatency(ctx, b, w, repo); err != nil {
+		return err
+	}
+	return exitLatency(ctx, b, w, repo)
+}
+
+// waiter hands on the events of the record as they come.
+type waiter struct {
+	events chan seen
+	cancel context.CancelFunc
+}
+
+type seen struct {
+	agency.Event
+	at time.Time
+}
+
+func wait(ctx context.Context, w *world) (*waiter, error) {
+	status, err := api.Call(ctx, w.client, api.DaemonStatus, api.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	wt := &waiter{events: make(chan seen, 1024), cancel: cancel}
+	go func() {
+		defer close(wt.events)
+		_ = w.client.Events(ctx, status.LastSeq, "", func(e agency.Event) error {
+			wt.events <- seen{e, time.Now()}
+			return nil
+		})
+	}()
+	return wt, nil
+}
+
+// until returns when the first event came that is the awaited one.
+func (wt *waiter) until(ctx context.Context, awaited func(e agency.Event) bool) (time.Time, error) {
+	timeout := time.After(10 * time.Second)
+	for {
+		select {
+		case e, ok := <-wt.events:
+			if !ok {
+				return time.Time{}, errors.New("the stream of events ended")
+			}
+			if awaited(e.Event) {
+				return e.at, nil
+			}
+		case <-timeout:
+			return time.Time{}, errors.New("an awaited event did not come within 10 seconds")
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+}
+
+// statusLatency replaces the status file, as agents are told to, and waits for the event.
+func statusLatency(ctx context.Context, b *bench, w *world, repo string) error {
+	handle, err := w.startRun(ctx, repo, "exec sleep 1000")
+	if err != nil {
+		return err
+	}
+	shown, err := api.Call(ctx, w.client, api.ShowRun, api.RunRequest{Run: handle})
+	if err != nil {
+		return err
+	}
+	wt, err := wait(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer wt.cancel()
+	path := filepath.Join(shown.Run.Worktree, agency.ContractFile)
+	var took samples
+	for i := range b.reps(200, 50) {
+		contract := agency.NewContract(time.Now())
+		contract.Summary = fmt.Sprintf("Step %d", i)
+		data, err := json.Marshal(contract)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path+".new", data, 0o644); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := os.Rename(path+".new", path); err != nil {
+			return err
+		}
+		end, err := wt.until(ctx, func(e agency.Event) bool {
+			var said struct{ Summary string }
+			return e.Type == agency.ContractChanged && json.Unmarshal(e.Data, &said) == nil && said.Summary == contract.Summary
+		})
+		if err != nil {
+			return err
+		}
+		took = append(took, end.Sub(begin))
+	}
+	b.table.add(percentiles("status file replaced -> event", took), inMS(took.at(0.99)), atMost(50, " ms"))
+	return nil
+}
+
+// exitLatency lets runners end one after the other. Each waits on a pipe, so the moment is ours to choose.
+func exitLatency(ctx context.Context, b *bench, w *world, repo string) error {
+	type run struct {
+		id   agency.RunID
+		gate *os.File
+	}
+	runs := []run{}
+	defer func() {
+		for _, r := range runs {
+			_ = r.gate.Close()
+		}
+	}()
+	for i := range b.reps(50, 10) {
+		path := filepath.Join(w.dir, fmt.Sprintf("gate-%d", i))
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			return err
+		}
+		gate, err := os.OpenFile(path, os.O_RDWR, 0) // for reading too: opening does not wait for the other side
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run{gate: gate})
+		handle, err := w.startRun(ctx, repo, "read line < "+path+"; exit 0")
+		if err != nil {
+			return err
+		}
+		shown, err := api.Call(ctx, w.client, api.ShowRun, api.RunRequest{Run: handle})
+		if err != nil {
+			return err
+		}
+		runs[i].id = shown.Run.ID
+	}
+	wt, err := wait(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer wt.cancel()
+	var took samples
+	for _, r := range runs {
+		begin := time.Now()
+		if _, err := r.gate.WriteString("go\n"); err != nil {
+			return err
+		}
+		end, err := wt.until(ctx, func(e agency.Event) bool {
+			var ended struct{ State agency.State }
+			return e.Type == agency.AttemptEnded && e.RunID == r.id && json.Unmarshal(e.Data, &ended) == nil && ended.State == agency.Completed
+		})
+		if err != nil {
+			return err
+		}
+		took = append(took, end.Sub(begin))
+	}
+	b.table.add(percentiles("runner's exit -> completed", took), inMS(took.at(0.99)), atMost(100, " ms"))
+	return nil
+}
+
+func percentiles(what string, s samples) row {
+	return row{
+		what: fmt.Sprintf("%s, %d times", what, len(s)),
+		got:  fmt.Sprintf("p50 %s, p99 %s", ms(s.median()), ms(s.at(0.99))),
+	}
+}

@@ -1,0 +1,93 @@
+// Command bench measures the bars of docs/benchmarks.md on this machine: each beside what it is compared with, in one run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	program := flag.String("agency", "bin/agency", "the `program` to measure")
+	quick := flag.Bool("quick", false, "a small pass: fewer repetitions, no 20,000 files, no 10,000 runs")
+	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, wrapper, latency")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	if err := measure(ctx, *program, *quick, *only); err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted; everything that was started is ended")
+		}
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// bench is one pass over the sections.
+type bench struct {
+	agency string // absolute path of the program
+	root   string // folder of everything that is made
+	quick  bool
+	table  *table
+}
+
+// reps is how often something is repeated.
+func (b *bench) reps(full, quick int) int {
+	if b.quick {
+		return quick
+	}
+	return full
+}
+
+func measure(ctx context.Context, program string, quick bool, only string) (err error) {
+	program, err = filepath.Abs(program)
+	if err != nil {
+		return err
+	}
+	// Short: the path of a unix socket has to fit in 104 bytes.
+	root, err := os.MkdirTemp("/tmp", "agb")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return err
+	}
+	b := &bench{agency: program, root: root, quick: quick, table: &table{out: os.Stdout}}
+	began := time.Now()
+	fmt.Printf("%s, %s/%s, %d cores\n", began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	for _, section := range []struct {
+		name, title string
+		run         func(context.Context, *bench) error
+	}{
+		{"program", "the program itself", measureProgram},
+		{"create", "create: agency run until it returns, against git worktree add + tmux new-session", measureCreate},
+		{"list", "look: whole processes, median (fastest)", measureList},
+		{"idle", "idle daemon", measureIdle},
+		{"wrapper", "wrapper throughput", measureWrapper},
+		{"latency", "from a change to a client that waits for it", measureLatency},
+	} {
+		if only != "" && only != section.name {
+			continue
+		}
+		if err := section.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", section.name, err)
+		}
+		if err := b.table.print(section.title); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\n%d missed; took %s\n", b.table.missed, time.Since(began).Round(time.Second))
+	return nil
+}

@@ -1,0 +1,287 @@
+// Package json_test keeps what every command prints with --json: a change of a shape shows as a change of a file.
+package json_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency/internal/api"
+)
+
+var update = flag.Bool("update", false, "write the files in testdata")
+
+// version is what the program under test calls itself.
+const version = "v0.0.0-under-test"
+
+// bench is a program, a repository and a data root of their own.
+type bench struct {
+	dir string // short, because a socket's path is
+	bin string
+	env []string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	dir, err := os.MkdirTemp("", "aj")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{dir: dir, bin: filepath.Join(dir, "bin", "agency")}
+	t.Cleanup(func() {
+		b.run(t, b.dir, "", b.bin, "daemon", "stop")
+		b.run(t, b.dir, "", "tmux", "-S", filepath.Join(dir, "tmux"), "kill-server")
+		_ = os.RemoveAll(dir)
+	})
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(strings.ToUpper(name), "AGENCY_") && !strings.HasPrefix(name, "TMUX") && !strings.HasPrefix(name, "GIT_") {
+			b.env = append(b.env, kv)
+		}
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.version="+version, "-o", b.bin, "agency/cmd/agency")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	b.env = append(b.env, "HOME="+dir, "AGENCY_HOME="+filepath.Join(dir, "home"), "AGENCY_CONFIG="+b.path("config.toml"),
+		"LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	agent, err := filepath.Abs("../agent/agent.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "agent.sh", fmt.Sprintf("#!/bin/sh\nexec sh '%s' \"$@\"\n", agent))
+	config := fmt.Sprintf("[defaults]\nrunner = \"scripted\"\n[tmux]\nsocket = %q\n", b.path("tmux"))
+	for _, kind := range []string{"claude_code", "codex", "gemini", "opencode", "shell"} {
+		config += fmt.Sprintf("[runners.%s]\nexec = \"no-such-%s\"\n", kind, kind)
+	}
+	b.write(t, "config.toml", config+fmt.Sprintf("[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", b.path("agent.sh")))
+	b.write(t, "bad.toml", "[defaults]\nrunnr = \"shell\"\n")
+	b.write(t, "repo/read.me", "hello\n")
+	b.write(t, "spec.json", `{"name": "one-shot", "prompt": {"text": "say hello"}, "tags": ["nightly"], "inputs": [{"path": "read.me"}], "headless": true}`)
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "Begin"},
+	} {
+		if r := b.run(t, b.path("repo"), "", "git", args...); r.exit != 0 {
+			t.Fatalf("git %q: %s", args, r.err)
+		}
+	}
+	return b
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bench) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.path(name), []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
+		t.Fatal(err)
+	}
+}
+
+type result struct {
+	out, err string
+	exit     int
+}
+
+func (b *bench) run(t *testing.T, dir, in, name string, args ...string) result {
+	t.Helper()
+	// Cleaning up happens after the test's own context has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	var out, err bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, b.env, strings.NewReader(in), &out, &err
+	cmd.WaitDelay = 500 * time.Millisecond
+	failed := new(exec.ExitError)
+	if err := cmd.Run(); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%s %q: %v", name, args, err)
+	}
+	return result{out.String(), err.String(), cmd.ProcessState.ExitCode()}
+}
+
+// normal replaces what differs from run to run and from machine to machine.
+func (b *bench) normal(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, b.dir, "<PATH>"), version, "<VERSION>")
+	for _, r := range []struct{ pattern, with string }{
+		{`r_[0-9A-HJKMNP-TV-Z]{26}\b`, "<RUN_ID>"},
+		{`\b[0-9]{4}-[a-z][a-z0-9-]*-[0-9a-f]{4}\b`, "<HANDLE>"},
+		{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, "<UUID>"},
+		{`\b[0-9a-f]{40}([0-9a-f]{24})?\b`, "<SHA>"},
+		{`\b2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`, "<TIME>"},
+		{`"pid":( ?)[0-9]+`, `"pid":$1"<PID>"`},
+		{`"start_ticks": [0-9]+`, `"start_ticks": "<TICKS>"`},
+		{`"boot_id": "[^"]+"`, `"boot_id": "<BOOT_ID>"`},
+		{`"(last_)?seq":( ?)[0-9]+`, `"${1}seq":$2"<SEQ>"`},
+		{`"go": "[^"]+"`, `"go": "<VERSION>"`},
+		{`"(os|arch)": "[^"]+"`, `"$1": "<PLATFORM>"`},
+		{`"text": "[0-9]+\.[0-9]+[0-9a-z.]*"`, `"text": "<VERSION>"`},
+		{`pid [0-9]+, version`, "pid <PID>, version"},
+		{`up [0-9]+[a-z]+,`, "up <TIME>,"},
+		{`"text": "time=.*`, `"text": "<LOG>"`},
+		{`"last_output": (null|"<TIME>")`, `"last_output": "<TIME OR NULL>"`},
+		{`"%[0-9]+"`, `"<PANE>"`},
+		{`"/[^"]*/tmux"`, `"<TMUX>"`},
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
+	}
+	return text
+}
+
+// golden compares with a file in testdata, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil { //nolint:gosec // test data
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test ./test/json -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); go test ./test/json -update\n%s", path, diff)
+	}
+}
+
+// leaveWork changes the worktree of the one run that is not removed.
+func (b *bench) leaveWork(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(b.path("home/worktrees/*/*/read.me"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the worktrees hold %q (%v)", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("changed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The commands of one day, in their order. Each prints one envelope and nothing else.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const prompt = "say hello\nask Which colour?\nready Painted it | look at it\nwait-file never\n"
+	steps := []struct {
+		name string // of the file
+		args string // words of the command line; PATH is the bench's folder
+		exit int
+		in   string
+	}{
+		{"version", "version", 0, ""},
+		{"config-path", "config path", 0, ""},
+		{"config-show", "config show", 0, ""},
+		{"config-check", "config check", 0, ""},
+		{"config-check-invalid", "config check --config PATH/bad.toml", 1, ""},
+		{"daemon-status-none", "daemon status", 3, ""},
+		{"daemon-start", "daemon start", 0, ""},
+		{"daemon-status", "daemon status", 0, ""},
+		{"doctor", "doctor", 0, ""},
+		{"ls-none", "ls", 0, ""},
+		{"run", "run --name paint --type build --tag worker --prompt -", 0, prompt},
+		{"wait-for", "wait paint --for needs-input --timeout 30s", 0, ""},
+		{"wait-needs-person", "wait paint --timeout 30s", 8, ""},
+		{"ls", "ls", 0, ""},
+		{"show", "show paint", 0, ""},
+		{"attach", "attach paint", 0, ""},
+		{"wait-timeout", "wait paint --for completed --timeout 50ms", 5, ""},
+		{"rm-running", "rm paint", 4, ""},
+		{"send", "send paint -", 0, "blue\n"},
+		{"wait", "wait paint --for ready-for-review --timeout 30s", 0, ""},
+		{"stop", "stop paint", 0, ""},
+		{"stop-again", "stop paint", 4, ""},
+		{"send-ended", "send paint blue", 4, ""},
+		{"attach-ended", "attach paint", 3, ""},
+		{"run-spec", "run --spec PATH/spec.json", 0, ""},
+		{"wait-completed", "wait one-shot --timeout 30s", 0, ""},
+		{"show-completed", "show one-shot", 0, ""},
+		{"logs", "logs one-shot", 0, ""},
+		{"events", "events --run one-shot", 0, ""},
+		{"rm", "rm one-shot", 0, ""},
+		{"rm-again", "rm one-shot", 0, ""},
+		{"rm-snapshot", "rm paint --delete-branch", 0, ""},
+		{"ls-removed", "ls --all --tag nightly", 0, ""},
+		{"show-unknown", "show no-such-run", 3, ""},
+		{"usage-flag", "ls --al", 2, ""},
+		{"usage-arguments", "show", 2, ""},
+		{"usage-command", "lst", 2, ""},
+		{"run-no-task", "run", 2, ""},
+		{"run-no-runner", "run --runner aider --prompt a", 1, ""},
+		{"daemon-logs", "daemon logs", 0, ""},
+		{"daemon-stop", "daemon stop", 0, ""},
+		{"daemon-stop-none", "daemon stop", 0, ""},
+	}
+	for _, step := range steps {
+		args := strings.Fields(strings.ReplaceAll(step.args, "PATH", b.dir))
+		if step.name == "rm-snapshot" {
+			b.leaveWork(t)
+		}
+		r := b.run(t, b.path("repo"), step.in, b.bin, append(args, "--json")...)
+		if r.exit != step.exit || r.err != "" {
+			t.Errorf("%s: exit status %d, want %d, and on stderr %q", step.args, r.exit, step.exit, r.err)
+		}
+		var env api.Envelope
+		if err := api.Decode([]byte(r.out), &env); err != nil || env.OK == (env.Error != nil) || !strings.HasSuffix(r.out, "}\n") {
+			t.Errorf("%s: not one envelope: %v\n%s", step.args, err, r.out)
+		}
+		golden(t, step.name, b.normal(r.out))
+	}
+}
+
+// A stream is an envelope a line, until it is interrupted.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for name, args := range map[string][]string{
+		"events-follow": {"events", "--follow", "--json"},
+		"ls-watch":      {"ls", "--watch", "--json"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, b.bin, args...)
+		cmd.Dir, cmd.Env, cmd.Stderr = b.path("repo"), b.env, os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Error(err)
+		}
+		var env api.Envelope
+		if err := api.Decode([]byte(line), &env); err != nil || !env.OK {
+			t.Errorf("%s: %q: %v", name, line, err)
+		}
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s, interrupted: %v", name, err)
+		}
+		golden(t, name, b.normal(line))
+	}
+}

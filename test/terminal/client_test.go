@@ -1,0 +1,115 @@
+package terminal_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"agency/test/fixture"
+)
+
+// client is a program in a terminal outside of tmux, and what it wrote there byte for byte.
+type client struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	terminal *os.File
+	ended    chan struct{}
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+// agencyIn runs an agency command in a terminal of a size.
+func agencyIn(t *testing.T, f *fixture.Fixture, columns, rows uint16, args ...string) *client {
+	t.Helper()
+	return inTerminal(t, f, columns, rows, filepath.Join(bin, "agency"), args...)
+}
+
+// inTerminal runs a program in a terminal of a size.
+func inTerminal(t *testing.T, f *fixture.Fixture, columns, rows uint16, program string, args ...string) *client {
+	t.Helper()
+	c := &client{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	c.cmd.Dir, c.cmd.Env = f.Repo, f.Env
+	var err error
+	if c.terminal, err = pty.StartWithSize(c.cmd, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		piece := make([]byte, 32<<10)
+		for {
+			n, err := c.terminal.Read(piece)
+			c.mu.Lock()
+			c.out.Write(piece[:n])
+			c.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(c.ended)
+		_ = c.cmd.Wait()
+		<-read
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+		_ = c.terminal.Close()
+	})
+	return c
+}
+
+// types sends bytes as the terminal does for keys.
+func (c *client) types(keys string) {
+	c.t.Helper()
+	if _, err := c.terminal.WriteString(keys); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// resize changes the size of the terminal.
+func (c *client) resize(columns, rows uint16) {
+	c.t.Helper()
+	if err := pty.Setsize(c.terminal, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// wrote is everything so far.
+func (c *client) wrote() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.String()
+}
+
+// shows waits until a text was written.
+func (c *client) shows(text string) {
+	c.t.Helper()
+	await(c.t, strconv.Quote(text)+" is shown", func() (bool, string) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return bytes.Contains(c.out.Bytes(), []byte(text)), strconv.Quote(c.out.String())
+	})
+}
+
+// ends waits for the program's end and checks its exit status.
+func (c *client) ends(status int) {
+	c.t.Helper()
+	select {
+	case <-c.ended:
+	case <-time.After(patience):
+		c.t.Fatalf("the program has not ended: %q", c.wrote())
+	}
+	if got := c.cmd.ProcessState.ExitCode(); got != status {
+		c.t.Errorf("exit status %d, want %d: %q", got, status, c.wrote())
+	}
+}

@@ -1,0 +1,129 @@
+// Package terminal_test uses programs that own a terminal as a person does: under agency run, through real tmux clients.
+package terminal_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/test/fixture"
+)
+
+// bin is the folder of the binary under test.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := fixture.Build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bin = dir
+	return m.Run()
+}
+
+// patience bounds every wait for something to appear.
+const patience = 30 * time.Second
+
+// need skips a test that uses a program which is not there.
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skip(program + " is not installed")
+	}
+}
+
+// await waits until done, which else says what there is instead.
+func await(t *testing.T, what string, done func() (ok bool, instead string)) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		ok, instead := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s; instead:\n%s", patience, what, instead)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// succeeds returns what a command printed, which must end with 0.
+func succeeds(t *testing.T, r fixture.Result) string {
+	t.Helper()
+	if r.Exit != 0 {
+		t.Fatalf("exit status %d: %s%s", r.Exit, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// refused checks that a command failed with a code, and that it said all of the words.
+func refused(t *testing.T, r fixture.Result, code agency.Code, words ...string) {
+	t.Helper()
+	if r.Exit != code.Exit() {
+		t.Errorf("exit status %d, want %d: %s", r.Exit, code.Exit(), r.Stderr)
+	}
+	for _, want := range append(words, "["+string(code)+"]") {
+		if !strings.Contains(r.Stderr, want) {
+			t.Errorf("%q is not in: %s", want, r.Stderr)
+		}
+	}
+}
+
+// decode runs a command with --json and reads its data.
+func decode[T any](t *testing.T, f *fixture.Fixture, args ...string) T {
+	t.Helper()
+	out := succeeds(t, f.Agency(append(args, "--json")...))
+	var envelope struct{ Data T }
+	if err := json.Unmarshal([]byte(out), &envelope); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return envelope.Data
+}
+
+// start starts a shell run and returns it.
+func start(t *testing.T, f *fixture.Fixture, script string, flags ...string) api.Run {
+	t.Helper()
+	return decode[api.RunResponse](t, f, slices.Concat([]string{"run", "--runner", "shell", "--prompt", script}, flags)...).Run
+}
+
+// ended waits for a run's end and returns it.
+func ended(t *testing.T, f *fixture.Fixture, r api.Run) api.Run {
+	t.Helper()
+	f.Agency("wait", string(r.ID), "--timeout", "2m") // its status says how the run ended
+	r = show(t, f, r).Run
+	if !r.State.Final() {
+		t.Fatalf("the run is still %s", r.State)
+	}
+	return r
+}
+
+// completes waits for a run's end, which must be a good one.
+func completes(t *testing.T, f *fixture.Fixture, r api.Run) {
+	t.Helper()
+	if r = ended(t, f, r); r.State != agency.Completed {
+		t.Errorf("the run is %s: %s %s", r.State, r.Summary, r.Error)
+	}
+}
+
+func show(t *testing.T, f *fixture.Fixture, r api.Run) api.ShowRunResponse {
+	t.Helper()
+	return decode[api.ShowRunResponse](t, f, "show", string(r.ID))
+}
+
+// paneOf is the pane that the record has for a run.
+func paneOf(t *testing.T, f *fixture.Fixture, r api.Run) *pane {
+	t.Helper()
+	return &pane{t: t, tmux: f.Tmux, id: show(t, f, r).Attempts[0].Pane}
+}

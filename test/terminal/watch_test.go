@@ -1,0 +1,75 @@
+package terminal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"agency/test/fixture"
+)
+
+func TestWatchRepaintsInPlace(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	start(t, f, echo, "--name", "one")
+	p := shell(t, server(t, f), 100, 24)
+	p.enters("clear; agency ls --watch; echo left with $?")
+	p.until("the first list", func(screen string) bool { return strings.Contains(screen, "● working") })
+	succeeds(t, f.Agency("send", "one", "end"))
+	p.until("the run's end", func(screen string) bool {
+		return strings.Contains(screen, "✓ completed") && !strings.Contains(screen, "working")
+	})
+	if screen := p.screen(); strings.Count(screen, "RUN_ID") != 1 {
+		t.Errorf("the list was not repainted in place:\n%s", screen)
+	}
+	start(t, f, echo, "--name", "two")
+	p.until("both runs", func(screen string) bool {
+		lines := strings.Split(screen, "\n")
+		return strings.Contains(lines[1], "  one  ") && strings.Contains(lines[2], "  two  ") && strings.Contains(lines[2], "working")
+	})
+	p.keys("C-c")
+	p.line("left with 0")
+	lines := strings.Split(p.screen(), "\n")
+	if !strings.HasPrefix(lines[0], "RUN_ID") || !strings.Contains(lines[2], "  two  ") || lines[3] != "left with 0" || !strings.HasPrefix(lines[4], "you>") {
+		t.Errorf("the cursor was not left below the list:\n%s", p.screen())
+	}
+}
+
+// A list that is longer than the screen shows its end: the newest runs are those that people wait for.
+func TestWatchOnASmallScreen(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	for n := range 6 {
+		start(t, f, echo, "--name", fmt.Sprintf("run-%d", n))
+	}
+	p := shell(t, server(t, f), 90, 6)
+	p.enters("clear; agency ls --watch; echo left with $?")
+	// Five rows are for the list and one is for the cursor.
+	list := func(more int, names ...string) func(string) bool {
+		return func(screen string) bool {
+			lines := strings.Split(screen, "\n")
+			if !strings.HasPrefix(lines[0], "RUN_ID") || lines[1] != fmt.Sprintf("… %d more above", more) || lines[2+len(names)] != "" {
+				return false
+			}
+			for i, want := range names {
+				name, status, _ := strings.Cut(want, " ")
+				if line := lines[2+i]; !strings.Contains(line, "  "+name+"  ") || !strings.Contains(line, status) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	p.until("the newest three", list(3, "run-3 working", "run-4 working", "run-5 working"))
+	succeeds(t, f.Agency("send", "run-4", "end"))
+	p.until("the end of a visible run", list(3, "run-3 working", "run-4 completed", "run-5 working"))
+	succeeds(t, f.Agency("send", "run-0", "end"))
+	start(t, f, echo, "--name", "run-6")
+	p.until("the next run", list(4, "run-4 completed", "run-5 working", "run-6 working"))
+	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "60", "-y", "8"))
+	p.until("two more rows", list(2, "run-2 working", "run-3 working", "run-4 completed", "run-5 working", "run-6 working"))
+	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "90", "-y", "6"))
+	p.until("the newest three again", list(4, "run-4 completed", "run-5 working", "run-6 working"))
+	p.keys("C-c")
+	p.line("left with 0")
+}
