@@ -123,12 +123,23 @@ func (w *wrapper) run() int {
 	if w.term != nil {
 		w.term.restore()
 	}
+	if exit.EndedBy != agency.EndedByStartFailed {
+		w.tell("the agent has ended, " + words(exit))
+	}
 	return exit.ExitCode
 }
 
 // tell shows one line to whoever looks at the pane.
 func (w *wrapper) tell(words string) {
 	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
+}
+
+// words says in short how a runner ended.
+func words(exit *agency.Exit) string {
+	if exit.Signal != "" {
+		return "by " + exit.Signal
+	}
+	return fmt.Sprintf("exit status %d", exit.ExitCode)
 }
 
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.

@@ -41,9 +41,6 @@ const (
 	stepStarted  = "started"
 )
 
-// startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
-const startTimeout = 30 * time.Second
-
 // CreateRun makes a run and starts its agent. Everything that can be checked is checked before anything exists, so that bad
 // input leaves nothing. A later failure undoes what was made; the record then keeps the run as failed and removed. When it
 // returns nil the runner was started, and may already have ended.
@@ -67,15 +64,12 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 
 // creation is a validated request on its way to a run.
 type creation struct {
-	req     *CreateRequest
-	run     *agency.Run
-	repo    agency.Repo
-	token   string
-	exec    string
-	env     []string
-	inputs  []agency.Input
-	prompt  []byte
-	command HarnessCommand
+	launching
+	req    *CreateRequest
+	repo   agency.Repo
+	exec   string
+	inputs []agency.Input
+	prompt []byte
 }
 
 // plan validates a request without making anything: first what needs no id, then, with the id, what depends on it.
@@ -84,7 +78,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	p := &creation{req: req}
+	p := &creation{req: req, launching: launching{choices: &req.Choices}}
 	dir := spec.Repo
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(req.Dir, dir)
@@ -153,7 +147,7 @@ func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 func (s *Supervisor) materialise(p *creation, commit string) error {
 	spec, now := &p.req.Spec, s.Now()
 	id := agency.NewRunID(now, [10]byte(s.randomBytes(10)))
-	p.token = hex.EncodeToString(s.randomBytes(16))
+	p.token = s.newToken()
 	r := &agency.Run{
 		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,
 		Base: spec.BaseRef, Commit: commit, Branch: spec.Branch,
@@ -234,8 +228,8 @@ func (s *Supervisor) build(ctx context.Context, p *creation) error {
 		{stepFiles, s.makeFiles},
 		{stepWorktree, s.makeWorktree},
 		{stepScaffold, s.makeScaffold},
-		{stepSession, s.startSession},
-		{stepStarted, s.awaitStart},
+		{stepSession, func(ctx context.Context, p *creation) error { return s.startSession(ctx, &p.launching) }},
+		{stepStarted, func(ctx context.Context, p *creation) error { return s.awaitStart(ctx, &p.launching) }},
 	}
 	for _, step := range steps {
 		if err := step.do(ctx, p); err != nil {
@@ -265,42 +259,6 @@ func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
 
 func (s *Supervisor) makeScaffold(_ context.Context, p *creation) error {
 	return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt)
-}
-
-// startSession hands the launch data to a wrapper in a new tmux session.
-func (s *Supervisor) startSession(ctx context.Context, p *creation) error {
-	launch, err := s.writeLaunch(p)
-	if err != nil {
-		return err
-	}
-	argv := append(append([]string{}, s.Wrapper...), launch)
-	pane, err := s.Tmux.StartSession(ctx, p.run.Session(), p.run.Worktree, argv)
-	if err != nil {
-		return err
-	}
-	_, err = s.Store.ChangeRun(ctx, p.run.ID, func(r *agency.Run) ([]agency.News, error) {
-		r.Attempt.Pane = pane
-		return nil, nil
-	})
-	return err
-}
-
-// awaitStart waits for the wrapper's word that the runner was started, or was not.
-func (s *Supervisor) awaitStart(ctx context.Context, p *creation) error {
-	waiting, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	r, err := s.awaitState(waiting, p.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", p.run.Session(), startTimeout).
-			WithHint("agency doctor")
-	case err != nil:
-		return err
-	case r.Attempt.EndedBy == agency.EndedByStartFailed || r.Attempt.StartedAt == nil:
-		return agency.Errorf(agency.CodeRunnerStartFailed, "the runner %s could not be started: %s", p.exec, r.Attempt.Error)
-	default:
-		return nil
-	}
 }
 
 // undo takes a creation back: session, worktree, branch and directory go, and the record keeps the run as failed and

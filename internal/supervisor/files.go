@@ -2,12 +2,9 @@ package supervisor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -82,70 +79,6 @@ func names(env []string) []string {
 		list = append(list, name)
 	}
 	return list
-}
-
-// writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.
-func (s *Supervisor) writeLaunch(p *creation) (string, error) {
-	r, choices := p.run, &p.req.Choices
-	env := append(append([]string{}, p.env...), p.command.Env...)
-	env = append(env,
-		"AGENCY_RUN_ID="+string(r.ID),
-		fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number),
-		"AGENCY_TOKEN="+p.token,
-		"AGENCY_WORKTREE="+r.Worktree,
-		"AGENCY_STATE_DIR="+filepath.Join(r.Worktree, agency.StateDir),
-		"AGENCY_HOME="+s.Home,
-		"AGENCY_SOCKET="+s.Socket,
-	)
-	data, err := json.Marshal(agency.Launch{
-		RunID: r.ID, Attempt: r.Attempt.Number, Token: p.token, RunnerKind: r.Runner.Kind,
-		Argv: p.command.Argv, Env: env, Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,
-		Headless: r.Attempt.Headless, Stdin: p.command.Stdin,
-		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: choices.Grace, LogBytes: choices.LogBytes,
-	})
-	if err != nil {
-		return "", fmt.Errorf("encode launch data: %w", err)
-	}
-	if err := file.WriteAtomic(launchPath(r), data, 0o600); err != nil {
-		return "", asFileError(err)
-	}
-	return launchPath(r), nil
-}
-
-func launchPath(r *agency.Run) string {
-	return filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "launch.json")
-}
-
-// runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names and what the
-// configuration denies, and then what the run sets.
-func runnerEnv(caller, set, deny []string) []string {
-	env := make([]string, 0, len(caller)+len(set))
-	for _, kv := range caller {
-		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || denied(name, deny) {
-			continue
-		}
-		env = append(env, kv)
-	}
-	return append(env, set...)
-}
-
-func denied(name string, patterns []string) bool {
-	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok { // the configuration refuses bad patterns
-			return true
-		}
-	}
-	return false
-}
-
-// configHash fingerprints what must not change silently between attempts: the runner, its arguments and its model.
-func configHash(r *agency.Run, c HarnessCommand) string {
-	sum := sha256.New()
-	for _, part := range append([]string{string(r.Runner.Kind), r.Runner.Name, r.Model, c.Argv[0]}, r.Runner.Args...) {
-		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // metaYAML is the request, written once and never again. Every value is quoted as JSON, which is YAML too.

@@ -60,6 +60,9 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	target := "=" + s.Name + ":"
 	args = append(args, ";", "set-option", "-t", target, "destroy-unattached", "off")
 	args = append(args, ";", "set-option", "-w", "-t", target, "remain-on-exit", "on")
+	// tmux writes its note about a dead pane into the last row, and a smaller client then shows the empty rows above it
+	// instead of the text at the top. tmux 3.2 always does and does not know the option, hence -q.
+	args = append(args, ";", "set-option", "-w", "-q", "-t", target, "remain-on-exit-format", "")
 
 	// The directory is that of the tmux process and not an argument of -c, which tmux expands as a format: a directory
 	// called "#(command)" would be a command, and some names cannot be escaped.

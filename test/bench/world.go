@@ -79,14 +79,16 @@ func (w *world) startDaemon(ctx context.Context) error {
 	return nil
 }
 
+// stopDaemon ends the daemon, after an interrupt too.
 func (w *world) stopDaemon(ctx context.Context) error {
-	if w.pid == 0 {
+	pid := w.pid
+	if pid == 0 {
 		return nil
 	}
-	if _, err := w.run(ctx, w.dir, w.agency, "daemon", "stop"); err != nil {
-		return errors.Join(err, syscall.Kill(w.pid, syscall.SIGKILL))
-	}
 	w.pid = 0
+	if _, err := w.run(context.WithoutCancel(ctx), w.dir, w.agency, "daemon", "stop"); err != nil {
+		return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+	}
 	return nil
 }
 

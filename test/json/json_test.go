@@ -4,6 +4,7 @@ package json_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -12,12 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
+	"agency"
 	"agency/internal/api"
 )
 
@@ -75,7 +78,8 @@ func newBench(t *testing.T) *bench {
 	b.write(t, "config.toml", config+fmt.Sprintf("[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", b.path("agent.sh")))
 	b.write(t, "bad.toml", "[defaults]\nrunnr = \"shell\"\n")
 	b.write(t, "repo/read.me", "hello\n")
-	b.write(t, "spec.json", `{"name": "one-shot", "prompt": {"text": "say hello"}, "tags": ["nightly"], "inputs": [{"path": "read.me"}], "headless": true}`)
+	b.write(t, "spec.json", fmt.Sprintf(`{"name": "one-shot", "prompt": {"text": "wait-file %s\nsay hello"}, "tags": ["nightly"],
+		"inputs": [{"path": "read.me"}], "headless": true}`, b.path("go-one-shot")))
 	for _, args := range [][]string{
 		{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "Begin"},
 	} {
@@ -161,7 +165,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v; go test ./test/json -update", err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got); go test ./test/json -update\n%s", path, diff)
 	}
 }
@@ -182,7 +186,7 @@ func (b *bench) leaveWork(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	const prompt = "say hello\nask Which colour?\nready Painted it | look at it\nwait-file never\n"
+	prompt := "wait-file " + b.path("go-paint") + "\nask Which colour?\nready Painted it | look at it\nwait-file never\n"
 	steps := []struct {
 		name string // of the file
 		args string // words of the command line; PATH is the bench's folder
@@ -234,7 +238,12 @@ func TestCommands(t *testing.T) {
 	}
 	for _, step := range steps {
 		args := strings.Fields(strings.ReplaceAll(step.args, "PATH", b.dir))
-		if step.name == "rm-snapshot" {
+		switch step.name {
+		case "wait-for": // from here on the agents may do what the answer to their start must not show yet
+			b.write(t, "go-paint", "")
+		case "wait-completed":
+			b.write(t, "go-one-shot", "")
+		case "rm-snapshot":
 			b.leaveWork(t)
 		}
 		r := b.run(t, b.path("repo"), step.in, b.bin, append(args, "--json")...)
@@ -245,8 +254,32 @@ func TestCommands(t *testing.T) {
 		if err := api.Decode([]byte(r.out), &env); err != nil || env.OK == (env.Error != nil) || !strings.HasSuffix(r.out, "}\n") {
 			t.Errorf("%s: not one envelope: %v\n%s", step.args, err, r.out)
 		}
+		if step.name == "events" {
+			r.out = sorted(t, env)
+		}
 		golden(t, step.name, b.normal(r.out))
 	}
+}
+
+// sorted writes events by their type and data: whether the session or the runner in it is noticed first is chance.
+func sorted(t *testing.T, env api.Envelope) string {
+	t.Helper()
+	var all api.ListEventsResponse
+	if err := api.Decode(env.Data, &all); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all.Events, func(a, b agency.Event) int {
+		return cmp.Or(strings.Compare(string(a.Type), string(b.Type)), bytes.Compare(a.Data, b.Data))
+	})
+	env, err := api.Success(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := api.Encode(&out, env); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // A stream is an envelope a line, until it is interrupted.

@@ -1,0 +1,132 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// launching is an attempt on its way to a running agent.
+type launching struct {
+	run     *agency.Run
+	token   string
+	env     []string // the runner's, but for what agency adds
+	command HarnessCommand
+	choices *Choices
+}
+
+// startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
+const startTimeout = 30 * time.Second
+
+// newToken is a secret for one attempt.
+func (s *Supervisor) newToken() string { return hex.EncodeToString(s.randomBytes(16)) }
+
+// startSession hands the launch data to a wrapper in a new tmux session.
+func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
+	launch, err := s.writeLaunch(l)
+	if err != nil {
+		return err
+	}
+	argv := append(append([]string{}, s.Wrapper...), launch)
+	pane, err := s.Tmux.StartSession(ctx, l.run.Session(), l.run.Worktree, argv)
+	if err != nil {
+		return err
+	}
+	_, err = s.Store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+		r.Attempt.Pane = pane
+		return nil, nil
+	})
+	return err
+}
+
+// awaitStart waits for the wrapper's word that the runner was started, or was not.
+func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
+	waiting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	r, err := s.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", l.run.Session(), startTimeout).
+			WithHint("agency doctor")
+	case err != nil:
+		return err
+	case r.Attempt.EndedBy == agency.EndedByStartFailed || r.Attempt.StartedAt == nil:
+		return agency.Errorf(agency.CodeRunnerStartFailed, "the runner %s could not be started: %s", l.command.Argv[0], r.Attempt.Error)
+	default:
+		return nil
+	}
+}
+
+// writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.
+func (s *Supervisor) writeLaunch(l *launching) (string, error) {
+	r, choices := l.run, l.choices
+	env := append(append([]string{}, l.env...), l.command.Env...)
+	env = append(env,
+		"AGENCY_RUN_ID="+string(r.ID),
+		fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number),
+		"AGENCY_TOKEN="+l.token,
+		"AGENCY_WORKTREE="+r.Worktree,
+		"AGENCY_STATE_DIR="+filepath.Join(r.Worktree, agency.StateDir),
+		"AGENCY_HOME="+s.Home,
+		"AGENCY_SOCKET="+s.Socket,
+	)
+	data, err := json.Marshal(agency.Launch{
+		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
+		Argv: l.command.Argv, Env: env, Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,
+		Headless: r.Attempt.Headless, Stdin: l.command.Stdin,
+		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: choices.Grace, LogBytes: choices.LogBytes,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode launch data: %w", err)
+	}
+	if err := file.WriteAtomic(launchPath(r), data, 0o600); err != nil {
+		return "", asFileError(err)
+	}
+	return launchPath(r), nil
+}
+
+func launchPath(r *agency.Run) string {
+	return filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "launch.json")
+}
+
+// runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names and what the
+// configuration denies, and then what the run sets.
+func runnerEnv(caller, set, deny []string) []string {
+	env := make([]string, 0, len(caller)+len(set))
+	for _, kv := range caller {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || denied(name, deny) {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return append(env, set...)
+}
+
+func denied(name string, patterns []string) bool {
+	for _, p := range patterns {
+		if ok, _ := path.Match(p, name); ok { // the configuration refuses bad patterns
+			return true
+		}
+	}
+	return false
+}
+
+// configHash fingerprints what must not change silently between attempts: the runner, its arguments and its model.
+func configHash(r *agency.Run, c HarnessCommand) string {
+	sum := sha256.New()
+	for _, part := range append([]string{string(r.Runner.Kind), r.Runner.Name, r.Model, c.Argv[0]}, r.Runner.Args...) {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
