@@ -29,11 +29,11 @@ demo: deps build ## start three scripted agents on a clone of this repository an
 
 .PHONY: test
 test: deps ## run all tests
-	CGO_ENABLED=0 $(GO) test -timeout 10m ./...
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./...
 
 .PHONY: race
 race: deps ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 20m ./...
 
 .PHONY: conformance
 conformance: deps ## run the real Claude Code and Codex under agency (installs them with npm)
