@@ -42,7 +42,7 @@ func TestDocsOperations(t *testing.T) {
 	}
 	made := operationsText(comments(t))
 	if *update {
-		if err := os.WriteFile(document, []byte(before+begin+made+end+after), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(document, []byte(before+begin+made+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -34,6 +34,8 @@ const (
 	tmuxTimeout = 10 * time.Second
 	// drainTimeout bounds how long a stop waits for requests that are under way.
 	drainTimeout = 5 * time.Second
+	// lockTimeout bounds how long a start waits for a daemon that is ending.
+	lockTimeout = 10 * time.Second
 )
 
 // Daemon is one supervising process for one data root.
@@ -60,9 +62,6 @@ func LockPath(home string) string { return filepath.Join(home, "agencyd.lock") }
 // LogPath is the daemon's log file.
 func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.log") }
 
-// errLocked says that another daemon serves the data root.
-var errLocked = errors.New("another daemon serves this data root")
-
 // Run serves until ctx ends, a client asks for the end, or something fails. ready is called once the socket answers. It
 // returns E_DAEMON_START_FAILED when it cannot start; when it returns, the socket is gone and the lock is free.
 func (d *Daemon) Run(ctx context.Context, ready func()) error {
@@ -72,16 +71,13 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 			return err
 		}
 	}
-	lock := flock.New(LockPath(home), flock.SetPermissions(0o600))
-	if ok, err := lock.TryLock(); err != nil {
-		return startError("lock %s: %w", lock.Path(), err)
-	} else if !ok {
-		return startError("%w: %s is locked", errLocked, lock.Path()).WithHint("agency daemon status")
+	lock, err := d.lock(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = lock.Unlock() }()
 
 	d.started, d.stopping = d.Now(), make(chan struct{})
-	var err error
 	if d.store, err = sqlite.Open(ctx, filepath.Join(home, "agency.db"), d.Now); err != nil {
 		return err
 	}
@@ -108,6 +104,28 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	}
 	d.Log.Info("daemon started", "version", d.Version, "home", home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
 	return d.serve(ctx, listener, ready)
+}
+
+// lock takes the lock that only one daemon of a data root can hold. One that is just ending has closed its socket and
+// lets go of the lock a moment later, so that is waited for.
+func (d *Daemon) lock(ctx context.Context) (*flock.Flock, error) {
+	lock := flock.New(LockPath(d.Config.Home), flock.SetPermissions(0o600))
+	for deadline := time.Now().Add(lockTimeout); ; {
+		ok, err := lock.TryLock()
+		switch {
+		case err != nil:
+			return nil, startError("lock %s: %w", lock.Path(), err)
+		case ok:
+			return lock, nil
+		case answers(ctx, d.Config.Socket), time.Now().After(deadline):
+			return nil, startError("another daemon serves this data root: %s is locked", lock.Path()).WithHint("agency daemon status")
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // build puts the parts together.

@@ -25,6 +25,7 @@ const (
 	drainLimit     = 2 * time.Second
 	leftoverGrace  = 2 * time.Second // between TERM and KILL for what a runner left behind
 	ackLimit       = 2 * time.Second // for the daemon to take the exit
+	noteLimit      = 500 * time.Millisecond // for the pane to take the last note
 	killEvery      = 20 * time.Millisecond
 )
 
@@ -124,7 +125,7 @@ func (w *wrapper) run() int {
 		w.term.restore()
 	}
 	if exit.EndedBy != agency.EndedByStartFailed {
-		w.tell("the agent has ended, " + words(exit))
+		w.sayEnded(exit)
 	}
 	return exit.ExitCode
 }
@@ -134,12 +135,22 @@ func (w *wrapper) tell(words string) {
 	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
 }
 
-// words says in short how a runner ended.
-func words(exit *agency.Exit) string {
+// sayEnded shows that the runner is over to whoever looks at what it left on the screen. A terminal that takes no output is
+// not waited for.
+func (w *wrapper) sayEnded(exit *agency.Exit) {
+	how := fmt.Sprintf("exit status %d", exit.ExitCode)
 	if exit.Signal != "" {
-		return "by " + exit.Signal
+		how = exit.Signal
 	}
-	return fmt.Sprintf("exit status %d", exit.ExitCode)
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		_, _ = fmt.Fprintf(w.stdout, "\r\nagency: the agent has ended: %s\r\n", how)
+	}()
+	select {
+	case <-said:
+	case <-time.After(noteLimit):
+	}
 }
 
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.

@@ -42,7 +42,7 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	if ok, err := s.Exists(ctx, "agency_r_1"); err != nil || !ok {
 		t.Errorf("after the program's end: Exists = %v, %v", ok, err)
 	}
-	screen, err := s.Capture(ctx, pane, 1) // the note that the pane is dead has pushed one row off the screen
+	screen, err := s.Capture(ctx, pane, 1) // tmux 3.2's note about the dead pane has pushed one row off the screen
 	if err != nil || !strings.HasPrefix(screen, "from the runner\n") {
 		t.Errorf("Capture = %q, %v", screen, err)
 	}

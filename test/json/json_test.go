@@ -97,7 +97,7 @@ func (b *bench) write(t *testing.T, name, text string) {
 	if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.path(name), []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
+	if err := os.WriteFile(b.path(name), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -156,7 +156,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".json")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil { //nolint:gosec // test data
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -82,6 +82,7 @@ func TestAttachToWhatHasEnded(t *testing.T) {
 	r := ended(t, f, start(t, f, "echo last words; exit 3"))
 	c := agencyIn(t, f, 80, 24, "attach", r.Handle)
 	c.shows("last words")
+	c.shows("agency: the agent has ended: exit status 3")
 	c.types("\x02d")
 	c.ends(0)
 }
