@@ -52,11 +52,9 @@ func serve(t *testing.T, path string, handler http.Handler) {
 
 // reply writes an envelope as the daemon does.
 func reply(w http.ResponseWriter, data any, err error) {
-	env, code := api.Envelope{}, http.StatusOK
+	env, code := api.Success(data), http.StatusOK
 	if err != nil {
 		env, code = api.Failure(err), agency.AsError(err).Code.HTTPStatus()
-	} else {
-		env = api.Success(data)
 	}
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(env)

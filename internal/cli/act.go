@@ -34,7 +34,7 @@ func (a *App) attach(ctx context.Context, ref string) error {
 	if a.json {
 		return a.print(resp, nil)
 	}
-	if _, ok := terminal(a.Out); !ok {
+	if !a.onTerminal() {
 		return agency.Errorf(agency.CodeUsage, "attach needs a terminal").WithHint("agency logs -f %s", ref)
 	}
 	env := a.Env
@@ -43,6 +43,13 @@ func (a *App) attach(ctx context.Context, ref string) error {
 		env = without(env, "TMUX", "TMUX_PANE")
 	}
 	return a.Exec(resp.Argv, env)
+}
+
+// onTerminal says that a person can see and type.
+func (a *App) onTerminal() bool {
+	_, out := terminal(a.Out)
+	_, in := terminal(a.In)
+	return in && out
 }
 
 func without(env []string, names ...string) []string {

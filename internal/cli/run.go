@@ -88,6 +88,12 @@ is not touched and may be dirty. Prints the handle of the run.`,
 }
 
 func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
+	switch {
+	case o.attach && a.json:
+		return agency.Errorf(agency.CodeUsage, "--attach and --json exclude each other")
+	case o.attach && !a.onTerminal():
+		return agency.Errorf(agency.CodeUsage, "--attach needs a terminal").WithHint("start the run without it, then: agency attach RUN")
+	}
 	spec, err := a.materialise(cmd, o)
 	if err != nil {
 		return err

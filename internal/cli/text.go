@@ -26,7 +26,7 @@ func safeText(s string) string {
 
 // isBidi says that a character changes the direction of what follows it, so that text could look like other text.
 func isBidi(r rune) bool {
-	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) || r == 0x200e || r == 0x200f
+	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) || r == 0x061c || r == 0x200e || r == 0x200f
 }
 
 // safeLine is safeText on one line.

@@ -75,7 +75,14 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }()
+	listening := false
+	defer func() {
+		// The socket goes last: a client that finds none may rely on all being done.
+		if listening {
+			_ = os.Remove(d.Config.Socket)
+		}
+		_ = lock.Unlock()
+	}()
 
 	d.started, d.stopping = d.Now(), make(chan struct{})
 	if d.store, err = sqlite.Open(ctx, filepath.Join(home, "agency.db"), d.Now); err != nil {
@@ -92,7 +99,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(d.Config.Socket) }()
+	listening = true
 	d.build(watcher)
 	if err := d.sup.Start(ctx); err != nil {
 		_ = listener.Close()
@@ -216,6 +223,7 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, startError("listen on %s: %w", path, err)
 	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	return ownerOnly{listener}, nil
 }
 

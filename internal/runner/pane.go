@@ -5,10 +5,16 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"agency"
 )
 
-// paneBuffer is how far a terminal may lag behind a headless runner before output is skipped on it.
-const paneBuffer = 512 << 10
+const (
+	// paneBuffer is how far a terminal may lag behind a headless runner before output is skipped on it.
+	paneBuffer = 512 << 10
+	// paneLimit is for a terminal to take the last of it.
+	paneLimit = 500 * time.Millisecond
+)
 
 // pane shows the output of a headless runner to whoever looks. A slow terminal never slows the runner: what it cannot
 // take is skipped there, and the logs have it all.
@@ -71,6 +77,29 @@ func (p *pane) close() {
 	p.mu.Unlock()
 	select {
 	case <-p.done:
-	case <-time.After(500 * time.Millisecond):
+	case <-time.After(paneLimit):
+	}
+}
+
+// tell shows one line to whoever looks at the pane.
+func (w *wrapper) tell(words string) {
+	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
+}
+
+// sayEnded shows that the runner is over to whoever looks at what it left on the screen. A terminal that takes no output is
+// not waited for.
+func (w *wrapper) sayEnded(exit *agency.Exit) {
+	how := fmt.Sprintf("exit status %d", exit.ExitCode)
+	if exit.Signal != "" {
+		how = exit.Signal
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		_, _ = fmt.Fprintf(w.stdout, "\r\nagency: the agent has ended: %s\r\n", how)
+	}()
+	select {
+	case <-said:
+	case <-time.After(paneLimit):
 	}
 }

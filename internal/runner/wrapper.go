@@ -25,7 +25,6 @@ const (
 	drainLimit     = 2 * time.Second
 	leftoverGrace  = 2 * time.Second // between TERM and KILL for what a runner left behind
 	ackLimit       = 2 * time.Second // for the daemon to take the exit
-	noteLimit      = 500 * time.Millisecond // for the pane to take the last note
 	killEvery      = 20 * time.Millisecond
 )
 
@@ -128,29 +127,6 @@ func (w *wrapper) run() int {
 		w.sayEnded(exit)
 	}
 	return exit.ExitCode
-}
-
-// tell shows one line to whoever looks at the pane.
-func (w *wrapper) tell(words string) {
-	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
-}
-
-// sayEnded shows that the runner is over to whoever looks at what it left on the screen. A terminal that takes no output is
-// not waited for.
-func (w *wrapper) sayEnded(exit *agency.Exit) {
-	how := fmt.Sprintf("exit status %d", exit.ExitCode)
-	if exit.Signal != "" {
-		how = exit.Signal
-	}
-	said := make(chan struct{})
-	go func() {
-		defer close(said)
-		_, _ = fmt.Fprintf(w.stdout, "\r\nagency: the agent has ended: %s\r\n", how)
-	}()
-	select {
-	case <-said:
-	case <-time.After(noteLimit):
-	}
 }
 
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.

@@ -46,6 +46,12 @@ func (s *Supervisor) rescan() {
 // readWord brings the runner's contract file into the record when it says something new. It never fails: what cannot be
 // read is itself the news.
 func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
+	// One at a time: an older reading must not be written over a newer one.
+	unlock, err := s.locks.lock(ctx, "word "+string(id))
+	if err != nil {
+		return
+	}
+	defer unlock()
 	s.mu.Lock()
 	l := s.live[id]
 	if l == nil {
@@ -66,7 +72,7 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 		}
 		word = s.observe(worktree)
 	}
-	_, err := s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	_, err = s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		if a.Number != attempt || a.State.Final() || sameWord(a.Word, word) {
 			return nil, nil

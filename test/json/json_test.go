@@ -49,11 +49,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{dir: dir, bin: filepath.Join(dir, "bin", "agency")}
-	t.Cleanup(func() {
-		b.run(t, b.dir, "", b.bin, "daemon", "stop")
-		b.run(t, b.dir, "", "tmux", "-S", filepath.Join(dir, "tmux"), "kill-server")
-		_ = os.RemoveAll(dir)
-	})
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		if !strings.HasPrefix(strings.ToUpper(name), "AGENCY_") && !strings.HasPrefix(name, "TMUX") && !strings.HasPrefix(name, "GIT_") {
@@ -64,6 +60,10 @@ func newBench(t *testing.T) *bench {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	t.Cleanup(func() {
+		b.run(t, b.dir, "", b.bin, "daemon", "stop")
+		b.run(t, b.dir, "", "tmux", "-S", b.path("tmux"), "kill-server")
+	})
 	b.env = append(b.env, "HOME="+dir, "AGENCY_HOME="+filepath.Join(dir, "home"), "AGENCY_CONFIG="+b.path("config.toml"),
 		"LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 	agent, err := filepath.Abs("../agent/agent.sh")
@@ -182,10 +182,16 @@ func (b *bench) leaveWork(t *testing.T) {
 	}
 }
 
-// The commands of one day, in their order. Each prints one envelope and nothing else.
-func TestCommands(t *testing.T) {
+func TestJSON(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	commands(t, b)
+	streams(t, b)
+}
+
+// commands runs the commands of one day, in their order. Each prints one envelope and nothing else.
+func commands(t *testing.T, b *bench) {
+	t.Helper()
 	prompt := "wait-file " + b.path("go-paint") + "\nask Which colour?\nready Painted it | look at it\nwait-file never\n"
 	steps := []struct {
 		name string // of the file
@@ -278,10 +284,9 @@ func sorted(t *testing.T, text string) string {
 	return out.String()
 }
 
-// A stream is an envelope a line, until it is interrupted.
-func TestStreams(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
+// streams follows what is an envelope a line, until it is interrupted.
+func streams(t *testing.T, b *bench) {
+	t.Helper()
 	for name, args := range map[string][]string{
 		"events-follow": {"events", "--follow", "--json"},
 		"ls-watch":      {"ls", "--watch", "--json"},

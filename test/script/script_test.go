@@ -169,7 +169,7 @@ func sigkill(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 }
 
-// until PATH [TEXT]: wait until the file exists, and holds the text.
+// until PATH [TEXT]: wait until the file holds something, or the text.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 1 {
 		ts.Fatalf("usage: until PATH [TEXT]")
@@ -177,7 +177,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		data, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && (len(args) == 1 || strings.Contains(string(data), args[1])) {
+		if err == nil && len(data) > 0 && (len(args) == 1 || strings.Contains(string(data), args[1])) {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -102,7 +102,12 @@ func TestAttachWithoutATerminal(t *testing.T) {
 	f := fixture.New(t, bin)
 	r := start(t, f, echo)
 	refused(t, f.Agency("attach", r.Handle), agency.CodeUsage, "attach needs a terminal", "hint: agency logs -f "+r.Handle)
-	refused(t, f.Agency("run", "--runner", "shell", "--name", "unseen", "--attach", "--prompt", echo), agency.CodeUsage, "attach needs a terminal")
+	// Refused before anything is made.
+	refused(t, f.Agency("run", "--runner", "shell", "--attach", "--prompt", echo), agency.CodeUsage, "--attach needs a terminal", "hint: ")
+	if runs := decode[api.ListRunsResponse](t, f, "ls").Runs; len(runs) != 1 {
+		t.Errorf("there are %d runs, want 1", len(runs))
+	}
+	// A program asks for the command instead.
 	got := decode[api.AttachRunResponse](t, f, "attach", r.Handle)
 	if want := "attach-session -t =agency_" + string(r.ID); !strings.HasSuffix(strings.Join(got.Argv, " "), want) {
 		t.Errorf("the command is %q, want one that ends in %q", got.Argv, want)
