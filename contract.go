@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -54,13 +55,16 @@ type Contract struct {
 	Risks         []string `json:"risks"`
 }
 
+// startingWork is what agency itself says for an agent that has said nothing yet.
+const startingWork = "Starting work"
+
 // NewContract is the first contract of an attempt, which agency writes before the runner starts.
 func NewContract(at time.Time) Contract {
 	return Contract{
 		SchemaVersion: ContractVersion,
 		Status:        SaysWorking,
 		UpdatedAt:     at.UTC().Format(time.RFC3339),
-		Summary:       "Starting work",
+		Summary:       startingWork,
 		Questions:     []string{},
 		Blockers:      []string{},
 		Risks:         []string{},
@@ -87,6 +91,9 @@ func ParseContract(data []byte) (Contract, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Contract{}, errors.New("more than one JSON value")
+	}
+	if err := checkKeys(data); err != nil {
+		return Contract{}, err
 	}
 	if err := c.Validate(); err != nil {
 		return Contract{}, err
@@ -157,6 +164,36 @@ func jsonProblem(err error) error {
 		return fmt.Errorf("unknown key %s", clip(key))
 	}
 	return errors.New("not readable as JSON")
+}
+
+// contractKeys are the keys of the contract.
+var contractKeys = []string{"schema_version", "status", "updated_at", "summary", "questions", "blockers", "how_to_test", "risks"}
+
+// checkKeys refuses keys in the wrong case and keys that stand twice, both of which the decoder takes. data is one object.
+func checkKeys(data []byte) error {
+	dec, seen := json.NewDecoder(bytes.NewReader(data)), map[string]bool{}
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return errors.New("the document must be an object")
+	}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return jsonProblem(err)
+		}
+		key, _ := token.(string)
+		switch {
+		case seen[key]:
+			return fmt.Errorf("key %q stands twice", clip(key))
+		case !slices.Contains(contractKeys, key):
+			return fmt.Errorf("unknown key %q", clip(key))
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return jsonProblem(err)
+		}
+	}
+	return nil
 }
 
 // checkDepth refuses deep nesting before a decoder spends time on it.

@@ -43,7 +43,6 @@ const (
 	CodeDaemonVersion       Code = "E_DAEMON_VERSION"
 	CodeSocketPathInvalid   Code = "E_SOCKET_PATH_INVALID"
 	CodeWaitTimeout         Code = "E_WAIT_TIMEOUT"
-	CodeNeedsPerson         Code = "E_NEEDS_PERSON"
 	CodeInternal            Code = "E_INTERNAL"
 )
 
@@ -92,7 +91,6 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeDaemonVersion:       {ExitConflict, http.StatusConflict},
 	CodeSocketPathInvalid:   {ExitError, http.StatusInternalServerError},
 	CodeWaitTimeout:         {ExitTimeout, http.StatusRequestTimeout},
-	CodeNeedsPerson:         {ExitNeedsPerson, http.StatusConflict},
 	CodeInternal:            {ExitError, http.StatusInternalServerError},
 }
 

@@ -11,9 +11,10 @@ type EventType string
 // The events of the record. Each is written in the same transaction as the change that it tells of.
 const (
 	RunCreated      EventType = "run.created"
-	RunStep         EventType = "run.step"    // a step of creation or removal is done
-	RunRemoved      EventType = "run.removed" // worktree and session are gone
-	RunUndone       EventType = "run.undone"  // a creation that failed was taken back
+	RunStep         EventType = "run.step"        // a step of creation or removal is done
+	RunRemoved      EventType = "run.removed"     // worktree and session are gone
+	RunUndone       EventType = "run.undone"      // a creation that failed was taken back
+	AttemptCreated  EventType = "attempt.created" // a later attempt of a run was asked for
 	AttemptStarted  EventType = "attempt.started"
 	AttemptStopping EventType = "attempt.stopping" // a stop was asked for
 	AttemptEnded    EventType = "attempt.ended"

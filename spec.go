@@ -3,6 +3,7 @@ package agency
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // PromptLimit is the largest prompt, in bytes.
@@ -54,6 +55,8 @@ func CheckPrompt(text string) error {
 	case len(text) > PromptLimit:
 		return bad("the prompt has %d bytes, more than %d", len(text), PromptLimit).
 			WithHint("put the material into files of the repository and name them in the prompt")
+	case !utf8.ValidString(text):
+		return bad("the prompt is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 task.txt | agency run --prompt -")
 	case strings.ContainsRune(text, 0):
 		return bad("the prompt holds a NUL byte").WithHint("a prompt is text; name binary files instead of quoting them")
 	}

@@ -128,9 +128,9 @@ func Derive(e Evidence, now time.Time) Status {
 	says := func(w Word) bool { return c != nil && c.Status == w && a.State != Killed }
 	switch {
 	case r.MergedAt != nil:
-		return is(Merged, *r.MergedAt, contractSummary(c))
+		return is(Merged, *r.MergedAt, lastWord(c))
 	case r.Abandoned:
-		return is(Abandoned, changed, contractSummary(c))
+		return is(Abandoned, changed, lastWord(c))
 	case a.State == Failed:
 		return is(LabelFailed, changed, failureSummary(a))
 	case r.NeedsAttention != "":
@@ -144,7 +144,7 @@ func Derive(e Evidence, now time.Time) Status {
 	case says(SaysBlocked):
 		return is(Blocked, word.At, first(c.Blockers))
 	case a.State == Completed:
-		return is(LabelCompleted, changed, contractSummary(c))
+		return is(LabelCompleted, changed, lastWord(c))
 	case a.State == Killed:
 		return is(LabelKilled, changed, "(stopped)")
 	}
@@ -174,8 +174,9 @@ func lastChange(r *Run) time.Time {
 	}
 }
 
-func contractSummary(c *Contract) string {
-	if c == nil {
+// lastWord is the summary of a run that is over. What agency said for the agent is no word of its own.
+func lastWord(c *Contract) string {
+	if c == nil || c.Status == SaysWorking && c.Summary == startingWork {
 		return ""
 	}
 	return c.Summary

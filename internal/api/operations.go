@@ -4,6 +4,7 @@ package api
 
 import (
 	"reflect"
+	"time"
 
 	"agency"
 )
@@ -24,6 +25,7 @@ var (
 	ShowRun      = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run"}
 	SendInput    = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent"}
 	StopRun      = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays"}
+	ResumeRun    = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree"}
 	RemoveRun    = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session"}
 	WaitRuns     = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status"}
 	AttachRun    = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal"}
@@ -56,7 +58,7 @@ func describe[Req, Resp any](o Operation[Req, Resp]) Description {
 // Operations is the table of all operations.
 func Operations() []Description {
 	return []Description{
-		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(SendInput), describe(StopRun),
+		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(SendInput), describe(StopRun), describe(ResumeRun),
 		describe(RemoveRun), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
 		describe(DaemonStatus), describe(StopDaemon),
 	}
@@ -110,6 +112,26 @@ type SendInputResponse struct {
 	Effect    string       `json:"effect"`
 }
 
+// ResumeRunRequest starts another attempt of a run.
+type ResumeRunRequest struct {
+	Run     string   `json:"run"`
+	Prompt  string   `json:"prompt"`  // a new task; empty keeps the old one
+	Fresh   bool     `json:"fresh"`   // a new conversation; what is in the worktree is saved first
+	Restart bool     `json:"restart"` // stop an attempt that lives
+	Force   bool     `json:"force"`   // although the runner's configuration changed
+	Env     []string `json:"env"`     // the caller's environment, for the runner
+	Config  string   `json:"config"`  // the caller's configuration file; empty for the default one
+}
+
+// ResumeRunResponse is the run with its new attempt. Continued says that the agent goes on with the conversation of the
+// attempt before; Note says why not.
+type ResumeRunResponse struct {
+	Run       Run           `json:"run"`
+	Continued bool          `json:"continued"`
+	Note      string        `json:"note"`
+	Snapshot  *agency.Saved `json:"snapshot"`
+}
+
 // RemoveRunRequest removes a run.
 type RemoveRunRequest struct {
 	Run          string `json:"run"`
@@ -122,7 +144,7 @@ type RemoveRunResponse struct {
 	ID        agency.RunID  `json:"id"`
 	State     agency.State  `json:"state"`
 	Removed   bool          `json:"removed"`
-	RemovedAt string        `json:"removed_at"`
+	RemovedAt time.Time     `json:"removed_at"`
 	Snapshot  *agency.Saved `json:"snapshot"`
 	Branch    string        `json:"branch"` // empty when it was deleted
 	Warnings  []string      `json:"warnings"`
@@ -189,12 +211,12 @@ type Check struct {
 
 // DaemonStatusResponse is what the daemon says of itself.
 type DaemonStatusResponse struct {
-	PID       int    `json:"pid"`
-	Version   string `json:"version"`
-	StartedAt string `json:"started_at"`
-	Socket    string `json:"socket"`
-	Home      string `json:"home"`
-	Log       string `json:"log"`
-	LiveRuns  int    `json:"live_runs"`
-	LastSeq   int64  `json:"last_seq"`
+	PID       int       `json:"pid"`
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+	Socket    string    `json:"socket"`
+	Home      string    `json:"home"`
+	Log       string    `json:"log"`
+	LiveRuns  int       `json:"live_runs"`
+	LastSeq   int64     `json:"last_seq"`
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -53,13 +54,19 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	root.SetErr(a.Err)
 	root.SetIn(a.In)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return a.status
+	case ctx.Err() != nil:
+		return interrupted // whoever pressed Ctrl-C knows
 	}
 	// The parser stops at the first mistake, which can stand before --json.
 	a.json = a.json || slices.Contains(args, "--json")
 	return a.fail(asUsage(err))
 }
+
+// interrupted is the exit status after Ctrl-C, as shells say it.
+const interrupted = 130
 
 // asUsage makes an error of the flag parser, the only ones that are not agency's own, one about usage.
 func asUsage(err error) *agency.Error {
@@ -118,8 +125,18 @@ func (a *App) config() (*config.Config, error) {
 	return a.cfg, nil
 }
 
+// callerConfig is the configuration file that --config names, absolute, for the daemon to read; empty is the default one.
+func (a *App) callerConfig() string {
+	if a.configPath == "" {
+		return ""
+	}
+	return a.absolute(a.configPath)
+}
+
 // client talks to the daemon and starts one where there is none.
 func (a *App) client() (*api.Client, error) {
+	// A command lives for milliseconds: to collect garbage before 16 MB are in use takes longer than it saves.
+	debug.SetGCPercent(400)
 	cfg, err := a.config()
 	if err != nil {
 		return nil, err

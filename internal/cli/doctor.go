@@ -19,11 +19,7 @@ func (a *App) doctorCommand() *cobra.Command {
 		Example: "  agency doctor",
 		Args:    takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		configPath := a.configPath
-		if configPath != "" {
-			configPath = a.absolute(configPath)
-		}
-		resp, err := call(cmd.Context(), a, api.Doctor, api.DoctorRequest{Dir: a.Dir, Env: a.Env, Config: configPath})
+		resp, err := call(cmd.Context(), a, api.Doctor, api.DoctorRequest{Dir: a.Dir, Env: a.Env, Config: a.callerConfig()})
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (a *App) root() *cobra.Command {
 	root.SetHelpCommandGroupID("care")
 	root.SetCompletionCommandGroupID("care")
 	root.AddCommand(
-		a.runCommand(), a.attachCommand(), a.sendCommand(), a.stopCommand(), a.removeCommand(), a.waitCommand(),
+		a.runCommand(), a.attachCommand(), a.sendCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(),
 		a.listCommand(), a.showCommand(), a.logsCommand(), a.eventsCommand(),
 		a.doctorCommand(), a.configCommand(), a.daemonCommand(), a.versionCommand(),
 		a.wrapperCommand(),

@@ -98,11 +98,7 @@ func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error 
 	if err != nil {
 		return err
 	}
-	configPath := a.configPath
-	if configPath != "" {
-		configPath = a.absolute(configPath)
-	}
-	resp, err := call(ctx, a, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: a.Dir, Env: a.Env, Config: configPath})
+	resp, err := call(ctx, a, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: a.Dir, Env: a.Env, Config: a.callerConfig()})
 	if err != nil {
 		return err
 	}

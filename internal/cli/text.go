@@ -12,6 +12,9 @@ import (
 // safeText makes untrusted text fit for a terminal: escape sequences are taken out, and control characters other than
 // line feed and tab are shown as �.
 func safeText(s string) string {
+	if plain(s) {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -22,6 +25,16 @@ func safeText(s string) string {
 			return r
 		}
 	}, strings.ToValidUTF8(ansi.Strip(s), string(unicode.ReplacementChar)))
+}
+
+// plain says that s is printable ASCII, as nearly all text is: it is safe, and each byte is one column.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // isBidi says that a character changes the direction of what follows it, so that text could look like other text.
@@ -36,12 +49,23 @@ func safeLine(s string) string {
 
 // fit cuts a line to a display width, with an ellipsis where something was cut.
 func fit(s string, columns int) string {
+	if plain(s) && len(s) <= columns {
+		return s
+	}
 	return ansi.Truncate(s, columns, "…")
+}
+
+// width is the display width of a line.
+func width(s string) int {
+	if plain(s) {
+		return len(s)
+	}
+	return ansi.StringWidth(s)
 }
 
 // pad fills a line up to a display width.
 func pad(s string, columns int) string {
-	if missing := columns - ansi.StringWidth(s); missing > 0 {
+	if missing := columns - width(s); missing > 0 {
 		return s + strings.Repeat(" ", missing)
 	}
 	return s

@@ -68,7 +68,7 @@ func outcome(runs []api.Run) int {
 func waiting(runs []api.Run) string {
 	words := make([]string, 0, len(runs))
 	for i := range runs {
-		words = append(words, runs[i].Ref()+" is "+string(runs[i].Status))
+		words = append(words, runs[i].Ref()+": "+string(runs[i].Status))
 	}
 	return strings.Join(words, ", ")
 }

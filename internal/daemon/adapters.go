@@ -32,6 +32,10 @@ func (harnesses) Build(r supervisor.HarnessRequest) (supervisor.HarnessCommand, 
 	return supervisor.HarnessCommand(command), err
 }
 
+func (harnesses) Conversation(kind agency.RunnerKind, stream []byte) string {
+	return harness.Conversation(kind, stream)
+}
+
 // attempts gives the supervisor what wrappers leave on this host.
 type attempts struct{}
 

@@ -149,6 +149,7 @@ func (d *Daemon) build(watcher *watcher) {
 		Attempts:    attempts{},
 		Watcher:     watcher,
 		Scaffold:    scaffold.Worktree,
+		Contract:    scaffold.Contract,
 		ReadBeneath: file.ReadBeneath,
 		Log:         d.Log,
 		Now:         d.Now,

@@ -26,8 +26,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const version = "test-1"
 
-// start runs a daemon in this process until the test ends, and returns its configuration and how it ended.
-func start(t *testing.T, home string) (*config.Config, <-chan error) {
+// running is a daemon in this process.
+type running struct {
+	done chan struct{} // closed at its end
+	err  error         // how it ended
+}
+
+func (r *running) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case <-r.done:
+		return r.err
+	case <-time.After(30 * time.Second):
+		t.Fatal("the daemon does not end")
+		return nil
+	}
+}
+
+// start runs a daemon until the test ends. When it returns, the daemon is ready or has ended.
+func start(t *testing.T, home string) (*config.Config, *running) {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
@@ -39,17 +56,17 @@ func start(t *testing.T, home string) (*config.Config, <-chan error) {
 	cfg.Tmux.Socket = filepath.Join(home, "tmux")
 	d := &daemon.Daemon{Config: cfg, Version: version, Exec: "/nonexistent/agency", Log: slog.New(slog.DiscardHandler), Now: time.Now}
 	ctx, cancel := context.WithCancel(t.Context())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- d.Run(ctx, func() { close(ready) }) }()
-	done := make(chan error, 1)
-	t.Cleanup(func() { cancel(); <-done })
-	go func() { err := <-ended; ended <- err; done <- err }()
+	ready, r := make(chan struct{}), &running{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.err = d.Run(ctx, func() { close(ready) })
+	}()
+	t.Cleanup(func() { cancel(); <-r.done })
 	select {
 	case <-ready:
-	case err := <-ended:
-		ended <- err
+	case <-r.done:
 	}
-	return cfg, ended
+	return cfg, r
 }
 
 // shortHome is a data root whose socket path is short enough.
@@ -79,7 +96,7 @@ func TestStartStop(t *testing.T) {
 		if _, err := api.Call(t.Context(), c, api.StopDaemon, api.Empty{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-ended; err != nil {
+		if err := ended.wait(t); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Lstat(cfg.Socket); !errors.Is(err, os.ErrNotExist) {
@@ -93,7 +110,7 @@ func TestOneDaemon(t *testing.T) {
 	home := shortHome(t)
 	cfg, _ := start(t, home)
 	_, ended := start(t, home)
-	if err := <-ended; !agency.IsCode(err, agency.CodeDaemonStartFailed) {
+	if err := ended.wait(t); !agency.IsCode(err, agency.CodeDaemonStartFailed) {
 		t.Errorf("second daemon: %v", err)
 	}
 	if _, err := api.Call(t.Context(), client(t, cfg, version, nil), api.DaemonStatus, api.Empty{}); err != nil {
@@ -107,7 +124,7 @@ func TestVersionMismatch(t *testing.T) {
 	started := 0
 	c := client(t, cfg, "test-2", func(context.Context) error {
 		started++
-		return <-ended
+		return ended.wait(t)
 	})
 	_, err := api.Call(t.Context(), c, api.DaemonStatus, api.Empty{})
 	if started != 1 || !agency.IsCode(err, agency.CodeDaemonConnectFailed) {
@@ -177,7 +194,7 @@ func TestEventStream(t *testing.T) {
 	if err := <-streamed; !errors.Is(err, io.EOF) {
 		t.Errorf("the stream ended with %v", err)
 	}
-	if err := <-ended; err != nil {
+	if err := ended.wait(t); err != nil {
 		t.Error(err)
 	}
 }
@@ -189,7 +206,7 @@ func TestBadHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, ended := start(t, filepath.Join(file, "data"))
-	if err := <-ended; !agency.IsCode(err, agency.CodeDaemonStartFailed) || !strings.Contains(err.Error(), file) {
+	if err := ended.wait(t); !agency.IsCode(err, agency.CodeDaemonStartFailed) || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,8 +3,10 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agency"
@@ -91,8 +93,8 @@ func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest
 			check(string(kind), kind, cfg.Runners[kind].Exec)
 		}
 	}
-	for name, r := range cfg.Custom {
-		check(name, agency.Custom, r.Exec)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Custom)) {
+		check(name, agency.Custom, cfg.Custom[name].Exec)
 	}
 	return checks
 }

@@ -30,6 +30,7 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.ShowRun, d.showRun)
 	handle(d, mux, api.SendInput, d.sendInput)
 	handle(d, mux, api.StopRun, d.stopRun)
+	handle(d, mux, api.ResumeRun, d.resumeRun)
 	handle(d, mux, api.RemoveRun, d.removeRun)
 	handle(d, mux, api.WaitRuns, d.waitRuns)
 	handle(d, mux, api.AttachRun, d.attachRun)
@@ -131,17 +132,11 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.R
 	if spec.BaseRef == "" {
 		spec.BaseRef = cfg.Defaults.Base
 	}
-	chosen, err := runnerConfig(cfg, spec.Runner)
+	chosen, err := choices(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
 	if err != nil {
 		return api.RunResponse{}, err
 	}
-	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
-		Spec: spec, Dir: req.Dir, Env: req.Env,
-		Choices: supervisor.Choices{
-			Exec: chosen.Exec, DefaultArgs: chosen.DefaultArgs,
-			Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
-		},
-	})
+	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{Spec: spec, Dir: req.Dir, Env: req.Env, Choices: chosen})
 	if err != nil {
 		return api.RunResponse{}, err
 	}
@@ -156,16 +151,39 @@ func runnerKind(cfg *config.Config, name string) (agency.RunnerKind, string) {
 	return agency.RunnerKind(name), ""
 }
 
-func runnerConfig(cfg *config.Config, r agency.SpecRunner) (config.Runner, error) {
-	if r.Kind != agency.Custom {
-		return cfg.Runners[r.Kind], nil // an unknown kind is refused by the spec's own check
+// choices are what a configuration says about runs of a runner.
+func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
+	found, ok := cfg.Runners[r.Kind], true // an unknown kind is refused by the spec's own check
+	if r.Kind == agency.Custom {
+		found, ok = cfg.Custom[r.Name]
 	}
-	found, ok := cfg.Custom[r.Name]
 	if !ok {
-		return found, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", r.Name).
+		return supervisor.Choices{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", r.Name).
 			WithHint("one of claude_code, codex, gemini, opencode, shell, or add [runners.custom.%s] with exec = \"...\" to %s", r.Name, cfg.Path)
 	}
-	return found, nil
+	return supervisor.Choices{
+		Exec: found.Exec, DefaultArgs: found.DefaultArgs,
+		Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
+	}, nil
+}
+
+func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
+		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, Env: req.Env,
+		Choices: func(r agency.Runner) (supervisor.Choices, error) {
+			cfg, err := config.Load(req.Config, req.Env)
+			if err != nil {
+				return supervisor.Choices{}, err
+			}
+			return choices(cfg, r)
+		},
+	})
+	if err != nil {
+		return api.ResumeRunResponse{}, err
+	}
+	return api.ResumeRunResponse{
+		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot,
+	}, nil
 }
 
 func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {
@@ -247,7 +265,7 @@ func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.R
 	}
 	r := removal.Run
 	return api.RemoveRunResponse{
-		ID: r.ID, State: r.Attempt.State, Removed: true, RemovedAt: r.RemovedAt.UTC().Format(time.RFC3339),
+		ID: r.ID, State: r.Attempt.State, Removed: true, RemovedAt: *r.RemovedAt,
 		Snapshot: removal.Snapshot, Branch: removal.Branch, Warnings: removal.Warnings,
 	}, nil
 }
@@ -307,7 +325,7 @@ func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusRespo
 		return api.DaemonStatusResponse{}, err
 	}
 	return api.DaemonStatusResponse{
-		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC().Format(time.RFC3339),
+		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC(),
 		Socket: d.Config.Socket, Home: d.Config.Home, Log: LogPath(d.Config.Home),
 		LiveRuns: d.sup.LiveRuns(), LastSeq: seq,
 	}, nil

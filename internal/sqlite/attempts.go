@@ -9,7 +9,7 @@ import (
 	"agency"
 )
 
-// attemptColumns are the columns that change in the life of an attempt, in the order of attemptValues and attemptRow.
+// attemptColumns are the columns that change in the life of an attempt, in the order of attemptValues and attemptDest.
 const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_at_ms, stop_requested_at_ms, exit_code,
 	signal, ended_by, error_code, error, tmux_pane, wrapper, runner_process, contract, contract_problem, contract_at_ms`
 
@@ -22,35 +22,14 @@ func attemptValues(a *agency.Attempt) ([]any, error) {
 	}, err
 }
 
-// attemptRow is what a row of attempts is scanned into.
-type attemptRow struct {
-	agency.Attempt
-	createdAt                                   int64
-	startedAt, endedAt, stopRequestedAt, wordAt *int64
-	wrapper, runner, contract                   *string
-}
-
-// dest takes number, created_at_ms and the attemptColumns.
-func (r *attemptRow) dest() []any {
+// attemptDest takes number, created_at_ms and the attemptColumns.
+func attemptDest(a *agency.Attempt) []any {
 	return []any{
-		&r.Number, &r.createdAt, &r.State, &r.Headless, &r.ConversationID, &r.startedAt, &r.endedAt, &r.stopRequestedAt,
-		&r.ExitCode, &r.Signal, &r.EndedBy, &r.ErrorCode, &r.Error, &r.Pane, &r.wrapper, &r.runner, &r.contract,
-		&r.Word.Problem, &r.wordAt,
+		whole(&a.Number), moment(&a.CreatedAt), text(&a.State), flag(&a.Headless), text(&a.ConversationID),
+		optionalMoment(&a.StartedAt), optionalMoment(&a.EndedAt), optionalMoment(&a.StopRequestedAt), optional(&a.ExitCode),
+		text(&a.Signal), text(&a.EndedBy), text(&a.ErrorCode), text(&a.Error), text(&a.Pane), toProcess(&a.Wrapper),
+		toProcess(&a.RunnerProcess), toContract(&a.Word.Contract), text(&a.Word.Problem), moment(&a.Word.At),
 	}
-}
-
-func (r *attemptRow) attempt() (agency.Attempt, error) {
-	a := r.Attempt
-	a.CreatedAt = fromMillis(r.createdAt)
-	a.StartedAt, a.EndedAt, a.StopRequestedAt = instant(r.startedAt), instant(r.endedAt), instant(r.stopRequestedAt)
-	if r.wordAt != nil {
-		a.Word.At = fromMillis(*r.wordAt)
-	}
-	var err1, err2, err3 error
-	a.Wrapper, err1 = fromProcess(r.wrapper)
-	a.RunnerProcess, err2 = fromProcess(r.runner)
-	a.Word.Contract, err3 = fromContract(r.contract)
-	return a, errors.Join(err1, err2, err3)
 }
 
 // insertAttempt adds an attempt; one without a time of creation is created now.
@@ -76,11 +55,9 @@ func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt
 		return nil, problem("read attempts from", s.path, err)
 	}
 	attempts, err := collect(rows, func(row scanner) (agency.Attempt, error) {
-		var r attemptRow
-		if err := row.Scan(r.dest()...); err != nil {
-			return agency.Attempt{}, err
-		}
-		return r.attempt()
+		var a agency.Attempt
+		err := row.Scan(attemptDest(&a)...)
+		return a, err
 	})
 	if err == nil && len(attempts) == 0 {
 		return nil, notFound(id)

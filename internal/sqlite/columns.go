@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,12 +25,55 @@ func collect[T any](rows *sql.Rows, scan func(scanner) (T, error)) ([]T, error) 
 		if err != nil {
 			return nil, err
 		}
+		if len(all) == cap(all) {
+			// A run is large: append would grow in small steps and copy each several times.
+			all = slices.Grow(all, max(len(all), 16))
+		}
 		all = append(all, item)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	return all, nil
+}
+
+// column takes the value of one column to where it belongs. Scanning into fields of our own types without it goes
+// through reflection and, for numbers, through text.
+type column func(value any) error
+
+// Scan implements sql.Scanner.
+func (c column) Scan(value any) error { return c(value) }
+
+// as is a column of the type V of the driver, or null, which set gets as the zero value and false.
+func as[V any](set func(v V, ok bool) error) column {
+	return func(value any) error {
+		v, ok := value.(V)
+		if !ok && value != nil {
+			return fmt.Errorf("it holds %T, not %T", value, v)
+		}
+		return set(v, ok)
+	}
+}
+
+func text[T ~string](to *T) column {
+	return as(func(s string, _ bool) error { *to = T(s); return nil })
+}
+
+func whole[T ~int | ~int64](to *T) column {
+	return as(func(n int64, _ bool) error { *to = T(n); return nil })
+}
+
+func flag(to *bool) column {
+	return as(func(n int64, _ bool) error { *to = n != 0; return nil })
+}
+
+func optional(to **int) column {
+	return as(func(n int64, ok bool) error {
+		if ok {
+			*to = new(int(n))
+		}
+		return nil
+	})
 }
 
 // marks are n parameters: "?, ?, ?".
@@ -46,11 +90,23 @@ func millis(t *time.Time) any {
 
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-func instant(ms *int64) *time.Time {
-	if ms == nil {
+// moment leaves the zero time where there is none.
+func moment(to *time.Time) column {
+	return as(func(ms int64, ok bool) error {
+		if ok {
+			*to = fromMillis(ms)
+		}
 		return nil
-	}
-	return new(fromMillis(*ms))
+	})
+}
+
+func optionalMoment(to **time.Time) column {
+	return as(func(ms int64, ok bool) error {
+		if ok {
+			*to = new(fromMillis(ms))
+		}
+		return nil
+	})
 }
 
 func number(n *int) any {
@@ -70,17 +126,20 @@ func process(p *agency.Process) any {
 	return fmt.Sprintf("%d %d %s", p.PID, p.StartTicks, p.BootID)
 }
 
-func fromProcess(text *string) (*agency.Process, error) {
-	if text == nil {
-		return nil, nil
-	}
-	pid, rest, _ := strings.Cut(*text, " ")
-	ticks, boot, _ := strings.Cut(rest, " ")
-	p := &agency.Process{BootID: boot}
-	var err1, err2 error
-	p.PID, err1 = strconv.Atoi(pid)
-	p.StartTicks, err2 = strconv.ParseUint(ticks, 10, 64)
-	return p, errors.Join(err1, err2)
+func toProcess(to **agency.Process) column {
+	return as(func(text string, ok bool) error {
+		if !ok {
+			return nil
+		}
+		pid, rest, _ := strings.Cut(text, " ")
+		ticks, boot, _ := strings.Cut(rest, " ")
+		p := &agency.Process{BootID: boot}
+		var err1, err2 error
+		p.PID, err1 = strconv.Atoi(pid)
+		p.StartTicks, err2 = strconv.ParseUint(ticks, 10, 64)
+		*to = p
+		return errors.Join(err1, err2)
+	})
 }
 
 func contract(c *agency.Contract) (any, error) {
@@ -91,12 +150,14 @@ func contract(c *agency.Contract) (any, error) {
 	return string(text), err
 }
 
-func fromContract(text *string) (*agency.Contract, error) {
-	if text == nil {
-		return nil, nil
-	}
-	c := new(agency.Contract)
-	return c, json.Unmarshal([]byte(*text), c)
+func toContract(to **agency.Contract) column {
+	return as(func(text string, ok bool) error {
+		if !ok {
+			return nil
+		}
+		*to = new(agency.Contract)
+		return json.Unmarshal([]byte(text), *to)
+	})
 }
 
 // list is an array of texts as JSON, and nil as the empty one.
@@ -108,15 +169,17 @@ func list(items []string) (string, error) {
 	return string(text), err
 }
 
-func fromList(text string) ([]string, error) {
-	if text == "[]" {
-		return []string{}, nil
-	}
-	if !strings.Contains(text, `\`) {
-		// Nothing is escaped, so every quote is a border: much faster than the decoder.
-		return strings.Split(strings.TrimSuffix(strings.TrimPrefix(text, `["`), `"]`), `","`), nil
-	}
-	var items []string
-	err := json.Unmarshal([]byte(text), &items)
-	return items, err
+func toList(to *[]string) column {
+	return as(func(text string, _ bool) error {
+		switch {
+		case text == "[]":
+			*to = []string{}
+		case strings.Contains(text, `\`):
+			return json.Unmarshal([]byte(text), to)
+		default:
+			// Nothing is escaped, so every quote is a border: much faster than the decoder.
+			*to = strings.Split(strings.TrimSuffix(strings.TrimPrefix(text, `["`), `"]`), `","`)
+		}
+		return nil
+	})
 }

@@ -8,7 +8,8 @@ import (
 	"agency"
 )
 
-// Runs are the runs that a filter lets through, oldest first.
+// Runs are the runs that a filter lets through, oldest first. What they point to is shared with other answers: it is to
+// be read only.
 func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error) {
 	var where []string
 	var args []any
@@ -18,9 +19,7 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	}
 	switch {
 	case f.Live:
-		// The second half alone would be right; the first makes the planner begin with the few that live.
-		only(`r.id IN (SELECT run_id FROM attempts WHERE state IN ('queued', 'running'))
-			AND a.state IN ('queued', 'running')`)
+		only(`(r.id, r.attempt) IN (SELECT run_id, number FROM attempts WHERE state IN ('queued', 'running'))`)
 	case !f.Removed:
 		only(`r.removed_at_ms IS NULL`)
 	}
@@ -30,13 +29,24 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	if f.Tag != "" {
 		only(`EXISTS (SELECT 1 FROM json_each(r.tags) WHERE value = ?)`, f.Tag)
 	}
-	query := selectRuns
+	query := `SELECT r.seq, r.updated_at_ms FROM runs r `
 	if len(where) > 0 {
 		query += `WHERE ` + strings.Join(where, ` AND `)
 	}
-	runs, err := s.queryRuns(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
-	slices.Reverse(runs)
-	return runs, err
+	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
+	if err != nil {
+		return nil, problem("read runs from", s.path, err)
+	}
+	versions, err := collect(rows, func(row scanner) (version, error) {
+		var v version
+		err := row.Scan(whole(&v.seq), whole(&v.updated))
+		return v, err
+	})
+	if err != nil {
+		return nil, problem("read runs from", s.path, err)
+	}
+	slices.Reverse(versions)
+	return s.runsOf(ctx, versions)
 }
 
 func (s *Store) queryRuns(ctx context.Context, query string, args ...any) ([]agency.Run, error) {

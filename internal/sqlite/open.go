@@ -22,7 +22,11 @@ type Store struct {
 	now     func() time.Time
 	writer  *sql.DB
 	readers *sql.DB
+	// selectRun, prepared for each.
+	writerRun, readerRun *sql.Stmt
+
 	changed broadcast
+	memory  memory
 }
 
 const (
@@ -99,7 +103,18 @@ func (s *Store) start(ctx context.Context, steps []string) error {
 	if err := checkSettings(ctx, s.readers, s.path, readerSettings()); err != nil {
 		return err
 	}
-	return problem("migrate", s.path, s.migrate(ctx, steps))
+	if err := s.migrate(ctx, steps); err != nil {
+		return problem("migrate", s.path, err)
+	}
+	return problem("open", s.path, s.prepare(ctx))
+}
+
+func (s *Store) prepare(ctx context.Context) (err error) {
+	if s.writerRun, err = s.writer.PrepareContext(ctx, selectRun); err != nil {
+		return err
+	}
+	s.readerRun, err = s.readers.PrepareContext(ctx, selectRun)
+	return err
 }
 
 // useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because two connections that

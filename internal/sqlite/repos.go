@@ -17,8 +17,9 @@ func (s *Store) PutRepo(ctx context.Context, repo agency.Repo) error {
 }
 
 func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
-	var was string
-	err := tx.QueryRowContext(ctx, `SELECT root FROM repos WHERE fingerprint = ?`, repo.Fingerprint).Scan(&was)
+	var root, commonDir string
+	err := tx.QueryRowContext(ctx, `SELECT root, common_dir FROM repos WHERE fingerprint = ?`, repo.Fingerprint).Scan(&root, &commonDir)
+	known := err == nil
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -26,11 +27,16 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 		ON CONFLICT (fingerprint) DO UPDATE
 		SET root = excluded.root, common_dir = excluded.common_dir, seen_at_ms = excluded.seen_at_ms`,
 		repo.Fingerprint, repo.Root, repo.CommonDir, tx.now.UnixMilli())
-	if err != nil || was == "" || was == repo.Root {
+	if err != nil || !known || (root == repo.Root && commonDir == repo.CommonDir) {
+		return err
+	}
+	// Its runs name its place, so they are changed too.
+	_, err = tx.ExecContext(ctx, `UPDATE runs SET updated_at_ms = `+later+` WHERE repo = ?`, tx.now.UnixMilli(), repo.Fingerprint)
+	if err != nil || root == repo.Root {
 		return err
 	}
 	return tx.append(ctx, "", 0, agency.News{Type: agency.RepositoryMoved, Data: map[string]any{
-		"fingerprint": repo.Fingerprint, "from": was, "to": repo.Root,
+		"fingerprint": repo.Fingerprint, "from": root, "to": repo.Root,
 	}})
 }
 

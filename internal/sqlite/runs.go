@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// runColumns are the columns that a change may write, in the order of runValues and runRow.
+// runColumns are the columns that a change may write, in the order of runValues and runDest.
 const runColumns = `handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name,
 	runner_args, model, tags, max_minutes, config_hash, host, removed_at_ms, merged_at_ms, abandoned, needs_attention,
 	pr_number, attempt`
@@ -30,48 +30,26 @@ const selectRuns = `SELECT r.seq, r.id, r.created_at_ms, r.updated_at_ms, p.root
 	a.number, a.created_at_ms, ` + attemptColumns + `
 	FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt JOIN repos p ON p.fingerprint = r.repo `
 
-// runRow is what a row of selectRuns is scanned into.
-type runRow struct {
-	agency.Run
-	createdAt, updatedAt int64
-	removedAt, mergedAt  *int64
-	args, tags           string
-	newest               attemptRow
-}
-
-func (r *runRow) dest() []any {
+// runDest takes a row of selectRuns.
+func runDest(r *agency.Run) []any {
 	return append([]any{
-		&r.Seq, &r.ID, &r.createdAt, &r.updatedAt, &r.Repo.Root, &r.Repo.CommonDir,
-		&r.Handle, &r.Name, &r.Type, &r.Repo.Fingerprint, &r.Base, &r.Commit, &r.Branch, &r.Worktree, &r.Dir,
-		&r.Runner.Kind, &r.Runner.Name, &r.args, &r.Model, &r.tags, &r.MaxMinutes, &r.ConfigHash, &r.Host,
-		&r.removedAt, &r.mergedAt, &r.Abandoned, &r.NeedsAttention, &r.PRNumber, &r.newest.Number,
-	}, r.newest.dest()...)
-}
-
-func (r *runRow) run() (agency.Run, error) {
-	run := r.Run
-	run.CreatedAt, run.UpdatedAt = fromMillis(r.createdAt), fromMillis(r.updatedAt)
-	run.RemovedAt, run.MergedAt = instant(r.removedAt), instant(r.mergedAt)
-	var err1, err2, err3 error
-	run.Runner.Args, err1 = fromList(r.args)
-	run.Tags, err2 = fromList(r.tags)
-	run.Attempt, err3 = r.newest.attempt()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return agency.Run{}, fmt.Errorf("decode run %s: %w", r.ID, err)
-	}
-	return run, nil
+		whole(&r.Seq), text(&r.ID), moment(&r.CreatedAt), moment(&r.UpdatedAt), text(&r.Repo.Root), text(&r.Repo.CommonDir),
+		text(&r.Handle), text(&r.Name), text(&r.Type), text(&r.Repo.Fingerprint), text(&r.Base), text(&r.Commit),
+		text(&r.Branch), text(&r.Worktree), text(&r.Dir), text(&r.Runner.Kind), text(&r.Runner.Name), toList(&r.Runner.Args),
+		text(&r.Model), toList(&r.Tags), whole(&r.MaxMinutes), text(&r.ConfigHash), text(&r.Host),
+		optionalMoment(&r.RemovedAt), optionalMoment(&r.MergedAt), flag(&r.Abandoned), text(&r.NeedsAttention),
+		optional(&r.PRNumber), whole(&r.Attempt.Number),
+	}, attemptDest(&r.Attempt)...)
 }
 
 // runScanner scans the rows of one query into the same memory: the row is large.
 func runScanner() func(scanner) (agency.Run, error) {
-	var r runRow
-	dest := r.dest()
+	var r agency.Run
+	dest := runDest(&r)
 	return func(row scanner) (agency.Run, error) {
-		r = runRow{}
-		if err := row.Scan(dest...); err != nil {
-			return agency.Run{}, err
-		}
-		return r.run()
+		r = agency.Run{}
+		err := row.Scan(dest...)
+		return r, err
 	}
 }
 
@@ -133,7 +111,8 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
 	var stored agency.Run
 	err := s.write(ctx, "change run in", func(tx *transaction) error {
-		r, err := readRun(ctx, tx, id)
+		selectRun := tx.StmtContext(ctx, s.writerRun)
+		r, err := readRun(ctx, selectRun, id)
 		if err != nil {
 			return err
 		}
@@ -158,7 +137,7 @@ func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *a
 		if err := tx.append(ctx, id, r.Attempt.Number, news...); err != nil {
 			return err
 		}
-		stored, err = readRun(ctx, tx, id)
+		stored, err = readRun(ctx, selectRun, id)
 		return err
 	})
 	if err != nil {
@@ -183,9 +162,12 @@ func (rec record) equal(other record) bool {
 	return slices.Equal(rec.run, other.run) && slices.Equal(rec.attempt, other.attempt)
 }
 
+// later is the time of a change: after that of the one before, even within a millisecond or when the clock goes back.
+const later = `max(?, updated_at_ms + 1)`
+
 // updateRun writes the record of r, whose newest attempt was number newest until now.
 func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency.Run, rec record, newest int) error {
-	_, err := tx.ExecContext(ctx, `UPDATE runs SET (`+runColumns+`, updated_at_ms) = (`+marks(len(rec.run)+1)+`)
+	_, err := tx.ExecContext(ctx, `UPDATE runs SET (`+runColumns+`, updated_at_ms) = (`+marks(len(rec.run))+`, `+later+`)
 		WHERE id = ?`, append(rec.run, tx.now.UnixMilli(), string(id))...)
 	if err != nil {
 		return conflict(err, r)
@@ -204,20 +186,18 @@ func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency
 
 // Run is one run, removed or not. A run that does not exist is E_RUN_NOT_FOUND.
 func (s *Store) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
-	r, err := readRun(ctx, s.readers, id)
+	r, err := readRun(ctx, s.readerRun, id)
 	if err != nil {
 		return nil, problem("read run from", s.path, err)
 	}
 	return &r, nil
 }
 
-// querier is a transaction or the readers.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
+// selectRun is prepared once for each pool: to parse it takes longer than to run it.
+const selectRun = selectRuns + `WHERE r.id = ?`
 
-func readRun(ctx context.Context, from querier, id agency.RunID) (agency.Run, error) {
-	r, err := runScanner()(from.QueryRowContext(ctx, selectRuns+`WHERE r.id = ?`, string(id)))
+func readRun(ctx context.Context, selectRun *sql.Stmt, id agency.RunID) (agency.Run, error) {
+	r, err := runScanner()(selectRun.QueryRowContext(ctx, string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, notFound(id)
 	}

@@ -52,9 +52,7 @@ func (s *Store) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agen
 	}
 	steps, err := collect(rows, func(row scanner) (agency.Step, error) {
 		var step agency.Step
-		var doneAt *int64
-		err := row.Scan(&step.Name, &doneAt)
-		step.DoneAt = instant(doneAt)
+		err := row.Scan(&step.Name, optionalMoment(&step.DoneAt))
 		return step, err
 	})
 	return steps, problem("read steps from", s.path, err)

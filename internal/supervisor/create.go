@@ -113,7 +113,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if p.exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, req.Choices.Exec, dir, p.env); err != nil {
 		return nil, err
 	}
-	if _, err := s.Tmux.Version(ctx); err != nil {
+	if err := s.checkTmux(ctx); err != nil {
 		return nil, err
 	}
 	if spec.Name != "" {
@@ -269,7 +269,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		problems = append(problems, err)
 	}
-	if err := s.Tmux.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) && !agency.IsCode(err, agency.CodeTmuxNotFound) {
+	if err := s.killSession(ctx, r); err != nil {
 		problems = append(problems, err)
 	}
 	if err := s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists)); err != nil {

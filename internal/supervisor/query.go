@@ -139,7 +139,7 @@ func (s *Supervisor) AttachArgv(ctx context.Context, ref string, env []string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := s.Tmux.Version(ctx); err != nil {
+	if err := s.checkTmux(ctx); err != nil {
 		return nil, nil, err
 	}
 	exists, err := s.Tmux.Exists(ctx, r.Session())

@@ -152,6 +152,19 @@ func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Re
 	return saved, nil
 }
 
+// saveDirty snapshots a worktree that holds changes; it returns nil when there are none.
+func (s *Supervisor) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (*agency.Saved, error) {
+	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work in %s: %w", r.Worktree, err)
+	}
+	if !facts.Dirty {
+		return nil, nil //nolint:nilnil // nothing to save is no error
+	}
+	saved, err := s.snapshot(ctx, r, repo, why)
+	return &saved, err
+}
+
 // saveWork snapshots a worktree that holds changes, or commits that no other branch has.
 func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
 	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)

@@ -111,6 +111,8 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
 	case exit != nil:
 		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
+	case r.Attempt.State == agency.Queued && start == nil && r.Attempt.Number > 1:
+		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the daemon ended while the attempt was being started"))
 	case r.Attempt.State == agency.Queued && start == nil:
 		return false, s.undo(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the daemon ended while the run was being created"))
 	default:

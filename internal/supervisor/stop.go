@@ -59,10 +59,16 @@ func (s *Supervisor) stopAndAwait(ctx context.Context, r *agency.Run) error {
 	if err != nil {
 		return agency.Errorf(agency.CodeInternal, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
 	}
-	if err := s.Tmux.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
-		return err
+	return s.killSession(ctx, r)
+}
+
+// killSession ends a run's tmux session. It is fine if there is none.
+func (s *Supervisor) killSession(ctx context.Context, r *agency.Run) error {
+	err := s.Tmux.Kill(ctx, r.Session())
+	if agency.IsCode(err, agency.CodeTmuxSessionNotFound) || agency.IsCode(err, agency.CodeTmuxNotFound) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // stopWrapper tells the wrapper to end its runner: over the link, or by a signal when there is none. A wrapper that is

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ type Store interface {
 	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
 	FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error
 	Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error)
+	SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error
 	TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error)
 	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
 	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
@@ -90,6 +92,8 @@ type HarnessCommand struct {
 type Harness interface {
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r HarnessRequest) (HarnessCommand, error)
+	// Conversation finds the id of an agent's conversation in the beginning of its headless stream; "" when there is none.
+	Conversation(kind agency.RunnerKind, stream []byte) string
 }
 
 // Attempts reads and ends what wrappers leave on this host.
@@ -120,6 +124,9 @@ type Watcher interface {
 // Scaffold writes what a worktree gets from agency.
 type Scaffold func(worktree string, prompt []byte, at time.Time) error
 
+// Contract writes the first contract of an attempt into a worktree.
+type Contract func(worktree string, at time.Time) error
+
 // ReadBeneath reads a file of an untrusted directory tree.
 type ReadBeneath func(root, rel string, limit int64) ([]byte, error)
 
@@ -132,6 +139,7 @@ type Deps struct {
 	Attempts    Attempts
 	Watcher     Watcher
 	Scaffold    Scaffold
+	Contract    Contract
 	ReadBeneath ReadBeneath
 	Log         *slog.Logger
 	Now         func() time.Time
@@ -157,6 +165,8 @@ type Supervisor struct {
 	work   sync.WaitGroup
 
 	locks keyed // operations on one run or repository, one after the other
+
+	tmuxFine atomic.Bool // checkTmux found one that is recent enough
 
 	mu        sync.Mutex
 	live      map[agency.RunID]*liveRun  // runs that are not final
@@ -212,6 +222,19 @@ func (s *Supervisor) LiveRuns() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.live)
+}
+
+// checkTmux fails unless there is a tmux that is recent enough. Once there is, it is not asked again: to start it for its
+// version takes as long as to read a commit.
+func (s *Supervisor) checkTmux(ctx context.Context) error {
+	if s.tmuxFine.Load() {
+		return nil
+	}
+	if _, err := s.Tmux.Version(ctx); err != nil {
+		return err
+	}
+	s.tmuxFine.Store(true)
+	return nil
 }
 
 func (s *Supervisor) runDir(id agency.RunID) string {

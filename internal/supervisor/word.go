@@ -63,10 +63,10 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 	s.mu.Unlock()
 
 	word := s.observe(worktree)
-	if word.Problem != "" {
-		// A writer that does not replace the file atomically is in the middle of it for a moment.
+	// The file is exchanged in this moment, or a writer that does not exchange it is in the middle of it.
+	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}

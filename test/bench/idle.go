@@ -18,7 +18,7 @@ func measureIdle(ctx context.Context, b *bench) (err error) {
 		b.table.add(row{what: "skipped", got: "there is no /proc here"}, 0, nil)
 		return nil
 	}
-	repo, err := makeRepo(ctx, b, 10)
+	repo, err := makeRepo(ctx, b, 20)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+type resumeOptions struct {
+	prompt  string
+	fresh   bool
+	restart bool
+	force   bool
+	allLost bool
+	yes     bool
+}
+
+func (a *App) resumeCommand() *cobra.Command {
+	o := &resumeOptions{}
+	cmd := command(cobra.Command{
+		Use:     "resume RUN",
+		Short:   "Start an ended run's agent again in the same worktree",
+		GroupID: "work",
+		Long: `Starts another attempt of a run that has ended, in the same worktree. The agent goes on with its conversation where it can;
+otherwise it begins a new one, and that is said. After a reboot, --all-lost lists the runs that were lost; with --yes it resumes them
+one after the other, and stops after three failures.`,
+		Example: `  agency resume fix-login
+  agency resume fix-login --prompt "now add a test"
+  agency resume --restart fix-login
+  agency resume --all-lost --yes`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.allLost && len(args) > 0:
+				return agency.Errorf(agency.CodeUsage, "--all-lost takes no RUN")
+			case !o.allLost && len(args) != 1:
+				return agency.Errorf(agency.CodeUsage, "agency resume takes RUN, and was given %d arguments", len(args)).WithHint("agency resume --help")
+			}
+			return nil
+		},
+	}, func(cmd *cobra.Command, args []string) error {
+		if o.allLost {
+			return a.resumeLost(cmd.Context(), o)
+		}
+		resp, err := a.resume(cmd.Context(), args[0], o)
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { a.resumedText(w, &resp) })
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.prompt, "prompt", "", "a new task as `TEXT`, in place of the old one")
+	f.BoolVar(&o.fresh, "fresh", false, "a new conversation; what is in the worktree is saved first")
+	f.BoolVar(&o.restart, "restart", false, "stop the agent first if it runs")
+	f.BoolVar(&o.force, "force", false, "although the configuration of the runner changed")
+	f.BoolVar(&o.allLost, "all-lost", false, "list the runs whose agents disappeared")
+	f.BoolVar(&o.yes, "yes", false, "with --all-lost: resume them")
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+func (a *App) resume(ctx context.Context, ref string, o *resumeOptions) (api.ResumeRunResponse, error) {
+	return call(ctx, a, api.ResumeRun, api.ResumeRunRequest{
+		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, Env: a.Env, Config: a.callerConfig(),
+	})
+}
+
+func (a *App) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
+	how := "goes on with its conversation"
+	if !resp.Continued {
+		how = resp.Note
+	}
+	_, _ = fmt.Fprintf(w, "%s: attempt %d, %s\n", resp.Run.Ref(), resp.Run.Attempt, safeLine(how))
+	if s := resp.Snapshot; s != nil {
+		_, _ = fmt.Fprintf(w, "saved what was in the worktree as %s\n", s.Ref)
+	}
+}
+
+// The care that resuming many runs takes: agents that all start at once would meet the limits of their services.
+const (
+	resumeSpacing  = 2 * time.Second
+	resumeFailures = 3
+)
+
+// lostRuns is what resume --all-lost prints with --json.
+type lostRuns struct {
+	Lost    []api.Run               `json:"lost"`
+	Resumed []api.ResumeRunResponse `json:"resumed"`
+	Failed  []lostFailure           `json:"failed"`
+}
+
+type lostFailure struct {
+	Run     string      `json:"run"`
+	Code    agency.Code `json:"code"`
+	Message string      `json:"message"`
+}
+
+// resumeLost lists the runs whose agents disappeared, and with --yes resumes one after the other.
+func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
+	all, err := call(ctx, a, api.ListRuns, api.ListRunsRequest{Status: []string{string(agency.LabelFailed)}})
+	if err != nil {
+		return err
+	}
+	result := lostRuns{Lost: []api.Run{}, Resumed: []api.ResumeRunResponse{}, Failed: []lostFailure{}}
+	for i := range all.Runs {
+		if all.Runs[i].ErrorCode == agency.CodeRunnerDisappeared {
+			result.Lost = append(result.Lost, all.Runs[i])
+		}
+	}
+	if !o.yes {
+		return a.print(result, func(w io.Writer) {
+			if len(result.Lost) == 0 {
+				a.chat("no run is lost")
+				return
+			}
+			_, _ = io.WriteString(w, a.table(result.Lost))
+			a.chat("to resume them one after the other: agency resume --all-lost --yes")
+		})
+	}
+	for i := range result.Lost {
+		if i > 0 {
+			select {
+			case <-time.After(resumeSpacing):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		r := &result.Lost[i]
+		resp, err := a.resume(ctx, string(r.ID), o)
+		if err != nil {
+			e := agency.AsError(err)
+			a.chat("%s: %s [%s]", r.Ref(), safeLine(e.Message), e.Code)
+			result.Failed = append(result.Failed, lostFailure{r.Ref(), e.Code, e.Message})
+			if len(result.Failed) == resumeFailures {
+				a.chat("stopped after %d failures; %d runs were not tried", resumeFailures, len(result.Lost)-i-1)
+				break
+			}
+			continue
+		}
+		result.Resumed = append(result.Resumed, resp)
+		if !a.json {
+			a.resumedText(a.Out, &resp)
+		}
+	}
+	if len(result.Failed) > 0 {
+		a.status = agency.ExitError
+	}
+	return a.print(result, func(io.Writer) {})
+}

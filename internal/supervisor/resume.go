@@ -1,0 +1,296 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// ResumeRequest asks for another attempt of a run in the same worktree.
+type ResumeRequest struct {
+	Ref     string
+	Prompt  string // a new task for this attempt; empty keeps the old one
+	Fresh   bool   // a new conversation; what is in the worktree is saved first
+	Restart bool   // stop an attempt that lives
+	Force   bool   // although the configuration of the runner changed
+	Env     []string
+	Choices func(agency.Runner) (Choices, error) // the caller's configuration for the run's runner
+}
+
+// Resumption says what a resume did.
+type Resumption struct {
+	Run *agency.Run
+	// Continued is true when the agent goes on with the conversation of the attempt before; Note says why not.
+	Continued bool
+	Note      string
+	Snapshot  *agency.Saved // of the worktree before a fresh start; nil when nothing had to be saved
+}
+
+// stepArchive is the first step of a later attempt; the others are those of a creation.
+const stepArchive = "archive"
+
+// ResumeRun starts attempt n+1 of a run in its worktree. It is refused with E_INVALID_STATE while an attempt lives (unless
+// Restart stops it first), when the run or its worktree is gone, and when the runner's configuration is not the one that
+// the run was made with (unless Force). A failure after that leaves the attempt failed, and the worktree as it was.
+func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
+	r, err := s.Resolve(ctx, req.Ref)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.locks.lock(ctx, "run "+string(r.ID))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if r, err = s.Store.Run(ctx, r.ID); err != nil {
+		return nil, err
+	}
+	repo, err := s.checkResumable(ctx, r, req.Restart)
+	if err != nil {
+		return nil, err
+	}
+	if req.Prompt != "" {
+		if err := agency.CheckPrompt(req.Prompt); err != nil {
+			return nil, err
+		}
+	}
+	l, resumption, err := s.planAttempt(ctx, r, &req)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	defer cancel()
+	if !r.Attempt.State.Final() {
+		if _, err := s.StopRun(ctx, string(r.ID)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.awaitRelease(ctx, r); err != nil {
+		return nil, err
+	}
+	if req.Fresh {
+		if resumption.Snapshot, err = s.saveDirty(ctx, r, repo, "before a fresh start"); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.beginAttempt(ctx, l); err != nil {
+		return nil, err
+	}
+	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
+		return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
+	}
+	resumption.Run, err = s.Store.Run(ctx, r.ID)
+	return resumption, err
+}
+
+// checkResumable refuses what cannot have another attempt.
+func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart bool) (agency.Repo, error) {
+	refuse := func(format string, args ...any) *agency.Error {
+		return agency.Errorf(agency.CodeInvalidState, format, args...)
+	}
+	switch {
+	case r.RemovedAt != nil:
+		return agency.Repo{}, refuse("%s is removed", r.Ref()).WithHint("start a new run: agency run --prompt ...")
+	case r.MergedAt != nil:
+		return agency.Repo{}, refuse("%s is merged", r.Ref()).WithHint("start a new run: agency run --prompt ...")
+	case r.Attempt.State == agency.Queued:
+		return agency.Repo{}, refuse("%s is still being started", r.Ref()).WithHint("agency wait %s", r.Ref())
+	case !r.Attempt.State.Final() && !restart:
+		return agency.Repo{}, refuse("%s is running", r.Ref()).
+			WithHint("talk to it: agency send %s TEXT; or stop and start it again: agency resume --restart %s", r.Ref(), r.Ref())
+	}
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if err != nil {
+		return repo, refuse("the repository of %s is not at %s any more", r.Ref(), r.Repo.Root).
+			WithHint("if it was moved, run any agency command with --repo in its new place first")
+	}
+	exists, _, err := s.Git.Worktree(ctx, repo, r.Worktree)
+	if err != nil {
+		return repo, err
+	}
+	if _, statErr := os.Lstat(r.Worktree); !exists || statErr != nil {
+		return repo, refuse("the worktree of %s is not at %s any more", r.Ref(), r.Worktree).
+			WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, r.Branch)
+	}
+	return repo, nil
+}
+
+// planAttempt makes the command line of the next attempt without changing anything.
+func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
+	choices, err := req.Choices(r.Runner)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := s.Tmux.Version(ctx); err != nil {
+		return nil, nil, err
+	}
+	resumption := &Resumption{}
+	conversation := r.Attempt.ConversationID
+	if conversation == "" && !req.Fresh {
+		conversation = s.findConversation(r)
+	}
+	switch {
+	case req.Fresh:
+		resumption.Note = "a fresh start was asked for"
+	case conversation == "":
+		resumption.Note = fmt.Sprintf("%s told no conversation that could go on, so it begins a new one in the same worktree", r.Runner.Name)
+	default:
+		resumption.Continued = true
+	}
+	next := *r
+	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, CreatedAt: s.Now()}
+	first := agency.NewContract(next.Attempt.CreatedAt)
+	next.Attempt.Word = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
+	env := runnerEnv(req.Env, nil, choices.EnvDeny)
+	if !resumption.Continued {
+		conversation = uuid(s.randomBytes(16))
+	}
+	command, err := s.Harness.Build(HarnessRequest{
+		Runner: r.Runner, Exec: choices.Exec, DefaultArgs: choices.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
+		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
+		RunID: r.ID, Attempt: next.Attempt.Number, ConversationID: conversation, Resume: resumption.Continued, Env: env,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	next.ConfigHash = configHash(r, command)
+	if next.ConfigHash != r.ConfigHash && !req.Force {
+		return nil, nil, agency.Errorf(agency.CodeInvalidState, "the runner of %s is not the one that it was made with: %s now", r.Ref(), command.Argv[0]).
+			WithHint("if that is what you want: agency resume --force %s", r.Ref())
+	}
+	next.Attempt.ConversationID = command.ConversationID
+	return &launching{run: &next, token: s.newToken(), env: env, command: command, choices: &choices}, resumption, nil
+}
+
+// conversationBytes is how much of a headless agent's stream is searched for the id of its conversation.
+const conversationBytes = 64 << 10
+
+// findConversation reads the conversation's id from what a headless agent wrote, where the agent chose it itself.
+func (s *Supervisor) findConversation(r *agency.Run) string {
+	if !r.Attempt.Headless {
+		return ""
+	}
+	log, err := s.Attempts.OpenLog(attemptDir(r.Dir, r.Attempt.Number), "stdout", time.Time{})
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = log.Close() }()
+	data, err := io.ReadAll(io.LimitReader(log, conversationBytes))
+	if err != nil {
+		return ""
+	}
+	return s.Harness.Conversation(r.Runner.Kind, data)
+}
+
+// beginAttempt writes the intent: the queued attempt with its token and steps.
+func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
+	next := l.run.Attempt
+	number, hash := next.Number, l.run.ConfigHash
+	begun, err := s.Store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
+			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
+		}
+		r.Attempt, r.NeedsAttention, r.ConfigHash = next, "", hash
+		return []agency.News{{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}}, nil
+	})
+	if err != nil {
+		return err
+	}
+	l.run = begun
+	s.track(begun)
+	return s.Store.SetToken(ctx, begun.ID, number, TokenHash(l.token))
+}
+
+// buildAttempt prepares the worktree and starts the agent.
+func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt string) error {
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{stepArchive, func() error { return s.archiveWord(l.run) }},
+		{stepFiles, func() error { return s.makeAttemptFiles(l.run, prompt) }},
+		{stepSession, func() error {
+			// The session of the attempt before was kept for its last screen.
+			if err := s.killSession(ctx, l.run); err != nil {
+				return err
+			}
+			return s.startSession(ctx, l)
+		}},
+		{stepStarted, func() error { return s.awaitStart(ctx, l) }},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return err
+		}
+		if err := s.Store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// archiveWord keeps the contract of the attempt before beside its logs, so that an old word never describes a new attempt.
+func (s *Supervisor) archiveWord(r *agency.Run) error {
+	data, err := s.ReadBeneath(r.Worktree, agency.ContractFile, agency.ContractLimit)
+	if err == nil {
+		err = file.WriteAtomic(filepath.Join(attemptDir(r.Dir, r.Attempt.Number-1), "runner_status.json"), data, 0o600)
+		if err != nil {
+			return asFileError(err)
+		}
+	}
+	return s.Contract(r.Worktree, r.Attempt.CreatedAt)
+}
+
+// makeAttemptFiles makes the attempt's folder, points the run's links to it, and lays a new task over the old one.
+func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
+	dir := attemptDir(r.Dir, r.Attempt.Number)
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return asFileError(err)
+	}
+	if prompt != "" {
+		if err := file.WriteDurable(filepath.Join(dir, "prompt.md"), []byte(prompt), 0o600); err != nil {
+			return asFileError(err)
+		}
+		if err := file.WriteBeneath(r.Worktree, agency.PromptFile, []byte(prompt), 0o644); err != nil {
+			return asFileError(err)
+		}
+	}
+	return s.linkAttempt(r)
+}
+
+// failAttempt settles a later attempt that did not get as far as a runner. The worktree and the branch stay.
+func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) error {
+	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return asFileError(err)
+	}
+	if err := s.killSession(ctx, r); err != nil {
+		return err
+	}
+	number, reason := r.Attempt.Number, agency.AsError(why)
+	failed, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		a := &r.Attempt
+		if a.Number != number || a.State.Final() {
+			return nil, nil
+		}
+		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
+		if err != nil {
+			return nil, err
+		}
+		now := s.Now()
+		a.State, a.EndedAt, a.EndedBy, a.ErrorCode, a.Error = state, &now, agency.EndedByStartFailed, reason.Code, reason.Message
+		return []agency.News{endNews(a)}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)
+	}
+	s.writeViews(failed)
+	s.forget(failed)
+	return nil
+}
