@@ -148,7 +148,7 @@ func TestVersionEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer started.Close()
+	defer func() { _ = started.Close() }()
 	cancel()
 	if got := <-version; got != "" {
 		t.Errorf("got %q from a program that says nothing", got)

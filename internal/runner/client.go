@@ -100,7 +100,7 @@ func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	wire, err := upgrade(conn)
+	wire, err := upgrade(ctx, conn)
 	if err != nil {
 		return false, err
 	}
@@ -125,11 +125,11 @@ func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 }
 
 // upgrade turns an HTTP connection into a wire. The answer has to come soon; the deadline stands until the welcome.
-func upgrade(conn net.Conn) (*wire, error) {
+func upgrade(ctx context.Context, conn net.Conn) (*wire, error) {
 	if err := conn.SetDeadline(time.Now().Add(dialLimit)); err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequest(http.MethodGet, "http://agency/v1/wrapper", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency/v1/wrapper", nil)
 	if err != nil {
 		return nil, err
 	}

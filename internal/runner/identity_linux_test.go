@@ -13,7 +13,7 @@ func FuzzParseStat(f *testing.F) {
 	}
 	f.Add([]byte("42 (sh) Z"))
 	f.Add([]byte(")("))
-	f.Fuzz(func(t *testing.T, line []byte) {
+	f.Fuzz(func(_ *testing.T, line []byte) {
 		_, _, _, _, _ = runner.ParseStat(line)
 	})
 }

@@ -280,7 +280,7 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte(`{"kind":"update","id":1,"update":{}}` + "\n"))
 	f.Add([]byte(`{"kind":"answer","id":7}` + "\n" + `{"kind":"news"}` + "\n{"))
 	f.Add([]byte(`{"kind":"update","update":{"exit":{"exit_code":"x"}}}` + "\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(_ *testing.T, data []byte) {
 		here, there := net.Pipe()
 		link := runner.NewLink(here)
 		go func() { _, _ = bytes.NewReader(data).WriteTo(there); _ = there.Close() }()

@@ -83,8 +83,7 @@ func (w *wrapper) startFailure(err error) *agency.Exit {
 	exit.EndedBy = agency.EndedByStartFailed
 	exit.Error = err.Error()
 	exit.ExitCode = codeNotExecutable
-	var start *startError
-	if errors.As(err, &start) {
+	if start, ok := errors.AsType[*startError](err); ok {
 		exit.ExitCode = start.code
 	}
 	return exit

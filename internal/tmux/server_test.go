@@ -39,7 +39,7 @@ func newServer(t testing.TB, config string) *server {
 	if home, err = filepath.EvalSymlinks(home); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(home) })
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	write(t, filepath.Join(home, ".tmux.conf"), config)
 	s := &server{home: home, path: path, socket: fmt.Sprintf("agency-test-%d-%d", os.Getpid(), servers.Add(1))}
 	s.Tmux = tmux.New(s.socket, 10*time.Second)

@@ -164,7 +164,7 @@ func TestAttach(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("attached client: %v", err)
 	}
-	terminal.Close()
+	_ = terminal.Close()
 	eventually(t, "nobody is attached", attached("agency_r_10", 0))
 }
 

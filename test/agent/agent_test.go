@@ -221,7 +221,7 @@ func TestEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := start(t, "/bin/sh", t.TempDir(), tt.lines...)
-			a.in.Close()
+			_ = a.in.Close()
 			if out, code := a.end(); out != tt.out || code != tt.code {
 				t.Errorf("printed %q and ended with %d, want %q and %d", out, code, tt.out, tt.code)
 			}

@@ -98,8 +98,8 @@ func (w *world) startTmux(ctx context.Context) error {
 	return err
 }
 
-// close ends everything of the world: the runs with their tmux server, the daemon, the folders. It works after an
-// interrupt too.
+// close ends everything of the world: the runs with their tmux server, and the daemon. It works after an interrupt too.
+// The folders go with the root of them all.
 func (w *world) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -116,7 +116,7 @@ func (w *world) close() error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	problems = append(problems, w.stopDaemon(ctx), os.RemoveAll(w.dir))
+	problems = append(problems, w.stopDaemon(ctx))
 	return errors.Join(problems...)
 }
 

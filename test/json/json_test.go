@@ -217,6 +217,8 @@ func commands(t *testing.T, b *bench) {
 		{"attach", "attach paint", 0, ""},
 		{"wait-timeout", "wait paint --for completed --timeout 50ms", 5, ""},
 		{"rm-running", "rm paint", 4, ""},
+		{"resume-running", "resume paint", 4, ""},
+		{"resume-lost", "resume --all-lost", 0, ""},
 		{"send", "send paint -", 0, "blue\n"},
 		{"wait", "wait paint --for ready-for-review --timeout 30s", 0, ""},
 		{"stop", "stop paint", 0, ""},
