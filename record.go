@@ -56,6 +56,12 @@ type Snapshot struct {
 	Message string    `json:"message"`
 }
 
+// FileChange is a file in which two commits differ: A added, D deleted, M modified, T its kind changed.
+type FileChange struct {
+	Status string `json:"status"`
+	Path   string `json:"path"`
+}
+
 // SnapshotRefs begins the name of every ref under which a run's work is saved; a number follows.
 func SnapshotRefs(id RunID) string { return "refs/agency/snapshots/" + string(id) + "/" }
 

@@ -52,6 +52,9 @@ func run() int {
 		},
 		RunDaemon: func(ctx context.Context, cfg *config.Config) error { return runDaemon(ctx, cfg, exe) },
 		DaemonLog: daemon.LogPath,
+		RestoreDatabase: func(ctx context.Context, home, backup string) (string, error) {
+			return daemon.RestoreDatabase(ctx, home, backup, time.Now)
+		},
 		Exec: func(argv, env []string) error {
 			path, err := exec.LookPath(argv[0])
 			if err != nil {

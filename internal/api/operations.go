@@ -20,19 +20,26 @@ func (o Operation[Req, Resp]) Path() string { return "/v1/" + o.Name }
 
 // The operations.
 var (
-	CreateRun    = Operation[CreateRunRequest, RunResponse]{"run.create", "start an agent on a task in its own worktree"}
-	ListRuns     = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status"}
-	ShowRun      = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run"}
-	SendInput    = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent"}
-	StopRun      = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays"}
-	ResumeRun    = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree"}
-	RemoveRun    = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session"}
-	WaitRuns     = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status"}
-	AttachRun    = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal"}
-	ListEvents   = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order"}
-	Doctor       = Operation[DoctorRequest, DoctorResponse]{"doctor", "what is installed, what is running, what is left over"}
-	DaemonStatus = Operation[Empty, DaemonStatusResponse]{"daemon.status", "facts about the daemon"}
-	StopDaemon   = Operation[Empty, DaemonStatusResponse]{"daemon.stop", "end the daemon; runs go on"}
+	CreateRun       = Operation[CreateRunRequest, RunResponse]{"run.create", "start an agent on a task in its own worktree"}
+	ListRuns        = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status"}
+	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run"}
+	SendInput       = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent"}
+	StopRun         = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays"}
+	ResumeRun       = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree"}
+	RemoveRun       = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session"}
+	TakeSnapshot    = Operation[RunRequest, TakeSnapshotResponse]{"snapshot.take", "save everything in a run's worktree that is not ignored"}
+	ListSnapshots   = Operation[RunRequest, ListSnapshotsResponse]{"snapshot.list", "what was saved of a run"}
+	ShowSnapshot    = Operation[SnapshotRequest, ShowSnapshotResponse]{"snapshot.show", "one snapshot and the files in it"}
+	RestoreSnapshot = Operation[RestoreSnapshotRequest, RestoreSnapshotResponse]{"snapshot.restore", "make a branch at a snapshot"}
+	CollectRuns     = Operation[CollectRunsRequest, CollectRunsResponse]{"gc", "ended runs that could be removed without losing anything"}
+	CheckDatabase   = Operation[Empty, CheckDatabaseResponse]{"db.check", "read the whole database and say what is wrong with it"}
+	BackupDatabase  = Operation[BackupDatabaseRequest, BackupDatabaseResponse]{"db.backup", "write a copy of the database"}
+	WaitRuns        = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status"}
+	AttachRun       = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal"}
+	ListEvents      = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order"}
+	Doctor          = Operation[DoctorRequest, DoctorResponse]{"doctor", "what is installed, what is running, what is left over"}
+	DaemonStatus    = Operation[Empty, DaemonStatusResponse]{"daemon.status", "facts about the daemon"}
+	StopDaemon      = Operation[Empty, DaemonStatusResponse]{"daemon.stop", "end the daemon; runs go on"}
 )
 
 // The streams and the wrapper's connection, which are no operations.
@@ -59,7 +66,8 @@ func describe[Req, Resp any](o Operation[Req, Resp]) Description {
 func Operations() []Description {
 	return []Description{
 		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(SendInput), describe(StopRun), describe(ResumeRun),
-		describe(RemoveRun), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
+		describe(RemoveRun), describe(TakeSnapshot), describe(ListSnapshots), describe(ShowSnapshot), describe(RestoreSnapshot),
+		describe(CollectRuns), describe(CheckDatabase), describe(BackupDatabase), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
 		describe(DaemonStatus), describe(StopDaemon),
 	}
 }

@@ -45,7 +45,7 @@ func (a *App) root() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.attachCommand(), a.sendCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(),
 		a.listCommand(), a.showCommand(), a.logsCommand(), a.eventsCommand(),
-		a.doctorCommand(), a.configCommand(), a.daemonCommand(), a.versionCommand(),
+		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.configCommand(), a.daemonCommand(), a.versionCommand(),
 		a.wrapperCommand(),
 	)
 	return root

@@ -85,7 +85,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	}()
 
 	d.started, d.stopping = d.Now(), make(chan struct{})
-	if d.store, err = sqlite.Open(ctx, filepath.Join(home, "agency.db"), d.Now); err != nil {
+	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.Now); err != nil {
 		return err
 	}
 	defer func() { _ = d.store.Close() }()

@@ -156,6 +156,7 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 			orphan("worktree", path, "look into it, then remove the folder and run git worktree prune in its repository")
 		}
 	}
+	d.orphanBranches(ctx, runs, orphan)
 	dirs, _ := filepath.Glob(filepath.Join(d.Config.Home, "runs", "*"))
 	for _, path := range dirs {
 		if !known[filepath.Base(path)] {
@@ -168,13 +169,53 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	return checks, nil
 }
 
+// orphanBranches looks in every repository that has runs for branches below agency/ that no run made, and for locks of
+// repositories that have none.
+func (d *Daemon) orphanBranches(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
+	made, repos := map[string]bool{}, map[string]agency.Repo{}
+	for i := range runs {
+		r := &runs[i]
+		made[r.Repo.Fingerprint+" "+r.Branch] = true
+		repos[r.Repo.Fingerprint] = r.Repo
+	}
+	for fingerprint, known := range repos {
+		repo, err := d.git.Discover(ctx, known.Root)
+		if err != nil || repo.Fingerprint != fingerprint {
+			continue // it was moved or removed; its runs say so
+		}
+		branches, err := d.git.Branches(ctx, repo, "agency/")
+		if err != nil {
+			continue
+		}
+		for _, branch := range branches {
+			if !made[fingerprint+" "+branch] && !strings.HasPrefix(branch, "agency/restored-") {
+				orphan("branch", branch+" in "+repo.Root, "git -C "+shellQuote(repo.Root)+" branch -D -- "+shellQuote(branch))
+			}
+		}
+	}
+	locks, _ := filepath.Glob(filepath.Join(d.Config.Home, "locks", "*.lock"))
+	for _, path := range locks {
+		if _, ok := repos[strings.TrimSuffix(filepath.Base(path), ".lock")]; !ok {
+			orphan("lock", path, "rm -- "+shellQuote(path))
+		}
+	}
+}
+
+// shellQuote makes one word of a shell of a text that came from outside, for a command that a person may paste.
+func shellQuote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 func tmuxCommand(socket string) string {
 	switch {
 	case socket == "":
 		return "tmux"
 	case filepath.IsAbs(socket):
-		return "tmux -S " + socket
+		return "tmux -S " + shellQuote(socket)
 	default:
-		return "tmux -L " + socket
+		return "tmux -L " + shellQuote(socket)
 	}
 }

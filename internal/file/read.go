@@ -22,6 +22,16 @@ const readFlags = os.O_RDONLY | syscall.O_NONBLOCK
 // file is ErrTooLarge; both cost no more than opening it. It never blocks on a pipe. Only the last component of path is
 // protected from links; where the folders are not ours either, use ReadBeneath.
 func ReadRegular(path string, limit int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return read(f, path, nil, limit)
+}
+
+// OpenRegular opens a file of any size for reading, and refuses what ReadRegular refuses. The caller closes it.
+func OpenRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, readFlags|syscall.O_NOFOLLOW, 0)
 	switch {
 	case errors.Is(err, syscall.ELOOP), // a link
@@ -30,8 +40,14 @@ func ReadRegular(path string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	return read(f, path, nil, limit)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = refuse(path, ErrNotRegular)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // read checks that f is a regular file, and the one that was looked at before if that is given, and reads it.

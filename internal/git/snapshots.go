@@ -40,3 +40,39 @@ func parseSnapshots(out, prefix string) []agency.Snapshot {
 	}
 	return snapshots
 }
+
+// Changes lists the files in which two commits differ.
+func (g *Git) Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error) {
+	out, err := g.run(ctx, repo.Root, "diff-tree", "-r", "-z", "--no-renames", "--name-status", "--end-of-options", from, to, "--")
+	if err != nil {
+		return nil, fmt.Errorf("compare %.12s with %.12s: %w", from, to, err)
+	}
+	changes := []agency.FileChange{}
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		changes = append(changes, agency.FileChange{Status: fields[i], Path: fields[i+1]})
+	}
+	return changes, nil
+}
+
+// CreateBranch makes a branch at a commit. An existing branch is never moved: it is E_BRANCH_EXISTS.
+func (g *Git) CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error {
+	_, err := g.run(ctx, repo.Root, "branch", "--no-track", "--", branch, commit)
+	switch {
+	case err == nil:
+		return nil
+	case said(err, "already exists"):
+		return agency.Errorf(agency.CodeBranchExists, "the branch %q exists", branch).WithHint("give another name with --branch")
+	default:
+		return fmt.Errorf("create branch %q: %w", branch, err)
+	}
+}
+
+// Branches lists the branches whose names begin with a prefix that ends in a slash.
+func (g *Git) Branches(ctx context.Context, repo agency.Repo, prefix string) ([]string, error) {
+	out, err := g.run(ctx, repo.Root, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"+prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list branches of %s: %w", repo.Root, err)
+	}
+	return strings.Fields(out), nil
+}

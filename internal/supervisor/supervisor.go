@@ -51,6 +51,8 @@ type Git interface {
 	Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error)
 	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
+	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
+	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
 }

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"agency"
+)
+
+// TakeSnapshotResponse says what was saved; Snapshot is null when there was nothing to save.
+type TakeSnapshotResponse struct {
+	RunID    agency.RunID  `json:"run_id"`
+	Snapshot *agency.Saved `json:"snapshot"`
+}
+
+// ListSnapshotsResponse holds the snapshots of a run, oldest first.
+type ListSnapshotsResponse struct {
+	RunID     agency.RunID      `json:"run_id"`
+	Snapshots []agency.Snapshot `json:"snapshots"`
+}
+
+// SnapshotRequest names a snapshot of a run. Number 0 is the newest.
+type SnapshotRequest struct {
+	Run    string `json:"run"`
+	Number int    `json:"number"`
+}
+
+// ShowSnapshotResponse is a snapshot and the files in which it differs from the commit that the run began at.
+type ShowSnapshotResponse struct {
+	Snapshot agency.Snapshot     `json:"snapshot"`
+	Changes  []agency.FileChange `json:"changes"`
+}
+
+// RestoreSnapshotRequest makes a branch at a snapshot; without a name one is made up.
+type RestoreSnapshotRequest struct {
+	Run    string `json:"run"`
+	Number int    `json:"number"`
+	Branch string `json:"branch"`
+}
+
+// RestoreSnapshotResponse names the branch that was made.
+type RestoreSnapshotResponse struct {
+	Snapshot agency.Snapshot `json:"snapshot"`
+	Branch   string          `json:"branch"`
+}
+
+// CollectRunsRequest chooses what gc may remove. Without Apply nothing is.
+type CollectRunsRequest struct {
+	OlderThanMS int64    `json:"older_than_ms"`
+	States      []string `json:"states"` // completed, failed, killed; empty is all three
+	Apply       bool     `json:"apply"`
+}
+
+// CollectRunsResponse holds every ended run that is not removed, and what gc makes of it.
+type CollectRunsResponse struct {
+	Runs []CollectedRun `json:"runs"`
+}
+
+// CollectedRun is one of them. Reason is "removable", "removed", or why the run is kept.
+type CollectedRun struct {
+	RunID     agency.RunID `json:"run_id"`
+	Ref       string       `json:"ref"`
+	State     agency.State `json:"state"`
+	Removable bool         `json:"removable"`
+	Reason    string       `json:"reason"`
+}
+
+// CheckDatabaseResponse is the answer for a database that is whole; a damaged one is E_DB_ERROR with its findings.
+type CheckDatabaseResponse struct {
+	Path string `json:"path"`
+}
+
+// BackupDatabaseRequest names the file to write, which must not exist. Empty makes one beside the database.
+type BackupDatabaseRequest struct {
+	Path string `json:"path"`
+}
+
+// BackupDatabaseResponse names the file that was written.
+type BackupDatabaseResponse struct {
+	Path string `json:"path"`
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+)
+
+func (a *App) databaseCommand() *cobra.Command {
+	return group(cobra.Command{
+		Use:     "db",
+		Short:   "Check, back up and restore the database",
+		GroupID: "care",
+		Long:    "The database is the record of all runs. Use these commands instead of opening it: only the daemon may.",
+		Example: "  agency db check",
+	}, a.databaseCheck(), a.databaseBackup(), a.databaseRestore())
+}
+
+func (a *App) databaseCheck() *cobra.Command {
+	return command(cobra.Command{
+		Use: "check", Short: "Read the whole database and say what is wrong with it", Example: "  agency db check", Args: takes(),
+	}, func(cmd *cobra.Command, _ []string) error {
+		resp, err := call(cmd.Context(), a, api.CheckDatabase, api.Empty{})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s is whole\n", safeLine(resp.Path)) })
+	})
+}
+
+func (a *App) databaseBackup() *cobra.Command {
+	return command(cobra.Command{
+		Use: "backup [FILE]", Short: "Write a copy of the database", Example: "  agency db backup $HOME/agency-backup.db", Args: cobra.MaximumNArgs(1),
+	}, func(cmd *cobra.Command, args []string) error {
+		req := api.BackupDatabaseRequest{}
+		if len(args) == 1 {
+			req.Path = a.absolute(args[0])
+		}
+		resp, err := call(cmd.Context(), a, api.BackupDatabase, req)
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(resp.Path)) })
+	})
+}
+
+func (a *App) databaseRestore() *cobra.Command {
+	return command(cobra.Command{
+		Use: "restore FILE", Short: "Put a backup in the place of the database",
+		Long: `Puts a backup in the place of the database. The daemon must be stopped first. The backup is checked before anything changes, and the
+database that stood there is kept beside it.`,
+		Example: "  agency daemon stop && agency db restore $HOME/agency-backup.db",
+		Args:    takes("FILE"),
+	}, func(cmd *cobra.Command, args []string) error {
+		cfg, err := a.config()
+		if err != nil {
+			return err
+		}
+		backup := a.absolute(args[0])
+		kept, err := a.RestoreDatabase(cmd.Context(), cfg.Home, backup)
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]any{"restored": backup, "kept": kept}, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "restored %s\n", safeLine(backup))
+			if kept != "" {
+				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", safeLine(kept))
+			}
+		})
+	})
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) snapshotCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "snapshot RUN",
+		Short:   "Save a run's uncommitted work, and get it back",
+		GroupID: "care",
+		Long: `A snapshot is everything in a run's worktree that is not ignored, as commits under refs/agency/snapshots. The worktree, its index and
+its branch stay as they are. agency rm takes one by itself before work would be lost.`,
+		Example: "  agency snapshot fix-login\n  agency snapshot restore fix-login",
+		Args:    takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.TakeSnapshot, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if resp.Snapshot == nil {
+				_, _ = fmt.Fprintln(w, "nothing to save")
+				return
+			}
+			_, _ = fmt.Fprintf(w, "saved %d files as %s\n", resp.Snapshot.Files, resp.Snapshot.Ref)
+			for _, nested := range resp.Snapshot.Nested {
+				a.chat("agency: note: %s is a repository of its own and is not saved", safeLine(nested))
+			}
+		})
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	cmd.AddCommand(a.snapshotList(), a.snapshotShow(), a.snapshotRestore())
+	return cmd
+}
+
+func (a *App) snapshotList() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use: "ls RUN", Short: "List what was saved of a run", Example: "  agency snapshot ls fix-login", Args: takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.ListSnapshots, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			rows := [][]string{{"NUMBER", "TAKEN", "COMMIT", "WHAT"}}
+			for _, s := range resp.Snapshots {
+				rows = append(rows, []string{strconv.Itoa(s.Number), s.At.Local().Format(time.DateTime), fmt.Sprintf("%.12s", s.Commit), safeLine(s.Message)})
+			}
+			if len(rows) == 1 {
+				a.chat("nothing of %s was ever saved", args[0])
+				return
+			}
+			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+		})
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+// snapshotNumber reads an optional number after the run; 0 is the newest.
+func snapshotNumber(cmd *cobra.Command, args []string) (int, error) {
+	switch len(args) {
+	case 1:
+		return 0, nil
+	case 2:
+		if n, err := strconv.Atoi(args[1]); err == nil && n > 0 {
+			return n, nil
+		}
+		return 0, agency.Errorf(agency.CodeUsage, "%q is not the number of a snapshot", args[1]).WithHint("agency snapshot ls %s", args[0])
+	default:
+		return 0, takes("RUN", "[NUMBER]")(cmd, args)
+	}
+}
+
+func (a *App) snapshotShow() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use: "show RUN [NUMBER]", Short: "Show the files of a snapshot (default: the newest)", Example: "  agency snapshot show fix-login 2",
+		Args: cobra.ArbitraryArgs,
+	}, func(cmd *cobra.Command, args []string) error {
+		number, err := snapshotNumber(cmd, args)
+		if err != nil {
+			return err
+		}
+		resp, err := call(cmd.Context(), a, api.ShowSnapshot, api.SnapshotRequest{Run: args[0], Number: number})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "%s  %s\n", resp.Snapshot.Ref, safeLine(resp.Snapshot.Message))
+			for _, c := range resp.Changes {
+				_, _ = fmt.Fprintf(w, "%s  %s\n", c.Status, safeLine(c.Path))
+			}
+			a.chat("the whole difference: git diff %s^^ %s", resp.Snapshot.Ref, resp.Snapshot.Ref)
+		})
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+func (a *App) snapshotRestore() *cobra.Command {
+	var branch string
+	cmd := command(cobra.Command{
+		Use: "restore RUN [NUMBER]", Short: "Make a branch at a snapshot (default: the newest)",
+		Long: `Makes a new branch at a snapshot. No file, worktree or other branch is touched.`,
+		Example: `  agency snapshot restore fix-login
+  agency snapshot restore fix-login 2 --branch rescued`,
+		Args: cobra.ArbitraryArgs,
+	}, func(cmd *cobra.Command, args []string) error {
+		number, err := snapshotNumber(cmd, args)
+		if err != nil {
+			return err
+		}
+		resp, err := call(cmd.Context(), a, api.RestoreSnapshot, api.RestoreSnapshotRequest{Run: args[0], Number: number, Branch: branch})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			_, _ = fmt.Fprintln(w, safeLine(resp.Branch))
+			a.chat("look at it: git log --stat %s   work on it: git switch %s", safeLine(resp.Branch), safeLine(resp.Branch))
+		})
+	})
+	cmd.Flags().StringVar(&branch, "branch", "", "`NAME` of the branch (default: agency/restored-HANDLE-NUMBER)")
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}

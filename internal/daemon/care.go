@@ -1,0 +1,84 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/supervisor"
+)
+
+func (d *Daemon) takeSnapshot(ctx context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
+	r, saved, err := d.sup.SnapshotRun(ctx, req.Run)
+	if err != nil {
+		return api.TakeSnapshotResponse{}, err
+	}
+	return api.TakeSnapshotResponse{RunID: r.ID, Snapshot: saved}, nil
+}
+
+func (d *Daemon) listSnapshots(ctx context.Context, req api.RunRequest) (api.ListSnapshotsResponse, error) {
+	r, snapshots, err := d.sup.Snapshots(ctx, req.Run)
+	if err != nil {
+		return api.ListSnapshotsResponse{}, err
+	}
+	return api.ListSnapshotsResponse{RunID: r.ID, Snapshots: snapshots}, nil
+}
+
+func (d *Daemon) showSnapshot(ctx context.Context, req api.SnapshotRequest) (api.ShowSnapshotResponse, error) {
+	found, changes, err := d.sup.ShowSnapshot(ctx, req.Run, req.Number)
+	if err != nil {
+		return api.ShowSnapshotResponse{}, err
+	}
+	return api.ShowSnapshotResponse{Snapshot: *found, Changes: changes}, nil
+}
+
+func (d *Daemon) restoreSnapshot(ctx context.Context, req api.RestoreSnapshotRequest) (api.RestoreSnapshotResponse, error) {
+	found, branch, err := d.sup.RestoreSnapshot(ctx, req.Run, req.Number, req.Branch)
+	if err != nil {
+		return api.RestoreSnapshotResponse{}, err
+	}
+	return api.RestoreSnapshotResponse{Snapshot: *found, Branch: branch}, nil
+}
+
+func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (api.CollectRunsResponse, error) {
+	states := make([]agency.State, 0, len(req.States))
+	for _, word := range req.States {
+		state := agency.State(word)
+		if !state.Final() {
+			return api.CollectRunsResponse{}, agency.Errorf(agency.CodeUsage, "%q is no state that gc could remove", word).
+				WithHint("one of: completed, failed, killed")
+		}
+		states = append(states, state)
+	}
+	found, err := d.sup.Collect(ctx, supervisor.CollectRequest{
+		OlderThan: time.Duration(req.OlderThanMS) * time.Millisecond, States: states, Apply: req.Apply,
+	})
+	if err != nil {
+		return api.CollectRunsResponse{}, err
+	}
+	resp := api.CollectRunsResponse{Runs: make([]api.CollectedRun, 0, len(found))}
+	for i := range found {
+		c := &found[i]
+		resp.Runs = append(resp.Runs, api.CollectedRun{
+			RunID: c.Run.ID, Ref: c.Run.Ref(), State: c.Run.Attempt.State, Removable: c.Removable, Reason: c.Reason,
+		})
+	}
+	return resp, nil
+}
+
+func (d *Daemon) checkDatabase(ctx context.Context, _ api.Empty) (api.CheckDatabaseResponse, error) {
+	return api.CheckDatabaseResponse{Path: DatabasePath(d.Config.Home)}, d.store.Check(ctx)
+}
+
+func (d *Daemon) backupDatabase(ctx context.Context, req api.BackupDatabaseRequest) (api.BackupDatabaseResponse, error) {
+	path := req.Path
+	if path == "" {
+		path = filepath.Join(d.Config.Home, "agency.db.backup-"+d.Now().UTC().Format("20060102T150405Z"))
+	}
+	if !filepath.IsAbs(path) {
+		return api.BackupDatabaseResponse{}, agency.Errorf(agency.CodeUsage, "the path %q is not absolute", path)
+	}
+	return api.BackupDatabaseResponse{Path: path}, d.store.Backup(ctx, path)
+}

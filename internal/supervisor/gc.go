@@ -1,0 +1,85 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// CollectRequest chooses what gc may remove.
+type CollectRequest struct {
+	OlderThan time.Duration  // since the run ended
+	States    []agency.State // empty is every final state
+	Apply     bool           // remove; otherwise only say what would be
+}
+
+// Collected is one ended run and what gc makes of it.
+type Collected struct {
+	Run       agency.Run
+	Removable bool
+	Reason    string // why it is kept, or "removable", or "removed"
+}
+
+// Collect looks at every run that has ended and is not removed, and says which could be removed without losing anything:
+// their worktrees are clean and their commits are on another branch. Anything live, dirty, unmerged or unknown is kept.
+func (s *Supervisor) Collect(ctx context.Context, req CollectRequest) ([]Collected, error) {
+	runs, err := s.Store.Runs(ctx, agency.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	found := []Collected{}
+	for i := range runs {
+		r := &runs[i]
+		if !r.Attempt.State.Final() || (len(req.States) > 0 && !slices.Contains(req.States, r.Attempt.State)) {
+			continue
+		}
+		c := Collected{Run: *r, Reason: s.reasonToKeep(ctx, r, req.OlderThan)}
+		if c.Removable = c.Reason == ""; c.Removable {
+			c.Reason = "removable"
+		}
+		if c.Removable && req.Apply {
+			if _, err := s.RemoveRun(ctx, RemoveRequest{Ref: string(r.ID)}); err != nil {
+				c.Removable, c.Reason = false, agency.AsError(err).Message
+			} else {
+				c.Reason = "removed"
+			}
+		}
+		found = append(found, c)
+	}
+	return found, nil
+}
+
+// reasonToKeep says what would be lost with a run's worktree, or nothing.
+func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan time.Duration) string {
+	if ended := r.Attempt.EndedAt; ended == nil || s.Now().Sub(*ended) < olderThan {
+		return "ended less than " + agency.ShortDuration(olderThan) + " ago"
+	}
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if err != nil || repo.Fingerprint != r.Repo.Fingerprint {
+		return "its repository is not at " + r.Repo.Root
+	}
+	if _, err := os.Lstat(r.Worktree); err != nil {
+		return "its worktree cannot be seen"
+	}
+	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	switch {
+	case err != nil:
+		return "its worktree cannot be read"
+	case facts.Dirty:
+		return "uncommitted changes"
+	case facts.Branch != r.Branch && facts.Ahead > 0:
+		return "commits that are not on its branch"
+	}
+	unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, r.Commit)
+	switch {
+	case err != nil:
+		return "its branch cannot be read"
+	case unmerged:
+		return "commits that are on no other branch"
+	default:
+		return ""
+	}
+}
