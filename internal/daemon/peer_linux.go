@@ -1,27 +1,11 @@
 package daemon
 
-import (
-	"fmt"
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peerUID is the user at the other end of a unix connection, by the kernel's word.
-func peerUID(conn net.Conn) (int, error) {
-	raw, err := rawConn(conn)
+func socketUID(fd int) (int, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return 0, fmt.Errorf("look at connection: %w", err)
-	}
-	if credErr != nil {
-		return 0, fmt.Errorf("read peer credentials: %w", credErr)
 	}
 	return int(cred.Uid), nil
 }
