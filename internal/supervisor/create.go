@@ -83,8 +83,8 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(req.Dir, dir)
 	}
-	var err error
-	if p.repo, err = s.Git.Discover(ctx, dir); err != nil {
+	commit, err := s.locate(ctx, p, dir)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.refuseOwnTree(p.repo); err != nil {
@@ -95,10 +95,6 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		at = p.repo.Root
 	}
 	if p.prompt, err = readPrompt(spec.Prompt, at); err != nil {
-		return nil, err
-	}
-	commit, err := s.Git.ResolveCommit(ctx, at, spec.BaseRef)
-	if err != nil {
 		return nil, err
 	}
 	if spec.Branch != "" {
@@ -125,6 +121,22 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		return nil, err
 	}
 	return p, s.materialise(p, commit)
+}
+
+// locate finds the repository of a directory and the commit to start from, which are two questions to git at once.
+func (s *Supervisor) locate(ctx context.Context, p *creation, dir string) (commit string, err error) {
+	var refErr error
+	resolved := make(chan struct{})
+	go func() {
+		defer close(resolved)
+		commit, refErr = s.Git.ResolveCommit(ctx, dir, p.req.Spec.BaseRef)
+	}()
+	p.repo, err = s.Git.Discover(ctx, dir)
+	<-resolved
+	if err != nil {
+		return "", err // without a repository there is no use in what the reference is
+	}
+	return commit, refErr
 }
 
 // readPrompt reads the task. A path is relative to the worktree that the caller stands in.

@@ -29,12 +29,11 @@ func (s *Supervisor) makeFiles(_ context.Context, p *creation) error {
 	if err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{"prompt.md": p.prompt, "spec.json": spec} {
-		if err := file.WriteDurable(filepath.Join(r.Dir, name), data, 0o600); err != nil {
-			return asFileError(err)
-		}
+	// The prompt is nowhere else; what the others say is in the store.
+	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt, 0o600); err != nil {
+		return asFileError(err)
 	}
-	for name, data := range map[string][]byte{"inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
+	for name, data := range map[string][]byte{"spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
 		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data, 0o600); err != nil {
 			return asFileError(err)
 		}

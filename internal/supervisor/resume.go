@@ -128,7 +128,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := s.Tmux.Version(ctx); err != nil {
+	if err := s.checkTmux(ctx); err != nil {
 		return nil, nil, err
 	}
 	resumption := &Resumption{}
