@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/killpoint"
 )
 
 // CreateRequest asks for a run. Choices are what the caller's configuration says.
@@ -53,11 +54,17 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 		return nil, err
 	}
 	s.track(p.run)
+	killpoint.At("create.inserted")
 	// From here on the work is finished or undone even when the caller goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
 	if err := s.build(ctx, p); err != nil {
-		return nil, errors.Join(err, s.undo(ctx, p.run, err))
+		undoErr := s.undo(ctx, p.run, err)
+		if undoErr != nil {
+			// A full disk or the like: it is tried again until the record can say how it ended.
+			s.work.Go(func() { s.settleWhenDead(p.run.ID) })
+		}
+		return nil, errors.Join(err, undoErr)
 	}
 	return s.Store.Run(ctx, p.run.ID)
 }
@@ -247,9 +254,11 @@ func (s *Supervisor) build(ctx context.Context, p *creation) error {
 		if err := step.do(ctx, p); err != nil {
 			return err
 		}
+		killpoint.At("create", step.name, "made")
 		if err := s.Store.FinishStep(ctx, p.run.ID, 1, step.name); err != nil {
 			return err
 		}
+		killpoint.At("create", step.name, "recorded")
 	}
 	return nil
 }
@@ -273,27 +282,33 @@ func (s *Supervisor) makeScaffold(_ context.Context, p *creation) error {
 	return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt)
 }
 
-// undo takes a creation back: session, worktree, branch and directory go, and the record keeps the run as failed and
-// removed with the reason, so that its name is free again. It can be repeated after a crash.
+// undo takes a creation back: session, processes, worktree, branch and directory go, and the record keeps the run as failed
+// and removed with the reason, so that its name is free again. It can be repeated after a crash. When something cannot be
+// taken back the run is failed and stays, so that rm can try again.
 func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
-	// Without the launch file a wrapper that is still on its way cannot start the runner.
-	var problems []error
-	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		problems = append(problems, err)
+	unlock, err := s.locks.lock(ctx, "undo "+string(r.ID)) // the caller who waited and the end of the wrapper both ask for it
+	if err != nil {
+		return err
 	}
-	if err := s.killSession(ctx, r); err != nil {
-		problems = append(problems, err)
+	defer unlock()
+	if now, err := s.Store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil {
+		return err
 	}
-	if err := s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists)); err != nil {
-		problems = append(problems, err)
+	left := s.endStart(ctx, r)
+	killpoint.At("undo.ended")
+	if left == nil {
+		left = s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists))
 	}
+	killpoint.At("undo.worktree")
+	if left == nil {
+		left = os.RemoveAll(r.Dir)
+	}
+	killpoint.At("undo.files")
 	reason := agency.AsError(why)
 	undone, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		if r.RemovedAt != nil {
-			return nil, nil
-		}
 		now, a := s.Now(), &r.Attempt
-		if !a.State.Final() {
+		ended := a.State.Final()
+		if !ended {
 			state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost})
 			if err != nil {
 				return nil, err
@@ -301,34 +316,39 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 			a.State, a.EndedAt, a.EndedBy = state, &now, agency.EndedByStartFailed
 		}
 		a.ErrorCode, a.Error = reason.Code, reason.Message
-		r.RemovedAt = &now
-		return []agency.News{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
+		switch {
+		case left == nil:
+			r.RemovedAt = &now
+			return []agency.News{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
+		case ended:
+			return nil, nil
+		default:
+			return []agency.News{endNews(a)}, nil
+		}
 	})
-	if err != nil {
-		problems = append(problems, err)
-	} else {
+	if err == nil {
+		killpoint.At("undo.recorded")
 		s.forget(undone)
 	}
-	if err := os.RemoveAll(r.Dir); err != nil {
-		problems = append(problems, err)
-	}
-	if len(problems) > 0 {
-		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), errors.Join(problems...)).WithHint("agency doctor")
+	if err := errors.Join(left, err); err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), err).WithHint("agency rm %s", r.Ref())
 	}
 	return nil
 }
 
-// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. foreign says that the branch
-// is somebody else's.
+// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A runner that ran unnoticed may
+// have changed something: that is saved first. foreign says that the branch is somebody else's.
 func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
 	steps, err := s.Store.Steps(ctx, r.ID, 1)
 	if err != nil {
 		return err
 	}
+	done := map[string]bool{}
 	for _, step := range steps {
-		if step.Name == stepFiles && step.DoneAt == nil {
-			return nil // the worktree was never begun
-		}
+		done[step.Name] = step.DoneAt != nil
+	}
+	if !done[stepFiles] {
+		return nil // the worktree was never begun
 	}
 	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
 	if err != nil {
@@ -338,6 +358,11 @@ func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bo
 	repo, err := s.Git.Discover(ctx, r.Repo.Root)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Lstat(r.Worktree); err == nil && done[stepScaffold] {
+		if _, err := s.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
+			return err
+		}
 	}
 	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil || foreign {
 		return err

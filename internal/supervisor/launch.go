@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/killpoint"
 )
 
 // launching is an attempt on its way to a running agent.
@@ -37,11 +39,13 @@ func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 	if err != nil {
 		return err
 	}
+	killpoint.At("launch.written")
 	argv := append(append([]string{}, s.Wrapper...), launch)
 	pane, err := s.Tmux.StartSession(ctx, l.run.Session(), l.run.Worktree, argv)
 	if err != nil {
 		return err
 	}
+	killpoint.At("launch.session")
 	_, err = s.Store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt.Pane = pane
 		return nil, nil
@@ -51,10 +55,16 @@ func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 
 // awaitStart waits for the wrapper's word that the runner was started, or was not.
 func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
-	waiting, cancel := context.WithTimeout(ctx, startTimeout)
+	waiting, cancel := context.WithTimeoutCause(ctx, startTimeout, context.DeadlineExceeded)
 	defer cancel()
+	waiting, giveUp := context.WithCancelCause(waiting)
+	defer giveUp(nil)
+	go s.watchStart(waiting, l.run, giveUp)
 	r, err := s.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
 	switch {
+	case errors.Is(context.Cause(waiting), errNoWrapper):
+		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, and ended before it could start the runner", l.run.Session()).
+			WithHint("agency doctor")
 	case errors.Is(err, context.DeadlineExceeded):
 		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", l.run.Session(), startTimeout).
 			WithHint("agency doctor")
@@ -65,6 +75,58 @@ func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
 	default:
 		return nil
 	}
+}
+
+// errNoWrapper means that nobody is left who could start the runner.
+var errNoWrapper = errors.New("the wrapper is gone")
+
+// watchStart gives up when the wrapper died on its way, with its tmux server or alone: no connection tells of that.
+func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run, giveUp context.CancelCauseFunc) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		// The wrapper takes the lock before it takes the launch file.
+		_, launchErr := os.Lstat(launchPath(r))
+		held, err := s.Attempts.Held(attemptDir(r.Dir, r.Attempt.Number))
+		if err != nil || held {
+			continue
+		}
+		if launchErr == nil {
+			if exists, err := s.Tmux.Exists(ctx, r.Session()); err != nil || exists {
+				continue
+			}
+		}
+		giveUp(errNoWrapper)
+		return
+	}
+}
+
+// endStart ends what a start left behind that did not get as far as a runner in the record: launch file, session, wrapper,
+// and processes of the runner or of git that nobody waits for any more. When it returns nil nothing of the attempt runs, and
+// nothing will.
+func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
+	// Who removes the launch file decides: without it a wrapper that is still on its way does not start the runner.
+	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return asFileError(err)
+	}
+	if err := s.killSession(ctx, r); err != nil {
+		return err
+	}
+	// A wrapper that was faster is told by the end of its session, and takes its runner along.
+	if err := s.awaitRelease(ctx, r); err != nil {
+		return err
+	}
+	for _, left := range [][]string{marker(r), {"AGENCY_MAKING=" + r.Worktree}} {
+		if err := s.endLeftovers(ctx, r, agency.Process{}, left); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.

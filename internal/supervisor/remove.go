@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // releaseTimeout bounds the wait for a wrapper that has recorded its runner's end.
@@ -61,6 +62,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		// The session of a stopped run is gone because the stop took it.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
+	killpoint.At("remove.session")
 	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
 		return nil, err
 	}
@@ -74,6 +76,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	if err != nil {
 		return nil, err
 	}
+	killpoint.At("remove.recorded")
 	s.writeViews(removal.Run)
 	return removal, nil
 }
@@ -121,13 +124,16 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 	} else if err := s.saveWork(ctx, r, repo, req.Force, removal); err != nil {
 		return err
 	}
+	killpoint.At("remove.saved")
 	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "remove the worktree of %s: %w", r.Ref(), err)
 	}
+	killpoint.At("remove.worktree")
 	if req.DeleteBranch {
 		if err := s.Git.DeleteBranch(ctx, repo, r.Branch); err != nil {
 			return agency.Errorf(agency.CodeCleanupFailed, "delete the branch %s: %w", r.Branch, err)
 		}
+		killpoint.At("remove.branch")
 		removal.Branch = ""
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/killpoint"
 )
 
 // ResumeRequest asks for another attempt of a run in the same worktree.
@@ -80,9 +81,11 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 			return nil, err
 		}
 	}
+	killpoint.At("resume.saved")
 	if err := s.beginAttempt(ctx, l); err != nil {
 		return nil, err
 	}
+	killpoint.At("resume.token")
 	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
 	}
@@ -203,6 +206,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	if err != nil {
 		return err
 	}
+	killpoint.At("resume.begun")
 	l.run = begun
 	s.track(begun)
 	return s.Store.SetToken(ctx, begun.ID, number, TokenHash(l.token))
@@ -229,9 +233,11 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 		if err := step.do(); err != nil {
 			return err
 		}
+		killpoint.At("resume", step.name, "made")
 		if err := s.Store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
 			return err
 		}
+		killpoint.At("resume", step.name, "recorded")
 	}
 	return nil
 }
@@ -267,12 +273,10 @@ func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
 
 // failAttempt settles a later attempt that did not get as far as a runner. The worktree and the branch stay.
 func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) error {
-	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return asFileError(err)
-	}
-	if err := s.killSession(ctx, r); err != nil {
+	if err := s.endStart(ctx, r); err != nil {
 		return err
 	}
+	killpoint.At("fail.ended")
 	number, reason := r.Attempt.Number, agency.AsError(why)
 	failed, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
@@ -290,6 +294,7 @@ func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) 
 	if err != nil {
 		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)
 	}
+	killpoint.At("fail.recorded")
 	s.writeViews(failed)
 	s.forget(failed)
 	return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // record brings a start and an end into the record, in that order. It is idempotent, and a final attempt stays as it is.
@@ -110,11 +112,15 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 		s.track(r)
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
 	case exit != nil:
+		// The wrapper may have been killed after the record, and before it ended what the runner left.
+		if err := s.endRunner(ctx, r, start); err != nil {
+			return false, err
+		}
 		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
 	case r.Attempt.State == agency.Queued && start == nil && r.Attempt.Number > 1:
-		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the daemon ended while the attempt was being started"))
+		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the start of the attempt was cut off"))
 	case r.Attempt.State == agency.Queued && start == nil:
-		return false, s.undo(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the daemon ended while the run was being created"))
+		return false, s.undo(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the creation of the run was cut off"))
 	default:
 		return false, s.lose(ctx, r, start)
 	}
@@ -123,11 +129,10 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 // lose settles an attempt whose wrapper died without a word. A runner that it left behind is ended first, so that no
 // agent works on under a record that says it does not.
 func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
-	if start != nil {
-		if _, err := s.Attempts.EndTree(ctx, start.Runner, marker(r), 2*time.Second); err != nil {
-			return fmt.Errorf("end what is left of %s: %w", r.Ref(), err)
-		}
+	if err := s.endRunner(ctx, r, start); err != nil {
+		return err
 	}
+	killpoint.At("settle.ended")
 	s.readWord(ctx, r.ID)
 	number := r.Attempt.Number
 	settled, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
@@ -152,8 +157,33 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 	if err != nil {
 		return fmt.Errorf("record the loss of %s: %w", r.Ref(), err)
 	}
+	killpoint.At("settle.recorded")
 	s.writeViews(settled)
 	s.forget(settled)
+	return nil
+}
+
+// endRunner ends what a killed wrapper left running of an attempt.
+func (s *Supervisor) endRunner(ctx context.Context, r *agency.Run, start *agency.Start) error {
+	var root agency.Process
+	switch {
+	case start != nil:
+		root = start.Runner
+	case r.Attempt.RunnerProcess != nil:
+		root = *r.Attempt.RunnerProcess
+	}
+	return s.endLeftovers(ctx, r, root, marker(r))
+}
+
+// endLeftovers ends a process and all that carry the marker. It fails when something is left.
+func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, root agency.Process, marker []string) error {
+	left, err := s.Attempts.EndTree(ctx, root, marker, 2*time.Second)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d processes do not end", left)
+	}
+	if err != nil {
+		return fmt.Errorf("end what is left of %s: %w", r.Ref(), err)
+	}
 	return nil
 }
 
@@ -198,6 +228,31 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 		}
 		if alive || err != nil {
 			s.work.Go(func() { s.settleWhenDead(r.ID) })
+		}
+	}
+	return s.endSessions(ctx)
+}
+
+// endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived: those of killed and of
+// removed runs. All others stay.
+func (s *Supervisor) endSessions(ctx context.Context) error {
+	sessions, err := s.Tmux.Sessions(ctx)
+	if err != nil {
+		s.Log.Warn("list sessions", "err", err) // without tmux there are none
+		return nil
+	}
+	for _, name := range sessions {
+		r, err := s.Store.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
+		switch {
+		case agency.IsCode(err, agency.CodeRunNotFound):
+			continue // not ours to touch; doctor tells of it
+		case err != nil:
+			return fmt.Errorf("read the run of session %s: %w", name, err)
+		}
+		if r.RemovedAt != nil || r.Attempt.State == agency.Killed {
+			if err := s.killSession(ctx, r); err != nil {
+				s.Log.Warn("end session", "run", r.ID, "err", err)
+			}
 		}
 	}
 	return nil

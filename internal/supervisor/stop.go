@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // stopTimeout bounds a stop beyond the grace that the wrapper itself gives the runner.
@@ -33,6 +34,7 @@ func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, erro
 	if err != nil {
 		return nil, err
 	}
+	killpoint.At("stop.intended")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := s.stopAndAwait(ctx, r); err != nil {
@@ -55,11 +57,17 @@ func (s *Supervisor) stopAndAwait(ctx context.Context, r *agency.Run) error {
 	if err := s.stopWrapper(ctx, r); err != nil {
 		return err
 	}
+	killpoint.At("stop.told")
 	_, err := s.awaitState(ctx, r.ID, func(r *agency.Run) bool { return r.Attempt.State.Final() })
 	if err != nil {
 		return agency.Errorf(agency.CodeInternal, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
 	}
-	return s.killSession(ctx, r)
+	killpoint.At("stop.ended")
+	if err := s.killSession(ctx, r); err != nil {
+		return err
+	}
+	killpoint.At("stop.session")
+	return nil
 }
 
 // killSession ends a run's tmux session. It is fine if there is none.

@@ -63,6 +63,7 @@ type Tmux interface {
 	StartSession(ctx context.Context, name, dir string, argv []string) (pane string, err error)
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
+	Sessions(ctx context.Context) ([]string, error)
 	AttachArgv(name string, callerEnv []string) []string
 }
 

@@ -1,0 +1,343 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	req := w.request("fix-login")
+	req.Spec.Env = []string{"SECRET=hush"}
+	req.Spec.Limits.MaxMinutes = 30
+	var launch agency.Launch
+	var p *wrapper
+	w.tmux.OnStart = func(l agency.Launch) error { launch = l; p = w.wrap(l); return p.begin() }
+	r, err := w.sup.CreateRun(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Attempt.State != agency.Running || r.Attempt.Number != 1 || r.Attempt.Pane != "%7" || *r.Attempt.RunnerProcess != p.start.Runner {
+		t.Errorf("attempt: got %+v", r.Attempt)
+	}
+	if r.Branch != "agency/"+r.Handle || w.git.branches[r.Branch] != baseCommit || w.git.worktrees[r.Worktree] != r.Branch {
+		t.Errorf("branch %s, branches %v, worktrees %v", r.Branch, w.git.branches, w.git.worktrees)
+	}
+	if !w.tmux.sessions[r.Session()] {
+		t.Error("there is no session")
+	}
+	if got := mustRead(t, filepath.Join(r.Worktree, agency.PromptFile)); got != "make test" {
+		t.Errorf("prompt in the worktree: got %q", got)
+	}
+	if launch.Dir != r.Worktree || launch.TimeLimit.Minutes() != 30 || !slices.Contains(launch.Env, "SECRET=hush") {
+		t.Errorf("launch: got %+v", launch)
+	}
+	for _, name := range []string{"meta.json", "meta.yaml", "spec.json", "prompt.md", "inputs.json", "state.json"} {
+		if text := mustRead(t, filepath.Join(r.Dir, name)); strings.Contains(text, "hush") || strings.Contains(text, launch.Token) {
+			t.Errorf("%s holds a secret:\n%s", name, text)
+		}
+	}
+	steps, err := w.store.Steps(t.Context(), r.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		if step.DoneAt == nil {
+			t.Errorf("step %s is not done", step.Name)
+		}
+	}
+	if w.count(r.ID, agency.RunCreated) != 1 || w.count(r.ID, agency.AttemptStarted) != 1 {
+		t.Errorf("events: got %v", w.events(r.ID))
+	}
+}
+
+// A runner that ends at once is no failure of the creation.
+func TestCreateOfARunnerThatEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.tmux.OnStart = func(l agency.Launch) error {
+		p := w.wrap(l)
+		return errors.Join(p.begin(), p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner}))
+	}
+	r := w.create("quick")
+	if r.Attempt.State != agency.Failed || *r.Attempt.ExitCode != 3 || r.RemovedAt != nil {
+		t.Errorf("got %+v", r.Attempt)
+	}
+	if n := w.sup.LiveRuns(); n != 0 {
+		t.Errorf("live runs: got %d", n)
+	}
+}
+
+var errBoom = errors.New("boom")
+
+func TestFailedCreateIsUndone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		code   agency.Code
+		breaks func(w *world)
+	}{
+		"run folder": {agency.CodeInternal, func(w *world) {
+			// The id is not known before, so the folder itself is in the way.
+			if err := os.Remove(filepath.Join(w.home, "worktrees")); err != nil {
+				w.t.Fatal(err)
+			}
+			mustWrite(w.t, filepath.Join(w.home, "worktrees"), "a file")
+			w.t.Cleanup(func() { _ = os.Remove(filepath.Join(w.home, "worktrees")) })
+		}},
+		"exclude":  {agency.CodeInternal, func(w *world) { w.git.ExcludeFunc = func() error { return errBoom } }},
+		"worktree": {agency.CodeWorktreeFailed, func(w *world) {
+			w.git.AddWorktreeFunc = func(string) error { return agency.Errorf(agency.CodeWorktreeFailed, "boom") }
+		}},
+		"half a worktree": {agency.CodeWorktreeFailed, func(w *world) {
+			w.git.AddWorktreeFunc = func(path string) error {
+				mustWrite(w.t, filepath.Join(path, "half"), "")
+				return agency.Errorf(agency.CodeWorktreeFailed, "boom")
+			}
+		}},
+		"scaffold": {agency.CodeInternal, func(w *world) {
+			// AddWorktree finds a folder with a file where agency's own has to be.
+			w.git.AddWorktreeFunc = func(string) error {
+				w.sup.Scaffold = func(string, []byte, time.Time) error { return errBoom }
+				return nil
+			}
+		}},
+		"session": {agency.CodeTmuxStartFailed, func(w *world) {
+			w.tmux.OnStart = func(agency.Launch) error { return agency.Errorf(agency.CodeTmuxStartFailed, "boom") }
+		}},
+		"runner": {agency.CodeRunnerStartFailed, func(w *world) {
+			w.tmux.OnStart = func(l agency.Launch) error {
+				p := w.wrap(l)
+				if err := p.connect(); err != nil {
+					return err
+				}
+				e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
+				w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = e, false })
+				return w.sup.Update(context.Background(), p.id, 1, supervisor.WrapperUpdate{Exit: e})
+			}
+		}},
+		"step files":    failingStep("files"),
+		"step worktree": failingStep("worktree"),
+		"step scaffold": failingStep("scaffold"),
+		"step session":  failingStep("session"),
+		"step started":  failingStep("started"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			test.breaks(w)
+			_, err := w.sup.CreateRun(t.Context(), w.request("fix-login"))
+			wantCode(t, orInternal(err), test.code)
+
+			runs, err := w.store.Runs(t.Context(), agency.Filter{Removed: true})
+			if err != nil || len(runs) != 1 {
+				t.Fatalf("got %d runs and %v", len(runs), err)
+			}
+			r := runs[0]
+			if r.Attempt.State != agency.Failed || r.RemovedAt == nil || r.Attempt.ErrorCode != test.code || r.Attempt.Error == "" {
+				t.Errorf("got removed %v and %+v", r.RemovedAt, r.Attempt)
+			}
+			if w.count(r.ID, agency.RunUndone) != 1 {
+				t.Errorf("events: got %v", w.events(r.ID))
+			}
+			if _, ok := w.git.branches[r.Branch]; ok {
+				t.Error("left: the branch")
+			}
+			w.wantNothing()
+
+			// The name is free, and a restart has nothing to settle.
+			before, err := w.store.LastSeq(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.restart()
+			if after, err := w.store.LastSeq(t.Context()); err != nil || after != before {
+				t.Errorf("a restart wrote %d events (%v)", after-before, err)
+			}
+			if err := os.RemoveAll(filepath.Join(w.home, "worktrees")); err != nil {
+				t.Fatal(err)
+			}
+			w.store.FinishStepFunc, w.git.ExcludeFunc, w.git.AddWorktreeFunc = nil, nil, nil
+			w.started("fix-login")
+		})
+	}
+}
+
+func failingStep(name string) struct {
+	code   agency.Code
+	breaks func(w *world)
+} {
+	return struct {
+		code   agency.Code
+		breaks func(w *world)
+	}{agency.CodeInternal, func(w *world) {
+		w.store.FinishStepFunc = func(step string) error {
+			if step == name {
+				return errBoom
+			}
+			return nil
+		}
+	}}
+}
+
+// orInternal gives errors that are not agency's own the code that users see.
+func orInternal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return agency.AsError(err)
+}
+
+// A branch that somebody else made in the meantime is not touched.
+func TestUndoKeepsAForeignBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	req := w.request("fix-login")
+	req.Spec.Branch = "fix/login"
+	w.git.ExcludeFunc = func() error {
+		w.git.mu.Lock()
+		defer w.git.mu.Unlock()
+		w.git.branches["fix/login"] = baseCommit
+		return nil
+	}
+	_, err := w.sup.CreateRun(t.Context(), req)
+	wantCode(t, err, agency.CodeBranchExists)
+	if w.git.branches["fix/login"] != baseCommit {
+		t.Error("the branch of somebody else is gone")
+	}
+	w.wantNothing()
+}
+
+// A wrapper from which no word comes is given up after half a minute.
+func TestCreateWithoutAWord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.tmux.OnStart = func(agency.Launch) error { return nil }
+		begin := time.Now()
+		_, err := w.sup.CreateRun(t.Context(), w.request("silent"))
+		wantCode(t, err, agency.CodeTmuxStartFailed)
+		if took := time.Now().Sub(begin); took != 30*time.Second {
+			t.Errorf("took %s", took)
+		}
+		w.wantNothing()
+	})
+}
+
+// A caller that goes away in the middle gets a whole run or none.
+func TestCreateGoesOnWithoutItsCaller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.git.ExcludeFunc = func() error { cancel(); return nil }
+	r, err := w.sup.CreateRun(ctx, w.request("alone"))
+	if err != nil || r.Attempt.State != agency.Running {
+		t.Fatalf("got %v, %v", r, err)
+	}
+}
+
+func TestBadInputLeavesNoRow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		code agency.Code
+		spec func(w *world, s *agency.Spec)
+	}{
+		"name":             {agency.CodeUsage, func(_ *world, s *agency.Spec) { s.Name = "Not A Name" }},
+		"kind":             {agency.CodeSpecInvalid, func(_ *world, s *agency.Spec) { s.Runner.Kind = "vi" }},
+		"no repository":    {agency.CodeNotGitRepo, func(_ *world, s *agency.Spec) { s.Repo = "/" }},
+		"own data":         {agency.CodeInvalidPath, func(w *world, s *agency.Spec) { s.Repo = w.inside() }},
+		"empty prompt":     {agency.CodeSpecInvalid, func(_ *world, s *agency.Spec) { s.Prompt.Text = " \n" }},
+		"prompt not there": {agency.CodeInvalidPath, func(_ *world, s *agency.Spec) { s.Prompt = agency.SpecPrompt{Path: "nowhere.md"} }},
+		"prompt is folder": {agency.CodeInvalidPath, func(_ *world, s *agency.Spec) { s.Prompt = agency.SpecPrompt{Path: "."} }},
+		"base":             {agency.CodeBadRef, func(_ *world, s *agency.Spec) { s.BaseRef = "nowhere" }},
+		"branch exists": {agency.CodeBranchExists, func(w *world, s *agency.Spec) {
+			s.Branch, w.git.branches["main"] = "main", baseCommit
+		}},
+		"input": {agency.CodeInvalidPath, func(_ *world, s *agency.Spec) { s.Inputs = []agency.SpecInput{{Path: "nowhere"}} }},
+		"runner": {agency.CodeRunnerNotConfigured, func(w *world, _ *agency.Spec) {
+			w.harness.FindExecFunc = func() error { return agency.Errorf(agency.CodeRunnerNotConfigured, "no program") }
+		}},
+		"tmux": {agency.CodeTmuxNotFound, func(w *world, _ *agency.Spec) {
+			w.tmux.VersionFunc = func() error { return agency.Errorf(agency.CodeTmuxNotFound, "no tmux") }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			req := w.request("fix-login")
+			test.spec(w, &req.Spec)
+			_, err := w.sup.CreateRun(t.Context(), req)
+			wantCode(t, err, test.code)
+			runs, err := w.store.Runs(t.Context(), agency.Filter{Removed: true})
+			if err != nil || len(runs) != 0 {
+				t.Errorf("got %d runs and %v", len(runs), err)
+			}
+			if seq, err := w.store.LastSeq(t.Context()); err != nil || seq != 0 {
+				t.Errorf("got %d events and %v", seq, err)
+			}
+			w.wantNothing()
+		})
+	}
+}
+
+// inside is a repository in the data root.
+func (w *world) inside() string {
+	dir := filepath.Join(w.home, "worktrees", "x", "repo")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	w.git.repos[dir] = agency.Repo{Root: dir, Toplevel: dir}
+	w.t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(dir)) })
+	return dir
+}
+
+func TestNamesAndBranchesAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	_, err := w.sup.CreateRun(t.Context(), w.request("fix-login"))
+	wantCode(t, err, agency.CodeNameExists)
+	if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"}); err != nil {
+		t.Fatal(err)
+	}
+	again := w.create("fix-login")
+	if again.ID == r.ID || again.Handle == r.Handle || again.Branch == r.Branch {
+		t.Errorf("got %s %s twice", r.Handle, r.Branch)
+	}
+}
+
+// The request is kept without what could be a secret, and with nothing left to defaults.
+func TestMaterialisedSpec(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	req := w.request("fix-login")
+	req.Spec.Env = []string{"TOKEN=a=b", "EMPTY="}
+	r, err := w.sup.CreateRun(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec agency.Spec
+	if err := json.Unmarshal([]byte(mustRead(t, filepath.Join(r.Dir, "spec.json"))), &spec); err != nil {
+		t.Fatal(err)
+	}
+	if spec.Repo != w.root || spec.Branch != r.Branch || spec.Prompt.Path != agency.PromptFile || spec.Prompt.Text != "" {
+		t.Errorf("got %+v", spec)
+	}
+	if !slices.Equal(spec.Env, []string{"TOKEN", "EMPTY"}) {
+		t.Errorf("env: got %q", spec.Env)
+	}
+	if !slices.Equal(req.Spec.Env, []string{"TOKEN=a=b", "EMPTY="}) {
+		t.Errorf("the request itself was changed: %q", req.Spec.Env)
+	}
+}

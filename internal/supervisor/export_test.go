@@ -1,0 +1,25 @@
+package supervisor
+
+import "context"
+
+// The parts that decide something by themselves, for tests of all their cases.
+var (
+	RunnerEnv   = runnerEnv
+	MetaYAML    = metaYAML
+	Fingerprint = fingerprint
+)
+
+// Keyed is a set of locks by name.
+type Keyed struct{ locks keyed }
+
+// Lock takes the named lock.
+func (k *Keyed) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	return k.locks.lock(ctx, name)
+}
+
+// Len counts the locks that exist.
+func (k *Keyed) Len() int {
+	k.locks.mu.Lock()
+	defer k.locks.mu.Unlock()
+	return len(k.locks.locks)
+}

@@ -1,0 +1,397 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
+)
+
+// fakeStore is the real store with errors where a test wants them.
+type fakeStore struct {
+	*sqlite.Store
+	FinishStepFunc func(name string) error
+	SetTokenFunc   func() error
+}
+
+func (s *fakeStore) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
+	if s.FinishStepFunc != nil {
+		if err := s.FinishStepFunc(name); err != nil {
+			return err
+		}
+	}
+	return s.Store.FinishStep(ctx, id, attempt, name)
+}
+
+func (s *fakeStore) SetToken(ctx context.Context, id agency.RunID, attempt int, hash string) error {
+	if s.SetTokenFunc != nil {
+		return s.SetTokenFunc()
+	}
+	return s.Store.SetToken(ctx, id, attempt, hash)
+}
+
+// fakeGit keeps repositories, branches and worktrees in memory; the folders of worktrees are real.
+type fakeGit struct {
+	supervisor.Git // what no test calls
+
+	AddWorktreeFunc func(path string) error
+	ExcludeFunc     func() error
+
+	mu        sync.Mutex
+	repos     map[string]agency.Repo // by root
+	branches  map[string]string      // to their commits
+	worktrees map[string]string      // to their branches
+	facts     agency.GitFacts        // of every worktree
+	unmerged  bool
+	nested    []string
+	snapshots []agency.Snapshot
+	repaired  []string
+}
+
+const baseCommit = "0123456789012345678901234567890123456789"
+
+func (g *fakeGit) Discover(_ context.Context, dir string) (agency.Repo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for root, repo := range g.repos {
+		if dir == root || strings.HasPrefix(dir, root+"/") {
+			return repo, nil
+		}
+	}
+	return agency.Repo{}, agency.Errorf(agency.CodeNotGitRepo, "%s is in no git repository", dir)
+}
+
+func (g *fakeGit) EnsureID(repo agency.Repo, newID func() string) (string, error) {
+	if repo.Fingerprint == "" {
+		repo.Fingerprint = newID()
+	}
+	return repo.Fingerprint, g.ReplaceID(repo, repo.Fingerprint)
+}
+
+func (g *fakeGit) ReplaceID(repo agency.Repo, id string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	repo.Fingerprint = id
+	g.repos[repo.Root] = repo
+	return nil
+}
+
+func (g *fakeGit) ResolveCommit(_ context.Context, _, ref string) (string, error) {
+	if ref != "HEAD" {
+		return "", agency.Errorf(agency.CodeBadRef, "%q names no commit", ref)
+	}
+	return baseCommit, nil
+}
+
+func (g *fakeGit) CheckBranch(_ context.Context, _ agency.Repo, branch string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.branches[branch]; ok {
+		return agency.Errorf(agency.CodeBranchExists, "the branch %s exists", branch)
+	}
+	return nil
+}
+
+func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
+	if g.AddWorktreeFunc != nil {
+		if err := g.AddWorktreeFunc(path); err != nil {
+			return err
+		}
+	}
+	if err := g.CheckBranch(ctx, repo, branch); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.branches[branch], g.worktrees[path] = commit, branch
+	return os.Mkdir(path, 0o700)
+}
+
+func (g *fakeGit) Worktree(_ context.Context, _ agency.Repo, path string) (bool, string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	branch, ok := g.worktrees[path]
+	return ok, branch, nil
+}
+
+func (g *fakeGit) RemoveWorktree(_ context.Context, _ agency.Repo, path string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.worktrees, path)
+	return os.RemoveAll(path)
+}
+
+func (g *fakeGit) DeleteBranch(_ context.Context, _ agency.Repo, branch string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.branches, branch)
+	return nil
+}
+
+func (g *fakeGit) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
+	g.mu.Lock()
+	at := g.branches[branch]
+	g.mu.Unlock()
+	if at != commit {
+		return nil
+	}
+	return g.DeleteBranch(ctx, repo, branch)
+}
+
+func (g *fakeGit) Exclude(agency.Repo, string) error {
+	if g.ExcludeFunc != nil {
+		return g.ExcludeFunc()
+	}
+	return nil
+}
+
+func (g *fakeGit) Inspect(context.Context, string, string) (agency.GitFacts, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.facts, nil
+}
+
+func (g *fakeGit) Unmerged(context.Context, agency.Repo, string, string) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unmerged, nil
+}
+
+func (g *fakeGit) Snapshot(_ context.Context, _, ref, message string) (agency.Saved, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var number int
+	if _, err := fmt.Sscan(ref[strings.LastIndex(ref, "/")+1:], &number); err != nil {
+		return agency.Saved{}, err
+	}
+	g.snapshots = append(g.snapshots, agency.Snapshot{Number: number, Ref: ref, Message: message})
+	return agency.Saved{Ref: ref, Commit: baseCommit, Nested: g.nested}, nil
+}
+
+func (g *fakeGit) Snapshots(_ context.Context, _ agency.Repo, id agency.RunID) ([]agency.Snapshot, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(g.snapshots), func(s agency.Snapshot) bool {
+		return !strings.HasPrefix(s.Ref, agency.SnapshotRefs(id))
+	}), nil
+}
+
+func (g *fakeGit) Repair(_ context.Context, _ agency.Repo, worktrees []string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.repaired = append(g.repaired, worktrees...)
+	return nil
+}
+
+// fakeTmux keeps the names of sessions. A new one runs OnStart in the place of the wrapper.
+type fakeTmux struct {
+	supervisor.Tmux // what no test calls
+
+	OnStart     func(agency.Launch) error
+	VersionFunc func() error
+
+	mu       sync.Mutex
+	sessions map[string]bool
+}
+
+func (f *fakeTmux) Version(context.Context) (string, error) {
+	if f.VersionFunc != nil {
+		return "", f.VersionFunc()
+	}
+	return "3.4", nil
+}
+
+func (f *fakeTmux) StartSession(_ context.Context, name, _ string, argv []string) (string, error) {
+	path := argv[len(argv)-1]
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var launch agency.Launch
+	if err := errors.Join(json.Unmarshal(data, &launch), os.Remove(path)); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	f.sessions[name] = true
+	f.mu.Unlock()
+	return "%7", f.OnStart(launch)
+}
+
+func (f *fakeTmux) Exists(_ context.Context, name string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sessions[name], nil
+}
+
+func (f *fakeTmux) Kill(_ context.Context, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.sessions[name] {
+		return agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no session %s", name)
+	}
+	delete(f.sessions, name)
+	return nil
+}
+
+func (f *fakeTmux) AttachArgv(name string, _ []string) []string { return []string{"tmux", "attach", name} }
+
+// fakeHarness makes one command line.
+type fakeHarness struct {
+	FindExecFunc func() error
+	BuildFunc    func(r supervisor.HarnessRequest, c *supervisor.HarnessCommand)
+	conversation string
+}
+
+func (h *fakeHarness) FindExec(agency.Runner, string, string, []string) (string, error) {
+	if h.FindExecFunc != nil {
+		return "", h.FindExecFunc()
+	}
+	return "/bin/sh", nil
+}
+
+func (h *fakeHarness) Build(r supervisor.HarnessRequest) (supervisor.HarnessCommand, error) {
+	c := supervisor.HarnessCommand{Argv: []string{"/bin/sh", r.PromptFile}}
+	if h.BuildFunc != nil {
+		h.BuildFunc(r, &c)
+	}
+	return c, nil
+}
+
+func (h *fakeHarness) Conversation(agency.RunnerKind, []byte) string { return h.conversation }
+
+// onHost is what a wrapper left on this host.
+type onHost struct {
+	start *agency.Start
+	exit  *agency.Exit
+	held  bool
+}
+
+// fakeAttempts is this host: the locks and records of wrappers by attempt directory.
+type fakeAttempts struct {
+	supervisor.Attempts // what no test calls
+
+	SignalFunc func(agency.Process) error
+
+	mu    sync.Mutex
+	dirs  map[string]onHost
+	ended []agency.Process // by EndTree
+}
+
+func (f *fakeAttempts) change(dir string, change func(h *onHost)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.dirs[dir]
+	change(&h)
+	f.dirs[dir] = h
+}
+
+func (f *fakeAttempts) ReadStart(dir string) (*agency.Start, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dirs[dir].start, nil
+}
+
+func (f *fakeAttempts) ReadExit(dir string) (*agency.Exit, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dirs[dir].exit, nil
+}
+
+func (f *fakeAttempts) Held(dir string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dirs[dir].held, nil
+}
+
+func (f *fakeAttempts) Signal(p agency.Process, _ syscall.Signal) error {
+	if f.SignalFunc != nil {
+		return f.SignalFunc(p)
+	}
+	return os.ErrProcessDone
+}
+
+func (f *fakeAttempts) EndTree(_ context.Context, root agency.Process, _ []string, _ time.Duration) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = append(f.ended, root)
+	return 1, nil
+}
+
+func (f *fakeAttempts) OpenLog(dir, stream string, _ time.Time) (io.ReadCloser, error) {
+	return os.Open(filepath.Join(dir, "logs", stream+".log"))
+}
+
+// fakeWatcher counts who watches what; hints come only from a test.
+type fakeWatcher struct {
+	hints chan string
+
+	mu   sync.Mutex
+	uses map[string]int
+}
+
+func (f *fakeWatcher) Add(dir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.uses[dir]++
+	return nil
+}
+
+// Remove is as forgiving as the real one.
+func (f *fakeWatcher) Remove(dir string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.uses[dir]--; f.uses[dir] <= 0 {
+		delete(f.uses, dir)
+	}
+}
+
+func (f *fakeWatcher) Changes() <-chan string { return f.hints }
+
+func (f *fakeWatcher) watched() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.uses))
+}
+
+// fakeLink is the connection to a wrapper.
+type fakeLink struct {
+	StopFunc func(agency.EndedBy) error
+
+	mu     sync.Mutex
+	inputs []string
+	closed bool
+}
+
+func (l *fakeLink) Input(_ context.Context, text string) (agency.Delivery, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inputs = append(l.inputs, text)
+	return agency.Delivery{Confirmed: true, Effect: "output"}, nil
+}
+
+func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {
+	if l.StopFunc != nil {
+		return l.StopFunc(by)
+	}
+	return nil
+}
+
+func (l *fakeLink) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}

@@ -1,0 +1,283 @@
+package supervisor_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/scaffold"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is everything around a supervisor: a real store and folders, and fakes of git, tmux and the wrappers' host.
+type world struct {
+	t        *testing.T
+	home     string
+	root     string // of the one repository
+	store    *fakeStore
+	git      *fakeGit
+	tmux     *fakeTmux
+	harness  *fakeHarness
+	attempts *fakeAttempts
+	watcher  *fakeWatcher
+	sup      *supervisor.Supervisor
+}
+
+const (
+	rescan         = 30 * time.Second
+	stallThreshold = 15 * time.Minute
+)
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	home, root := t.TempDir(), t.TempDir()
+	db, err := sqlite.Open(t.Context(), filepath.Join(home, "agency.db"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, home: home, root: root,
+		store: &fakeStore{Store: db},
+		git: &fakeGit{
+			repos:    map[string]agency.Repo{root: {Root: root, Toplevel: root, CommonDir: filepath.Join(root, ".git")}},
+			branches: map[string]string{}, worktrees: map[string]string{},
+		},
+		tmux:     &fakeTmux{sessions: map[string]bool{}},
+		harness:  &fakeHarness{},
+		attempts: &fakeAttempts{dirs: map[string]onHost{}},
+		watcher:  &fakeWatcher{hints: make(chan string), uses: map[string]int{}},
+	}
+	w.tmux.OnStart = func(l agency.Launch) error { return w.wrap(l).begin() }
+	w.start()
+	t.Cleanup(func() {
+		w.sup.Stop()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// start is the start of a daemon.
+func (w *world) start() {
+	w.t.Helper()
+	w.sup = supervisor.New(supervisor.Deps{
+		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher,
+		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReadBeneath: file.ReadBeneath,
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, Random: func(b []byte) { _, _ = rand.Read(b) },
+	}, supervisor.Settings{
+		Home: w.home, Socket: filepath.Join(w.home, "sock"), Wrapper: []string{"agency", "wrapper"},
+		StallThreshold: stallThreshold, Rescan: rescan,
+	})
+	if err := w.sup.Start(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// restart ends the daemon and starts another; the wrappers and their host stay as they are.
+func (w *world) restart() {
+	w.t.Helper()
+	w.sup.Stop()
+	w.start()
+}
+
+// request asks for a run with the name.
+func (w *world) request(name string) supervisor.CreateRequest {
+	format, err := agency.ParseHandleFormat("")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return supervisor.CreateRequest{
+		Spec: agency.Spec{
+			Repo: ".", BaseRef: "HEAD", Name: name,
+			Runner: agency.SpecRunner{Kind: agency.Shell}, Prompt: agency.SpecPrompt{Text: "make test"},
+		},
+		Dir: w.root, Env: []string{"PATH=/usr/bin", "HOME=/home/u"},
+		Choices: supervisor.Choices{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20},
+	}
+}
+
+func (w *world) create(name string) *agency.Run {
+	w.t.Helper()
+	r, err := w.sup.CreateRun(w.t.Context(), w.request(name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) run(id agency.RunID) *agency.Run {
+	w.t.Helper()
+	r, err := w.store.Run(context.Background(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) events(id agency.RunID) []agency.Event {
+	w.t.Helper()
+	events, err := w.store.Events(context.Background(), 0, id, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return events
+}
+
+// count is how many events of a type a run has.
+func (w *world) count(id agency.RunID, typ agency.EventType) int {
+	w.t.Helper()
+	n := 0
+	for _, e := range w.events(id) {
+		if e.Type == typ {
+			n++
+		}
+	}
+	return n
+}
+
+// wrapper is the process around one runner, as far as a supervisor can tell.
+type wrapper struct {
+	w       *world
+	id      agency.RunID
+	attempt int
+	token   string
+	dir     string
+	link    *fakeLink
+	start   agency.Start
+	exit    *agency.Exit
+}
+
+func (w *world) wrap(l agency.Launch) *wrapper {
+	p := &wrapper{w: w, id: l.RunID, attempt: l.Attempt, token: l.Token, dir: l.AttemptDir}
+	p.start = agency.Start{
+		RunID: l.RunID, Attempt: l.Attempt, StartedAt: time.Now().UTC().Truncate(time.Millisecond), TTY: true,
+		Wrapper: agency.Process{PID: 100, StartTicks: 1, BootID: "boot"}, Runner: agency.Process{PID: 101, StartTicks: 2, BootID: "boot"},
+	}
+	p.link = &fakeLink{StopFunc: func(by agency.EndedBy) error {
+		return p.end(agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: by})
+	}}
+	w.attempts.change(p.dir, func(h *onHost) { h.held = true })
+	return p
+}
+
+func (p *wrapper) hello() supervisor.WrapperHello {
+	return supervisor.WrapperHello{RunID: p.id, Attempt: p.attempt, Token: p.token, Process: p.start.Wrapper}
+}
+
+func (p *wrapper) connect() error {
+	return p.w.sup.Connect(context.Background(), p.hello(), p.link)
+}
+
+func (p *wrapper) update() error {
+	return p.w.sup.Update(context.Background(), p.id, p.attempt, supervisor.WrapperUpdate{Start: &p.start, Exit: p.exit})
+}
+
+// begin starts the runner, and tells.
+func (p *wrapper) begin() error {
+	p.w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start })
+	if err := p.connect(); err != nil {
+		return err
+	}
+	return p.update()
+}
+
+// end records the end of the runner, tells and goes.
+func (p *wrapper) end(e agency.Exit) error {
+	e.RunID, e.Attempt, e.StartedAt = p.id, p.attempt, p.start.StartedAt
+	e.EndedAt = time.Now().UTC().Truncate(time.Millisecond)
+	p.exit = &e
+	p.w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
+	err := p.update()
+	p.w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+	p.w.sup.Disconnect(p.id, p.attempt, p.link)
+	return err
+}
+
+// started makes a run and its wrapper.
+func (w *world) started(name string) (*agency.Run, *wrapper) {
+	w.t.Helper()
+	var p *wrapper
+	w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
+	return w.create(name), p
+}
+
+// ended makes a run whose runner ended cleanly.
+func (w *world) ended(name string) *agency.Run {
+	w.t.Helper()
+	r, p := w.started(name)
+	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.run(r.ID)
+}
+
+// wantNothing fails unless a run that was taken back left nothing but its record.
+func (w *world) wantNothing() {
+	w.t.Helper()
+	for _, dir := range []string{"runs", "worktrees/*"} {
+		found, err := filepath.Glob(filepath.Join(w.home, dir, "*"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, path := range found {
+			if filepath.Base(filepath.Dir(path)) == "runs" || filepath.Base(filepath.Dir(filepath.Dir(path))) == "worktrees" {
+				w.t.Errorf("left: %s", path)
+			}
+		}
+	}
+	if n := w.sup.LiveRuns(); n != 0 {
+		w.t.Errorf("live runs: got %d, want none", n)
+	}
+	if got := w.watcher.watched(); len(got) != 0 {
+		w.t.Errorf("left: watches of %v", got)
+	}
+	w.git.mu.Lock()
+	defer w.git.mu.Unlock()
+	if len(w.git.worktrees) != 0 {
+		w.t.Errorf("left: worktrees %v", w.git.worktrees)
+	}
+	w.tmux.mu.Lock()
+	defer w.tmux.mu.Unlock()
+	if len(w.tmux.sessions) != 0 {
+		w.t.Errorf("left: sessions %v", w.tmux.sessions)
+	}
+}
+
+func wantCode(t *testing.T, err error, code agency.Code) *agency.Error {
+	t.Helper()
+	if !agency.IsCode(err, code) {
+		t.Fatalf("got error %v, want %s", err, code)
+	}
+	return agency.AsError(err)
+}
+
+func mustWrite(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustRead(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
