@@ -24,7 +24,13 @@ TOML
 git clone --quiet -- "$here" "$root/project"
 cd "$root/project"
 
-"$agency" run --name finish --prompt 'say reading the README
+# start shows what run says to people only when it fails.
+start() {
+  "$agency" run "$@" 2>"$root/run.err" || { cat "$root/run.err" >&2; exit 1; }
+}
+
+echo "starting three agents on a clone of this repository, in $root"
+start --name finish --prompt 'say reading the README
 work Reading the README
 pause 2
 work Writing the note
@@ -33,12 +39,12 @@ commit Add a note
 pause 2
 ready Added NOTE.md | cat NOTE.md'
 
-"$agency" run --name asker --prompt 'work Looking at the login code
+start --name asker --prompt 'work Looking at the login code
 pause 3
 ask Which auth library, the old one or the new one?
 ready Login uses the chosen library | go test ./...'
 
-"$agency" run --name breaks --prompt 'work Compiling
+start --name breaks --prompt 'work Compiling
 pause 4
 say cannot find module
 exit 1'

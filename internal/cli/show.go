@@ -125,7 +125,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		if at.Signal != "" {
 			text += ", " + at.Signal
 		}
-		if at.Error != "" {
+		if at.Error != "" && at.ErrorCode != "" { // without a code it says the exit status again
 			text += ", " + safeLine(at.Error)
 		}
 		if at.ErrorCode != "" {

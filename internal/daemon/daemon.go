@@ -22,6 +22,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/file"
 	"agency/internal/git"
+	"agency/internal/killpoint"
 	"agency/internal/scaffold"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
@@ -36,6 +37,9 @@ const (
 	drainTimeout = 5 * time.Second
 	// lockTimeout bounds how long a start waits for a daemon that is ending.
 	lockTimeout = 10 * time.Second
+	// socketEvery is how often the daemon looks whether its socket is still there. A client that finds none starts a
+	// second daemon, which waits for longer than this.
+	socketEvery = 2 * time.Second
 )
 
 // Daemon is one supervising process for one data root.
@@ -77,6 +81,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	}
 	listening := false
 	defer func() {
+		killpoint.At("daemon.ended")
 		// The socket goes last: a client that finds none may rely on all being done.
 		if listening {
 			_ = os.Remove(d.Config.Socket)
@@ -84,11 +89,13 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		_ = lock.Unlock()
 	}()
 
+	killpoint.At("daemon.locked")
 	d.started, d.stopping = d.Now(), make(chan struct{})
 	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.Now); err != nil {
 		return err
 	}
 	defer func() { _ = d.store.Close() }()
+	killpoint.At("daemon.opened")
 	watcher, err := newWatcher(d.Log)
 	if err != nil {
 		return startError("watch files: %w", err)
@@ -100,15 +107,18 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	listening = true
+	killpoint.At("daemon.listening")
 	d.build(watcher)
 	if err := d.sup.Start(ctx); err != nil {
 		_ = listener.Close()
 		return err
 	}
 	defer d.sup.Stop()
+	killpoint.At("daemon.reconciled")
 	if err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}}); err != nil {
 		return err
 	}
+	killpoint.At("daemon.recorded")
 	d.Log.Info("daemon started", "version", d.Version, "home", home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
 	return d.serve(ctx, listener, ready)
 }
@@ -177,18 +187,30 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	ready()
+	look := time.NewTicker(socketEvery)
+	defer look.Stop()
 	var err error
-	select {
-	case <-ctx.Done():
-	case <-d.stopping:
-	case err = <-failed:
+	for serving := true; serving; {
+		select {
+		case <-look.C:
+			if again := d.listenAgain(ctx); again != nil {
+				go func() { failed <- server.Serve(again) }()
+			}
+			continue
+		case <-ctx.Done():
+		case <-d.stopping:
+		case err = <-failed:
+		}
+		serving = false
 	}
 	d.requestStop()
+	killpoint.At("daemon.stopping")
 	drain, done := context.WithTimeout(base, drainTimeout)
 	defer done()
 	if shutdownErr := server.Shutdown(drain); shutdownErr != nil {
 		_ = server.Close()
 	}
+	killpoint.At("daemon.drained")
 	if appendErr := d.store.Append(base, agency.News{Type: agency.DaemonStopped, Data: map[string]any{"pid": os.Getpid()}}); appendErr != nil {
 		d.Log.Warn("record the end of the daemon", "err", appendErr)
 	}
@@ -216,16 +238,32 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 			return nil, startError("remove the dead socket %s: %w", path, err)
 		}
 	}
-	// The mask makes the mode right from the first moment. The daemon starts no other goroutine that makes files yet.
-	old := syscall.Umask(0o177)
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "unix", path)
-	syscall.Umask(old)
 	if err != nil {
 		return nil, startError("listen on %s: %w", path, err)
 	}
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	// Nobody else can look into the folder meanwhile. A mask would hit the files that others make at the same time.
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(startError("make %s private: %w", path, err), listener.Close())
+	}
 	return ownerOnly{listener}, nil
+}
+
+// listenAgain makes a socket that somebody deleted once more; nil when there is nothing to do. The lock is held, so it can
+// only be this daemon's. The old listener stays for what still waits in it.
+func (d *Daemon) listenAgain(ctx context.Context) net.Listener {
+	if _, err := os.Lstat(d.Config.Socket); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	listener, err := d.listen(ctx)
+	if err != nil {
+		d.Log.Error("listen again", "err", err)
+		return nil
+	}
+	d.Log.Warn("the socket was gone, listening again", "socket", d.Config.Socket)
+	return listener
 }
 
 // privateDir makes a directory that only its owner can look into, and refuses one that others could change.

@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // AddWorktree makes a branch at commit and a worktree of it at path, which must not exist. The branch tracks nothing, and
-// the user's own checkout is not touched. When it fails it leaves nothing behind; a crash may leave the branch, and a
-// worktree that Worktree does not count. E_BRANCH_EXISTS, or E_WORKTREE_CREATE_FAILED with git's own words.
+// the user's own checkout is not touched. When it fails it leaves nothing behind; a crash may leave the branch, a
+// worktree that Worktree does not count, and git processes with AGENCY_MAKING=path in their environment that work on.
+// E_BRANCH_EXISTS, or E_WORKTREE_CREATE_FAILED with git's own words.
 func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
 	fail := func(err error) *agency.Error {
 		e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
@@ -25,15 +27,19 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		return fail(fs.ErrExist)
 	}
 	// The branch comes first and by itself: what fails from here on is known to be ours to take back.
-	if _, err := g.run(ctx, repo.Root, "branch", "--no-track", "--", branch, commit); err != nil {
+	// The mark is for whoever comes after our death: git works on by itself.
+	mark := []string{"AGENCY_MAKING=" + path}
+	if _, err := g.do(ctx, call{dir: repo.Root, args: []string{"branch", "--no-track", "--", branch, commit}, env: mark}); err != nil {
 		if said(err, "already exists") {
 			return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
 				WithHint("give another name with --branch")
 		}
 		return fail(err)
 	}
+	killpoint.At("worktree.branched")
 	_, err := g.do(ctx, call{
 		dir: repo.Root,
+		env: mark,
 		// As many workers as cores: half the time from 2,000 files on, but at a few hundred starting them costs more.
 		settings: []string{"checkout.workers=0", "checkout.thresholdForParallelism=1000"},
 		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
@@ -69,8 +75,9 @@ func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (exis
 }
 
 // RemoveWorktree removes a worktree with everything in it, and git's knowledge of it. It is fine if it is gone already, or
-// half gone. Nothing is asked about changes: save them first. E_CLEANUP_FAILED: it is locked, it is not a worktree but a
-// repository, or a file cannot be removed.
+// half gone. After a crash it is either whole at path, or gone from there, so that nobody takes half of it for the work; the
+// next call removes the rest. Nothing is asked about changes: save them first. E_CLEANUP_FAILED: it is locked, it is not a
+// worktree but a repository, or a file cannot be removed.
 func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
 	var w *worktree
 	if _, err := os.Stat(repo.Root); err == nil { // else the repository is gone, and its knowledge with it
@@ -87,9 +94,18 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 			WithHint("unlock it first: git worktree unlock %s", path)
 	}
 	// Files first: git itself refuses to remove a worktree that is only half there.
-	if err := removeAll(path); err != nil {
+	going := path + ".going"
+	if err := removeAll(going); err != nil {
 		return uncleaned(err, "remove worktree %s", path)
 	}
+	if err := os.Rename(path, going); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return uncleaned(err, "remove worktree %s", path)
+	}
+	killpoint.At("worktree.going")
+	if err := removeAll(going); err != nil {
+		return uncleaned(err, "remove worktree %s", path)
+	}
+	killpoint.At("worktree.files")
 	if w == nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/killpoint"
 )
 
 // The files of an attempt.
@@ -164,6 +165,7 @@ func writeExit(attemptDir string, exit *agency.Exit) error {
 	if err := file.WriteDurable(filepath.Join(attemptDir, exitCodeFile), code, 0o600); err != nil {
 		return err
 	}
+	killpoint.At("wrapper.code")
 	return file.WriteDurable(filepath.Join(attemptDir, exitFile), append(data, '\n'), 0o600)
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // How long the wrapper waits for what.
@@ -38,11 +39,14 @@ func Main(launchPath string, stdin, stdout *os.File) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGPIPE, unix.SIGTSTP)
 	defer signal.Stop(signals)
 
-	launch, err := readLaunch(launchPath)
+	// The lock comes first: who finds no launch file and no lock may rely on nobody being about to start the runner.
+	lock, err := takeLock(filepath.Dir(launchPath))
 	if err == nil {
-		var lock *os.File
-		if lock, err = takeLock(launch.AttemptDir); err == nil {
-			defer func() { _ = lock.Close() }()
+		defer func() { _ = lock.Close() }()
+		killpoint.At("wrapper.locked")
+		var launch agency.Launch
+		if launch, err = readLaunch(launchPath); err == nil {
+			killpoint.At("wrapper.launched")
 			w := &wrapper{launch: launch, stdin: stdin, stdout: stdout, signals: signals}
 			return w.run()
 		}
@@ -117,6 +121,7 @@ func (w *wrapper) run() int {
 	case <-w.client.exitTaken:
 	case <-time.After(ackLimit):
 	}
+	killpoint.At("wrapper.told")
 	cancel()
 	<-clientDone
 	w.out.close()
@@ -149,6 +154,7 @@ func (w *wrapper) startRunner() error {
 	if w.start.Runner, err = Identify(pid); err != nil {
 		w.start.Runner = agency.Process{PID: pid}
 	}
+	killpoint.At("wrapper.forked")
 	close(w.started)
 	go reap(pid, w.exited)
 	w.client.started(w.start)
@@ -165,6 +171,7 @@ func (w *wrapper) supervise() *agency.Exit {
 		deadline    time.Time
 	)
 	defer heartbeat.Stop()
+	killpoint.At("wrapper.started")
 	touchHeartbeat(w.launch.AttemptDir)
 	if w.launch.TimeLimit > 0 {
 		limit = time.After(w.launch.TimeLimit)
@@ -243,6 +250,7 @@ func (w *wrapper) tree() []int { return treeOf(os.Getpid(), w.start.Runner.PID) 
 // ending makes the record of the runner's end. What it wrote last is in the logs by then, unless others hold its
 // terminal or pipes open and write on and on.
 func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) *agency.Exit {
+	killpoint.At("wrapper.exited")
 	exit := w.newExit()
 	exit.PID = w.start.Runner.PID
 	exit.ExitCode, exit.Signal = st.code()
@@ -262,10 +270,12 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	}
 	w.out.drain(st.alone)
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
+	killpoint.At("wrapper.recorded")
 	if leftovers > 0 {
 		w.endLeftovers(deadline)
 		w.out.drain(false)
 	}
+	killpoint.At("wrapper.alone")
 	// Only now: an attempt that reads as ended has no process that still changes its worktree.
 	w.client.ended(*exit)
 	return exit

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,15 +87,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 		code   agency.Code
 		breaks func(w *world)
 	}{
-		"run folder": {agency.CodeInternal, func(w *world) {
-			// The id is not known before, so the folder itself is in the way.
-			if err := os.Remove(filepath.Join(w.home, "worktrees")); err != nil {
-				w.t.Fatal(err)
-			}
-			mustWrite(w.t, filepath.Join(w.home, "worktrees"), "a file")
-			w.t.Cleanup(func() { _ = os.Remove(filepath.Join(w.home, "worktrees")) })
-		}},
-		"exclude":  {agency.CodeInternal, func(w *world) { w.git.ExcludeFunc = func() error { return errBoom } }},
+		"exclude": {agency.CodeInternal, func(w *world) { w.git.ExcludeFunc = func() error { return errBoom } }},
 		"worktree": {agency.CodeWorktreeFailed, func(w *world) {
 			w.git.AddWorktreeFunc = func(string) error { return agency.Errorf(agency.CodeWorktreeFailed, "boom") }
 		}},
@@ -165,9 +156,6 @@ func TestFailedCreateIsUndone(t *testing.T) {
 			if after, err := w.store.LastSeq(t.Context()); err != nil || after != before {
 				t.Errorf("a restart wrote %d events (%v)", after-before, err)
 			}
-			if err := os.RemoveAll(filepath.Join(w.home, "worktrees")); err != nil {
-				t.Fatal(err)
-			}
 			w.store.FinishStepFunc, w.git.ExcludeFunc, w.git.AddWorktreeFunc = nil, nil, nil
 			w.started("fix-login")
 		})
@@ -219,20 +207,36 @@ func TestUndoKeepsAForeignBranch(t *testing.T) {
 	w.wantNothing()
 }
 
-// A wrapper from which no word comes is given up after half a minute.
+// A wrapper that lives and says nothing is given up after half a minute; one that died on its way is noticed at once.
 func TestCreateWithoutAWord(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.tmux.OnStart = func(agency.Launch) error { return nil }
-		begin := time.Now()
-		_, err := w.sup.CreateRun(t.Context(), w.request("silent"))
-		wantCode(t, err, agency.CodeTmuxStartFailed)
-		if took := time.Now().Sub(begin); took != 30*time.Second {
-			t.Errorf("took %s", took)
-		}
-		w.wantNothing()
-	})
+	for name, test := range map[string]struct {
+		lives bool
+		code  agency.Code
+		after time.Duration
+	}{
+		"silent": {true, agency.CodeTmuxStartFailed, 30 * time.Second},
+		"dead":   {false, agency.CodeRunnerStartFailed, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.tmux.OnStart = func(l agency.Launch) error {
+					p := w.wrap(l)
+					w.attempts.change(p.dir, func(h *onHost) { h.held = test.lives })
+					return nil
+				}
+				begin := time.Now()
+				_, err := w.sup.CreateRun(t.Context(), w.request("silent"))
+				wantCode(t, err, test.code)
+				if took := time.Since(begin); took != test.after {
+					t.Errorf("took %s, want %s", took, test.after)
+				}
+				w.wantNothing()
+			})
+		})
+	}
 }
 
 // A caller that goes away in the middle gets a whole run or none.
@@ -293,12 +297,8 @@ func TestBadInputLeavesNoRow(t *testing.T) {
 
 // inside is a repository in the data root.
 func (w *world) inside() string {
-	dir := filepath.Join(w.home, "worktrees", "x", "repo")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	dir := filepath.Join(w.home, "repo")
 	w.git.repos[dir] = agency.Repo{Root: dir, Toplevel: dir}
-	w.t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(dir)) })
 	return dir
 }
 

@@ -201,10 +201,17 @@ type fakeTmux struct {
 	supervisor.Tmux // what no test calls
 
 	OnStart     func(agency.Launch) error
+	OnKill      func(name string) // after the session is gone
 	VersionFunc func() error
 
 	mu       sync.Mutex
 	sessions map[string]bool
+}
+
+func (f *fakeTmux) Sessions(context.Context) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.sessions)), nil
 }
 
 func (f *fakeTmux) Version(context.Context) (string, error) {
@@ -238,15 +245,19 @@ func (f *fakeTmux) Exists(_ context.Context, name string) (bool, error) {
 
 func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.sessions[name] {
+	exists := f.sessions[name]
+	delete(f.sessions, name)
+	f.mu.Unlock()
+	if !exists {
 		return agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no session %s", name)
 	}
-	delete(f.sessions, name)
+	f.OnKill(name)
 	return nil
 }
 
-func (f *fakeTmux) AttachArgv(name string, _ []string) []string { return []string{"tmux", "attach", name} }
+func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
+	return []string{"tmux", "attach", name}
+}
 
 // fakeHarness makes one command line.
 type fakeHarness struct {
@@ -327,7 +338,7 @@ func (f *fakeAttempts) EndTree(_ context.Context, root agency.Process, _ []strin
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = append(f.ended, root)
-	return 1, nil
+	return 0, nil
 }
 
 func (f *fakeAttempts) OpenLog(dir, stream string, _ time.Time) (io.ReadCloser, error) {

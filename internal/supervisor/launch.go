@@ -55,16 +55,11 @@ func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 
 // awaitStart waits for the wrapper's word that the runner was started, or was not.
 func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, startTimeout, context.DeadlineExceeded)
+	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	waiting, giveUp := context.WithCancelCause(waiting)
-	defer giveUp(nil)
-	go s.watchStart(waiting, l.run, giveUp)
+	go s.watchStart(waiting, l.run)
 	r, err := s.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
 	switch {
-	case errors.Is(context.Cause(waiting), errNoWrapper):
-		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, and ended before it could start the runner", l.run.Session()).
-			WithHint("agency doctor")
 	case errors.Is(err, context.DeadlineExceeded):
 		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", l.run.Session(), startTimeout).
 			WithHint("agency doctor")
@@ -77,11 +72,8 @@ func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
 	}
 }
 
-// errNoWrapper means that nobody is left who could start the runner.
-var errNoWrapper = errors.New("the wrapper is gone")
-
-// watchStart gives up when the wrapper died on its way, with its tmux server or alone: no connection tells of that.
-func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run, giveUp context.CancelCauseFunc) {
+// watchStart settles an attempt whose wrapper died on its way, alone or with its tmux server: no connection tells of that.
+func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
@@ -90,7 +82,7 @@ func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run, giveUp conte
 		case <-ctx.Done():
 			return
 		}
-		// The wrapper takes the lock before it takes the launch file.
+		// The launch file is looked at first: the wrapper takes the lock before it takes the file.
 		_, launchErr := os.Lstat(launchPath(r))
 		held, err := s.Attempts.Held(attemptDir(r.Dir, r.Attempt.Number))
 		if err != nil || held {
@@ -101,8 +93,13 @@ func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run, giveUp conte
 				continue
 			}
 		}
-		giveUp(errNoWrapper)
-		return
+		now, err := s.Store.Run(ctx, r.ID)
+		if err == nil {
+			_, err = s.settle(context.WithoutCancel(ctx), now)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Error("settle run", "run", r.ID, "err", err)
+		}
 	}
 }
 

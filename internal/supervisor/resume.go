@@ -246,8 +246,12 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 func (s *Supervisor) archiveWord(r *agency.Run) error {
 	data, err := s.ReadBeneath(r.Worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
-		err = file.WriteAtomic(filepath.Join(attemptDir(r.Dir, r.Attempt.Number-1), "runner_status.json"), data, 0o600)
-		if err != nil {
+		// An attempt that was cut off at its beginning has no folder.
+		dir := attemptDir(r.Dir, r.Attempt.Number-1)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return asFileError(err)
+		}
+		if err := file.WriteAtomic(filepath.Join(dir, "runner_status.json"), data, 0o600); err != nil {
 			return asFileError(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ type world struct {
 	attempts *fakeAttempts
 	watcher  *fakeWatcher
 	sup      *supervisor.Supervisor
+
+	mu       sync.Mutex
+	wrappers map[string]*wrapper // by session
 }
 
 const (
@@ -57,7 +61,9 @@ func newWorld(t *testing.T) *world {
 		harness:  &fakeHarness{},
 		attempts: &fakeAttempts{dirs: map[string]onHost{}},
 		watcher:  &fakeWatcher{hints: make(chan string), uses: map[string]int{}},
+		wrappers: map[string]*wrapper{},
 	}
+	w.tmux.OnKill = w.hangUp
 	w.tmux.OnStart = func(l agency.Launch) error { return w.wrap(l).begin() }
 	w.start()
 	t.Cleanup(func() {
@@ -169,7 +175,20 @@ func (w *world) wrap(l agency.Launch) *wrapper {
 		return p.end(agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: by})
 	}}
 	w.attempts.change(p.dir, func(h *onHost) { h.held = true })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrappers[agency.SessionPrefix+string(l.RunID)] = p
 	return p
+}
+
+// hangUp is what the wrapper of a killed session does.
+func (w *world) hangUp(session string) {
+	w.mu.Lock()
+	p := w.wrappers[session]
+	w.mu.Unlock()
+	if p != nil && p.exit == nil {
+		_ = p.end(agency.Exit{ExitCode: 129, Signal: "SIGHUP", EndedBy: agency.EndedBySessionLost})
+	}
 }
 
 func (p *wrapper) hello() supervisor.WrapperHello {

@@ -1,0 +1,361 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// facts are what is true of an attempt at its end, whoever noticed what and when.
+type facts struct {
+	start bool
+	exit  *agency.Exit
+	stop  bool // was asked for while it ran
+}
+
+func drawFacts(t *rapid.T) facts {
+	f := facts{start: rapid.Bool().Draw(t, "start")}
+	switch {
+	case !f.start && rapid.Bool().Draw(t, "start failed"):
+		f.exit = &agency.Exit{ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
+	case f.start:
+		f.stop = rapid.Bool().Draw(t, "stop")
+		f.exit = rapid.SampledFrom([]*agency.Exit{
+			nil,
+			{EndedBy: agency.EndedByRunner},
+			{ExitCode: 3, EndedBy: agency.EndedByRunner},
+			{ExitCode: 137, Signal: "SIGKILL", EndedBy: agency.EndedByRunner},
+			{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByTimeLimit},
+			{ExitCode: 129, Signal: "SIGHUP", EndedBy: agency.EndedBySessionLost},
+			{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByStop},
+		}).Draw(t, "exit")
+	}
+	return f
+}
+
+// outcome is what the record must come to.
+type outcome struct {
+	State    agency.State
+	Started  bool
+	ExitCode int // -1 is none
+	Signal   string
+	EndedBy  agency.EndedBy
+	Code     agency.Code
+	Removed  bool
+	Ended    int // events
+	Undone   int
+}
+
+func (f facts) outcome() outcome {
+	o := outcome{State: agency.Failed, Started: f.start, ExitCode: -1, Ended: 1}
+	switch {
+	case f.exit == nil && !f.start:
+		return outcome{State: agency.Failed, ExitCode: -1, EndedBy: agency.EndedByStartFailed, Code: agency.CodeRunnerStartFailed, Removed: true, Undone: 1}
+	case f.exit == nil:
+		o.Code = agency.CodeRunnerDisappeared
+	default:
+		o.Signal, o.EndedBy = f.exit.Signal, f.exit.EndedBy
+		if o.Signal == "" {
+			o.ExitCode = f.exit.ExitCode
+		}
+		if f.exit.EndedBy == agency.EndedByRunner && f.exit.Signal == "" && f.exit.ExitCode == 0 {
+			o.State = agency.Completed
+		}
+		o.Code, _ = f.exit.Failure()
+	}
+	if f.stop {
+		o.State, o.Code = agency.Killed, ""
+	}
+	return o
+}
+
+func (w *world) outcome(id agency.RunID) outcome {
+	r := w.run(id)
+	a := &r.Attempt
+	o := outcome{
+		State: a.State, Started: a.StartedAt != nil, ExitCode: -1, Signal: a.Signal, EndedBy: a.EndedBy, Code: a.ErrorCode,
+		Removed: r.RemovedAt != nil, Ended: w.count(id, agency.AttemptEnded), Undone: w.count(id, agency.RunUndone),
+	}
+	if a.ExitCode != nil {
+		o.ExitCode = *a.ExitCode
+	}
+	return o
+}
+
+// insert puts a run into the record whose creation got as far as its session, and its wrapper on this host.
+func (w *world) insert(t *rapid.T, f facts) *wrapper {
+	id := agency.NewRunID(time.Now(), [10]byte(rapid.SliceOfN(rapid.Byte(), 10, 10).Draw(t, "id")))
+	r := &agency.Run{
+		ID: id, Handle: string(id), Branch: string(id), Repo: agency.Repo{Fingerprint: "5c0f", Root: w.root},
+		Worktree: filepath.Join(w.home, "worktrees", "5c0f", string(id)), Dir: filepath.Join(w.home, "runs", string(id)),
+		Runner: agency.Runner{Kind: agency.Shell, Name: "shell", Args: []string{}}, Tags: []string{},
+		Attempt: agency.Attempt{Number: 1, State: agency.Queued},
+	}
+	dir := filepath.Join(r.Dir, "attempts", "1")
+	for _, folder := range []string{dir, filepath.Join(r.Worktree, agency.StateDir)} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := agency.Creation{Spec: []byte("{}"), TokenHash: supervisor.TokenHash("token"), Steps: []string{"files", "started"}}
+	if err := w.store.CreateRun(context.Background(), r, c, agency.News{Type: agency.RunCreated}); err != nil {
+		t.Fatal(err)
+	}
+	p := w.wrap(agency.Launch{RunID: id, Attempt: 1, Token: "token", AttemptDir: dir})
+	p.link.StopFunc = nil // it hears of a stop, and ends when the test says
+	if f.start {
+		w.attempts.change(dir, func(h *onHost) { h.start = &p.start })
+	}
+	return p
+}
+
+// Whatever is noticed first, by whom and how often, an attempt comes to the same end, and to one end only.
+func TestFactsAloneDecideTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFacts(t)
+		p := w.insert(t, f)
+		fine := func(err error) {
+			if err != nil && !agency.IsCode(err, agency.CodePermissionDenied) { // an ended attempt is fenced
+				t.Fatal(err)
+			}
+		}
+		start := &p.start
+		if !f.start {
+			start = nil
+		}
+		update := func(exit *agency.Exit) {
+			fine(w.sup.Update(ctx, p.id, 1, supervisor.WrapperUpdate{Start: start, Exit: exit}))
+		}
+		if f.stop {
+			fine(p.connect())
+			update(nil)
+			_, err := w.store.ChangeRun(ctx, p.id, func(r *agency.Run) ([]agency.News, error) {
+				r.Attempt.StopRequestedAt = new(time.Now())
+				return []agency.News{{Type: agency.AttemptStopping}}, nil
+			})
+			fine(err)
+		}
+		if f.exit != nil {
+			f.exit.RunID, f.exit.Attempt, f.exit.EndedAt = p.id, 1, time.Now().UTC().Truncate(time.Millisecond)
+		}
+		var recorded *agency.Exit // what the wrapper has written of its end
+		released := false
+		actions := []string{"connect", "update", "disconnect", "restart", "exit", "old update", "release"}
+		for i, action := range rapid.SliceOfN(rapid.SampledFrom(actions), 0, 8).Draw(t, "actions") {
+			switch {
+			case action == "restart":
+				w.restart()
+			case action == "disconnect":
+				w.sup.Disconnect(p.id, 1, p.link)
+			case released && i > 0:
+				// A wrapper that is gone says nothing.
+			case action == "connect":
+				p.link = &fakeLink{}
+				fine(p.connect())
+			case action == "update":
+				update(recorded)
+			case action == "old update":
+				update(nil)
+			case action == "exit" && f.exit != nil:
+				recorded = f.exit
+				w.attempts.change(p.dir, func(h *onHost) { h.exit = recorded })
+			case action == "release" && (f.exit == nil || recorded != nil):
+				released = true
+				w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+			}
+		}
+		w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = f.exit, false })
+		w.restart()
+		if diff := cmp.Diff(f.outcome(), w.outcome(p.id)); diff != "" {
+			t.Fatalf("outcome (-want +got):\n%s", diff)
+		}
+		if n := w.sup.LiveRuns(); n != 0 {
+			t.Fatalf("%d live runs", n)
+		}
+		before, seq := w.run(p.id), w.lastSeq()
+		w.restart()
+		fine(p.w.sup.Update(ctx, p.id, 1, supervisor.WrapperUpdate{Start: start, Exit: f.exit}))
+		if diff := cmp.Diff(before, w.run(p.id)); diff != "" || w.lastSeq() != seq {
+			t.Fatalf("settled again it changed, %d events:\n%s", w.lastSeq()-seq, diff)
+		}
+	})
+}
+
+func (w *world) lastSeq() int64 {
+	w.t.Helper()
+	seq, err := w.store.LastSeq(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return seq
+}
+
+// A wrapper that dies takes its connection along, and its attempt is settled without a restart.
+func TestDisconnectOfADeadWrapper(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		w.sup.Disconnect(p.id, 1, &fakeLink{}) // of an older connection: no news
+		w.sup.Disconnect(p.id, 1, p.link)
+		time.Sleep(time.Minute)
+		if got := w.run(r.ID).Attempt.State; got != agency.Running {
+			t.Fatalf("the wrapper lives and the attempt is %s", got)
+		}
+		w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+		time.Sleep(2 * time.Second)
+		a := w.run(r.ID).Attempt
+		if a.State != agency.Failed || a.ErrorCode != agency.CodeRunnerDisappeared {
+			t.Errorf("got %+v", a)
+		}
+		if len(w.attempts.ended) == 0 || w.attempts.ended[0] != p.start.Runner {
+			t.Errorf("ended: got %+v, want the runner", w.attempts.ended)
+		}
+		if n := w.sup.LiveRuns(); n != 0 {
+			t.Errorf("%d live runs", n)
+		}
+	})
+}
+
+// A stop that was asked for before the daemon ended is finished by the next one.
+func TestStopIsFinishedAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		w.sup.Stop()
+		if !p.link.closed {
+			t.Error("the link is open after the end of the daemon")
+		}
+		_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+			r.Attempt.StopRequestedAt = new(time.Now())
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		if err := p.connect(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if a := w.run(r.ID).Attempt; a.State != agency.Killed || a.EndedBy != agency.EndedByStop {
+			t.Errorf("got %+v", a)
+		}
+		if len(w.tmux.sessions) != 0 {
+			t.Errorf("left: sessions %v", w.tmux.sessions)
+		}
+	})
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	var intended bool
+	stop := p.link.StopFunc
+	p.link.StopFunc = func(by agency.EndedBy) error {
+		intended = w.run(r.ID).Attempt.StopRequestedAt != nil
+		return stop(by)
+	}
+	got, err := w.sup.StopRun(t.Context(), "fix-login")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !intended {
+		t.Error("the wrapper was told before the intent was written")
+	}
+	if got.Attempt.State != agency.Killed || got.RemovedAt != nil || len(w.tmux.sessions) != 0 || w.count(r.ID, agency.AttemptEnded) != 1 {
+		t.Errorf("got %+v, sessions %v", got.Attempt, w.tmux.sessions)
+	}
+	if _, err := os.Lstat(r.Worktree); err != nil {
+		t.Error(err)
+	}
+	_, err = w.sup.StopRun(t.Context(), "fix-login")
+	wantCode(t, err, agency.CodeInvalidState)
+}
+
+// Without a connection the wrapper is ended by a signal, and settled once it is dead.
+func TestStopBySignal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		w.sup.Disconnect(p.id, 1, p.link)
+		w.attempts.SignalFunc = func(to agency.Process) error {
+			if to != p.start.Wrapper {
+				t.Errorf("signal to %+v", to)
+			}
+			w.attempts.change(p.dir, func(h *onHost) {
+				h.held, h.exit = false, &agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByStop, EndedAt: time.Now()}
+			})
+			return nil
+		}
+		got, err := w.sup.StopRun(t.Context(), "fix-login")
+		if err != nil || got.Attempt.State != agency.Killed {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if n := w.count(r.ID, agency.AttemptEnded); n != 1 {
+			t.Errorf("%d ends", n)
+		}
+	})
+}
+
+// state.json is what other programs read.
+func TestStateFile(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		then func(w *world, p *wrapper)
+		want string
+	}{
+		"alive":     {func(*world, *wrapper) {}, "ACTIVE"},
+		"quiet":     {func(*world, *wrapper) { time.Sleep(stallThreshold + rescan) }, "STALLED"},
+		"completed": {func(_ *world, p *wrapper) { _ = p.end(agency.Exit{EndedBy: agency.EndedByRunner}) }, "DONE"},
+		"failed":    {func(_ *world, p *wrapper) { _ = p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner}) }, "CRASHED"},
+		"killed":    {func(w *world, p *wrapper) { _, _ = w.sup.StopRun(context.Background(), string(p.id)) }, "CRASHED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r, p := w.started("fix-login")
+				test.then(w, p)
+				synctest.Wait()
+				var got struct {
+					Status        string
+					PID           *int
+					SessionID     *string    `json:"session_id"`
+					LastHeartbeat *time.Time `json:"last_heartbeat"`
+					Error         *string
+					Attempt       int
+				}
+				if err := json.Unmarshal([]byte(mustRead(t, filepath.Join(r.Dir, "state.json"))), &got); err != nil {
+					t.Fatal(err)
+				}
+				if got.Status != test.want || got.Attempt != 1 {
+					t.Errorf("got %+v, want %s", got, test.want)
+				}
+				if alive := test.want == "ACTIVE" || test.want == "STALLED"; alive != (got.PID != nil && *got.PID == 101) {
+					t.Errorf("pid: got %v", got.PID)
+				}
+				if crashed := test.want == "CRASHED"; crashed != (got.Error != nil) {
+					t.Errorf("error: got %v", got.Error)
+				}
+			})
+		})
+	}
+}
+

@@ -1,0 +1,252 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/sqlite"
+)
+
+// settleTime is how long the world may take to come to rest.
+const settleTime = 25 * time.Second
+
+// rest waits until nothing is wrong, and returns what still is when the time is up.
+func (w *world) rest(tmuxDied bool) []string {
+	for deadline := time.Now().Add(settleTime); ; time.Sleep(50 * time.Millisecond) {
+		wrong := w.violations(tmuxDied)
+		if len(wrong) == 0 || time.Now().After(deadline) {
+			return wrong
+		}
+	}
+}
+
+// violations compares the record with the process table, tmux, git, the files and the events. It is the one place that
+// says what must hold. tmuxDied excuses sessions that are missing.
+func (w *world) violations(tmuxDied bool) []string {
+	wrong := []string{}
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	runs, err := w.runs()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	sessions := strings.Fields(w.f.Tmux("list-sessions", "-F", "#{session_name}").Stdout)
+	worktrees := w.f.Command("", "git", "worktree", "list", "--porcelain").Stdout
+	branches := strings.Fields(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/agency").Stdout)
+	known := map[string]bool{}
+	for i := range runs {
+		r := &runs[i]
+		session := "agency_" + r.ID
+		marked, wrapper := w.marked(r.ID), w.wrapper(r.ID)
+		known[r.ID] = true
+		_, dirErr := os.Lstat(r.Dir)
+		_, worktreeErr := os.Lstat(r.Worktree)
+		inGit := strings.Contains(worktrees, "/"+r.ID+"\n")
+		launches, _ := filepath.Glob(filepath.Join(r.Dir, "attempts", "*", "launch.json"))
+		if len(launches) > 0 {
+			say("%s (%s) has a launch file left: %v", r.Name, r.State, launches)
+		}
+		switch {
+		case r.State == "queued":
+			say("%s is still queued", r.Name)
+		case r.State == "running":
+			if len(wrapper) != 1 || len(marked) == 0 {
+				say("%s is running with wrappers %v and processes %v", r.Name, wrapper, marked)
+			}
+			if !has(sessions, session) {
+				say("%s is running without a session", r.Name)
+			}
+		default:
+			if len(wrapper) != 0 || len(marked) != 0 {
+				say("%s is %s with wrappers %v and processes %v", r.Name, r.State, wrapper, marked)
+			}
+			if r.State == "killed" && has(sessions, session) {
+				say("%s was stopped and its session is there", r.Name)
+			}
+			wrong = append(wrong, exitDisagrees(r)...)
+		}
+		undone := r.RemovedAt != nil && dirErr != nil
+		switch {
+		case r.RemovedAt != nil:
+			if worktreeErr == nil || inGit || has(sessions, session) {
+				say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, has(sessions, session))
+			}
+			if undone && has(branches, r.Branch) {
+				say("%s is undone and its branch is there", r.Name)
+			}
+		default:
+			// An operation that is cut off in the middle of a removal leaves a run that says so, and can be removed again.
+			if (worktreeErr == nil) != inGit && r.State == "running" || dirErr != nil {
+				say("%s is kept: worktree %v, in git %v, folder %v", r.Name, worktreeErr, inGit, dirErr)
+			}
+		}
+	}
+	for _, session := range sessions {
+		if !known[strings.TrimPrefix(session, "agency_")] {
+			say("the session %s belongs to no run", session)
+		}
+	}
+	for _, branch := range branches {
+		owned := false
+		for i := range runs {
+			owned = owned || runs[i].Branch == branch
+		}
+		if !owned {
+			say("the branch %s belongs to no run", branch)
+		}
+	}
+	for _, pattern := range []string{"runs/*", "worktrees/*/*"} {
+		paths, _ := filepath.Glob(filepath.Join(w.f.Data, pattern))
+		for _, path := range paths {
+			if id, _, _ := strings.Cut(filepath.Base(path), "."); !known[id] {
+				say("%s belongs to no run", path)
+			}
+		}
+	}
+	locks, _ := filepath.Glob(filepath.Join(w.f.Data, "locks", "*"))
+	for _, lock := range append(locks, filepath.Join(w.f.Data, "agencyd.start.lock")) {
+		if !lockFree(lock) {
+			say("%s is held", lock)
+		}
+	}
+	if daemons := w.daemons(); len(daemons) != 1 {
+		say("there are %d daemons", len(daemons))
+	}
+	if !tmuxDied {
+		for i := range runs {
+			if runs[i].Name == "other" && runs[i].State != "running" {
+				say("the other run is %s: %s", runs[i].State, runs[i].Error)
+			}
+		}
+	}
+	wrong = append(wrong, w.doctor()...)
+	return append(wrong, w.events(runs)...)
+}
+
+// exitDisagrees compares a final state with the wrapper's exit record.
+func exitDisagrees(r *runView) []string {
+	data, err := os.ReadFile(filepath.Join(r.Dir, "attempts", fmt.Sprint(r.Attempt), "runner_done.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		if r.State == "completed" {
+			return []string{r.Name + " is completed without an exit record"}
+		}
+		return nil
+	}
+	var exit agency.Exit
+	if err := json.Unmarshal(data, &exit); err != nil {
+		return []string{fmt.Sprintf("%s: %v", r.Name, err)}
+	}
+	clean := exit.EndedBy == agency.EndedByRunner && exit.ExitCode == 0
+	if r.State == "failed" && clean || r.State == "completed" && !clean {
+		return []string{fmt.Sprintf("%s is %s, and its exit record says %s %d", r.Name, r.State, exit.EndedBy, exit.ExitCode)}
+	}
+	return nil
+}
+
+func (w *world) doctor() []string {
+	var report struct {
+		Checks []struct{ Name, Level, Text string } `json:"checks"`
+	}
+	if err := w.data(&report, "doctor"); err != nil {
+		return []string{err.Error()}
+	}
+	wrong := []string{}
+	for _, c := range report.Checks {
+		if strings.HasPrefix(c.Name, "orphan ") && !strings.HasSuffix(c.Text, ".going") {
+			wrong = append(wrong, "doctor: "+c.Name+" "+c.Text)
+		}
+	}
+	return wrong
+}
+
+// events checks that the record of events has no gap, nothing twice, and nothing after the end.
+func (w *world) events(runs []runView) []string {
+	r := w.f.Agency("events", "--json")
+	if r.Exit != 0 {
+		return []string{"events: " + r.Stdout + r.Stderr}
+	}
+	wrong := []string{}
+	type key struct {
+		run     agency.RunID
+		attempt int
+		kind    agency.EventType
+	}
+	count, removed := map[key]int{}, map[agency.RunID]bool{}
+	dec, last := json.NewDecoder(strings.NewReader(r.Stdout)), int64(0)
+	take := func(e agency.Event) {
+		if e.Seq != last+1 {
+			wrong = append(wrong, fmt.Sprintf("event %d follows %d", e.Seq, last))
+		}
+		last = e.Seq
+		k := key{e.RunID, e.Attempt, e.Type}
+		count[k]++
+		switch e.Type {
+		case agency.RunCreated, agency.RunRemoved, agency.RunUndone:
+			k.attempt = 0
+			fallthrough
+		case agency.AttemptStarted, agency.AttemptEnded, agency.AttemptStopping, agency.AttemptCreated:
+			if count[key{e.RunID, e.Attempt, e.Type}] > 1 {
+				wrong = append(wrong, fmt.Sprintf("event %d is a second %s of %s attempt %d", e.Seq, e.Type, e.RunID, e.Attempt))
+			}
+			if removed[e.RunID] {
+				wrong = append(wrong, fmt.Sprintf("event %d is %s after the removal of %s", e.Seq, e.Type, e.RunID))
+			}
+		}
+		if e.Type == agency.AttemptStarted && count[key{e.RunID, e.Attempt, agency.AttemptEnded}] > 0 {
+			wrong = append(wrong, fmt.Sprintf("event %d starts an attempt that has ended", e.Seq))
+		}
+		if e.Type == agency.RunRemoved || e.Type == agency.RunUndone {
+			removed[e.RunID] = true
+		}
+	}
+	for dec.More() {
+		var line json.RawMessage
+		if err := dec.Decode(&line); err != nil {
+			return append(wrong, "events: "+err.Error())
+		}
+		var page struct {
+			Data struct {
+				Events []agency.Event `json:"events"`
+			} `json:"data"`
+		}
+		if err := json.Unmarshal(line, &page); err != nil {
+			return append(wrong, "events: "+err.Error())
+		}
+		for _, e := range page.Data.Events {
+			take(e)
+		}
+	}
+	if last == 0 {
+		wrong = append(wrong, "there are no events")
+	}
+	for i := range runs {
+		id, n := agency.RunID(runs[i].ID), runs[i].Attempt
+		ends := count[key{id, n, agency.AttemptEnded}] + count[key{id, n, agency.RunUndone}]
+		if runs[i].final() != (ends > 0) {
+			wrong = append(wrong, fmt.Sprintf("%s is %s, and %d events tell of its end", runs[i].Name, runs[i].State, ends))
+		}
+	}
+	return wrong
+}
+
+// database ends the daemon and reads the whole file.
+func (w *world) database() []string {
+	if r := w.f.Agency("daemon", "stop"); r.Exit != 0 {
+		return []string{"daemon stop: " + r.Stderr}
+	}
+	store, err := sqlite.Open(context.Background(), filepath.Join(w.f.Data, "agency.db"), time.Now)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if err := errors.Join(store.Check(context.Background()), store.Close()); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}

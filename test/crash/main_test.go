@@ -1,0 +1,46 @@
+// Package crash_test kills agency's processes at every step of what it does, starts it again, and checks that nothing is lost,
+// left over or told wrong.
+package crash_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// bin is the folder of the binary under test, which has kill points.
+var bin string
+
+// whole says that the whole matrix is wanted, and not the sample.
+var whole = os.Getenv("AGENCY_CRASH") == "all"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "agency-crash-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := build(filepath.Join(dir, "agency"), "-tags", "killpoints"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	bin = dir
+	status := m.Run()
+	if whole {
+		printTable(os.Stdout)
+	}
+	return status
+}
+
+func build(path string, args ...string) error {
+	args = append(append([]string{"build", "-o", path}, args...), "agency/cmd/agency")
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build agency: %w: %s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package crash_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency/test/fixture"
+)
+
+// world is one agency that is about to be hurt. A run "other" works in it beside the one that is looked at.
+type world struct {
+	t      testing.TB
+	f      *fixture.Fixture
+	client *exec.Cmd
+	ended  chan struct{} // closed when the client has ended
+	output bytes.Buffer  // of the client
+}
+
+// runView is a run as ls shows it.
+type runView struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	State     string     `json:"state"`
+	Attempt   int        `json:"attempt"`
+	ErrorCode string     `json:"error_code"`
+	Error     string     `json:"error"`
+	Branch    string     `json:"branch"`
+	Worktree  string     `json:"worktree_path"`
+	Dir       string     `json:"run_dir"`
+	RemovedAt *time.Time `json:"removed_at"`
+}
+
+func (r *runView) final() bool {
+	return r.State == "completed" || r.State == "failed" || r.State == "killed"
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("the process table is read from /proc")
+	}
+	for _, tool := range []string{"tmux", "git"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(tool + " is not installed")
+		}
+	}
+	f, err := fixture.Make(bin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, f: f}
+	t.Cleanup(f.Close)
+	agent, err := filepath.Abs("../agent/agent.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	realGit, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(w.path("shim"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.script("shim/git", shim)
+	w.script("broken", "#!/nonexistent/interpreter\n")
+	w.script("fragile", "#!/bin/sh\nexec "+agent+" \"$@\"\n")
+	config := fmt.Sprintf("[tmux]\nsocket = %q\n[defaults]\nrunner = \"scripted\"\n", f.Socket)
+	for name, program := range map[string]string{"scripted": agent, "broken": w.path("broken"), "fragile": w.path("fragile")} {
+		config += fmt.Sprintf("[runners.custom.%s]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", name, program)
+	}
+	w.write("config.toml", config)
+	for i, kv := range f.Env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			f.Env[i] = "PATH=" + w.path("shim") + ":" + path
+		}
+	}
+	f.Env = append(f.Env, "AGENCY_KILLPOINT="+w.path("killpoint"), "REAL_GIT="+realGit)
+	w.must("run", "--name", "other", "--prompt", "ask still there?")
+	return w
+}
+
+// must runs an agency command that has to work.
+func (w *world) must(args ...string) string {
+	w.t.Helper()
+	r := w.f.Agency(args...)
+	if r.Exit != 0 {
+		w.t.Fatalf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// start runs an agency command in the background, as the client that may die.
+func (w *world) start(args []string) {
+	w.client = exec.Command(filepath.Join(bin, "agency"), args...)
+	w.client.Dir, w.client.Env, w.client.WaitDelay = w.f.Repo, w.f.Env, time.Second
+	w.client.Stdout, w.client.Stderr = &w.output, &w.output
+	if err := w.client.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.ended = make(chan struct{})
+	go func() { _ = w.client.Wait(); close(w.ended) }()
+}
+
+// awaitClient waits for the end of the client, if there is one.
+func (w *world) awaitClient() {
+	w.t.Helper()
+	if w.client == nil {
+		return
+	}
+	select {
+	case <-w.ended:
+	case <-time.After(90 * time.Second):
+		_ = w.client.Process.Kill()
+		<-w.ended
+		w.t.Errorf("the client hung: %s", w.output.String())
+	}
+}
+
+// await waits for a condition.
+func (w *world) await(what string, met func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !met(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// data asks agency for JSON.
+func (w *world) data(into any, args ...string) error {
+	r := w.f.Agency(append(args, "--json")...)
+	var envelope struct {
+		OK    bool            `json:"ok"`
+		Data  json.RawMessage `json:"data"`
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(r.Stdout), &envelope); err != nil || !envelope.OK {
+		return fmt.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+	}
+	return json.Unmarshal(envelope.Data, into)
+}
+
+func (w *world) runs() ([]runView, error) {
+	var list struct {
+		Runs []runView `json:"runs"`
+	}
+	err := w.data(&list, "ls", "--all", "--all-repos")
+	return list.Runs, err
+}
+
+// target is the newest run of that name; nil when there never was one.
+func (w *world) target() *runView {
+	w.t.Helper()
+	runs, err := w.runs()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var found *runView
+	for i := range runs {
+		if runs[i].Name == "target" {
+			found = &runs[i]
+		}
+	}
+	return found
+}
+
+// newest is the id of the newest run by its folder, which needs no daemon; empty when there is only "other".
+func (w *world) newest() string {
+	dirs, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "r_*"))
+	if len(dirs) < 2 {
+		return ""
+	}
+	return filepath.Base(dirs[len(dirs)-1])
+}
+
+// hasWork says whether what the agent wrote is in the run's worktree, or in a snapshot of it.
+func (w *world) hasWork(r *runView) bool {
+	if data, err := os.ReadFile(filepath.Join(r.Worktree, "work.txt")); err == nil {
+		return string(data) == "precious\n"
+	}
+	refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency/snapshots/"+r.ID)
+	for _, ref := range strings.Fields(refs.Stdout) {
+		if w.f.Command("", "git", "show", ref+":work.txt").Stdout == "precious\n" {
+			return true
+		}
+	}
+	return false
+}
+
+// process is what /proc says of one.
+type process struct {
+	pid  int
+	argv []string
+	env  []string
+}
+
+func processes() []process {
+	all := []process{}
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		pid, _ := strconv.Atoi(filepath.Base(path))
+		stat, err := os.ReadFile(path + "/stat")
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			continue
+		}
+		argv, _ := os.ReadFile(path + "/cmdline")
+		env, _ := os.ReadFile(path + "/environ")
+		all = append(all, process{pid, strings.Split(string(argv), "\x00"), strings.Split(string(env), "\x00")})
+	}
+	return all
+}
+
+func has(list []string, want string) bool {
+	for _, s := range list {
+		if s == want {
+			return true
+		}
+	}
+	return false
+}
+
+// daemons are the daemons of this data root.
+func (w *world) daemons() []int {
+	pids := []int{}
+	for _, p := range processes() {
+		if has(p.argv, "daemon") && has(p.argv, "run") && has(p.env, "AGENCY_HOME="+w.f.Data) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// wrapper is the wrapper of a run.
+func (w *world) wrapper(id string) []int {
+	pids := []int{}
+	for _, p := range processes() {
+		if len(p.argv) > 2 && p.argv[1] == "wrapper" && strings.HasPrefix(p.argv[2], filepath.Join(w.f.Data, "runs", id)+"/") {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// marked are the processes that belong to a run's agent.
+func (w *world) marked(id string) []int {
+	pids := []int{}
+	for _, p := range processes() {
+		if has(p.env, "AGENCY_RUN_ID="+id) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+func (w *world) tmuxServer() []int {
+	pid, err := strconv.Atoi(strings.TrimSpace(w.f.Tmux("display-message", "-p", "#{pid}").Stdout))
+	if err != nil {
+		return nil
+	}
+	return []int{pid}
+}
+
+// awaitDeath waits until processes are gone.
+func (w *world) awaitDeath(pids []int) {
+	w.t.Helper()
+	for _, pid := range pids {
+		w.await(fmt.Sprintf("the death of %d", pid), func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || bytes.Contains(stat, []byte(") Z "))
+		})
+	}
+}
+
+// lockFree says whether nobody holds a kernel lock on a file.
+func lockFree(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = f.Close() }()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
