@@ -190,7 +190,7 @@ type Launch struct {
 	Token      string        `json:"token"`
 	RunnerKind RunnerKind    `json:"runner_kind"`
 	Argv       []string      `json:"argv"` // Argv[0] is an absolute path
-	Env        []string      `json:"env"`
+	Env        Environ       `json:"env"`
 	Dir        string        `json:"dir"`         // the worktree
 	AttemptDir string        `json:"attempt_dir"` // where logs and records go
 	Socket     string        `json:"socket"`      // the daemon's

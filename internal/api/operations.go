@@ -82,10 +82,10 @@ type RunRequest struct {
 
 // CreateRunRequest asks for a run.
 type CreateRunRequest struct {
-	Spec   agency.Spec `json:"spec"`
-	Dir    string      `json:"dir"`    // the caller's working directory
-	Env    []string    `json:"env"`    // the caller's environment, for the runner
-	Config string      `json:"config"` // the caller's configuration file; empty for the default one
+	Spec   agency.Spec    `json:"spec"`
+	Dir    string         `json:"dir"`    // the caller's working directory
+	Env    agency.Environ `json:"env"`    // the caller's environment, for the runner
+	Config string         `json:"config"` // the caller's configuration file; empty for the default one
 }
 
 // RunResponse is one run after an operation.
@@ -122,13 +122,13 @@ type SendInputResponse struct {
 
 // ResumeRunRequest starts another attempt of a run.
 type ResumeRunRequest struct {
-	Run     string   `json:"run"`
-	Prompt  string   `json:"prompt"`  // a new task; empty keeps the old one
-	Fresh   bool     `json:"fresh"`   // a new conversation; what is in the worktree is saved first
-	Restart bool     `json:"restart"` // stop an attempt that lives
-	Force   bool     `json:"force"`   // although the runner's configuration changed
-	Env     []string `json:"env"`     // the caller's environment, for the runner
-	Config  string   `json:"config"`  // the caller's configuration file; empty for the default one
+	Run     string         `json:"run"`
+	Prompt  string         `json:"prompt"`  // a new task; empty keeps the old one
+	Fresh   bool           `json:"fresh"`   // a new conversation; what is in the worktree is saved first
+	Restart bool           `json:"restart"` // stop an attempt that lives
+	Force   bool           `json:"force"`   // although the runner's configuration changed
+	Env     agency.Environ `json:"env"`     // the caller's environment, for the runner
+	Config  string         `json:"config"`  // the caller's configuration file; empty for the default one
 }
 
 // ResumeRunResponse is the run with its new attempt. Continued says that the agent goes on with the conversation of the
@@ -174,8 +174,8 @@ type WaitRunsResponse struct {
 // AttachRunRequest asks how to show a run's terminal. Env is the caller's environment: inside tmux the client is
 // switched, outside it attaches.
 type AttachRunRequest struct {
-	Run string   `json:"run"`
-	Env []string `json:"env"`
+	Run string         `json:"run"`
+	Env agency.Environ `json:"env"`
 }
 
 // AttachRunResponse is a command to run in the caller's place.
@@ -199,9 +199,9 @@ type ListEventsResponse struct {
 
 // DoctorRequest says where the caller stands and which environment its runners would get.
 type DoctorRequest struct {
-	Dir    string   `json:"dir"`
-	Env    []string `json:"env"`
-	Config string   `json:"config"`
+	Dir    string         `json:"dir"`
+	Env    agency.Environ `json:"env"`
+	Config string         `json:"config"`
 }
 
 // DoctorResponse is a list of findings.

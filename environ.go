@@ -1,0 +1,49 @@
+package agency
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Environ is an environment, NAME=value each. In JSON a variable is a text, or, when it is not valid UTF-8 and would not
+// survive as one, an object with its bytes: {"base64": "..."}.
+type Environ []string
+
+type environBytes struct {
+	Base64 []byte `json:"base64"`
+}
+
+// MarshalJSON writes every variable so that its bytes come back.
+func (e Environ) MarshalJSON() ([]byte, error) {
+	list := make([]any, 0, len(e))
+	for _, kv := range e {
+		if utf8.ValidString(kv) {
+			list = append(list, kv)
+		} else {
+			list = append(list, environBytes{[]byte(kv)})
+		}
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Environ) UnmarshalJSON(data []byte) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return fmt.Errorf("an environment is a list: %w", err)
+	}
+	*e = make(Environ, 0, len(list))
+	for _, item := range list {
+		var text string
+		if json.Unmarshal(item, &text) != nil {
+			var raw environBytes
+			if err := json.Unmarshal(item, &raw); err != nil {
+				return fmt.Errorf("a variable is a text or its bytes: %w", err)
+			}
+			text = string(raw.Base64)
+		}
+		*e = append(*e, text)
+	}
+	return nil
+}
