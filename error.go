@@ -40,6 +40,7 @@ const (
 	CodePermissionDenied    Code = "E_PERMISSION_DENIED"
 	CodeDaemonStartFailed   Code = "E_DAEMON_START_FAILED"
 	CodeDaemonConnectFailed Code = "E_DAEMON_CONNECT_FAILED"
+	CodeDaemonLost          Code = "E_DAEMON_LOST"
 	CodeDaemonVersion       Code = "E_DAEMON_VERSION"
 	CodeSocketPathInvalid   Code = "E_SOCKET_PATH_INVALID"
 	CodeWaitTimeout         Code = "E_WAIT_TIMEOUT"
@@ -88,6 +89,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodePermissionDenied:    {ExitError, http.StatusForbidden},
 	CodeDaemonStartFailed:   {ExitError, http.StatusInternalServerError},
 	CodeDaemonConnectFailed: {ExitError, http.StatusInternalServerError},
+	CodeDaemonLost:          {ExitError, http.StatusInternalServerError},
 	CodeDaemonVersion:       {ExitConflict, http.StatusConflict},
 	CodeSocketPathInvalid:   {ExitError, http.StatusInternalServerError},
 	CodeWaitTimeout:         {ExitTimeout, http.StatusRequestTimeout},

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"agency"
 )
@@ -53,6 +54,11 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 	}
 	var resp *Resp
 	send := func() error {
+		ctx, cancel := ctx, context.CancelFunc(func() {})
+		if op.Kind == Reads {
+			ctx, cancel = context.WithTimeoutCause(ctx, readTimeout, errSilent)
+		}
+		defer cancel()
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+op.Path(), bytes.NewReader(body))
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", op.Name, err)
@@ -71,24 +77,26 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 		}
 		return nil
 	}
-	if err := c.withDaemon(ctx, send); err != nil {
+	if err := c.withDaemon(ctx, op.Kind != Acts, send); err != nil {
 		return none, err
 	}
 	return *resp, nil
 }
 
 // withDaemon runs send, and once more after it brought up the daemon that send found missing or of another version.
-func (c *Client) withDaemon(ctx context.Context, send func() error) error {
+// What may have been carried out is not sent again, unless again says that it does no harm.
+func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) error {
 	err := send()
 	if c.Start == nil {
 		return err
 	}
 	switch {
 	case agency.IsCode(err, agency.CodeDaemonConnectFailed):
+	case agency.IsCode(err, agency.CodeDaemonLost) && again:
 	case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0:
 		old := NewClient(c.Socket, fmt.Sprint(agency.AsError(err).Details["daemon_version"]), nil)
 		defer old.Close()
-		if _, stopErr := Call(ctx, old, StopDaemon, Empty{}); stopErr != nil && !agency.IsCode(stopErr, agency.CodeDaemonConnectFailed) {
+		if _, stopErr := Call(ctx, old, StopDaemon, Empty{}); stopErr != nil && !agency.IsCode(stopErr, agency.CodeDaemonConnectFailed) && !agency.IsCode(stopErr, agency.CodeDaemonLost) {
 			return stopErr
 		}
 	default:
@@ -109,6 +117,9 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	switch {
 	case err == nil:
 		return answer, nil
+	case errors.Is(context.Cause(r.Context()), errSilent):
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s has not answered for %s", c.Socket, readTimeout).
+			WithHint("agency daemon logs; if it hangs, end its process: the runs go on")
 	case r.Context().Err() != nil:
 		return nil, r.Context().Err()
 	case errors.Is(err, fs.ErrPermission):
@@ -117,8 +128,10 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon listens on %s", c.Socket).WithHint("agency daemon start")
 	default:
-		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s does not answer: %w", c.Socket, unwrapURL(err)).
-			WithHint("agency daemon logs")
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+			return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s cannot be reached: %w", c.Socket, op.Err).WithHint("agency daemon logs")
+		}
+		return nil, lost(unwrapURL(err))
 	}
 }
 
@@ -141,14 +154,25 @@ func readEnvelope(answer *http.Response, data any) error {
 	return env.Err()
 }
 
+// readTimeout is how long an operation that only reads may take.
+const readTimeout = 15 * time.Second
+
+var errSilent = errors.New("no answer")
+
+// lost is the error for a request that was sent and not answered: nobody knows whether it was carried out.
+func lost(err error) error {
+	return agency.Errorf(agency.CodeDaemonLost, "the daemon went away before it answered, and may have done what was asked: %w", err).
+		WithHint("see what became of it: agency ls")
+}
+
 func unreadable(err error) error {
-	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
+	return agency.Errorf(agency.CodeDaemonLost, "the daemon's answer cannot be read: %w", err).WithHint("agency daemon logs")
 }
 
 // get opens a stream; the caller closes its body.
 func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	var answer *http.Response
-	err := c.withDaemon(ctx, func() error {
+	err := c.withDaemon(ctx, true, func() error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+path+"?"+query.Encode(), nil)
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", path, err)

@@ -117,18 +117,59 @@ func TestCallWithoutDaemon(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	for name, tt := range map[string]struct{ path, text string }{
-		"no socket":           {socketPath(t), "no daemon listens on "},
-		"nobody listens":      {refused, "no daemon listens on "},
-		"it hangs up":         {closed, "does not answer: "},
-		"a path too long":     {"/" + strings.Repeat("a", 200), "does not answer: "},
-		"a folder, no socket": {filepath.Dir(socketPath(t)), "no daemon listens on "},
+	for name, tt := range map[string]struct {
+		path string
+		code agency.Code
+		text string
+	}{
+		"no socket":           {socketPath(t), agency.CodeDaemonConnectFailed, "no daemon listens on "},
+		"nobody listens":      {refused, agency.CodeDaemonConnectFailed, "no daemon listens on "},
+		"it hangs up":         {closed, agency.CodeDaemonLost, "went away before it answered"},
+		"a path too long":     {"/" + strings.Repeat("a", 200), agency.CodeDaemonConnectFailed, "cannot be reached: "},
+		"a folder, no socket": {filepath.Dir(socketPath(t)), agency.CodeDaemonConnectFailed, "no daemon listens on "},
 	} {
 		_, err := status(t.Context(), api.NewClient(tt.path, "1", nil))
 		e := agency.AsError(err)
-		if !agency.IsCode(err, agency.CodeDaemonConnectFailed) || !strings.Contains(e.Message, tt.text) || e.Hint == "" || strings.Contains(e.Message, "http://") {
+		if !agency.IsCode(err, tt.code) || !strings.Contains(e.Message, tt.text) || e.Hint == "" || strings.Contains(e.Message, "http://") {
 			t.Errorf("%s: %v (%s)", name, err, e.Hint)
 		}
+	}
+}
+
+// A request that may have been carried out is not sent again; one that only reads is.
+func TestCallAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		call func(context.Context, *api.Client) error
+		want int32
+	}{
+		{"run.create", func(ctx context.Context, c *api.Client) error {
+			_, err := api.Call(ctx, c, api.CreateRun, api.CreateRunRequest{})
+			return err
+		}, 1},
+		{"run.list", func(ctx context.Context, c *api.Client) error {
+			_, err := api.Call(ctx, c, api.ListRuns, api.ListRunsRequest{})
+			return err
+		}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := socketPath(t)
+			var asked atomic.Int32
+			serve(t, path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				asked.Add(1)
+				panic(http.ErrAbortHandler) // the daemon is killed in the middle of it
+			}))
+			c := api.NewClient(path, "1", func(context.Context) error { return nil })
+			t.Cleanup(c.Close)
+			if err := tt.call(t.Context(), c); !agency.IsCode(err, agency.CodeDaemonLost) {
+				t.Errorf("got %v", err)
+			}
+			if got := asked.Load(); got != tt.want {
+				t.Errorf("asked %d times, want %d", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -163,7 +204,7 @@ func TestCallGarbage(t *testing.T) {
 			path := socketPath(t)
 			serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 			_, err := status(t.Context(), api.NewClient(path, "1", nil))
-			if !agency.IsCode(err, agency.CodeDaemonConnectFailed) || !strings.Contains(err.Error(), "the daemon's answer cannot be read") {
+			if !agency.IsCode(err, agency.CodeDaemonLost) || !strings.Contains(err.Error(), "the daemon's answer cannot be read") {
 				t.Errorf("got %v", err)
 			}
 		})

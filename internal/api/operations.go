@@ -13,33 +13,44 @@ import (
 type Operation[Req, Resp any] struct {
 	Name string // also the path: /v1/NAME
 	Help string
+	Kind Kind
 }
+
+// Kind says what a client may do about an operation whose answer does not come.
+type Kind int
+
+// The kinds of operation.
+const (
+	Acts  Kind = iota // changes something: never asked twice, because the first may have been carried out
+	Reads             // changes nothing and answers soon: asked again, and given up after a while
+	Waits             // changes nothing and may take as long as it likes
+)
 
 // Path is where the operation is served.
 func (o Operation[Req, Resp]) Path() string { return "/v1/" + o.Name }
 
 // The operations.
 var (
-	CreateRun       = Operation[CreateRunRequest, RunResponse]{"run.create", "start an agent on a task in its own worktree"}
-	ListRuns        = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status"}
-	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run"}
-	SendInput       = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent"}
-	StopRun         = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays"}
-	ResumeRun       = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree"}
-	RemoveRun       = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session"}
-	TakeSnapshot    = Operation[RunRequest, TakeSnapshotResponse]{"snapshot.take", "save everything in a run's worktree that is not ignored"}
-	ListSnapshots   = Operation[RunRequest, ListSnapshotsResponse]{"snapshot.list", "what was saved of a run"}
-	ShowSnapshot    = Operation[SnapshotRequest, ShowSnapshotResponse]{"snapshot.show", "one snapshot and the files in it"}
-	RestoreSnapshot = Operation[RestoreSnapshotRequest, RestoreSnapshotResponse]{"snapshot.restore", "make a branch at a snapshot"}
-	CollectRuns     = Operation[CollectRunsRequest, CollectRunsResponse]{"gc", "ended runs that could be removed without losing anything"}
-	CheckDatabase   = Operation[Empty, CheckDatabaseResponse]{"db.check", "read the whole database and say what is wrong with it"}
-	BackupDatabase  = Operation[BackupDatabaseRequest, BackupDatabaseResponse]{"db.backup", "write a copy of the database"}
-	WaitRuns        = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status"}
-	AttachRun       = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal"}
-	ListEvents      = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order"}
-	Doctor          = Operation[DoctorRequest, DoctorResponse]{"doctor", "what is installed, what is running, what is left over"}
-	DaemonStatus    = Operation[Empty, DaemonStatusResponse]{"daemon.status", "facts about the daemon"}
-	StopDaemon      = Operation[Empty, DaemonStatusResponse]{"daemon.stop", "end the daemon; runs go on"}
+	CreateRun       = Operation[CreateRunRequest, RunResponse]{"run.create", "start an agent on a task in its own worktree", Acts}
+	ListRuns        = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status", Reads}
+	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run", Reads}
+	SendInput       = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent", Acts}
+	StopRun         = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays", Acts}
+	ResumeRun       = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree", Acts}
+	RemoveRun       = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session", Acts}
+	TakeSnapshot    = Operation[RunRequest, TakeSnapshotResponse]{"snapshot.take", "save everything in a run's worktree that is not ignored", Acts}
+	ListSnapshots   = Operation[RunRequest, ListSnapshotsResponse]{"snapshot.list", "what was saved of a run", Reads}
+	ShowSnapshot    = Operation[SnapshotRequest, ShowSnapshotResponse]{"snapshot.show", "one snapshot and the files in it", Reads}
+	RestoreSnapshot = Operation[RestoreSnapshotRequest, RestoreSnapshotResponse]{"snapshot.restore", "make a branch at a snapshot", Acts}
+	CollectRuns     = Operation[CollectRunsRequest, CollectRunsResponse]{"gc", "ended runs that could be removed without losing anything", Acts}
+	CheckDatabase   = Operation[Empty, CheckDatabaseResponse]{"db.check", "read the whole database and say what is wrong with it", Waits}
+	BackupDatabase  = Operation[BackupDatabaseRequest, BackupDatabaseResponse]{"db.backup", "write a copy of the database", Acts}
+	WaitRuns        = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status", Waits}
+	AttachRun       = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal", Reads}
+	ListEvents      = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order", Reads}
+	Doctor          = Operation[DoctorRequest, DoctorResponse]{"doctor", "what is installed, what is running, what is left over", Waits}
+	DaemonStatus    = Operation[Empty, DaemonStatusResponse]{"daemon.status", "facts about the daemon", Reads}
+	StopDaemon      = Operation[Empty, DaemonStatusResponse]{"daemon.stop", "end the daemon; runs go on", Reads}
 )
 
 // The streams and the wrapper's connection, which are no operations.
