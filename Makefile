@@ -44,6 +44,14 @@ conformance: deps ## run the real Claude Code and Codex under agency (installs t
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
 	@sh scripts/fuzz.sh $(FUZZTIME)
 
+.PHONY: crash
+crash: deps ## kill every process at every step, check what is left, and print a table
+	cd test/crash && AGENCY_CRASH=all $(GO) test -count=1 -parallel 6 -timeout 30m
+
+.PHONY: crash-soak
+crash-soak: deps ## kill at random N times (default 1000) in a loop over random commands
+	cd test/crash && AGENCY_CRASH_SOAK=$(or $(N),1000) $(GO) test -count=1 -run TestSoak -timeout 5h
+
 .PHONY: lint
 lint: ## check style and the import rules
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...

@@ -34,14 +34,16 @@ type Attempt struct {
 	EndedAt        *time.Time `json:"ended_at"`
 	// StopRequestedAt is set before the first signal of a stop.
 	StopRequestedAt *time.Time `json:"stop_requested_at"`
-	ExitCode        *int       `json:"exit_code"` // null when it never exited by itself
-	Signal          string     `json:"signal"`    // SIGKILL and the like; empty when none ended it
-	EndedBy         EndedBy    `json:"ended_by"`
-	ErrorCode       Code       `json:"error_code"`
-	Error           string     `json:"error"`
-	Pane            string     `json:"tmux_pane"` // tmux pane id, such as %3
-	Wrapper         *Process   `json:"wrapper"`
-	RunnerProcess   *Process   `json:"runner_process"`
+	// InputAt is when a message was last sent to the agent: what it asked before that is answered.
+	InputAt       *time.Time `json:"input_at"`
+	ExitCode      *int       `json:"exit_code"` // null when it never exited by itself
+	Signal        string     `json:"signal"`    // SIGKILL and the like; empty when none ended it
+	EndedBy       EndedBy    `json:"ended_by"`
+	ErrorCode     Code       `json:"error_code"`
+	Error         string     `json:"error"`
+	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
+	Wrapper       *Process   `json:"wrapper"`
+	RunnerProcess *Process   `json:"runner_process"`
 	// Word is the newest reading of the runner's contract in this attempt.
 	Word Observed `json:"-"`
 }

@@ -125,7 +125,9 @@ func Derive(e Evidence, now time.Time) Status {
 		s.Problem = "invalid status file: " + word.Problem
 	}
 	changed := lastChange(r)
-	says := func(w Word) bool { return c != nil && c.Status == w && a.State != Killed }
+	// A question stands until the agent says something else or somebody answers.
+	answered := c != nil && a.InputAt != nil && word.At.Before(*a.InputAt) && (c.Status == SaysNeedsInput || c.Status == SaysBlocked)
+	says := func(w Word) bool { return c != nil && c.Status == w && a.State != Killed && !answered }
 	switch {
 	case r.MergedAt != nil:
 		return is(Merged, *r.MergedAt, lastWord(c))
@@ -153,11 +155,14 @@ func Derive(e Evidence, now time.Time) Status {
 	if heard.Before(changed) {
 		heard = changed
 	}
+	if answered {
+		heard = *a.InputAt
+	}
 	if quiet := now.Sub(heard); e.StallThreshold > 0 && quiet >= e.StallThreshold {
 		return is(Stalled, heard, "(no activity for "+ShortDuration(quiet)+")")
 	}
 	if c != nil {
-		return is(Working, word.At, c.Summary)
+		return is(Working, heard, c.Summary)
 	}
 	return is(Active, changed, s.Problem)
 }

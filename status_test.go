@@ -264,3 +264,37 @@ func TestShortDuration(t *testing.T) {
 		}
 	}
 }
+
+// A question stands until somebody answers or the agent says something else; a question that comes with the answer is new.
+func TestDeriveAnswered(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	asked := start.Add(time.Minute)
+	for _, tt := range []struct {
+		name  string
+		state agency.State
+		input time.Duration // after it asked; 0 is never
+		word  agency.Word
+		want  agency.Label
+	}{
+		{"not answered", agency.Running, 0, agency.SaysNeedsInput, agency.NeedsInput},
+		{"answered", agency.Running, time.Second, agency.SaysNeedsInput, agency.Working},
+		{"asked again", agency.Running, -time.Second, agency.SaysNeedsInput, agency.NeedsInput},
+		{"blocked and helped", agency.Running, time.Second, agency.SaysBlocked, agency.Working},
+		{"answered and gone", agency.Completed, time.Second, agency.SaysNeedsInput, agency.LabelCompleted},
+		{"gone without an answer", agency.Completed, 0, agency.SaysNeedsInput, agency.NeedsInput},
+		{"a message does not undo an offer", agency.Running, time.Second, agency.SaysReadyForReview, agency.ReadyForReview},
+	} {
+		c := agency.NewContract(start)
+		c.Status, c.Questions, c.Blockers, c.HowToTest = tt.word, []string{"Which?"}, []string{"a wall"}, "look"
+		r := agency.Run{Attempt: agency.Attempt{State: tt.state, StartedAt: &start, Word: agency.Observed{Contract: &c, At: asked}}}
+		if tt.input != 0 {
+			at := asked.Add(tt.input)
+			r.Attempt.InputAt = &at
+		}
+		got := agency.Derive(agency.Evidence{Run: &r, StallThreshold: agency.StallThreshold}, asked.Add(time.Minute))
+		if got.Label != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got.Label, tt.want)
+		}
+	}
+}

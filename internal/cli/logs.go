@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"time"
+	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"agency"
@@ -96,33 +97,38 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, agency.Errorf(agency.CodeUsage, "--since is %q, neither a duration nor a time", text).WithHint("--since 10m, or --since 2026-01-31T15:04:05Z")
 }
 
-// copySafe copies text line by line, made safe for a terminal. A very long line is cut into pieces.
+// copySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut where a read ends; an
+// escape sequence ends with its line at the latest, so that one without an end hides nothing else. Carriage returns, which a
+// terminal's line ends have, are dropped.
 func copySafe(w io.Writer, r io.Reader) error {
-	lines := bufio.NewReaderSize(r, 64<<10)
-	for {
-		piece, err := lines.ReadSlice('\n')
-		if len(piece) > 0 {
-			if _, werr := io.WriteString(w, safeText(withoutReturns(piece))); werr != nil {
-				return werr
+	var text []byte
+	parser := ansi.NewParser()
+	parser.SetHandler(ansi.Handler{
+		Print: func(r rune) { text = utf8.AppendRune(text, safeRune(r)) },
+		Execute: func(b byte) {
+			if b != '\r' {
+				text = utf8.AppendRune(text, safeRune(rune(b)))
 			}
+		},
+	})
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(chunk)
+		text = text[:0]
+		for _, b := range chunk[:n] {
+			if b == '\n' {
+				parser.Reset()
+			}
+			parser.Advance(b)
+		}
+		if _, werr := w.Write(text); werr != nil {
+			return werr
 		}
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		}
 	}
-}
-
-// withoutReturns drops the carriage returns that a terminal's line ends have.
-func withoutReturns(line []byte) string {
-	kept := make([]byte, 0, len(line))
-	for _, b := range line {
-		if b != '\r' {
-			kept = append(kept, b)
-		}
-	}
-	return string(kept)
 }

@@ -15,16 +15,15 @@ func safeText(s string) string {
 	if plain(s) {
 		return s
 	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), isBidi(r):
-			return unicode.ReplacementChar
-		default:
-			return r
-		}
-	}, strings.ToValidUTF8(ansi.Strip(s), string(unicode.ReplacementChar)))
+	return strings.Map(safeRune, strings.ToValidUTF8(ansi.Strip(s), string(unicode.ReplacementChar)))
+}
+
+// safeRune is � for a character that a terminal would obey instead of showing it.
+func safeRune(r rune) rune {
+	if r != '\n' && r != '\t' && (unicode.IsControl(r) || isBidi(r)) {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // plain says that s is printable ASCII, as nearly all text is: it is safe, and each byte is one column.

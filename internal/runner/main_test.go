@@ -118,7 +118,7 @@ func (f *fixture) beginOn(stdout io.Writer) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	path := filepath.Join(f.dir, "launch.json")
+	path := filepath.Join(f.launch.AttemptDir, "launch.json") // where the wrapper takes its lock
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		f.t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestExitCodes(t *testing.T) {
 				if held, err := runner.Held(f.launch.AttemptDir); held || err != nil {
 					t.Errorf("held after the end: %v, %v", held, err)
 				}
-				if _, err := os.Stat(filepath.Join(f.dir, "launch.json")); !os.IsNotExist(err) {
+				if _, err := os.Stat(filepath.Join(f.launch.AttemptDir, "launch.json")); !os.IsNotExist(err) {
 					t.Errorf("the launch file is still there: %v", err)
 				}
 			})

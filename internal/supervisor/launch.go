@@ -73,25 +73,22 @@ func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
 }
 
 // watchStart settles an attempt whose wrapper died on its way, alone or with its tmux server: no connection tells of that.
+// It looks twice, because a wrapper makes the file of its lock a moment before it has the lock.
 func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run) {
-	look := time.NewTicker(time.Second)
+	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
-	for {
+	for seen := 0; ; {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return
 		}
-		// The launch file is looked at first: the wrapper takes the lock before it takes the file.
-		_, launchErr := os.Lstat(launchPath(r))
-		held, err := s.Attempts.Held(attemptDir(r.Dir, r.Attempt.Number))
-		if err != nil || held {
+		if !s.wrapperDied(ctx, r) {
+			seen = 0
 			continue
 		}
-		if launchErr == nil {
-			if exists, err := s.Tmux.Exists(ctx, r.Session()); err != nil || exists {
-				continue
-			}
+		if seen++; seen < 2 {
+			continue
 		}
 		now, err := s.Store.Run(ctx, r.ID)
 		if err == nil {
@@ -101,6 +98,22 @@ func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run) {
 			s.Log.Error("settle run", "run", r.ID, "err", err)
 		}
 	}
+}
+
+// wrapperDied says whether the wrapper of an attempt that is being started is gone for good: its lock is free, and either the
+// lock or the launch file was taken once, or the session is gone.
+func (s *Supervisor) wrapperDied(ctx context.Context, r *agency.Run) bool {
+	dir := attemptDir(r.Dir, r.Attempt.Number)
+	_, launchErr := os.Lstat(launchPath(r))
+	_, lockErr := os.Lstat(filepath.Join(dir, "alive"))
+	if held, err := s.Attempts.Held(dir); err != nil || held {
+		return false
+	}
+	if launchErr != nil || lockErr == nil {
+		return true
+	}
+	exists, err := s.Tmux.Exists(ctx, r.Session())
+	return err == nil && !exists
 }
 
 // endStart ends what a start left behind that did not get as far as a runner in the record: launch file, session, wrapper,

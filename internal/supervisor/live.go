@@ -153,7 +153,18 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	if u.Start == nil && u.Exit == nil {
 		return nil
 	}
-	return s.record(ctx, id, attempt, u.Start, u.Exit)
+	if err := s.record(ctx, id, attempt, u.Start, u.Exit); err != nil {
+		return err
+	}
+	if u.Exit != nil && u.Exit.EndedBy == agency.EndedByStartFailed && attempt == 1 {
+		// Not here: an undo waits for the wrapper's end, and the wrapper for its answer.
+		s.work.Go(func() {
+			if err := s.undoUnstarted(s.ctx, id); err != nil && s.ctx.Err() == nil {
+				s.Log.Error("undo creation", "run", id, "err", err)
+			}
+		})
+	}
+	return nil
 }
 
 // Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled now; one that lives

@@ -123,11 +123,17 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text string) (*agency.R
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).
 			WithHint("agency show %s", r.Ref())
 	}
+	// Taken before the text is typed: a question that comes right after it is a new one.
+	at := s.Now()
 	delivery, err := link.Input(ctx, text)
 	if err != nil {
 		return nil, agency.Delivery{}, err
 	}
-	_, err = s.Store.ChangeRun(ctx, r.ID, func(*agency.Run) ([]agency.News, error) {
+	number := r.Attempt.Number
+	_, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		if r.Attempt.Number == number {
+			r.Attempt.InputAt = &at
+		}
 		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
 	})
 	return r, delivery, err

@@ -116,7 +116,10 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 		if err := s.endRunner(ctx, r, start); err != nil {
 			return false, err
 		}
-		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
+		if err := s.record(ctx, r.ID, r.Attempt.Number, start, exit); err != nil {
+			return false, err
+		}
+		return false, s.undoUnstarted(ctx, r.ID)
 	case r.Attempt.State == agency.Queued && start == nil && r.Attempt.Number > 1:
 		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the start of the attempt was cut off"))
 	case r.Attempt.State == agency.Queued && start == nil:
@@ -230,7 +233,33 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 			s.work.Go(func() { s.settleWhenDead(r.ID) })
 		}
 	}
+	kept, err := s.Store.Runs(ctx, agency.Filter{})
+	if err != nil {
+		return fmt.Errorf("read runs: %w", err)
+	}
+	for i := range kept {
+		if kept[i].Attempt.State != agency.Failed {
+			continue
+		}
+		if err := s.undoUnstarted(ctx, kept[i].ID); err != nil {
+			s.Log.Error("undo creation", "run", kept[i].ID, "err", err)
+		}
+	}
 	return s.endSessions(ctx)
+}
+
+// undoUnstarted takes back the creation of a run whose runner could not be started, unless that is done. The caller who
+// waits for the creation does so too, but may be gone with an earlier daemon.
+func (s *Supervisor) undoUnstarted(ctx context.Context, id agency.RunID) error {
+	r, err := s.Store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	a := &r.Attempt
+	if r.RemovedAt != nil || a.Number > 1 || a.State != agency.Failed || a.EndedBy != agency.EndedByStartFailed {
+		return nil
+	}
+	return s.undo(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
 }
 
 // endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived: those of killed and of

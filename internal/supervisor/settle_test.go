@@ -73,6 +73,9 @@ func (f facts) outcome() outcome {
 		}
 		o.Code, _ = f.exit.Failure()
 	}
+	if f.exit != nil && f.exit.EndedBy == agency.EndedByStartFailed {
+		o.Removed, o.Undone = true, 1 // its creation is taken back
+	}
 	if f.stop {
 		o.State, o.Code = agency.Killed, ""
 	}
@@ -358,4 +361,3 @@ func TestStateFile(t *testing.T) {
 		})
 	}
 }
-

@@ -72,6 +72,7 @@ CREATE TABLE attempts (
   contract             TEXT, -- JSON object
   contract_problem     TEXT NOT NULL,
   contract_at_ms       INTEGER,
+  input_at_ms          INTEGER,
   token_hash           TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (run_id, number)
 ) STRICT;

@@ -1,0 +1,379 @@
+package cli_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	waited := func(labels ...agency.Label) any {
+		resp := api.WaitRunsResponse{Runs: []api.Run{}}
+		for _, l := range labels {
+			resp.Runs = append(resp.Runs, someRun("fix-login", l, ""))
+		}
+		return resp
+	}
+	for name, test := range map[string]struct {
+		args []string
+		data any
+		code agency.Code // of the daemon
+		want int
+	}{
+		"all is well":       {[]string{"show", "x"}, api.ShowRunResponse{Run: someRun("x", agency.Working, "")}, "", agency.ExitOK},
+		"help":              {[]string{"--help"}, nil, "", agency.ExitOK},
+		"nothing":           {nil, nil, "", agency.ExitOK},
+		"no such run":       {[]string{"show", "x"}, nil, agency.CodeRunNotFound, agency.ExitNotFound},
+		"ambiguous":         {[]string{"show", "x"}, nil, agency.CodeRunAmbiguous, agency.ExitUsage},
+		"no session":        {[]string{"attach", "x"}, nil, agency.CodeTmuxSessionNotFound, agency.ExitNotFound},
+		"wrong state":       {[]string{"stop", "x"}, nil, agency.CodeInvalidState, agency.ExitConflict},
+		"refused input":     {[]string{"send", "x", "hello"}, nil, agency.CodeInputRefused, agency.ExitConflict},
+		"other daemon":      {[]string{"ls"}, nil, agency.CodeDaemonVersion, agency.ExitConflict},
+		"defect":            {[]string{"ls"}, nil, agency.CodeInternal, agency.ExitError},
+		"code of tomorrow":  {[]string{"ls"}, nil, "E_TOMORROW", agency.ExitError},
+		"spec":              {[]string{"run", "--prompt", "x"}, nil, agency.CodeSpecInvalid, agency.ExitUsage},
+		"no prompt":         {[]string{"run"}, nil, "", agency.ExitUsage},
+		"unknown flag":      {[]string{"ls", "--colour"}, nil, "", agency.ExitUsage},
+		"unknown command":   {[]string{"list"}, nil, "", agency.ExitUsage},
+		"unknown below":     {[]string{"daemon", "restart"}, nil, "", agency.ExitUsage},
+		"too few":           {[]string{"show"}, nil, "", agency.ExitUsage},
+		"too many":          {[]string{"show", "a", "b"}, nil, "", agency.ExitUsage},
+		"no number":         {[]string{"logs", "x", "--attempt", "one"}, nil, "", agency.ExitUsage},
+		"no file":           {[]string{"run", "--prompt-file", "nowhere"}, nil, "", agency.ExitError},
+		"settled":           {[]string{"wait", "x"}, waited(agency.LabelCompleted, agency.ReadyForReview), "", agency.ExitOK},
+		"one failed":        {[]string{"wait", "x", "y"}, waited(agency.LabelFailed, agency.LabelCompleted), "", agency.ExitError},
+		"one was stopped":   {[]string{"wait", "x", "y"}, waited(agency.LabelKilled), "", agency.ExitError},
+		"one asks":          {[]string{"wait", "x", "y"}, waited(agency.LabelFailed, agency.NeedsInput), "", agency.ExitNeedsPerson},
+		"as asked for":      {[]string{"wait", "x", "--for", "failed"}, waited(agency.LabelFailed), "", agency.ExitOK},
+		"time is up":        {[]string{"wait", "x", "--timeout", "1s"}, api.WaitRunsResponse{Runs: []api.Run{}, TimedOut: true}, "", agency.ExitTimeout},
+		"negative timeout":  {[]string{"wait", "x", "--timeout", "-1s"}, nil, "", agency.ExitUsage},
+		"sound":             {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "warning"}}}, "", agency.ExitOK},
+		"not sound":         {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "error"}, {Level: "ok"}}}, "", agency.ExitError},
+		"wrapper's own":     {[]string{"wrapper", "x"}, nil, "", 7},
+		"attach, no screen": {[]string{"attach", "x"}, api.AttachRunResponse{Argv: []string{"tmux"}}, "", agency.ExitUsage},
+	} {
+		for _, json := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", JSON"}[json], func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t)
+				var err error
+				if test.code != "" {
+					err = agency.Errorf(test.code, "bo\x1b[31mom\u202e").WithHint("a way \x07out")
+				}
+				b.serve(always(test.data, err))
+				args, want := test.args, test.want
+				if json {
+					args = append(slices.Clone(args), "--json")
+				}
+				if json && name == "attach, no screen" {
+					want = agency.ExitOK // the command is printed
+				}
+				if got := b.run(args...); got != want {
+					t.Fatalf("got %d, want %d; out %q, err %q", got, want, b.out.String(), b.err.String())
+				}
+				switch {
+				case name == "help" || name == "nothing" || name == "wrapper's own":
+				case json:
+					e := b.envelope()
+					if test.code != "" && e.Error.Code != test.code {
+						t.Errorf("got %+v", e.Error)
+					}
+				case b.err.Len() > 0:
+					checkSafe(t, b.err.String(), "\n\t")
+					if test.code != "" && (!strings.Contains(b.err.String(), "["+string(test.code)+"]") || !strings.Contains(b.err.String(), "agency: hint: a way �out\n")) {
+						t.Errorf("got %q", b.err.String())
+					}
+				}
+				if b.spawned != 0 {
+					t.Error("a daemon was started although one runs")
+				}
+			})
+		}
+	}
+}
+
+// Without a daemon one is started, once; what only looks at the daemon starts none.
+func TestNoDaemon(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args    []string
+		want    int
+		spawned int
+	}{
+		{[]string{"ls"}, agency.ExitError, 1},
+		{[]string{"events", "-f"}, agency.ExitError, 1},
+		{[]string{"logs", "x"}, agency.ExitError, 1},
+		{[]string{"daemon", "start"}, agency.ExitError, 1},
+		{[]string{"daemon", "status"}, agency.ExitNotFound, 0},
+		{[]string{"daemon", "stop"}, agency.ExitOK, 0},
+		{[]string{"version"}, agency.ExitOK, 0},
+		{[]string{"config", "show"}, agency.ExitOK, 0},
+	} {
+		b := newBench(t)
+		if got := b.run(append(test.args, "--json")...); got != test.want || b.spawned != test.spawned {
+			t.Errorf("%q: got %d and %d daemons, want %d and %d", test.args, got, b.spawned, test.want, test.spawned)
+		}
+		e := b.envelope()
+		if e.OK == (e.Error != nil) {
+			t.Errorf("%q: got %+v", test.args, e)
+		}
+	}
+}
+
+func TestCtrlC(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.serve(func(string, []byte) (any, error) { cancel(); <-ctx.Done(); return nil, errBoom })
+	if got := b.app.Main(ctx, []string{"ls"}); got != 130 || b.err.Len() != 0 {
+		t.Errorf("got %d and %q", got, b.err.String())
+	}
+}
+
+func TestUnknownCommandHints(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args []string
+		hint string
+	}{
+		{[]string{"shwo", "x"}, "did you mean: agency show"},
+		{[]string{"LS"}, "did you mean: agency ls"},
+		{[]string{"atach", "x"}, "did you mean: agency attach"},
+		{[]string{"daemon", "statsu"}, "did you mean: agency daemon status"},
+		{[]string{"config", "shwo"}, "did you mean: agency config show"},
+		{[]string{"photosynthesis"}, "agency --help"},
+		{[]string{"daemon", "photosynthesis"}, "agency daemon --help"},
+		{[]string{"wrappr", "x"}, "agency --help"}, // it is no command for people
+		{[]string{"ls", "--stauts", "x"}, "agency ls --help"},
+	} {
+		b := newBench(t)
+		if got := b.run(append(test.args, "--json")...); got != agency.ExitUsage {
+			t.Errorf("%q: got %d", test.args, got)
+		}
+		if e := b.envelope(); e.Error == nil || e.Error.Hint != test.hint {
+			t.Errorf("%q: got %+v, want the hint %q", test.args, e.Error, test.hint)
+		}
+	}
+}
+
+// own are the commands that are agency's own and for people, which leaves out what cobra adds.
+func own(root *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{root}
+	for _, c := range root.Commands() {
+		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
+			list = append(list, own(c)...)
+		}
+	}
+	return list
+}
+
+// examples are the command lines of agency in a help text, split as a shell does, without what follows "agency".
+func examples(t *testing.T, text string) [][]string {
+	t.Helper()
+	var found [][]string
+	for line := range strings.Lines(text) {
+		words := shellWords(strings.TrimSpace(line))
+		for len(words) > 0 {
+			end := slices.IndexFunc(words, func(w string) bool { return w == "|" || w == "&&" || w == ";" || w == ">" })
+			command, rest := words, []string(nil)
+			if end >= 0 {
+				command, rest = words[:end], words[end+1:]
+			}
+			if len(command) > 0 && command[0] == "agency" {
+				found = append(found, command[1:])
+			}
+			words = rest
+		}
+	}
+	return found
+}
+
+func shellWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	quote, inWord := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, inWord = r, true
+		case quote == 0 && r == ' ':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, c := range own(newBench(t).app.Root()) {
+		t.Run(c.CommandPath(), func(t *testing.T) {
+			t.Parallel()
+			if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
+				t.Errorf("short %q, example %q", c.Short, c.Example)
+			}
+			for line := range strings.Lines(c.Short + "\n" + c.Long) {
+				if len(line) > 140 {
+					t.Errorf("a line has %d characters: %s", len(line), line)
+				}
+			}
+			for line := range strings.Lines(c.Example) {
+				if !strings.HasPrefix(line, "  ") {
+					t.Errorf("the example %q is not indented", line)
+				}
+			}
+			lines := examples(t, c.Example)
+			if len(lines) == 0 {
+				t.Errorf("no example calls agency: %q", c.Example)
+			}
+			shows := false
+			for _, args := range lines {
+				b := newBench(t)
+				found, rest, err := b.app.Root().Find(args)
+				if err != nil {
+					t.Errorf("%q: %v", args, err)
+					continue
+				}
+				shows = shows || found.CommandPath() == c.CommandPath() || strings.HasPrefix(found.CommandPath(), c.CommandPath()+" ")
+				if err := found.ParseFlags(rest); err != nil {
+					t.Errorf("%q: %v", args, err)
+				}
+				if err := found.ValidateArgs(found.Flags().Args()); err != nil {
+					t.Errorf("%q: %v", args, err)
+				}
+			}
+			if !shows {
+				t.Errorf("no example shows the command itself: %q", c.Example)
+			}
+			c.Flags().VisitAll(func(f *pflag.Flag) {
+				if f.Usage == "" {
+					t.Errorf("--%s says nothing", f.Name)
+				}
+			})
+		})
+	}
+}
+
+// Every command that fails with --json prints one envelope and nothing else: on a wrong flag, on too many arguments, on
+// an error of the daemon, and without a daemon.
+func TestOneEnvelopePerFailure(t *testing.T) {
+	t.Parallel()
+	for _, c := range own(newBench(t).app.Root()) {
+		t.Run(c.CommandPath(), func(t *testing.T) {
+			t.Parallel()
+			path := strings.Fields(c.CommandPath())[1:]
+			for _, args := range [][]string{
+				append(slices.Clone(path), "--json", "--no-such-flag"),
+				append(slices.Clone(path), "--no-such-flag", "--json"),
+				append(slices.Clone(path), "--json", "a", "b", "c", "d", "--no-such-flag"),
+			} {
+				b := newBench(t)
+				if got := b.run(args...); got != agency.ExitUsage {
+					t.Errorf("%q: got %d", args, got)
+				}
+				if e := b.envelope(); e.Error == nil || e.Error.Code != agency.CodeUsage || b.err.Len() != 0 {
+					t.Errorf("%q: got %+v and %q", args, e.Error, b.err.String())
+				}
+			}
+			for _, args := range examples(t, c.Example) {
+				args = append([]string{"--json"}, args...)
+				for _, running := range []bool{true, false} {
+					b := newBench(t)
+					if running {
+						b.serve(always(nil, agency.Errorf(agency.CodeDBError, "boom")))
+					}
+					status := b.run(args...)
+					if e := b.envelope(); e.OK != (status == agency.ExitOK || status == agency.ExitNotFound) {
+						t.Errorf("%q: got %d and %+v", args, status, e)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A name that completion offers comes from the daemon that runs; none is started for it.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	long := strings.TrimSpace(strings.Repeat("long ", 8)) // 39 columns
+	runs := api.ListRunsResponse{Runs: []api.Run{
+		someRun("fix-login", agency.NeedsInput, "Which\none?\x1b[31m\t:4"), someRun("", agency.Working, strings.Repeat("long ", 40)),
+	}}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"show", ""}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},
+		{[]string{"show", "one", ""}, ":4\n"},
+		{[]string{"wait", "one", "fix-"}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},
+	} {
+		b := newBench(t)
+		d := b.serve(always(runs, nil))
+		if got := b.run(append([]string{"__complete"}, test.args...)...); got != agency.ExitOK {
+			t.Errorf("%q: got %d", test.args, got)
+		}
+		if b.out.String() != test.want {
+			t.Errorf("%q: got %q, want %q", test.args, b.out.String(), test.want)
+		}
+		if slices.ContainsFunc(d.asked, func(op string) bool { return op != "run.list" }) {
+			t.Errorf("asked %q", d.asked)
+		}
+	}
+	for _, c := range own(newBench(t).app.Root()) {
+		if !strings.Contains(c.Use, "RUN") || c.Name() == "run" {
+			continue
+		}
+		b := newBench(t)
+		args := append(append([]string{"__complete"}, strings.Fields(c.CommandPath())[1:]...), "")
+		if got := b.run(args...); got != agency.ExitOK || !strings.HasSuffix(b.out.String(), ":4\n") || b.spawned != 0 {
+			t.Errorf("%q without a daemon: got %d, %q and %d daemons", args, got, b.out.String(), b.spawned)
+		}
+		b.serve(always(runs, nil))
+		if b.run(args...); !strings.Contains(b.out.String(), "fix-login\t") {
+			t.Errorf("%q offers no runs: %q", args, b.out.String())
+		}
+	}
+}
+
+func TestCompletionOfFlags(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.run("__complete", "ls", "--status", "")
+	for _, l := range agency.Labels() {
+		word := strings.ReplaceAll(string(l), " ", "-")
+		if !strings.Contains(b.out.String(), word+"\n") {
+			t.Errorf("%s is not offered", word)
+		}
+		if parsed, err := agency.ParseLabel(word); err != nil || parsed != l {
+			t.Errorf("%s: got %v, %v", word, parsed, err)
+		}
+	}
+	b.run("__complete", "run", "--runner", "")
+	for _, kind := range agency.RunnerKinds() {
+		if offered := strings.Contains(b.out.String(), string(kind)+"\n"); offered != (kind != agency.Custom) {
+			t.Errorf("%s offered: %v", kind, offered)
+		}
+	}
+	if b.spawned != 0 {
+		t.Error("a daemon was started")
+	}
+}

@@ -1,0 +1,196 @@
+package supervisor_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Snapshot != nil || got.Branch != r.Branch || got.Run.RemovedAt == nil || len(got.Warnings) != 0 || got.Warnings == nil {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Lstat(r.Worktree); !os.IsNotExist(err) {
+		t.Errorf("worktree: got %v", err)
+	}
+	if _, err := os.Lstat(r.Dir); err != nil {
+		t.Errorf("the logs went too: %v", err)
+	}
+	if len(w.tmux.sessions) != 0 || w.git.branches[r.Branch] == "" {
+		t.Errorf("sessions %v, branches %v", w.tmux.sessions, w.git.branches)
+	}
+	seq := w.lastSeq()
+	again, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(r.ID)})
+	if err != nil || w.lastSeq() != seq || !again.Run.RemovedAt.Equal(*got.Run.RemovedAt) {
+		t.Errorf("again: got %+v, %v", again, err)
+	}
+}
+
+func TestRemoveOfTheLivingIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.started("fix-login")
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	wantCode(t, err, agency.CodeInvalidState)
+	if len(w.tmux.sessions) != 1 {
+		t.Error("its session is gone")
+	}
+}
+
+func TestRemoveSavesWork(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		facts    agency.GitFacts
+		unmerged bool
+		saves    bool
+	}{
+		"clean":            {agency.GitFacts{Branch: "BRANCH"}, false, false},
+		"dirty":            {agency.GitFacts{Branch: "BRANCH", Dirty: true}, false, true},
+		"unmerged":         {agency.GitFacts{Branch: "BRANCH", Ahead: 1}, true, true},
+		"merged":           {agency.GitFacts{Branch: "BRANCH", Ahead: 1}, false, false},
+		"detached":         {agency.GitFacts{Ahead: 1}, false, true},
+		"on its own":       {agency.GitFacts{Branch: "agent/idea", Ahead: 2}, false, true},
+		"detached at base": {agency.GitFacts{}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.ended("fix-login")
+			if test.facts.Branch == "BRANCH" {
+				test.facts.Branch = r.Branch
+			}
+			w.git.facts, w.git.unmerged = test.facts, test.unmerged
+			got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", DeleteBranch: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if saved := got.Snapshot != nil; saved != test.saves || len(w.git.snapshots) > 0 != test.saves {
+				t.Errorf("got %+v, want it saved: %v", got.Snapshot, test.saves)
+			}
+			if got.Branch != "" || len(w.git.branches) != 0 {
+				t.Errorf("branches: got %v", w.git.branches)
+			}
+		})
+	}
+}
+
+// A number is used once, also when the removal did not come to its end.
+func TestSnapshotNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	other := w.ended("other")
+	w.git.facts, w.git.nested = agency.GitFacts{Dirty: true, Branch: r.Branch}, []string{"vendor/lib"}
+	for range 2 {
+		_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+		wantCode(t, err, agency.CodeCleanupFailed)
+		if e := agency.AsError(err); e.Details["nested"] == nil || !strings.Contains(e.Hint, "--force") {
+			t.Errorf("got %+v", e)
+		}
+	}
+	if _, err := os.Lstat(r.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	if w.run(r.ID).RemovedAt != nil {
+		t.Error("it is removed")
+	}
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	if err != nil || got.Snapshot.Ref != agency.SnapshotRefs(r.ID)+"3" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	w.git.nested = nil
+	got, err = w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "other"})
+	if err != nil || got.Snapshot.Ref != agency.SnapshotRefs(other.ID)+"1" {
+		t.Errorf("other: got %+v, %v", got, err)
+	}
+}
+
+// What is missing already is a warning.
+func TestRemoveWarns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	clear(w.tmux.sessions)
+	if err := os.RemoveAll(r.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	if err != nil || len(got.Warnings) != 2 || got.Run.RemovedAt == nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+
+	// The stop of a run takes its session along: no news.
+	w.started("stopped")
+	if _, err := w.sup.StopRun(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+	got, err = w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "stopped"})
+	if err != nil || len(got.Warnings) != 0 {
+		t.Errorf("stopped: got %+v, %v", got, err)
+	}
+}
+
+// Without its repository a worktree cannot be saved, so it stays.
+func TestRemoveWithoutTheRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	clear(w.git.repos)
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	wantCode(t, err, agency.CodeCleanupFailed)
+	if _, err := os.Lstat(r.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(r.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	if err != nil || got.Run.RemovedAt == nil || len(got.Warnings) == 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A wrapper that still ends what its runner left could write to the worktree.
+func TestRemoveAwaitsTheWrapper(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		goesAfter time.Duration
+		code      agency.Code
+	}{
+		"goes":  {time.Second, ""},
+		"stays": {time.Hour, agency.CodeCleanupFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r, p := w.started("fix-login")
+				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+					t.Fatal(err)
+				}
+				w.attempts.change(p.dir, func(h *onHost) { h.held = true })
+				goes := time.AfterFunc(test.goesAfter, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+				defer goes.Stop()
+				_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+				if codeOf(err) != test.code {
+					t.Errorf("got %v, want %q", err, test.code)
+				}
+				if removed := w.run(r.ID).RemovedAt != nil; removed != (test.code == "") {
+					t.Errorf("removed: %v", removed)
+				}
+			})
+		})
+	}
+}
