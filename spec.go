@@ -104,8 +104,13 @@ func (s *Spec) Validate() error {
 	}
 	for _, kv := range s.Env {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.ContainsRune(kv, 0) {
-			return bad("env %q is not NAME=value", name)
+		switch { // the value can be a secret
+		case !ok:
+			return bad("env %q is not NAME=value", kv)
+		case name == "":
+			return bad("env %q has no name", kv)
+		case strings.ContainsRune(kv, 0):
+			return bad("env %q holds a NUL byte", name)
 		}
 		if strings.HasPrefix(name, "AGENCY_") {
 			return bad("env %s belongs to agency and cannot be set", name)

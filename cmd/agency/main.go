@@ -24,11 +24,7 @@ var version string
 func main() { os.Exit(run()) }
 
 func run() int {
-	dir, err := os.Getwd()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "agency: error: the current directory is gone")
-		return 1
-	}
+	dir, _ := os.Getwd() // empty when it is gone, which the commands tell
 	exe, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agency: error: cannot find the program itself:", err)

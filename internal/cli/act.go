@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +25,7 @@ the tmux prefix (Ctrl-b unless you changed it) and then d. With --json it prints
 		Example: "  agency attach fix-login",
 		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args[0]) })
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = a.completeLive
 	return cmd
 }
 
@@ -84,6 +87,9 @@ agent has ended or is headless. TEXT - reads the message from standard input.`,
 			}
 			text = strings.TrimRight(string(data), "\n")
 		}
+		if !utf8.ValidString(text) {
+			return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
+		}
 		if len(text) > inputLimit {
 			return agency.Errorf(agency.CodeUsage, "the message has more than %d bytes", inputLimit).
 				WithHint("write it to a file in the worktree and send its name")
@@ -100,7 +106,7 @@ agent has ended or is headless. TEXT - reads the message from standard input.`,
 			}
 		})
 	})
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = a.completeLive
 	return cmd
 }
 
@@ -109,52 +115,97 @@ const inputLimit = 256 << 10
 
 func (a *App) stopCommand() *cobra.Command {
 	cmd := command(cobra.Command{
-		Use:     "stop RUN",
-		Short:   "End a run's agent; its worktree and branch stay",
-		GroupID: "work",
-		Example: "  agency stop fix-login",
-		Args:    takes("RUN"),
+		Use:         "stop RUN...",
+		Short:       "End a run's agent; its worktree and branch stay",
+		GroupID:     "work",
+		Example:     "  agency stop fix-login",
+		Args:        takesRuns,
+		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.StopRun, api.RunRequest{Run: args[0]})
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State) })
+		return a.each(cmd, args, func(ref string) error { return a.stop(cmd.Context(), ref) })
 	})
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = a.completeLive
 	return cmd
+}
+
+// patience is after how long a stop says what it waits for.
+const patience = time.Second
+
+func (a *App) stop(ctx context.Context, ref string) error {
+	cfg, err := a.places()
+	if err != nil {
+		return err
+	}
+	slow := time.AfterFunc(patience, func() {
+		a.chat("waiting for the agent to end (up to %.0f s before it is killed)", cfg.Stop.Grace.Seconds())
+	})
+	defer slow.Stop()
+	resp, err := call(ctx, a, api.StopRun, api.RunRequest{Run: ref})
+	if err != nil {
+		return err
+	}
+	return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State) })
+}
+
+// each acts on every run that was named and goes on after a failure; the first one's exit status is the command's. With
+// --json it is one run, because it is one envelope.
+func (a *App) each(cmd *cobra.Command, refs []string, act func(ref string) error) error {
+	if len(refs) == 1 {
+		return act(refs[0])
+	}
+	if a.json {
+		return agency.Errorf(agency.CodeUsage, "%s --json takes one RUN, and was given %d", cmd.CommandPath(), len(refs)).
+			WithHint("%s --json %s", cmd.CommandPath(), refs[0])
+	}
+	for _, ref := range refs {
+		err := act(ref)
+		if stopped := cmd.Context().Err(); stopped != nil {
+			return stopped
+		}
+		if err != nil {
+			a.status = cmp.Or(a.status, a.fail(agency.AsError(err)))
+		}
+	}
+	return nil
 }
 
 func (a *App) removeCommand() *cobra.Command {
 	var force, deleteBranch bool
 	cmd := command(cobra.Command{
-		Use:     "rm RUN",
+		Use:     "rm RUN...",
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "work",
 		Long: `Removes the worktree and the tmux session of a run that has ended. Work that is uncommitted or on no other branch is saved under
 refs/agency/snapshots first. The branch stays unless --delete-branch is given; the record and the logs stay too.`,
-		Example: "  agency rm fix-login",
-		Args:    takes("RUN"),
+		Example:     "  agency rm fix-login",
+		Args:        takesRuns,
+		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.RemoveRun, api.RemoveRunRequest{Run: args[0], Force: force, DeleteBranch: deleteBranch})
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "removed %s\n", args[0])
-			if s := resp.Snapshot; s != nil {
-				_, _ = fmt.Fprintf(w, "saved its work as %s; get it back: git switch --detach %s\n", s.Ref, s.Ref)
-			}
-			if resp.Branch != "" {
-				_, _ = fmt.Fprintf(w, "branch %s stays\n", safeLine(resp.Branch))
-			}
-			for _, warning := range resp.Warnings {
-				a.chat("agency: note: %s", safeLine(warning))
-			}
+		return a.each(cmd, args, func(ref string) error {
+			return a.remove(cmd.Context(), api.RemoveRunRequest{Run: ref, Force: force, DeleteBranch: deleteBranch})
 		})
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "also when repositories inside the worktree hold work that cannot be saved")
 	cmd.Flags().BoolVar(&deleteBranch, "delete-branch", false, "delete the run's branch too")
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
+}
+
+func (a *App) remove(ctx context.Context, req api.RemoveRunRequest) error {
+	resp, err := call(ctx, a, api.RemoveRun, req)
+	if err != nil {
+		return err
+	}
+	return a.print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "removed %s\n", req.Run)
+		if s := resp.Snapshot; s != nil {
+			_, _ = fmt.Fprintf(w, "saved its work as %s; get it back: git switch --detach %s\n", s.Ref, s.Ref)
+		}
+		if resp.Branch != "" {
+			_, _ = fmt.Fprintf(w, "branch %s stays\n", safeLine(resp.Branch))
+		}
+		for _, warning := range resp.Warnings {
+			a.chat("agency: note: %s", safeLine(warning))
+		}
+	})
 }

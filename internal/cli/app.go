@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -42,21 +43,28 @@ type App struct {
 	// Exec replaces this process.
 	Exec func(argv, env []string) error
 
+	out        *output // to write to Out
 	json       bool
 	configPath string
 	cfg        *config.Config
-	status     int // exit status of a command that did its work and still has something to say
+	cfgErr     error // what is wrong with cfg
+	status     int   // exit status of a command that did its work and still has something to say
 }
 
 // Main runs one command and returns its exit status.
 func (a *App) Main(ctx context.Context, args []string) int {
+	a.out = &output{w: a.Out}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(a.Out)
+	root.SetOut(a.out)
 	root.SetErr(a.Err)
 	root.SetIn(a.In)
 	err := root.ExecuteContext(ctx)
 	switch {
+	case errors.Is(a.out.err, syscall.EPIPE):
+		return brokenPipe // whoever reads has seen enough
+	case a.out.err != nil:
+		err = agency.Errorf(agency.CodeInvalidPath, "write the output: %w", rootCause(a.out.err))
 	case err == nil:
 		return a.status
 	case ctx.Err() != nil:
@@ -67,8 +75,26 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	return a.fail(asUsage(err))
 }
 
-// interrupted is the exit status after Ctrl-C, as shells say it.
-const interrupted = 130
+// The exit statuses after Ctrl-C and after a broken pipe, as shells say them.
+const (
+	interrupted = 130
+	brokenPipe  = 141
+)
+
+// output keeps the first error of a write and writes no more after it, so that what was lost cannot look like success.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(p)
+	o.err = err
+	return n, err
+}
 
 // asUsage makes an error of the flag parser, the only ones that are not agency's own, one about usage.
 func asUsage(err error) *agency.Error {
@@ -81,8 +107,7 @@ func asUsage(err error) *agency.Error {
 
 // fail prints an error where it belongs and returns the exit status.
 func (a *App) fail(e *agency.Error) int {
-	if a.json {
-		_ = api.Encode(a.Out, api.Failure(e))
+	if a.json && api.Encode(a.out, api.Failure(e)) == nil {
 		return e.Code.Exit()
 	}
 	_, _ = fmt.Fprintf(a.Err, "agency: error: %s [%s]\n", safeText(e.Message), e.Code)
@@ -95,15 +120,15 @@ func (a *App) fail(e *agency.Error) int {
 // print writes data as the one envelope, or calls text to write it for people.
 func (a *App) print(data any, text func(w io.Writer)) error {
 	if !a.json {
-		text(a.Out)
+		text(a.out)
 		return nil
 	}
-	return api.Encode(a.Out, api.Success(data))
+	return api.Encode(a.out, api.Success(data))
 }
 
 // printLine writes data as an envelope on one line, for streams.
 func (a *App) printLine(data any) error {
-	enc := json.NewEncoder(a.Out)
+	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(api.Success(data))
 }
@@ -118,13 +143,23 @@ func (a *App) chat(format string, args ...any) {
 // config is the configuration, read once.
 func (a *App) config() (*config.Config, error) {
 	if a.cfg == nil {
-		cfg, err := config.Load(a.configPath, a.Env)
-		if err != nil {
-			return nil, err
-		}
-		a.cfg = cfg
+		a.cfg, a.cfgErr = config.Load(a.configPath, a.Env)
 	}
-	return a.cfg, nil
+	return a.cfg, a.cfgErr
+}
+
+// places is the configuration for commands that need only the data root and the socket of it: what is wrong with the rest
+// is told once, and keeps nobody from stopping an agent.
+func (a *App) places() (*config.Config, error) {
+	first := a.cfg == nil
+	cfg, err := a.config()
+	if cfg == nil {
+		return nil, err
+	}
+	if err != nil && first {
+		a.chat("agency: note: %s; going on with defaults", safeLine(err.Error()))
+	}
+	return cfg, nil
 }
 
 // callerConfig is the configuration file that --config names, absolute, for the daemon to read; empty is the default one.
@@ -139,11 +174,14 @@ func (a *App) callerConfig() string {
 func (a *App) client() (*api.Client, error) {
 	// A command lives for milliseconds: to collect garbage before 16 MB are in use takes longer than it saves.
 	debug.SetGCPercent(400)
-	cfg, err := a.config()
+	cfg, err := a.places()
 	if err != nil {
 		return nil, err
 	}
 	return api.NewClient(cfg.Socket, a.Version, func(ctx context.Context) error {
+		if a.cfgErr != nil {
+			return a.cfgErr // with defaults a daemon could look for its agents on the wrong tmux server
+		}
 		if cfg.SocketNote != "" {
 			a.chat("agency: %s", cfg.SocketNote)
 		}

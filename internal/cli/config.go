@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"agency"
 )
 
 func (a *App) configCommand() *cobra.Command {
@@ -44,9 +46,21 @@ func (a *App) configCommand() *cobra.Command {
 		}, func(*cobra.Command, []string) error {
 			cfg, err := a.config()
 			if err != nil {
-				return err
+				return a.allProblems(err)
 			}
 			return a.print(map[string]any{"path": cfg.Path, "problems": []string{}}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
 		}),
 	)
+}
+
+// allProblems tells people every problem of a configuration; with --json all of them are in the error already.
+func (a *App) allProblems(err error) error {
+	problems, _ := agency.AsError(err).Details["problems"].([]string)
+	if a.json || len(problems) < 2 {
+		return err
+	}
+	for _, problem := range problems {
+		a.chat("%s", safeLine(problem))
+	}
+	return agency.Errorf(agency.CodeConfigInvalid, "the configuration has %d problems", len(problems))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,11 @@ func (a *App) daemonCommand() *cobra.Command {
 
 // daemonStatus asks the daemon, and starts one first if start is set.
 func (a *App) daemonStatus(ctx context.Context, start bool) error {
+	if start {
+		if _, err := a.config(); err != nil {
+			return err
+		}
+	}
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -63,7 +69,8 @@ func (a *App) daemonStatus(ctx context.Context, start bool) error {
 		return err
 	}
 	return a.print(daemonState{true, status}, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %d live runs\nsocket %s\nlog    %s\n", status.PID, status.Version, status.LiveRuns, status.Socket, status.Log)
+		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
+			status.PID, status.Version, count(status.LiveRuns, "live run"), status.Socket, status.Log)
 	})
 }
 
@@ -89,7 +96,9 @@ func (a *App) daemonStop(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		if _, err := os.Lstat(client.Socket); errors.Is(err, os.ErrNotExist) {
+		// The socket goes last. One that was killed while it stopped leaves its socket.
+		_, err := os.Lstat(client.Socket)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(syscall.Kill(status.PID, 0), syscall.ESRCH) {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -98,7 +107,7 @@ func (a *App) daemonStop(ctx context.Context) error {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "stopped; %d live runs go on\n", status.LiveRuns)
+		_, _ = fmt.Fprintf(w, "stopped; %s going on\n", count(status.LiveRuns, "live run"))
 	})
 }
 
@@ -106,7 +115,7 @@ func (a *App) daemonLogsCommand() *cobra.Command {
 	return command(cobra.Command{
 		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs", Args: takes(),
 	}, func(*cobra.Command, []string) error {
-		cfg, err := a.config()
+		cfg, err := a.places()
 		if err != nil {
 			return err
 		}

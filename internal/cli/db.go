@@ -55,7 +55,7 @@ database that stood there is kept beside it.`,
 		Example: "  agency daemon stop && agency db restore $HOME/agency-backup.db",
 		Args:    takes("FILE"),
 	}, func(cmd *cobra.Command, args []string) error {
-		cfg, err := a.config()
+		cfg, err := a.places()
 		if err != nil {
 			return err
 		}

@@ -66,17 +66,22 @@ func (a *App) followEvents(ctx context.Context, since int64, run string) error {
 		return err
 	}
 	err = client.Events(ctx, since, run, func(e agency.Event) error {
+		since = e.Seq
 		if a.json {
 			return a.printLine(e)
 		}
-		printEvent(a.Out, &e)
-		return nil
+		printEvent(a.out, &e)
+		return a.out.err
 	})
+	only := ""
+	if run != "" {
+		only = " --run " + run
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil
 	case errors.Is(err, io.EOF):
-		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency events -f --since SEQ goes on where this ended")
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency events -f --since %d%s", since, only)
 	default:
 		return err
 	}

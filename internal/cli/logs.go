@@ -18,6 +18,8 @@ type logText struct {
 	Run    string `json:"run"`
 	Stream string `json:"stream"`
 	Text   string `json:"text"`
+	// Truncated says that the log goes on after Text.
+	Truncated bool `json:"truncated"`
 }
 
 func (a *App) logsCommand() *cobra.Command {
@@ -59,16 +61,18 @@ control characters are taken out.`,
 		}
 		defer func() { _ = log.Close() }()
 		if a.json {
-			data, err := io.ReadAll(io.LimitReader(log, logJSONLimit))
+			data, err := io.ReadAll(io.LimitReader(log, logJSONLimit+1))
 			if err != nil {
 				return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
 			}
-			return a.print(logText{Run: args[0], Stream: req.Stream, Text: string(data)}, nil)
+			text := logText{Run: args[0], Stream: req.Stream, Truncated: len(data) > logJSONLimit}
+			text.Text = string(data[:min(len(data), logJSONLimit)])
+			return a.print(text, nil)
 		}
 		if _, ok := terminal(a.Out); ok {
-			err = copySafe(a.Out, log)
+			err = copySafe(a.out, log)
 		} else {
-			_, err = io.Copy(a.Out, log)
+			_, err = io.Copy(a.out, log)
 		}
 		if err != nil && cmd.Context().Err() == nil {
 			return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)

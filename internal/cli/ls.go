@@ -43,7 +43,7 @@ func (a *App) listCommand() *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			if len(resp.Runs) == 0 {
-				a.chat(`no runs here yet; start one: agency run --prompt "fix the login test"`)
+				a.chat("%s", o.nothing())
 				return
 			}
 			_, _ = io.WriteString(w, a.table(resp.Runs))
@@ -76,12 +76,37 @@ func (a *App) list(ctx context.Context, o *listOptions) (api.ListRunsResponse, e
 			req.Dir = a.absolute(o.repo)
 		}
 	}
-	resp, err := call(ctx, a, api.ListRuns, req)
-	if agency.IsCode(err, agency.CodeNotGitRepo) && o.repo == "" {
+	if o.repo != "" {
+		return call(ctx, a, api.ListRuns, req)
+	}
+	client, err := a.client()
+	if err != nil {
+		return api.ListRunsResponse{}, err
+	}
+	return listAround(ctx, client, req)
+}
+
+// listAround asks for the runs of the repository around req.Dir, or outside of any for all.
+func listAround(ctx context.Context, client *api.Client, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+	resp, err := api.Call(ctx, client, api.ListRuns, req)
+	if agency.IsCode(err, agency.CodeNotGitRepo) {
 		req.Dir = ""
-		resp, err = call(ctx, a, api.ListRuns, req)
+		resp, err = api.Call(ctx, client, api.ListRuns, req)
 	}
 	return resp, err
+}
+
+// nothing says what an empty list means.
+func (o *listOptions) nothing() string {
+	const start = `start one: agency run --prompt "fix the login test"`
+	switch {
+	case len(o.status) > 0 || o.tag != "":
+		return "no run here has such a status or tag"
+	case o.all:
+		return "no runs here yet; " + start
+	default:
+		return "no runs here; removed ones: agency ls --all   " + start
+	}
 }
 
 const summaryColumns = 40

@@ -39,11 +39,19 @@ one after the other, and stops after three failures.`,
 			case o.allLost && len(args) > 0:
 				return agency.Errorf(agency.CodeUsage, "--all-lost takes no RUN")
 			case !o.allLost && len(args) != 1:
-				return agency.Errorf(agency.CodeUsage, "agency resume takes RUN, and was given %d arguments", len(args)).WithHint("agency resume --help")
+				return agency.Errorf(agency.CodeUsage, "agency resume takes RUN, and was given %s", count(len(args), "argument")).WithHint("agency resume --help")
 			}
 			return nil
 		},
 	}, func(cmd *cobra.Command, args []string) error {
+		if o.prompt != "" {
+			if err := agency.CheckPrompt(o.prompt); err != nil {
+				return err
+			}
+		}
+		if _, err := a.config(); err != nil {
+			return err
+		}
 		if o.allLost {
 			return a.resumeLost(cmd.Context(), o)
 		}
@@ -137,14 +145,14 @@ func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
 			a.chat("%s: %s [%s]", r.Ref(), safeLine(e.Message), e.Code)
 			result.Failed = append(result.Failed, lostFailure{r.Ref(), e.Code, e.Message})
 			if len(result.Failed) == resumeFailures {
-				a.chat("stopped after %d failures; %d runs were not tried", resumeFailures, len(result.Lost)-i-1)
+				a.chat("stopped after %d failures; not tried: %s", resumeFailures, count(len(result.Lost)-i-1, "run"))
 				break
 			}
 			continue
 		}
 		result.Resumed = append(result.Resumed, resp)
 		if !a.json {
-			a.resumedText(a.Out, &resp)
+			a.resumedText(a.out, &resp)
 		}
 	}
 	if len(result.Failed) > 0 {

@@ -23,11 +23,12 @@ func (a *App) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		Version:       a.Version,
 	}
-	root.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
+	root.RunE = helpOrUnknown
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if a.Dir == "" {
+			return agency.Errorf(agency.CodeInvalidPath, "the current directory is gone").WithHint(`cd "$HOME"`)
 		}
-		return unknownCommand(cmd, args[0])
+		return nil
 	}
 	root.SetVersionTemplate("agency {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print exactly one JSON envelope on stdout")
@@ -48,6 +49,10 @@ func (a *App) root() *cobra.Command {
 		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.configCommand(), a.daemonCommand(), a.versionCommand(),
 		a.wrapperCommand(),
 	)
+	// cobra's own answer to a shell that it does not know is help and success.
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args, completion.RunE = cobra.ArbitraryArgs, helpOrUnknown
 	return root
 }
 
@@ -76,20 +81,31 @@ func takes(names ...string) cobra.PositionalArgs {
 		if len(names) > 0 {
 			wants = strings.Join(names, " ")
 		}
-		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %d arguments", cmd.CommandPath(), wants, len(args)).
+		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %s", cmd.CommandPath(), wants, count(len(args), "argument")).
 			WithHint("%s --help", cmd.CommandPath())
 	}
+}
+
+// takesRuns checks that a command got at least one run.
+func takesRuns(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return agency.Errorf(agency.CodeUsage, "%s needs at least one RUN", cmd.CommandPath()).WithHint("agency ls")
+	}
+	return nil
 }
 
 // group makes a command that only holds others.
 func group(c cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	c.Args = cobra.ArbitraryArgs
-	cmd := command(c, func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return unknownCommand(cmd, args[0])
-	})
+	cmd := command(c, helpOrUnknown)
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// helpOrUnknown is what a command does that only holds others.
+func helpOrUnknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return unknownCommand(cmd, args[0])
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,6 +99,9 @@ func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error 
 	if err != nil {
 		return err
 	}
+	if _, err := a.config(); err != nil {
+		return err
+	}
 	resp, err := call(ctx, a, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: a.Dir, Env: a.Env, Config: a.callerConfig()})
 	if err != nil {
 		return err
@@ -129,6 +133,9 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 	given := cmd.Flags().Changed
 	if given("prompt") && given("prompt-file") {
 		return spec, agency.Errorf(agency.CodeUsage, "--prompt and --prompt-file exclude each other")
+	}
+	if given("runner") && o.runner == "" {
+		return spec, agency.Errorf(agency.CodeUsage, "--runner is empty").WithHint("drop it, or name a runner: --runner codex")
 	}
 	set := func(flag string, to *string, value string) {
 		if given(flag) {
@@ -165,7 +172,9 @@ func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) e
 	var err error
 	switch {
 	case cmd.Flags().Changed("prompt-file"):
-		text, err = a.readFile(o.promptFile)
+		if text, err = a.readFile(o.promptFile); errors.Is(err, errNotRegular) {
+			err = agency.AsError(err).WithHint("COMMAND | agency run --prompt -")
+		}
 	case cmd.Flags().Changed("prompt") && o.prompt == "-":
 		if text, err = io.ReadAll(io.LimitReader(a.In, agency.PromptLimit+1)); err != nil {
 			err = agency.Errorf(agency.CodeUsage, "read the prompt from standard input: %w", err)
@@ -210,6 +219,8 @@ func (a *App) readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
+var errNotRegular = errors.New("it is not a regular file")
+
 // openRegular opens a file, through links since the user named it, but nothing that would block or never end.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
@@ -217,7 +228,7 @@ func openRegular(path string) (*os.File, error) {
 		return nil, rootCause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is not a regular file")
+		return nil, errNotRegular
 	}
 	f, err := os.Open(path)
 	return f, rootCause(err)

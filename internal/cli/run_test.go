@@ -218,7 +218,7 @@ func TestListAsksForItsRepository(t *testing.T) {
 		}
 		return api.ListRunsResponse{Runs: []api.Run{}}, nil
 	})
-	if got := b.run("ls"); got != agency.ExitOK || len(d.asked) != 2 || !strings.Contains(b.err.String(), "no runs here yet") {
+	if got := b.run("ls"); got != agency.ExitOK || len(d.asked) != 2 || !strings.Contains(b.err.String(), "no runs here") {
 		t.Errorf("got %d, asked %q, %q", got, d.asked, b.err.String())
 	}
 	if got := b.run("ls", "--repo", "."); got != agency.ExitError {

@@ -31,7 +31,7 @@ its branch stay as they are. agency rm takes one by itself before work would be 
 				_, _ = fmt.Fprintln(w, "nothing to save")
 				return
 			}
-			_, _ = fmt.Fprintf(w, "saved %d files as %s\n", resp.Snapshot.Files, resp.Snapshot.Ref)
+			_, _ = fmt.Fprintf(w, "saved %s as %s\n", count(resp.Snapshot.Files, "file"), resp.Snapshot.Ref)
 			for _, nested := range resp.Snapshot.Nested {
 				a.chat("agency: note: %s is a repository of its own and is not saved", safeLine(nested))
 			}

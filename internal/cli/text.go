@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"unicode"
@@ -76,4 +77,12 @@ func rootCause(err error) error {
 		return path.Err
 	}
 	return err
+}
+
+// count is a number and the noun that it counts.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -22,12 +22,7 @@ func (a *App) waitCommand() *cobra.Command {
 Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a run needs a person.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return agency.Errorf(agency.CodeUsage, "agency wait needs at least one RUN").WithHint("agency ls")
-			}
-			return nil
-		},
+		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
 		if timeout < 0 {

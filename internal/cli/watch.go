@@ -51,7 +51,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 		w.inPlace = true
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
-		defer func() { _, _ = io.WriteString(a.Out, "\r\x1b[J") }() // the ^C that the terminal has echoed
+		defer func() { _, _ = io.WriteString(a.out, "\r\x1b[J") }() // the ^C that the terminal has echoed
 	}
 	for {
 		select {
@@ -102,30 +102,32 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		return w.app.printLine(resp)
 	case w.inPlace:
 		w.repaint(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"))
-		return nil
+		return w.app.out.err
 	}
 	for i := range resp.Runs {
 		r := &resp.Runs[i]
 		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, fit(safeLine(r.Summary), summaryColumns))
 		if w.seen[r.ID] != line {
 			w.seen[r.ID] = line
-			_, _ = fmt.Fprintln(w.app.Out, strings.TrimRight(line, " "))
+			_, _ = fmt.Fprintln(w.app.out, strings.TrimRight(line, " "))
 		}
 	}
-	return nil
+	return w.app.out.err
 }
 
-// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor.
+// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor. A terminal that
+// changed its size has moved what was on it, in a way of its own, so it is cleared.
 func (w *listWatch) repaint(lines []string) {
 	columns, rows := terminalSize(w.app.Out)
-	up := len(w.lines)
+	var b strings.Builder
 	if columns != w.columns || rows != w.rows {
-		up = min(wrapped(w.lines, columns), rows-1)
+		if w.columns > 0 {
+			b.WriteString("\x1b[H\x1b[2J")
+		}
 		w.lines, w.columns, w.rows = nil, columns, rows
 	}
 	lines = newest(lines, rows-1)
-	var b strings.Builder
-	if up > 0 {
+	if up := len(w.lines); up > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", up)
 	}
 	for i, line := range lines {
@@ -139,7 +141,7 @@ func (w *listWatch) repaint(lines []string) {
 	}
 	b.WriteString("\x1b[J")
 	w.lines = lines
-	_, _ = io.WriteString(w.app.Out, b.String())
+	_, _ = io.WriteString(w.app.out, b.String())
 }
 
 // newest is as much of the list as fits into so many rows: its header, a line that says how many runs are missing, and the
@@ -154,15 +156,6 @@ func newest(lines []string, room int) []string {
 	}
 	hidden := len(lines) - room + 1
 	return slices.Concat(lines[:1], []string{fmt.Sprintf("… %d more above", hidden)}, lines[1+hidden:])
-}
-
-// wrapped is how many rows lines take on a terminal that became so many columns wide and wraps what is too long.
-func wrapped(lines []string, columns int) int {
-	rows := 0
-	for _, line := range lines {
-		rows += max(1, (ansi.StringWidth(line)+columns-1)/columns)
-	}
-	return rows
 }
 
 // terminalSize is the size of the terminal w in cells.

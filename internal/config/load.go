@@ -19,7 +19,8 @@ const fromDefault = "default"
 // need not.
 //
 // Everything that is wrong is reported at once: E_CONFIG_INVALID carries the first problem, and all of them in the
-// detail "problems". A bad socket in the environment is E_SOCKET_PATH_INVALID.
+// detail "problems". No file names the data root and the socket, so a Config that holds nothing else to rely on comes with
+// an error of the rest. Without them it is nil: a bad socket in the environment is E_SOCKET_PATH_INVALID.
 func Load(explicit string, env []string) (*Config, error) {
 	e := environment(env)
 	home, homeFrom, err := e.dataRoot()
@@ -30,13 +31,14 @@ func Load(explicit string, env []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := defaults()
+	c.Home, c.Socket, c.SocketNote = home, socket, note
 	path, data, err := e.file(explicit)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 
-	c := defaults()
-	c.Path, c.Exists, c.Home, c.Socket, c.SocketNote = path, data != nil, home, socket, note
+	c.Path, c.Exists = path, data != nil
 	var found problems
 	entries, faults := parse(data)
 	f := newFormat(c, customNames(entries))
@@ -50,7 +52,7 @@ func Load(explicit string, env []string) (*Config, error) {
 	level, levelFrom, bad := logLevel(c, e)
 	found.add(bad...)
 	if len(found) > 0 {
-		return nil, found.err(path)
+		return c, found.err(path)
 	}
 
 	c.Runners, c.Custom = f.runners()

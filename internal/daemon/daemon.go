@@ -218,6 +218,15 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 	return err
 }
 
+func (d *Daemon) isStopping() bool {
+	select {
+	case <-d.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
 // requestStop asks for the end; streams end at once.
 func (d *Daemon) requestStop() { d.stopOnce.Do(func() { close(d.stopping) }) }
 

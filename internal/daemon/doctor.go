@@ -119,7 +119,7 @@ func (d *Daemon) checkHome() api.Check {
 }
 
 func (d *Daemon) checkSelf() api.Check {
-	text := fmt.Sprintf("pid %d, version %s, up %s, %d live runs", os.Getpid(), d.Version, agency.ShortDuration(d.Now().Sub(d.started)), d.sup.LiveRuns())
+	text := fmt.Sprintf("pid %d, version %s, up %s, live runs: %d", os.Getpid(), d.Version, agency.ShortDuration(d.Now().Sub(d.started)), d.sup.LiveRuns())
 	if d.Config.SocketNote != "" {
 		return api.Check{Name: "daemon", Level: levelNote, Text: text + "; " + d.Config.SocketNote}
 	}
@@ -146,7 +146,10 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 		checks = append(checks, failed("tmux sessions", err))
 	}
 	for _, name := range sessions {
-		if !present[strings.TrimPrefix(name, agency.SessionPrefix)] {
+		id := strings.TrimPrefix(name, agency.SessionPrefix)
+		_, err := os.Lstat(filepath.Join(d.Config.Home, "runs", id))
+		// Other data roots may share the tmux server: their sessions are none of ours.
+		if ours := known[id] || err == nil; ours && !present[id] {
 			orphan("session", name, tmuxCommand(d.Config.Tmux.Socket)+" kill-session -t ="+name)
 		}
 	}

@@ -118,7 +118,11 @@ func reply(w http.ResponseWriter, data any, err error) {
 func (d *Daemon) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			if defect := recover(); defect != nil {
+			defect := recover()
+			if defect == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+				panic(defect) // an answer was cut off on purpose
+			}
+			if defect != nil {
 				d.Log.Error("request failed", "path", r.URL.Path, "defect", defect, "stack", string(debug.Stack()))
 				reply(w, nil, agency.Errorf(agency.CodeInternal, "the daemon made a mistake with %s", r.URL.Path).WithHint("agency daemon logs"))
 			}
@@ -168,8 +172,13 @@ func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
 		return supervisor.Choices{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", r.Name).
 			WithHint("one of claude_code, codex, gemini, opencode, shell, or add [runners.custom.%s] with exec = \"...\" to %s", r.Name, cfg.Path)
 	}
+	path := ""
+	if cfg.Exists {
+		path = cfg.Path
+	}
 	return supervisor.Choices{
-		Exec: found.Exec, DefaultArgs: found.DefaultArgs,
+		Config: path,
+		Exec:   found.Exec, DefaultArgs: found.DefaultArgs,
 		Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
 	}, nil
 }

@@ -109,6 +109,9 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 	case err != nil && ctx.Err() == nil:
 		d.Log.Warn("send log", "run", req.Ref, "err", err)
+	case req.Follow && d.isStopping():
+		// The log may go on: a clean end would say that the agent has ended.
+		panic(http.ErrAbortHandler)
 	}
 }
 

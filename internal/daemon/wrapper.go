@@ -56,6 +56,9 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 	err = d.sup.Connect(ctx, supervisor.WrapperHello{RunID: id, Attempt: attempt, Token: hello.Token, Process: hello.Wrapper}, link)
 	if err != nil {
 		d.Log.Warn("refuse wrapper", "run", id, "attempt", attempt, "err", err)
+		if !agency.IsCode(err, agency.CodePermissionDenied) && !agency.IsCode(err, agency.CodeRunNotFound) {
+			return // it is not the wrapper's fault, so it may come again
+		}
 		if err := link.Refuse(err); err != nil {
 			d.Log.Debug("refuse wrapper", "run", id, "err", err)
 		}

@@ -31,6 +31,7 @@ type Choices struct {
 	EnvDeny     []string // patterns of names that a runner does not get
 	Grace       time.Duration
 	LogBytes    int64
+	Config      string // the configuration file, for what the runner itself asks of agency; empty for none
 }
 
 // The steps of a creation, in order. Each is recorded when it is done and can be repeated or undone after a crash.

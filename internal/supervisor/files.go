@@ -80,12 +80,22 @@ func names(env []string) []string {
 	return list
 }
 
+// quote writes a text as JSON, which is YAML too once the few characters are escaped that YAML does not allow as they are.
+func quote(s string) string {
+	data, _ := json.Marshal(s) // a string always marshals
+	var b strings.Builder
+	for _, r := range string(data) {
+		if r == 0x7f || (r >= 0x80 && r <= 0x9f) || r == 0xfffe || r == 0xffff {
+			_, _ = fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // metaYAML is the request, written once and never again. Every value is quoted as JSON, which is YAML too.
 func metaYAML(r *agency.Run, prompt []byte) []byte {
-	quote := func(s string) string {
-		b, _ := json.Marshal(s) // a string always marshals
-		return string(b)
-	}
 	text := []rune(strings.ToValidUTF8(string(prompt[:min(len(prompt), 4000)]), "�"))
 	model := "null"
 	if r.Model != "" {

@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"agency"
@@ -44,12 +46,48 @@ func (s *Supervisor) hint(dir string) {
 func (s *Supervisor) watchContract(r *agency.Run) {
 	dir := filepath.Join(r.Worktree, agency.StateDir)
 	s.mu.Lock()
+	_, watched := s.contracts[dir]
 	s.contracts[dir] = r.ID
+	if l := s.live[r.ID]; l != nil {
+		l.folder = inodeOf(dir)
+	}
 	s.mu.Unlock()
-	if err := s.Watcher.Add(dir); err != nil {
-		s.Log.Warn("watch contract", "run", r.ID, "err", err)
+	if !watched {
+		if err := s.Watcher.Add(dir); err != nil {
+			s.Log.Warn("watch contract", "run", r.ID, "err", err)
+		}
 	}
 	s.readWord(s.ctx, r.ID)
+}
+
+// watchAgain renews the watch of a contract's folder that was removed and made anew: the old watch went with it.
+func (s *Supervisor) watchAgain(l *liveRun) {
+	dir := filepath.Join(l.worktree, agency.StateDir)
+	now := inodeOf(dir)
+	if now == l.folder || now == 0 {
+		return
+	}
+	s.mu.Lock()
+	if current := s.live[l.id]; current != nil {
+		current.folder = now
+	}
+	s.mu.Unlock()
+	s.Watcher.Remove(dir)
+	if err := s.Watcher.Add(dir); err != nil {
+		s.Log.Warn("watch contract", "run", l.id, "err", err)
+	}
+}
+
+func inodeOf(path string) uint64 {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return stat.Ino
 }
 
 // listen returns a channel that gets a hint when something in the directory may have changed, and a function that ends it.

@@ -152,6 +152,9 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 		"AGENCY_HOME="+s.Home,
 		"AGENCY_SOCKET="+s.Socket,
 	)
+	if l.choices.Config != "" {
+		env = append(env, "AGENCY_CONFIG="+l.choices.Config)
+	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: l.command.Argv, Env: env, Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,

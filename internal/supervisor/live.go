@@ -20,6 +20,7 @@ type liveRun struct {
 	link       Link   // nil while no wrapper is connected
 	lastOutput time.Time
 	stamp      fileStamp     // of the contract file when it was read last
+	folder     uint64        // inode of the folder that is watched for it
 	moved      chan struct{} // closed and replaced when the attempt's state or its link changes
 }
 
@@ -98,7 +99,7 @@ func (s *Supervisor) awaitState(ctx context.Context, id agency.RunID, done func(
 }
 
 // Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with another token is
-// refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. An earlier link of the same attempt is
+// refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. After other errors it may try again. An earlier link of the same attempt is
 // closed. The caller reports every update with Update and the end of the connection with Disconnect.
 func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link) error {
 	r, err := s.Store.Run(ctx, hello.RunID)
@@ -115,6 +116,15 @@ func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link)
 	if r.Attempt.State.Final() {
 		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
 	}
+	if r.Attempt.State == agency.Running {
+		// Before anything changes here: when it fails, on a full disk, the wrapper comes again.
+		_, err := s.Store.ChangeRun(ctx, r.ID, func(*agency.Run) ([]agency.News, error) {
+			return []agency.News{{Type: agency.WrapperAdopted}}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	l := s.track(r)
 	s.mu.Lock()
 	old := l.link
@@ -130,7 +140,6 @@ func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link)
 		if r.Attempt.StopRequestedAt != nil {
 			s.work.Go(func() { s.finishStop(r) })
 		}
-		return s.Store.Append(ctx, agency.News{Type: agency.WrapperAdopted, Data: map[string]any{"run_id": r.ID, "attempt": hello.Attempt}})
 	}
 	return nil
 }

@@ -97,7 +97,6 @@ func TestReconnect(t *testing.T) {
 // However often a wrapper connects, nothing watches its worktree after its end.
 func TestReconnectLeavesNoWatch(t *testing.T) {
 	t.Parallel()
-	t.Skip("defect: each Connect of a running attempt adds a watch of its contract, and forget ends one")
 	w := newWorld(t)
 	_, p := w.started("fix-login")
 	for range 3 {

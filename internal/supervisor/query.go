@@ -90,12 +90,7 @@ func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Detail
 		return nil, nil, err
 	}
 	if r.RemovedAt == nil {
-		facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
-		if err != nil {
-			d.GitProblem = agency.AsError(err).Message
-		} else {
-			d.Git = &facts
-		}
+		d.Git, d.GitProblem = s.gitFacts(ctx, r)
 	}
 	s.mu.Lock()
 	if l := s.live[r.ID]; l != nil {
@@ -107,6 +102,18 @@ func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Detail
 	}
 	s.mu.Unlock()
 	return r, d, nil
+}
+
+// gitFacts is what git says of a run's worktree, or why it says nothing.
+func (s *Supervisor) gitFacts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
+	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
+		return nil, "the worktree is gone"
+	}
+	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	if err != nil {
+		return nil, agency.AsError(err).Message
+	}
+	return &facts, ""
 }
 
 // SendInput types text into a run's agent and presses Enter, through the wrapper.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"agency"
@@ -46,6 +47,9 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
 	if r.RemovedAt != nil {
+		if _, err := s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
+			removal.Branch = ""
+		}
 		return removal, nil
 	}
 	if !r.Attempt.State.Final() {
@@ -57,15 +61,15 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	if err := s.awaitRelease(ctx, r); err != nil {
 		return nil, err
 	}
+	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
+		return nil, err
+	}
 	err = s.Tmux.Kill(ctx, r.Session())
 	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed) {
 		// The session of a stopped run is gone because the stop took it.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
-	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
-		return nil, err
-	}
 	removal.Run, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		now := s.Now()
 		r.RemovedAt = &now
@@ -116,8 +120,12 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 			removal.Warnings = append(removal.Warnings, "repository: "+agency.AsError(err).Message)
 			return nil
 		}
-		return agency.Errorf(agency.CodeCleanupFailed, "the repository of %s is not at %s any more, so the worktree %s cannot be saved", r.Ref(), r.Repo.Root, r.Worktree).
-			WithHint("if the repository was moved, run any agency command with --repo in its new place first")
+		if !req.Force {
+			return agency.Errorf(agency.CodeCleanupFailed, "the repository of %s is not at %s any more, so the work in %s cannot be saved", r.Ref(), r.Repo.Root, r.Worktree).
+				WithHint("if it was moved, start a run in its new place first; to give the work up: agency rm --force %s", r.Ref())
+		}
+		removal.Warnings, removal.Branch = append(removal.Warnings, "repository: "+agency.AsError(err).Message), ""
+		return os.RemoveAll(r.Worktree)
 	}
 	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was gone already")
@@ -191,7 +199,7 @@ func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Re
 		return err
 	}
 	if len(saved.Nested) > 0 && !force {
-		return agency.Errorf(agency.CodeCleanupFailed, "the worktree %s holds repositories of its own whose work cannot be saved", r.Worktree).
+		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds repositories of their own whose work cannot be saved: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
 			WithDetail("nested", saved.Nested).
 			WithHint("save or push them first, or give them up: agency rm --force %s", r.Ref())
 	}

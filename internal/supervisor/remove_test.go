@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -142,23 +143,23 @@ func TestRemoveWarns(t *testing.T) {
 	}
 }
 
-// Without its repository a worktree cannot be saved, so it stays.
+// Without its repository a worktree cannot be saved, so it stays unless it is given up.
 func TestRemoveWithoutTheRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.ended("fix-login")
 	clear(w.git.repos)
-	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
 	wantCode(t, err, agency.CodeCleanupFailed)
 	if _, err := os.Lstat(r.Worktree); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(r.Worktree); err != nil {
-		t.Fatal(err)
-	}
-	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
 	if err != nil || got.Run.RemovedAt == nil || len(got.Warnings) == 0 {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the worktree that was given up is still there: %v", err)
 	}
 }
 

@@ -128,9 +128,13 @@ func fingerprint(repo agency.Repo, inputs []agency.SpecInput) ([]agency.Input, e
 }
 
 func fingerprintOne(root *os.Root, base, path string) (agency.Input, error) {
-	rel := path
+	rel := filepath.Clean(path)
 	if filepath.IsAbs(path) {
-		var err error
+		// The folder may be reached through a link that the repository's own path does not have.
+		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err == nil {
+			path = filepath.Join(folder, filepath.Base(path))
+		}
 		if rel, err = filepath.Rel(base, path); err != nil {
 			return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "the input %s is not inside %s", path, base)
 		}

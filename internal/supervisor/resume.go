@@ -69,7 +69,8 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
 	if !r.Attempt.State.Final() {
-		if _, err := s.StopRun(ctx, string(r.ID)); err != nil {
+		// An agent that ended by itself meanwhile has done what was wanted.
+		if _, err := s.StopRun(ctx, string(r.ID)); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 			return nil, err
 		}
 	}
@@ -85,7 +86,6 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	if err := s.beginAttempt(ctx, l); err != nil {
 		return nil, err
 	}
-	killpoint.At("resume.token")
 	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
 	}
@@ -209,11 +209,15 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	killpoint.At("resume.begun")
 	l.run = begun
 	s.track(begun)
-	return s.Store.SetToken(ctx, begun.ID, number, TokenHash(l.token))
+	return nil
 }
 
 // buildAttempt prepares the worktree and starts the agent.
 func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt string) error {
+	if err := s.Store.SetToken(ctx, l.run.ID, l.run.Attempt.Number, TokenHash(l.token)); err != nil {
+		return err
+	}
+	killpoint.At("resume.token")
 	steps := []struct {
 		name string
 		do   func() error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/file"
 )
 
 // fileStamp tells two contents of a file apart without reading them.
@@ -25,7 +26,8 @@ func stampOf(path string) fileStamp {
 	return fileStamp{info.Size(), info.ModTime().UnixNano()}
 }
 
-// rescan reads the contracts that changed without a hint, and refreshes the heartbeat in the views.
+// rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers that are gone. It also
+// refreshes the heartbeat in the views.
 func (s *Supervisor) rescan() {
 	s.mu.Lock()
 	runs := make([]liveRun, 0, len(s.live))
@@ -33,13 +35,21 @@ func (s *Supervisor) rescan() {
 		runs = append(runs, *l)
 	}
 	s.mu.Unlock()
-	for _, l := range runs {
+	for i := range runs {
+		l := &runs[i]
+		s.watchAgain(l)
 		if stampOf(filepath.Join(l.worktree, agency.ContractFile)) != l.stamp {
 			s.readWord(s.ctx, l.id)
 		}
-		if r, err := s.Store.Run(s.ctx, l.id); err == nil {
-			s.writeState(r)
+		r, err := s.Store.Run(s.ctx, l.id)
+		if err == nil && l.link == nil && r.Attempt.State == agency.Running {
+			_, err = s.settle(s.ctx, r)
 		}
+		if err != nil {
+			s.Log.Error("look at run again", "run", l.id, "err", err)
+			continue
+		}
+		s.writeState(r)
 	}
 }
 
@@ -99,7 +109,16 @@ func (s *Supervisor) observe(worktree string) agency.Observed {
 			return word
 		}
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, file.ErrNotRegular):
+		word.Problem = file.ErrNotRegular.Error()
+	case errors.Is(err, file.ErrTooLarge):
+		word.Problem = file.ErrTooLarge.Error()
+	case errors.As(err, &path):
+		word.Problem = path.Err.Error() // the path would take all the room there is to say it
+	default:
 		word.Problem = err.Error()
 	}
 	return word

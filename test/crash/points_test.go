@@ -154,7 +154,12 @@ func victims() []victim {
 			if w.client == nil {
 				return nil
 			}
-			return []int{w.client.Process.Pid}
+			select {
+			case <-w.ended:
+				return nil // its pid may be somebody else's by now
+			default:
+				return []int{w.client.Process.Pid}
+			}
 		}},
 	}
 }

@@ -43,7 +43,10 @@ func (r *runView) final() bool {
 	return r.State == "completed" || r.State == "failed" || r.State == "killed"
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldAt(t, "") }
+
+// newWorldAt is a world whose data root is in a folder of its own.
+func newWorldAt(t testing.TB, data string) *world {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("the process table is read from /proc")
@@ -59,6 +62,10 @@ func newWorld(t testing.TB) *world {
 	}
 	w := &world{t: t, f: f}
 	t.Cleanup(f.Close)
+	if data != "" {
+		f.Data = filepath.Join(data, "agency")
+		f.Env = append(f.Env, "AGENCY_HOME="+f.Data)
+	}
 	agent, err := filepath.Abs("../agent/agent.sh")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,243 @@
+package crash_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// calm fails the test if something is wrong, now or in the database.
+func (w *world) calm(tmuxDied bool) {
+	w.t.Helper()
+	if wrong := append(w.rest(tmuxDied), w.database()...); len(wrong) > 0 {
+		w.t.Errorf("%s", strings.Join(wrong, "\n"))
+	}
+}
+
+// A socket that somebody deletes under a live daemon comes back, and no second daemon does.
+func TestSocketDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.daemons()
+	if err := os.Remove(filepath.Join(w.f.Data, "agencyd.sock")); err != nil {
+		t.Fatal(err)
+	}
+	w.must("ls")
+	if after := w.daemons(); len(after) != 1 || after[0] != before[0] {
+		t.Errorf("daemons %v before and %v after", before, after)
+	}
+	runTarget(w)
+	w.must("stop", "target")
+	w.must("rm", "target")
+	w.calm(false)
+}
+
+// A database that is no database is refused and kept byte for byte.
+func TestDamagedDatabase(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(whole []byte) []byte{
+		"garbage":    func([]byte) []byte { return bytes.Repeat([]byte("garbage "), 1000) },
+		"truncated":  func(whole []byte) []byte { return whole[:len(whole)/2] },
+		"one page":   func(whole []byte) []byte { return whole[:4096] },
+		"no header":  func(whole []byte) []byte { return append(make([]byte, 100), whole[100:]...) },
+		"short text": func([]byte) []byte { return []byte("hello\n") },
+	} {
+		if !whole && name != "garbage" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.must("daemon", "stop")
+			path := filepath.Join(w.f.Data, "agency.db")
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := damage(whole)
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := w.f.Agency("ls")
+			if r.Exit == 0 || !strings.Contains(r.Stderr, "E_DB_ERROR") {
+				t.Errorf("ls: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
+			}
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, bad) {
+				t.Errorf("the damaged file was changed: %v", err)
+			}
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.calm(false)
+		})
+	}
+}
+
+// Files of a run that are torn, hostile or no files do not stop the daemon, and do not make it lie.
+func TestHostileRecords(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{
+		"torn":      func(path string) error { return os.WriteFile(path, []byte(`{"schema_version": 1, "run`), 0o600) },
+		"empty":     func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"wrong":     func(path string) error { return os.WriteFile(path, []byte(`["exit", 0]`), 0o600) },
+		"huge":      func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("{"), 1<<20), 0o600) },
+		"link":      func(path string) error { return os.Symlink("/etc/passwd", path) },
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "deep"), 0o700) },
+	} {
+		if !whole && name != "torn" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			runTarget(w)
+			r := w.target()
+			w.must("daemon", "stop")
+			attempt := filepath.Join(r.Dir, "attempts", "1")
+			for _, path := range []string{
+				filepath.Join(attempt, "started.json"), filepath.Join(attempt, "runner_done.json"),
+				filepath.Join(r.Dir, "meta.json"), filepath.Join(r.Dir, "state.json"),
+			} {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := spoil(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wrapper := w.wrapper(r.ID)
+			w.kill(wrapper)
+			w.awaitDeath(wrapper)
+			w.await("the loss", func() bool { return w.target().State == "failed" })
+			if now := w.target(); now.ErrorCode != "E_RUNNER_DISAPPEARED" {
+				t.Errorf("it failed with %s %s", now.ErrorCode, now.Error)
+			}
+			for _, path := range []string{filepath.Join(attempt, "started.json"), filepath.Join(attempt, "runner_done.json")} {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.must("rm", "target")
+			w.calm(false)
+		})
+	}
+}
+
+// On a disk that is full, or soon is, every command says so or works, and when there is room again everything is as it should be.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	for name, op := range map[string]struct {
+		prepare func(*world)
+		command []string
+	}{
+		"run":  {nil, []string{"run", "--name", "target", "--prompt", asks}},
+		"stop": {runTarget, []string{"stop", "target"}},
+		"rm":   {stoppedTarget, []string{"rm", "target"}},
+	} {
+		for _, room := range []int64{0, 16 << 10, 64 << 10, 160 << 10} {
+			if !whole && (name != "run" || room > 0) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s with %d KiB", name, room>>10), func(t *testing.T) {
+				t.Parallel()
+				fullDisk(t, op.prepare, op.command, room)
+			})
+		}
+	}
+}
+
+func fullDisk(t *testing.T, prepare func(*world), command []string, room int64) {
+	disk := t.TempDir()
+	if err := mount(disk); err != nil {
+		t.Skipf("no small disk: %v", err)
+	}
+	t.Cleanup(func() { unmount(disk) })
+	w := newWorldAt(t, disk)
+	if prepare != nil {
+		prepare(w)
+	}
+	w.must("wait", "other", "--for", "needs-input", "--timeout", "20s") // it writes until then
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler, room)
+	w.start(command)
+	select {
+	case <-w.ended:
+	case <-time.After(5 * time.Second): // it may wait for room
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitClient()
+	t.Logf("exit %d: %s", w.client.ProcessState.ExitCode(), w.output.String())
+	if wrong := w.rest(false); len(wrong) > 0 {
+		log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
+		t.Fatalf("%s\n%s", strings.Join(wrong, "\n"), log)
+	}
+	if r := w.target(); r != nil && r.RemovedAt == nil {
+		if r.State == "running" {
+			w.must("stop", "target")
+		}
+		w.must("rm", "target")
+	}
+	w.must("run", "--name", "target", "--prompt", asks)
+	w.calm(false)
+}
+
+// A data root that cannot be written is refused in words, and is fine again when it can be.
+func TestReadOnlyRoot(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a disk")
+	}
+	disk := t.TempDir()
+	if err := mount(disk); err != nil {
+		t.Skipf("no disk of its own: %v", err)
+	}
+	t.Cleanup(func() { unmount(disk) })
+	w := newWorldAt(t, disk)
+	w.must("stop", "other")
+	w.must("daemon", "stop")
+	w.await("a disk without writers", func() bool { return writable(disk, false) == nil })
+	for _, args := range [][]string{{"ls"}, {"run", "--name", "target", "--prompt", asks}, {"rm", "other"}} {
+		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, "read-only") {
+			t.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+	if err := writable(disk, true); err != nil {
+		t.Fatal(err)
+	}
+	w.must("run", "--name", "target", "--prompt", asks)
+	w.must("rm", "other")
+	w.calm(true)
+}
+
+// fill writes until nothing fits any more, but for some bytes.
+func fill(t *testing.T, path string, room int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(info.Size()-room), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

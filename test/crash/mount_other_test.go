@@ -1,0 +1,11 @@
+//go:build !linux
+
+package crash_test
+
+import "errors"
+
+func mount(string) error { return errors.ErrUnsupported }
+
+func writable(string, bool) error { return errors.ErrUnsupported }
+
+func unmount(string) {}

@@ -1,0 +1,79 @@
+package crash_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A program that is built without the tag has nothing of the kill points, and one with it has all of them.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agency")
+	if err := build(path); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{path: false, filepath.Join(bin, "agency"): true} {
+		program, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"AGENCY_KILLPOINT", "create.inserted", "wrapper.launched", "remove.saved"} {
+			if got := bytes.Contains(program, []byte(text)); got != want {
+				t.Errorf("%s contains %q: %v", file, text, got)
+			}
+		}
+	}
+}
+
+// The points of the matrix are the points of the code, and docs/crash.md names each.
+func TestPoints(t *testing.T) {
+	t.Parallel()
+	used := []string{}
+	for _, op := range operations() {
+		used = append(used, op.points...)
+	}
+	slices.Sort(used)
+	used = slices.Compact(used)
+	doc, err := os.ReadFile("../../docs/crash.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := regexp.MustCompile(`killpoint\.At\(([^)]*)\)`)
+	inCode := map[string]bool{}
+	files, err := filepath.Glob("../../internal/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range call.FindAllSubmatch(source, -1) {
+			place := strings.ReplaceAll(strings.ReplaceAll(string(m[1]), `", "`, "."), `"`, "")
+			inCode[strings.ReplaceAll(strings.ReplaceAll(place, ", step.name, ", ".STEP."), " ", "")] = true
+		}
+	}
+	step := regexp.MustCompile(`^(create|resume)\.[a-z]+\.(made|recorded)$`)
+	seen := map[string]bool{}
+	for _, point := range used {
+		general := step.ReplaceAllString(point, "$1.STEP.$2")
+		seen[general] = true
+		if !inCode[general] {
+			t.Errorf("the matrix has a point %s that is not in the code", point)
+		}
+		if !bytes.Contains(doc, []byte("`"+general+"`")) {
+			t.Errorf("docs/crash.md does not name %s", general)
+		}
+	}
+	for point := range inCode {
+		if !seen[point] {
+			t.Errorf("the code has a point %s that is not in the matrix", point)
+		}
+	}
+}
