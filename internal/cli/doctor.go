@@ -20,7 +20,7 @@ func (a *App) doctorCommand() *cobra.Command {
 		Args:    takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := call(cmd.Context(), a, api.Doctor, api.DoctorRequest{Dir: a.Dir, Env: a.Env, Config: a.callerConfig()})
-		if err != nil && err == a.cfgErr {
+		if err != nil && errors.Is(err, a.cfgErr) {
 			// Without a configuration no daemon starts that could look at the rest.
 			e := agency.AsError(err)
 			resp, err = api.DoctorResponse{Checks: []api.Check{{Name: "config", Level: "error", Text: e.Message, Fix: e.Hint}}}, nil

@@ -96,9 +96,16 @@ func TestProblems(t *testing.T) {
 func TestSyntaxProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ file, at string }{
-		{"x", "1:1"}, {"[stop\n", "1:6"}, {"[stop]\ngrace = \"1s", "2:11"}, {"a = 1 b = 2", "1:7"}, {"\x00", "1:1"},
-		{"[a]\n[a]\nb = 99999999999999999999", "1:2"}, {"[logs]\nmax_bytes = 007", "2:13"}, {"[env]\ndeny = [\"\xff\"]", "2:10"},
-		{"stop.grace = \"1s\"\n[stop]\n", "2:2"}, {"\ufeff[stop]\n", "1:1"},
+		{"x", "1:1"},
+		{"[stop\n", "1:6"},
+		{"[stop]\ngrace = \"1s", "2:11"},
+		{"a = 1 b = 2", "1:7"},
+		{"\x00", "1:1"},
+		{"[a]\n[a]\nb = 99999999999999999999", "1:2"},
+		{"[logs]\nmax_bytes = 007", "2:13"},
+		{"[env]\ndeny = [\"\xff\"]", "2:10"},
+		{"stop.grace = \"1s\"\n[stop]\n", "2:2"},
+		{"\ufeff[stop]\n", "1:1"},
 	} {
 		_, path, err := load(t, tt.file)
 		if err == nil {

@@ -223,17 +223,17 @@ func printTable(out io.Writer) {
 		total += c.took
 	}
 	slices.Sort(rows)
-	fmt.Fprintf(out, "\n%-46s %-10s %-10s %-10s %-10s %-10s %s\n", "killed at", columns[0], columns[1], columns[2], columns[3], columns[4], "seconds")
+	_, _ = fmt.Fprintf(out, "\n%-46s %-10s %-10s %-10s %-10s %-10s %s\n", "killed at", columns[0], columns[1], columns[2], columns[3], columns[4], "seconds")
 	for _, row := range rows {
-		fmt.Fprintf(out, "%-46s", row)
+		_, _ = fmt.Fprintf(out, "%-46s", row)
 		var took time.Duration
 		for _, column := range columns {
 			c := at[row+"\x00"+column]
 			took += c.took
-			fmt.Fprintf(out, " %-10s", c.outcome)
+			_, _ = fmt.Fprintf(out, " %-10s", c.outcome)
 		}
-		fmt.Fprintf(out, " %.1f\n", took.Seconds())
+		_, _ = fmt.Fprintf(out, " %.1f\n", took.Seconds())
 	}
-	fmt.Fprintf(out, "\n%d cells: %d done, %d undone, %d failed, %d without a victim, %d violations; %.0f s of work\n", len(results),
+	_, _ = fmt.Fprintf(out, "\n%d cells: %d done, %d undone, %d failed, %d without a victim, %d violations; %.0f s of work\n", len(results),
 		count[outDone], count[outUndone], count[outFailed], count[outNobody], count[outViolation], total.Seconds())
 }

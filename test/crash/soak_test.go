@@ -24,11 +24,17 @@ func TestSoak(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t)
 	commands := [][]string{
-		{"run", "--name", "target", "--prompt", asks}, {"run", "--name", "target", "--prompt", asks},
+		{"run", "--name", "target", "--prompt", asks},
+		{"run", "--name", "target", "--prompt", asks},
 		{"run", "--name", "target", "--headless", "--prompt", "write work.txt precious\nchild"},
 		{"run", "--name", "target", "--runner", "broken", "--prompt", asks},
-		{"stop", "target"}, {"resume", "target"}, {"resume", "--fresh", "--restart", "target"}, {"rm", "--delete-branch", "target"},
-		{"rm", "--delete-branch", "target"}, {"daemon", "stop"}, {"ls"},
+		{"stop", "target"},
+		{"resume", "target"},
+		{"resume", "--fresh", "--restart", "target"},
+		{"rm", "--delete-branch", "target"},
+		{"rm", "--delete-branch", "target"},
+		{"daemon", "stop"},
+		{"ls"},
 	}
 	all := victims()
 	for i := range n {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -195,7 +196,7 @@ func (w *world) hasWork(r *runView) bool {
 		return string(data) == "precious\n"
 	}
 	refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency/snapshots/"+r.ID)
-	for _, ref := range strings.Fields(refs.Stdout) {
+	for ref := range strings.FieldsSeq(refs.Stdout) {
 		if w.f.Command("", "git", "show", ref+":work.txt").Stdout == "precious\n" {
 			return true
 		}
@@ -227,12 +228,7 @@ func processes() []process {
 }
 
 func has(list []string, want string) bool {
-	for _, s := range list {
-		if s == want {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, want)
 }
 
 // daemons are the daemons of this data root.
