@@ -33,7 +33,16 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	s := newServer(t, nasty)
 	ctx := context.Background()
 
-	pane := s.start(t, "agency_r_1", "/bin/sh", "-c", "echo from the runner; exit 3")
+	// What ends in its first moment can be lost on tmux; a wrapper never does.
+	end := filepath.Join(t.TempDir(), "end")
+	wait := "until [ -e '" + end + "' ]; do sleep 0.01; done; "
+	pane := s.start(t, "agency_r_1", "/bin/sh", "-c", "echo from the runner; "+wait+"exit 3")
+	shown := func() bool {
+		screen, err := s.Capture(ctx, pane, 1) // tmux 3.2's note about the dead pane pushes one row off the screen
+		return err == nil && strings.HasPrefix(screen, "from the runner\n")
+	}
+	eventually(t, "the program writes", shown)
+	write(t, end, "")
 	eventually(t, "the program has ended", func() bool {
 		return s.ask(t, "display-message", "-p", "-t", pane, "#{pane_dead} #{pane_dead_status}") == "1 3"
 	})
@@ -42,18 +51,22 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	if ok, err := s.Exists(ctx, "agency_r_1"); err != nil || !ok {
 		t.Errorf("after the program's end: Exists = %v, %v", ok, err)
 	}
-	// tmux can learn of the end before it has read the last output.
-	eventually(t, "the last screen is kept", func() bool {
-		screen, err := s.Capture(ctx, pane, 1) // tmux 3.2's note about the dead pane has pushed one row off the screen
-		return err == nil && strings.HasPrefix(screen, "from the runner\n")
-	})
+	if !shown() {
+		t.Error("the last screen is gone")
+	}
 	if got := s.ask(t, "display-message", "-p", "-t", pane, "#{window_width}x#{window_height}"); got != "80x24" {
 		t.Errorf("size = %s, want 80x24", got)
 	}
 
-	one := s.start(t, "agency_r_2", "/bin/pwd") // one argument must not pass the shell either, /bin/false here
-	eventually(t, "pwd has ended", func() bool {
-		return s.ask(t, "display-message", "-p", "-t", one, "#{pane_dead} #{pane_dead_status}") == "1 0"
+	// One argument must not pass the shell either, /bin/false here.
+	script, ran := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "ran")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho yes >'"+ran+"'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t, "agency_r_2", script)
+	eventually(t, "the script runs", func() bool {
+		data, err := os.ReadFile(ran)
+		return err == nil && string(data) == "yes\n"
 	})
 
 	for option, want := range map[string]string{"destroy-unattached": "on", "remain-on-exit": "off"} {
