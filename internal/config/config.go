@@ -4,7 +4,6 @@ package config
 import (
 	_ "embed"
 	"log/slog"
-	"path"
 	"slices"
 	"time"
 
@@ -68,14 +67,6 @@ type Logs struct {
 // Env is what runners do not inherit.
 type Env struct {
 	Deny []string // patterns of names, by the rules of path.Match
-}
-
-// Denies says that a variable is kept from runners.
-func (e Env) Denies(name string) bool {
-	return slices.ContainsFunc(e.Deny, func(pattern string) bool {
-		ok, _ := path.Match(pattern, name) // Load has refused bad patterns
-		return ok
-	})
 }
 
 // Watchdog is when somebody is told that a run has gone quiet.

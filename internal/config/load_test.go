@@ -133,11 +133,6 @@ grace = "0s"
 	if diff := same(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for name, denied := range map[string]bool{"AWS_SECRET": true, "AWS": false, "X_TOKEN": true, "XX_TOKEN": false} {
-		if got.Env.Denies(name) != denied {
-			t.Errorf("Denies(%s) = %v", name, !denied)
-		}
-	}
 }
 
 // The example must be every key with its default, and its commented part must work too.

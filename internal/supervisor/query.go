@@ -39,6 +39,21 @@ func (s *Supervisor) Resolve(ctx context.Context, ref string) (*agency.Run, erro
 	}
 }
 
+// hold finds a run and keeps other operations from it until release is called. The run is as it stands under the lock.
+func (s *Supervisor) hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
+	if r, err = s.Resolve(ctx, ref); err != nil {
+		return nil, nil, err
+	}
+	if release, err = s.locks.lock(ctx, "run "+string(r.ID)); err != nil {
+		return nil, nil, err
+	}
+	if r, err = s.Store.Run(ctx, r.ID); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return r, release, nil
+}
+
 // Derive is the status of a run now.
 func (s *Supervisor) Derive(r *agency.Run) agency.Status {
 	return agency.Derive(agency.Evidence{Run: r, StallThreshold: s.StallThreshold}, s.Now())

@@ -33,18 +33,11 @@ type Removal struct {
 // RemoveRun takes away an ended run's session and worktree, and its branch if asked. Uncommitted or unmerged work is saved
 // under refs/agency/snapshots first. It can be repeated: a removed run is fine, and what is missing is a warning.
 func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
-	r, err := s.Resolve(ctx, req.Ref)
+	r, release, err := s.hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.locks.lock(ctx, "run "+string(r.ID))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if r, err = s.Store.Run(ctx, r.ID); err != nil {
-		return nil, err
-	}
+	defer release()
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
 	if r.RemovedAt != nil {
 		if _, err := s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {

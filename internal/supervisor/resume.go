@@ -41,18 +41,11 @@ const stepArchive = "archive"
 // Restart stops it first), when the run or its worktree is gone, and when the runner's configuration is not the one that
 // the run was made with (unless Force). A failure after that leaves the attempt failed, and the worktree as it was.
 func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
-	r, err := s.Resolve(ctx, req.Ref)
+	r, release, err := s.hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.locks.lock(ctx, "run "+string(r.ID))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if r, err = s.Store.Run(ctx, r.ID); err != nil {
-		return nil, err
-	}
+	defer release()
 	repo, err := s.checkResumable(ctx, r, req.Restart)
 	if err != nil {
 		return nil, err

@@ -10,18 +10,18 @@ import (
 // SnapshotRun saves everything in a run's worktree that is not ignored, whether the agent runs or not. The worktree, its
 // index and its branch stay as they are. It returns nil when there is nothing to save.
 func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, *agency.Saved, error) {
-	r, repo, err := s.runAndRepo(ctx, ref)
+	r, release, err := s.hold(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
 	if err != nil {
 		return nil, nil, err
 	}
 	if r.RemovedAt != nil {
 		return nil, nil, agency.Errorf(agency.CodeInvalidState, "%s is removed and has no worktree", r.Ref()).WithHint("agency snapshot ls %s", r.Ref())
 	}
-	unlock, err := s.locks.lock(ctx, "run "+string(r.ID))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer unlock()
 	saved, err := s.saveDirty(ctx, r, repo, "as asked for")
 	return r, saved, err
 }
