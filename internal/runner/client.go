@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agency"
@@ -37,6 +38,7 @@ type client struct {
 
 	exitTaken chan struct{} // closed when the daemon has acknowledged the exit
 	once      sync.Once
+	answering atomic.Int64 // questions of the daemon that are not answered yet
 }
 
 func newClient(launch *agency.Launch, self agency.Process, w *wrapper) *client {
@@ -180,7 +182,11 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 				}
 			case kindInput, kindStop:
 				// Each on its own: a stop must not wait for an input that the runner does not read.
-				go func() { _ = wire.send(c.answer(m)) }()
+				c.answering.Add(1)
+				go func() {
+					defer c.answering.Add(-1)
+					_ = wire.send(c.answer(m))
+				}()
 			}
 		}
 	}()
@@ -216,6 +222,15 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// answerLimit is how long the wrapper stays for an answer that it owes.
+const answerLimit = 500 * time.Millisecond
+
+// answered waits until the daemon has its answers: the message that made the runner end was delivered too.
+func (c *client) answered() {
+	for begin := time.Now(); c.answering.Load() > 0 && time.Since(begin) < answerLimit; time.Sleep(time.Millisecond) {
 	}
 }
 

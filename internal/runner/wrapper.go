@@ -122,6 +122,7 @@ func (w *wrapper) run() int {
 	case <-time.After(ackLimit):
 	}
 	killpoint.At("wrapper.told")
+	w.client.answered()
 	cancel()
 	<-clientDone
 	w.out.close()
