@@ -27,13 +27,14 @@ install: build ## copy the program to $(PREFIX)/bin (default: /usr/local/bin)
 demo: deps build ## start three scripted agents on a clone of this repository and watch them
 	@sh scripts/demo.sh bin/agency
 
+# One package at a time: each drives terminals and processes of its own, which wants a whole small machine.
 .PHONY: test
 test: deps ## run all tests
-	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./...
+	CGO_ENABLED=0 $(GO) test -p 1 -count=1 -timeout 10m ./...
 
 .PHONY: race
 race: deps ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -p 1 -race -count=1 -timeout 20m ./...
 
 .PHONY: conformance
 conformance: deps ## run the real Claude Code and Codex under agency (installs them with npm)

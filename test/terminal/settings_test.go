@@ -14,6 +14,7 @@ func TestHurtfulSettings(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
 	settings := `
+set -g assume-paste-time 0
 set -g destroy-unattached on
 set -g remain-on-exit off
 set -g default-command 'exit 1'
