@@ -46,6 +46,8 @@ type Attempt struct {
 	RunnerProcess *Process   `json:"runner_process"`
 	// Word is the newest reading of the runner's contract in this attempt.
 	Word Observed `json:"-"`
+	// Situation is what the evidence of this attempt comes to.
+	Situation Situation `json:"-"`
 }
 
 // EndedBy says what made a runner end.
@@ -58,6 +60,7 @@ const (
 	EndedByTimeLimit   EndedBy = "time_limit"   // --max-minutes
 	EndedBySessionLost EndedBy = "session_lost" // somebody killed the tmux session
 	EndedByStartFailed EndedBy = "start_failed" // the program could not be started
+	EndedBySetupFailed EndedBy = "setup_failed" // the repository's setup failed, so the program was not started
 )
 
 // Process identifies one process for good: a bare pid proves nothing, because pids are used again.

@@ -20,10 +20,18 @@ const (
 	ReportFile       = ".agency/report.md"
 	StateDir         = ".agency/state"
 	ContractFile     = ".agency/state/runner_status.json"
+	ReportsFile      = ".agency/state/reports.jsonl" // what agency report adds to the contract, one line each
+	AttemptFile      = ".agency/state/attempt"       // number of the attempt that works here; there is none for the first
 )
 
 // ContractLimit is the largest contract file that is read, in bytes.
 const ContractLimit = 64 << 10
+
+// ReportsLimit is the largest file of reports that is read, in bytes.
+const ReportsLimit = 1 << 20
+
+// MostQuiet is the longest silence that an agent may declare.
+const MostQuiet = 24 * time.Hour
 
 // ContractVersion is the schema_version of the contract.
 const ContractVersion = "1.0"

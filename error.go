@@ -30,10 +30,15 @@ const (
 	CodeTimeLimit           Code = "E_TIME_LIMIT"
 	CodeRunNotFound         Code = "E_RUN_NOT_FOUND"
 	CodeRunAmbiguous        Code = "E_RUN_AMBIGUOUS"
+	CodeAlertNotFound       Code = "E_ALERT_NOT_FOUND"
 	CodeInvalidState        Code = "E_INVALID_STATE"
 	CodeInputRefused        Code = "E_INPUT_REFUSED"
 	CodeBranchExists        Code = "E_BRANCH_EXISTS"
 	CodeNameExists          Code = "E_NAME_EXISTS"
+	CodeRepoBusy            Code = "E_REPO_BUSY"
+	CodeTrustRequired       Code = "E_TRUST_REQUIRED"
+	CodeSetupFailed         Code = "E_SETUP_FAILED"
+	CodeLimit               Code = "E_LIMIT"
 	CodeCleanupFailed       Code = "E_CLEANUP_FAILED"
 	CodeDBLocked            Code = "E_DB_LOCKED"
 	CodeDBError             Code = "E_DB_ERROR"
@@ -78,11 +83,16 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeRunnerDisappeared:   {ExitError, http.StatusInternalServerError},
 	CodeTimeLimit:           {ExitError, http.StatusInternalServerError},
 	CodeRunNotFound:         {ExitNotFound, http.StatusNotFound},
+	CodeLimit:               {ExitConflict, http.StatusTooManyRequests},
+	CodeAlertNotFound:       {ExitNotFound, http.StatusNotFound},
 	CodeRunAmbiguous:        {ExitUsage, http.StatusConflict},
 	CodeInvalidState:        {ExitConflict, http.StatusConflict},
 	CodeInputRefused:        {ExitConflict, http.StatusConflict},
 	CodeBranchExists:        {ExitError, http.StatusConflict},
 	CodeNameExists:          {ExitError, http.StatusConflict},
+	CodeRepoBusy:            {ExitConflict, http.StatusConflict},
+	CodeTrustRequired:       {ExitNeedsPerson, http.StatusForbidden},
+	CodeSetupFailed:         {ExitError, http.StatusInternalServerError},
 	CodeCleanupFailed:       {ExitError, http.StatusInternalServerError},
 	CodeDBLocked:            {ExitError, http.StatusInternalServerError},
 	CodeDBError:             {ExitError, http.StatusInternalServerError},

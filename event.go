@@ -19,11 +19,25 @@ const (
 	AttemptStopping EventType = "attempt.stopping" // a stop was asked for
 	AttemptEnded    EventType = "attempt.ended"
 	ContractChanged EventType = "contract.changed" // the runner's own word changed, or became invalid
-	InputDelivered  EventType = "input.delivered"
-	WrapperAdopted  EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
-	RepositoryMoved EventType = "repository.moved"
-	DaemonStarted   EventType = "daemon.started"
-	DaemonStopped   EventType = "daemon.stopped"
+	// SituationChanged tells that the agent's evidence means something new: a turn, a request, an error, a report.
+	SituationChanged EventType = "situation.changed"
+	InputDelivered   EventType = "input.delivered"
+	WrapperAdopted   EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
+	RunTagged        EventType = "run.tagged"
+	AlertOpened      EventType = "alert.opened"
+	AlertTold        EventType = "alert.told"
+	AlertAcked       EventType = "alert.acked"
+	AlertSnoozed     EventType = "alert.snoozed"
+	AlertResolved    EventType = "alert.resolved"
+	MessageSent      EventType = "message.sent"
+	MessageAcked     EventType = "message.acked"
+	NoticeSent       EventType = "notice.sent" // a channel took it
+	NoticeDead       EventType = "notice.dead" // a channel did not, and it is not tried any more
+	RepositoryMoved  EventType = "repository.moved"
+	TrustGranted     EventType = "trust.granted" // somebody allowed what a repository wants done in new worktrees
+	TrustRevoked     EventType = "trust.revoked"
+	DaemonStarted    EventType = "daemon.started"
+	DaemonStopped    EventType = "daemon.stopped"
 )
 
 // Event is one line of the append-only record. Seq is the order and has no gaps for a reader who sees all of them.
@@ -32,6 +46,7 @@ type Event struct {
 	At      time.Time       `json:"at"`
 	Type    EventType       `json:"type"`
 	RunID   RunID           `json:"run_id,omitempty"`
+	Run     string          `json:"run,omitempty"` // how people call the run: its name, or else its handle
 	Attempt int             `json:"attempt,omitempty"`
 	Data    json.RawMessage `json:"data"` // an object
 }

@@ -23,6 +23,21 @@ func NewRunID(at time.Time, random [10]byte) RunID {
 	return RunID(runIDPrefix + id.String())
 }
 
+// NewMessageID makes the id of a message.
+func NewMessageID(at time.Time, random [10]byte) string {
+	return "m_" + strings.TrimPrefix(string(NewRunID(at, random)), runIDPrefix)
+}
+
+// NewAlertID makes the id of an alert.
+func NewAlertID(at time.Time, random [10]byte) string {
+	return "a_" + strings.TrimPrefix(string(NewRunID(at, random)), runIDPrefix)
+}
+
+// NewNoticeID makes the id of a notice that is about nothing with an id.
+func NewNoticeID(at time.Time, random [10]byte) string {
+	return "n_" + strings.TrimPrefix(string(NewRunID(at, random)), runIDPrefix)
+}
+
 // ParseRunID reads an id strictly: the exact prefix, then 26 characters of the ULID alphabet in any case.
 func ParseRunID(s string) (RunID, error) {
 	rest, ok := strings.CutPrefix(s, runIDPrefix)

@@ -61,10 +61,15 @@ type Run struct {
 	Runner   Runner   `json:"runner"`
 	Model    string   `json:"model"`
 	Tags     []string `json:"tags"` // never nil
+	// Owner is who started it: the id of a run, or User.
+	Owner string `json:"owner"`
 	// MaxMinutes is the time limit of each attempt; 0 is none.
-	MaxMinutes int    `json:"max_minutes"`
-	ConfigHash string `json:"config_hash"`
-	Host       string `json:"host"`
+	MaxMinutes int `json:"max_minutes"`
+	// StallAfterMS is how long the agent may give no sign before it is called stalled, in milliseconds; 0 is as the
+	// configuration says.
+	StallAfterMS int64  `json:"stall_after_ms"`
+	ConfigHash   string `json:"config_hash"`
+	Host         string `json:"host"`
 
 	CreatedAt      time.Time  `json:"created_at"`
 	UpdatedAt      time.Time  `json:"updated_at"`

@@ -24,6 +24,7 @@ type Spec struct {
 	Limits   SpecLimits  `json:"limits,omitzero"`
 	Env      []string    `json:"env,omitempty"` // NAME=value, over the caller's environment
 	Headless bool        `json:"headless,omitempty"`
+	NoSetup  bool        `json:"no_setup,omitempty"` // without what the repository's agency.toml wants done in new worktrees
 }
 
 // SpecRunner chooses the agent program.
@@ -66,7 +67,12 @@ func CheckPrompt(text string) error {
 // SpecLimits bounds an attempt.
 type SpecLimits struct {
 	MaxMinutes int `json:"max_minutes,omitempty"`
+	// StallAfterMS is how long the agent may give no sign before it is called stalled; 0 is as the configuration says.
+	StallAfterMS int64 `json:"stall_after_ms,omitempty"`
 }
+
+// MostStall is the longest time without a sign after which an agent can be called stalled, in milliseconds.
+const MostStall = 7 * 24 * 60 * 60 * 1000
 
 // Validate checks everything that needs no file, no repository and no configuration.
 func (s *Spec) Validate() error {
@@ -101,6 +107,8 @@ func (s *Spec) Validate() error {
 		return bad("the prompt is given as text and as a file").WithHint("give one of the two")
 	case s.Limits.MaxMinutes < 0 || s.Limits.MaxMinutes > 60*24*30:
 		return bad("max_minutes is %d, not between 0 (no limit) and %d", s.Limits.MaxMinutes, 60*24*30)
+	case s.Limits.StallAfterMS < 0 || s.Limits.StallAfterMS > MostStall:
+		return bad("stall_after_ms is %d, not between 0 (as the configuration says) and %d", s.Limits.StallAfterMS, int64(MostStall))
 	}
 	for _, kv := range s.Env {
 		name, _, ok := strings.Cut(kv, "=")

@@ -93,11 +93,13 @@ type Observed struct {
 	At       time.Time // when this content was first seen
 }
 
-// Evidence is everything that a status is derived from.
-type Evidence struct {
+// Facts are everything that a status is derived from.
+type Facts struct {
 	RecordProblem  string // the record cannot be read, or disagrees with its snapshot
 	Run            *Run
-	StallThreshold time.Duration
+	StallThreshold time.Duration // of runs that have none of their own; 0 is none
+	SessionGone    bool          // no tmux session and no wrapper can be seen of a run that has not ended
+	Earlier        []Attempt     // for Explain: the attempts before the newest, which decide nothing
 }
 
 // Status is a derived label with the words that go with it.
@@ -106,76 +108,69 @@ type Status struct {
 	Summary string    `json:"summary"` // the question, the blocker, the summary, or the reason; untrusted text
 	Since   time.Time `json:"since"`   // when the deciding evidence was observed
 	Problem string    `json:"problem"` // "invalid status file: why"; empty when all is fine
+	Decided By        `json:"decided_by"`
+	// Request is what the agent waits for; null unless evidence of its own says so.
+	Request *Request `json:"request"`
 }
 
-// Derive is the one derivation of a status, pure and total: process truth first, then the agent's own word, then the
-// label; the first rule that matches wins. The rules and their order are documented in docs/state-machine.md.
-func Derive(e Evidence, now time.Time) Status {
-	s := Status{}
-	is := func(l Label, since time.Time, summary string) Status {
-		s.Label, s.Since, s.Summary = l, since, summary
-		return s
+// By is what decided a status: a source of evidence, or one of those below.
+type By string
+
+// What decides beside the sources of evidence.
+const (
+	ByRecord   By = "record"   // what was done to the run: merged, abandoned, flagged
+	ByProcess  By = "process"  // what the kernel knows of the runner, its wrapper and its terminal
+	ByContract By = "contract" // the runner's status file
+	ByMessage  By = "message"  // what was sent to the agent
+	ByClock    By = "clock"    // that nothing came for too long
+)
+
+// Derive is the one derivation of a status, pure and total: process truth first, then the agent's situation, then the
+// label; the first rule that holds wins. The rules and their order are those of docs/state-machine.md.
+func Derive(f Facts, now time.Time) Status {
+	v := newView(f, now)
+	for i := range rules {
+		if found, holds := rules[i].holds(&v); holds {
+			return v.status(&rules[i], found)
+		}
 	}
-	if e.RecordProblem != "" || e.Run == nil {
-		return is(Broken, time.Time{}, e.RecordProblem)
+	return Status{} // the last rule always holds
+}
+
+// Summary is a request in a few words. They are the agent's, so they are untrusted.
+func (r *Request) Summary() string {
+	if r.Kind != AsksPermission || r.Tool == "" {
+		return r.Text
 	}
-	r, a := e.Run, &e.Run.Attempt
-	word, c := a.Word, a.Word.Contract
-	if word.Problem != "" {
-		s.Problem = "invalid status file: " + word.Problem
+	if r.Text == "" {
+		return "may it use " + r.Tool + "?"
 	}
-	changed := lastChange(r)
-	// A question stands until the agent says something else or somebody answers.
-	answered := c != nil && a.InputAt != nil && word.At.Before(*a.InputAt) && (c.Status == SaysNeedsInput || c.Status == SaysBlocked)
-	says := func(w Word) bool { return c != nil && c.Status == w && a.State != Killed && !answered }
+	return "may it use " + r.Tool + "? " + r.Text
+}
+
+// progress is what an agent at work says that it does. A question that was answered is no longer it.
+func progress(c *Contract) string {
 	switch {
-	case r.MergedAt != nil:
-		return is(Merged, *r.MergedAt, lastWord(c))
-	case r.Abandoned:
-		return is(Abandoned, changed, lastWord(c))
-	case a.State == Failed:
-		return is(LabelFailed, changed, failureSummary(a))
-	case r.NeedsAttention != "":
-		return is(NeedsAttention, changed, r.NeedsAttention)
-	case a.State == Queued:
-		return is(LabelQueued, changed, "(starting)")
-	case says(SaysNeedsInput):
-		return is(NeedsInput, word.At, first(c.Questions))
-	case says(SaysReadyForReview):
-		return is(ReadyForReview, word.At, c.Summary)
-	case says(SaysBlocked):
-		return is(Blocked, word.At, first(c.Blockers))
-	case a.State == Completed:
-		return is(LabelCompleted, changed, lastWord(c))
-	case a.State == Killed:
-		return is(LabelKilled, changed, "(stopped)")
+	case c == nil:
+		return ""
+	case c.Status == SaysWorking:
+		return c.Summary
+	default:
+		return "(working on your message)"
 	}
-	// The runner is alive from here on.
-	heard := word.At
-	if heard.Before(changed) {
-		heard = changed
-	}
-	if answered {
-		heard = *a.InputAt
-	}
-	if quiet := now.Sub(heard); e.StallThreshold > 0 && quiet >= e.StallThreshold {
-		return is(Stalled, heard, "(no activity for "+ShortDuration(quiet)+")")
-	}
-	if c != nil {
-		return is(Working, heard, c.Summary)
-	}
-	return is(Active, changed, s.Problem)
 }
 
-// lastChange is when the newest attempt reached the state it is in.
-func lastChange(r *Run) time.Time {
-	switch a := &r.Attempt; {
-	case a.EndedAt != nil:
-		return *a.EndedAt
-	case a.StartedAt != nil:
-		return *a.StartedAt
+func waitingSummary(a *Attempt) string {
+	switch s := &a.Situation; {
+	case s.Failure != nil:
+		return "(" + s.Failure.words() + ")"
+	case s.Interrupted:
+		return "(interrupted)"
 	default:
-		return a.CreatedAt
+		if word := lastWord(a.Word.Contract); word != "" {
+			return word
+		}
+		return "(its turn ended)"
 	}
 }
 

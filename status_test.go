@@ -3,9 +3,12 @@ package agency_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"agency"
 )
@@ -15,149 +18,279 @@ var (
 	now   = begun.Add(time.Hour)
 )
 
-// situation is everything that the rules look at.
-type situation struct {
+// example is everything that the rules look at.
+type example struct {
 	broken, merged, abandoned, attention bool
 	state                                agency.State
+	headless                             bool
 	word                                 agency.Word // empty when it said nothing readable
-	quiet                                time.Duration
+	kind                                 kind
+	quiet                                time.Duration // since the newest sign
+	gone                                 bool          // no session
 }
 
-func (s situation) derive() agency.Status {
-	r := &agency.Run{Abandoned: s.abandoned, Attempt: agency.Attempt{State: s.state, CreatedAt: begun}}
-	if s.merged {
+// kind is what the evidence of an attempt comes to. Its last piece is the newest sign; what the agent says in its contract
+// comes 2 seconds before that.
+type kind struct {
+	name     string
+	evidence []agency.Evidence // At is negative: before the newest sign
+	turn     agency.Turn
+	open     bool         // a request
+	reports  agency.Label // by a report
+	older    bool         // the report is older than the contract
+	prompted bool         // after the contract
+	message  bool         // sent after the contract
+	declared bool         // quiet time
+}
+
+func before(d time.Duration, e agency.Evidence) agency.Evidence {
+	e.At = now.Add(-d)
+	if e.Source == "" {
+		e.Source = agency.FromHook
+	}
+	return e
+}
+
+// kinds are all kinds of evidence that make a difference.
+func kinds() []kind {
+	prompt := before(5*time.Second, agency.Evidence{Sign: agency.SignPrompt})
+	list := func(e ...agency.Evidence) []agency.Evidence { return e }
+	then := func(e agency.Evidence) []agency.Evidence { return list(prompt, before(0, e)) }
+	asks := agency.Evidence{Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "rm -r build"}
+	question := agency.Evidence{Source: agency.FromStream, Sign: agency.SignAsked, ID: "2", Kind: agency.AsksQuestion, Text: "a question"}
+	dialog := agency.Evidence{Source: agency.FromScreen, Sign: agency.SignAsked, ID: "3", Kind: agency.AsksDialog, Text: "Trust?", Confidence: 0.8}
+	report := func(r agency.Report, quiet time.Duration) agency.Evidence {
+		return agency.Evidence{Source: agency.FromReport, Sign: agency.SignReport, Report: r, Text: "a report", Quiet: quiet}
+	}
+	return []kind{
+		{name: "nothing"},
+		{name: "an unknown event", evidence: list(before(0, agency.Evidence{Sign: agency.SignUnknown, Event: "New"}))},
+		{name: "a message", message: true},
+		{name: "at work", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignToolStarted, Tool: "Edit"})},
+		{name: "the tool that wrote the contract", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignToolEnded})},
+		{name: "busy on its screen", turn: agency.TurnWorking, evidence: list(before(0, agency.Evidence{Source: agency.FromScreen, Sign: agency.SignBusy}))},
+		{name: "at work in the background", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignTurnEnded, Background: 2})},
+		{name: "a helper's end", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignTurnEnded, Subagent: "helper"})},
+		{name: "tries again", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignRetrying, Class: agency.ErrorOverloaded})},
+		{name: "prompted", turn: agency.TurnWorking, prompted: true, evidence: list(before(0, agency.Evidence{Sign: agency.SignPrompt}))},
+		{name: "its turn ended", turn: agency.TurnEnded, evidence: then(agency.Evidence{Sign: agency.SignTurnEnded})},
+		{name: "an error", turn: agency.TurnEnded, evidence: then(agency.Evidence{Sign: agency.SignFailed, Class: agency.ErrorBilling})},
+		{name: "interrupted", turn: agency.TurnEnded, evidence: then(agency.Evidence{Sign: agency.SignInterrupted})},
+		{name: "its title rests", turn: agency.TurnEnded, evidence: then(agency.Evidence{Source: agency.FromTitle, Sign: agency.SignResting})},
+		{name: "a permission", turn: agency.TurnWorking, open: true, evidence: then(asks)},
+		{name: "a question", turn: agency.TurnWorking, open: true, evidence: then(question)},
+		{name: "a dialog", open: true, evidence: list(before(0, dialog))},
+		{name: "answered", turn: agency.TurnWorking, evidence: list(prompt, before(3*time.Second, asks), before(0, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}))},
+		{name: "help", reports: agency.NeedsInput, evidence: list(before(0, report(agency.ReportsHelp, 0)))},
+		{name: "complete", reports: agency.ReadyForReview, evidence: list(before(0, report(agency.ReportsComplete, 0)))},
+		{name: "error", reports: agency.Blocked, evidence: list(before(0, report(agency.ReportsError, 0)))},
+		{name: "help, then a word", reports: agency.NeedsInput, older: true, turn: agency.TurnWorking, evidence: list(
+			before(3*time.Second, report(agency.ReportsHelp, 0)), before(0, agency.Evidence{Sign: agency.SignBusy}))},
+		{name: "quiet for an hour", declared: true, evidence: list(before(0, report(agency.ReportsWord, time.Hour)))},
+	}
+}
+
+func (x *example) facts() agency.Facts {
+	r := &agency.Run{Abandoned: x.abandoned, Attempt: agency.Attempt{Number: 1, State: x.state, Headless: x.headless, CreatedAt: begun}}
+	a := &r.Attempt
+	if x.merged {
 		r.MergedAt = &now
 	}
-	if s.attention {
+	if x.attention {
 		r.NeedsAttention = "verification failed"
 	}
-	if s.state != agency.Queued {
-		r.Attempt.StartedAt = &begun
+	if x.state != agency.Queued {
+		a.StartedAt = &begun
 	}
-	heard := now.Add(-s.quiet)
-	if s.word == "" {
-		// Without a word the start is the last that was heard.
-		r.Attempt.StartedAt = &heard
-	} else {
+	heard := now.Add(-x.quiet)
+	for _, e := range x.kind.evidence {
+		e.At = e.At.Add(-x.quiet)
+		a.Situation.Observe(e)
+	}
+	said := heard.Add(-2 * time.Second)
+	switch {
+	case x.kind.message:
+		a.InputAt = &heard
+	case len(x.kind.evidence) > 0:
+	case x.word == "":
+		a.StartedAt = &heard // without a word the start is the last that was heard
+	default:
+		said = heard
+	}
+	if x.word != "" {
 		c := agency.NewContract(begun)
-		c.Status, c.Summary, c.HowToTest = s.word, "a summary", "a test"
+		c.Status, c.Summary, c.HowToTest = x.word, "a summary", "a test"
 		c.Questions, c.Blockers = []string{" ", "a question"}, []string{"", "a blocker"}
-		r.Attempt.Word = agency.Observed{Contract: &c, At: heard}
+		a.Word = agency.Observed{Contract: &c, At: said}
 	}
-	e := agency.Evidence{Run: r, StallThreshold: agency.StallThreshold}
-	if s.broken {
-		e.RecordProblem = "the record cannot be read"
+	f := agency.Facts{Run: r, StallThreshold: agency.StallThreshold, SessionGone: x.gone}
+	if x.broken {
+		f.RecordProblem = "the record cannot be read"
 	}
-	return agency.Derive(e, now)
+	return f
 }
 
-// situations are all that differ for the rules: every rule is met alone, and with every other that it can coexist with.
-func situations() []situation {
-	all := []situation{}
-	flags := []bool{false, true}
-	for _, state := range agency.States() {
-		for _, word := range append(agency.Words(), "") {
-			for _, quiet := range []time.Duration{0, agency.StallThreshold - 1, agency.StallThreshold} {
-				for _, broken := range flags {
-					for _, merged := range flags {
-						for _, abandoned := range flags {
-							for _, attention := range flags {
-								all = append(all, situation{broken, merged, abandoned, attention, state, word, quiet})
-							}
-						}
-					}
-				}
+func (x example) derive() agency.Status { return agency.Derive(x.facts(), now) }
+
+// says is the label that the agent's word asks for, by its contract or a report, unless it was answered.
+func (x *example) says() agency.Label {
+	label := map[agency.Word]agency.Label{
+		agency.SaysNeedsInput: agency.NeedsInput, agency.SaysBlocked: agency.Blocked, agency.SaysReadyForReview: agency.ReadyForReview,
+	}[x.word]
+	k := &x.kind
+	if k.reports != "" && (!k.older || x.word == "") {
+		label = k.reports
+	}
+	if x.state != agency.Running && x.state != agency.Completed || k.prompted || k.message && label != agency.ReadyForReview {
+		return ""
+	}
+	return label
+}
+
+func (x *example) alive() bool { return x.state == agency.Running }
+
+// rests is false without a terminal: such an agent leaves when its turn has ended.
+func (x *example) rests() bool { return x.kind.turn == agency.TurnEnded && !x.headless }
+
+func (x *example) atWork() bool { return x.kind.turn == agency.TurnWorking || x.word != "" }
+
+// examples are all that differ for the rules: every rule is met alone, and with every other that it can coexist with.
+func examples() []example {
+	all := []example{}
+	all = append(all, example{})
+	each := func(change func(x *example, n int), n int) {
+		grown := make([]example, 0, len(all)*n)
+		for _, x := range all {
+			for i := range n {
+				y := x
+				change(&y, i)
+				grown = append(grown, y)
 			}
 		}
+		all = grown
 	}
+	words, evidence := append(agency.Words(), ""), kinds()
+	ages := []time.Duration{0, agency.StallThreshold - 1, agency.StallThreshold}
+	each(func(x *example, n int) { x.broken = n == 1 }, 2)
+	each(func(x *example, n int) { x.merged = n == 1 }, 2)
+	each(func(x *example, n int) { x.abandoned = n == 1 }, 2)
+	each(func(x *example, n int) { x.attention = n == 1 }, 2)
+	each(func(x *example, n int) { x.headless = n == 1 }, 2)
+	each(func(x *example, n int) { x.gone = n == 1 }, 2)
+	each(func(x *example, n int) { x.state = agency.States()[n] }, len(agency.States()))
+	each(func(x *example, n int) { x.word = words[n] }, len(words))
+	each(func(x *example, n int) { x.quiet = ages[n] }, len(ages))
+	each(func(x *example, n int) { x.kind = evidence[n] }, len(evidence))
 	return all
 }
 
-// rules are the rules of docs/state-machine.md, each on its own.
-func rules() []struct {
+// row is a rule of docs/state-machine.md in the terms of the examples.
+type row struct {
 	label agency.Label
-	holds func(s situation) bool
-} {
-	says := func(w agency.Word) func(situation) bool {
-		return func(s situation) bool {
-			return s.word == w && (s.state == agency.Running || s.state == agency.Completed)
-		}
-	}
-	type rule = struct {
-		label agency.Label
-		holds func(s situation) bool
-	}
-	return []rule{
-		{agency.Broken, func(s situation) bool { return s.broken }},
-		{agency.Merged, func(s situation) bool { return s.merged }},
-		{agency.Abandoned, func(s situation) bool { return s.abandoned }},
-		{agency.LabelFailed, func(s situation) bool { return s.state == agency.Failed }},
-		{agency.NeedsAttention, func(s situation) bool { return s.attention }},
-		{agency.LabelQueued, func(s situation) bool { return s.state == agency.Queued }},
-		{agency.NeedsInput, says(agency.SaysNeedsInput)},
-		{agency.ReadyForReview, says(agency.SaysReadyForReview)},
-		{agency.Blocked, says(agency.SaysBlocked)},
-		{agency.LabelCompleted, func(s situation) bool { return s.state == agency.Completed }},
-		{agency.LabelKilled, func(s situation) bool { return s.state == agency.Killed }},
-		{agency.Stalled, func(s situation) bool { return s.state == agency.Running && s.quiet >= agency.StallThreshold }},
-		{agency.Working, func(s situation) bool { return s.state == agency.Running && s.word == agency.SaysWorking }},
-		{agency.Active, func(s situation) bool { return s.state == agency.Running && s.word == "" }},
+	holds func(x *example) bool
+}
+
+func rows() []row {
+	return []row{
+		{agency.Broken, func(x *example) bool { return x.broken }},
+		{agency.Merged, func(x *example) bool { return x.merged }},
+		{agency.Abandoned, func(x *example) bool { return x.abandoned }},
+		{agency.LabelFailed, func(x *example) bool { return x.state == agency.Failed }},
+		{agency.NeedsAttention, func(x *example) bool { return x.attention }},
+		{agency.LabelQueued, func(x *example) bool { return x.state == agency.Queued }},
+		{agency.NeedsInput, func(x *example) bool {
+			open := x.kind.open && (x.alive() || x.state == agency.Completed && x.headless)
+			return open || x.says() == agency.NeedsInput
+		}},
+		{agency.ReadyForReview, func(x *example) bool { return x.says() == agency.ReadyForReview }},
+		{agency.Blocked, func(x *example) bool { return x.says() == agency.Blocked }},
+		{agency.LabelCompleted, func(x *example) bool { return x.state == agency.Completed }},
+		{agency.LabelKilled, func(x *example) bool { return x.state == agency.Killed }},
+		{agency.Stalled, func(x *example) bool {
+			return x.alive() && x.quiet >= agency.StallThreshold && !x.kind.declared && !x.rests() && (x.atWork() || !x.gone)
+		}},
+		{agency.Waiting, func(x *example) bool { return x.alive() && x.rests() }},
+		{agency.Working, func(x *example) bool { return x.alive() && x.atWork() }},
+		{agency.Active, func(x *example) bool { return x.alive() && !x.gone }},
+		{agency.Idle, func(*example) bool { return true }},
 	}
 }
 
-func TestDeriveEveryRule(t *testing.T) {
+// Every rule decides something, and two that can both hold are decided by their order.
+func TestDeriveEveryRuleAndPair(t *testing.T) {
 	t.Parallel()
-	won := map[agency.Label]bool{}
-	for _, s := range situations() {
-		var want agency.Label
-		for _, rule := range rules() {
-			if rule.holds(s) {
-				want = rule.label
-				break
+	all, list := examples(), rows()
+	type pair struct{ higher, lower agency.Label }
+	won, pairs := map[agency.Label]bool{}, map[pair]bool{}
+	for i := range all {
+		x := &all[i]
+		var hold []agency.Label
+		for _, row := range list {
+			if row.holds(x) {
+				hold = append(hold, row.label)
 			}
 		}
-		got := s.derive().Label
-		if got != want {
-			t.Errorf("%+v is %q, want %q", s, got, want)
+		got := x.derive().Label
+		if got != hold[0] {
+			t.Fatalf("%+v is %q, want %q", *x, got, hold[0])
 		}
 		won[got] = true
+		for _, lower := range hold[1:] {
+			pairs[pair{got, lower}] = true
+		}
 	}
-	for _, rule := range rules() {
-		if !won[rule.label] {
-			t.Errorf("no situation is %q", rule.label)
+	for i, higher := range list {
+		if !won[higher.label] {
+			t.Errorf("no example is %q", higher.label)
+		}
+		for _, lower := range list[i+1:] {
+			if !pairs[pair{higher.label, lower.label}] && !apart(higher.label, lower.label) {
+				t.Errorf("no example is %q rather than %q", higher.label, lower.label)
+			}
 		}
 	}
 }
 
-// Two rules that can both hold are decided by their numbers in the document.
-func TestDeriveEveryPair(t *testing.T) {
+// apart says that two rules cannot hold at once: an attempt is in one state and has one last word, and a turn that ended
+// is not stalled.
+func apart(a, b agency.Label) bool {
+	ended := []agency.Label{agency.LabelFailed, agency.LabelQueued, agency.LabelKilled}
+	spoken := []agency.Label{agency.NeedsInput, agency.ReadyForReview, agency.Blocked}
+	alive := []agency.Label{agency.Stalled, agency.Waiting, agency.Working, agency.Active}
+	in := func(list []agency.Label, l agency.Label) bool { return slices.Contains(list, l) }
+	switch {
+	case in(ended, a):
+		return in(ended, b) || in(spoken, b) || in(alive, b) || b == agency.LabelCompleted
+	case a == agency.LabelCompleted:
+		return b == agency.LabelKilled || in(alive, b)
+	case in(spoken, a):
+		return b == agency.LabelKilled || in(spoken, b) && a != agency.NeedsInput
+	default:
+		return a == agency.Stalled && b == agency.Waiting
+	}
+}
+
+// The document lists the rules as the code has them.
+func TestRulesAgreeWithTheDocument(t *testing.T) {
 	t.Parallel()
-	order := []agency.Label{}
-	for _, row := range table(t, "docs/state-machine.md", "#", "status", "when") {
-		for label := range strings.SplitSeq(row[1], ", ") {
-			order = append(order, agency.Label(label))
+	want := [][]string{}
+	for _, rule := range agency.Rules() {
+		number := strconv.Itoa(rule.Number)
+		if last := len(want) - 1; last >= 0 && want[last][0] == number {
+			want[last][1] += ", " + string(rule.Label)
+			continue
 		}
+		want = append(want, []string{number, string(rule.Label), rule.When})
 	}
-	want := slices.DeleteFunc(agency.Labels(), func(l agency.Label) bool { return l == agency.Waiting || l == agency.Idle })
-	if !slices.Equal(order, want) {
-		t.Errorf("the document orders the statuses %q, the code %q", order, want)
+	if diff := cmp.Diff(want, table(t, "docs/state-machine.md", "#", "status", "when")); diff != "" {
+		t.Errorf("(-code +document)\n%s", diff)
 	}
-	all, list := situations(), rules()
-	pairs := 0
-	for i, lower := range list {
-		for _, higher := range list[i+1:] {
-			for _, s := range all {
-				if lower.holds(s) && higher.holds(s) {
-					pairs++
-					if got := s.derive().Label; slices.Index(order, got) > slices.Index(order, lower.label) {
-						t.Errorf("%+v is %q, although it is %q", s, got, lower.label)
-					}
-				}
-			}
-		}
+	labels := []agency.Label{}
+	for _, rule := range agency.Rules() {
+		labels = append(labels, rule.Label)
 	}
-	if pairs == 0 {
-		t.Error("no two rules hold at once")
+	if diff := cmp.Diff(agency.Labels(), labels); diff != "" {
+		t.Errorf("(-labels +rules)\n%s", diff)
 	}
 }
 
@@ -177,22 +310,22 @@ func TestDeriveWords(t *testing.T) {
 		summary string
 		since   time.Time
 	}{
-		{"no record", agency.Derive(agency.Evidence{}, now), agency.Broken, "", time.Time{}},
-		{"broken", situation{broken: true}.derive(), agency.Broken, "the record cannot be read", time.Time{}},
-		{"needs attention", situation{attention: true, state: agency.Running}.derive(), agency.NeedsAttention, "verification failed", now},
-		{"queued", situation{state: agency.Queued, word: agency.SaysWorking}.derive(), agency.LabelQueued, "(starting)", begun},
-		{"asks", situation{state: agency.Running, word: agency.SaysNeedsInput}.derive(), agency.NeedsInput, "a question", now},
-		{"asked and left", situation{state: agency.Completed, word: agency.SaysNeedsInput}.derive(), agency.NeedsInput, "a question", now},
-		{"blocked", situation{state: agency.Running, word: agency.SaysBlocked}.derive(), agency.Blocked, "a blocker", now},
-		{"works", situation{state: agency.Running, word: agency.SaysWorking}.derive(), agency.Working, "a summary", now},
-		{"asked and killed", situation{state: agency.Killed, word: agency.SaysNeedsInput}.derive(), agency.LabelKilled, "(stopped)", begun},
-		{"stalled", situation{state: agency.Running, word: agency.SaysWorking, quiet: 45 * time.Minute}.derive(), agency.Stalled, "(no activity for 45m)", now.Add(-45 * time.Minute)},
-		{"failed with a sentence", agency.Derive(agency.Evidence{Run: failed(&one, "", "exit 1")}, now), agency.LabelFailed, "(exit 1)", now},
-		{"failed with a status", agency.Derive(agency.Evidence{Run: failed(&one, "", "")}, now), agency.LabelFailed, "(exit 1)", now},
-		{"failed with a code", agency.Derive(agency.Evidence{Run: failed(nil, agency.CodeRunnerDisappeared, "")}, now), agency.LabelFailed, "(E_RUNNER_DISAPPEARED)", now},
-		{"no word", agency.Derive(agency.Evidence{Run: &agency.Run{Attempt: running}}, now), agency.Active, "", begun},
-		{"no threshold", agency.Derive(agency.Evidence{Run: &agency.Run{Attempt: running}}, now.Add(1e6*time.Hour)), agency.Active, "", begun},
-		{"an invalid word", agency.Derive(agency.Evidence{Run: &agency.Run{Attempt: invalid}}, now), agency.Active, "invalid status file: not JSON at byte 1", begun},
+		{"no record", agency.Derive(agency.Facts{}, now), agency.Broken, "", time.Time{}},
+		{"broken", example{broken: true}.derive(), agency.Broken, "the record cannot be read", time.Time{}},
+		{"needs attention", example{attention: true, state: agency.Running}.derive(), agency.NeedsAttention, "verification failed", now},
+		{"queued", example{state: agency.Queued, word: agency.SaysWorking}.derive(), agency.LabelQueued, "(starting)", begun},
+		{"asks", example{state: agency.Running, word: agency.SaysNeedsInput}.derive(), agency.NeedsInput, "a question", now},
+		{"asked and left", example{state: agency.Completed, word: agency.SaysNeedsInput}.derive(), agency.NeedsInput, "a question", now},
+		{"blocked", example{state: agency.Running, word: agency.SaysBlocked}.derive(), agency.Blocked, "a blocker", now},
+		{"works", example{state: agency.Running, word: agency.SaysWorking}.derive(), agency.Working, "a summary", now},
+		{"asked and killed", example{state: agency.Killed, word: agency.SaysNeedsInput}.derive(), agency.LabelKilled, "(stopped)", begun},
+		{"stalled", example{state: agency.Running, word: agency.SaysWorking, quiet: 45 * time.Minute}.derive(), agency.Stalled, "(no activity for 45m)", now.Add(-45 * time.Minute)},
+		{"failed with a sentence", agency.Derive(agency.Facts{Run: failed(&one, "", "exit 1")}, now), agency.LabelFailed, "(exit 1)", now},
+		{"failed with a status", agency.Derive(agency.Facts{Run: failed(&one, "", "")}, now), agency.LabelFailed, "(exit 1)", now},
+		{"failed with a code", agency.Derive(agency.Facts{Run: failed(nil, agency.CodeRunnerDisappeared, "")}, now), agency.LabelFailed, "(E_RUNNER_DISAPPEARED)", now},
+		{"no word", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: running}}, now), agency.Active, "", begun},
+		{"no threshold", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: running}}, now.Add(1e6*time.Hour)), agency.Active, "", begun},
+		{"an invalid word", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: invalid}}, now), agency.Active, "invalid status file: not JSON at byte 1", begun},
 	}
 	for _, tt := range tests {
 		if s := tt.status; s.Label != tt.label || s.Summary != tt.summary || !s.Since.Equal(tt.since) {
@@ -211,10 +344,64 @@ func TestStallCountsFromTheStart(t *testing.T) {
 		agency.StallThreshold - 1: agency.Working,
 		agency.StallThreshold:     agency.Stalled,
 	} {
-		e := agency.Evidence{Run: run, StallThreshold: agency.StallThreshold}
+		e := agency.Facts{Run: run, StallThreshold: agency.StallThreshold}
 		if got := agency.Derive(e, started.Add(after)).Label; got != want {
 			t.Errorf("%s after its start it is %q, want %q", after, got, want)
 		}
+	}
+}
+
+// The boundary is exact, counts from the newest sign whatever it is, and a run's own threshold wins.
+func TestStallBoundary(t *testing.T) {
+	t.Parallel()
+	newest := begun.Add(20 * time.Minute)
+	word := agency.NewContract(begun)
+	sign := func(e agency.Evidence) agency.Attempt {
+		a := agency.Attempt{State: agency.Running, StartedAt: &begun}
+		e.At = newest
+		a.Situation.Observe(e)
+		return a
+	}
+	for name, a := range map[string]agency.Attempt{
+		"contract": {State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &word, At: newest}},
+		"start":    {State: agency.Running, StartedAt: &newest},
+		"hook":     sign(agency.Evidence{Source: agency.FromHook, Sign: agency.SignToolStarted}),
+		"unknown":  sign(agency.Evidence{Source: agency.FromHook, Sign: agency.SignUnknown}),
+		"stream":   sign(agency.Evidence{Source: agency.FromStream, Sign: agency.SignRetrying}),
+		"message":  {State: agency.Running, StartedAt: &begun, InputAt: &newest},
+	} {
+		for _, own := range []time.Duration{0, time.Minute} {
+			r := agency.Run{Attempt: a, StallAfterMS: own.Milliseconds()}
+			limit := agency.StallThreshold
+			if own > 0 {
+				limit = own
+			}
+			f := agency.Facts{Run: &r, StallThreshold: agency.StallThreshold}
+			if got := agency.Derive(f, newest.Add(limit-1)).Label; got == agency.Stalled {
+				t.Errorf("%s: stalled too early", name)
+			}
+			if got := agency.Derive(f, newest.Add(limit)); got.Label != agency.Stalled || !got.Since.Equal(newest) || got.Decided != agency.ByClock {
+				t.Errorf("%s: %+v, want stalled since %s", name, got, newest)
+			}
+		}
+	}
+	quiet := sign(agency.Evidence{Source: agency.FromReport, Sign: agency.SignReport, Report: agency.ReportsWord, Quiet: time.Hour})
+	f := agency.Facts{Run: &agency.Run{Attempt: quiet}, StallThreshold: agency.StallThreshold}
+	if got := agency.Derive(f, newest.Add(time.Hour-1)).Label; got != agency.Active {
+		t.Errorf("in its quiet time it is %q", got)
+	}
+	if got := agency.Derive(f, newest.Add(time.Hour)).Label; got != agency.Stalled {
+		t.Errorf("after its quiet time it is %q", got)
+	}
+}
+
+// A permission shows although the agent offers its work.
+func TestPermissionAfterOffer(t *testing.T) {
+	t.Parallel()
+	x := example{state: agency.Running, word: agency.SaysReadyForReview, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}
+	got := x.derive()
+	if got.Label != agency.NeedsInput || got.Request == nil || got.Request.Tool != "Bash" || got.Summary != "may it use Bash? make" || got.Decided != agency.By(agency.FromHook) {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -292,7 +479,7 @@ func TestDeriveAnswered(t *testing.T) {
 			at := asked.Add(tt.input)
 			r.Attempt.InputAt = &at
 		}
-		got := agency.Derive(agency.Evidence{Run: &r, StallThreshold: agency.StallThreshold}, asked.Add(time.Minute))
+		got := agency.Derive(agency.Facts{Run: &r, StallThreshold: agency.StallThreshold}, asked.Add(time.Minute))
 		if got.Label != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got.Label, tt.want)
 		}

@@ -4,7 +4,7 @@ set -eu
 
 dir=${1:-.cache/agents}
 # Without a version npm quietly takes an old one where it thinks that Node is too old for the newest.
-agents="@anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0"
+agents="@anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 opencode-ai@1.18.33 @google/gemini-cli@0.61.0"
 
 if [ "$(cat "$dir/installed" 2>/dev/null)" = "$agents" ]; then
   exit 0
@@ -19,9 +19,12 @@ done
 echo "installing $agents into $dir" >&2
 mkdir -p "$dir"
 rm -f "$dir/installed"
-# npm 11 holds install scripts back and older ones run all of them. Only one is needed: it links the native program.
+# npm 11 holds install scripts back and older ones run all of them. Two are needed: they link the native programs.
 npm install --prefix "$dir" --ignore-scripts --no-audit --no-fund --loglevel error $agents >&2
 node "$dir/node_modules/@anthropic-ai/claude-code/install.cjs" >&2
+(cd "$dir/node_modules/opencode-ai" && node postinstall.mjs) >&2
 "$dir/node_modules/.bin/claude" --version >&2
-"$dir/node_modules/.bin/codex" --version >&2
+for agent in codex opencode gemini; do
+  "$dir/node_modules/.bin/$agent" --version >&2
+done
 echo "$agents" >"$dir/installed"

@@ -10,11 +10,12 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	"time"
 
+	"agency"
 	"agency/internal/cli"
 	"agency/internal/config"
 	"agency/internal/daemon"
+	"agency/internal/killpoint"
 	"agency/internal/runner"
 )
 
@@ -32,7 +33,11 @@ func run() int {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
 		// The wrapper handles its own signals.
-		return runner.Main(os.Args[2], os.Stdin, os.Stdout)
+		return runner.Main(os.Args[2], os.Stdin, os.Stdout, observe)
+	}
+	if len(os.Args) == 3 && os.Args[1] == "hook" {
+		hook(agency.RunnerKind(os.Args[2]), os.Stdin)
+		return 0
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -43,13 +48,14 @@ func run() int {
 		Err:     os.Stderr,
 		Env:     os.Environ(),
 		Dir:     dir,
+		Now:     killpoint.Now,
 		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string) error {
 			return daemon.Spawn(ctx, cfg, exe, configPath)
 		},
 		RunDaemon: func(ctx context.Context, cfg *config.Config) error { return runDaemon(ctx, cfg, exe) },
 		DaemonLog: daemon.LogPath,
 		RestoreDatabase: func(ctx context.Context, home, backup string) (string, error) {
-			return daemon.RestoreDatabase(ctx, home, backup, time.Now)
+			return daemon.RestoreDatabase(ctx, home, backup, killpoint.Now)
 		},
 		Exec: func(argv, env []string) error {
 			path, err := exec.LookPath(argv[0])
@@ -70,7 +76,7 @@ func runDaemon(ctx context.Context, cfg *config.Config, exe string) error {
 		Version: buildVersion(),
 		Exec:    exe,
 		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})),
-		Now:     time.Now,
+		Now:     killpoint.Now,
 	}
 	err := d.Run(ctx, func() { report(nil) })
 	report(err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,6 +28,8 @@ type Client struct {
 	// Start brings up a daemon that listens on Socket; nil means that a missing daemon is an error. It is called at
 	// most once for a request.
 	Start func(ctx context.Context) error
+	// Header is sent with each request; nil is none.
+	Header http.Header
 
 	http http.Client
 }
@@ -94,10 +97,8 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 	case agency.IsCode(err, agency.CodeDaemonConnectFailed):
 	case agency.IsCode(err, agency.CodeDaemonLost) && again:
 	case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0:
-		old := NewClient(c.Socket, fmt.Sprint(agency.AsError(err).Details["daemon_version"]), nil)
-		defer old.Close()
-		if _, stopErr := Call(ctx, old, StopDaemon, Empty{}); stopErr != nil && !agency.IsCode(stopErr, agency.CodeDaemonConnectFailed) && !agency.IsCode(stopErr, agency.CodeDaemonLost) {
-			return stopErr
+		if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
+			return err
 		}
 	default:
 		return err
@@ -108,10 +109,38 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 	return send()
 }
 
+// stopOld ends a daemon of another version, and returns when it takes no requests any more: until then Start would find
+// that there is a daemon.
+func (c *Client) stopOld(ctx context.Context, version string) error {
+	old := NewClient(c.Socket, version, nil)
+	defer old.Close()
+	status, err := Call(ctx, old, StopDaemon, Empty{})
+	switch {
+	case agency.IsCode(err, agency.CodeDaemonConnectFailed), agency.IsCode(err, agency.CodeDaemonLost):
+		return nil
+	case err != nil:
+		return err
+	}
+	var dialer net.Dialer
+	for deadline := time.Now().Add(stopWait); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		conn, err := dialer.DialContext(ctx, "unix", c.Socket)
+		if err != nil {
+			return ctx.Err()
+		}
+		_ = conn.Close()
+		if errors.Is(syscall.Kill(status.PID, 0), syscall.ESRCH) {
+			return nil // this is another one, which somebody else started
+		}
+	}
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon (pid %d, version %s) was told to stop but is still there", status.PID, version).
+		WithHint("agency daemon logs")
+}
+
 // Close drops connections that are kept for later requests.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func (c *Client) do(r *http.Request) (*http.Response, error) {
+	maps.Copy(r.Header, c.Header)
 	r.Header.Set(VersionHeader, c.Version)
 	answer, err := c.http.Do(r)
 	switch {
@@ -156,6 +185,9 @@ func readEnvelope(answer *http.Response, data any) error {
 
 // readTimeout is how long an operation that only reads may take.
 const readTimeout = 15 * time.Second
+
+// stopWait is how long a daemon that was told to stop may go on taking requests.
+const stopWait = 10 * time.Second
 
 var errSilent = errors.New("no answer")
 

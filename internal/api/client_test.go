@@ -267,7 +267,7 @@ func (d *versioned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			WithDetail("daemon_version", version).WithDetail("live_runs", d.live))
 	case r.URL.Path == api.StopDaemon.Path():
 		d.stops.Add(1)
-		reply(w, api.DaemonStatusResponse{}, nil)
+		reply(w, api.DaemonStatusResponse{PID: 1 << 30}, nil) // by now the pid of nobody
 	default:
 		reply(w, api.DaemonStatusResponse{Version: version}, nil)
 	}

@@ -31,9 +31,10 @@ func (o Operation[Req, Resp]) Path() string { return "/v1/" + o.Name }
 
 // The operations.
 var (
-	CreateRun       = Operation[CreateRunRequest, RunResponse]{"run.create", "start an agent on a task in its own worktree", Acts}
+	CreateRun       = Operation[CreateRunRequest, CreateRunResponse]{"run.create", "start an agent on a task in its own worktree", Acts}
 	ListRuns        = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status", Reads}
 	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run", Reads}
+	ExplainRun      = Operation[RunRequest, ExplainRunResponse]{"run.explain", "why a run has its status: the rule and every piece of evidence", Reads}
 	SendInput       = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent", Acts}
 	StopRun         = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays", Acts}
 	ResumeRun       = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree", Acts}
@@ -45,6 +46,21 @@ var (
 	CollectRuns     = Operation[CollectRunsRequest, CollectRunsResponse]{"gc", "ended runs that could be removed without losing anything", Acts}
 	CheckDatabase   = Operation[Empty, CheckDatabaseResponse]{"db.check", "read the whole database and say what is wrong with it", Waits}
 	BackupDatabase  = Operation[BackupDatabaseRequest, BackupDatabaseResponse]{"db.backup", "write a copy of the database", Acts}
+	InitRepo        = Operation[InitRepoRequest, InitRepoResponse]{"project.init", "write agency.toml and what belongs to it into a repository", Acts}
+	ShowTrust       = Operation[TrustRequest, TrustResponse]{"trust.show", "what a repository wants done in new worktrees, and whether that is trusted", Reads}
+	GrantTrust      = Operation[GrantTrustRequest, TrustResponse]{"trust.grant", "trust what was shown", Acts}
+	RevokeTrust     = Operation[RevokeTrustRequest, RevokeTrustResponse]{"trust.revoke", "take back everything that was trusted in a repository", Acts}
+	ListAlerts      = Operation[ListAlertsRequest, ListAlertsResponse]{"alert.list", "episodes in which somebody must act", Reads}
+	AckAlerts       = Operation[AckAlertRequest, AlertsResponse]{"alert.ack", "say that alerts were seen, so that they are not repeated", Acts}
+	SnoozeAlerts    = Operation[SnoozeAlertRequest, AlertsResponse]{"alert.snooze", "put alerts off", Acts}
+	ExplainWatchdog = Operation[ExplainWatchdogRequest, ExplainWatchdogResponse]{"watchdog.explain", "what the watchdog makes of a run, and why", Reads}
+	SendMessage     = Operation[SendMessageRequest, SendMessageResponse]{"message.send", "send a message to runs or to the person", Acts}
+	PollMessages    = Operation[PollMessagesRequest, MessagesResponse]{"message.poll", "what waits for the caller, until it is acknowledged", Waits}
+	AckMessages     = Operation[AckMessagesRequest, AckMessagesResponse]{"message.ack", "say that the caller has dealt with messages", Acts}
+	ListMessages    = Operation[ListMessagesRequest, MessagesResponse]{"message.list", "look at messages without taking them", Reads}
+	ChangeTags      = Operation[ChangeTagsRequest, RunResponse]{"run.tag", "add tags to a run and take others away", Acts}
+	TestNotify      = Operation[TestNotifyRequest, TestNotifyResponse]{"notify.test", "send a test through the channels to people and wait for the outcome", Acts}
+	ListChannels    = Operation[Empty, ListChannelsResponse]{"notify.list", "the channels to people, what waits for them, and the dead letters", Reads}
 	WaitRuns        = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status", Waits}
 	AttachRun       = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal", Reads}
 	ListEvents      = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order", Reads}
@@ -58,6 +74,14 @@ const (
 	EventsPath  = "/v1/events"  // GET ?since=SEQ&run=REF: server-sent events; Last-Event-ID wins over since
 	LogsPath    = "/v1/logs"    // GET ?run=REF&stream=&attempt=&since=&follow=: bytes
 	WrapperPath = "/v1/wrapper" // GET with Upgrade: agency-wrapper
+)
+
+// The headers by which a request from within a run proves that it is: what the wrapper gave the runner in AGENCY_RUN_ID,
+// AGENCY_ATTEMPT and AGENCY_TOKEN. Without them a request is the person's.
+const (
+	RunHeader     = "Agency-Run"
+	AttemptHeader = "Agency-Attempt"
+	TokenHeader   = "Agency-Token"
 )
 
 // VersionHeader carries the version of the program on each request and response.
@@ -76,9 +100,12 @@ func describe[Req, Resp any](o Operation[Req, Resp]) Description {
 // Operations is the table of all operations.
 func Operations() []Description {
 	return []Description{
-		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(SendInput), describe(StopRun), describe(ResumeRun),
+		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(ExplainRun), describe(SendInput), describe(StopRun), describe(ResumeRun),
 		describe(RemoveRun), describe(TakeSnapshot), describe(ListSnapshots), describe(ShowSnapshot), describe(RestoreSnapshot),
-		describe(CollectRuns), describe(CheckDatabase), describe(BackupDatabase), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
+		describe(CollectRuns), describe(CheckDatabase), describe(BackupDatabase), describe(InitRepo), describe(ShowTrust),
+		describe(GrantTrust), describe(RevokeTrust), describe(ListAlerts), describe(AckAlerts),
+		describe(SnoozeAlerts), describe(ExplainWatchdog), describe(SendMessage), describe(PollMessages), describe(AckMessages),
+		describe(ListMessages), describe(ChangeTags), describe(TestNotify), describe(ListChannels), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
 		describe(DaemonStatus), describe(StopDaemon),
 	}
 }
@@ -97,6 +124,12 @@ type CreateRunRequest struct {
 	Dir    string         `json:"dir"`    // the caller's working directory
 	Env    agency.Environ `json:"env"`    // the caller's environment, for the runner
 	Config string         `json:"config"` // the caller's configuration file; empty for the default one
+}
+
+// CreateRunResponse is the new run. Warnings say what its worktree did not get that the repository wants it to have.
+type CreateRunResponse struct {
+	Run      Run      `json:"run"`
+	Warnings []string `json:"warnings"`
 }
 
 // RunResponse is one run after an operation.
@@ -134,12 +167,13 @@ type SendInputResponse struct {
 // ResumeRunRequest starts another attempt of a run.
 type ResumeRunRequest struct {
 	Run     string         `json:"run"`
-	Prompt  string         `json:"prompt"`  // a new task; empty keeps the old one
-	Fresh   bool           `json:"fresh"`   // a new conversation; what is in the worktree is saved first
-	Restart bool           `json:"restart"` // stop an attempt that lives
-	Force   bool           `json:"force"`   // although the runner's configuration changed
-	Env     agency.Environ `json:"env"`     // the caller's environment, for the runner
-	Config  string         `json:"config"`  // the caller's configuration file; empty for the default one
+	Prompt  string         `json:"prompt"`   // a new task; empty keeps the old one
+	Fresh   bool           `json:"fresh"`    // a new conversation; what is in the worktree is saved first
+	Restart bool           `json:"restart"`  // stop an attempt that lives
+	Force   bool           `json:"force"`    // although the runner's configuration changed
+	NoSetup bool           `json:"no_setup"` // although the repository's setup never succeeded
+	Env     agency.Environ `json:"env"`      // the caller's environment, for the runner
+	Config  string         `json:"config"`   // the caller's configuration file; empty for the default one
 }
 
 // ResumeRunResponse is the run with its new attempt. Continued says that the agent goes on with the conversation of the
@@ -149,6 +183,7 @@ type ResumeRunResponse struct {
 	Continued bool          `json:"continued"`
 	Note      string        `json:"note"`
 	Snapshot  *agency.Saved `json:"snapshot"`
+	Warnings  []string      `json:"warnings"` // what the worktree did not get that the repository wants it to have
 }
 
 // RemoveRunRequest removes a run.

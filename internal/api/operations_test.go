@@ -44,7 +44,7 @@ func TestShapes(t *testing.T) {
 	t.Parallel()
 	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	whole := []reflect.Kind{reflect.Slice, reflect.Pointer, reflect.Struct}
-	describable := append([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64}, whole...)
+	describable := append([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64}, whole...)
 	check := func(root reflect.Type, response bool) {
 		for _, typ := range structs(root) {
 			names := map[string]bool{}

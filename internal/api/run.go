@@ -32,23 +32,34 @@ type Run struct {
 	Model      string            `json:"model"`
 	Headless   bool              `json:"headless"`
 	Tags       []string          `json:"tags"`
-	PRNumber   *int              `json:"pr_number"`
-	Session    string            `json:"tmux_session"`
-	CreatedAt  time.Time         `json:"created_at"`
-	StartedAt  *time.Time        `json:"started_at"`
-	EndedAt    *time.Time        `json:"ended_at"`
-	RemovedAt  *time.Time        `json:"removed_at"`
+	// Decided is what the status rests on: record, process, contract, message, clock, or a source of evidence.
+	Decided      agency.By       `json:"decided_by"`
+	Request      *agency.Request `json:"request"`         // what the agent's program waits for; null when it asks for nothing
+	Conversation string          `json:"conversation_id"` // the agent's own id of it; empty when unknown
+	Usage        agency.Usage    `json:"usage"`           // of the conversation, as the agent tells it; a null is unknown
+	StallAfterMS int64           `json:"stall_after_ms"`  // 0 is as the configuration says
+	PRNumber     *int            `json:"pr_number"`
+	Session      string          `json:"tmux_session"`
+	CreatedAt    time.Time       `json:"created_at"`
+	StartedAt    *time.Time      `json:"started_at"`
+	EndedAt      *time.Time      `json:"ended_at"`
+	RemovedAt    *time.Time      `json:"removed_at"`
 }
 
 // NewRun is the view of a record and its derived status.
 func NewRun(r *agency.Run, s agency.Status) Run {
 	a := &r.Attempt
+	model := r.Model
+	if a.Situation.Model != "" {
+		model = a.Situation.Model
+	}
 	return Run{
 		ID: r.ID, Handle: r.Handle, Name: r.Name, Type: r.Type,
 		Status: s.Label, Summary: s.Summary, Problem: s.Problem, Since: s.Since,
 		State: a.State, Attempt: a.Number, ExitCode: a.ExitCode, Signal: a.Signal, ErrorCode: a.ErrorCode, Error: a.Error,
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, RunDir: r.Dir,
-		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: r.Model, Headless: a.Headless, Tags: r.Tags,
+		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
+		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.Situation.Usage, StallAfterMS: r.StallAfterMS,
 		PRNumber: r.PRNumber, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt,
 	}
@@ -76,4 +87,5 @@ type ShowRunResponse struct {
 	LastOutput *time.Time       `json:"last_output"`
 	PromptPath string           `json:"prompt_path"`
 	LogPath    string           `json:"log_path"`
+	OutputPath string           `json:"output_path"` // what the run came to; empty while it came to nothing
 }

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -29,6 +31,7 @@ type App struct {
 	Err     io.Writer
 	Env     []string // NAME=value
 	Dir     string   // working directory
+	Now     func() time.Time
 
 	// SpawnDaemon starts a daemon in the background and returns when it answers.
 	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string) error
@@ -178,7 +181,7 @@ func (a *App) client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.NewClient(cfg.Socket, a.Version, func(ctx context.Context) error {
+	client := api.NewClient(cfg.Socket, a.Version, func(ctx context.Context) error {
 		if a.cfgErr != nil {
 			return a.cfgErr // with defaults a daemon could look for its agents on the wrong tmux server
 		}
@@ -186,7 +189,20 @@ func (a *App) client() (*api.Client, error) {
 			a.chat("agency: %s", cfg.SocketNote)
 		}
 		return a.SpawnDaemon(ctx, cfg, a.configPath)
-	}), nil
+	})
+	client.Header = a.identity()
+	return client, nil
+}
+
+// identity proves to be the run that this process runs in; below no run it is empty.
+func (a *App) identity() http.Header {
+	run := a.getenv("AGENCY_RUN_ID")
+	if run == "" {
+		return nil
+	}
+	return http.Header{
+		api.RunHeader: {run}, api.AttemptHeader: {a.getenv("AGENCY_ATTEMPT")}, api.TokenHeader: {a.getenv("AGENCY_TOKEN")},
+	}
 }
 
 // call runs one operation.

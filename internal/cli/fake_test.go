@@ -51,7 +51,7 @@ func newBench(t *testing.T) *bench {
 	t.Cleanup(func() { _ = in.Close() })
 	b := &bench{t: t, home: home}
 	b.app = &cli.App{
-		Version: "v1.2.3", In: in, Out: &b.out, Err: &b.err, Dir: home,
+		Version: "v1.2.3", In: in, Out: &b.out, Err: &b.err, Dir: home, Now: time.Now,
 		Env: []string{"HOME=" + home, "AGENCY_HOME=" + home},
 		SpawnDaemon: func(context.Context, *config.Config, string) error {
 			b.spawned++

@@ -45,7 +45,7 @@ control characters are taken out.`,
 			return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
 		}
 		if since != "" {
-			from, err := parseSince(since, time.Now())
+			from, err := parseSince(since, a.Now())
 			if err != nil {
 				return err
 			}

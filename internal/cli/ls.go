@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"agency"
@@ -111,9 +112,10 @@ func (o *listOptions) nothing() string {
 
 const summaryColumns = 40
 
-// table writes runs as people read them.
+// table writes runs as people read them: on a terminal in as many columns as it has, elsewhere in as many as it takes.
 func (a *App) table(runs []api.Run) string {
 	rows := [][]string{{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"}}
+	room, onTerminal := terminal(a.Out)
 	for i := range runs {
 		r := &runs[i]
 		summary := r.Summary
@@ -139,7 +141,39 @@ func (a *App) table(runs []api.Run) string {
 			return colourOf(runs[row-1].Status) + s + "\x1b[0m"
 		}
 	}
-	return columns(rows, 2, paint)
+	if !onTerminal {
+		return columns(rows, 2, paint)
+	}
+	squeeze(rows, room)
+	var b strings.Builder
+	for line := range strings.Lines(columns(rows, 2, paint)) {
+		b.WriteString(ansi.Truncate(strings.TrimSuffix(line, "\n"), room, "…") + "\n")
+	}
+	return b.String()
+}
+
+// squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
+// then the summary and the name.
+func squeeze(rows [][]string, room int) {
+	total := 2 * (len(rows[0]) - 1)
+	widths := make([]int, len(rows[0]))
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], width(row[i]))
+		}
+		total += widths[i]
+	}
+	for _, step := range []struct{ column, least int }{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}} {
+		cut := min(total-room, widths[step.column]-step.least)
+		if cut <= 0 {
+			continue
+		}
+		widths[step.column] -= cut
+		total -= cut
+		for _, row := range rows {
+			row[step.column] = fit(row[step.column], widths[step.column])
+		}
+	}
 }
 
 // columns lines up cells. paint colours the cell in column painted, and all of row 0.

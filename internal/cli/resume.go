@@ -17,6 +17,7 @@ type resumeOptions struct {
 	fresh   bool
 	restart bool
 	force   bool
+	noSetup bool
 	allLost bool
 	yes     bool
 }
@@ -66,6 +67,7 @@ one after the other, and stops after three failures.`,
 	f.BoolVar(&o.fresh, "fresh", false, "a new conversation; what is in the worktree is saved first")
 	f.BoolVar(&o.restart, "restart", false, "stop the agent first if it runs")
 	f.BoolVar(&o.force, "force", false, "although the configuration of the runner changed")
+	f.BoolVar(&o.noSetup, "no-setup", false, "although the repository's setup never succeeded; it is not tried again")
 	f.BoolVar(&o.allLost, "all-lost", false, "list the runs whose agents disappeared")
 	f.BoolVar(&o.yes, "yes", false, "with --all-lost: resume them")
 	cmd.ValidArgsFunction = a.completeRuns
@@ -74,7 +76,7 @@ one after the other, and stops after three failures.`,
 
 func (a *App) resume(ctx context.Context, ref string, o *resumeOptions) (api.ResumeRunResponse, error) {
 	return call(ctx, a, api.ResumeRun, api.ResumeRunRequest{
-		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, Env: a.Env, Config: a.callerConfig(),
+		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, NoSetup: o.noSetup, Env: a.Env, Config: a.callerConfig(),
 	})
 }
 
@@ -84,6 +86,7 @@ func (a *App) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
 		how = resp.Note
 	}
 	_, _ = fmt.Fprintf(w, "%s: attempt %d, %s\n", resp.Run.Ref(), resp.Run.Attempt, safeLine(how))
+	a.warn(resp.Warnings)
 	if s := resp.Snapshot; s != nil {
 		_, _ = fmt.Fprintf(w, "saved what was in the worktree as %s\n", s.Ref)
 	}

@@ -44,16 +44,31 @@ func (a *App) root() *cobra.Command {
 	root.SetHelpCommandGroupID("care")
 	root.SetCompletionCommandGroupID("care")
 	root.AddCommand(
-		a.runCommand(), a.attachCommand(), a.sendCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(),
-		a.listCommand(), a.showCommand(), a.logsCommand(), a.eventsCommand(),
-		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.configCommand(), a.daemonCommand(), a.versionCommand(),
+		a.initCommand(), a.runCommand(), a.attachCommand(), a.sendCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
+		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.watchdogCommand(), a.explainCommand(), a.logsCommand(), a.eventsCommand(),
+		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.trustCommand(), a.notifyCommand(), a.configCommand(), a.daemonCommand(), a.schemaCommand(), a.versionCommand(),
 		a.wrapperCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.RunE = helpOn
 	// cobra's own answer to a shell that it does not know is help and success.
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, helpOrUnknown
 	return root
+}
+
+// helpOn is agency help COMMAND.
+func helpOn(help *cobra.Command, args []string) error {
+	cmd, rest, err := help.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return unknownCommand(cmd, rest[0])
+	}
+	return cmd.Help()
 }
 
 // unknownCommand says which command might have been meant.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +30,10 @@ type runOptions struct {
 	inputs     []string
 	env        []string
 	maxMinutes int
+	stall      time.Duration
 	headless   bool
 	attach     bool
+	noSetup    bool
 	args       []string // for the runner
 }
 
@@ -69,7 +72,9 @@ is not touched and may be dirty. Prints the handle of the run.`,
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
 	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after so many minutes (0: no limit)")
+	f.DurationVar(&o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
+	f.BoolVar(&o.noSetup, "no-setup", false, "without what the repository's agency.toml wants done in new worktrees")
 	f.BoolVar(&o.attach, "attach", false, "show the run's terminal at once")
 	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{}
@@ -109,6 +114,7 @@ func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error 
 	err = a.print(resp, func(w io.Writer) {
 		r := &resp.Run
 		_, _ = fmt.Fprintln(w, r.Handle)
+		a.warn(resp.Warnings)
 		a.chat("%s works on branch %s", safeLine(r.Runner), safeLine(r.Branch))
 		a.chat("watch: agency attach %s   status: agency ls   end: agency stop %s", r.Ref(), r.Ref())
 	})
@@ -116,6 +122,13 @@ func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error 
 		return err
 	}
 	return a.attach(ctx, string(resp.Run.ID))
+}
+
+// warn tells what did not keep a command from its work.
+func (a *App) warn(warnings []string) {
+	for _, text := range warnings {
+		a.chat("agency: note: %s", safeLine(text))
+	}
 }
 
 // materialise lays the flags over the spec file. The daemon adds the defaults of the configuration.
@@ -154,8 +167,17 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 	if given("max-minutes") {
 		spec.Limits.MaxMinutes = o.maxMinutes
 	}
+	if given("stall-threshold") {
+		if o.stall < time.Second {
+			return spec, agency.Errorf(agency.CodeUsage, "--stall-threshold is %s, less than a second", o.stall).WithHint("for example: --stall-threshold 30m")
+		}
+		spec.Limits.StallAfterMS = o.stall.Milliseconds()
+	}
 	if given("headless") {
 		spec.Headless = o.headless
+	}
+	if given("no-setup") {
+		spec.NoSetup = o.noSetup
 	}
 	spec.Tags = append(spec.Tags, o.tags...)
 	spec.Env = append(spec.Env, o.env...)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func (a *App) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { showText(w, &resp, time.Now()) })
+		return a.print(resp, func(w io.Writer) { showText(w, &resp, a.Now()) })
 	})
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
@@ -34,7 +35,7 @@ func (a *App) showCommand() *cobra.Command {
 func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", safeLine(fmt.Sprintf(format, args...)))
+		_, _ = fmt.Fprintf(w, "%-13s %s\n", name+":", safeLine(fmt.Sprintf(format, args...)))
 	}
 	ago := func(t time.Time) string { return agency.ShortDuration(now.Sub(t)) + " ago" }
 	field("run", "%s", r.Handle)
@@ -60,11 +61,19 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
 		runner += ", headless"
 	}
 	field("runner", "%s", runner)
+	if r.Conversation != "" {
+		field("conversation", "%s", r.Conversation)
+	}
+	field("used", "%s", usageText(&r.Usage))
+	if r.StallAfterMS > 0 {
+		field("stalled", "after %s without a sign", agency.ShortDuration(time.Duration(r.StallAfterMS)*time.Millisecond))
+	}
 	field("tags", "%s", strings.Join(r.Tags, ", "))
 	field("created", "%s (%s)", r.CreatedAt.Local().Format(time.DateTime), ago(r.CreatedAt))
 	if r.RemovedAt != nil {
 		field("removed", "%s", ago(*r.RemovedAt))
 	}
+	showRequest(w, s, ago)
 	showWord(w, s, ago)
 	showAttempts(w, s, ago)
 	showGit(w, s)
@@ -73,6 +82,9 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
 	field("run dir", "%s", r.RunDir)
 	field("prompt", "%s", s.PromptPath)
 	field("log", "%s", s.LogPath)
+	if s.OutputPath != "" {
+		field("output", "%s", s.OutputPath)
+	}
 	for _, in := range s.Inputs {
 		field("input", "%s  %d bytes  sha256 %.12s", in.Path, in.Size, in.SHA256)
 	}
@@ -81,9 +93,54 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
 	}
 }
 
+// usageText is what an agent has used; what it does not tell is a dash.
+func usageText(u *agency.Usage) string {
+	number := func(n *int64) string {
+		if n == nil {
+			return "-"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	if *u == (agency.Usage{}) {
+		return "-"
+	}
+	cost := "-"
+	if u.CostUSD != nil {
+		cost = fmt.Sprintf("$%.2f", *u.CostUSD)
+	}
+	return fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
+}
+
+// showRequest writes what the agent's program waits for.
+func showRequest(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
+	r := s.Run.Request
+	if r == nil {
+		return
+	}
+	line := func(name, text string) { _, _ = fmt.Fprintf(w, "  %s: %s\n", name, safeLine(text)) }
+	_, _ = fmt.Fprintln(w, "\nrequest:")
+	line("asks for", string(r.Kind))
+	line("since", ago(r.At))
+	if r.Tool != "" {
+		line("tool", r.Tool)
+	}
+	if r.Text != "" {
+		line("text", r.Text)
+	}
+	if r.Subagent != "" {
+		line("for", r.Subagent)
+	}
+	if r.Confidence < 1 {
+		line("seen on", fmt.Sprintf("the screen, confidence %.0f%%", 100*r.Confidence))
+	}
+}
+
 func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
 	c := s.Contract
 	if c == nil {
+		if s.Run.Problem != "" {
+			_, _ = fmt.Fprintf(w, "\nrunner_status:\n  %s\n", safeLine(s.Run.Problem))
+		}
 		return
 	}
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, "  "+format+"\n", args...) }
@@ -131,11 +188,11 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		if at.ErrorCode != "" {
 			text += " [" + string(at.ErrorCode) + "]"
 		}
-		if i == len(s.Attempts)-1 && !at.State.Final() && at.State == agency.Running {
-			if !s.Connected {
+		if i == len(s.Attempts)-1 {
+			if at.State == agency.Running && !s.Connected {
 				text += ", wrapper not connected"
 			}
-			if s.LastOutput != nil {
+			if lost := at.ErrorCode == agency.CodeRunnerDisappeared; s.LastOutput != nil && (lost || at.State == agency.Running) {
 				text += ", last output " + ago(*s.LastOutput)
 			}
 		}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,16 +89,16 @@ type listWatch struct {
 	lines   []string // on the terminal
 	columns int      // of the terminal when they were painted
 	rows    int
-	last    string
+	last    []byte // as JSON
 	seen    map[agency.RunID]string
 }
 
 func (w *listWatch) show(resp api.ListRunsResponse) error {
 	switch {
 	case w.app.json:
-		text := fmt.Sprint(resp.Runs)
-		if text == w.last {
-			return nil
+		text, err := json.Marshal(resp.Runs)
+		if err != nil || bytes.Equal(text, w.last) {
+			return err
 		}
 		w.last = text
 		return w.app.printLine(resp)
@@ -115,24 +117,29 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 	return w.app.out.err
 }
 
-// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor. A terminal that
-// changed its size has moved what was on it, in a way of its own, so it is cleared.
+// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
+// touched. A terminal that changed its size has moved what was on it, in a way of its own, so there the list is written
+// over it from the top.
 func (w *listWatch) repaint(lines []string) {
 	columns, rows := terminalSize(w.app.Out)
 	var b strings.Builder
 	if columns != w.columns || rows != w.rows {
 		if w.columns > 0 {
-			b.WriteString("\x1b[H\x1b[2J")
+			b.WriteString("\x1b[H")
 		}
 		w.lines, w.columns, w.rows = nil, columns, rows
 	}
 	lines = newest(lines, rows-1)
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], columns, "…")
+	}
+	if w.lines != nil && slices.Equal(lines, w.lines) {
+		return
+	}
 	if up := len(w.lines); up > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", up)
 	}
 	for i, line := range lines {
-		line = ansi.Truncate(line, columns, "…")
-		lines[i] = line
 		if i < len(w.lines) && w.lines[i] == line {
 			b.WriteString("\n")
 			continue

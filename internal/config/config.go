@@ -31,6 +31,7 @@ type Config struct {
 	Env      Env
 	Watchdog Watchdog
 	Stop     Stop
+	Notify   Notify
 
 	origins []Origin
 }
@@ -69,10 +70,15 @@ type Env struct {
 	Deny []string // patterns of names, by the rules of path.Match
 }
 
-// Watchdog is when somebody is told that a run has gone quiet.
+// Watchdog is which runs are watched, and when somebody is told that one has gone quiet.
 type Watchdog struct {
-	StallThreshold time.Duration
-	PollInterval   time.Duration
+	StallThreshold  time.Duration
+	PollInterval    time.Duration
+	StuckIntervals  int // of PollInterval without a sign of life
+	WorkerTags      []string
+	OrchestratorTag string
+	WorkerPattern   string // a regular expression for names; empty is every name
+	PreviewLines    int    // of output in an alert
 }
 
 // Stop is how a run is stopped.
@@ -112,10 +118,14 @@ func defaults() *Config {
 			agency.OpenCode:   {Exec: "opencode", DefaultArgs: []string{}},
 			agency.Shell:      {Exec: "sh", DefaultArgs: []string{}},
 		},
-		Custom:   map[string]Runner{},
-		Logs:     Logs{MaxBytes: 1 << 30},
-		Env:      Env{Deny: []string{}},
-		Watchdog: Watchdog{StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second},
-		Stop:     Stop{Grace: 10 * time.Second},
+		Custom: map[string]Runner{},
+		Logs:   Logs{MaxBytes: 1 << 30},
+		Env:    Env{Deny: []string{}},
+		Watchdog: Watchdog{
+			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
+			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5,
+		},
+		Stop:   Stop{Grace: 10 * time.Second},
+		Notify: Notify{Channels: map[string]Channel{}},
 	}
 }

@@ -29,6 +29,7 @@ type value struct {
 	kind  unstable.Kind // Table and ArrayTable for headers
 	text  string        // of a string what it means, of a number or boolean what is written
 	items []value       // of an array; arrays in arrays stay empty
+	span  [2]int        // of a text or a boolean: where it begins and ends, in bytes
 }
 
 // words names the value for people.
@@ -140,5 +141,6 @@ func (w *walker) keyValue(entries []entry, table []part, node *unstable.Node) []
 }
 
 func scalar(node *unstable.Node) value {
-	return value{kind: node.Kind, text: string(node.Data)}
+	begin := int(node.Raw.Offset)
+	return value{kind: node.Kind, text: string(node.Data), span: [2]int{begin, begin + int(node.Raw.Length)}}
 }

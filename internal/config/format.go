@@ -25,19 +25,25 @@ type format struct {
 	defaultRunner *string
 	kinds         map[agency.RunnerKind]*Runner
 	custom        map[string]*Runner
+	channels      map[string]*Channel
 
-	seen map[string]position // where a key or a table was met first
-	from map[string]string   // what set a key
+	seen    map[string]position // where a key or a table was met first
+	from    map[string]string   // what set a key
+	refused map[string]bool     // keys and tables with something wrong: it is said once, however often one is used
 }
 
 const customTable = "runners.custom"
 
+func emptyFormat() *format {
+	return &format{
+		keys: map[string]key{}, tables: map[string][]string{}, seen: map[string]position{}, from: map[string]string{}, refused: map[string]bool{},
+	}
+}
+
 // newFormat binds the format to c, with a table for each custom runner of these names.
 func newFormat(c *Config, custom []string) *format {
-	f := &format{
-		keys: map[string]key{}, tables: map[string][]string{}, seen: map[string]position{}, from: map[string]string{},
-		kinds: map[agency.RunnerKind]*Runner{}, custom: map[string]*Runner{}, defaultRunner: &c.Defaults.Runner,
-	}
+	f := emptyFormat()
+	f.kinds, f.custom, f.defaultRunner = map[agency.RunnerKind]*Runner{}, map[string]*Runner{}, &c.Defaults.Runner
 	f.table("", "defaults",
 		textKey("runner", &c.Defaults.Runner, checkText),
 		textKey("base", &c.Defaults.Base, checkRef),
@@ -64,6 +70,11 @@ func newFormat(c *Config, custom []string) *format {
 	f.table("", "watchdog",
 		durationKey("stall_threshold", &c.Watchdog.StallThreshold, time.Second, 7*24*time.Hour),
 		numberKey("poll_interval_secs", &c.Watchdog.PollInterval, time.Second, 1, 3600),
+		numberKey("stuck_threshold_intervals", &c.Watchdog.StuckIntervals, 1, 1, 10_000),
+		listKey("worker_tags", &c.Watchdog.WorkerTags, checkTag),
+		textKey("orchestrator_tag", &c.Watchdog.OrchestratorTag, checkTag),
+		textKey("worker_pattern", &c.Watchdog.WorkerPattern, checkExpression),
+		numberKey("output_preview_lines", &c.Watchdog.PreviewLines, 1, 0, 100),
 	)
 	f.table("", "stop", durationKey("grace", &c.Stop.Grace, 0, time.Hour))
 	return f
@@ -107,19 +118,18 @@ func checkCustomName(name string) error {
 // read takes over what a document says, and returns what is wrong with it.
 func (f *format) read(entries []entry, file string) []problem {
 	var found problems
-	refused := map[string]bool{} // what is wrong is said once, however often it is used
 	for _, e := range entries {
 		name, at, bad := f.take(e)
 		switch {
-		case bad != nil && !refused[name]:
-			refused[name] = true
+		case bad != nil && !f.refused[name]:
+			f.refused[name] = true
 			bad.at = at
 			found.add(*bad)
 		case bad == nil:
 			f.from[name] = file + ":" + strconv.Itoa(at.line)
 		}
 	}
-	return append(found, f.checkWhole(refused)...)
+	return found
 }
 
 // take takes over one entry. It returns the name of the key or table that decided, and its place.
@@ -167,8 +177,12 @@ func (f *format) first(what, name string, at position) *problem {
 
 // unknown says that a table has no such key, and which one was meant.
 func (f *format) unknown(table, name string) *problem {
-	if table == customTable {
-		e := agency.AsError(checkCustomName(clip(name)))
+	if table == customTable || table == channelTable {
+		check := checkCustomName
+		if table == channelTable {
+			check = checkChannelName
+		}
+		e := agency.AsError(check(clip(name)))
 		return &problem{text: e.Message, hint: e.Hint}
 	}
 	bad := &problem{text: "unknown key " + named(dotted(table, name))}
@@ -181,12 +195,12 @@ func (f *format) unknown(table, name string) *problem {
 }
 
 // checkWhole checks what no single key can know.
-func (f *format) checkWhole(refused map[string]bool) []problem {
+func (f *format) checkWhole() []problem {
 	var found problems
 	names := slices.Clone(f.tables["runners"])
 	names = slices.DeleteFunc(names, func(s string) bool { return s == "custom" })
 	names = append(names, f.tables[customTable]...)
-	if !slices.Contains(names, *f.defaultRunner) && !refused["defaults.runner"] {
+	if !slices.Contains(names, *f.defaultRunner) && !f.refused["defaults.runner"] {
 		bad := problem{at: f.seen["defaults.runner"], text: fmt.Sprintf(`"defaults.runner" is %s, and there is no such runner`, quote(clip(*f.defaultRunner)))}
 		if bad.hint = didYouMean(agency.Nearest(*f.defaultRunner, names)); bad.hint == "" {
 			bad.hint = "known here: " + strings.Join(names, ", ")
@@ -195,7 +209,7 @@ func (f *format) checkWhole(refused map[string]bool) []problem {
 	}
 	for _, name := range f.tables[customTable] {
 		table := dotted(customTable, name)
-		if exec := dotted(table, "exec"); f.custom[name].Exec == "" && !refused[exec] && !refused[table] {
+		if exec := dotted(table, "exec"); f.custom[name].Exec == "" && !f.refused[exec] && !f.refused[table] {
 			at := cmp.Or(f.seen[table], f.seen[dotted(table, "default_args")])
 			found.add(problem{at: at, text: named(table) + " has no exec", hint: `add the program: exec = "` + name + `"`})
 		}

@@ -56,7 +56,7 @@ func boolKey(name string, p *bool) key {
 }
 
 // numberKey binds a whole number of units; the bounds are inclusive.
-func numberKey[T ~int64](name string, p *T, unit, least, most T) key {
+func numberKey[T ~int | ~int64](name string, p *T, unit, least, most T) key {
 	return key{
 		name: name,
 		set: func(v value) error {
@@ -185,6 +185,20 @@ func checkPattern(s string) error {
 	}
 	if _, err := path.Match(s, ""); err != nil {
 		return fmt.Errorf("must be a pattern such as \"AWS_*\", and %q is malformed", clip(s))
+	}
+	return nil
+}
+
+func checkTag(s string) error {
+	if err := agency.CheckWord("tag", s); err != nil {
+		return fmt.Errorf("must be a tag of lower-case letters, digits, dots, dashes and underscores, not %q", clip(s))
+	}
+	return nil
+}
+
+func checkExpression(s string) error {
+	if _, err := regexp.Compile(s); err != nil {
+		return fmt.Errorf("must be a regular expression, and %q is malformed", clip(s))
 	}
 	return nil
 }

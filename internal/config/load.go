@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
@@ -42,13 +43,16 @@ func Load(explicit string, env []string) (*Config, error) {
 	var found problems
 	entries, faults := parse(data)
 	f := newFormat(c, customNames(entries))
+	f.addNotify(c, channelNames(entries))
 	found.add(f.read(entries, filepath.Base(path))...)
+	found.add(f.checkWhole()...)
+	found.add(f.checkChannels()...)
 	for _, fault := range faults {
 		if !found.on(fault.at.line) { // else it is told already, in better words
 			found.add(fault)
 		}
 	}
-	found.add(f.overridePoll(e)...)
+	found.add(f.override(e)...)
 	level, levelFrom, bad := logLevel(c, e)
 	found.add(bad...)
 	if len(found) > 0 {
@@ -56,6 +60,7 @@ func Load(explicit string, env []string) (*Config, error) {
 	}
 
 	c.Runners, c.Custom = f.runners()
+	c.Notify.Channels = f.channelsRead()
 	c.origins = append([]Origin{
 		{"home", quote(home), homeFrom},
 		{"socket", quote(socket), socketFrom},
@@ -64,22 +69,38 @@ func Load(explicit string, env []string) (*Config, error) {
 	return c, nil
 }
 
-// overridePoll lays the variable for the poll interval over the file.
-func (f *format) overridePoll(e environment) []problem {
-	text, variable := e.first(envPollInterval)
-	if text == "" {
-		return nil
+// watchdogVariables are the variables that have the last word on keys of the watchdog.
+var watchdogVariables = []struct{ variable, key string }{
+	{"AGENCY_WATCHDOG_POLL_INTERVAL", "watchdog.poll_interval_secs"},
+	{"AGENCY_WATCHDOG_STUCK_THRESHOLD", "watchdog.stuck_threshold_intervals"},
+	{"AGENCY_WATCHDOG_WORKER_TAGS", "watchdog.worker_tags"},
+	{"AGENCY_WATCHDOG_ORCHESTRATOR_TAG", "watchdog.orchestrator_tag"},
+}
+
+// override lays these variables over the file. A list has commas between its items.
+func (f *format) override(e environment) (bad []problem) {
+	for _, o := range watchdogVariables {
+		text, variable := e.first(o.variable)
+		if text == "" {
+			continue
+		}
+		v := value{kind: unstable.String, text: text}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			v = value{kind: unstable.Integer, text: strconv.FormatInt(n, 10)}
+		}
+		if o.key == "watchdog.worker_tags" {
+			v = value{kind: unstable.Array}
+			for item := range strings.SplitSeq(text, ",") {
+				v.items = append(v.items, value{kind: unstable.String, text: strings.TrimSpace(item)})
+			}
+		}
+		if err := f.keys[o.key].set(v); err != nil {
+			bad = append(bad, problem{variable: variable, text: err.Error()})
+			continue
+		}
+		f.from[o.key] = variable
 	}
-	v := value{kind: unstable.String}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		v = value{kind: unstable.Integer, text: strconv.FormatInt(n, 10)}
-	}
-	const name = "watchdog.poll_interval_secs"
-	if err := f.keys[name].set(v); err != nil {
-		return []problem{{variable: variable, text: err.Error()}}
-	}
-	f.from[name] = variable
-	return nil
+	return bad
 }
 
 // logLevels are the values of AGENCY_LOG.

@@ -76,11 +76,15 @@ func wantDefaults(t testing.TB) *config.Config {
 			"opencode":    {Exec: "opencode", DefaultArgs: []string{}},
 			"shell":       {Exec: "sh", DefaultArgs: []string{}},
 		},
-		Custom:   map[string]config.Runner{},
-		Logs:     config.Logs{MaxBytes: 1 << 30},
-		Env:      config.Env{Deny: []string{}},
-		Watchdog: config.Watchdog{StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second},
-		Stop:     config.Stop{Grace: 10 * time.Second},
+		Custom: map[string]config.Runner{},
+		Logs:   config.Logs{MaxBytes: 1 << 30},
+		Env:    config.Env{Deny: []string{}},
+		Watchdog: config.Watchdog{
+			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
+			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5,
+		},
+		Stop:   config.Stop{Grace: 10 * time.Second},
+		Notify: config.Notify{Channels: map[string]config.Channel{}},
 	}
 }
 
@@ -114,6 +118,11 @@ deny = ["AWS_*", "[A-Z]_TOKEN"]
 [watchdog]
 stall_threshold = "1h30m"
 poll_interval_secs = 3600
+stuck_threshold_intervals = 5
+worker_tags = ["worker", "builder"]
+orchestrator_tag = "boss"
+worker_pattern = "-worker$"
+output_preview_lines = 0
 [stop]
 grace = "0s"
 `)
@@ -128,7 +137,10 @@ grace = "0s"
 	want.Tmux.Socket = "agency"
 	want.Logs.MaxBytes = 1 << 16
 	want.Env.Deny = []string{"AWS_*", "[A-Z]_TOKEN"}
-	want.Watchdog = config.Watchdog{StallThreshold: 90 * time.Minute, PollInterval: time.Hour}
+	want.Watchdog = config.Watchdog{
+		StallThreshold: 90 * time.Minute, PollInterval: time.Hour, StuckIntervals: 5,
+		WorkerTags: []string{"worker", "builder"}, OrchestratorTag: "boss", WorkerPattern: "-worker$",
+	}
 	want.Stop.Grace = 0
 	if diff := same(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -158,7 +170,8 @@ func TestExample(t *testing.T) {
 func TestOrigins(t *testing.T) {
 	t.Parallel()
 	c := mustLoad(t, "[stop]\ngrace = \"90s\"\n[runners.custom.x]\nexec = \"x\\u001b\"\n",
-		"AGENCY_HOME=/data", "AGENCY_LOG=debug", "AGENCY_WATCHDOG_POLL_INTERVAL=007")
+		"AGENCY_HOME=/data", "AGENCY_LOG=debug", "AGENCY_WATCHDOG_POLL_INTERVAL=007",
+		"AGENCY_WATCHDOG_STUCK_THRESHOLD=4", "AGENCY_WATCHDOG_WORKER_TAGS=worker, builder", "AGENCY_WATCHDOG_ORCHESTRATOR_TAG=boss")
 	if c.LogLevel != slog.LevelDebug || c.Watchdog.PollInterval != 7*time.Second {
 		t.Errorf("LogLevel = %v, PollInterval = %v", c.LogLevel, c.Watchdog.PollInterval)
 	}
@@ -187,7 +200,13 @@ func TestOrigins(t *testing.T) {
 		{"env.deny", `[]`, "default"},
 		{"watchdog.stall_threshold", `"15m"`, "default"},
 		{"watchdog.poll_interval_secs", `7`, "AGENCY_WATCHDOG_POLL_INTERVAL"},
+		{"watchdog.stuck_threshold_intervals", `4`, "AGENCY_WATCHDOG_STUCK_THRESHOLD"},
+		{"watchdog.worker_tags", `["worker", "builder"]`, "AGENCY_WATCHDOG_WORKER_TAGS"},
+		{"watchdog.orchestrator_tag", `"boss"`, "AGENCY_WATCHDOG_ORCHESTRATOR_TAG"},
+		{"watchdog.worker_pattern", `""`, "default"},
+		{"watchdog.output_preview_lines", `5`, "default"},
 		{"stop.grace", `"1m30s"`, "config.toml:2"},
+		{"notify.quiet_hours", `""`, "default"},
 	}
 	if diff := cmp.Diff(want, c.Origins()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -17,11 +17,10 @@ import (
 
 // The names of the variables that are read.
 const (
-	envHome         = "AGENCY_HOME"
-	envConfig       = "AGENCY_CONFIG"
-	envSocket       = "AGENCY_SOCKET"
-	envLog          = "AGENCY_LOG"
-	envPollInterval = "AGENCY_WATCHDOG_POLL_INTERVAL"
+	envHome   = "AGENCY_HOME"
+	envConfig = "AGENCY_CONFIG"
+	envSocket = "AGENCY_SOCKET"
+	envLog    = "AGENCY_LOG"
 
 	envConfigOld = "agency_CONFIG" // the spelling of the first specification
 	envSocketOld = "agency_SOCKET"

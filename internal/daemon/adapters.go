@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/harness"
 	"agency/internal/runner"
+	"agency/internal/spool"
 	"agency/internal/supervisor"
 	"agency/internal/tmux"
 )
@@ -32,9 +33,31 @@ func (harnesses) Build(r supervisor.HarnessRequest) (supervisor.HarnessCommand, 
 	return supervisor.HarnessCommand(command), err
 }
 
-func (harnesses) Conversation(kind agency.RunnerKind, stream []byte) string {
-	return harness.Conversation(kind, stream)
+func (harnesses) Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string {
+	return harness.Files(kind, s, runner)
 }
+
+func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence {
+	return harness.ReadFile(kind, path, s)
+}
+
+func (harnesses) ReadsScreen(kind agency.RunnerKind) bool { return harness.ReadsScreen(kind) }
+
+func (harnesses) Screen(kind agency.RunnerKind, lines []string) []agency.Evidence {
+	return harness.Screen(kind, lines)
+}
+
+// spools gives the supervisor the evidence files.
+type spools struct{}
+
+func (spools) Append(path string, evidence ...agency.Evidence) error {
+	return spool.Append(path, evidence...)
+}
+
+func (spools) Tail(path string, offset int64) ([]agency.Evidence, int64, error) {
+	return spool.Tail(path, offset)
+}
+func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) }
 
 // attempts gives the supervisor what wrappers leave on this host.
 type attempts struct{}
@@ -49,6 +72,12 @@ func (attempts) Signal(p agency.Process, sig syscall.Signal) error {
 func (attempts) EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (int, error) {
 	return runner.EndTree(ctx, root, marker, grace)
 }
+
+func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {
+	return runner.Tail(dir, stream, bytes)
+}
+
+func (attempts) CPU(p agency.Process) time.Duration { return runner.CPU(p) }
 
 func (attempts) OpenLog(dir, stream string, since time.Time) (io.ReadCloser, error) {
 	return runner.OpenLog(dir, stream, since)

@@ -75,7 +75,7 @@ func (d *Daemon) checkDatabase(ctx context.Context, _ api.Empty) (api.CheckDatab
 func (d *Daemon) backupDatabase(ctx context.Context, req api.BackupDatabaseRequest) (api.BackupDatabaseResponse, error) {
 	path := req.Path
 	if path == "" {
-		path = filepath.Join(d.Config.Home, "agency.db.backup-"+d.Now().UTC().Format("20060102T150405Z"))
+		path = filepath.Join(d.Config.Home, "agency.db.backup-"+d.clock.Now().UTC().Format("20060102T150405Z"))
 	}
 	if !filepath.IsAbs(path) {
 		return api.BackupDatabaseResponse{}, agency.Errorf(agency.CodeUsage, "the path %q is not absolute", path)

@@ -23,10 +23,12 @@ import (
 	"agency/internal/file"
 	"agency/internal/git"
 	"agency/internal/killpoint"
+	"agency/internal/notify"
 	"agency/internal/scaffold"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 	"agency/internal/tmux"
+	"agency/internal/watchdog"
 )
 
 // Limits on what the daemon asks of other programs.
@@ -48,13 +50,16 @@ type Daemon struct {
 	Version string
 	Exec    string // this program, which wrappers run too
 	Log     *slog.Logger
-	Now     func() time.Time
+	Now     func() time.Time // the system's clock
 
-	started time.Time
-	store   *sqlite.Store
-	git     *git.Git
-	tmux    *tmux.Tmux
-	sup     *supervisor.Supervisor
+	clock    *clock
+	started  time.Time
+	store    *sqlite.Store
+	git      *git.Git
+	tmux     *tmux.Tmux
+	sup      *supervisor.Supervisor
+	dog      *watchdog.Watchdog
+	notifier *notify.Notifier
 
 	stopping chan struct{} // closed by requestStop
 	stopOnce sync.Once
@@ -90,11 +95,16 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	}()
 
 	killpoint.At("daemon.locked")
-	d.started, d.stopping = d.Now(), make(chan struct{})
-	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.Now); err != nil {
+	began := time.Now()
+	d.clock = newClock(d.Now, func() time.Duration { return time.Since(began) })
+	d.started, d.stopping = d.clock.Now(), make(chan struct{})
+	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.clock.Now); err != nil {
 		return err
 	}
 	defer func() { _ = d.store.Close() }()
+	if err := d.setClock(ctx); err != nil {
+		return err
+	}
 	killpoint.At("daemon.opened")
 	watcher, err := newWatcher(d.Log)
 	if err != nil {
@@ -114,6 +124,18 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer d.sup.Stop()
+	d.notifier = d.newNotifier()
+	if err := d.notifier.Start(ctx); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer d.notifier.Stop()
+	d.dog = d.newWatchdog()
+	if err := d.dog.Start(ctx); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer d.dog.Stop()
 	killpoint.At("daemon.reconciled")
 	if err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}}); err != nil {
 		return err
@@ -121,6 +143,22 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	killpoint.At("daemon.recorded")
 	d.Log.Info("daemon started", "version", d.Version, "home", home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
 	return d.serve(ctx, listener, ready)
+}
+
+// setClock has the daemon go on from the time of the newest event.
+func (d *Daemon) setClock(ctx context.Context) error {
+	last, err := d.store.LastSeq(ctx)
+	if err != nil || last == 0 {
+		return err
+	}
+	newest, err := d.store.Events(ctx, last-1, "", 1)
+	if err != nil {
+		return err
+	}
+	for i := range newest {
+		d.clock.begin(newest[i].At)
+	}
+	return nil
 }
 
 // lock takes the lock that only one daemon of a data root can hold. One that is just ending has closed its socket and
@@ -152,22 +190,28 @@ func (d *Daemon) build(watcher *watcher) {
 	// What serves all runs is told apart from what belongs to the run that happened to start it.
 	d.tmux.Env = append(os.Environ(), "AGENCY_DAEMON=1")
 	d.sup = supervisor.New(supervisor.Deps{
-		Store:       d.store,
-		Git:         d.git,
-		Tmux:        sessions{d.tmux},
-		Harness:     harnesses{},
-		Attempts:    attempts{},
-		Watcher:     watcher,
-		Scaffold:    scaffold.Worktree,
-		Contract:    scaffold.Contract,
-		ReadBeneath: file.ReadBeneath,
-		Log:         d.Log,
-		Now:         d.Now,
-		Random:      func(b []byte) { _, _ = rand.Read(b) }, // never fails
+		Store:          d.store,
+		Git:            d.git,
+		Tmux:           sessions{d.tmux},
+		Harness:        harnesses{},
+		Attempts:       attempts{},
+		Watcher:        watcher,
+		Spool:          spools{},
+		Scaffold:       scaffold.Worktree,
+		Contract:       scaffold.Contract,
+		ReadBeneath:    file.ReadBeneath,
+		ReportUnfilled: scaffold.ReportUnfilled,
+		ParseProject:   config.ParseProject,
+		RunSetup:       runSetup,
+		Log:            d.Log,
+		Now:            d.clock.Now,
+		Elapsed:        d.clock.Elapsed,
+		Random:         func(b []byte) { _, _ = rand.Read(b) }, // never fails
 	}, supervisor.Settings{
 		Home:           d.Config.Home,
 		Socket:         d.Config.Socket,
 		Wrapper:        []string{d.Exec, "wrapper"},
+		Hook:           []string{d.Exec, "hook"},
 		StallThreshold: d.Config.Watchdog.StallThreshold,
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})

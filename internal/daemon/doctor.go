@@ -12,7 +12,9 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/git"
 	"agency/internal/harness"
+	"agency/internal/runner"
 )
 
 // The levels of a finding.
@@ -34,6 +36,11 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 		checks = append(checks, checkRunners(ctx, cfg, req)...)
 	}
 	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf())
+	events, err := d.checkEvents(ctx)
+	if err != nil {
+		return api.DoctorResponse{}, err
+	}
+	checks = append(checks, events)
 	orphans, err := d.orphans(ctx)
 	if err != nil {
 		return api.DoctorResponse{}, err
@@ -82,11 +89,7 @@ func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest
 			checks = append(checks, api.Check{Name: "runner " + name, Level: level, Text: e.Message, Fix: e.Hint})
 			return
 		}
-		text := path
-		if version := harness.Version(ctx, kind, path); version != "" {
-			text += " (" + version + ")"
-		}
-		checks = append(checks, api.Check{Name: "runner " + name, Level: levelOK, Text: text})
+		checks = append(checks, versionCheck(name, kind, path, harness.Version(ctx, kind, path)))
 	}
 	for _, kind := range agency.RunnerKinds() {
 		if kind != agency.Custom {
@@ -119,7 +122,7 @@ func (d *Daemon) checkHome() api.Check {
 }
 
 func (d *Daemon) checkSelf() api.Check {
-	text := fmt.Sprintf("pid %d, version %s, up %s, live runs: %d", os.Getpid(), d.Version, agency.ShortDuration(d.Now().Sub(d.started)), d.sup.LiveRuns())
+	text := fmt.Sprintf("pid %d, version %s, up %s, live runs: %d", os.Getpid(), d.Version, agency.ShortDuration(d.clock.Elapsed(d.started)), d.sup.LiveRuns())
 	if d.Config.SocketNote != "" {
 		return api.Check{Name: "daemon", Level: levelNote, Text: text + "; " + d.Config.SocketNote}
 	}
@@ -172,8 +175,8 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	return checks, nil
 }
 
-// orphanBranches looks in every repository that has runs for branches below agency/ that no run made, and for locks of
-// repositories that have none.
+// orphanBranches looks in every repository that has runs for branches below agency/ that no run made and for locks that a
+// git left, and for locks of repositories that have none.
 func (d *Daemon) orphanBranches(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
 	made, repos := map[string]bool{}, map[string]agency.Repo{}
 	for i := range runs {
@@ -195,6 +198,9 @@ func (d *Daemon) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 				orphan("branch", branch+" in "+repo.Root, "git -C "+shellQuote(repo.Root)+" branch -D -- "+shellQuote(branch))
 			}
 		}
+		for _, lock := range d.leftLocks(repo, runs) {
+			orphan("git lock", lock.Path+", left "+agency.ShortDuration(d.clock.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+shellQuote(lock.Path))
+		}
 	}
 	locks, _ := filepath.Glob(filepath.Join(d.Config.Home, "locks", "*.lock"))
 	for _, path := range locks {
@@ -202,6 +208,29 @@ func (d *Daemon) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 			orphan("lock", path, "rm -- "+shellQuote(path))
 		}
 	}
+}
+
+// leftLocks are the lock files of git in a repository that no git holds: they were there before and after a moment in
+// which no git was at work in the repository or in a worktree of its runs.
+func (d *Daemon) leftLocks(repo agency.Repo, runs []agency.Run) []git.Lock {
+	branches, worktrees := []string{}, []string{}
+	for i := range runs {
+		if r := &runs[i]; r.Repo.Fingerprint == repo.Fingerprint {
+			branches, worktrees = append(branches, r.Branch), append(worktrees, r.Worktree)
+		}
+	}
+	before, err := d.git.Locks(repo, branches, worktrees)
+	if err != nil || len(before) == 0 {
+		return nil
+	}
+	if busy, err := runner.Busy("git", append(worktrees, repo.Root, repo.CommonDir)); err != nil || busy {
+		return nil
+	}
+	after, err := d.git.Locks(repo, branches, worktrees)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(after, func(l git.Lock) bool { return !slices.Contains(before, l) })
 }
 
 // shellQuote makes one word of a shell of a text that came from outside, for a command that a person may paste.

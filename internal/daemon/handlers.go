@@ -28,6 +28,7 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.CreateRun, d.createRun)
 	handle(d, mux, api.ListRuns, d.listRuns)
 	handle(d, mux, api.ShowRun, d.showRun)
+	handle(d, mux, api.ExplainRun, d.explainRun)
 	handle(d, mux, api.SendInput, d.sendInput)
 	handle(d, mux, api.StopRun, d.stopRun)
 	handle(d, mux, api.ResumeRun, d.resumeRun)
@@ -39,6 +40,21 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.CollectRuns, d.collectRuns)
 	handle(d, mux, api.CheckDatabase, d.checkDatabase)
 	handle(d, mux, api.BackupDatabase, d.backupDatabase)
+	handle(d, mux, api.InitRepo, d.initRepo)
+	handle(d, mux, api.ShowTrust, d.showTrust)
+	handle(d, mux, api.GrantTrust, d.grantTrust)
+	handle(d, mux, api.RevokeTrust, d.revokeTrust)
+	handle(d, mux, api.ListAlerts, d.listAlerts)
+	handle(d, mux, api.AckAlerts, d.ackAlerts)
+	handle(d, mux, api.SnoozeAlerts, d.snoozeAlerts)
+	handle(d, mux, api.ExplainWatchdog, d.explainWatchdog)
+	handle(d, mux, api.SendMessage, d.sendMessage)
+	handle(d, mux, api.PollMessages, d.pollMessages)
+	handle(d, mux, api.AckMessages, d.ackMessages)
+	handle(d, mux, api.ListMessages, d.listMessages)
+	handle(d, mux, api.ChangeTags, d.changeTags)
+	handle(d, mux, api.TestNotify, d.testNotify)
+	handle(d, mux, api.ListChannels, d.listChannels)
 	handle(d, mux, api.WaitRuns, d.waitRuns)
 	handle(d, mux, api.AttachRun, d.attachRun)
 	handle(d, mux, api.ListEvents, d.listEvents)
@@ -72,7 +88,7 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", op.Name, err))
 			return
 		}
-		resp, err := do(r.Context(), req)
+		resp, err := do(withCaller(r), req)
 		if err != nil && r.Context().Err() == nil && agency.AsError(err).Code == agency.CodeInternal {
 			d.Log.Error("operation failed", "operation", op.Name, "err", err)
 		}
@@ -131,35 +147,25 @@ func (d *Daemon) recovered(next http.Handler) http.Handler {
 	})
 }
 
-func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.RunResponse, error) {
+func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
 	cfg, err := config.Load(req.Config, req.Env)
 	if err != nil {
-		return api.RunResponse{}, err
+		return api.CreateRunResponse{}, err
 	}
-	spec := req.Spec
-	if spec.Runner.Kind == "" {
-		spec.Runner.Kind, spec.Runner.Name = runnerKind(cfg, cfg.Defaults.Runner)
-	}
-	if spec.BaseRef == "" {
-		spec.BaseRef = cfg.Defaults.Base
-	}
-	chosen, err := choices(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
+	owner, err := d.caller(ctx)
 	if err != nil {
-		return api.RunResponse{}, err
+		return api.CreateRunResponse{}, err
 	}
-	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{Spec: spec, Dir: req.Dir, Env: req.Env, Choices: chosen})
+	warnings := []string{}
+	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
+		Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env,
+		Choose: func(spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) { return choose(cfg, spec, p) },
+		Warn:   func(text string) { warnings = append(warnings, text) },
+	})
 	if err != nil {
-		return api.RunResponse{}, err
+		return api.CreateRunResponse{}, err
 	}
-	return d.runResponse(r), nil
-}
-
-// runnerKind reads a runner as people name it: a kind, or the name of a custom one.
-func runnerKind(cfg *config.Config, name string) (agency.RunnerKind, string) {
-	if _, ok := cfg.Custom[name]; ok {
-		return agency.Custom, name
-	}
-	return agency.RunnerKind(name), ""
+	return api.CreateRunResponse{Run: d.runResponse(r).Run, Warnings: warnings}, nil
 }
 
 // choices are what a configuration says about runs of a runner.
@@ -184,8 +190,10 @@ func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
 }
 
 func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+	warnings := []string{}
 	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, Env: req.Env,
+		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup, Env: req.Env,
+		Warn: func(text string) { warnings = append(warnings, text) },
 		Choices: func(r agency.Runner) (supervisor.Choices, error) {
 			cfg, err := config.Load(req.Config, req.Env)
 			if err != nil {
@@ -198,7 +206,7 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 		return api.ResumeRunResponse{}, err
 	}
 	return api.ResumeRunResponse{
-		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot,
+		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
 	}, nil
 }
 
@@ -248,13 +256,24 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 			d.Log.Warn("read inputs", "run", r.ID, "err", err)
 		}
 	}
+	run := api.NewRun(r, d.sup.Derive(r))
 	return api.ShowRunResponse{
-		Run:      api.NewRun(r, d.sup.Derive(r)),
+		Run:      run,
 		Contract: r.Attempt.Word.Contract, Word: r.Attempt.Word.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
 		Git: details.Git, GitProblem: details.GitProblem,
 		Connected: details.Connected, LastOutput: details.LastOutput,
-		PromptPath: details.PromptPath, LogPath: details.LogPath,
+		PromptPath: details.PromptPath, LogPath: details.LogPath, OutputPath: details.OutputPath,
+	}, nil
+}
+
+func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.ExplainRunResponse, error) {
+	r, explanation, newest, err := d.sup.Explain(ctx, req.Run)
+	if err != nil {
+		return api.ExplainRunResponse{}, err
+	}
+	return api.ExplainRunResponse{
+		Run: api.NewRun(r, explanation.Status), Explanation: explanation, Newest: api.NewEvidenceLines(newest),
 	}, nil
 }
 

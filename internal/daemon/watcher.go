@@ -2,13 +2,12 @@ package daemon
 
 import (
 	"log/slog"
-	"path/filepath"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher tells which watched directories may have changed. One kernel watcher serves all of them. What it misses, after
+// watcher tells which files in watched directories may have changed. One kernel watcher serves all of them. What it misses, after
 // an overflow or where watches have run out, the supervisor's rescan finds.
 type watcher struct {
 	kernel  *fsnotify.Watcher
@@ -41,7 +40,7 @@ func (w *watcher) pass() {
 			if event.Op == fsnotify.Chmod {
 				continue
 			}
-			w.changes <- filepath.Dir(event.Name)
+			w.changes <- event.Name
 		case err, ok := <-w.kernel.Errors:
 			if !ok {
 				return
@@ -51,7 +50,7 @@ func (w *watcher) pass() {
 	}
 }
 
-// Add watches a directory; each Add wants a Remove.
+// Add watches a directory; each Add that does not fail wants a Remove.
 func (w *watcher) Add(dir string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +58,11 @@ func (w *watcher) Add(dir string) error {
 	if w.uses[dir] > 1 {
 		return nil
 	}
-	return w.kernel.Add(dir)
+	err := w.kernel.Add(dir)
+	if err != nil {
+		delete(w.uses, dir)
+	}
+	return err
 }
 
 // Remove ends one Add. Removing what is not watched is fine.
@@ -73,7 +76,7 @@ func (w *watcher) Remove(dir string) {
 	_ = w.kernel.Remove(dir) // the directory may be gone, and its watch with it
 }
 
-// Changes is where the names of directories come; it is never closed.
+// Changes is where the paths of files come; it is never closed.
 func (w *watcher) Changes() <-chan string { return w.changes }
 
 // close ends the watching. Nobody may be reading Changes any more, so what is on its way is dropped.

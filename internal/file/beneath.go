@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // ReadBeneath is ReadRegular for the file rel in the folder root, where everything beneath root belongs to somebody
@@ -58,6 +59,55 @@ func CreateBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	defer func() { _ = dir.Close() }()
 	if err := put(dir, name, data, perm, true, dir.Link); err != nil {
 		return fmt.Errorf("create %s: %w", filepath.Join(root, rel), err)
+	}
+	return nil
+}
+
+// AppendBeneath opens the file rel in the folder root for reading and appending, and makes it with perm where there is none,
+// where everything beneath root belongs to somebody else: a link, pipe or anything else that is no regular file is
+// ErrNotRegular. It never blocks on a pipe. The caller closes it.
+func AppendBeneath(root, rel string, perm fs.FileMode) (*os.File, error) {
+	const flags = os.O_RDWR | os.O_APPEND | syscall.O_NONBLOCK
+	dir, name, err := openParent(root, rel, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	f, err := dir.OpenFile(name, flags|os.O_CREATE|os.O_EXCL, perm)
+	if !errors.Is(err, fs.ErrExist) {
+		return f, err
+	}
+	path := filepath.Join(root, rel)
+	before, err := dir.Lstat(name)
+	if err != nil {
+		return nil, fmt.Errorf("append to %s: %w", path, err)
+	}
+	if !before.Mode().IsRegular() {
+		return nil, refuse(path, ErrNotRegular)
+	}
+	if f, err = dir.OpenFile(name, flags, 0); err != nil {
+		return nil, fmt.Errorf("append to %s: %w", path, err)
+	}
+	after, err := f.Stat()
+	if err == nil && !os.SameFile(before, after) {
+		err = refuse(path, ErrNotRegular)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// RenameBeneath gives the file or folder rel in the folder root another name beside it, where everything beneath root belongs
+// to somebody else. A file that has that name already is replaced.
+func RenameBeneath(root, rel, name string) error {
+	dir, old, err := openParent(root, rel, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	if err := dir.Rename(old, name); err != nil {
+		return fmt.Errorf("rename %s: %w", filepath.Join(root, rel), err)
 	}
 	return nil
 }

@@ -71,6 +71,12 @@ func TestBeneathStaysInside(t *testing.T) {
 		if err := file.CreateBeneath(root, rel, []byte("x"), 0o644); !errors.Is(err, want) {
 			t.Errorf("CreateBeneath(%q): %v, want %v", rel, err, want)
 		}
+		if _, err := file.AppendBeneath(root, rel, 0o644); !errors.Is(err, want) {
+			t.Errorf("AppendBeneath(%q): %v, want %v", rel, err, want)
+		}
+		if err := file.RenameBeneath(root, rel, "g"); !errors.Is(err, want) {
+			t.Errorf("RenameBeneath(%q): %v, want %v", rel, err, want)
+		}
 	}
 	wantNames(t, outside, "f")
 	if got := readFile(t, filepath.Join(root, "real", "f")); got != "inside" {
@@ -83,6 +89,32 @@ func TestBeneathStaysInside(t *testing.T) {
 	if got := readFile(t, filepath.Join(root, "dangling")); got != "mine" {
 		t.Errorf("content is %q", got)
 	}
+}
+
+func TestAppendBeneath(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, line := range []string{"one\n", "two\n"} {
+		f, err := file.AppendBeneath(root, "a/log", 0o640)
+		check(t, err)
+		_, err = f.WriteString(line)
+		check(t, errors.Join(err, f.Close()))
+	}
+	if got := readFile(t, filepath.Join(root, "a", "log")); got != "one\ntwo\n" {
+		t.Errorf("content is %q", got)
+	}
+	outside := t.TempDir()
+	mustLink(t, filepath.Join(outside, "f"), filepath.Join(root, "link"))
+	check(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
+	for _, rel := range []string{"link", "pipe", "a"} {
+		_, err := soon(t, func() ([]byte, error) { _, err := file.AppendBeneath(root, rel, 0o644); return nil, err })
+		if !errors.Is(err, file.ErrNotRegular) {
+			t.Errorf("%s: %v", rel, err)
+		}
+	}
+	wantNames(t, outside)
+	check(t, file.RenameBeneath(root, "a/log", "old"))
+	wantNames(t, filepath.Join(root, "a"), "old")
 }
 
 // An attacker who exchanges a folder for a link, again and again, never gets a byte written or read outside.
@@ -110,6 +142,9 @@ func TestBeneathRace(t *testing.T) {
 			t.Errorf("read %q", got)
 		}
 		_ = file.WriteBeneath(root, "d/new", []byte("x"), 0o644)
+		if f, err := file.AppendBeneath(root, "d/grown", 0o644); err == nil {
+			_ = f.Close()
+		}
 	}
 	stop.Store(true)
 	attacker.Wait()

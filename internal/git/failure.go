@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"unicode"
@@ -57,6 +58,11 @@ func understand(c call, stderr string, err error) error {
 			WithHint("name a folder of a repository with --repo, or make one: git init")
 	}
 	f := &failure{command: c.args[0], words: lastLine(stderr), stderr: stderr, err: err}
+	if _, rest, found := strings.Cut(stderr, "Unable to create '"); found {
+		if lock, _, held := strings.Cut(rest, "': File exists"); held {
+			f.words = fmt.Sprintf("the lock %s is in the way; if no git is at work there, remove it (agency doctor)", printable(lock))
+		}
+	}
 	if f.words == "" {
 		f.words = err.Error()
 	}

@@ -98,6 +98,10 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 	if err == nil || said(err, "but expected") || said(err, "unable to resolve reference") {
 		return nil
 	}
+	// A lock that a killed git left is in the way even of a branch that was never made.
+	if _, missing := g.run(ctx, repo.Root, "show-ref", "--verify", "--quiet", "--", "refs/heads/"+branch); exited(missing, 1) {
+		return nil
+	}
 	return uncleaned(err, "delete branch %q", branch)
 }
 

@@ -172,16 +172,21 @@ func (g *Git) find(ctx context.Context, repo agency.Repo, path string) (*worktre
 	if err != nil {
 		return nil, err
 	}
-	// Git's paths are canonical. This one need not exist, but the folder that it is in may be reached through a link.
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(dir, filepath.Base(path))
-	}
+	path = canonical(path)
 	for _, w := range parseWorktrees(out) {
 		if w.path == path {
 			return &w, nil
 		}
 	}
 	return nil, nil
+}
+
+// canonical is a path as git writes it. It need not exist, but the folder that it is in may be reached through a link.
+func canonical(path string) string {
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
 }
 
 // parseWorktrees reads the output of worktree list --porcelain -z. The first entry is the main worktree.

@@ -1,8 +1,23 @@
 package harness
 
-import "slices"
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
 
-// codex is Codex. It makes its own conversation ids.
+	"github.com/pelletier/go-toml/v2"
+
+	"agency/internal/file"
+)
+
+// codexCLI is Codex.
+var codexCLI = agent{
+	command: codex, hook: codexHook, stream: codexStream, title: codexTitle, screen: screenOf("codex"),
+	files: codexFiles, readFile: codexReadFile,
+}
+
+// codex makes the command line. Codex makes its own conversation ids, and tells them to its hooks.
 func codex(r Request) Command {
 	resume := r.Resume && r.ConversationID != ""
 	var args []string
@@ -12,6 +27,8 @@ func codex(r Request) Command {
 	case resume:
 		args = append(args, "resume")
 	}
+	// What the user says about the same settings stands behind these, and wins.
+	args = append(args, codexSettings(r)...)
 	args = append(args, r.DefaultArgs...)
 	if r.Headless {
 		args = append(args, "--json")
@@ -39,4 +56,55 @@ func codex(r Request) Command {
 	}
 	c.Argv = append(args, Opening)
 	return c
+}
+
+// codexSettings are the settings of one run, which no file of the user's learns of.
+func codexSettings(r Request) []string {
+	instructions := Protocol
+	if own := codexInstructions(r.Env); own != "" {
+		instructions = own + "\n\n" + Protocol
+	}
+	args := []string{"-c", "developer_instructions=" + tomlString(instructions)}
+	if !r.Headless {
+		args = append(args,
+			// An offer to update itself would take the first Enter.
+			"-c", "check_for_update_on_startup=false",
+			// Its state is told in words, because the wheel beside them does not turn where animations are off.
+			"-c", `tui.terminal_title=["activity","run-state","project-name"]`,
+		)
+	}
+	return append(args, codexHooks(r)...)
+}
+
+// codexInstructions are the developer instructions in the user's own configuration. A setting for one run takes their
+// place, so it has to say them again.
+func codexInstructions(env []string) string {
+	home := lookup(env, "CODEX_HOME")
+	if home == "" {
+		home = filepath.Join(lookup(env, "HOME"), ".codex")
+	}
+	path, err := filepath.EvalSymlinks(filepath.Join(home, "config.toml"))
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	data, err := file.ReadRegular(path, 1<<20)
+	if err != nil {
+		return ""
+	}
+	var config struct {
+		Instructions string `toml:"developer_instructions"`
+	}
+	if toml.Unmarshal(data, &config) != nil {
+		return "" // Codex itself says what is wrong with it
+	}
+	return strings.TrimSpace(config.Instructions)
+}
+
+// tomlString is a text in quotes as TOML wants it.
+func tomlString(s string) string {
+	var quoted strings.Builder
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always can be
+	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007F`)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // FindExec finds the program of a runner as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
-// relative path in dir. The result is absolute. It fails with E_RUNNER_NOT_CONFIGURED, naming what was looked for and
+// relative path in dir. The result is absolute, and the program itself where it is only launched by a script of npm's. It fails with E_RUNNER_NOT_CONFIGURED, naming what was looked for and
 // what stands in its place.
 func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	missing := func(format string, args ...any) (string, error) {
@@ -35,14 +36,39 @@ func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 		}
 		path = filepath.Join(home, rest)
 	case !strings.Contains(name, "/"):
-		return findInPath(name, lookup(env, "PATH"), missing)
+		found, err := findInPath(name, lookup(env, "PATH"), missing)
+		return native(found), err
 	case !filepath.IsAbs(name):
 		path = filepath.Join(dir, name)
 	}
 	if problem := notExecutable(path); problem != "" {
 		return missing("%s %s", path, problem)
 	}
-	return filepath.Clean(path), nil
+	return native(filepath.Clean(path)), nil
+}
+
+// native is the program behind a launcher: npm packages of native programs bring bin/NAME.js, which finds the package of
+// the platform and starts NAME from its vendor folder, some as a child. A launcher that is killed would leave that child
+// at work. Any other path is returned as it is.
+func native(path string) string {
+	arch, ok := map[string][2]string{"amd64": {"x64", "x86_64"}, "arm64": {"arm64", "aarch64"}}[runtime.GOARCH]
+	system, known := map[string]string{"linux": "unknown-linux-musl", "darwin": "apple-darwin"}[runtime.GOOS]
+	script, err := filepath.EvalSymlinks(path)
+	name, launches := strings.CutSuffix(filepath.Base(script), ".js")
+	if !ok || !known || err != nil || !launches || filepath.Base(filepath.Dir(script)) != "bin" {
+		return path
+	}
+	root := filepath.Dir(filepath.Dir(script))
+	scope, ours := filepath.Dir(root), filepath.Base(root)+"-"+runtime.GOOS+"-"+arch[0]
+	for _, place := range []string{
+		filepath.Join(root, "node_modules", filepath.Base(scope), ours), filepath.Join(scope, ours), root,
+	} {
+		program := filepath.Join(place, "vendor", arch[1]+"-"+system, "bin", name)
+		if notExecutable(program) == "" {
+			return program
+		}
+	}
+	return path
 }
 
 // findInPath leaves out the relative entries of PATH: what they mean depends on a folder that somebody else filled.

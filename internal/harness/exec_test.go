@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,64 @@ func TestFindExec(t *testing.T) {
 			if e := agency.AsError(err); e.Code != agency.CodeRunnerNotConfigured || !strings.Contains(e.Message, tt.want) ||
 				!strings.Contains(e.Hint, "exec = ") {
 				t.Errorf("got %q (%s, hint %q), want %q", e.Message, e.Code, e.Hint, tt.want)
+			}
+		})
+	}
+}
+
+func TestFindExecSeesThroughLaunchers(t *testing.T) {
+	t.Parallel()
+	platforms := map[string][2]string{
+		"linux/amd64": {"linux-x64", "x86_64-unknown-linux-musl"}, "linux/arm64": {"linux-arm64", "aarch64-unknown-linux-musl"},
+		"darwin/amd64": {"darwin-x64", "x86_64-apple-darwin"}, "darwin/arm64": {"darwin-arm64", "aarch64-apple-darwin"},
+	}
+	ours, ok := platforms[runtime.GOOS+"/"+runtime.GOARCH]
+	if !ok {
+		t.Fatalf("no platform of an agent is known for %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
+	const launcher = "lib/node_modules/@maker/agent/bin/agent.js"
+	vendor := func(platform [2]string) string { return "vendor/" + platform[1] + "/bin/agent" }
+	tests := []struct {
+		name  string
+		start string   // what is found in PATH
+		files []string // executable ones
+		want  string
+	}{
+		{"a sibling", launcher, []string{"lib/node_modules/@maker/agent-" + ours[0] + "/" + vendor(ours)}, ""},
+		{"below", launcher, []string{"lib/node_modules/@maker/agent/node_modules/@maker/agent-" + ours[0] + "/" + vendor(ours)}, ""},
+		{"in the package itself", launcher, []string{"lib/node_modules/@maker/agent/" + vendor(ours)}, ""},
+		{"not there", launcher, nil, "bin/agent"},
+		{"no launcher", "lib/agent/agent.js", []string{"lib/" + vendor(ours)}, "bin/agent"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			files := append([]string{tt.start}, tt.files...)
+			for other, platform := range platforms {
+				if other != runtime.GOOS+"/"+runtime.GOARCH {
+					files = append(files, "lib/node_modules/@maker/agent-"+platform[0]+"/"+vendor(platform))
+				}
+			}
+			for _, rel := range files {
+				path := filepath.Join(root, rel)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			bin := filepath.Join(root, "bin")
+			if err := errors.Join(os.Mkdir(bin, 0o700), os.Symlink("../"+tt.start, filepath.Join(bin, "agent"))); err != nil {
+				t.Fatal(err)
+			}
+			want := tt.want
+			if want == "" {
+				want = tt.files[0]
+			}
+			for _, exec := range []string{"agent", filepath.Join(bin, "agent")} {
+				got, err := harness.FindExec(agency.Runner{Kind: agency.Codex}, exec, root, []string{"PATH=" + bin})
+				if err != nil || got != filepath.Join(root, want) {
+					t.Errorf("%s: got %s, %v, want %s", exec, got, err, filepath.Join(root, want))
+				}
 			}
 		})
 	}

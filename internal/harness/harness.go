@@ -31,6 +31,8 @@ type Request struct {
 	ConversationID string
 	Resume         bool
 	Env            []string // the caller's environment, where PATH and HOME are looked up
+	AttemptDir     string   // absolute path; Command.Files go there
+	Hook           []string // argv of the command that an agent's hooks call; the kind of the runner is appended
 }
 
 // Command is what a wrapper starts.
@@ -39,16 +41,34 @@ type Command struct {
 	Env            []string // additions, NAME=value
 	Stdin          string   // file that a headless runner reads; empty is /dev/null
 	ConversationID string   // empty when the agent tells its id only after the start
+	// Files must stand in Request.AttemptDir before the start: name and content.
+	Files map[string][]byte
 }
 
-// commands make everything of a Command but Argv[0].
-var commands = map[agency.RunnerKind]func(Request) Command{
-	agency.ClaudeCode: claude,
-	agency.Codex:      codex,
-	agency.Gemini:     gemini,
-	agency.OpenCode:   opencode,
-	agency.Shell:      shell,
-	agency.Custom:     custom,
+// agent is what is known about one kind of runner. What a kind does not have is nil.
+type agent struct {
+	// command makes everything of a Command but Argv[0].
+	command func(Request) Command
+	// hook reads what the agent tells a hook, stream a line of its output without a terminal, title the title that it gives
+	// its terminal. They set neither the time nor the source.
+	hook   func(payload []byte) []agency.Evidence
+	stream func(line []byte) []agency.Evidence
+	title  func(title string) []agency.Evidence
+	// screen reads the visible lines of its terminal, the top one first.
+	screen func(lines []string) []agency.Evidence
+	// files are those of its own that tell how it does, and readFile reads what is new in one of them.
+	files    func(s *agency.Situation, runner *agency.Process) []string
+	readFile func(path string, s *agency.Situation) []agency.Evidence
+}
+
+// agents are all kinds of runners.
+var agents = map[agency.RunnerKind]agent{
+	agency.ClaudeCode: claudeCode,
+	agency.Codex:      codexCLI,
+	agency.Gemini:     geminiCLI,
+	agency.OpenCode:   openCode,
+	agency.Shell:      {command: shell},
+	agency.Custom:     {command: custom},
 }
 
 // conversationRule admits UUIDs and the ids that agents make. They can come from an agent's output, so one that reads
@@ -58,7 +78,7 @@ var conversationRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 // Build makes the command line of an attempt. It fails with E_SPEC_INVALID for a model or a conversation id that cannot
 // be passed on, and as FindExec does when the program is missing.
 func Build(r Request) (Command, error) {
-	command, ok := commands[r.Runner.Kind]
+	agent, ok := agents[r.Runner.Kind]
 	if !ok {
 		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the runner kind %q does not exist", string(r.Runner.Kind))
 	}
@@ -73,7 +93,7 @@ func Build(r Request) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	c := command(r)
+	c := agent.command(r)
 	c.Argv = slices.Insert(c.Argv, 0, path)
 	return c, nil
 }

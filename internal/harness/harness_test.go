@@ -15,6 +15,8 @@ import (
 const (
 	minted = "0d9c1a52-6f5e-4a53-9b7a-0f2f8f5d6c11"
 	task   = "/wt/.agency/prompt.md"
+	// allowed is what Claude Code does without asking, so that it can always report.
+	allowed = "--allowedTools=Edit(/.agency/**),Bash(agency report:*)"
 )
 
 // program makes an executable file and returns its path.
@@ -40,7 +42,7 @@ func TestBuild(t *testing.T) {
 	tests := []struct {
 		name  string
 		in    input
-		argv  string // after the program; OPENING stands for harness.Opening
+		argv  string // after the program; OPENING, PROTOCOL and ALLOWED stand for the texts of that name
 		env   []string
 		stdin string
 		id    string
@@ -48,15 +50,15 @@ func TestBuild(t *testing.T) {
 		{
 			name: "claude",
 			in:   input{kind: agency.ClaudeCode, id: minted},
-			argv: "--permission-mode manual --allowedTools=Edit(/.agency/**) --session-id " + minted + " -- OPENING",
+			argv: "--permission-mode manual ALLOWED --append-system-prompt PROTOCOL --session-id " + minted + " -- OPENING",
 			env:  []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
 		},
 		{
 			name: "claude headless",
 			in:   input{kind: agency.ClaudeCode, id: minted, headless: true},
-			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools=Edit(/.agency/**)" +
+			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL" +
 				" --session-id " + minted + " -- OPENING",
-			env: []string{"DISABLE_AUTOUPDATER=1"}, stdin: task, id: minted,
+			env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task, id: minted,
 		},
 		{
 			name: "claude resumed with a model and arguments",
@@ -64,52 +66,27 @@ func TestBuild(t *testing.T) {
 				kind: agency.ClaudeCode, id: minted, resume: true, model: "opus",
 				defaults: "--add-dir /data", own: "--allowedTools Bash",
 			},
-			argv: "--add-dir /data --permission-mode manual --allowedTools=Edit(/.agency/**) --model opus --resume " + minted +
+			argv: "--add-dir /data --permission-mode manual ALLOWED --append-system-prompt PROTOCOL --model opus --resume " + minted +
 				" --allowedTools Bash -- OPENING",
 			env: []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
 		},
 		{
 			name: "claude headless resumed without an id begins anew",
 			in:   input{kind: agency.ClaudeCode, headless: true, resume: true},
-			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools=Edit(/.agency/**) -- OPENING",
-			env:  []string{"DISABLE_AUTOUPDATER=1"}, stdin: task,
+			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL -- OPENING",
+			env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
 		},
 		{
 			name: "claude with a permission mode in the defaults",
 			in:   input{kind: agency.ClaudeCode, defaults: "--permission-mode=plan"},
-			argv: "--permission-mode=plan --allowedTools=Edit(/.agency/**) -- OPENING",
+			argv: "--permission-mode=plan ALLOWED --append-system-prompt PROTOCOL -- OPENING",
 			env:  []string{"DISABLE_AUTOUPDATER=1"},
 		},
 		{
 			name: "claude told to skip permissions",
 			in:   input{kind: agency.ClaudeCode, own: "--dangerously-skip-permissions", headless: true},
-			argv: "-p --output-format stream-json --verbose --allowedTools=Edit(/.agency/**) --dangerously-skip-permissions -- OPENING",
-			env:  []string{"DISABLE_AUTOUPDATER=1"}, stdin: task,
-		},
-		{
-			name: "codex takes no id",
-			in:   input{kind: agency.Codex, id: minted},
-			argv: "--no-daemon -- OPENING",
-		},
-		{
-			name: "codex headless",
-			in:   input{kind: agency.Codex, id: minted, headless: true, model: "gpt-5.5", defaults: "-c a=b", own: "-s workspace-write"},
-			argv: "exec -c a=b --json -m gpt-5.5 -s workspace-write -- OPENING", stdin: task,
-		},
-		{
-			name: "codex resumed",
-			in:   input{kind: agency.Codex, id: minted, resume: true, model: "gpt-5.5", defaults: "-c a=b", own: "-s workspace-write"},
-			argv: "resume -c a=b --no-daemon -m gpt-5.5 -s workspace-write -- " + minted + " OPENING", id: minted,
-		},
-		{
-			name: "codex headless resumed",
-			in:   input{kind: agency.Codex, id: minted, resume: true, headless: true, own: "-s workspace-write"},
-			argv: "exec --json -s workspace-write resume -- " + minted + " OPENING", id: minted,
-		},
-		{
-			name: "codex headless resumed without an id begins anew",
-			in:   input{kind: agency.Codex, resume: true, headless: true},
-			argv: "exec --json -s workspace-write -- OPENING", stdin: task,
+			argv: "-p --output-format stream-json --verbose ALLOWED --append-system-prompt PROTOCOL --dangerously-skip-permissions -- OPENING",
+			env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
 		},
 		{
 			name: "gemini",
@@ -190,8 +167,9 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			argv := append([]string{exe}, strings.Fields(tt.argv)...)
+			words := strings.NewReplacer("OPENING", harness.Opening, "PROTOCOL", harness.Protocol, "ALLOWED", allowed)
 			for i, arg := range argv {
-				argv[i] = strings.ReplaceAll(arg, "OPENING", harness.Opening)
+				argv[i] = words.Replace(arg)
 			}
 			want := harness.Command{Argv: argv, Env: tt.env, Stdin: tt.stdin, ConversationID: tt.id}
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -1,6 +1,20 @@
 package harness
 
-// opencode is OpenCode. It makes its own conversation ids.
+import (
+	_ "embed" // the plugin
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// openCode is OpenCode. A plugin tells what it does; its title says nothing.
+var openCode = agent{command: opencode, hook: opencodeHook, stream: opencodeStream, screen: screenOf("opencode")}
+
+// opencode makes its command line. It makes its own conversation ids.
 func opencode(r Request) Command {
 	var args []string
 	if r.Headless {
@@ -14,6 +28,10 @@ func opencode(r Request) Command {
 		args = append(args, "-m", r.Model)
 	}
 	c := Command{Env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, Stdin: taskOnStdin(r)}
+	if content, ok := opencodeConfig(lookup(r.Env, opencodeContent), r); ok {
+		c.Env = append(c.Env, opencodeContent+"="+content)
+		c.Files = map[string][]byte{opencodePluginFile: opencodePlugin(r)}
+	}
 	if r.Resume && r.ConversationID != "" {
 		args, c.ConversationID = append(args, "--session", r.ConversationID), r.ConversationID
 	}
@@ -26,4 +44,52 @@ func opencode(r Request) Command {
 	}
 	c.Argv = args
 	return c
+}
+
+// opencodeContent is the variable that holds configuration for one run. It adds to all files and comes after them.
+const opencodeContent = "OPENCODE_CONFIG_CONTENT"
+
+// opencodePluginFile is the name of a run's plugin in the attempt's directory.
+const opencodePluginFile = "opencode-plugin.js"
+
+// opencodeConfig is the user's configuration of that kind, which is empty or a JSON object, with agency's plugin and
+// instructions added to the lists that are there. It is false when there is nothing to add, or what the user gave cannot
+// be read: what counts is what he gave.
+func opencodeConfig(users string, r Request) (content string, ok bool) {
+	if len(r.Hook) == 0 {
+		return "", false
+	}
+	config := map[string]json.RawMessage{}
+	if strings.TrimSpace(users) != "" && (json.Unmarshal([]byte(users), &config) != nil || config == nil) {
+		return "", false
+	}
+	plugin := url.URL{Scheme: "file", Path: filepath.Join(r.AttemptDir, opencodePluginFile)}
+	for key, item := range map[string]string{"plugin": plugin.String(), "instructions": agency.InstructionsFile} {
+		var list []json.RawMessage
+		if has := config[key]; has != nil && json.Unmarshal(has, &list) != nil {
+			return "", false
+		}
+		added, err := json.Marshal(item)
+		if err != nil {
+			return "", false
+		}
+		if config[key], err = json.Marshal(append(list, added)); err != nil {
+			return "", false
+		}
+	}
+	merged, err := json.Marshal(config)
+	return string(merged), err == nil
+}
+
+//go:embed plugin/opencode.js
+var opencodePluginSource string
+
+// opencodePlugin is the plugin with the command that it calls. JSON is JavaScript.
+func opencodePlugin(r Request) []byte {
+	command, err := json.Marshal(append(slices.Clip(r.Hook), string(r.Runner.Kind)))
+	if err != nil {
+		return nil
+	}
+	headless, _ := json.Marshal(r.Headless)
+	return []byte(strings.NewReplacer("HOOK_COMMAND", string(command), "HEADLESS", string(headless)).Replace(opencodePluginSource))
 }

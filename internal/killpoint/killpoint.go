@@ -1,3 +1,3 @@
-// Package killpoint is the places in agency where the crash matrix ends a process; without the build tag killpoints it is
-// nothing.
+// Package killpoint is what the crash tests do to agency from outside: they end a process at a named place, set its clock, and
+// make it believe in a reboot. Without the build tag killpoints it is nothing.
 package killpoint

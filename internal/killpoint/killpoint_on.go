@@ -13,7 +13,8 @@ import (
 )
 
 // Variable names the file that arms a place. It holds the place's name, and "hold" behind it when the process shall wait
-// there instead of dying.
+// there instead of dying. Beside it FILE.clock holds by how much the clock is off, as a duration, and FILE.boot another
+// boot's id.
 const Variable = "AGENCY_KILLPOINT"
 
 // At ends the process with SIGKILL when the place, its parts joined with dots, is armed. The file is renamed to FILE.hit
@@ -47,4 +48,28 @@ func At(place ...string) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
+}
+
+// Now is the time on a clock that FILE.clock has set. Only the time of day is off: durations are measured as ever.
+func Now() time.Time {
+	now := time.Now()
+	data, err := os.ReadFile(os.Getenv(Variable) + ".clock")
+	if err != nil {
+		return now
+	}
+	off, err := time.ParseDuration(strings.TrimSpace(string(data)))
+	if err != nil {
+		return now
+	}
+	// Without its monotonic reading, which would hide the change in every comparison.
+	return now.Round(0).Add(off)
+}
+
+// Boot is the boot id in FILE.boot, or else the kernel's.
+func Boot(id string) string {
+	data, err := os.ReadFile(os.Getenv(Variable) + ".boot")
+	if err != nil {
+		return id
+	}
+	return strings.TrimSpace(string(data))
 }

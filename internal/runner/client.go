@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ import (
 const (
 	dialLimit   = 5 * time.Second
 	backoffMin  = 20 * time.Millisecond
-	backoffMax  = 500 * time.Millisecond
+	backoffMax  = 250 * time.Millisecond
 	outputEvery = time.Second // how often output is news
 )
 
@@ -67,7 +68,11 @@ func (c *client) news() {
 func (c *client) run(ctx context.Context) {
 	backoff := time.Duration(0)
 	for {
-		welcome, err := c.connect(ctx)
+		welcome := false
+		_, err := os.Lstat(c.launch.Socket) // a daemon that was stopped left none, and to see that is cheaper than to try
+		if err == nil {
+			welcome, err = c.connect(ctx)
+		}
 		if errors.Is(err, errRefused) || c.finished() || ctx.Err() != nil {
 			return
 		}
@@ -241,6 +246,10 @@ func (c *client) update() Update {
 	if last := c.wrapper.out.last.Load(); last != 0 {
 		at := time.Unix(0, last).UTC()
 		c.state.Output = &at
+	}
+	if last := c.wrapper.out.progress.last.Load(); last != 0 {
+		at := time.Unix(0, last).UTC()
+		c.state.News = &at
 	}
 	return c.state
 }

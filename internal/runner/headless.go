@@ -35,7 +35,14 @@ func (w *wrapper) startHeadless() (int, error) {
 	w.out.pane = newPane(w.stdout)
 	logs, show := w.out.logs, w.out.pane.show
 	for f, log := range map[*os.File]*logFile{outRead: logs.stdout, errRead: logs.stderr} {
-		err := w.out.add(f, pipeBuffer/4, func(p []byte) { logs.write(log, p); show(p) })
+		observed := w.observer != nil && f == outRead
+		err := w.out.add(f, pipeBuffer/4, func(p []byte) {
+			logs.write(log, p)
+			show(p)
+			if observed {
+				w.observer.Output(p)
+			}
+		})
 		if err != nil {
 			return 0, fmt.Errorf("read the runner's output: %w", err)
 		}

@@ -13,6 +13,7 @@ type process struct {
 	pid, ppid, group int
 	start            uint64
 	zombie           bool
+	name             string // of the program, cut off at 15 characters
 }
 
 // Identify says which process has the pid now. The error wraps ESRCH when there is none.

@@ -52,5 +52,6 @@ func fromKinfo(info *unix.KinfoProc) process {
 		group:  int(info.Eproc.Pgid),
 		start:  uint64(at.Sec)*1_000_000 + uint64(at.Usec),
 		zombie: info.Proc.P_stat == zombie,
+		name:   unix.ByteSliceToString(info.Proc.P_comm[:]),
 	}
 }

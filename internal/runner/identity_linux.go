@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // Signal sends a signal to exactly this process. The error wraps ESRCH when it is over, whoever has its pid now.
@@ -36,7 +37,7 @@ func Signal(p agency.Process, sig unix.Signal) error {
 
 func bootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(data)), err
+	return killpoint.Boot(strings.TrimSpace(string(data))), err
 }
 
 func readProcess(pid int) (process, error) {
@@ -75,6 +76,7 @@ func parseStat(data []byte) (process, error) {
 	if errors.Join(errs[:]...) != nil {
 		return process{}, bad
 	}
+	p.name = string(data[open+1 : end])
 	p.zombie = rest[state] == "Z" || rest[state] == "X"
 	return p, nil
 }

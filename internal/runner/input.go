@@ -15,6 +15,7 @@ import (
 const (
 	inputLimit  = 256 << 10
 	enterAfter  = 60 * time.Millisecond // programs take an Enter that comes with the text for a part of it
+	echoLimit   = time.Second           // for a busy runner to show the text, from when the Enter's wait counts
 	writeLimit  = 5 * time.Second       // for the runner to read it
 	effectLimit = 2 * time.Second       // for the runner to show something
 )
@@ -90,8 +91,12 @@ func (w *wrapper) typeMessage(text string) (before int64, err error) {
 	if t.paste.Load() {
 		typed = "\x1b[200~" + text + "\x1b[201~"
 	}
+	before = w.out.bytes.Load()
 	if err := w.typeIn(typed); err != nil {
 		return 0, err
+	}
+	for begin := time.Now(); w.out.bytes.Load() == before && time.Since(begin) < echoLimit && !w.deaf.Load(); {
+		time.Sleep(5 * time.Millisecond)
 	}
 	time.Sleep(enterAfter)
 	before = w.out.bytes.Load()

@@ -56,6 +56,23 @@ func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	return l, nil
 }
 
+// Tail is the last so many bytes of a log.
+func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
+	l, err := OpenLog(attemptDir, stream, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close() }()
+	end, err := l.end()
+	if err == nil {
+		err = l.seek(max(0, end-bytes))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the end of log %s: %w", stream, err)
+	}
+	return io.ReadAll(io.LimitReader(l, bytes))
+}
+
 // Read reads on. When the file was replaced because it had become too long, it goes on in the new one; what was
 // dropped before it was read is missing, and the new file's first line says so.
 func (l *Log) Read(p []byte) (int, error) {

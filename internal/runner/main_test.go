@@ -29,7 +29,7 @@ import (
 // TestMain lets the test binary be the wrapper, as `agency wrapper LAUNCH` is.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
-		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout))
+		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout, nil))
 	}
 	os.Exit(m.Run())
 }

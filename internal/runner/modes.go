@@ -2,11 +2,14 @@ package runner
 
 import "bytes"
 
-// modes watches a program's output for the switching of bracketed paste: ESC [ ? 2004 h and l, alone or in a list of
-// modes. A sequence may come in any number of pieces.
+// modes watches a program's output for the switching of bracketed paste, ESC [ ? 2004 h and l, alone or in a list of
+// modes, and for titles, ESC ] 0 ; TEXT and ESC ] 2 ; TEXT up to BEL or ESC \. A sequence may come in any number of pieces.
 type modes struct {
-	paste bool
+	paste  bool
+	title  []byte // the newest whole one
+	titled bool   // it is new since somebody set this to false
 
+	words  []byte // the title being read
 	state  modeState
 	param  int  // the number being read
 	wanted bool // 2004 was in the list
@@ -19,11 +22,17 @@ const (
 	modeEscape
 	modeBracket
 	modeParams
+	modeCommand // of the operating system: the number of one that sets a title, or not
+	modeTitle
+	modeTitleEscape
 )
 
 const (
 	esc       = 0x1b
+	bel       = 0x07
 	pasteMode = 2004
+	// titleLimit is the most of a title that is kept, in bytes.
+	titleLimit = 256
 )
 
 // scan reads a piece of output and says whether the mode was switched in it. Text between sequences is skipped at the
@@ -49,8 +58,16 @@ func (m *modes) scan(p []byte) (switched bool) {
 // step takes one byte of a sequence.
 func (m *modes) step(b byte) bool {
 	switch {
+	case m.state == modeTitle || m.state == modeTitleEscape:
+		m.read(b)
 	case b == esc:
 		m.state = modeEscape
+	case m.state == modeEscape && b == ']':
+		m.state, m.param, m.words = modeCommand, -1, m.words[:0]
+	case m.state == modeCommand && (b == '0' || b == '2') && m.param < 0:
+		m.param = int(b)
+	case m.state == modeCommand && b == ';' && m.param >= 0:
+		m.state = modeTitle
 	case m.state == modeEscape && b == '[':
 		m.state = modeBracket
 	case m.state == modeEscape && b == 'c': // full reset
@@ -72,6 +89,21 @@ func (m *modes) step(b byte) bool {
 		m.state = modeText
 	}
 	return false
+}
+
+// read takes one byte of a title. One that a program never ends, or breaks off by another sequence, is none.
+func (m *modes) read(b byte) {
+	switch {
+	case b == bel, m.state == modeTitleEscape && b == '\\':
+		m.title, m.titled = append(m.title[:0], m.words...), true
+		m.state = modeText
+	case m.state == modeTitleEscape:
+		m.state = modeText
+	case b == esc:
+		m.state = modeTitleEscape
+	case len(m.words) < titleLimit:
+		m.words = append(m.words, b)
+	}
 }
 
 func (m *modes) set(on bool) bool {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/killpoint"
 )
 
 // output is what the runner writes: where it goes, and when it was seen.
@@ -17,6 +19,8 @@ type output struct {
 	copiers []*copier
 	bytes   atomic.Int64 // seen so far
 	last    atomic.Int64 // when, in nanoseconds of the Unix era
+	// progress is what of it was news.
+	progress *progress
 }
 
 // add starts a copier from f. sink gets each piece and must not keep it.
@@ -28,9 +32,11 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 	c := &copier{f: f, raw: raw, buf: make([]byte, size), done: make(chan struct{})}
 	o.copiers = append(o.copiers, c)
 	go c.run(func(p []byte) {
+		now := killpoint.Now()
 		o.bytes.Add(int64(len(p)))
-		o.last.Store(time.Now().UnixNano())
+		o.last.Store(now.UnixNano())
 		sink(p)
+		o.progress.see(p, now)
 	})
 	return nil
 }

@@ -173,7 +173,7 @@ func writeExit(attemptDir string, exit *agency.Exit) error {
 // stops, so an error needs no words.
 func touchHeartbeat(attemptDir string) {
 	path := filepath.Join(attemptDir, heartbeatFile)
-	now := time.Now()
+	now := killpoint.Now()
 	if errors.Is(os.Chtimes(path, now, now), fs.ErrNotExist) {
 		if f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600); err == nil {
 			_ = f.Close()
@@ -189,6 +189,6 @@ func (w *wrapper) newExit() *agency.Exit {
 		Attempt:       w.launch.Attempt,
 		RunnerKind:    w.launch.RunnerKind,
 		StartedAt:     w.start.StartedAt,
-		EndedAt:       time.Now().UTC(),
+		EndedAt:       killpoint.Now().UTC(),
 	}
 }

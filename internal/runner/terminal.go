@@ -79,6 +79,12 @@ func (w *wrapper) fromRunner(p []byte) {
 		t.paste.Store(t.modes.paste)
 	}
 	w.out.logs.write(nil, p)
+	if t.modes.titled {
+		t.modes.titled = false
+		if w.observer != nil {
+			w.observer.Title(string(t.modes.title))
+		}
+	}
 	if t.paneGone {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,30 @@ func below(all []process, roots ...int) []int {
 		}
 	}
 	return found
+}
+
+// Busy says whether a program of this name works in one of the directories, or below. Where the kernel does not tell the
+// directory of a process, one that runs at all does.
+func Busy(program string, dirs []string) (bool, error) {
+	all, err := processes()
+	if err != nil {
+		return false, err
+	}
+	for _, p := range all {
+		if p.zombie || p.name != program {
+			continue
+		}
+		at, err := workingDir(p.pid)
+		if err != nil {
+			continue // it ended, or is another user's
+		}
+		for _, dir := range dirs {
+			if at == "" || at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/") {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 func signalAll(pids []int, signals ...unix.Signal) {

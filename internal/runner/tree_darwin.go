@@ -55,5 +55,8 @@ func hasEnviron(pid int, entries ...string) bool {
 	return true
 }
 
+// workingDir is not told by this kernel.
+func workingDir(int) (string, error) { return "", nil }
+
 // hangupHelps cannot look at the process, and goes by what most programs on terminals do.
 func hangupHelps(int) bool { return true }

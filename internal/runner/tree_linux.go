@@ -65,6 +65,8 @@ func hasEnviron(pid int, entries ...string) bool {
 	return true
 }
 
+func workingDir(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") }
+
 // hangupHelps says whether the process catches HUP, or ignores TERM so that HUP is worth a try.
 func hangupHelps(pid int) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

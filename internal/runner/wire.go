@@ -40,6 +40,7 @@ type Update struct {
 	Start  *agency.Start `json:"start,omitempty"`
 	Exit   *agency.Exit  `json:"exit,omitempty"`
 	Output *time.Time    `json:"output,omitempty"` // when the runner last wrote something
+	News   *time.Time    `json:"news,omitempty"`   // when what it wrote last was not only a repetition
 }
 
 // The kinds of messages. A kind that is not known is ignored: the peer is newer.

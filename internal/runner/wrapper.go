@@ -32,7 +32,9 @@ const (
 // Main is the wrapper process, the one that lives in the pane of a run: it reads the launch file and deletes it, runs
 // the agent, keeps its logs and records, and returns the agent's exit status, or 128 + n when signal n ended it. It
 // takes over the process: its signals and all of its children. The records on disk are complete before it returns.
-func Main(launchPath string, stdin, stdout *os.File) int {
+//
+// observe makes what is told of the runner's output; it and what it makes may be nil.
+func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch) Observer) int {
 	// From the first moment, so that a stop during the start waits in the channel instead of killing the wrapper.
 	// Notify and not Ignore: what is ignored here would be ignored in the runner too.
 	signals := make(chan os.Signal, 64)
@@ -48,6 +50,9 @@ func Main(launchPath string, stdin, stdout *os.File) int {
 		if launch, err = readLaunch(launchPath); err == nil {
 			killpoint.At("wrapper.launched")
 			w := &wrapper{launch: launch, stdin: stdin, stdout: stdout, signals: signals}
+			if observe != nil {
+				w.observer = observe(&launch)
+			}
 			return w.run()
 		}
 	}
@@ -55,11 +60,19 @@ func Main(launchPath string, stdin, stdout *os.File) int {
 	return agency.ExitError
 }
 
+// Observer is told what a runner shows of itself. One goroutine at a time calls it. It must be quick, and must not keep
+// what it is given.
+type Observer interface {
+	Output(p []byte)    // a piece of the standard output of a runner without a terminal
+	Title(title string) // the title that a runner gave its terminal
+}
+
 // wrapper is one attempt while it runs.
 type wrapper struct {
 	launch        agency.Launch
 	stdin, stdout *os.File
 	signals       chan os.Signal
+	observer      Observer // nil when nobody wants to know
 
 	start  agency.Start
 	out    *output
@@ -87,13 +100,13 @@ func (w *wrapper) run() int {
 	w.stops = make(chan stopRequest, 16)
 	w.started = make(chan struct{})
 	w.over = make(chan struct{})
-	w.out = &output{}
+	w.out = &output{progress: newProgress()}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
 	self, err := Identify(os.Getpid())
 	w.start = agency.Start{
-		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: time.Now().UTC(),
+		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: killpoint.Now().UTC(),
 	}
 	w.client = newClient(&w.launch, self, w)
 	clientDone := make(chan struct{})
@@ -150,7 +163,7 @@ func (w *wrapper) startRunner() error {
 	if err != nil {
 		return err
 	}
-	w.start.StartedAt = time.Now().UTC()
+	w.start.StartedAt = killpoint.Now().UTC()
 	// Before the reaper starts: until then even a dead runner can be identified.
 	if w.start.Runner, err = Identify(pid); err != nil {
 		w.start.Runner = agency.Process{PID: pid}

@@ -160,6 +160,24 @@ func toContract(to **agency.Contract) column {
 	})
 }
 
+// situation is null for an attempt of which nothing was observed, as of most.
+func situation(s *agency.Situation) (any, error) {
+	if len(s.Sources) == 0 && s.Offset == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(s)
+	return string(text), err
+}
+
+func toSituation(to *agency.Situation) column {
+	return as(func(text string, ok bool) error {
+		if !ok {
+			return nil
+		}
+		return json.Unmarshal([]byte(text), to)
+	})
+}
+
 // list is an array of texts as JSON, and nil as the empty one.
 func list(items []string) (string, error) {
 	if len(items) == 0 {

@@ -41,12 +41,13 @@ func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int
 // Events are the events after the sequence number since, in order: of one run, or of everything when run is empty. A
 // limit of 0 is none.
 func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error) {
-	query, args := `SELECT seq, at_ms, type, coalesce(run_id, ''), attempt, data FROM events WHERE seq > ?`, []any{since}
+	query, args := `SELECT e.seq, e.at_ms, e.type, coalesce(e.run_id, ''), coalesce(nullif(r.name, ''), r.handle, ''), e.attempt, e.data
+		FROM events e LEFT JOIN runs r ON r.id = e.run_id WHERE e.seq > ?`, []any{since}
 	if run != "" {
-		query += ` AND run_id = ?`
+		query += ` AND e.run_id = ?`
 		args = append(args, string(run))
 	}
-	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY seq LIMIT ?`, append(args, atMost(limit))...)
+	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY e.seq LIMIT ?`, append(args, atMost(limit))...)
 	if err != nil {
 		return nil, problem("read events from", s.path, err)
 	}
@@ -54,7 +55,7 @@ func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit
 		var e agency.Event
 		var at int64
 		var data []byte
-		err := row.Scan(&e.Seq, &at, &e.Type, &e.RunID, &e.Attempt, &data)
+		err := row.Scan(&e.Seq, &at, &e.Type, &e.RunID, &e.Run, &e.Attempt, &data)
 		e.At, e.Data = fromMillis(at), data
 		return e, err
 	})

@@ -69,7 +69,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []agency.Event{
-		{Seq: 2, At: r.CreatedAt, Type: agency.RunCreated, RunID: r.ID, Attempt: 1, Data: []byte(`{}`)},
+		{Seq: 2, At: r.CreatedAt, Type: agency.RunCreated, RunID: r.ID, Run: r.Handle, Attempt: 1, Data: []byte(`{}`)},
 		{Seq: 3, At: r.CreatedAt.Add(time.Second), Type: agency.DaemonStarted, Data: []byte(`{"version":"\u003c1\u003e"}`)},
 		{Seq: 4, At: r.CreatedAt.Add(time.Second), Type: agency.DaemonStopped, Data: []byte(`{}`)},
 	}

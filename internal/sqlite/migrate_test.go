@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,7 +107,7 @@ func TestOlderSchema(t *testing.T) {
 		t.Error(err)
 	}
 	made := backups(t, path)
-	if len(made) != 1 || made[0] != path+".backup-v1-20261122T120001.000Z" {
+	if len(made) != 1 || made[0] != fmt.Sprintf("%s.backup-v%d-20261122T120001.000Z", path, was) {
 		t.Fatalf("backups %v", made)
 	}
 	info, err := os.Stat(made[0])
@@ -163,7 +164,7 @@ func TestNewerSchema(t *testing.T) {
 		}
 	}
 	_, err = sqlite.Open(context.Background(), crashed, time.Now)
-	if e := wantCode(t, err, agency.CodeDBError); !strings.Contains(e.Hint, "version 2") {
+	if e := wantCode(t, err, agency.CodeDBError); !strings.Contains(e.Hint, fmt.Sprintf("version %d", len(nextSchema(t)))) {
 		t.Errorf("hint %q", e.Hint)
 	}
 	for suffix, before := range files {

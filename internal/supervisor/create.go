@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +16,15 @@ import (
 	"agency/internal/killpoint"
 )
 
-// CreateRequest asks for a run. Choices are what the caller's configuration says.
+// CreateRequest asks for a run.
 type CreateRequest struct {
-	Spec    agency.Spec
-	Dir     string   // the caller's working directory; relative paths start here
-	Env     []string // the caller's environment, which becomes the runner's
-	Choices Choices
+	Owner string // who asks: the id of a run, or agency.User
+	Spec  agency.Spec
+	Dir   string   // the caller's working directory; relative paths start here
+	Env   []string // the caller's environment, which becomes the runner's
+	// Choose fills in what the spec leaves open, from what the repository says and then from the caller's configuration.
+	Choose func(*agency.Spec, *agency.Project) (Choices, error)
+	Warn   func(text string) // takes what the caller should know although nothing failed
 }
 
 // Choices are the parts of a caller's configuration that a new run depends on.
@@ -57,9 +61,14 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	s.track(p.run)
 	killpoint.At("create.inserted")
 	// From here on the work is finished or undone even when the caller goes away.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience())
 	defer cancel()
 	if err := s.build(ctx, p); err != nil {
+		if agency.IsCode(err, agency.CodeSetupFailed) {
+			err = errors.Join(err, s.failAttempt(ctx, p.run, err)) // the worktree stays, to look at
+			s.showRuns(ctx, p.run)
+			return nil, err
+		}
 		undoErr := s.undo(ctx, p.run, err)
 		if undoErr != nil {
 			// A full disk or the like: it is tried again until the record can say how it ended.
@@ -67,32 +76,34 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 		}
 		return nil, errors.Join(err, undoErr)
 	}
+	s.showRuns(ctx, p.run)
 	return s.Store.Run(ctx, p.run.ID)
 }
 
 // creation is a validated request on its way to a run.
 type creation struct {
 	launching
-	req    *CreateRequest
-	repo   agency.Repo
-	exec   string
-	inputs []agency.Input
-	prompt []byte
+	project projectFile
+	req     *CreateRequest
+	repo    agency.Repo
+	exec    string
+	inputs  []agency.Input
+	prompt  []byte
 }
 
 // plan validates a request without making anything: first what needs no id, then, with the id, what depends on it.
 func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, error) {
 	spec := &req.Spec
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	p := &creation{req: req, launching: launching{choices: &req.Choices}}
+	p := &creation{req: req}
 	dir := spec.Repo
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(req.Dir, dir)
 	}
 	commit, err := s.locate(ctx, p, dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	if err := s.refuseOwnTree(p.repo); err != nil {
@@ -113,8 +124,8 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if p.inputs, err = fingerprint(p.repo, spec.Inputs); err != nil {
 		return nil, err
 	}
-	p.env = runnerEnv(req.Env, spec.Env, req.Choices.EnvDeny)
-	if p.exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, req.Choices.Exec, dir, p.env); err != nil {
+	p.env = runnerEnv(req.Env, spec.Env, p.choices.EnvDeny)
+	if p.exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.choices.Exec, dir, p.env); err != nil {
 		return nil, err
 	}
 	if err := s.checkTmux(ctx); err != nil {
@@ -128,23 +139,66 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if err := s.identify(ctx, &p.repo); err != nil {
 		return nil, err
 	}
+	if !spec.NoSetup {
+		where := fmt.Sprintf("the commit %.12s (%s)", commit, spec.BaseRef)
+		if p.setup, err = s.planSetup(ctx, p.repo, p.project, s.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
+			return nil, err
+		}
+	}
+	if p.setup != nil {
+		p.setup.warn = req.Warn
+	}
 	return p, s.materialise(p, commit)
 }
 
-// locate finds the repository of a directory and the commit to start from, which are two questions to git at once.
+// locate finds the repository of a directory, what it says about runs, and the commit to start from. Most runs start from HEAD
+// when nobody says otherwise, so git is asked for that while it looks for the repository.
 func (s *Supervisor) locate(ctx context.Context, p *creation, dir string) (commit string, err error) {
+	spec := &p.req.Spec
+	guess := spec.BaseRef
+	if guess == "" {
+		guess = "HEAD"
+	}
 	var refErr error
 	resolved := make(chan struct{})
 	go func() {
 		defer close(resolved)
-		commit, refErr = s.Git.ResolveCommit(ctx, dir, p.req.Spec.BaseRef)
+		commit, refErr = s.Git.ResolveCommit(ctx, dir, guess)
 	}()
 	p.repo, err = s.Git.Discover(ctx, dir)
 	<-resolved
 	if err != nil {
 		return "", err // without a repository there is no use in what the reference is
 	}
+	if p.project, err = s.project(ctx, p.repo, commit); err != nil {
+		return "", err
+	}
+	choices, err := p.req.Choose(spec, &p.project.Project)
+	if err != nil {
+		return "", err
+	}
+	p.choices = &choices
+	if spec.BaseRef != guess {
+		return s.Git.ResolveCommit(ctx, dir, spec.BaseRef)
+	}
 	return commit, refErr
+}
+
+// trustCommand is the command that trusts what a run from a base would do.
+func trustCommand(base, usual string) string {
+	if base == usual || usual == "" && base == "HEAD" {
+		return "agency trust"
+	}
+	return "agency trust --base " + base
+}
+
+// patience is how long the steps of a creation may take.
+func (l *launching) patience() time.Duration {
+	const steps = 10 * time.Minute
+	if l.setup != nil {
+		return steps + l.setup.SetupTimeout
+	}
+	return steps
 }
 
 // readPrompt reads the task. A path is relative to the worktree that the caller stands in.
@@ -175,7 +229,8 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Runner:     agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name, Args: orEmpty(spec.Runner.Args)},
 		Model:      spec.Runner.Model,
 		Tags:       orEmpty(spec.Tags),
-		MaxMinutes: spec.Limits.MaxMinutes,
+		Owner:      p.req.Owner,
+		MaxMinutes: spec.Limits.MaxMinutes, StallAfterMS: spec.Limits.StallAfterMS,
 	}
 	if len(r.Tags) == 0 {
 		r.Tags = []string{"worker"}
@@ -192,9 +247,10 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Word: agency.Observed{Contract: &first, At: now},
 	}
 	command, err := s.Harness.Build(HarnessRequest{
-		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.req.Choices.DefaultArgs, Model: r.Model, Headless: spec.Headless,
+		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.choices.DefaultArgs, Model: r.Model, Headless: spec.Headless,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: id, Attempt: 1, ConversationID: uuid(s.randomBytes(16)), Env: p.env,
+		AttemptDir: attemptDir(r.Dir, 1), Hook: s.Hook,
 	})
 	if err != nil {
 		return err
@@ -211,7 +267,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 func (p *creation) name(s *Supervisor, again bool) {
 	spec, r := &p.req.Spec, p.run
 	hash := hex.EncodeToString(s.randomBytes(2))
-	r.Handle = p.req.Choices.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
+	r.Handle = p.choices.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
 	if spec.Branch == "" {
 		r.Branch = "agency/" + r.Handle
 	}
@@ -219,6 +275,11 @@ func (p *creation) name(s *Supervisor, again bool) {
 
 // insert writes the intent: from here on a crash leaves something that the next start finishes or undoes.
 func (s *Supervisor) insert(ctx context.Context, p *creation) error {
+	unlock, err := s.lockSolo(ctx, &p.project.Project, p.repo, "")
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	spec, err := materialisedSpec(p)
 	if err != nil {
 		return err
@@ -226,6 +287,9 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 	c := agency.Creation{
 		Spec: spec, TokenHash: TokenHash(p.token),
 		Steps: []string{stepFiles, stepWorktree, stepScaffold, stepSession, stepStarted},
+	}
+	if p.setup != nil {
+		c.Steps = slices.Insert(c.Steps, 3, stepSetup)
 	}
 	for range 20 {
 		err = s.Store.CreateRun(ctx, p.run, c, agency.News{Type: agency.RunCreated, Data: map[string]any{
@@ -248,10 +312,14 @@ func (s *Supervisor) build(ctx context.Context, p *creation) error {
 		{stepFiles, s.makeFiles},
 		{stepWorktree, s.makeWorktree},
 		{stepScaffold, s.makeScaffold},
+		{stepSetup, func(ctx context.Context, p *creation) error { return s.doSetup(ctx, &p.launching) }},
 		{stepSession, func(ctx context.Context, p *creation) error { return s.startSession(ctx, &p.launching) }},
 		{stepStarted, func(ctx context.Context, p *creation) error { return s.awaitStart(ctx, &p.launching) }},
 	}
 	for _, step := range steps {
+		if step.name == stepSetup && p.setup == nil {
+			continue
+		}
 		if err := step.do(ctx, p); err != nil {
 			return err
 		}
@@ -330,6 +398,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	if err == nil {
 		killpoint.At("undo.recorded")
 		s.forget(undone)
+		s.showRuns(ctx, undone)
 	}
 	if err := errors.Join(left, err); err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), err).WithHint("agency rm %s", r.Ref())

@@ -7,6 +7,7 @@ var (
 	RunnerEnv   = runnerEnv
 	MetaYAML    = metaYAML
 	Fingerprint = fingerprint
+	NewReports  = newReports
 )
 
 // Keyed is a set of locks by name.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/spool"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 )
@@ -38,7 +39,9 @@ func (s *fakeStore) FinishStep(ctx context.Context, id agency.RunID, attempt int
 
 func (s *fakeStore) SetToken(ctx context.Context, id agency.RunID, attempt int, hash string) error {
 	if s.SetTokenFunc != nil {
-		return s.SetTokenFunc()
+		if err := s.SetTokenFunc(); err != nil {
+			return err
+		}
 	}
 	return s.Store.SetToken(ctx, id, attempt, hash)
 }
@@ -158,6 +161,14 @@ func (g *fakeGit) Exclude(agency.Repo, string) error {
 	return nil
 }
 
+func (g *fakeGit) Ignored(context.Context, string, []string) ([]string, error) { return nil, nil }
+
+// File reads what stands in the repository's folder, as if it were committed.
+func (g *fakeGit) File(_ context.Context, repo agency.Repo, _, path string, _ int) ([]byte, bool, error) {
+	data, err := os.ReadFile(filepath.Join(repo.Root, path))
+	return data, err == nil, nil
+}
+
 func (g *fakeGit) Inspect(context.Context, string, string) (agency.GitFacts, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,12 +214,18 @@ type fakeTmux struct {
 	OnStart     func(agency.Launch) error
 	OnKill      func(name string) // after the session is gone
 	VersionFunc func() error
+	// SessionsFunc is called when the sessions are listed.
+	SessionsFunc func()
 
 	mu       sync.Mutex
+	Screen   string
 	sessions map[string]bool
 }
 
 func (f *fakeTmux) Sessions(context.Context) ([]string, error) {
+	if f.SessionsFunc != nil {
+		f.SessionsFunc()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.sessions)), nil
@@ -255,6 +272,12 @@ func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	return nil
 }
 
+func (f *fakeTmux) Capture(context.Context, string, int) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Screen, nil
+}
+
 func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
 	return []string{"tmux", "attach", name}
 }
@@ -263,7 +286,10 @@ func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
 type fakeHarness struct {
 	FindExecFunc func() error
 	BuildFunc    func(r supervisor.HarnessRequest, c *supervisor.HarnessCommand)
-	conversation string
+	// FilesFunc and ReadFileFunc are the agent's own files.
+	FilesFunc    func(*agency.Situation) []string
+	ReadFileFunc func(path string, s *agency.Situation) []agency.Evidence
+	ScreenFunc   func(lines []string) []agency.Evidence
 }
 
 func (h *fakeHarness) FindExec(agency.Runner, string, string, []string) (string, error) {
@@ -281,7 +307,38 @@ func (h *fakeHarness) Build(r supervisor.HarnessRequest) (supervisor.HarnessComm
 	return c, nil
 }
 
-func (h *fakeHarness) Conversation(agency.RunnerKind, []byte) string { return h.conversation }
+func (h *fakeHarness) Files(_ agency.RunnerKind, s *agency.Situation, _ *agency.Process) []string {
+	if h.FilesFunc == nil {
+		return nil
+	}
+	return h.FilesFunc(s)
+}
+
+func (h *fakeHarness) ReadFile(_ agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence {
+	return h.ReadFileFunc(path, s)
+}
+
+func (h *fakeHarness) ReadsScreen(agency.RunnerKind) bool { return h.ScreenFunc != nil }
+
+func (h *fakeHarness) Screen(_ agency.RunnerKind, lines []string) []agency.Evidence {
+	evidence := h.ScreenFunc(lines)
+	for i := range evidence {
+		evidence[i].Source = agency.FromScreen
+	}
+	return evidence
+}
+
+// spools are real evidence files.
+type spools struct{}
+
+func (spools) Append(path string, evidence ...agency.Evidence) error {
+	return spool.Append(path, evidence...)
+}
+
+func (spools) Tail(path string, offset int64) ([]agency.Evidence, int64, error) {
+	return spool.Tail(path, offset)
+}
+func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) }
 
 // onHost is what a wrapper left on this host.
 type onHost struct {
@@ -349,13 +406,17 @@ func (f *fakeAttempts) OpenLog(dir, stream string, _ time.Time) (io.ReadCloser, 
 type fakeWatcher struct {
 	hints chan string
 
-	mu   sync.Mutex
-	uses map[string]int
+	mu      sync.Mutex
+	uses    map[string]int
+	missing string // a folder that does not exist
 }
 
 func (f *fakeWatcher) Add(dir string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if dir == f.missing {
+		return os.ErrNotExist
+	}
 	f.uses[dir]++
 	return nil
 }

@@ -134,16 +134,26 @@ type runState struct {
 	Attempt       int        `json:"attempt"`
 }
 
+// heartbeatLimit is how long a wrapper that lives may be silent. It touches its heartbeat every five seconds; one that does
+// not is suspended, or waits for a disk.
+const heartbeatLimit = time.Minute
+
+// writeState says nothing of the heartbeat's that the record does not: it can make what runs STALLED, and nothing alive.
 func (s *Supervisor) writeState(r *agency.Run) {
 	a := &r.Attempt
 	state := runState{Status: "ACTIVE", Attempt: a.Number}
+	if info, err := os.Lstat(filepath.Join(attemptDir(r.Dir, a.Number), "heartbeat")); err == nil {
+		beat := info.ModTime().UTC()
+		state.LastHeartbeat = &beat
+	}
 	switch a.State {
 	case agency.Completed:
 		state.Status = "DONE"
 	case agency.Failed, agency.Killed:
 		state.Status = "CRASHED"
 	case agency.Queued, agency.Running:
-		if s.Derive(r).Label == agency.Stalled {
+		silent := state.LastHeartbeat != nil && s.Elapsed(*state.LastHeartbeat) > heartbeatLimit
+		if silent || s.Derive(r).Label == agency.Stalled {
 			state.Status = "STALLED"
 		}
 	}
@@ -158,10 +168,6 @@ func (s *Supervisor) writeState(r *agency.Run) {
 			reason = "killed"
 		}
 		state.Error = &reason
-	}
-	if info, err := os.Lstat(filepath.Join(attemptDir(r.Dir, a.Number), "heartbeat")); err == nil {
-		beat := info.ModTime().UTC()
-		state.LastHeartbeat = &beat
 	}
 	data, err := indented(state)
 	if err == nil {

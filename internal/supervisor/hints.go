@@ -1,22 +1,25 @@
 package supervisor
 
 import (
+	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"agency"
 )
 
-// watch follows hints about directories, and rescans what they may have missed.
+// watch follows hints about files, and rescans what they may have missed.
 func (s *Supervisor) watch() {
 	rescan := time.NewTicker(s.Rescan)
 	defer rescan.Stop()
 	for {
 		select {
-		case dir := <-s.Watcher.Changes():
-			s.hint(dir)
+		case path := <-s.Watcher.Changes():
+			s.hint(path)
 		case <-rescan.C:
 			s.rescan()
 		case <-s.ctx.Done():
@@ -25,10 +28,12 @@ func (s *Supervisor) watch() {
 	}
 }
 
-// hint passes on that something in a directory may have changed.
-func (s *Supervisor) hint(dir string) {
+// hint passes on that a file may have changed.
+func (s *Supervisor) hint(path string) {
+	dir := filepath.Dir(path)
 	s.mu.Lock()
-	id, isContract := s.contracts[dir]
+	watched, known := s.folders[dir]
+	followers := slices.Collect(maps.Keys(s.followed[path]))
 	for _, listener := range s.listeners[dir] {
 		select {
 		case listener <- struct{}{}:
@@ -36,28 +41,74 @@ func (s *Supervisor) hint(dir string) {
 		}
 	}
 	s.mu.Unlock()
-	if isContract {
-		s.readWord(s.ctx, id)
+	if known {
+		watched.changed(s.ctx, watched.id)
+	}
+	for _, id := range followers {
+		s.follow(s.ctx, id, path)
 	}
 }
 
-// watchContract asks for hints about a run's contract file, and reads it once, for what was written before. A watch that
-// cannot be had is no error: the rescan is there.
-func (s *Supervisor) watchContract(r *agency.Run) {
-	dir := filepath.Join(r.Worktree, agency.StateDir)
+// folder is a watched directory of one run, and what to do when something in it changed.
+type folder struct {
+	id      agency.RunID
+	changed func(context.Context, agency.RunID)
+}
+
+// watchAgent asks for hints about what a run's agent says, its contract and its evidence, and reads both once, for what
+// was written before. A watch that cannot be had is no error: the rescan is there.
+func (s *Supervisor) watchAgent(r *agency.Run) {
+	contract, attempt := filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, r.Attempt.Number)
+	s.watchFolder(contract, folder{r.ID, s.readState})
+	s.watchFolder(attempt, folder{r.ID, s.readEvidence})
 	s.mu.Lock()
-	_, watched := s.contracts[dir]
-	s.contracts[dir] = r.ID
 	if l := s.live[r.ID]; l != nil {
-		l.folder = inodeOf(dir)
+		l.folder = inodeOf(contract)
 	}
 	s.mu.Unlock()
-	if !watched {
-		if err := s.Watcher.Add(dir); err != nil {
-			s.Log.Warn("watch contract", "run", r.ID, "err", err)
+	s.readState(s.ctx, r.ID)
+	s.readEvidence(s.ctx, r.ID)
+}
+
+func (s *Supervisor) watchFolder(dir string, f folder) {
+	s.mu.Lock()
+	_, watched := s.folders[dir]
+	s.folders[dir] = f
+	s.mu.Unlock()
+	if watched {
+		return
+	}
+	if err := s.Watcher.Add(dir); err != nil {
+		s.Log.Warn("watch folder", "run", f.id, "dir", dir, "err", err)
+	}
+}
+
+// unwatchAgent ends what watchAgent began.
+func (s *Supervisor) unwatchAgent(r *agency.Run) {
+	dirs := []string{filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, r.Attempt.Number)}
+	s.mu.Lock()
+	for _, dir := range dirs {
+		delete(s.folders, dir)
+	}
+	for path, ids := range s.followed {
+		if ids[r.ID] {
+			delete(ids, r.ID)
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		if len(ids) == 0 {
+			delete(s.followed, path)
 		}
 	}
-	s.readWord(s.ctx, r.ID)
+	s.mu.Unlock()
+	for _, dir := range dirs {
+		s.Watcher.Remove(dir)
+	}
+}
+
+// readState reads what an agent wrote into its state folder: its contract, and the reports that came with it.
+func (s *Supervisor) readState(ctx context.Context, id agency.RunID) {
+	s.readWord(ctx, id)
+	s.readReports(ctx, id)
 }
 
 // watchAgain renews the watch of a contract's folder that was removed and made anew: the old watch went with it.

@@ -25,6 +25,7 @@ type launching struct {
 	env     []string // the runner's, but for what agency adds
 	command HarnessCommand
 	choices *Choices
+	setup   *setup // nil when the repository wants none, or had it
 }
 
 // startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
@@ -35,6 +36,12 @@ func (s *Supervisor) newToken() string { return hex.EncodeToString(s.randomBytes
 
 // startSession hands the launch data to a wrapper in a new tmux session.
 func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
+	for name, data := range l.command.Files {
+		path := filepath.Join(attemptDir(l.run.Dir, l.run.Attempt.Number), name)
+		if err := file.WriteAtomic(path, data, 0o600); err != nil {
+			return asFileError(err)
+		}
+	}
 	launch, err := s.writeLaunch(l)
 	if err != nil {
 		return err
@@ -131,7 +138,7 @@ func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
 	if err := s.awaitRelease(ctx, r); err != nil {
 		return err
 	}
-	for _, left := range [][]string{marker(r), {"AGENCY_MAKING=" + r.Worktree}} {
+	for _, left := range [][]string{marker(r), {makingMark(r)}} {
 		if err := s.endLeftovers(ctx, r, agency.Process{}, left); err != nil {
 			return err
 		}

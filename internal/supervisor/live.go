@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"path/filepath"
 	"time"
 
 	"agency"
@@ -18,10 +17,17 @@ type liveRun struct {
 	worktree   string
 	dir        string // run directory
 	link       Link   // nil while no wrapper is connected
+	unseen     bool   // at the last look there was neither a link nor a tmux session
 	lastOutput time.Time
-	stamp      fileStamp     // of the contract file when it was read last
-	folder     uint64        // inode of the folder that is watched for it
-	moved      chan struct{} // closed and replaced when the attempt's state or its link changes
+	lastNews   time.Time // when its output last said something new
+	stamp      fileStamp // of the contract file when it was read last
+	reports    fileStamp // of the file of reports when it was taken over last
+	folder     uint64    // inode of the folder that is watched for it
+	// situation is what the evidence comes to, newer than the record's. It is never changed, only replaced.
+	situation *agency.Situation
+	look      *time.Timer       // reads the screen when the output has been still; nil until there was some
+	screen    []agency.Evidence // what the screen said at the last look
+	moved     chan struct{}     // closed and replaced when the attempt's state or its link changes
 }
 
 // WrapperHello is how a wrapper introduces itself.
@@ -37,6 +43,7 @@ type WrapperUpdate struct {
 	Start  *agency.Start
 	Exit   *agency.Exit
 	Output *time.Time
+	News   *time.Time
 }
 
 // track makes the supervisor watch a run that is not final.
@@ -46,22 +53,23 @@ func (s *Supervisor) track(r *agency.Run) *liveRun {
 	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
 		return l
 	}
-	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, moved: make(chan struct{})}
+	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, situation: r.Attempt.Situation.Clone(), moved: make(chan struct{})}
 	s.live[r.ID] = l
 	return l
 }
 
 // forget ends the watching of a run that is final.
 func (s *Supervisor) forget(r *agency.Run) {
-	dir := filepath.Join(r.Worktree, agency.StateDir)
 	s.mu.Lock()
-	delete(s.contracts, dir)
 	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
 		delete(s.live, r.ID)
 		close(l.moved)
+		if l.look != nil {
+			l.look.Stop()
+		}
 	}
 	s.mu.Unlock()
-	s.Watcher.Remove(dir)
+	s.unwatchAgent(r)
 }
 
 // stateMoved tells those who wait for a run's state that it changed.
@@ -128,7 +136,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link)
 	l := s.track(r)
 	s.mu.Lock()
 	old := l.link
-	l.link = link
+	l.link, l.unseen = link, false
 	close(l.moved)
 	l.moved = make(chan struct{})
 	s.mu.Unlock()
@@ -136,7 +144,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link)
 		_ = old.Close()
 	}
 	if r.Attempt.State == agency.Running {
-		s.watchContract(r)
+		s.watchAgent(r)
 		if r.Attempt.StopRequestedAt != nil {
 			s.work.Go(func() { s.finishStop(r) })
 		}
@@ -156,8 +164,12 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 		s.mu.Lock()
 		if l := s.live[id]; l != nil && l.attempt == attempt {
 			l.lastOutput = *u.Output
+			if u.News != nil {
+				l.lastNews = *u.News
+			}
 		}
 		s.mu.Unlock()
+		s.lookSoon(id)
 	}
 	if u.Start == nil && u.Exit == nil {
 		return nil
@@ -192,7 +204,7 @@ func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
 	s.work.Go(func() { s.settleWhenDead(id) })
 }
 
-// adoptTimeout is how long a command waits for a wrapper that is not connected. One that lives tries twice a second.
+// adoptTimeout is how long a command waits for a wrapper that is not connected. One that lives tries four times a second.
 const adoptTimeout = 3 * time.Second
 
 // awaitLink is the link to a run's wrapper. After a start of the daemon it waits for the wrapper to connect again; it is nil

@@ -174,7 +174,7 @@ func TestWord(t *testing.T) {
 		r, _ := w.started("fix-login")
 		path := filepath.Join(r.Worktree, agency.ContractFile)
 		mustWrite(t, path, asking("Which one?"))
-		w.watcher.hints <- filepath.Dir(path)
+		w.watcher.hints <- path
 		synctest.Wait()
 		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "Which one?" {
 			t.Errorf("after a hint: got %+v", got)
@@ -188,7 +188,7 @@ func TestWord(t *testing.T) {
 		n := w.count(r.ID, agency.ContractChanged)
 		mustWrite(t, path, asking("And which other one?")) // the same again
 		time.Sleep(rescan)
-		w.watcher.hints <- "/elsewhere"
+		w.watcher.hints <- "/elsewhere/file"
 		synctest.Wait()
 		if again := w.count(r.ID, agency.ContractChanged); again != n {
 			t.Errorf("%d events for nothing new", again-n)
@@ -263,7 +263,7 @@ func TestAStaleReadingIsDropped(t *testing.T) {
 		<-goOn
 		return []byte(asking("Stale?")), nil
 	}
-	w.watcher.hints <- dir
+	w.watcher.hints <- filepath.Join(dir, "runner_status.json")
 	<-reading
 	_, err := w.store.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt.State, r.Attempt.EndedAt = agency.Completed, new(time.Now())

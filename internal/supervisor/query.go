@@ -54,9 +54,34 @@ func (s *Supervisor) hold(ctx context.Context, ref string) (r *agency.Run, relea
 	return r, release, nil
 }
 
-// Derive is the status of a run now.
+// Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.
 func (s *Supervisor) Derive(r *agency.Run) agency.Status {
-	return agency.Derive(agency.Evidence{Run: r, StallThreshold: s.StallThreshold}, s.Now())
+	f := s.facts(r)
+	return agency.Derive(f, s.moment(f))
+}
+
+// moment is the time to derive a status at. What looks like a stall is looked at again: time that a clock was set forward
+// by, or that the machine slept, is no silence of the agent's.
+func (s *Supervisor) moment(f agency.Facts) time.Time {
+	now := s.Now()
+	if status := agency.Derive(f, now); status.Label == agency.Stalled {
+		return status.Since.Add(s.Elapsed(status.Since))
+	}
+	return now
+}
+
+// facts are everything that the status of a run is derived from.
+func (s *Supervisor) facts(r *agency.Run) agency.Facts {
+	f := agency.Facts{Run: r, StallThreshold: s.StallThreshold}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.RemovedAt == nil {
+		f.RecordProblem = s.broken[r.ID]
+	}
+	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
+		r.Attempt.Situation, f.SessionGone = *l.situation, l.unseen
+	}
+	return f
 }
 
 // RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is every repository.
@@ -85,6 +110,7 @@ type Details struct {
 	InputsPath string
 	PromptPath string
 	LogPath    string
+	OutputPath string // empty while there is none
 }
 
 // Show gathers everything about a run.
@@ -93,10 +119,14 @@ func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Detail
 	if err != nil {
 		return nil, nil, err
 	}
+	s.checkRecord(r)
 	d := &Details{
 		InputsPath: filepath.Join(r.Dir, "inputs.json"),
 		PromptPath: filepath.Join(r.Dir, "prompt.md"),
 		LogPath:    filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "logs", "runner.log"),
+	}
+	if _, err := os.Lstat(outputPath(r)); err == nil {
+		d.OutputPath = outputPath(r)
 	}
 	if d.Attempts, err = s.Store.Attempts(ctx, r.ID); err != nil {
 		return nil, nil, err
@@ -116,7 +146,20 @@ func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Detail
 		}
 	}
 	s.mu.Unlock()
+	if d.LastOutput == nil {
+		d.LastOutput = lastWritten(d.LogPath)
+	}
 	return r, d, nil
+}
+
+// lastWritten is when something was last written to a log, which outlives the wrapper that could tell; nil when never.
+func lastWritten(path string) *time.Time {
+	info, err := os.Lstat(path)
+	if err != nil || info.Size() == 0 {
+		return nil
+	}
+	at := info.ModTime().UTC()
+	return &at
 }
 
 // gitFacts is what git says of a run's worktree, or why it says nothing.
@@ -144,6 +187,9 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text string) (*agency.R
 	if link == nil {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).
 			WithHint("agency show %s", r.Ref())
+	}
+	if err := s.awaitReady(ctx, r); err != nil {
+		return nil, agency.Delivery{}, err
 	}
 	// Taken before the text is typed: a question that comes right after it is a new one.
 	at := s.Now()

@@ -58,8 +58,8 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, err
 	}
 	err = s.Tmux.Kill(ctx, r.Session())
-	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed) {
-		// The session of a stopped run is gone because the stop took it.
+	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed) {
+		// The session of a stopped run is gone because the stop took it, and a run without its setup never had one.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
@@ -75,6 +75,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	killpoint.At("remove.recorded")
 	s.writeViews(removal.Run)
+	s.showRuns(ctx, removal.Run)
 	return removal, nil
 }
 

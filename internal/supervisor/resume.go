@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"agency"
 	"agency/internal/file"
@@ -21,8 +19,10 @@ type ResumeRequest struct {
 	Fresh   bool   // a new conversation; what is in the worktree is saved first
 	Restart bool   // stop an attempt that lives
 	Force   bool   // although the configuration of the runner changed
+	NoSetup bool   // although the repository's setup never succeeded
 	Env     []string
 	Choices func(agency.Runner) (Choices, error) // the caller's configuration for the run's runner
+	Warn    func(text string)                    // takes what the caller should know although nothing failed
 }
 
 // Resumption says what a resume did.
@@ -59,7 +59,12 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	unlock, giveUp, err := s.planLaterSetup(ctx, repo, l, &req)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience())
 	defer cancel()
 	if !r.Attempt.State.Final() {
 		// An agent that ended by itself meanwhile has done what was wanted.
@@ -78,6 +83,12 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	killpoint.At("resume.saved")
 	if err := s.beginAttempt(ctx, l); err != nil {
 		return nil, err
+	}
+	unlock() // the record has it as live
+	if giveUp {
+		if err := s.Store.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
+			return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
+		}
 	}
 	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
@@ -129,9 +140,6 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	resumption := &Resumption{}
 	conversation := r.Attempt.ConversationID
-	if conversation == "" && !req.Fresh {
-		conversation = s.findConversation(r)
-	}
 	switch {
 	case req.Fresh:
 		resumption.Note = "a fresh start was asked for"
@@ -152,6 +160,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		Runner: r.Runner, Exec: choices.Exec, DefaultArgs: choices.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: next.Attempt.Number, ConversationID: conversation, Resume: resumption.Continued, Env: env,
+		AttemptDir: attemptDir(r.Dir, next.Attempt.Number), Hook: s.Hook,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -163,26 +172,6 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	next.Attempt.ConversationID = command.ConversationID
 	return &launching{run: &next, token: s.newToken(), env: env, command: command, choices: &choices}, resumption, nil
-}
-
-// conversationBytes is how much of a headless agent's stream is searched for the id of its conversation.
-const conversationBytes = 64 << 10
-
-// findConversation reads the conversation's id from what a headless agent wrote, where the agent chose it itself.
-func (s *Supervisor) findConversation(r *agency.Run) string {
-	if !r.Attempt.Headless {
-		return ""
-	}
-	log, err := s.Attempts.OpenLog(attemptDir(r.Dir, r.Attempt.Number), "stdout", time.Time{})
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = log.Close() }()
-	data, err := io.ReadAll(io.LimitReader(log, conversationBytes))
-	if err != nil {
-		return ""
-	}
-	return s.Harness.Conversation(r.Runner.Kind, data)
 }
 
 // beginAttempt writes the intent: the queued attempt with its token and steps.
@@ -217,6 +206,7 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 	}{
 		{stepArchive, func() error { return s.archiveWord(l.run) }},
 		{stepFiles, func() error { return s.makeAttemptFiles(l.run, prompt) }},
+		{stepSetup, func() error { return s.doSetup(ctx, l) }},
 		{stepSession, func() error {
 			// The session of the attempt before was kept for its last screen.
 			if err := s.killSession(ctx, l.run); err != nil {
@@ -227,6 +217,9 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 		{stepStarted, func() error { return s.awaitStart(ctx, l) }},
 	}
 	for _, step := range steps {
+		if step.name == stepSetup && l.setup == nil {
+			continue
+		}
 		if err := step.do(); err != nil {
 			return err
 		}
@@ -239,16 +232,28 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 	return nil
 }
 
-// archiveWord keeps the contract of the attempt before beside its logs, so that an old word never describes a new attempt.
+// archiveWord keeps what the attempt before said beside its logs, so that an old word never describes a new attempt. First
+// of all it writes the number of the new attempt, by which agency report refuses whoever is left of an older one.
 func (s *Supervisor) archiveWord(r *agency.Run) error {
-	data, err := s.ReadBeneath(r.Worktree, agency.ContractFile, agency.ContractLimit)
-	if err == nil {
-		// An attempt that was cut off at its beginning has no folder.
-		dir := attemptDir(r.Dir, r.Attempt.Number-1)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return asFileError(err)
+	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
+	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
+		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).
+			WithHint("what stands there belongs to no run; take it away, and try again")
+	}
+	// An attempt that was cut off at its beginning has no folder.
+	dir := attemptDir(r.Dir, r.Attempt.Number-1)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return asFileError(err)
+	}
+	for rel, limit := range map[string]int64{agency.ContractFile: agency.ContractLimit, agency.ReportsFile: agency.ReportsLimit} {
+		if data, err := s.ReadBeneath(r.Worktree, rel, limit); err == nil {
+			if err := file.WriteAtomic(filepath.Join(dir, filepath.Base(rel)), data, 0o600); err != nil {
+				return asFileError(err)
+			}
 		}
-		if err := file.WriteAtomic(filepath.Join(dir, "runner_status.json"), data, 0o600); err != nil {
+		// Whatever it is, a pipe or a folder, it leaves the place; an agent may have reason to look at it again.
+		old := fmt.Sprintf("%s.attempt-%d", filepath.Base(rel), r.Attempt.Number-1)
+		if err := file.RenameBeneath(r.Worktree, rel, old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return asFileError(err)
 		}
 	}
@@ -272,7 +277,8 @@ func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
 	return s.linkAttempt(r)
 }
 
-// failAttempt settles a later attempt that did not get as far as a runner. The worktree and the branch stay.
+// failAttempt settles an attempt that did not get as far as a runner, a later one or one whose setup failed. The worktree and
+// the branch stay.
 func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) error {
 	if err := s.endStart(ctx, r); err != nil {
 		return err
@@ -290,6 +296,9 @@ func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) 
 		}
 		now := s.Now()
 		a.State, a.EndedAt, a.EndedBy, a.ErrorCode, a.Error = state, &now, agency.EndedByStartFailed, reason.Code, reason.Message
+		if reason.Code == agency.CodeSetupFailed {
+			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // a conversation that was never begun
+		}
 		return []agency.News{endNews(a)}, nil
 	})
 	if err != nil {

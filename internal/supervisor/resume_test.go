@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/spool"
 	"agency/internal/supervisor"
 )
 
 func (w *world) resumeRequest(ref string) supervisor.ResumeRequest {
 	return supervisor.ResumeRequest{
 		Ref: ref, Env: []string{"PATH=/usr/bin"},
-		Choices: func(agency.Runner) (supervisor.Choices, error) { return w.request("").Choices, nil },
+		Choices: func(agency.Runner) (supervisor.Choices, error) { return w.choices(), nil },
+		Warn:    func(text string) { w.warnings = append(w.warnings, text) },
 	}
 }
 
@@ -146,7 +148,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A headless agent that chose the id of its conversation itself wrote it into its stream.
+// An agent that chose the id of its conversation itself told it on the way.
 func TestResumeFindsTheConversation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,11 +160,13 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustWrite(t, filepath.Join(p.dir, "logs", "stdout.log"), "a stream")
+	told := agency.Evidence{Source: agency.FromStream, Sign: agency.SignSession, Conversation: "c-1"}
+	if err := spool.Append(filepath.Join(p.dir, agency.EventsFile), told); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 		t.Fatal(err)
 	}
-	w.harness.conversation = "c-1"
 	var built supervisor.HarnessRequest
 	w.harness.BuildFunc = func(r supervisor.HarnessRequest, _ *supervisor.HarnessCommand) { built = r }
 	got, err := w.sup.ResumeRun(t.Context(), w.resumeRequest(r.Handle))
@@ -244,7 +248,12 @@ func TestTheRunsEnvironmentWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	req := w.request("fix-login")
-	req.Env, req.Spec.Env, req.Choices.EnvDeny = []string{"A=caller", "B=caller"}, []string{"A=run"}, []string{"B"}
+	req.Env, req.Spec.Env = []string{"A=caller", "B=caller"}, []string{"A=run"}
+	req.Choose = func(*agency.Spec, *agency.Project) (supervisor.Choices, error) {
+		c := w.choices()
+		c.EnvDeny = []string{"B"}
+		return c, nil
+	}
 	w.harness.BuildFunc = func(_ supervisor.HarnessRequest, c *supervisor.HarnessCommand) { c.Env = []string{"C=harness"} }
 	var env []string
 	w.tmux.OnStart = func(l agency.Launch) error { env = l.Env; return w.wrap(l).begin() }

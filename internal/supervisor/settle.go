@@ -16,7 +16,9 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 	var started, ended bool
 	if exit != nil {
 		// The runner's last word may have come with its end.
-		s.readWord(ctx, id)
+		s.readState(ctx, id)
+		s.readEvidence(ctx, id)
+		s.writeOutput(ctx, id, true)
 	}
 	r, err := s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		var news []agency.News
@@ -41,6 +43,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		if err != nil {
 			return nil, err
 		}
+		s.keepSituation(id, a)
 		ended = true
 		return append(news, end), nil
 	})
@@ -51,7 +54,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		s.writeViews(r)
 	}
 	if started && !ended {
-		s.watchContract(r)
+		s.watchAgent(r)
 	}
 	if ended {
 		s.forget(r)
@@ -71,7 +74,11 @@ func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.News, error) {
 	if err != nil {
 		return agency.News{}, err
 	}
-	a.State, a.EndedAt, a.EndedBy, a.Signal = state, &exit.EndedAt, exit.EndedBy, exit.Signal
+	ended := exit.EndedAt
+	if a.StartedAt != nil && ended.Before(*a.StartedAt) {
+		ended = *a.StartedAt // the clock was set back meanwhile
+	}
+	a.State, a.EndedAt, a.EndedBy, a.Signal = state, &ended, exit.EndedBy, exit.Signal
 	if exit.Signal == "" {
 		a.ExitCode = &exit.ExitCode
 	}
@@ -106,10 +113,10 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 	if err := errors.Join(startErr, exitErr); err != nil {
 		s.Log.Warn("read attempt records", "run", r.ID, "err", err)
 	}
+	s.track(r) // also for the last word of an agent that wrote it while nobody looked
 	switch {
 	case held:
 		// Even with an exit record: the wrapper may still be ending what the runner left behind.
-		s.track(r)
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
 	case exit != nil:
 		// The wrapper may have been killed after the record, and before it ended what the runner left.
@@ -136,7 +143,9 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 		return err
 	}
 	killpoint.At("settle.ended")
-	s.readWord(ctx, r.ID)
+	s.readState(ctx, r.ID)
+	s.readEvidence(ctx, r.ID)
+	s.writeOutput(ctx, r.ID, true)
 	number := r.Attempt.Number
 	settled, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
@@ -152,6 +161,7 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 		}
 		now := s.Now()
 		a.State, a.EndedAt = state, &now
+		s.keepSituation(r.ID, a)
 		if state == agency.Failed {
 			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
 		}

@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,8 @@ import (
 type facts struct {
 	start bool
 	exit  *agency.Exit
-	stop  bool // was asked for while it ran
+	stop  bool   // was asked for while it ran
+	word  string // the last that the agent said of its work
 }
 
 func drawFacts(t *rapid.T) facts {
@@ -29,7 +31,6 @@ func drawFacts(t *rapid.T) facts {
 	case !f.start && rapid.Bool().Draw(t, "start failed"):
 		f.exit = &agency.Exit{ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
 	case f.start:
-		f.stop = rapid.Bool().Draw(t, "stop")
 		f.exit = rapid.SampledFrom([]*agency.Exit{
 			nil,
 			{EndedBy: agency.EndedByRunner},
@@ -52,12 +53,13 @@ type outcome struct {
 	EndedBy  agency.EndedBy
 	Code     agency.Code
 	Removed  bool
+	Word     string
 	Ended    int // events
 	Undone   int
 }
 
 func (f facts) outcome() outcome {
-	o := outcome{State: agency.Failed, Started: f.start, ExitCode: -1, Ended: 1}
+	o := outcome{State: agency.Failed, Started: f.start, ExitCode: -1, Ended: 1, Word: f.word}
 	switch {
 	case f.exit == nil && !f.start:
 		return outcome{State: agency.Failed, ExitCode: -1, EndedBy: agency.EndedByStartFailed, Code: agency.CodeRunnerStartFailed, Removed: true, Undone: 1}
@@ -89,6 +91,9 @@ func (w *world) outcome(id agency.RunID) outcome {
 		State: a.State, Started: a.StartedAt != nil, ExitCode: -1, Signal: a.Signal, EndedBy: a.EndedBy, Code: a.ErrorCode,
 		Removed: r.RemovedAt != nil, Ended: w.count(id, agency.AttemptEnded), Undone: w.count(id, agency.RunUndone),
 	}
+	if a.Word.Contract != nil {
+		o.Word = a.Word.Contract.Summary
+	}
 	if a.ExitCode != nil {
 		o.ExitCode = *a.ExitCode
 	}
@@ -96,7 +101,7 @@ func (w *world) outcome(id agency.RunID) outcome {
 }
 
 // insert puts a run into the record whose creation got as far as its session, and its wrapper on this host.
-func (w *world) insert(t *rapid.T, f facts) *wrapper {
+func (w *world) insert(t *rapid.T) *wrapper {
 	id := agency.NewRunID(time.Now(), [10]byte(rapid.SliceOfN(rapid.Byte(), 10, 10).Draw(t, "id")))
 	r := &agency.Run{
 		ID: id, Handle: string(id), Branch: string(id), Repo: agency.Repo{Fingerprint: "5c0f", Root: w.root},
@@ -116,9 +121,6 @@ func (w *world) insert(t *rapid.T, f facts) *wrapper {
 	}
 	p := w.wrap(agency.Launch{RunID: id, Attempt: 1, Token: "token", AttemptDir: dir})
 	p.link.StopFunc = nil // it hears of a stop, and ends when the test says
-	if f.start {
-		w.attempts.change(dir, func(h *onHost) { h.start = &p.start })
-	}
 	return p
 }
 
@@ -129,7 +131,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFacts(t)
-		p := w.insert(t, f)
+		p := w.insert(t)
 		fine := func(err error) {
 			if err != nil && !agency.IsCode(err, agency.CodePermissionDenied) { // an ended attempt is fenced
 				t.Fatal(err)
@@ -142,44 +144,57 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 		update := func(exit *agency.Exit) {
 			fine(w.sup.Update(ctx, p.id, 1, supervisor.WrapperUpdate{Start: start, Exit: exit}))
 		}
-		if f.stop {
-			fine(p.connect())
-			update(nil)
-			_, err := w.store.ChangeRun(ctx, p.id, func(r *agency.Run) ([]agency.News, error) {
-				r.Attempt.StopRequestedAt = new(time.Now())
-				return []agency.News{{Type: agency.AttemptStopping}}, nil
-			})
-			fine(err)
+		// A stop is asked for by somebody who sees it running.
+		stop := func(r *agency.Run) ([]agency.News, error) {
+			if r.Attempt.State != agency.Running || f.stop {
+				return nil, nil
+			}
+			f.stop, r.Attempt.StopRequestedAt = true, new(time.Now())
+			return []agency.News{{Type: agency.AttemptStopping}}, nil
 		}
 		if f.exit != nil {
 			f.exit.RunID, f.exit.Attempt, f.exit.EndedAt = p.id, 1, time.Now().UTC().Truncate(time.Millisecond)
 		}
 		var recorded *agency.Exit // what the wrapper has written of its end
 		released := false
-		actions := []string{"connect", "update", "disconnect", "restart", "exit", "old update", "release"}
-		for i, action := range rapid.SliceOfN(rapid.SampledFrom(actions), 0, 8).Draw(t, "actions") {
+		save := func() { // the start record is there before there is an end
+			w.attempts.change(p.dir, func(h *onHost) { h.start = start })
+		}
+		actions := []string{"connect", "update", "disconnect", "restart", "save start", "word", "stop", "exit", "old update", "release"}
+		for i, action := range rapid.SliceOfN(rapid.SampledFrom(actions), 0, 12).Draw(t, "actions") {
 			switch {
 			case action == "restart":
 				w.restart()
 			case action == "disconnect":
 				w.sup.Disconnect(p.id, 1, p.link)
-			case released && i > 0:
+			case action == "stop":
+				_, err := w.store.ChangeRun(ctx, p.id, stop)
+				fine(err)
+			case released:
 				// A wrapper that is gone says nothing.
 			case action == "connect":
 				p.link = &fakeLink{}
 				fine(p.connect())
+			case action == "save start":
+				save()
+			case action == "word" && f.start && recorded == nil:
+				f.word = fmt.Sprintf("step %d", i)
+				w.say(t, p.id, f.word)
 			case action == "update":
 				update(recorded)
 			case action == "old update":
 				update(nil)
 			case action == "exit" && f.exit != nil:
+				save()
 				recorded = f.exit
 				w.attempts.change(p.dir, func(h *onHost) { h.exit = recorded })
 			case action == "release" && (f.exit == nil || recorded != nil):
+				save()
 				released = true
 				w.attempts.change(p.dir, func(h *onHost) { h.held = false })
 			}
 		}
+		save()
 		w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = f.exit, false })
 		w.restart()
 		if diff := cmp.Diff(f.outcome(), w.outcome(p.id)); diff != "" {
@@ -195,6 +210,19 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 			t.Fatalf("settled again it changed, %d events:\n%s", w.lastSeq()-seq, diff)
 		}
 	})
+}
+
+// say has the agent of a run write its contract.
+func (w *world) say(t *rapid.T, id agency.RunID, summary string) {
+	c := agency.NewContract(time.Now())
+	c.Summary = summary
+	data, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.run(id).Worktree, agency.ContractFile), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *world) lastSeq() int64 {
@@ -317,6 +345,17 @@ func TestStopBySignal(t *testing.T) {
 	})
 }
 
+// beat touches the attempt's heartbeat as a wrapper does.
+func (p *wrapper) beat(t *testing.T) {
+	path := filepath.Join(p.dir, "heartbeat")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chtimes(path, time.Now(), time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
 // state.json is what other programs read.
 func TestStateFile(t *testing.T) {
 	t.Parallel()
@@ -324,8 +363,21 @@ func TestStateFile(t *testing.T) {
 		then func(w *world, p *wrapper)
 		want string
 	}{
-		"alive":     {func(*world, *wrapper) {}, "ACTIVE"},
-		"quiet":     {func(*world, *wrapper) { time.Sleep(stallThreshold + rescan) }, "STALLED"},
+		"alive":  {func(*world, *wrapper) {}, "ACTIVE"},
+		"quiet":  {func(*world, *wrapper) { time.Sleep(stallThreshold + rescan) }, "STALLED"},
+		"silent": {func(_ *world, p *wrapper) { p.beat(t); time.Sleep(time.Minute + rescan) }, "STALLED"},
+		"beating": {func(_ *world, p *wrapper) {
+			for range 20 {
+				p.beat(t)
+				time.Sleep(5 * time.Second)
+			}
+		}, "ACTIVE"},
+		"a beat after the end": {func(w *world, p *wrapper) {
+			_ = p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner})
+			p.beat(t)
+			time.Sleep(2 * rescan)
+			w.restart()
+		}, "CRASHED"},
 		"completed": {func(_ *world, p *wrapper) { _ = p.end(agency.Exit{EndedBy: agency.EndedByRunner}) }, "DONE"},
 		"failed":    {func(_ *world, p *wrapper) { _ = p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner}) }, "CRASHED"},
 		"killed":    {func(w *world, p *wrapper) { _, _ = w.sup.StopRun(context.Background(), string(p.id)) }, "CRASHED"},

@@ -82,6 +82,9 @@ func (s *Supervisor) killSession(ctx context.Context, r *agency.Run) error {
 // stopWrapper tells the wrapper to end its runner: over the link, or by a signal when there is none. A wrapper that is
 // gone is settled instead.
 func (s *Supervisor) stopWrapper(ctx context.Context, r *agency.Run) error {
+	if r.Attempt.Wrapper != nil {
+		_ = s.Attempts.Signal(*r.Attempt.Wrapper, syscall.SIGCONT) // one that somebody suspended would not hear
+	}
 	if link := s.linkOf(r.ID); link != nil {
 		if err := link.Stop(ctx, agency.EndedByStop); err == nil {
 			return nil

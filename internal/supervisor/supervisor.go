@@ -31,6 +31,12 @@ type Store interface {
 	Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error)
 	PutRepo(ctx context.Context, repo agency.Repo) error
 	Repo(ctx context.Context, fingerprint string) (*agency.Repo, error)
+	Trusts(ctx context.Context, fingerprint, hash string) (trusted, any bool, err error)
+	GrantTrust(ctx context.Context, repo agency.Repo, hash string) error
+	RevokeTrust(ctx context.Context, repo agency.Repo) (revoked int, err error)
+	SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error
+	Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error)
+	DeliverMessages(ctx context.Context, recipient string, seqs []int64) error
 	Append(ctx context.Context, news ...agency.News) error
 	Changed() <-chan struct{}
 }
@@ -47,6 +53,8 @@ type Git interface {
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Exclude(repo agency.Repo, pattern string) error
+	Ignored(ctx context.Context, worktree string, paths []string) ([]string, error)
+	File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error)
 	Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error)
 	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
@@ -64,6 +72,10 @@ type Tmux interface {
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)
+	// Capture is the visible screen of a pane after so many lines of its history, as plain text.
+	Capture(ctx context.Context, pane string, lines int) (string, error)
+	// Attached counts the clients that show a session.
+	Attached(ctx context.Context, name string) (int, error)
 	AttachArgv(name string, callerEnv []string) []string
 }
 
@@ -81,6 +93,8 @@ type HarnessRequest struct {
 	ConversationID string
 	Resume         bool
 	Env            []string // the runner's, complete but for AGENCY_*
+	AttemptDir     string
+	Hook           []string // argv of the hook command; the kind of the runner is appended
 }
 
 // HarnessCommand is how to start a runner.
@@ -89,14 +103,22 @@ type HarnessCommand struct {
 	Env            []string // additions
 	Stdin          string   // file for a headless runner, empty for none
 	ConversationID string   // known before launch, or empty
+	// Files are written into the attempt's directory before the start: name and content.
+	Files map[string][]byte
 }
 
 // Harness knows the command lines of the agents.
 type Harness interface {
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r HarnessRequest) (HarnessCommand, error)
-	// Conversation finds the id of an agent's conversation in the beginning of its headless stream; "" when there is none.
-	Conversation(kind agency.RunnerKind, stream []byte) string
+	// Files are the files of the agent's own that tell how it does, as far as the situation names them.
+	Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string
+	// ReadFile reads what is new in one of these files.
+	ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence
+	// ReadsScreen says whether Screen knows what the terminal of such an agent shows.
+	ReadsScreen(kind agency.RunnerKind) bool
+	// Screen reads the visible lines of an agent's terminal.
+	Screen(kind agency.RunnerKind, lines []string) []agency.Evidence
 }
 
 // Attempts reads and ends what wrappers leave on this host.
@@ -108,6 +130,10 @@ type Attempts interface {
 	Signal(p agency.Process, sig syscall.Signal) error
 	EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (int, error)
 	OpenLog(dir, stream string, since time.Time) (io.ReadCloser, error)
+	// Tail is the last so many bytes of a log.
+	Tail(dir, stream string, bytes int64) ([]byte, error)
+	// CPU is the processor time that a process and all below it have used.
+	CPU(p agency.Process) time.Duration
 }
 
 // Link is the connection to one live wrapper.
@@ -121,7 +147,15 @@ type Link interface {
 type Watcher interface {
 	Add(dir string) error
 	Remove(dir string)
-	Changes() <-chan string // directories
+	Changes() <-chan string // paths of files
+}
+
+// Spool is the evidence file of an attempt.
+type Spool interface {
+	Append(path string, evidence ...agency.Evidence) error
+	// Tail reads what stands behind offset and says where to go on.
+	Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error)
+	Parse(lines []byte) []agency.Evidence
 }
 
 // Scaffold writes what a worktree gets from agency.
@@ -133,20 +167,31 @@ type Contract func(worktree string, at time.Time) error
 // ReadBeneath reads a file of an untrusted directory tree.
 type ReadBeneath func(root, rel string, limit int64) ([]byte, error)
 
+// ReportUnfilled says whether an agent's report says nothing yet.
+type ReportUnfilled func(report []byte) bool
+
+// ParseProject reads an agency.toml, which path names in messages; no data are the defaults.
+type ParseProject func(path string, data []byte) (agency.Project, error)
+
 // Deps are the parts that a supervisor works with.
 type Deps struct {
-	Store       Store
-	Git         Git
-	Tmux        Tmux
-	Harness     Harness
-	Attempts    Attempts
-	Watcher     Watcher
-	Scaffold    Scaffold
-	Contract    Contract
-	ReadBeneath ReadBeneath
-	Log         *slog.Logger
-	Now         func() time.Time
-	Random      func([]byte) // fills with random bytes
+	Store          Store
+	Git            Git
+	Tmux           Tmux
+	Harness        Harness
+	Attempts       Attempts
+	Watcher        Watcher
+	Spool          Spool
+	Scaffold       Scaffold
+	Contract       Contract
+	ReadBeneath    ReadBeneath
+	ReportUnfilled ReportUnfilled
+	ParseProject   ParseProject
+	RunSetup       RunSetup
+	Log            *slog.Logger
+	Now            func() time.Time                    // never runs backwards
+	Elapsed        func(since time.Time) time.Duration // how much of the time since then really passed
+	Random         func([]byte)                        // fills with random bytes
 }
 
 // Settings are the parts of the configuration that hold for the life of a supervisor.
@@ -154,6 +199,7 @@ type Settings struct {
 	Home           string   // data root
 	Socket         string   // where wrappers find the daemon
 	Wrapper        []string // argv that begins a wrapper; the launch file is appended
+	Hook           []string // argv that begins a hook; the kind of the runner is appended
 	StallThreshold time.Duration
 	Rescan         time.Duration // between looks at what no event told of
 }
@@ -172,9 +218,11 @@ type Supervisor struct {
 	tmuxFine atomic.Bool // checkTmux found one that is recent enough
 
 	mu        sync.Mutex
-	live      map[agency.RunID]*liveRun  // runs that are not final
-	contracts map[string]agency.RunID    // directory of a contract file to its run
-	listeners map[string][]chan struct{} // watched directory to those who follow it
+	live      map[agency.RunID]*liveRun        // runs that are not final
+	broken    map[agency.RunID]string          // runs whose snapshot disagrees with the record, and how
+	folders   map[string]folder                // watched directories of runs
+	followed  map[string]map[agency.RunID]bool // files of agents' own, and the runs that they tell of
+	listeners map[string][]chan struct{}       // watched directory to those who follow it
 }
 
 // New makes a supervisor. It does nothing until Start.
@@ -182,7 +230,9 @@ func New(deps Deps, settings Settings) *Supervisor {
 	return &Supervisor{
 		Deps: deps, Settings: settings,
 		live:      map[agency.RunID]*liveRun{},
-		contracts: map[string]agency.RunID{},
+		broken:    map[agency.RunID]string{},
+		folders:   map[string]folder{},
+		followed:  map[string]map[agency.RunID]bool{},
 		listeners: map[string][]chan struct{}{},
 	}
 }
@@ -201,6 +251,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		return err
 	}
 	s.work.Go(s.watch)
+	s.work.Go(s.checkRecords)
 	return nil
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"syscall"
 	"time"
 
 	"agency"
@@ -38,9 +41,7 @@ func (s *Supervisor) rescan() {
 	for i := range runs {
 		l := &runs[i]
 		s.watchAgain(l)
-		if stampOf(filepath.Join(l.worktree, agency.ContractFile)) != l.stamp {
-			s.readWord(s.ctx, l.id)
-		}
+		s.lookAgain(l)
 		r, err := s.Store.Run(s.ctx, l.id)
 		if err == nil && l.link == nil && r.Attempt.State == agency.Running {
 			_, err = s.settle(s.ctx, r)
@@ -49,7 +50,49 @@ func (s *Supervisor) rescan() {
 			s.Log.Error("look at run again", "run", l.id, "err", err)
 			continue
 		}
+		s.checkRecord(r)
 		s.writeState(r)
+	}
+	s.lookForSessions()
+}
+
+// lookForSessions finds live runs of which nothing can be seen: no wrapper is connected, and the tmux session is gone.
+func (s *Supervisor) lookForSessions() {
+	s.mu.Lock()
+	alone := slices.ContainsFunc(slices.Collect(maps.Values(s.live)), func(l *liveRun) bool { return l.link == nil })
+	s.mu.Unlock()
+	if !alone {
+		return
+	}
+	sessions, err := s.Tmux.Sessions(s.ctx)
+	if err != nil {
+		s.Log.Warn("list sessions", "err", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, l := range s.live {
+		l.unseen = l.link == nil && !slices.Contains(sessions, agency.SessionPrefix+string(id))
+	}
+}
+
+// lookAgain reads what an agent wrote and no event told of. Before an attempt has begun its worktree holds the words of the
+// attempt before.
+func (s *Supervisor) lookAgain(l *liveRun) {
+	r, err := s.Store.Run(s.ctx, l.id)
+	if err != nil || r.Attempt.State == agency.Queued {
+		return
+	}
+	if stampOf(filepath.Join(l.worktree, agency.ContractFile)) != l.stamp {
+		s.readWord(s.ctx, l.id)
+	}
+	s.readReports(s.ctx, l.id)
+	if s.evidenceWaits(l) {
+		s.readEvidence(s.ctx, l.id)
+	}
+	s.followFiles(l.id, r.Runner.Kind, l.situation, r.Attempt.RunnerProcess)
+	for _, path := range s.Harness.Files(r.Runner.Kind, l.situation, r.Attempt.RunnerProcess) {
+		s.follow(s.ctx, l.id, path)
 	}
 }
 
@@ -72,7 +115,7 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 	l.stamp = stampOf(filepath.Join(worktree, agency.ContractFile))
 	s.mu.Unlock()
 
-	word := s.observe(worktree)
+	word := s.observeWord(worktree)
 	// The file is exchanged in this moment, or a writer that does not exchange it is in the middle of it.
 	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
@@ -80,13 +123,15 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 		case <-ctx.Done():
 			return
 		}
-		word = s.observe(worktree)
+		word = s.observeWord(worktree)
 	}
+	s.offered(ctx, id, word)
 	_, err = s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		if a.Number != attempt || a.State.Final() || sameWord(a.Word, word) {
 			return nil, nil
 		}
+		word.At = observedAt(filepath.Join(worktree, agency.ContractFile), a.CreatedAt, word.At)
 		a.Word = word
 		data := map[string]any{"problem": word.Problem}
 		if word.Contract != nil {
@@ -99,7 +144,19 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 	}
 }
 
-func (s *Supervisor) observe(worktree string) agency.Observed {
+// changeTime is when a file's content or name last changed, by the kernel's clock; zero when there is no such file.
+func changeTime(path string) time.Time {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return ctime(stat)
+	}
+	return time.Time{}
+}
+
+func (s *Supervisor) observeWord(worktree string) agency.Observed {
 	word := agency.Observed{At: s.Now()}
 	data, err := s.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
@@ -109,19 +166,25 @@ func (s *Supervisor) observe(worktree string) agency.Observed {
 			return word
 		}
 	}
-	var path *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case errors.Is(err, file.ErrNotRegular):
-		word.Problem = file.ErrNotRegular.Error()
-	case errors.Is(err, file.ErrTooLarge):
-		word.Problem = file.ErrTooLarge.Error()
-	case errors.As(err, &path):
-		word.Problem = path.Err.Error() // the path would take all the room there is to say it
-	default:
-		word.Problem = err.Error()
+	if !errors.Is(err, fs.ErrNotExist) {
+		word.Problem = whyUnreadable(err)
 	}
 	return word
+}
+
+// whyUnreadable says in a few words why a file in a worktree is not read; its path would take all the room there is.
+func whyUnreadable(err error) string {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, file.ErrNotRegular):
+		return file.ErrNotRegular.Error()
+	case errors.Is(err, file.ErrTooLarge):
+		return file.ErrTooLarge.Error()
+	case errors.As(err, &path):
+		return path.Err.Error()
+	default:
+		return err.Error()
+	}
 }
 
 func sameWord(a, b agency.Observed) bool {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"agency"
+	"agency/internal/config"
 	"agency/internal/file"
 	"agency/internal/scaffold"
 	"agency/internal/sqlite"
@@ -32,6 +33,9 @@ type world struct {
 	harness  *fakeHarness
 	attempts *fakeAttempts
 	watcher  *fakeWatcher
+	setups   []supervisor.SetupCommand
+	runSetup func(supervisor.SetupCommand) error // nil is a setup that works
+	warnings []string
 	sup      *supervisor.Supervisor
 
 	mu       sync.Mutex
@@ -79,9 +83,17 @@ func newWorld(t *testing.T) *world {
 func (w *world) start() {
 	w.t.Helper()
 	w.sup = supervisor.New(supervisor.Deps{
-		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher,
-		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReadBeneath: file.ReadBeneath,
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Random: func(b []byte) { _, _ = rand.Read(b) },
+		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
+		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReadBeneath: file.ReadBeneath, ReportUnfilled: scaffold.ReportUnfilled,
+		ParseProject: config.ParseProject,
+		RunSetup: func(_ context.Context, c supervisor.SetupCommand) error {
+			w.setups = append(w.setups, c)
+			if w.runSetup != nil {
+				return w.runSetup(c)
+			}
+			return nil
+		},
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
 	}, supervisor.Settings{
 		Home: w.home, Socket: filepath.Join(w.home, "sock"), Wrapper: []string{"agency", "wrapper"},
 		StallThreshold: stallThreshold, Rescan: rescan,
@@ -100,18 +112,24 @@ func (w *world) restart() {
 
 // request asks for a run with the name.
 func (w *world) request(name string) supervisor.CreateRequest {
-	format, err := agency.ParseHandleFormat("")
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	return supervisor.CreateRequest{
 		Spec: agency.Spec{
 			Repo: ".", BaseRef: "HEAD", Name: name,
 			Runner: agency.SpecRunner{Kind: agency.Shell}, Prompt: agency.SpecPrompt{Text: "make test"},
 		},
 		Dir: w.root, Env: []string{"PATH=/usr/bin", "HOME=/home/u"},
-		Choices: supervisor.Choices{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20},
+		Choose: func(*agency.Spec, *agency.Project) (supervisor.Choices, error) { return w.choices(), nil },
+		Warn:   func(text string) { w.warnings = append(w.warnings, text) },
 	}
+}
+
+// choices are what the caller's configuration says.
+func (w *world) choices() supervisor.Choices {
+	format, err := agency.ParseHandleFormat("")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return supervisor.Choices{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20}
 }
 
 func (w *world) create(name string) *agency.Run {

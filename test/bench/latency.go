@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,6 +32,9 @@ func measureLatency(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	if err := statusLatency(ctx, b, w, repo); err != nil {
+		return err
+	}
+	if err := watchLatency(ctx, b, w, repo); err != nil {
 		return err
 	}
 	return exitLatency(ctx, b, w, repo)
@@ -97,25 +103,16 @@ func statusLatency(ctx context.Context, b *bench, w *world, repo string) error {
 		return err
 	}
 	defer wt.cancel()
-	path := filepath.Join(shown.Run.Worktree, agency.ContractFile)
 	var took samples
 	for i := range b.reps(200, 50) {
-		contract := agency.NewContract(time.Now())
-		contract.Summary = fmt.Sprintf("Step %d", i)
-		data, err := json.Marshal(contract)
+		summary := fmt.Sprintf("Step %d", i)
+		begin, err := replaceContract(shown.Run.Worktree, summary)
 		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(path+".new", data, 0o644); err != nil {
-			return err
-		}
-		begin := time.Now()
-		if err := os.Rename(path+".new", path); err != nil {
 			return err
 		}
 		end, err := wt.until(ctx, func(e agency.Event) bool {
 			var said struct{ Summary string }
-			return e.Type == agency.ContractChanged && json.Unmarshal(e.Data, &said) == nil && said.Summary == contract.Summary
+			return e.Type == agency.ContractChanged && json.Unmarshal(e.Data, &said) == nil && said.Summary == summary
 		})
 		if err != nil {
 			return err
@@ -123,6 +120,76 @@ func statusLatency(ctx context.Context, b *bench, w *world, repo string) error {
 		took = append(took, end.Sub(begin))
 	}
 	b.table.add(percentiles("status file replaced -> event", took), inMS(took.at(0.99)), atMost(50, " ms"))
+	return nil
+}
+
+// replaceContract exchanges the status file in a worktree, and says when.
+func replaceContract(worktree, summary string) (time.Time, error) {
+	path := filepath.Join(worktree, agency.ContractFile)
+	contract := agency.NewContract(time.Now())
+	contract.Summary = summary
+	data, err := json.Marshal(contract)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
+		return time.Time{}, err
+	}
+	at := time.Now()
+	return at, os.Rename(path+".new", path)
+}
+
+// watchLatency replaces the status file and waits until agency ls --watch shows it.
+func watchLatency(ctx context.Context, b *bench, w *world, repo string) (err error) {
+	handle, err := w.startRun(ctx, repo, "exec sleep 1000")
+	if err != nil {
+		return err
+	}
+	shown, err := api.Call(ctx, w.client, api.ShowRun, api.RunRequest{Run: handle})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	watch := exec.CommandContext(ctx, b.agency, "ls", "--watch")
+	watch.Dir, watch.Env = repo, w.env
+	watch.Cancel = func() error { return watch.Process.Signal(os.Interrupt) }
+	out, err := watch.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := watch.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		cancel()
+		_ = watch.Wait() // it was interrupted
+	}()
+	lines := bufio.NewScanner(out)
+	until := func(text string) error {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return nil
+			}
+		}
+		return fmt.Errorf("agency ls --watch ended before it showed %q: %w", text, errors.Join(lines.Err(), ctx.Err()))
+	}
+	if err := until(handle); err != nil {
+		return err
+	}
+	var took samples
+	for i := range b.reps(200, 50) {
+		summary := fmt.Sprintf("Look %d.", i)
+		begin, err := replaceContract(shown.Run.Worktree, summary)
+		if err != nil {
+			return err
+		}
+		if err := until(summary); err != nil {
+			return err
+		}
+		took = append(took, time.Since(begin))
+	}
+	b.table.add(percentiles("status file replaced -> ls --watch", took), inMS(took.at(0.99)), atMost(100, " ms"))
 	return nil
 }
 

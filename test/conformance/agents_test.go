@@ -23,6 +23,8 @@ func agents(dir string) []agent {
 	return []agent{
 		{runner: "claude_code", program: filepath.Join(bin, "claude"), home: claudeHome},
 		{runner: "codex", program: filepath.Join(bin, "codex"), home: codexHome},
+		{runner: "opencode", program: filepath.Join(bin, "opencode"), home: opencodeHome},
+		{runner: "gemini", program: filepath.Join(bin, "gemini"), home: geminiHome},
 	}
 }
 

@@ -121,7 +121,7 @@ func (w *world) violations(tmuxDied bool) []string {
 	}
 	if !tmuxDied {
 		for i := range runs {
-			if runs[i].Name == "other" && runs[i].State != "running" {
+			if runs[i].Name == "other" && runs[i].State != "running" && runs[i].RemovedAt == nil {
 				say("the other run is %s: %s", runs[i].State, runs[i].Error)
 			}
 		}

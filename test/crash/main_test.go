@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// bin is the folder of the binary under test, which has kill points.
+// bin is the folder of the binary under test, which has kill points. Its folder old has one of another version.
 var bin string
 
 // whole says that the whole matrix is wanted, and not the sample.
@@ -26,6 +26,10 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if err := build(filepath.Join(dir, "agency"), "-tags", "killpoints"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := build(filepath.Join(dir, "old", "agency"), "-tags", "killpoints", "-ldflags", "-X main.version=v0.0.1-old"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

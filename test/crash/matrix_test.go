@@ -42,6 +42,7 @@ func note(c cell) {
 var sample = []string{
 	"run/create.worktree.made/daemon", "run/wrapper.forked/wrapper", "run/launch.session/tmux", "stop/stop.intended/daemon",
 	"rm/worktree.going/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git worktree add before/daemon",
+	"run with a setup/setup.started/daemon", "update/daemon.drained/daemon",
 }
 
 // TestMatrix kills each victim at each point of each operation.
@@ -73,6 +74,9 @@ func TestMatrix(t *testing.T) {
 func killAt(t *testing.T, op *operation, point string, v *victim) {
 	begin := time.Now()
 	w := newWorld(t)
+	if op.repo != nil {
+		op.repo(w)
+	}
 	if op.prepare != nil {
 		op.prepare(w)
 	}

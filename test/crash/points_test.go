@@ -1,8 +1,10 @@
 package crash_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -10,6 +12,7 @@ import (
 type operation struct {
 	name    string
 	points  []string
+	repo    func(w *world) // what the repository brings
 	prepare func(w *world)
 	// command is what the client runs; without one, trigger makes it happen.
 	command []string
@@ -31,6 +34,17 @@ func runTarget(w *world) {
 func stoppedTarget(w *world) {
 	runTarget(w)
 	w.must("stop", "target")
+}
+
+// oldDaemon leaves an idle daemon of another version, which the next command replaces.
+func oldDaemon(w *world) {
+	stoppedTarget(w)
+	w.must("stop", "other")
+	w.must("rm", "other")
+	w.must("daemon", "stop")
+	if r := w.f.Command("", filepath.Join(bin, "old", "agency"), "daemon", "start"); r.Exit != 0 {
+		w.t.Fatalf("start the old daemon: %s%s", r.Stdout, r.Stderr)
+	}
 }
 
 func steps(of string, names ...string) []string {
@@ -65,6 +79,32 @@ func operations() []operation {
 			points:  []string{"undo.ended", "undo.worktree", "undo.files", "undo.recorded"},
 			command: []string{"run", "--name", "target", "--runner", "broken", "--prompt", asks},
 			done:    func(*runView) bool { return false },
+		},
+		{
+			name:    "run with a setup",
+			points:  join([]string{"setup.shared", "setup.started", "setup.ended"}, steps("create", "setup")),
+			repo:    func(w *world) { w.setup(`sleep 600 & echo $! >setup.txt`) },
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    running,
+		},
+		{
+			name:    "run whose setup fails",
+			points:  []string{"setup.ended", "fail.ended", "fail.recorded"},
+			repo:    func(w *world) { w.setup(`! rm "$ROOT/fail" || exit 3`) },
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    func(*runView) bool { return false },
+		},
+		{
+			name:   "resume with a setup",
+			points: join([]string{"setup.started", "setup.ended"}, steps("resume", "setup")),
+			repo: func(w *world) {
+				w.setup(`sleep 600 & ! rm "$ROOT/fail" || exit 3`)
+				if r := w.f.Agency("run", "--name", "target", "--prompt", asks); !strings.Contains(r.Stderr, "E_SETUP_FAILED") {
+					w.t.Fatalf("the setup did not fail: %s", r.Stderr)
+				}
+			},
+			command: []string{"resume", "target"},
+			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
 		},
 		{
 			name:    "stop",
@@ -124,6 +164,15 @@ func operations() []operation {
 			done:    running,
 		},
 		{
+			name: "update",
+			points: []string{
+				"daemon.stopping", "daemon.drained", "daemon.ended", "daemon.locked", "daemon.opened", "daemon.listening", "daemon.reconciled", "daemon.recorded",
+			},
+			prepare: oldDaemon,
+			command: []string{"ls"},
+			done:    func(r *runView) bool { return r.State == "killed" },
+		},
+		{
 			name:    "daemon stop",
 			points:  []string{"daemon.stopping", "daemon.drained", "daemon.ended"},
 			prepare: runTarget,
@@ -167,11 +216,16 @@ func victims() []victim {
 // gitSteps are the git processes that are killed, or whose daemon is, before and after they do their work.
 func gitSteps() []gitStep {
 	all := []gitStep{}
-	ops := operations()
+	ops := map[string]*operation{}
+	for _, op := range operations() {
+		ops[op.name] = &op
+	}
 	for _, s := range []struct {
 		op   *operation
 		args string
-	}{{&ops[0], "branch --no-track"}, {&ops[0], "worktree add"}, {&ops[4], "update-ref"}, {&ops[4], "worktree remove"}, {&ops[4], "branch -D"}} {
+	}{
+		{ops["run"], "branch --no-track"}, {ops["run"], "worktree add"}, {ops["rm"], "update-ref"}, {ops["rm"], "worktree remove"}, {ops["rm"], "branch -D"},
+	} {
 		for _, when := range []string{"before", "after"} {
 			all = append(all, gitStep{s.op, s.args, when})
 		}
@@ -204,6 +258,16 @@ if [ -f "$armed" ]; then
 fi
 exec "$REAL_GIT" "$@"
 `
+
+// setup gives the repository a trusted setup script, which also finds a file "fail" once.
+func (w *world) setup(script string) {
+	w.write("fail", "")
+	path := filepath.Join(w.f.Repo, "agency.toml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "[scripts]\nsetup = [\"sh\", \"-c\", '''%s''']\n", script), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must("trust")
+}
 
 func (w *world) script(name, text string) {
 	w.write(name, text)

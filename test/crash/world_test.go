@@ -181,6 +181,37 @@ func (w *world) target() *runView {
 	return found
 }
 
+// run is the newest run of a name, which must exist.
+func (w *world) run(name string) *runView {
+	w.t.Helper()
+	runs, err := w.runs()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := len(runs) - 1; i >= 0; i-- {
+		if runs[i].Name == name {
+			return &runs[i]
+		}
+	}
+	w.t.Fatalf("there is no run %s", name)
+	return nil
+}
+
+// hold starts a command in the background and returns when a process of it stands at the point, until release.
+func (w *world) hold(point string, command ...string) {
+	w.t.Helper()
+	w.write("killpoint", point+" hold")
+	w.start(command)
+	w.await("the point "+point, func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
+}
+
+func (w *world) release() {
+	w.t.Helper()
+	if err := os.Remove(w.path("killpoint.hit")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // newest is the id of the newest run by its folder, which needs no daemon; empty when there is only "other".
 func (w *world) newest() string {
 	dirs, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "r_*"))
@@ -280,6 +311,17 @@ func (w *world) awaitDeath(pids []int) {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || bytes.Contains(stat, []byte(") Z "))
 		})
+	}
+}
+
+func (w *world) writeJSON(path string, v any) {
+	w.t.Helper()
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 

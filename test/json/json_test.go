@@ -140,6 +140,9 @@ func (b *bench) normal(text string) string {
 		{`"(os|arch)": "[^"]+"`, `"$1": "<PLATFORM>"`},
 		{`"text": "[0-9]+\.[0-9]+[0-9a-z.]*"`, `"text": "<VERSION>"`},
 		{`pid [0-9]+, version`, "pid <PID>, version"},
+		{`alive, pid [0-9]+`, "alive, pid <PID>"},
+		{`"age_ms": [0-9]+`, `"age_ms": "<AGE>"`},
+		{`nothing new for [0-9]+s`, "nothing new for <AGE>"},
 		{`up [0-9]+[a-z]+,`, "up <TIME>,"},
 		{`"text": "time=.*`, `"text": "<LOG>"`},
 		{`"last_output": (null|"<TIME>")`, `"last_output": "<TIME OR NULL>"`},
@@ -208,12 +211,19 @@ func commands(t *testing.T, b *bench) {
 		{"daemon-start", "daemon start", 0, ""},
 		{"daemon-status", "daemon status", 0, ""},
 		{"doctor", "doctor", 0, ""},
+		{"schemas", "schema", 0, ""},
+		{"schema", "schema runner-status", 0, ""},
+		{"report-nowhere", "report working --summary Painting", 1, ""},
+		{"report", "report working --summary Painting --quiet-for 20m", 0, ""},
+		{"report-help", "report help", 0, ""},
+		{"report-incomplete", "report needs-input --summary Colours", 2, ""},
 		{"ls-none", "ls", 0, ""},
 		{"run", "run --name paint --type build --tag worker --prompt -", 0, prompt},
 		{"wait-for", "wait paint --for needs-input --timeout 30s", 0, ""},
 		{"wait-needs-person", "wait paint --timeout 30s", 8, ""},
 		{"ls", "ls", 0, ""},
 		{"show", "show paint", 0, ""},
+		{"explain", "explain paint", 0, ""},
 		{"attach", "attach paint", 0, ""},
 		{"wait-timeout", "wait paint --for completed --timeout 50ms", 5, ""},
 		{"rm-running", "rm paint", 4, ""},
@@ -240,6 +250,13 @@ func commands(t *testing.T, b *bench) {
 		{"usage-command", "lst", 2, ""},
 		{"run-no-task", "run", 2, ""},
 		{"run-no-runner", "run --runner aider --prompt a", 1, ""},
+		{"init-dry-run", "init --dry-run --type go --agent-runs", 0, ""},
+		{"init", "init --type go --setup read.me", 0, ""},
+		{"init-invalid", "init --sandbox container", 2, ""},
+		{"trust-show", "trust --show", 0, ""},
+		{"trust-revoke", "trust --revoke", 0, ""},
+		{"run-untrusted", "run --prompt a", 8, ""},
+		{"trust", "trust", 0, ""},
 		{"daemon-logs", "daemon logs", 0, ""},
 		{"daemon-stop", "daemon stop", 0, ""},
 		{"daemon-stop-none", "daemon stop", 0, ""},
@@ -249,6 +266,14 @@ func commands(t *testing.T, b *bench) {
 		switch step.name {
 		case "wait-for": // from here on the agents may do what the answer to their start must not show yet
 			b.write(t, "go-paint", "")
+		case "report": // as if this were the worktree of a run
+			if err := os.MkdirAll(b.path("repo/"+agency.StateDir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		case "ls-none":
+			if err := os.RemoveAll(b.path("repo/" + agency.DotDir)); err != nil {
+				t.Fatal(err)
+			}
 		case "wait-completed":
 			b.write(t, "go-one-shot", "")
 		case "rm-snapshot":

@@ -4,9 +4,11 @@ package script_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,13 +48,15 @@ func TestScripts(t *testing.T) {
 		Setup:               func(env *testscript.Env) error { return setup(env, agent) },
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"alive":   alive,
-			"handle":  handle,
-			"bigfile": bigfile,
-			"mkfifo":  mkfifo,
-			"sigkill": sigkill,
-			"until":   until,
-			"race20":  race20,
+			"alive":      alive,
+			"eventually": eventually,
+			"mksocket":   mksocket,
+			"handle":     handle,
+			"bigfile":    bigfile,
+			"mkfifo":     mkfifo,
+			"sigkill":    sigkill,
+			"until":      until,
+			"race20":     race20,
 		},
 	})
 }
@@ -159,6 +163,41 @@ func bigfile(ts *testscript.TestScript, _ bool, args []string) {
 func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
 	for _, path := range args {
 		ts.Check(syscall.Mkfifo(ts.MkAbs(path), 0o600))
+	}
+}
+
+// mksocket PATH...: a socket that nobody listens on.
+func mksocket(ts *testscript.TestScript, _ bool, args []string) {
+	dir, err := os.MkdirTemp("", "s") // a path below the test's own folder is too long for a socket
+	ts.Check(err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	for _, path := range args {
+		short := filepath.Join(dir, "s")
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short})
+		ts.Check(err)
+		l.SetUnlinkOnClose(false)
+		ts.Check(l.Close())
+		ts.Check(os.Rename(short, ts.MkAbs(path)))
+	}
+}
+
+// eventually PATTERN COMMAND...: the command succeeds and its output matches, within twenty seconds.
+func eventually(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: eventually PATTERN COMMAND...")
+	}
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%q does not match %s", args[1:], pattern)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

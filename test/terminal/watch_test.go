@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"agency/test/fixture"
 )
 
@@ -73,3 +75,48 @@ func TestWatchOnASmallScreen(t *testing.T) {
 	p.keys("C-c")
 	p.line("left with 0")
 }
+
+// On 80 columns every run has one line, and the words that matter are on it.
+func TestWatchFitsItsTerminal(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	asks := start(t, f, "printf '%s' '"+asking+"' >.agency/state/new && mv .agency/state/new .agency/state/runner_status.json; exec sleep 1000",
+		"--name", "fix-the-login-test")
+	start(t, f, "exec sleep 1000", "--name", "other")
+	p := shell(t, server(t, f), 80, 24)
+	p.enters("clear; agency ls; agency ls --watch; echo left with $?")
+	fits := func(columns int, words ...string) func(string) bool {
+		return func(screen string) bool {
+			lines := strings.Split(screen, "\n")
+			for _, word := range words {
+				if !strings.Contains(screen, word) {
+					return false
+				}
+			}
+			for _, line := range lines {
+				if ansi.StringWidth(line) > columns {
+					t.Errorf("%q is wider than %d", line, columns)
+				}
+			}
+			return strings.Count(screen, "needs input") == strings.Count(screen, "RUN_ID")
+		}
+	}
+	p.until("the list, twice", func(screen string) bool {
+		return fits(80, "◐ needs input", "Welche 界界")(screen) && strings.Count(screen, "RUN_ID") == 2
+	})
+	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "60", "-y", "10"))
+	p.until("the list on fewer columns", func(screen string) bool {
+		return fits(60, "◐ needs input")(screen) && strings.HasPrefix(screen, "RUN_ID") && strings.Count(screen, "RUN_ID") == 1
+	})
+	succeeds(t, f.Agency("stop", string(asks.ID)))
+	succeeds(t, f.Agency("rm", string(asks.ID)))
+	p.until("a shorter list", func(screen string) bool {
+		lines := strings.Split(screen, "\n")
+		return strings.HasPrefix(lines[0], "RUN_ID") && strings.Contains(lines[1], "other") && lines[2] == ""
+	})
+	p.keys("C-c")
+	p.line("left with 0")
+}
+
+const asking = `{"schema_version": "1.0", "status": "needs_input", "updated_at": "", "summary": "s",
+"questions": ["Welche 界界 Bibliothek soll es sein, die alte oder die neue?"], "blockers": [], "how_to_test": "", "risks": []}`

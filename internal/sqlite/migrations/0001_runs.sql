@@ -9,6 +9,14 @@ CREATE TABLE repos (
 
 CREATE INDEX repos_root ON repos (root);
 
+-- What users allowed repositories to do in new worktrees: hashes of what they were shown.
+CREATE TABLE trust (
+  repo          TEXT NOT NULL REFERENCES repos (fingerprint),
+  hash          TEXT NOT NULL,
+  trusted_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (repo, hash)
+) STRICT;
+
 CREATE TABLE runs (
   seq             INTEGER PRIMARY KEY,
   id              TEXT NOT NULL UNIQUE,
@@ -26,7 +34,9 @@ CREATE TABLE runs (
   runner_args     TEXT NOT NULL, -- JSON array
   model           TEXT NOT NULL,
   tags            TEXT NOT NULL, -- JSON array
+  owner           TEXT NOT NULL, -- the id of a run, or user
   max_minutes     INTEGER NOT NULL,
+  stall_after_ms  INTEGER NOT NULL, -- 0 is as the configuration says
   config_hash     TEXT NOT NULL,
   host            TEXT NOT NULL,
   created_at_ms   INTEGER NOT NULL,
@@ -73,6 +83,7 @@ CREATE TABLE attempts (
   contract_problem     TEXT NOT NULL,
   contract_at_ms       INTEGER,
   input_at_ms          INTEGER,
+  situation            TEXT, -- JSON object
   token_hash           TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (run_id, number)
 ) STRICT;

@@ -16,12 +16,15 @@ type Scenario []Turn
 type Turn struct {
 	Text  string
 	Shell string // a command for the client's shell tool
+	Leave bool   // the command asks for leave, in clients where it is the model that says when
+	Ask   string // a question for the client's tool that asks people; it offers Red and Blue
 	Read  string // the path of a file for the client's tool that reads files, or else for its shell
 	Write *File  // a file for the client's tool that writes whole files
 	// Gate, if set, holds the answer back after its first event until it is closed.
 	Gate <-chan struct{}
-	// Status, if set, is an HTTP error status that is sent instead of an answer.
-	Status int
+	// Status, if set, is an HTTP error status that is sent instead of an answer; Failure says more about it.
+	Status  int
+	Failure Failure
 }
 
 // File is the whole content of a file. Its path is relative to the client's working directory.
@@ -56,17 +59,28 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 	case t.Shell != "":
 		inputs = map[string]any{
 			"Bash":         object{"command": t.Shell, "description": "Run a scripted command"},
-			"exec_command": object{"cmd": t.Shell},
+			"exec_command": t.command(),
+
+			"bash":              object{"command": t.Shell, "description": "Run a scripted command"},
+			"run_shell_command": object{"command": t.Shell, "description": "Run a scripted command"},
 		}
+	case t.Ask != "":
+		inputs = t.question()
 	case t.Read != "":
 		inputs = map[string]any{
 			"Read":         object{"file_path": t.Read},
 			"exec_command": object{"cmd": "cat " + t.Read},
+
+			"read":      object{"filePath": t.Read},
+			"read_file": object{"file_path": t.Read},
 		}
 	case t.Write != nil:
 		inputs = map[string]any{
 			"Write":       object{"file_path": t.Write.Path, "content": t.Write.Content},
 			"apply_patch": t.Write.patch(),
+
+			"write":      object{"filePath": t.Write.Path, "content": t.Write.Content},
+			"write_file": object{"file_path": t.Write.Path, "content": t.Write.Content},
 		}
 	default:
 		return nil, nil

@@ -1,8 +1,9 @@
-// Package modelserver is a scripted model on loopback, which speaks the Anthropic Messages and the OpenAI Responses
-// API as far as Claude Code and Codex need them.
+// Package modelserver is a scripted model on loopback, which speaks the Anthropic Messages, the OpenAI Responses and Chat
+// Completions and the Gemini API as far as Claude Code, Codex, OpenCode and Gemini need them.
 package modelserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ type Server struct {
 	http     *httptest.Server
 
 	mu      sync.Mutex
+	failed  map[int]int // how often each turn was refused
 	log     []Request
 	changed chan struct{} // closed and replaced with every new entry of the log
 }
@@ -37,10 +39,12 @@ type Request struct {
 
 // Start starts a server on a free port. The caller closes it.
 func Start(scenario Scenario) *Server {
-	s := &Server{scenario: scenario, changed: make(chan struct{})}
+	s := &Server{scenario: scenario, changed: make(chan struct{}), failed: map[int]int{}}
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/messages", s.converse(messages{}))
 	mux.Handle("POST /v1/responses", s.converse(responses{}))
+	mux.Handle("POST /v1/chat/completions", s.converse(chat{}))
+	mux.HandleFunc("POST /v1beta/models/{call}", s.generate)
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("/", s.unknown)
 	s.http = httptest.NewServer(mux)
@@ -129,8 +133,9 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			turn, entry.Turn = Turn{Text: shortAnswer(c.format)}, 0
 		}
 		s.record(entry)
-		if turn.Status != 0 {
-			refuse(w, turn.Status, "scripted error")
+		if turn.Status != 0 && s.fails(entry.Turn, turn.Failure) {
+			turn.Failure.announce(w)
+			refuse(w, turn.Status, cmp.Or(turn.Failure.Message, "scripted error"))
 			return
 		}
 		made, err := turn.call(c.tools)

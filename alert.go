@@ -1,0 +1,165 @@
+package agency
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// AlertKind says why somebody must act. The words are those of the messages that go out.
+type AlertKind string
+
+// The kinds of alerts, in the order in which they win when several hold.
+const (
+	AlertLost       AlertKind = "worker.lost"        // the worker disappeared, or never started
+	AlertError      AlertKind = "worker.error"       // it failed, or its model refuses it
+	AlertNeedsInput AlertKind = "worker.needs_input" // it waits for somebody
+	AlertComplete   AlertKind = "worker.complete"    // its work can be looked at
+	AlertStuck      AlertKind = "worker.stuck"       // it is said to work, and nothing moves
+)
+
+// AlertKinds are all kinds, the first to win first.
+func AlertKinds() []AlertKind {
+	return []AlertKind{AlertLost, AlertError, AlertNeedsInput, AlertComplete, AlertStuck}
+}
+
+// PromptType is what a worker that needs input waits for.
+type PromptType string
+
+// The types of prompts.
+const (
+	PromptConfirmation PromptType = "confirmation" // a dialog of its program
+	PromptPermission   PromptType = "permission"
+	PromptInput        PromptType = "input"
+	PromptBlocked      PromptType = "blocked"
+	PromptTurnEnded    PromptType = "turn_ended" // it stopped without a word
+	PromptAttention    PromptType = "attention"  // the run was flagged
+)
+
+// TurnEndedPatience is how long an agent may rest after a turn, without a word, before somebody is told: a person who
+// talks with it answers sooner.
+const TurnEndedPatience = time.Minute
+
+// Condition is why somebody must act on a worker now. Two conditions with the same kind and cause are one episode.
+type Condition struct {
+	Kind       AlertKind
+	Cause      string // what tells this episode from a later one of the same kind
+	Since      time.Time
+	PromptType PromptType
+	PromptID   string     // of a request that can be answered; empty when there is none
+	Class      ErrorClass // of an error of the model
+	Text       string     // the question, the error, the last words; untrusted
+}
+
+// Alarm is the condition of a worker, from the same status that people are shown: kind is empty while nobody must act. Stuck
+// is not among them: it needs a memory, which is the watchdog's.
+func Alarm(r *Run, s Status, now time.Time) Condition {
+	a := &r.Attempt
+	is := func(kind AlertKind, cause string) Condition {
+		return Condition{Kind: kind, Cause: cause, Since: s.Since, Text: s.Summary}
+	}
+	switch s.Label {
+	case LabelFailed:
+		if a.ErrorCode == CodeRunnerDisappeared || a.EndedBy == EndedByStartFailed || a.StartedAt == nil {
+			return is(AlertLost, "lost")
+		}
+		return is(AlertError, "ended")
+	case NeedsAttention:
+		c := is(AlertNeedsInput, "attention "+s.Summary)
+		c.PromptType = PromptAttention
+		return c
+	case NeedsInput:
+		c := is(AlertNeedsInput, "asks "+stamp(s.Since))
+		c.PromptType = PromptInput
+		if s.Request != nil {
+			c.Cause, c.PromptID, c.PromptType = "request "+s.Request.ID+" "+stamp(s.Request.At), s.Request.PromptID(), s.Request.promptType()
+		}
+		return c
+	case Blocked:
+		if rep := a.Situation.Reported; s.Decided == By(FromReport) && rep != nil && rep.Report == ReportsError {
+			return is(AlertError, "reported "+stamp(s.Since))
+		}
+		c := is(AlertNeedsInput, "blocked "+stamp(s.Since))
+		c.PromptType = PromptBlocked
+		return c
+	case ReadyForReview:
+		return is(AlertComplete, "offered "+stamp(s.Since))
+	case LabelCompleted:
+		return is(AlertComplete, "ended")
+	case Waiting:
+		if f := a.Situation.Failure; f != nil {
+			c := is(AlertError, "model "+string(f.Class)+" "+stamp(f.At))
+			c.Class, c.Text = f.Class, f.words()
+			return c
+		}
+		if now.Sub(s.Since) >= TurnEndedPatience {
+			c := is(AlertNeedsInput, "rests "+stamp(s.Since))
+			c.PromptType = PromptTurnEnded
+			return c
+		}
+	}
+	return Condition{}
+}
+
+// NextLook is when a condition may come up by time alone; zero when it cannot.
+func NextLook(s Status) time.Time {
+	if s.Label == Waiting {
+		return s.Since.Add(TurnEndedPatience)
+	}
+	return time.Time{}
+}
+
+// PromptID names one request of one moment, so that an answer to an older one is refused.
+func (r *Request) PromptID() string { return r.ID + "@" + stamp(r.At) }
+
+func (r *Request) promptType() PromptType {
+	switch r.Kind {
+	case AsksPermission:
+		return PromptPermission
+	case AsksDialog:
+		return PromptConfirmation
+	case AsksQuestion:
+	}
+	return PromptInput
+}
+
+func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }
+
+// Watchable says that a run with this status could be stuck: it is said to work.
+func Watchable(l Label) bool { return l == Working || l == Active || l == Stalled }
+
+// Alert is one episode in which somebody must act on a worker: it opens once, may be acknowledged or snoozed, and is
+// resolved when its condition goes.
+type Alert struct {
+	ID      string    `json:"id"`
+	Seq     int64     `json:"seq"`
+	Kind    AlertKind `json:"msg_type"`
+	RunID   RunID     `json:"run_id"`
+	Attempt int       `json:"attempt"`
+	Cause   string    `json:"cause"`
+	// Payload is a JSON object with worker_id, worker_name, attempt, repo and what the kind adds.
+	Payload json.RawMessage `json:"payload"`
+
+	OpenedAt     time.Time  `json:"opened_at"`
+	ResolvedAt   *time.Time `json:"resolved_at"`
+	AckedAt      *time.Time `json:"acked_at"`
+	AckedBy      string     `json:"acked_by"`
+	SnoozedUntil *time.Time `json:"snoozed_until"`
+	// Told counts how often somebody was told, and Level how far up it went: 0 the owner, 1 the orchestrator, 2 people.
+	Told   int        `json:"told"`
+	Level  int        `json:"level"`
+	ToldAt *time.Time `json:"told_at"`
+	// Recipients are who was told last; empty means nobody could be.
+	Recipients []string `json:"recipients"`
+}
+
+// Open says that somebody must still act.
+func (a *Alert) Open() bool { return a.ResolvedAt == nil }
+
+// AlertFilter chooses alerts.
+type AlertFilter struct {
+	Run      RunID  // empty is every run
+	Repo     string // fingerprint; empty is every repository
+	Resolved bool   // resolved ones too
+	After    int64  // only those with a later Seq
+}

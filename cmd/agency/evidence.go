@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"agency"
+	"agency/internal/harness"
+	"agency/internal/runner"
+	"agency/internal/spool"
+)
+
+// Limits of what an agent tells.
+const (
+	hookLimit = 8 << 20 // bytes of one call
+	lineLimit = 4 << 20 // bytes of one line of a stream
+	hookWait  = 2 * time.Second
+)
+
+// hook takes what an agent tells its hook on standard input and keeps it as evidence of the attempt that the agent runs in.
+// It says nothing and never fails, so that it cannot disturb the agent, and it needs no daemon.
+func hook(kind agency.RunnerKind, in *os.File) {
+	path := eventsPath()
+	if path == "" {
+		return // not below a wrapper
+	}
+	// An agent that keeps the pipe open must not keep a process of ours.
+	go func() {
+		time.Sleep(hookWait)
+		os.Exit(0)
+	}()
+	payload, err := io.ReadAll(io.LimitReader(in, hookLimit))
+	if err != nil {
+		return
+	}
+	keep(path, harness.Hook(kind, payload))
+}
+
+// eventsPath is the evidence file of the attempt that this process belongs to; empty outside of one.
+func eventsPath() string {
+	home, id, attempt := os.Getenv("AGENCY_HOME"), os.Getenv("AGENCY_RUN_ID"), os.Getenv("AGENCY_ATTEMPT")
+	if _, err := agency.ParseRunID(id); err != nil || !filepath.IsAbs(home) || !filepath.IsLocal(attempt) {
+		return ""
+	}
+	return filepath.Join(home, "runs", id, "attempts", attempt, agency.EventsFile)
+}
+
+func keep(path string, evidence []agency.Evidence) {
+	if len(evidence) == 0 {
+		return
+	}
+	now := time.Now().UTC()
+	for i := range evidence {
+		evidence[i].At = now
+	}
+	_ = spool.Append(path, evidence...) // there is nobody to tell
+}
+
+// observe makes what watches the output of one attempt.
+func observe(launch *agency.Launch) runner.Observer {
+	return &observer{
+		kind: launch.RunnerKind, path: filepath.Join(launch.AttemptDir, agency.EventsFile),
+		streams: launch.Headless && harness.Streams(launch.RunnerKind),
+	}
+}
+
+// observer keeps evidence of what a runner writes.
+type observer struct {
+	kind    agency.RunnerKind
+	path    string
+	streams bool
+	line    []byte // the beginning of one that is not complete
+	long    bool   // it is too long, and skipped to its end
+	titled  []agency.Evidence
+}
+
+// Output implements runner.Observer.
+func (o *observer) Output(p []byte) {
+	if !o.streams {
+		return
+	}
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		part := p
+		if end >= 0 {
+			part, p = p[:end], p[end+1:]
+		} else {
+			p = nil
+		}
+		if o.long = o.long || len(o.line)+len(part) > lineLimit; !o.long {
+			o.line = append(o.line, part...)
+		}
+		if end < 0 {
+			return
+		}
+		if !o.long {
+			keep(o.path, harness.Stream(o.kind, o.line))
+		}
+		o.line, o.long = o.line[:0], false
+	}
+}
+
+// Title implements runner.Observer. A title that says what the one before said is no news: some turn a wheel in it.
+func (o *observer) Title(title string) {
+	evidence := harness.Title(o.kind, title)
+	if len(evidence) == 0 || slices.Equal(evidence, o.titled) {
+		return
+	}
+	o.titled = slices.Clone(evidence)
+	keep(o.path, evidence)
+}

@@ -1,0 +1,131 @@
+package agency
+
+import "time"
+
+// Source is where a piece of evidence about an agent comes from.
+type Source string
+
+// The sources of evidence. Beside them stand the contract, the record and the clock, which need no stream of their own.
+const (
+	FromHook       Source = "hook"       // the agent called agency's hook
+	FromStream     Source = "stream"     // the structured output of an agent without a terminal
+	FromSession    Source = "session"    // the file in which the agent keeps what it does at the moment
+	FromTranscript Source = "transcript" // the file in which the agent keeps the conversation
+	FromTitle      Source = "title"      // the title that the agent gave its terminal
+	FromScreen     Source = "screen"     // what its terminal shows, the last resort
+	FromReport     Source = "report"     // agency report
+)
+
+// Sources are all sources, the most trusted first.
+func Sources() []Source {
+	return []Source{FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen}
+}
+
+// Sign is what a piece of evidence says about the agent.
+type Sign string
+
+// The signs. What each does to the situation is in Situation.Observe.
+const (
+	SignSession     Sign = "session"      // a conversation began or is known: Conversation, Model, Transcript
+	SignPrompt      Sign = "prompt"       // somebody submitted a prompt: a turn begins
+	SignBusy        Sign = "busy"         // the agent is at work
+	SignToolStarted Sign = "tool_started" // ID, Tool, Text
+	SignToolEnded   Sign = "tool_ended"   // ID
+	SignAsked       Sign = "asked"        // Request: the agent waits for a person
+	SignAnswered    Sign = "answered"     // the request ID is answered; without an ID all are
+	SignRetrying    Sign = "retrying"     // Class: a call of the model failed and is tried again
+	SignFailed      Sign = "failed"       // Class, Text: the turn ended with an error
+	SignTurnEnded   Sign = "turn_ended"   // Text is the last message; Background counts what still works
+	SignInterrupted Sign = "interrupted"  // a person ended the turn
+	SignResting     Sign = "resting"      // the agent shows no work: at its end, or waiting for an answer
+	SignUsage       Sign = "usage"        // Usage
+	SignEnded       Sign = "ended"        // the conversation ended, the program is about to
+	SignReport      Sign = "report"       // Report, Text, and Quiet
+	SignUnknown     Sign = "unknown"      // something that this version does not know; Event names it
+)
+
+// RequestKind is what an agent waits for.
+type RequestKind string
+
+// The kinds of requests.
+const (
+	AsksPermission RequestKind = "permission" // leave to use a tool
+	AsksQuestion   RequestKind = "question"
+	AsksDialog     RequestKind = "dialog" // its program wants something before it works at all: trust, a login, a setting
+)
+
+// ErrorClass sorts what goes wrong between an agent and its model.
+type ErrorClass string
+
+// The classes of errors.
+const (
+	ErrorAuth       ErrorClass = "auth"
+	ErrorRateLimit  ErrorClass = "rate_limit"
+	ErrorBilling    ErrorClass = "billing"
+	ErrorContext    ErrorClass = "context"
+	ErrorOverloaded ErrorClass = "overloaded"
+	ErrorRequest    ErrorClass = "invalid_request"
+	ErrorServer     ErrorClass = "server"
+	ErrorNetwork    ErrorClass = "network"
+	ErrorOther      ErrorClass = "other"
+)
+
+// Report is what an agent says by agency report beyond the words of the contract.
+type Report string
+
+// The reports.
+const (
+	ReportsError    Report = "error"
+	ReportsComplete Report = "complete"
+	ReportsHelp     Report = "help"
+	// ReportsWord goes with a word of the contract, which says the rest; it carries the quiet time.
+	ReportsWord Report = "word"
+)
+
+// Usage is what a conversation has used so far. A null is unknown, never zero.
+type Usage struct {
+	InputTokens  *int64   `json:"input_tokens"`  // all that the model read, cached or not
+	CachedTokens *int64   `json:"cached_tokens"` // the part of them that came from a cache
+	OutputTokens *int64   `json:"output_tokens"`
+	CostUSD      *float64 `json:"cost_usd"`
+}
+
+// Evidence is one observation about an agent in one attempt, in the form of a line of events.jsonl. Its texts are the
+// agent's, so they are untrusted. At is when agency observed it, never a time that the agent wrote.
+type Evidence struct {
+	At     time.Time `json:"at"`
+	Source Source    `json:"source"`
+	Sign   Sign      `json:"sign"`
+	Event  string    `json:"event,omitempty"` // the agent's own name for it
+
+	ID    string      `json:"id,omitempty"` // of a tool call or a request
+	Kind  RequestKind `json:"kind,omitempty"`
+	Tool  string      `json:"tool,omitempty"`
+	Text  string      `json:"text,omitempty"` // the question, the command, the message; at most EvidenceText bytes
+	Class ErrorClass  `json:"class,omitempty"`
+
+	Conversation string `json:"conversation,omitempty"`
+	Transcript   string `json:"transcript,omitempty"` // path of the file in which the agent keeps the conversation
+	Model        string `json:"model,omitempty"`
+	Background   int    `json:"background,omitempty"`
+	// Subagent names the helper of the agent that this is about; empty is the agent itself.
+	Subagent string `json:"subagent,omitempty"`
+	Usage    *Usage `json:"usage,omitempty"`
+	// Add says that Usage is of one step and adds up; otherwise it is the whole so far.
+	Add    bool          `json:"add,omitempty"`
+	Report Report        `json:"report,omitempty"`
+	Quiet  time.Duration `json:"quiet,omitempty"` // nanoseconds in which no sign is to be expected
+	// Confidence of what was read from a screen, above 0 and at most 1.
+	Confidence float64 `json:"confidence,omitempty"`
+	// Offset is how far the agent's own file was read, in bytes, for evidence from one.
+	Offset int64 `json:"offset,omitempty"`
+}
+
+// EvidenceText is the most that a text of evidence holds, in bytes; longer ones are cut at a character.
+const EvidenceText = 2000
+
+// EvidenceMessage is the most that the last message of a turn holds, in bytes.
+const EvidenceMessage = 64 << 10
+
+// EventsFile is the name of the evidence file in an attempt's directory.
+const EventsFile = "events.jsonl"

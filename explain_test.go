@@ -1,0 +1,124 @@
+package agency_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agency"
+)
+
+// An explanation agrees with the status, and rests on something unless nothing is known.
+func TestExplainEveryExample(t *testing.T) {
+	t.Parallel()
+	numbers := map[agency.Label]agency.Rule{}
+	for _, rule := range agency.Rules() {
+		numbers[rule.Label] = rule
+	}
+	all := examples()
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.SampledFrom(all).Draw(t, "example")
+		e := agency.Explain(x.facts(), now)
+		if diff := cmp.Diff(x.derive(), e.Status); diff != "" {
+			t.Errorf("(-Derive +Explain)\n%s", diff)
+		}
+		if rule := numbers[e.Status.Label]; e.Rule != rule.Number || e.When != rule.When {
+			t.Errorf("%q by rule %d, %q", e.Status.Label, e.Rule, e.When)
+		}
+		decided := 0
+		for _, c := range e.Clues {
+			if c.Decided {
+				decided++
+				if c.Source != e.Status.Decided || c.Ignored != "" {
+					t.Errorf("%+v decided %+v", c, e.Status)
+				}
+			}
+			if c.Says == "" || c.Trust == "" || c.Source == "" || c.Confidence <= 0 || c.AgeMS < 0 || c.Attempt != 1 {
+				t.Errorf("got %+v", c)
+			}
+		}
+		if decided != 1 {
+			t.Errorf("%d clues decided %+v: %+v", decided, e.Status, e.Clues)
+		}
+	})
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	at := func(before time.Duration) *time.Time { return new(now.Add(-before)) }
+	asking := agency.NewContract(begun)
+	asking.Status, asking.Questions = agency.SaysNeedsInput, []string{"Which library?"}
+	prompted := observed(agency.Evidence{Sign: agency.SignPrompt}, agency.Evidence{Sign: agency.SignToolStarted, Tool: "Edit"})
+	for _, tt := range []struct {
+		name string
+		run  agency.Run
+		want []string // source, mark, says and why it was ignored
+	}{
+		{"a question", agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &asking, At: now}}}, []string{
+			"process alive",
+			"contract * needs_input: Which library?",
+			"clock nothing new for 0s; it is stalled after 15m",
+		}},
+		{"an answered question", agency.Run{Attempt: agency.Attempt{
+			Number: 1, State: agency.Running, StartedAt: &begun, InputAt: at(2 * time.Minute), Word: agency.Observed{Contract: &asking, At: begun},
+		}}, []string{
+			"process alive",
+			"contract needs_input: Which library?: answered by a message 2m ago",
+			"message * a message was sent to it",
+			"clock nothing new for 2m; it is stalled after 15m",
+		}},
+		{"an invalid word", agency.Run{Attempt: agency.Attempt{
+			Number: 2, State: agency.Running, StartedAt: at(time.Minute), Word: agency.Observed{Problem: "questions must be a list of texts", At: *at(time.Second)},
+			RunnerProcess: &agency.Process{PID: 12},
+		}}, []string{
+			"process * alive, pid 12",
+			"contract unreadable: invalid: questions must be a list of texts",
+			"clock nothing new for 1s; it is stalled after 15m",
+			"process failed (exit 3): of attempt 1; attempt 2 is the newest",
+		}},
+		{"a killed agent that asked", agency.Run{NeedsAttention: "budget", Attempt: agency.Attempt{
+			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Word: agency.Observed{Contract: &asking, At: begun}, Situation: prompted,
+		}}, []string{
+			"record * needs attention: budget",
+			"process stopped: rule 5 (needs attention) comes before rule 10 (killed)",
+			"contract needs_input: Which library?: the attempt is killed",
+			"hook at work, using Edit: the attempt is killed",
+			"hook 2 signs, the newest: tool_started",
+		}},
+		{"at work", agency.Run{StallAfterMS: 1000, Attempt: agency.Attempt{
+			Number: 1, State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &asking, At: begun.Add(-time.Second)}, Situation: prompted,
+		}}, []string{
+			"process alive",
+			"contract needs_input: Which library?: a new prompt was submitted 1h ago",
+			"hook at work, using Edit: rule 11 (stalled) comes before rule 13 (working)",
+			"clock * nothing new for 59m; it is stalled after 1s",
+			"hook 2 signs, the newest: tool_started",
+		}},
+	} {
+		f := agency.Facts{Run: &tt.run, StallThreshold: agency.StallThreshold}
+		if tt.run.Attempt.Number > 1 {
+			f.Earlier = []agency.Attempt{{Number: 1, State: agency.Failed, ExitCode: new(3), EndedAt: &begun}}
+		}
+		var got []string
+		for _, c := range agency.Explain(f, now).Clues {
+			line := []string{string(c.Source)}
+			if c.Decided {
+				line = append(line, "*")
+			}
+			line = append(line, c.Says)
+			if c.Ignored != "" {
+				line[len(line)-1] += ": " + c.Ignored
+			}
+			got = append(got, strings.Join(line, " "))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+	if e := agency.Explain(agency.Facts{}, now); e.Rule != 1 || e.Status.Label != agency.Broken || len(e.Clues) != 1 {
+		t.Errorf("of nothing: %+v", e)
+	}
+}

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"time"
+
+	"agency"
+)
+
+// ExplainRunResponse is why a run has its status.
+type ExplainRunResponse struct {
+	Run         Run                `json:"run"`
+	Explanation agency.Explanation `json:"explanation"`
+	Newest      []EvidenceLine     `json:"newest"` // the last lines of the attempt's evidence, the newest last
+}
+
+// EvidenceLine is what one line of an attempt's evidence says. Its texts are the agent's.
+type EvidenceLine struct {
+	At       time.Time     `json:"at"`
+	Source   agency.Source `json:"source"`
+	Sign     agency.Sign   `json:"sign"`
+	Event    string        `json:"event"` // the agent's own name for it
+	Tool     string        `json:"tool"`
+	Text     string        `json:"text"`
+	Subagent string        `json:"subagent"` // empty is the agent itself
+}
+
+// NewEvidenceLines is the view of lines of evidence.
+func NewEvidenceLines(evidence []agency.Evidence) []EvidenceLine {
+	lines := make([]EvidenceLine, 0, len(evidence))
+	for i := range evidence {
+		e := &evidence[i]
+		lines = append(lines, EvidenceLine{e.At, e.Source, e.Sign, e.Event, e.Tool, e.Text, e.Subagent})
+	}
+	return lines
+}

@@ -1,0 +1,90 @@
+package api
+
+import "agency"
+
+// InitRepoRequest asks for what init writes into the repository of Dir.
+type InitRepoRequest struct {
+	Dir     string         `json:"dir"`
+	Answers InitAnswers    `json:"answers"`
+	Archive bool           `json:"archive"` // with the standard layout: move what is in ai_docs/scout to scout_outputs/archive
+	Force   bool           `json:"force"`   // write agency.toml and the templates anew, also where they were changed
+	DryRun  bool           `json:"dry_run"` // write nothing
+	Trust   bool           `json:"trust"`   // trust what is written, unless it holds something untrusted already
+	Env     agency.Environ `json:"env"`     // the caller's environment
+	Config  string         `json:"config"`  // the caller's configuration file; empty for the default one
+}
+
+// InitAnswers are keys of agency.toml; null leaves one as it is.
+type InitAnswers struct {
+	Type      *string `json:"type"`
+	Sandbox   *string `json:"sandbox"`
+	Layout    *string `json:"layout"`
+	Parallel  *bool   `json:"parallel"`
+	AgentRuns *bool   `json:"agent_runs"`
+	Runner    *string `json:"runner"`
+	Base      *string `json:"base"`
+	IDFormat  *string `json:"id_format"`
+	Setup     *string `json:"setup"`
+}
+
+// InitRepoResponse says what init did, or with DryRun would do.
+type InitRepoResponse struct {
+	Root     string        `json:"root"`
+	DryRun   bool          `json:"dry_run"`
+	Settings []InitSetting `json:"settings"` // as they are then
+	Changes  []InitChange  `json:"changes"`
+	Keys     []string      `json:"keys"`      // what changes in an agency.toml that was there, a line each
+	ClaudeMD string        `json:"claude_md"` // created, exists
+	Scouts   []string      `json:"scouts"`    // names in ai_docs/scout, which the standard layout can archive
+	// Wants is what new worktrees get, in words; empty for nothing. Trusted says that it is trusted, and TrustNote why not.
+	Wants     string `json:"wants"`
+	Trusted   bool   `json:"trusted"`
+	TrustNote string `json:"trust_note"`
+}
+
+// InitSetting is one answer and where it comes from: answer, agency.toml, default.
+type InitSetting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// InitChange is one path of the repository. Action is created, changed, exists, moved, or kept (something is in its way).
+type InitChange struct {
+	Path   string `json:"path"`
+	Action string `json:"action"`
+	From   string `json:"from"`   // of a move
+	Backup string `json:"backup"` // where the old content went
+}
+
+// TrustRequest asks what the repository of Dir wants done in the worktree of a new run, or in that of an existing one.
+type TrustRequest struct {
+	Dir    string         `json:"dir"`
+	Base   string         `json:"base"` // what the run would start from; empty is what it would be without a word
+	Run    string         `json:"run"`  // instead: what a resume of this run would do
+	Env    agency.Environ `json:"env"`
+	Config string         `json:"config"`
+}
+
+// TrustResponse is what is wanted and whether it is trusted.
+type TrustResponse struct {
+	Root  string            `json:"root"`
+	Trust agency.SetupTrust `json:"trust"`
+}
+
+// GrantTrustRequest trusts what was shown with this hash.
+type GrantTrustRequest struct {
+	Of   TrustRequest `json:"of"`
+	Hash string       `json:"hash"`
+}
+
+// RevokeTrustRequest names a repository by a folder in it.
+type RevokeTrustRequest struct {
+	Dir string `json:"dir"`
+}
+
+// RevokeTrustResponse says how many different things had been trusted.
+type RevokeTrustResponse struct {
+	Root    string `json:"root"`
+	Revoked int    `json:"revoked"`
+}

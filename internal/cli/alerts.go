@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) alertsCommand() *cobra.Command {
+	var all, allRepos, follow bool
+	var run string
+	cmd := command(cobra.Command{
+		Use:     "alerts",
+		Short:   "List what somebody must act on",
+		GroupID: "look",
+		Long: `Lists the open alerts of this repository, oldest first. The watchdog opens one for each episode in which a worker is lost, failed,
+waits for somebody, offers its work or hangs, and closes it when that is over. While all is well there are none.`,
+		Example: `  agency alerts
+  agency alerts --all-repos -f
+  agency alerts ack a_01JD4QJ5T0Y7R8V6W3N2M1K0HG`,
+		Args: cobra.ArbitraryArgs,
+	}, func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		req := api.ListAlertsRequest{Run: run, Resolved: all}
+		if !allRepos && run == "" {
+			req.Dir = a.Dir
+		}
+		resp, err := call(cmd.Context(), a, api.ListAlerts, req)
+		if agency.IsCode(err, agency.CodeNotGitRepo) {
+			req.Dir = ""
+			resp, err = call(cmd.Context(), a, api.ListAlerts, req)
+		}
+		if err != nil {
+			return err
+		}
+		if !follow {
+			return a.print(resp, func(w io.Writer) {
+				if len(resp.Alerts) == 0 {
+					a.chat("nobody has to act")
+					return
+				}
+				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
+			})
+		}
+		return a.followAlerts(cmd.Context(), req, resp.Alerts)
+	})
+	f := cmd.Flags()
+	f.BoolVar(&all, "all", false, "those that are over, too")
+	f.BoolVar(&allRepos, "all-repos", false, "of every repository")
+	f.StringVar(&run, "run", "", "only those of one `RUN`")
+	f.BoolVarP(&follow, "follow", "f", false, "go on with new ones as they come")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRuns)
+	cmd.AddCommand(a.alertsAck(), a.alertsSnooze())
+	return cmd
+}
+
+// followAlerts prints alerts, and then each new one once.
+func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest, alerts []api.Alert) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	printed := map[string]bool{}
+	show := func(alerts []api.Alert) error {
+		for i := range alerts {
+			if printed[alerts[i].ID] {
+				continue
+			}
+			printed[alerts[i].ID] = true
+			if a.json {
+				if err := a.printLine(alerts[i]); err != nil {
+					return err
+				}
+				continue
+			}
+			_, _ = fmt.Fprintf(a.out, "%s  %s  %s  %s\n", alerts[i].OpenedAt.Local().Format(time.DateTime), alerts[i].Kind,
+				safeLine(alerts[i].RunName), alertText(&alerts[i]))
+		}
+		return a.out.err
+	}
+	if err := show(alerts); err != nil {
+		return err
+	}
+	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64})
+	if err != nil {
+		return err
+	}
+	err = client.Events(ctx, newest.LastSeq, req.Run, func(e agency.Event) error {
+		if e.Type != agency.AlertOpened {
+			return nil
+		}
+		resp, err := api.Call(ctx, client, api.ListAlerts, req)
+		if err != nil {
+			return err
+		}
+		return show(resp.Alerts)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (a *App) alertTable(alerts []api.Alert) string {
+	rows := [][]string{{"ALERT", "RUN", "KIND", "SINCE", "TOLD", "WHAT"}}
+	for i := range alerts {
+		al := &alerts[i]
+		rows = append(rows, []string{
+			al.ID, al.RunName, string(al.Kind), agency.ShortDuration(a.Now().Sub(al.OpenedAt)), told(al), fit(alertText(al), 60),
+		})
+	}
+	return columns(rows, -1, func(_ int, s string) string { return s })
+}
+
+// told says who knows of an alert.
+func told(al *api.Alert) string {
+	switch {
+	case al.ResolvedAt != nil:
+		return "over"
+	case al.AckedAt != nil:
+		return "acknowledged"
+	case al.SnoozedUntil != nil:
+		return "snoozed"
+	case al.Told == 0:
+		return "not yet"
+	case len(al.Recipients) == 0:
+		return "nobody"
+	default:
+		return strconv.Itoa(al.Told) + "x"
+	}
+}
+
+// alertText is what an alert is about, in one safe line.
+func alertText(al *api.Alert) string {
+	var payload struct {
+		Prompt string   `json:"prompt_preview"`
+		Error  string   `json:"error_context"`
+		Done   string   `json:"completion_message"`
+		Silent int      `json:"duration_secs"`
+		Output []string `json:"last_output_preview"`
+	}
+	if json.Unmarshal(al.Payload, &payload) != nil {
+		return ""
+	}
+	for _, text := range []string{payload.Prompt, payload.Error, payload.Done} {
+		if text != "" {
+			return safeLine(text)
+		}
+	}
+	if payload.Silent > 0 {
+		return "nothing moves for " + agency.ShortDuration(time.Duration(payload.Silent)*time.Second)
+	}
+	return ""
+}
+
+func (a *App) alertsAck() *cobra.Command {
+	return command(cobra.Command{
+		Use:     "ack ALERT...",
+		Short:   "Say that alerts were seen, so that they are not repeated",
+		Example: "  agency alerts ack a_01JD4QJ5T0Y7R8V6W3N2M1K0HG",
+		Args:    takesAlerts,
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.AckAlerts, api.AckAlertRequest{Alerts: args})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "acknowledged %s\n", count(len(resp.Alerts), "alert")) })
+	})
+}
+
+func (a *App) alertsSnooze() *cobra.Command {
+	var wait time.Duration
+	cmd := command(cobra.Command{
+		Use:     "snooze ALERT...",
+		Short:   "Put alerts off; they come back when the time is over",
+		Example: "  agency alerts snooze --for 30m a_01JD4QJ5T0Y7R8V6W3N2M1K0HG",
+		Args:    takesAlerts,
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.SnoozeAlerts, api.SnoozeAlertRequest{Alerts: args, ForMS: wait.Milliseconds()})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "put off %s for %s\n", count(len(resp.Alerts), "alert"), agency.ShortDuration(wait))
+		})
+	})
+	cmd.Flags().DurationVar(&wait, "for", time.Hour, "how long, such as 30m")
+	return cmd
+}
+
+func takesAlerts(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return agency.Errorf(agency.CodeUsage, "%s needs at least one ALERT", cmd.CommandPath()).WithHint("agency alerts")
+	}
+	return nil
+}
+
+func (a *App) watchdogCommand() *cobra.Command {
+	return group(cobra.Command{
+		Use: "watchdog", Short: "Ask what watches the workers", GroupID: "look",
+		Long:    "The watchdog is part of the daemon. It looks at every run that is a worker and alerts once for each episode in which somebody must act.",
+		Example: "  agency watchdog explain fix-login",
+	}, a.watchdogExplain())
+}
+
+func (a *App) watchdogExplain() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use: "explain RUN", Short: "Say what each rule makes of a run", Example: "  agency watchdog explain fix-login", Args: takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if !resp.Watched {
+				_, _ = fmt.Fprintf(w, "%s is no worker: its tags or its name are not those that [watchdog] names\n", safeLine(resp.Run.Ref()))
+			}
+			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
+			for _, rule := range resp.Rules {
+				holds := "no"
+				if rule.Holds {
+					holds = "yes"
+				}
+				rows = append(rows, []string{string(rule.Kind), holds, safeLine(rule.Why)})
+			}
+			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			if len(resp.Alerts) > 0 {
+				_, _ = fmt.Fprintln(w)
+				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
+			}
+			if resp.NextAt != nil {
+				_, _ = fmt.Fprintf(w, "\nnext look by time alone: in %s\n", agency.ShortDuration(resp.NextAt.Sub(a.Now())))
+			}
+		})
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+)
+
+// question is one thing that init wants to know.
+type question struct {
+	key   string // in agency.toml
+	flag  string
+	text  string // as people are asked
+	help  string // of the flag
+	yesNo bool
+	set   func(a *api.InitAnswers, text string, yes bool)
+}
+
+// questions are all of them, in the order in which they are asked.
+func questions() []question {
+	return []question{
+		{
+			key: "project.type", flag: "type", text: "Project type", help: "one `WORD` for the kind of project: go, node, python ... (default: as its files say)",
+			set: func(a *api.InitAnswers, text string, _ bool) { a.Type = &text },
+		},
+		{
+			key: "project.sandbox", flag: "sandbox", text: "Sandbox level (worktree)", help: "how runs are kept apart, a `LEVEL`: worktree, the only one yet (default: worktree)",
+			set: func(a *api.InitAnswers, text string, _ bool) { a.Sandbox = &text },
+		},
+		{
+			key: "ids.format", flag: "id-format", text: "Run ids (mmdd-slug-hash, timestamp-slug, or a pattern)",
+			help: "`FORMAT` of run ids: mmdd-slug-hash, timestamp-slug, or a pattern such as {YYYYMMDD}-{slug}-{hash} (default: each user's own)",
+			set:  func(a *api.InitAnswers, text string, _ bool) { a.IDFormat = &text },
+		},
+		{
+			key: "defaults.base", flag: "base", text: "Base branch of new runs", help: "branch, tag or commit that runs start from (default: each user's own, HEAD)",
+			set: func(a *api.InitAnswers, text string, _ bool) { a.Base = &text },
+		},
+		{
+			key: "defaults.runner", flag: "runner", text: "Runner (claude_code, codex, gemini, opencode, shell, or your own)", help: "the `RUNNER` of new runs (default: each user's own)",
+			set: func(a *api.InitAnswers, text string, _ bool) { a.Runner = &text },
+		},
+		{
+			key: "project.parallel", flag: "parallel", text: "Several runs at the same time?", help: "allow several live runs at the same time (default: yes)", yesNo: true,
+			set: func(a *api.InitAnswers, _ string, yes bool) { a.Parallel = &yes },
+		},
+		{
+			key: "project.layout", flag: "layout", text: "Folder layout (minimal, standard)", help: "`LAYOUT`: minimal, or standard with specs/, scout_outputs/archive/ and ai_docs/ (default: minimal)",
+			set: func(a *api.InitAnswers, text string, _ bool) { a.Layout = &text },
+		},
+		{
+			key: "project.agent_runs", flag: "agent-runs", text: "Keep agent_runs/ here, with a link for every run?", help: "keep agent_runs/ in the repository, with a link for every run (default: no)", yesNo: true,
+			set: func(a *api.InitAnswers, _ string, yes bool) { a.AgentRuns = &yes },
+		},
+		{
+			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "a `FILE` of the repository to run in each new worktree (default: none)",
+			set: func(a *api.InitAnswers, text string, _ bool) { a.Setup = &text },
+		},
+	}
+}
+
+// fromFlags takes the answers that the command line gives.
+func fromFlags(cmd *cobra.Command, all []question, answers *api.InitAnswers) error {
+	for _, q := range all {
+		if !cmd.Flags().Changed(q.flag) {
+			continue
+		}
+		text := cmd.Flags().Lookup(q.flag).Value.String()
+		if err := answer(&q, text, answers); err != nil {
+			return agency.AsError(fmt.Errorf("--%s: %w", q.flag, err))
+		}
+	}
+	return nil
+}
+
+// answer checks one answer and takes it.
+func answer(q *question, text string, answers *api.InitAnswers) error {
+	if q.yesNo {
+		yes, ok := yesOrNo(text)
+		if !ok {
+			return agency.Errorf(agency.CodeUsage, "%q is neither yes nor no", text)
+		}
+		q.set(answers, "", yes)
+		return nil
+	}
+	if err := config.CheckSetting(config.Setting{Key: q.key, Value: text}); err != nil {
+		return err
+	}
+	q.set(answers, text, false)
+	return nil
+}
+
+func yesOrNo(text string) (yes, ok bool) {
+	switch strings.ToLower(text) {
+	case "y", "yes", "true":
+		return true, true
+	case "n", "no", "false":
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+// lineReader reads what a person types.
+type lineReader struct{ lines chan typed }
+
+type typed struct {
+	text string
+	err  error
+}
+
+// lines reads standard input line by line, in the background: a terminal cannot be asked to give up a read. It ends with
+// the process.
+func (a *App) lines() *lineReader {
+	r := &lineReader{lines: make(chan typed)}
+	go func() {
+		in := bufio.NewReaderSize(a.In, 4096)
+		for {
+			text, err := in.ReadString('\n')
+			r.lines <- typed{strings.TrimSpace(text), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// next is the next line, or the error of a context or an input that has ended.
+func (r *lineReader) next(ctx context.Context) (string, error) {
+	select {
+	case line := <-r.lines:
+		if line.err != nil {
+			return "", agency.Errorf(agency.CodeUsage, "the input ended before the last answer, so nothing was written").
+				WithHint("give the answers as flags: agency init --help")
+		}
+		return line.text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// ask puts a question until the answer can be taken. An empty line leaves things as they are.
+func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, answers *api.InitAnswers) error {
+	shown := now
+	if q.yesNo {
+		if yes, err := strconv.ParseBool(now); err == nil {
+			shown = yesNoWord(yes)
+		}
+	}
+	for {
+		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", q.text, safeLine(shown))
+		text, err := in.next(ctx)
+		if err != nil || text == "" || text == shown {
+			return err
+		}
+		err = answer(q, text, answers)
+		if err == nil {
+			return nil
+		}
+		e := agency.AsError(err)
+		a.chat("  %s", safeLine(strings.TrimSuffix(e.Message+"; "+e.Hint, "; ")))
+	}
+}
+
+// confirm asks for a yes or a no.
+func (a *App) confirm(ctx context.Context, in *lineReader, text string, usual bool) (bool, error) {
+	for {
+		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", text, yesNoWord(usual))
+		line, err := in.next(ctx)
+		if err != nil || line == "" {
+			return usual, err
+		}
+		if yes, ok := yesOrNo(line); ok {
+			return yes, nil
+		}
+	}
+}
+
+func yesNoWord(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}

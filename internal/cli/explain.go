@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) explainCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "explain RUN",
+		Short:   "Tell why a run has its status",
+		GroupID: "look",
+		Long: `Prints the rule that decided the status of a run, and every piece of evidence: where it is from, how sure that is, how old it is,
+what it says, and why it was ignored. A * marks the one that decided. The rules are in docs/state-machine.md.
+
+How sure, from the best: record (agency's own), kernel (processes and locks), agent (its program's hooks, stream and files), word (what the
+model wrote), looks (what its terminal shows).`,
+		Example: "  agency explain fix-login",
+		Args:    takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.ExplainRun, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { explainText(w, &resp) })
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+// explainText writes an explanation for people.
+func explainText(w io.Writer, resp *api.ExplainRunResponse) {
+	e := &resp.Explanation
+	s := &e.Status
+	line := func(format string, args ...any) {
+		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
+	line("run:     %s", safeLine(resp.Run.Ref()))
+	line("status:  %s %s  %s", s.Label.Mark(), s.Label, safeLine(s.Summary))
+	line("rule:    %d  %s", e.Rule, e.When)
+	line("\nevidence:")
+	rows := [][]string{{"", "SOURCE", "TRUST", "AGE", "SAYS"}}
+	ignored := []string{""}
+	for i := range e.Clues {
+		c := &e.Clues[i]
+		mark, trust, age := "", string(c.Trust), "-"
+		if c.Decided {
+			mark = "*"
+		}
+		if c.Confidence < 1 {
+			trust += fmt.Sprintf(" %.0f%%", 100*c.Confidence)
+		}
+		if !c.At.IsZero() {
+			age = agency.ShortDuration(time.Duration(c.AgeMS) * time.Millisecond)
+		}
+		rows = append(rows, []string{mark, string(c.Source), trust, age, safeLine(c.Says)})
+		ignored = append(ignored, safeLine(c.Ignored))
+	}
+	table := columns(rows, -1, func(_ int, s string) string { return s })
+	n := 0
+	for text := range strings.Lines(table) {
+		line("  %s", strings.TrimSuffix(text, "\n"))
+		if ignored[n] != "" {
+			line("       ignored: %s", ignored[n])
+		}
+		n++
+	}
+	if len(e.Unknown) > 0 {
+		line("\nunknown to this version:")
+		for _, u := range e.Unknown {
+			line("  %s, %s", safeLine(u.Name), count(u.Count, "time"))
+		}
+	}
+	explainNewest(w, resp.Newest)
+}
+
+// explainNewest writes the last lines of the evidence file.
+func explainNewest(w io.Writer, newest []api.EvidenceLine) {
+	if len(newest) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintln(w, "\nnewest:")
+	for i := range newest {
+		e := &newest[i]
+		words := []string{string(e.Source), string(e.Sign)}
+		for _, word := range []string{e.Event, e.Tool, e.Text} {
+			if word != "" {
+				words = append(words, word)
+			}
+		}
+		_, _ = fmt.Fprintf(w, "  %s  %s\n", e.At.Local().Format(time.TimeOnly), fit(safeLine(strings.Join(words, "  ")), 120))
+	}
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+type initOptions struct {
+	repo    string
+	archive bool
+	force   bool
+	dryRun  bool
+}
+
+func (a *App) initCommand() *cobra.Command {
+	o := &initOptions{}
+	cmd := command(cobra.Command{
+		Use:     "init",
+		Short:   "Prepare a repository: agency.toml, CLAUDE.md, .gitignore",
+		GroupID: "work",
+		Long: `Writes what agency wants to know of a repository into it: agency.toml with the answers to a few questions, CLAUDE.md for agents
+(never over one that is there), a marked block in .gitignore and, if wanted, agent_runs/ with a link for every run. On a terminal it
+asks; elsewhere the flags answer, and defaults where there is none. Run again it changes only what has a new answer.`,
+		Example: `  agency init
+  agency init --dry-run
+  agency init --runner codex --base main --parallel=false`,
+		Args: takes(),
+	}, func(cmd *cobra.Command, _ []string) error { return a.init(cmd, o) })
+	f := cmd.Flags()
+	for _, q := range questions() {
+		if q.yesNo {
+			f.Bool(q.flag, false, q.help)
+		} else {
+			f.String(q.flag, "", q.help)
+		}
+	}
+	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
+	f.BoolVar(&o.archive, "archive-scout", false, "with the standard layout: move what is in ai_docs/scout to scout_outputs/archive")
+	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; the old agency.toml is kept as agency.toml.bak")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would change, and write nothing")
+	return cmd
+}
+
+func (a *App) init(cmd *cobra.Command, o *initOptions) error {
+	ctx := cmd.Context()
+	if _, err := a.config(); err != nil {
+		return err
+	}
+	req := api.InitRepoRequest{
+		Dir: a.absolute(o.repo), Archive: o.archive, Force: o.force, DryRun: true, Trust: !a.insideRun(),
+		Env: a.Env, Config: a.callerConfig(),
+	}
+	all := questions()
+	if err := fromFlags(cmd, all, &req.Answers); err != nil {
+		return err
+	}
+	asks := a.onTerminal() && !a.json
+	if asks {
+		ok, err := a.interview(ctx, cmd, all, &req)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			a.chat("nothing was written")
+			return nil
+		}
+	}
+	req.DryRun = o.dryRun
+	resp, err := call(ctx, a, api.InitRepo, req)
+	if err != nil {
+		return err
+	}
+	return a.print(resp, func(w io.Writer) {
+		if !asks {
+			a.assumed(&resp)
+		}
+		initText(w, &resp)
+		a.afterInit(&resp, o)
+	})
+}
+
+// interview asks what no flag has answered, shows what would change, and says whether to do it.
+func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question, req *api.InitRepoRequest) (bool, error) {
+	now, err := call(ctx, a, api.InitRepo, *req)
+	if err != nil {
+		return false, err
+	}
+	in := a.lines()
+	a.chat("%s. Enter takes what is in brackets.", safeLine(now.Root))
+	for i := range all {
+		q := &all[i]
+		if cmd.Flags().Changed(q.flag) {
+			continue
+		}
+		if err := a.ask(ctx, in, q, settingOf(&now, q.key), &req.Answers); err != nil {
+			return false, err
+		}
+	}
+	if layout := req.Answers.Layout; !req.Archive && len(now.Scouts) > 0 && (layout != nil && *layout == agency.LayoutStandard || layout == nil && settingOf(&now, "project.layout") == agency.LayoutStandard) {
+		a.chat("ai_docs/scout holds %s.", safeLine(strings.Join(now.Scouts, ", ")))
+		if req.Archive, err = a.confirm(ctx, in, "Move that to scout_outputs/archive?", false); err != nil {
+			return false, err
+		}
+	}
+	plan, err := call(ctx, a, api.InitRepo, *req)
+	if err != nil {
+		return false, err
+	}
+	if cmd.Flags().Changed("dry-run") || !changesAnything(&plan) {
+		return true, nil // there is nothing to decide
+	}
+	_, _ = fmt.Fprintln(a.out)
+	initText(a.out, &plan)
+	return a.confirm(ctx, in, "Write this?", true)
+}
+
+func settingOf(resp *api.InitRepoResponse, key string) string {
+	for _, s := range resp.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func changesAnything(resp *api.InitRepoResponse) bool {
+	for _, c := range resp.Changes {
+		if c.Action != "exists" && c.Action != "kept" {
+			return true
+		}
+	}
+	return false
+}
+
+// assumed states the answers that nobody gave.
+func (a *App) assumed(resp *api.InitRepoResponse) {
+	var words []string
+	for _, s := range resp.Settings {
+		if s.From != "answer" && s.Value != "" {
+			_, name, _ := strings.Cut(s.Key, ".")
+			words = append(words, name+" "+s.Value)
+		}
+	}
+	if len(words) > 0 {
+		a.chat("no terminal to ask on, so: %s (flags change that: agency init --help)", safeLine(strings.Join(words, ", ")))
+	}
+}
+
+// initText is what init did, or would do.
+func initText(w io.Writer, resp *api.InitRepoResponse) {
+	for _, c := range resp.Changes {
+		name := c.Path
+		if name == "CLAUDE.md" {
+			name = "claude_md"
+		}
+		note := ""
+		switch {
+		case c.From != "":
+			note = " from " + c.From
+		case c.Backup != "":
+			note = "; the old one is " + c.Backup
+		case c.Action == "kept":
+			note = ": its name is taken in the archive"
+		}
+		_, _ = fmt.Fprintf(w, "%s: %s%s\n", safeLine(name), c.Action, safeText(note))
+		if c.Path == agency.ProjectFile {
+			for _, key := range resp.Keys {
+				_, _ = fmt.Fprintf(w, "  %s\n", safeLine(key))
+			}
+		}
+	}
+}
+
+// afterInit says what is left to do.
+func (a *App) afterInit(resp *api.InitRepoResponse, o *initOptions) {
+	if len(resp.Scouts) > 0 && !o.archive && settingOf(resp, "project.layout") == agency.LayoutStandard && !movesScouts(resp) {
+		a.chat("ai_docs/scout stays; to move what is in it to scout_outputs/archive: agency init --archive-scout")
+	}
+	if resp.TrustNote != "" {
+		a.chat("new worktrees want to %s; that is not trusted: %s", safeLine(resp.Wants), safeLine(resp.TrustNote))
+	}
+	switch {
+	case resp.DryRun:
+		a.chat("nothing was written")
+	case changesAnything(resp):
+		a.chat("next: commit that, and then: agency run --prompt \"...\"")
+	}
+}
+
+func movesScouts(resp *api.InitRepoResponse) bool {
+	for _, c := range resp.Changes {
+		if c.Action == "moved" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli"
+)
+
+// A table of runs that is too wide gives up the end of the handle first, and nothing while there is room.
+func TestSqueeze(t *testing.T) {
+	t.Parallel()
+	table := func() [][]string {
+		return [][]string{
+			{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"},
+			{"1122-fix-the-login-test-a1b2", "fix-login-test", "◐ ready for review", "Which OAuth 界界 library should I use for…", "#123"},
+		}
+	}
+	for room, want := range map[int]string{
+		120: "1122-fix-the-login-test-a1b2  fix-login-test  ◐ ready for review  Which OAuth 界界 library should I use for…  #123",
+		100: "1122-fix-the-…  fix-login-test  ◐ ready for review  Which OAuth 界界 library should I use for…  #123",
+		80:  "1122-fix-the-…  fix-login-t…  ◐ ready for review  Which OAuth 界界 librar…  #123",
+		60:  "1122-fix-…  fix-login-t…  ◐ ready for review  Which O…  #123",
+	} {
+		rows := table()
+		cli.Squeeze(rows, room)
+		got := strings.Split(cli.Columns(rows, -1, func(_ int, s string) string { return s }), "\n")[1]
+		if got != want || cli.Width(got) > room {
+			t.Errorf("%d columns: got %q of %d, want %q", room, got, cli.Width(got), want)
+		}
+	}
+}
+
+func TestSqueezeFits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.StringOfN(rapid.RuneFrom([]rune("abc 界🙂é́-")), 0, 60, -1)
+		rows := [][]string{{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"}}
+		for range rapid.IntRange(0, 5).Draw(t, "runs") {
+			rows = append(rows, []string{cell.Draw(t, "handle"), cell.Draw(t, "name"), "◐ ready for review", cell.Draw(t, "summary"), "#12345"})
+		}
+		cli.Squeeze(rows, 80)
+		for line := range strings.Lines(cli.Columns(rows, -1, func(_ int, s string) string { return s })) {
+			if n := cli.Width(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%q has %d columns", line, n)
+			}
+		}
+	})
+}
+
+func TestExplainText(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := someRun("fix-login", agency.NeedsInput, "may it use Bash?")
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.Local)
+	b.serve(always(api.ExplainRunResponse{
+		Run: r,
+		Explanation: agency.Explanation{
+			Status: agency.Status{Label: agency.NeedsInput, Summary: "may it \x1b[31muse Bash?", Decided: "hook"}, Rule: 7, When: "it asks",
+			Clues: []agency.Clue{
+				{Source: "hook", Trust: agency.TrustAgent, Confidence: 1, At: at, AgeMS: 300_000, Attempt: 1, Says: "asks for a permission\nto \x1b]0;x\x07use Bash", Decided: true},
+				{Source: "contract", Trust: agency.TrustWord, Confidence: 1, Attempt: 1, Says: "unreadable", Ignored: "invalid: questions must be a list of texts"},
+				{Source: "screen", Trust: agency.TrustLooks, Confidence: 0.6, At: at, AgeMS: 1000, Attempt: 1, Says: "3 signs"},
+			},
+			Unknown: []agency.UnknownEvent{{Name: "New\x1b[2J", Count: 2}},
+		},
+		Newest: []api.EvidenceLine{{At: at, Source: agency.FromHook, Sign: agency.SignAsked, Event: "PermissionRequest", Tool: "Bash", Text: "make\nall"}},
+	}, nil))
+	if exit := b.run("explain", "fix-login"); exit != agency.ExitOK {
+		t.Fatalf("exit %d: %s", exit, b.err.String())
+	}
+	want := `run:     fix-login
+status:  ◐ needs input  may it use Bash?
+rule:    7  it asks
+
+evidence:
+     SOURCE    TRUST      AGE  SAYS
+  *  hook      agent      5m   asks for a permission to use Bash
+     contract  word       -    unreadable
+       ignored: invalid: questions must be a list of texts
+     screen    looks 60%  1s   3 signs
+
+unknown to this version:
+  New, 2 times
+
+newest:
+  09:00:00  hook asked PermissionRequest Bash make all
+`
+	if diff := cmp.Diff(want, b.out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What an agent waits for and what it has used stand in show; what is unknown is a dash.
+func TestShowText(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := someRun("fix-login", agency.NeedsInput, "may it use Bash?")
+	r.Request = &agency.Request{Kind: agency.AsksPermission, Tool: "Bash", Text: "rm -r\nbuild", At: time.Now().Add(-5 * time.Minute), Confidence: 1}
+	r.Usage = agency.Usage{InputTokens: new(int64(1200)), CostUSD: new(0.5)}
+	r.Conversation, r.StallAfterMS = "c-1", 90_000
+	contract := agency.NewContract(time.Now())
+	contract.Status, contract.Summary, contract.Questions = agency.SaysNeedsInput, "Implementing OAuth but need clarification", []string{"Which provider?", "Persist?"}
+	b.serve(always(api.ShowRunResponse{
+		Run: r, Contract: &contract, Word: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},
+		Git: &agency.GitFacts{Dirty: true, Changed: 2, Untracked: 1, Ahead: 3},
+	}, nil))
+	if exit := b.run("show", "fix-login"); exit != agency.ExitOK {
+		t.Fatalf("exit %d: %s", exit, b.err.String())
+	}
+	for _, want := range []string{
+		"conversation: c-1\n", "used:         1200 tokens in, - cached, - out, cost $0.50\n", "stalled:      after 1m without a sign\n",
+		"\nrequest:\n  asks for: permission\n  since: 5m ago\n  tool: Bash\n  text: rm -r build\n",
+		"\nrunner_status:\n  status: needs_input\n  updated: 5m ago\n  summary: Implementing OAuth but need clarification\n" +
+			"  questions:\n    - Which provider?\n    - Persist?\n",
+		"\ngit: 2 changed, 1 untracked, 3 ahead, 0 behind its base\n",
+	} {
+		if !strings.Contains(b.out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.out.String())
+		}
+	}
+}
+
+func TestHelpOnNothing(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args []string
+		hint string
+		exit int
+	}{
+		{[]string{"help", "shw"}, "did you mean: agency show", agency.ExitUsage},
+		{[]string{"help", "photosynthesis"}, "agency --help", agency.ExitUsage},
+		{[]string{"help", "daemon", "strat"}, "did you mean: agency daemon start", agency.ExitUsage},
+		{[]string{"help", "daemon", "start"}, "", agency.ExitOK},
+		{[]string{"help"}, "", agency.ExitOK},
+	} {
+		b := newBench(t)
+		if exit := b.run(test.args...); exit != test.exit || !strings.Contains(b.err.String(), test.hint) {
+			t.Errorf("%q: exit %d, %q", test.args, exit, b.err.String())
+		}
+	}
+}
+
+// A list that did not change writes nothing, and one that did writes only the lines that differ; nothing clears the screen.
+func TestRepaint(t *testing.T) {
+	t.Parallel()
+	got := cli.Repaint(
+		[]string{"head", "one", "two"}, []string{"head", "one", "two"}, []string{"head", "ONE", "two"}, []string{"head", "two"},
+		[]string{"head", "two", strings.Repeat("界", 50)},
+	)
+	want := []string{
+		"\rhead\x1b[K\n\rone\x1b[K\n\rtwo\x1b[K\n\x1b[J",
+		"",
+		"\x1b[3A\n\rONE\x1b[K\n\n\x1b[J",
+		"\x1b[3A\n\rtwo\x1b[K\n\x1b[J",
+		"\x1b[2A\n\n\r" + strings.Repeat("界", 39) + "…\x1b[K\n\x1b[J",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

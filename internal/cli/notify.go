@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) notifyCommand() *cobra.Command {
+	return group(cobra.Command{
+		Use:     "notify",
+		Short:   "Try and look at the channels that tell people of alerts",
+		GroupID: "care",
+		Long: `Channels bring alerts to people outside of agency: the desktop, a web hook, a command, or the bell of a terminal. They stand in the
+configuration, under [notify.channels.NAME]. What cannot be sent is tried again for a day, and then becomes a dead letter.`,
+		Example: `  agency notify test
+  agency notify ls`,
+	}, a.notifyTest(), a.notifyList())
+}
+
+func (a *App) notifyTest() *cobra.Command {
+	return command(cobra.Command{
+		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and say what became of it",
+		Long:    "Sends a test to one channel, or to all, whatever their rules and the quiet hours. It is tried three times within seconds.",
+		Example: "  agency notify test", Args: cobra.MaximumNArgs(1),
+	}, func(cmd *cobra.Command, args []string) error {
+		req := api.TestNotifyRequest{}
+		if len(args) == 1 {
+			req.Channel = args[0]
+		}
+		resp, err := call(cmd.Context(), a, api.TestNotify, req)
+		if err != nil {
+			return err
+		}
+		for _, r := range resp.Results {
+			if !r.Sent {
+				a.status = agency.ExitError
+			}
+		}
+		return a.print(resp, func(w io.Writer) {
+			for _, r := range resp.Results {
+				mark, outcome := "✓", "sent"
+				switch {
+				case !r.Sent:
+					mark, outcome = "✕", fmt.Sprintf("not sent, %s: %s", tried(r.Tries), safeLine(r.Error))
+				case r.Tries > 1:
+					outcome = fmt.Sprintf("sent, %s; before that: %s", tried(r.Tries), safeLine(r.Error))
+				}
+				_, _ = fmt.Fprintf(w, "%s %s  %s\n", mark, r.Channel, outcome)
+			}
+		})
+	})
+}
+
+func tried(n int) string {
+	if n == 1 {
+		return "tried once"
+	}
+	return fmt.Sprintf("tried %d times", n)
+}
+
+func (a *App) notifyList() *cobra.Command {
+	return command(cobra.Command{
+		Use: "ls", Short: "List the channels, what waits for them, and the dead letters", Example: "  agency notify ls", Args: takes(),
+	}, func(cmd *cobra.Command, _ []string) error {
+		resp, err := call(cmd.Context(), a, api.ListChannels, api.Empty{})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { a.channelsText(w, &resp) })
+	})
+}
+
+func (a *App) channelsText(w io.Writer, resp *api.ListChannelsResponse) {
+	if len(resp.Channels) == 0 {
+		a.chat("no channel is configured")
+		return
+	}
+	now := a.Now()
+	ago := func(t *time.Time) string {
+		if t == nil {
+			return "never"
+		}
+		return agency.ShortDuration(now.Sub(*t)) + " ago"
+	}
+	rows := [][]string{{"CHANNEL", "KIND", "WAITING", "DEAD", "SENT", "FAILED", "ERROR"}}
+	for _, c := range resp.Channels {
+		kind := c.Kind
+		if kind == "" {
+			kind = "(gone)"
+		}
+		rows = append(rows, []string{c.Channel, kind, strconv.Itoa(c.Waiting), strconv.Itoa(c.Dead), ago(c.SentAt), ago(c.FailedAt), fit(safeLine(c.Error), 60)})
+	}
+	_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+	if resp.QuietUntil != nil {
+		_, _ = fmt.Fprintf(w, "\nquiet hours until %s\n", resp.QuietUntil.Local().Format("15:04"))
+	}
+	if len(resp.DeadLetters) == 0 {
+		return
+	}
+	_, _ = io.WriteString(w, "\n")
+	rows = [][]string{{"DEAD LETTER", "CHANNEL", "TRIES", "GIVEN UP", "TITLE", "ERROR"}}
+	for _, l := range resp.DeadLetters {
+		rows = append(rows, []string{l.Kind, l.Channel, strconv.Itoa(l.Tries), ago(&l.DeadAt), fit(safeLine(l.Title), 40), fit(safeLine(l.Error), 60)})
+	}
+	_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+}

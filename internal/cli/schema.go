@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+)
+
+// schema is a JSON Schema that agency publishes.
+type schema struct {
+	Name string `json:"name"`
+	Of   string `json:"of"` // what it describes, in a few words
+	text string
+}
+
+func schemas() []schema {
+	return []schema{
+		{"runner-status", agency.ContractFile + ", what an agent says of itself", agency.ContractSchema},
+	}
+}
+
+func (a *App) schemaCommand() *cobra.Command {
+	names := []string{}
+	for _, s := range schemas() {
+		names = append(names, s.Name)
+	}
+	return command(cobra.Command{
+		Use:       "schema [NAME]",
+		Short:     "Print the JSON Schema of a file that agency reads",
+		GroupID:   "care",
+		Long:      "Prints a JSON Schema (draft 2020-12), or without a name the names of all.",
+		Example:   "  agency schema\n  agency schema runner-status > runner_status.schema.json",
+		ValidArgs: names,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return nil
+			}
+			return takes("NAME")(cmd, args)
+		},
+	}, func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return a.print(map[string]any{"schemas": schemas()}, func(w io.Writer) {
+				for _, s := range schemas() {
+					_, _ = fmt.Fprintf(w, "%-14s  %s\n", s.Name, s.Of)
+				}
+			})
+		}
+		i := slices.IndexFunc(schemas(), func(s schema) bool { return s.Name == args[0] })
+		if i < 0 {
+			err := agency.Errorf(agency.CodeUsage, "there is no schema %q; there are %s", args[0], strings.Join(names, ", "))
+			if near := agency.Nearest(args[0], names); near != "" {
+				return err.WithHint("did you mean: agency schema %s", near)
+			}
+			return err.WithHint("agency schema")
+		}
+		text := schemas()[i].text
+		return a.print(map[string]any{"name": args[0], "schema": json.RawMessage(text)}, func(w io.Writer) { _, _ = io.WriteString(w, text) })
+	})
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+type trustOptions struct {
+	repo   string
+	base   string
+	run    string
+	show   bool
+	revoke bool
+}
+
+func (a *App) trustCommand() *cobra.Command {
+	o := &trustOptions{}
+	cmd := command(cobra.Command{
+		Use:     "trust",
+		Short:   "Allow what a repository wants done in each new worktree",
+		GroupID: "care",
+		Long: `A repository's agency.toml can name a setup script, and files to copy or link into each new worktree. Nothing of that is done before
+you have trusted it: the exact bytes of agency.toml and of every file of the repository that the setup names. When one of them
+changes, it has to be trusted again. --show prints them and changes nothing.`,
+		Example: `  agency trust --show
+  agency trust
+  agency trust --revoke`,
+		Args: takes(),
+	}, func(cmd *cobra.Command, _ []string) error { return a.trust(cmd.Context(), o) })
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
+	f.StringVar(&o.base, "base", "", "as a run would that starts from this branch, tag or commit")
+	f.StringVar(&o.run, "run", "", "what agency resume `RUN` would do")
+	f.BoolVar(&o.show, "show", false, "only show it")
+	f.BoolVar(&o.revoke, "revoke", false, "take back everything that was trusted in this repository")
+	return cmd
+}
+
+func (a *App) trust(ctx context.Context, o *trustOptions) error {
+	if (o.show || o.base != "" || o.run != "") && o.revoke || o.base != "" && o.run != "" {
+		return agency.Errorf(agency.CodeUsage, "--show, --base, --run and --revoke do not go together like that").WithHint("agency trust --help")
+	}
+	dir := a.absolute(o.repo)
+	if o.revoke {
+		resp, err := call(ctx, a, api.RevokeTrust, api.RevokeTrustRequest{Dir: dir})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if resp.Revoked == 0 {
+				_, _ = fmt.Fprintln(w, "nothing was trusted")
+				return
+			}
+			_, _ = fmt.Fprintf(w, "nothing is trusted any more in %s\n", safeLine(resp.Root))
+		})
+	}
+	if !o.show && a.insideRun() {
+		return agency.Errorf(agency.CodePermissionDenied, "trust is given by a person, not from inside a run").
+			WithHint("type it in a terminal of your own: agency trust")
+	}
+	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.run, Env: a.Env, Config: a.callerConfig()}
+	resp, err := call(ctx, a, api.ShowTrust, req)
+	if err != nil {
+		return err
+	}
+	if !o.show && resp.Trust.Hash != "" && !resp.Trust.Trusted {
+		if resp, err = call(ctx, a, api.GrantTrust, api.GrantTrustRequest{Of: req, Hash: resp.Trust.Hash}); err != nil {
+			return err
+		}
+	}
+	return a.print(resp, func(w io.Writer) { a.trustText(w, &resp, o) })
+}
+
+// insideRun says that an agent, or something that it started, is the caller.
+func (a *App) insideRun() bool { return a.getenv("AGENCY_RUN_ID") != "" }
+
+func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
+	t := &resp.Trust
+	if t.Hash == "" {
+		_, _ = fmt.Fprintf(w, "%s wants nothing done in new worktrees\n", safeLine(resp.Root))
+		return
+	}
+	for _, part := range []struct {
+		verb string
+		what []string
+	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}} {
+		for _, what := range part.what {
+			if what != "" {
+				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, safeLine(what))
+			}
+		}
+	}
+	if o.show {
+		for _, f := range t.Files {
+			_, _ = fmt.Fprintf(w, "\n%s:\n", safeLine(f.Path))
+			for line := range strings.Lines(safeText(f.Content)) {
+				_, _ = fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n"))
+			}
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+	switch {
+	case t.Trusted:
+		_, _ = fmt.Fprintf(w, "trusted: %.12s\n", t.Hash)
+	case t.Changed:
+		_, _ = fmt.Fprintf(w, "not trusted: it changed since it was (%.12s)\n", t.Hash)
+	default:
+		_, _ = fmt.Fprintf(w, "not trusted (%.12s)\n", t.Hash)
+	}
+	if !t.Trusted {
+		a.chat("to allow it: agency trust%s", trustFlags(o))
+	}
+}
+
+func trustFlags(o *trustOptions) string {
+	var flags strings.Builder
+	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.run}} {
+		if f.value != "" {
+			_, _ = fmt.Fprintf(&flags, " --%s %s", f.name, safeLine(f.value))
+		}
+	}
+	return flags.String()
+}

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"agency"
+)
+
+// Setting is one key of agency.toml and the value that it shall have: a string or a bool.
+type Setting struct {
+	Key   string // "project.type"
+	Value any
+}
+
+// text is the value as TOML.
+func (s Setting) text() string {
+	switch v := s.Value.(type) {
+	case bool:
+		return strconv.FormatBool(v)
+	case string:
+		return quote(v)
+	default:
+		panic("config: a setting is a string or a bool")
+	}
+}
+
+// CheckSetting refuses a value that ParseProject would refuse, with E_USAGE.
+func CheckSetting(s Setting) error {
+	p := agency.DefaultProject()
+	v := value{kind: unstable.String, text: settingText(s)}
+	if _, ok := s.Value.(bool); ok {
+		v.kind = unstable.Bool
+	}
+	err := projectFormat(&p).keys[s.Key].set(v)
+	if err == nil {
+		return nil
+	}
+	refused := agency.Errorf(agency.CodeUsage, "%s %w", s.Key, err)
+	if h := (hinted{}); errors.As(err, &h) {
+		refused.Hint = h.hint
+	}
+	return refused
+}
+
+// EditProject sets keys in an agency.toml and leaves everything else in it as it is, comments and line ends included. It
+// returns the new document and, for each key that changed, a line for people. The document must be one that ParseProject takes.
+// E_CONFIG_INVALID: a key is written in a way that cannot be edited; nothing is wrong with it, but a person has to.
+func EditProject(path string, data []byte, settings []Setting) (edited []byte, changes []string, err error) {
+	edited = slices.Clone(data)
+	for _, s := range settings {
+		was, next := setKey(edited, s)
+		switch {
+		case bytes.Equal(edited, next):
+			continue
+		case was == "":
+			changes = append(changes, s.Key+" = "+s.text())
+		default:
+			changes = append(changes, s.Key+" = "+s.text()+" (was "+was+")")
+		}
+		edited = next
+		if _, err := ParseProject(path, edited); err != nil {
+			return nil, nil, agency.Errorf(agency.CodeConfigInvalid, "%s: %q cannot be set to %s without a person's help", path, s.Key, s.text()).
+				WithHint("write it into %s yourself, under [%s]", path, strings.Split(s.Key, ".")[0])
+		}
+	}
+	return edited, changes, nil
+}
+
+// setKey is the document with one key set; was is what stood there before.
+func setKey(data []byte, s Setting) (was string, edited []byte) {
+	table, name, _ := strings.Cut(s.Key, ".")
+	entries, _ := parse(data)
+	header := position{}
+	for _, e := range entries {
+		switch path := dottedPath(e.path); {
+		case path == s.Key && (e.value.kind == unstable.String || e.value.kind == unstable.Bool):
+			was = string(data[e.value.span[0]:e.value.span[1]])
+			if e.value.text == settingText(s) {
+				return was, data // said already, perhaps in other quotes
+			}
+			return was, slices.Concat(data[:e.value.span[0]], []byte(s.text()), data[e.value.span[1]:])
+		case path == table && e.value.kind == unstable.Table:
+			header = e.path[0].at
+		}
+	}
+	eol := "\n"
+	if bytes.Contains(data, []byte("\r\n")) {
+		eol = "\r\n"
+	}
+	line := name + " = " + s.text() + eol
+	if header.line == 0 {
+		if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {
+			data = slices.Concat(data, []byte(eol))
+		}
+		gap := ""
+		if len(bytes.TrimSpace(data)) > 0 {
+			gap = eol
+		}
+		return "", slices.Concat(data, []byte(gap+"["+table+"]"+eol+line))
+	}
+	at := lineEnd(data, header.line)
+	if at > 0 && data[at-1] != '\n' {
+		line = eol + line
+	}
+	return "", slices.Concat(data[:at], []byte(line), data[at:])
+}
+
+// settingText is the value as the parser gives it.
+func settingText(s Setting) string {
+	if text, ok := s.Value.(string); ok {
+		return text
+	}
+	return s.text()
+}
+
+func dottedPath(path []part) string {
+	name := ""
+	for _, p := range path {
+		name = dotted(name, p.name)
+	}
+	return name
+}
+
+// lineEnd is where the line after the given one begins, in bytes; lines count from 1.
+func lineEnd(data []byte, line int) int {
+	at := 0
+	for range line {
+		next := bytes.IndexByte(data[at:], '\n')
+		if next < 0 {
+			return len(data)
+		}
+		at += next + 1
+	}
+	return at
+}

@@ -1,0 +1,246 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// Notify is how people are told of alerts outside of agency.
+type Notify struct {
+	QuietHours agency.Hours       // in local time: what is not urgent waits for their end
+	Channels   map[string]Channel // by name; never nil
+}
+
+// Channel is one way to people, and what goes there. Which fields mean something depends on its kind.
+type Channel struct {
+	Kind   string   // one of the Channel constants
+	Kinds  []string // only alerts of these kinds; empty is all
+	Tags   []string // only about runs with one of these; empty is all
+	Urgent []string // kinds that do not wait for the end of the quiet hours
+
+	// Of a webhook. At most one of the secrets is set: the name of a variable of the daemon, or an absolute path.
+	URL          string // may hold a secret itself
+	SecretEnv    string
+	SecretFile   string
+	AllowPrivate bool
+
+	Argv []string // of a command
+}
+
+// The kinds of channels.
+const (
+	ChannelDesktop = "desktop"
+	ChannelWebhook = "webhook"
+	ChannelCommand = "command"
+	ChannelBell    = "bell"
+)
+
+var channelKinds = []string{ChannelDesktop, ChannelWebhook, ChannelCommand, ChannelBell}
+
+const channelTable = "notify.channels"
+
+// addNotify binds the table for notices to c, with one for each channel of these names.
+func (f *format) addNotify(c *Config, names []string) {
+	f.channels = map[string]*Channel{}
+	f.table("", "notify", hoursKey("quiet_hours", &c.Notify.QuietHours))
+	f.table("notify", "channels")
+	for _, name := range names {
+		ch := &Channel{Kinds: []string{}, Tags: []string{}, Urgent: []string{}, Argv: []string{}}
+		f.channels[name] = ch
+		f.table(channelTable, name,
+			textKey("kind", &ch.Kind, checkChannelKind),
+			listKey("kinds", &ch.Kinds, checkAlertKind),
+			listKey("tags", &ch.Tags, checkTag),
+			listKey("urgent", &ch.Urgent, checkAlertKind),
+			urlKey("url", &ch.URL),
+			textKey("secret_env", &ch.SecretEnv, checkVariable),
+			textKey("secret_file", &ch.SecretFile, checkSecretFile),
+			boolKey("allow_private", &ch.AllowPrivate),
+			listKey("argv", &ch.Argv, checkText),
+		)
+	}
+}
+
+// channelNames are the names of channels in a document, those that are allowed.
+func channelNames(entries []entry) []string {
+	names := map[string]bool{}
+	for _, e := range entries {
+		if len(e.path) > 2 && e.path[0].name == "notify" && e.path[1].name == "channels" && checkChannelName(e.path[2].name) == nil {
+			names[e.path[2].name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func checkChannelName(name string) error { return agency.CheckWord("channel name", name) }
+
+// checkChannels checks what no single key of a channel can know.
+func (f *format) checkChannels() []problem {
+	var found problems
+	for _, name := range slices.Sorted(maps.Keys(f.channels)) {
+		table, ch := dotted(channelTable, name), f.channels[name]
+		about := func(k, text, hint string) {
+			if full := dotted(table, k); !f.refused[full] && !f.refused[table] {
+				found.add(problem{at: cmp.Or(f.seen[full], f.seen[table], f.place(table)), text: text, hint: hint})
+			}
+		}
+		if ch.Kind == "" {
+			about("kind", named(table)+" has no kind", `add one: kind = "desktop", "webhook", "command" or "bell"`)
+			continue
+		}
+		for _, k := range []struct {
+			name, of string
+			set      bool
+		}{
+			{"url", ChannelWebhook, ch.URL != ""},
+			{"secret_env", ChannelWebhook, ch.SecretEnv != ""},
+			{"secret_file", ChannelWebhook, ch.SecretFile != ""},
+			{"allow_private", ChannelWebhook, ch.AllowPrivate},
+			{"argv", ChannelCommand, len(ch.Argv) > 0},
+		} {
+			if k.set && k.of != ch.Kind {
+				about(k.name, fmt.Sprintf("%s is for a %s, and the channel is a %s", named(dotted(table, k.name)), k.of, ch.Kind), "")
+			}
+		}
+		switch ch.Kind {
+		case ChannelWebhook:
+			if ch.URL == "" {
+				about("url", named(table)+" has no url", `add it: url = "https://..."`)
+			} else if !ch.AllowPrivate && !strings.HasPrefix(ch.URL, "https:") {
+				about("url", named(dotted(table, "url"))+" must begin with https:", "http is for addresses of your own network: allow_private = true")
+			}
+			if ch.SecretEnv != "" && ch.SecretFile != "" {
+				about("secret_file", named(table)+" has two secrets, secret_env and secret_file", "drop one")
+			}
+		case ChannelCommand:
+			if len(ch.Argv) == 0 {
+				about("argv", named(table)+" has no argv", `add the program and its arguments: argv = ["/usr/local/bin/tell-me"]`)
+			} else if err := checkProgram(ch.Argv[0]); err != nil {
+				about("argv", named(dotted(table, "argv"))+" is wrong at item 1: it "+err.Error(), "")
+			}
+		}
+	}
+	return found
+}
+
+// place is where something of a table is that has no header of its own.
+func (f *format) place(table string) position {
+	for _, k := range f.tables[table] {
+		if at, ok := f.seen[dotted(table, k)]; ok {
+			return at
+		}
+	}
+	return position{}
+}
+
+// channelsRead are the channels as the file has made them.
+func (f *format) channelsRead() map[string]Channel {
+	channels := map[string]Channel{}
+	for name, ch := range f.channels {
+		channels[name] = *ch
+	}
+	return channels
+}
+
+func hoursKey(name string, p *agency.Hours) key {
+	text := ""
+	k := textKey(name, &text, func(s string) (err error) {
+		*p = agency.Hours{}
+		if s != "" {
+			*p, err = agency.ParseHours(s)
+		}
+		return err
+	})
+	return k
+}
+
+// urlKey binds the URL of a web hook. It may hold a secret, so neither a message nor what is shown quotes more than its host.
+func urlKey(name string, p *string) key {
+	k := textKey(name, p, checkURL)
+	k.show = func() string {
+		u, err := url.Parse(*p)
+		if err != nil || *p == "" {
+			return quote("")
+		}
+		shown := u.Scheme + "://" + u.Host
+		if u.Path != "" || u.RawQuery != "" {
+			shown += "/…"
+		}
+		return quote(shown)
+	}
+	return k
+}
+
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return nil
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return errors.New("must be a URL such as https://example.com/hook")
+	case u.User != nil:
+		return errors.New("must hold no user or password")
+	}
+	return nil
+}
+
+func checkChannelKind(s string) error {
+	if slices.Contains(channelKinds, s) {
+		return nil
+	}
+	err := fmt.Errorf("must be desktop, webhook, command or bell, not %q", clip(s))
+	if near := agency.Nearest(s, channelKinds); near != "" {
+		return hinted{err, didYouMean(near)}
+	}
+	return err
+}
+
+func checkAlertKind(s string) error {
+	known := []string{}
+	for _, kind := range agency.AlertKinds() {
+		known = append(known, string(kind))
+	}
+	if slices.Contains(known, s) {
+		return nil
+	}
+	hint := didYouMean(agency.Nearest(s, known))
+	if hint == "" {
+		hint = "the kinds are " + strings.Join(known, ", ")
+	}
+	return hinted{fmt.Errorf("must be a kind of alert, not %q", clip(s)), hint}
+}
+
+var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func checkVariable(s string) error {
+	if s != "" && !variableRule.MatchString(s) {
+		return fmt.Errorf("must be the name of a variable, not %q", clip(s))
+	}
+	return nil
+}
+
+func checkSecretFile(s string) error {
+	if s != "" && !filepath.IsAbs(s) {
+		return fmt.Errorf("must be an absolute path, not %q", clip(s))
+	}
+	return checkText(s)
+}
+
+func checkProgram(s string) error {
+	switch {
+	case s == "":
+		return errors.New("must not be empty")
+	case !filepath.IsAbs(s) && strings.ContainsRune(s, '/'):
+		return fmt.Errorf("must be the name of a program or an absolute path, not %q", clip(s))
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/config"
+	"agency/internal/scaffold"
+)
+
+func TestParseProject(t *testing.T) {
+	t.Parallel()
+	change := func(f func(p *agency.Project)) agency.Project {
+		p := agency.DefaultProject()
+		f(&p)
+		return p
+	}
+	for text, want := range map[string]agency.Project{
+		"":                                      agency.DefaultProject(),
+		"[project]\ntype = \"go\"":              change(func(p *agency.Project) { p.Type = "go" }),
+		"project.parallel = false":              change(func(p *agency.Project) { p.Parallel = false }),
+		"project = {agent_runs = true}":         change(func(p *agency.Project) { p.Window = true }),
+		"[defaults]\nrunner = \"aider\"":        change(func(p *agency.Project) { p.Runner = "aider" }),
+		"[scripts]\nsetup = \"setup.sh\"":       change(func(p *agency.Project) { p.Setup = []string{"./setup.sh"} }),
+		"[scripts]\nsetup = \"./a/b.sh\"":       change(func(p *agency.Project) { p.Setup = []string{"./a/b.sh"} }),
+		"[scripts]\nsetup = [\"make\", \"-s\"]": change(func(p *agency.Project) { p.Setup = []string{"make", "-s"} }),
+		"[scripts]\ntimeout = \"90s\"":          change(func(p *agency.Project) { p.SetupTimeout = 90 * time.Second }),
+		"[worktree]\ncopy = [\".env\"]\nlink = [\"node_modules\", \"a/b\"]": change(func(p *agency.Project) {
+			p.Copy, p.Link = []string{".env"}, []string{"node_modules", "a/b"}
+		}),
+		"[ids]\nformat = \"{hash}-x\"\n[defaults]\nbase = \"main\"\n[project]\nlayout = \"standard\"": change(func(p *agency.Project) {
+			p.HandleFormat, p.Base, p.Layout = "{hash}-x", "main", "standard"
+		}),
+	} {
+		got, err := config.ParseProject("/r/agency.toml", []byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	if p, err := config.ParseProject("x", scaffold.ProjectTemplate()); err != nil || p.Type != "other" || p.NeedsTrust() {
+		t.Errorf("the template: got %+v, %v", p, err)
+	}
+}
+
+func TestProjectProblems(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ text, want, hint string }{
+		{"[project]\nparalel = false", `/r/agency.toml:2:1: unknown key "project.paralel"`, `did you mean "project.parallel"?`},
+		{"[script]\nsetup = \"x\"", `/r/agency.toml:1:2: unknown key "script"`, `did you mean "scripts"?`},
+		{"[project]\nsandbox = \"container\"", `2:1: "project.sandbox" is "container", which is not there yet`, `the one level that works now is "worktree"`},
+		{"[project]\nsandbox = \"jail\"", `must be "worktree", not "jail"`, ""},
+		{"[project]\nparallel = \"no\"", `2:1: "project.parallel" must be true or false, not text`, ""},
+		{"[project]\ntype = \"Go lang\"", `must be one word, not "Go lang"`, "a type has 1 to 40"},
+		{"[scripts]\nsetup = \"make deps; rm -rf /\"\nsetup = \"x\"", `3:1: the key "scripts.setup" is there twice, first on line 2`, ""},
+		{"[scripts]\nsetup = \"/bin/sh\"", `must be a path in the repository, not "/bin/sh"`, `a program and its arguments are a list: setup = ["make", "deps"]`},
+		{"[scripts]\nsetup = \"../x\"", `must be a path in the repository`, ""},
+		{"[scripts]\nsetup = []", "must name a program", ""},
+		{"[scripts]\nsetup = [\"make deps\"]", "must begin with one program", ""},
+		{"[scripts]\nsetup = [\"../x\"]", "is wrong at item 1: it must be a path in the repository", ""},
+		{"[scripts]\nsetup = [\"a\", 3]", "must be a list of texts, but item 2 is 3", ""},
+		{"[scripts]\nsetup = 3", "must be a file of the repository, or a list of a program and its arguments, not 3", ""},
+		{"[scripts]\ntimeout = \"0s\"", "must be from 1s to 24h", ""},
+		{"[worktree]\ncopy = [\".git/config\"]", "is wrong at item 1: it must not lie in .git", ""},
+		{"[worktree]\ncopy = [\".GIT/config\"]", "must not lie in .GIT", ""},
+		{"[worktree]\nlink = [\".agency/x\"]", "must not lie in .agency", ""},
+		{"[worktree]\nlink = [\"a\\nb\"]", "must not hold control characters", ""},
+		{"[worktree]\nlink = [\".\"]", "must be a path in the repository", ""},
+		{"[defaults]\nbase = \"-x\"", "must be a branch, a tag or a commit", ""},
+		{"[ids]\nformat = \"{slug}\"", "has no {hash}", ""},
+		{"[project", "/r/agency.toml:1", ""},
+	} {
+		_, err := config.ParseProject("/r/agency.toml", []byte(test.text))
+		e := agency.AsError(err)
+		if e == nil || e.Code != agency.CodeConfigInvalid {
+			t.Errorf("%q: got %v", test.text, err)
+			continue
+		}
+		problems, _ := e.Details["problems"].([]string)
+		if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, test.want) }) || !strings.Contains(strings.Join(problems, "\n"), test.hint) {
+			t.Errorf("%q: got %q, want %q and %q", test.text, problems, test.want, test.hint)
+		}
+	}
+}
+
+func TestEditProject(t *testing.T) {
+	t.Parallel()
+	runner := func(v string) []config.Setting { return []config.Setting{{Key: "defaults.runner", Value: v}} }
+	for name, test := range map[string]struct {
+		text     string
+		settings []config.Setting
+		want     string
+		changes  []string
+	}{
+		"new table":       {"# hello\n", runner("codex"), "# hello\n\n[defaults]\nrunner = \"codex\"\n", []string{`defaults.runner = "codex"`}},
+		"empty":           {"", runner("codex"), "[defaults]\nrunner = \"codex\"\n", []string{`defaults.runner = "codex"`}},
+		"no line end":     {"[defaults]", runner("codex"), "[defaults]\nrunner = \"codex\"\n", []string{`defaults.runner = "codex"`}},
+		"in its table":    {"[defaults] # d\nbase = 'x'\n[ids]\n", runner("codex"), "[defaults] # d\nrunner = \"codex\"\nbase = 'x'\n[ids]\n", []string{`defaults.runner = "codex"`}},
+		"replaced":        {"[defaults]\n  runner = 'gemini'  # why\n", runner("codex"), "[defaults]\n  runner = \"codex\"  # why\n", []string{`defaults.runner = "codex" (was 'gemini')`}},
+		"said already":    {"[defaults]\nrunner = 'codex'\n", runner("codex"), "[defaults]\nrunner = 'codex'\n", nil},
+		"dotted":          {"defaults.runner = \"x\"", runner("codex"), "defaults.runner = \"codex\"", []string{`defaults.runner = "codex" (was "x")`}},
+		"inline":          {"defaults = {runner = \"x\", base = \"b\"}\n", runner("codex"), "defaults = {runner = \"codex\", base = \"b\"}\n", []string{`defaults.runner = "codex" (was "x")`}},
+		"quoted":          {"['defaults']\n\"runner\" = \"x\"\n", runner("codex"), "['defaults']\n\"runner\" = \"codex\"\n", []string{`defaults.runner = "codex" (was "x")`}},
+		"carriage return": {"[defaults]\r\nbase = \"x\"\r\n", runner("codex"), "[defaults]\r\nrunner = \"codex\"\r\nbase = \"x\"\r\n", []string{`defaults.runner = "codex"`}},
+		"several": {
+			"[project]\nparallel = true\n",
+			[]config.Setting{{Key: "project.parallel", Value: false}, {Key: "project.type", Value: "go"}, {Key: "ids.format", Value: "{hash}"}},
+			"[project]\ntype = \"go\"\nparallel = false\n\n[ids]\nformat = \"{hash}\"\n",
+			[]string{"project.parallel = false (was true)", `project.type = "go"`, `ids.format = "{hash}"`},
+		},
+	} {
+		got, changes, err := config.EditProject("agency.toml", []byte(test.text), test.settings)
+		if err != nil || string(got) != test.want || !slices.Equal(changes, test.changes) {
+			t.Errorf("%s: got %q, %q, %v", name, got, changes, err)
+		}
+	}
+	// What cannot be edited is left to the user, and told.
+	for _, text := range []string{"[scripts]\nsetup = [\"make\"]\n", "scripts = {}\n"} {
+		_, _, err := config.EditProject("agency.toml", []byte(text), []config.Setting{{Key: "scripts.setup", Value: "a.sh"}})
+		if e := agency.AsError(err); e == nil || e.Code != agency.CodeConfigInvalid || !strings.Contains(e.Hint, "yourself, under [scripts]") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
+func TestCheckSetting(t *testing.T) {
+	t.Parallel()
+	for _, s := range []config.Setting{{Key: "project.type", Value: "go"}, {Key: "project.parallel", Value: true}, {Key: "scripts.setup", Value: "a/b.sh"}} {
+		if err := config.CheckSetting(s); err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+	e := agency.AsError(config.CheckSetting(config.Setting{Key: "project.sandbox", Value: "container"}))
+	if e == nil || e.Code != agency.CodeUsage || e.Message != `project.sandbox is "container", which is not there yet` || e.Hint == "" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// Whatever a repository brings: no panic, every problem in a safe line, and an edit does what it says or is refused.
+func FuzzProject(f *testing.F) {
+	f.Add([]byte("[project]\nparallel = false\n"), "codex")
+	f.Add([]byte("[defaults]\r\nrunner = 'x' # c\r\n"), "a\"b\\")
+	f.Add([]byte("defaults = {runner = \"x\"}"), "")
+	f.Add([]byte("[scripts]\nsetup = [\"a\",\n 'b']\n[worktree]\ncopy=[]"), "x")
+	f.Add([]byte("\ufeff[[project]]\ntype.a = 1979-05-27"), "x")
+	f.Fuzz(func(t *testing.T, data []byte, runner string) {
+		p, err := config.ParseProject("agency.toml", data)
+		if err != nil {
+			if e := agency.AsError(err); e.Code != agency.CodeConfigInvalid || strings.ContainsAny(e.Message, "\n\x1b\x00") {
+				t.Errorf("got %q", e.Message)
+			}
+			return
+		}
+		set := config.Setting{Key: "defaults.runner", Value: runner}
+		if config.CheckSetting(set) != nil {
+			return
+		}
+		edited, changes, err := config.EditProject("agency.toml", data, []config.Setting{set})
+		if err != nil {
+			return
+		}
+		if (len(changes) == 0) != (string(edited) == string(data)) {
+			t.Errorf("changes %q of %q to %q", changes, data, edited)
+		}
+		got, err := config.ParseProject("agency.toml", edited)
+		if p.Runner = runner; err != nil || !cmp.Equal(p, got) {
+			t.Errorf("%q became %q: %v\n%s", data, edited, err, cmp.Diff(p, got))
+		}
+	})
+}

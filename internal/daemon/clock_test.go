@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// hands are what a test moves a clock by.
+type hands struct {
+	wall   time.Time
+	steady time.Duration
+	clock  *clock
+}
+
+func newHands() *hands {
+	h := &hands{wall: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	h.clock = newClock(func() time.Time { return h.wall }, func() time.Duration { return h.steady })
+	return h
+}
+
+func (h *hands) pass(d time.Duration) { h.wall, h.steady = h.wall.Add(d), h.steady+d }
+
+// The clock agrees with the system's unless that was set back, and then comes to agree again.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	h := newHands()
+	before := h.clock.Now()
+	h.wall = h.wall.Add(-time.Hour)
+	if now := h.clock.Now(); !now.Equal(before) {
+		t.Errorf("it moved by %v", now.Sub(before))
+	}
+	h.pass(20 * time.Minute)
+	if now := h.clock.Now(); !now.Equal(before.Add(10 * time.Minute)) {
+		t.Errorf("after 20 minutes it is %v on", now.Sub(before))
+	}
+	h.pass(2 * time.Hour)
+	if now := h.clock.Now(); !now.Equal(h.wall) {
+		t.Errorf("it is off by %v", now.Sub(h.wall))
+	}
+	h.wall = h.wall.Add(-48 * time.Hour)
+	if now := h.clock.Now(); !now.Equal(h.wall) {
+		t.Errorf("it is off by %v where the system's was wrong by days", now.Sub(h.wall))
+	}
+}
+
+// What is recorded by the next daemon is later than what was recorded by the last.
+func TestClockBegins(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, time.Hour: time.Hour, 25 * time.Hour: 0} {
+		h := newHands()
+		h.clock.begin(h.wall.Add(ahead))
+		if got := h.clock.Now().Sub(h.wall); got != want {
+			t.Errorf("%v ahead: it is %v ahead, want %v", ahead, got, want)
+		}
+	}
+}
+
+// However the system's clock is set by less than a day, time does not run backwards, and an hour of it does not make a second.
+func TestClockIsSetAround(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHands()
+		since := h.clock.Now()
+		last, passed, ahead := since, time.Duration(0), time.Duration(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "set") {
+				by := time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "by")) * time.Second
+				if ahead-by > mostAhead {
+					continue
+				}
+				h.wall = h.wall.Add(by)
+			}
+			step := time.Duration(rapid.IntRange(0, 60_000).Draw(t, "step")) * time.Millisecond
+			h.pass(step)
+			passed += step
+			now := h.clock.Now()
+			if now.Before(last) {
+				t.Fatalf("it ran back by %v", last.Sub(now))
+			}
+			last, ahead = now, now.Sub(h.wall)
+			if ahead < 0 {
+				t.Fatalf("it is %v behind", -ahead)
+			}
+			// A leap of less than two seconds is taken for a clock that goes wrong.
+			if got := h.clock.Elapsed(since); got < 0 || got > passed+40*leap {
+				t.Fatalf("%v passed, and it says %v", passed, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/harness"
+)
+
+// recentRuns is how many of the newest runs the doctor asks what they did not understand of their agents.
+const recentRuns = 200
+
+// checkEvents tells which events of agents this version did not know, in the newest runs. They change no status, but one
+// of an agent's new version can be why a status is wrong.
+func (d *Daemon) checkEvents(ctx context.Context) (api.Check, error) {
+	runs, err := d.store.Runs(ctx, agency.Filter{Removed: true, Limit: recentRuns})
+	if err != nil {
+		return api.Check{}, err
+	}
+	counts, example := map[string]int{}, ""
+	for i := range runs {
+		d.sup.Derive(&runs[i]) // for what is known of a live agent beyond the record
+		for name, n := range runs[i].Attempt.Situation.Unknown {
+			counts[runs[i].Runner.Name+" "+name] += n
+			example = runs[i].Ref()
+		}
+	}
+	if len(counts) == 0 {
+		return api.Check{Name: "agent events", Level: levelOK, Text: "all known"}, nil
+	}
+	const most = 8
+	words := []string{}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		words = append(words, fmt.Sprintf("%s (%d)", name, counts[name]))
+	}
+	text := strings.Join(words[:min(len(words), most)], ", ")
+	if more := len(words) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return api.Check{Name: "agent events", Level: levelNote, Text: "unknown to this version: " + text, Fix: "agency explain " + example}, nil
+}
+
+// versionCheck is the finding about a runner's program of a version.
+func versionCheck(name string, kind agency.RunnerKind, path, version string) api.Check {
+	check := api.Check{Name: "runner " + name, Level: levelOK, Text: path}
+	if version != "" {
+		check.Text += " (" + version + ")"
+	}
+	if !harness.IsTested(kind, version) {
+		check.Level = levelNote
+		check.Text += "; tested with " + harness.Tested(kind) + ", so some of its events may be unknown"
+	}
+	return check
+}

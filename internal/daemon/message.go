@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strconv"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/supervisor"
+)
+
+// pollLimits bound what one poll of an inbox gives, and how long it waits.
+const (
+	pollMessages = 100
+	pollWait     = 10 * time.Minute
+)
+
+// callerKey is where a request's context carries who sent it.
+type callerKey struct{}
+
+// withCaller notes who a request says to be from.
+func withCaller(r *http.Request) context.Context {
+	attempt, _ := strconv.Atoi(r.Header.Get(api.AttemptHeader))
+	return context.WithValue(r.Context(), callerKey{}, supervisor.Caller{
+		Run: agency.RunID(r.Header.Get(api.RunHeader)), Attempt: attempt, Token: r.Header.Get(api.TokenHeader),
+	})
+}
+
+// caller is who sent a request, proven: the id of a run, or "user".
+func (d *Daemon) caller(ctx context.Context) (string, error) {
+	c, _ := ctx.Value(callerKey{}).(supervisor.Caller)
+	return d.sup.Identify(ctx, c)
+}
+
+func (d *Daemon) sendMessage(ctx context.Context, req api.SendMessageRequest) (api.SendMessageResponse, error) {
+	from, err := d.caller(ctx)
+	if err != nil {
+		return api.SendMessageResponse{}, err
+	}
+	m := &agency.Message{Type: req.Type, From: from, To: req.To, Payload: req.Payload, ReplyTo: req.ReplyTo}
+	recipients, dead, err := d.sup.SendMessage(ctx, m)
+	if recipients == nil {
+		recipients = []string{}
+	}
+	return api.SendMessageResponse{ID: m.ID, Recipients: recipients, Dead: dead}, err
+}
+
+func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) (api.MessagesResponse, error) {
+	who, err := d.caller(ctx)
+	if err != nil {
+		return api.MessagesResponse{}, err
+	}
+	limit := req.Limit
+	if limit <= 0 || limit > pollMessages {
+		limit = pollMessages
+	}
+	wait := min(time.Duration(req.WaitMS)*time.Millisecond, pollWait)
+	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Millisecond))
+	defer cancel()
+	go func() {
+		select {
+		case <-d.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	messages, err := d.sup.PollMessages(ctx, who, limit, wait > 0)
+	return api.MessagesResponse{Messages: messages}, err
+}
+
+func (d *Daemon) ackMessages(ctx context.Context, req api.AckMessagesRequest) (api.AckMessagesResponse, error) {
+	who, err := d.caller(ctx)
+	if err != nil {
+		return api.AckMessagesResponse{}, err
+	}
+	acked, err := d.store.AckMessages(ctx, who, req.Messages)
+	return api.AckMessagesResponse{Acked: acked}, err
+}
+
+func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) (api.MessagesResponse, error) {
+	who, err := d.caller(ctx)
+	if err != nil {
+		return api.MessagesResponse{}, err
+	}
+	recipient := req.Recipient
+	if recipient != "" && recipient != agency.User {
+		r, err := d.sup.Resolve(ctx, recipient)
+		if err != nil {
+			return api.MessagesResponse{}, err
+		}
+		recipient = string(r.ID)
+	}
+	if who != agency.User && recipient != who {
+		if recipient != "" {
+			return api.MessagesResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run can look into its own inbox only")
+		}
+		recipient = who
+	}
+	messages, err := d.store.Messages(ctx, agency.MessageFilter{Recipient: recipient, Waiting: !req.All})
+	return api.MessagesResponse{Messages: messages}, err
+}
+
+func (d *Daemon) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api.RunResponse, error) {
+	r, err := d.sup.ChangeTags(ctx, req.Run, req.Add, req.Remove)
+	if err != nil {
+		return api.RunResponse{}, err
+	}
+	return d.runResponse(r), nil
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
+}

@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/file"
+	"agency/internal/notify"
+)
+
+const (
+	// testPatience bounds how long a test of the channels waits for them.
+	testPatience = time.Minute
+	// secretLimit is the largest secret, in bytes.
+	secretLimit = 4 << 10
+	// mostDead is how many dead letters are listed.
+	mostDead = 20
+)
+
+// newNotifier makes the way to people that the configuration describes.
+func (d *Daemon) newNotifier() *notify.Notifier {
+	routes := []notify.Route{}
+	for _, name := range slices.Sorted(maps.Keys(d.Config.Notify.Channels)) {
+		c := d.Config.Notify.Channels[name]
+		routes = append(routes, notify.Route{Channel: d.channel(name, &c), Kinds: c.Kinds, Tags: c.Tags, Urgent: c.Urgent})
+	}
+	return notify.New(notify.Settings{
+		Routes: routes, Quiet: d.Config.Notify.QuietHours, Zone: time.Local, Outbox: d.store, Log: d.Log, Now: d.clock.Now,
+		Random: mathrand.Float64, //nolint:gosec // it only spreads tries
+	})
+}
+
+func (d *Daemon) channel(name string, c *config.Channel) notify.Channel {
+	switch c.Kind {
+	case config.ChannelDesktop:
+		return notify.NewDesktop(name, runtime.GOOS)
+	case config.ChannelWebhook:
+		return notify.NewWebhook(name, c.URL, secretOf(c), c.AllowPrivate, d.clock.Now)
+	case config.ChannelCommand:
+		return notify.NewCommand(name, c.Argv)
+	default:
+		return notify.NewBell(name, d.tmux.Terminals)
+	}
+}
+
+// secretOf reads the secret of a web hook each time that it is needed, so that a new one counts at once; nil when it has none.
+func secretOf(c *config.Channel) func() (string, error) {
+	switch {
+	case c.SecretEnv != "":
+		return func() (string, error) {
+			if secret := os.Getenv(c.SecretEnv); secret != "" {
+				return secret, nil
+			}
+			return "", fmt.Errorf("the daemon has no variable %s, the secret", c.SecretEnv)
+		}
+	case c.SecretFile != "":
+		return func() (string, error) {
+			// Many keep their secrets elsewhere and link to them.
+			path, err := filepath.EvalSymlinks(c.SecretFile)
+			if err != nil {
+				return "", fmt.Errorf("read the secret: %w", err)
+			}
+			data, err := file.ReadRegular(path, secretLimit)
+			if err != nil {
+				return "", fmt.Errorf("read the secret: %w", err)
+			}
+			secret := strings.TrimRight(string(data), "\r\n")
+			if secret == "" {
+				return "", fmt.Errorf("the secret in %s is empty", c.SecretFile)
+			}
+			return secret, nil
+		}
+	default:
+		return nil
+	}
+}
+
+// testNotify sends a test to the channels. Only a person may: what agents have to say goes through messages.
+func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api.TestNotifyResponse, error) {
+	who, err := d.caller(ctx)
+	if err != nil {
+		return api.TestNotifyResponse{}, err
+	}
+	if who != agency.User {
+		return api.TestNotifyResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run cannot send notices to people").
+			WithHint("agency messages send --user, or agency report needs_input")
+	}
+	ctx, cancel := d.untilStop(ctx)
+	defer cancel()
+	ctx, done := context.WithTimeout(ctx, testPatience)
+	defer done()
+	now := d.clock.Now()
+	found, err := d.notifier.Test(ctx, agency.Notice{
+		ID: agency.NewNoticeID(now, [10]byte(randomBytes(10))), Title: "a test of agency", Body: "This channel works.", At: now.UTC(),
+	}, req.Channel)
+	if err != nil {
+		return api.TestNotifyResponse{}, err
+	}
+	resp := api.TestNotifyResponse{Results: make([]api.NotifyResult, 0, len(found))}
+	for i := range found {
+		f := &found[i]
+		resp.Results = append(resp.Results, api.NotifyResult{Channel: f.Channel, Sent: f.SentAt != nil, Tries: f.Tries, Error: f.Error})
+	}
+	return resp, nil
+}
+
+func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannelsResponse, error) {
+	states, err := d.store.ChannelStates(ctx)
+	if err != nil {
+		return api.ListChannelsResponse{}, err
+	}
+	dead, err := d.store.DeadDispatches(ctx, mostDead)
+	if err != nil {
+		return api.ListChannelsResponse{}, err
+	}
+	for name := range d.Config.Notify.Channels {
+		if !slices.ContainsFunc(states, func(s agency.ChannelState) bool { return s.Channel == name }) {
+			states = append(states, agency.ChannelState{Channel: name})
+		}
+	}
+	slices.SortFunc(states, func(a, b agency.ChannelState) int { return strings.Compare(a.Channel, b.Channel) })
+	resp := api.ListChannelsResponse{Channels: make([]api.Channel, 0, len(states)), DeadLetters: make([]api.DeadLetter, 0, len(dead))}
+	for _, s := range states {
+		resp.Channels = append(resp.Channels, api.Channel{
+			Channel: s.Channel, Kind: d.Config.Notify.Channels[s.Channel].Kind, Waiting: s.Waiting, Dead: s.Dead,
+			NextAt: s.DueAt, SentAt: s.SentAt, FailedAt: s.FailedAt, Error: s.Error,
+		})
+	}
+	for i := range dead {
+		l := &dead[i]
+		resp.DeadLetters = append(resp.DeadLetters, api.DeadLetter{
+			Notice: l.Notice.ID, Channel: l.Channel, Kind: l.Notice.Kind, Title: l.Notice.Title, RunID: l.Notice.RunID,
+			Tries: l.Tries, Error: l.Error, DeadAt: *l.DeadAt,
+		})
+	}
+	if until, quiet := d.Config.Notify.QuietHours.Until(d.clock.Now().Local()); quiet {
+		resp.QuietUntil = new(until.UTC())
+	}
+	return resp, nil
+}

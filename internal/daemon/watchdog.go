@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/supervisor"
+	"agency/internal/watchdog"
+)
+
+// workers gives the watchdog the engine.
+type workers struct{ sup *supervisor.Supervisor }
+
+func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker, error) {
+	r, status, news, err := w.sup.Worker(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &watchdog.Worker{Run: r, Status: status, OutputAt: news}, nil
+}
+
+func (w workers) Workers(ctx context.Context) ([]agency.RunID, error) {
+	runs, err := w.sup.RunsOf(ctx, "", agency.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]agency.RunID, 0, len(runs))
+	for i := range runs {
+		ids = append(ids, runs[i].ID)
+	}
+	return ids, nil
+}
+
+func (w workers) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, error) {
+	cpu, filesAt := w.sup.Pulse(of.Run)
+	return watchdog.Pulse{CPU: cpu, FilesAt: filesAt}, nil
+}
+
+func (w workers) Detail(ctx context.Context, of *watchdog.Worker, lines int) watchdog.Detail {
+	d := watchdog.Detail{Output: w.sup.Preview(ctx, of.Run, lines)}
+	if git := w.sup.GitFacts(ctx, of.Run); git != nil {
+		d.Dirty, d.Commits = git.Dirty || git.Untracked > 0, git.Ahead
+	}
+	return d
+}
+
+func (w workers) Attached(ctx context.Context, of *watchdog.Worker) bool {
+	return w.sup.Attached(ctx, of.Run)
+}
+
+// teller brings alerts to inboxes.
+type teller struct {
+	sup *supervisor.Supervisor
+	tag string // of orchestrators
+}
+
+func (t teller) Tell(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
+	return t.sup.TellAlert(ctx, a, of.Run, t.tag)
+}
+
+// watchdogSettings are what the configuration says about the watchdog. It refuses bad expressions itself.
+func watchdogSettings(c *config.Watchdog) watchdog.Settings {
+	s := watchdog.Settings{
+		Poll: c.PollInterval, StuckIntervals: c.StuckIntervals, StallThreshold: c.StallThreshold, WorkerTags: c.WorkerTags, PreviewLines: c.PreviewLines,
+	}
+	if c.WorkerPattern != "" {
+		s.WorkerPattern = regexp.MustCompile(c.WorkerPattern)
+	}
+	return s
+}
+
+func (d *Daemon) newWatchdog() *watchdog.Watchdog {
+	newID := func() string { return agency.NewAlertID(d.Now(), [10]byte(randomBytes(10))) }
+	return watchdog.New(workers{d.sup}, d.store, teller{d.sup, d.Config.Watchdog.OrchestratorTag}, watchdogSettings(&d.Config.Watchdog), d.Log, d.Now, newID)
+}
+
+func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
+	f := agency.AlertFilter{Resolved: req.Resolved}
+	if req.Run != "" {
+		r, err := d.sup.Resolve(ctx, req.Run)
+		if err != nil {
+			return api.ListAlertsResponse{}, err
+		}
+		f.Run = r.ID
+	}
+	if req.Dir != "" {
+		repo, err := d.git.Discover(ctx, req.Dir)
+		if err != nil {
+			return api.ListAlertsResponse{}, err
+		}
+		if f.Repo = repo.Fingerprint; f.Repo == "" {
+			return api.ListAlertsResponse{Alerts: []api.Alert{}}, nil // agency was never used here
+		}
+	}
+	alerts, err := d.store.Alerts(ctx, f)
+	if err != nil {
+		return api.ListAlertsResponse{}, err
+	}
+	named, err := d.named(ctx, alerts)
+	ticked := d.dog.TickedAt()
+	return api.ListAlertsResponse{Alerts: named, TickedAt: &ticked}, err
+}
+
+// named adds the names of their runs to alerts.
+func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert, error) {
+	list := make([]api.Alert, 0, len(alerts))
+	for i := range alerts {
+		r, err := d.store.Run(ctx, alerts[i].RunID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, api.NewAlert(&alerts[i], r.Ref()))
+	}
+	return list, nil
+}
+
+func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
+	by, err := d.caller(ctx)
+	if err != nil {
+		return api.AlertsResponse{}, err
+	}
+	now := d.Now()
+	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
+		if a.AckedAt != nil {
+			return ""
+		}
+		a.AckedAt, a.AckedBy = &now, by
+		return agency.AlertAcked
+	})
+}
+
+func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
+	wait := time.Duration(req.ForMS) * time.Millisecond
+	if wait <= 0 || wait > 30*24*time.Hour {
+		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait)
+	}
+	until := d.Now().Add(wait)
+	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
+		a.SnoozedUntil = &until
+		return agency.AlertSnoozed
+	})
+}
+
+// changeAlerts changes alerts that are open.
+func (d *Daemon) changeAlerts(ctx context.Context, ids []string, change func(*agency.Alert) agency.EventType) (api.AlertsResponse, error) {
+	changed := make([]agency.Alert, 0, len(ids))
+	for _, id := range ids {
+		a, err := d.store.ChangeAlert(ctx, id, func(a *agency.Alert) (agency.EventType, error) {
+			if !a.Open() {
+				return "", agency.Errorf(agency.CodeInvalidState, "the alert %s is over", a.ID).WithHint("agency alerts")
+			}
+			return change(a), nil
+		})
+		if err != nil {
+			return api.AlertsResponse{}, err
+		}
+		changed = append(changed, *a)
+	}
+	named, err := d.named(ctx, changed)
+	return api.AlertsResponse{Alerts: named}, err
+}
+
+func (d *Daemon) explainWatchdog(ctx context.Context, req api.ExplainWatchdogRequest) (api.ExplainWatchdogResponse, error) {
+	r, err := d.sup.Resolve(ctx, req.Run)
+	if err != nil {
+		return api.ExplainWatchdogResponse{}, err
+	}
+	verdict, err := d.dog.Explain(ctx, r.ID)
+	if err != nil {
+		return api.ExplainWatchdogResponse{}, fmt.Errorf("explain %s: %w", r.Ref(), err)
+	}
+	named, err := d.named(ctx, verdict.Open)
+	if err != nil {
+		return api.ExplainWatchdogResponse{}, err
+	}
+	resp := api.ExplainWatchdogResponse{Run: d.runResponse(r).Run, Watched: verdict.Watched, Alerts: named, Rules: []api.AlertRule{}}
+	for _, rule := range verdict.Rules {
+		resp.Rules = append(resp.Rules, api.AlertRule(rule))
+	}
+	if !verdict.NextAt.IsZero() {
+		resp.NextAt = &verdict.NextAt
+	}
+	return resp, nil
+}

@@ -1,0 +1,53 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// File is what a file of a commit would hold in a worktree, with line ends and filters applied. found is false when the
+// commit has no such file, or has a folder there; a link is file.ErrNotRegular, and a file of more than limit bytes is
+// file.ErrTooLarge.
+func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error) {
+	fail := func(err error) ([]byte, bool, error) {
+		return nil, false, fmt.Errorf("read %s of commit %.12s: %w", path, commit, err)
+	}
+	out, err := g.do(ctx, call{
+		dir: repo.Root, args: []string{"ls-tree", "--full-tree", "-z", commit, "--", path}, env: []string{"GIT_LITERAL_PATHSPECS=1"},
+	})
+	if err != nil {
+		return fail(err)
+	}
+	// MODE TYPE OBJECT<TAB>PATH
+	entry, name, _ := strings.Cut(strings.TrimSuffix(out, "\x00"), "\t")
+	switch mode, _, _ := strings.Cut(entry, " "); {
+	case out == "" || name != path || mode == "040000" || mode == "160000":
+		return nil, false, nil
+	case mode != "100644" && mode != "100755":
+		return fail(file.ErrNotRegular)
+	}
+	out, err = g.run(ctx, repo.Root, "cat-file", "--filters", commit+":"+path)
+	if err != nil {
+		return fail(err)
+	}
+	if len(out) > limit {
+		return fail(file.ErrTooLarge)
+	}
+	return []byte(out), true, nil
+}
+
+// Ignored are those of the paths, relative to a worktree, that git ignores there.
+func (g *Git) Ignored(ctx context.Context, worktree string, paths []string) ([]string, error) {
+	out, err := g.do(ctx, call{dir: worktree, args: []string{"check-ignore", "-z", "--stdin"}, input: strings.Join(paths, "\x00") + "\x00"})
+	switch {
+	case exited(err, 1): // none
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("ask what is ignored in %s: %w", worktree, err)
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
+}

@@ -1,0 +1,66 @@
+package notify
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"agency"
+)
+
+// Desktop shows notices on the desktop of the session that the daemon belongs to.
+type Desktop struct {
+	name string
+	os   string
+}
+
+// NewDesktop makes a channel to the desktop of an operating system, as Go calls it: darwin has osascript, all else notify-send.
+func NewDesktop(name, os string) *Desktop { return &Desktop{name: name, os: os} }
+
+// Name implements Channel.
+func (d *Desktop) Name() string { return d.name }
+
+// Send implements Channel.
+func (d *Desktop) Send(ctx context.Context, n *agency.Notice) error {
+	return run(ctx, desktopArgv(d.os, n), nil)
+}
+
+// Lengths that a desktop has room for, in bytes.
+const (
+	titleLength = 200
+	bodyLength  = 1000
+)
+
+// desktopArgv is the command line that shows a notice. Title and body are arguments that nothing reads as options, markup or
+// script.
+func desktopArgv(os string, n *agency.Notice) []string {
+	title, body := shown(n.Title, titleLength), shown(n.Body, bodyLength)
+	if os == "darwin" {
+		return []string{
+			"osascript", "-e", "on run argv", "-e", "display notification (item 3 of argv) with title (item 1 of argv) subtitle (item 2 of argv)",
+			"-e", "end run", "agency", title, body,
+		}
+	}
+	return []string{"notify-send", "--app-name=agency", "--", title, plainBody.Replace(body)}
+}
+
+// plainBody makes a body what it says: notify-send reads escapes with a backslash, and desktops read markup.
+var plainBody = strings.NewReplacer(`\`, `\\`, "&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// shown is a text without control characters and of at most so many bytes.
+func shown(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "�"))
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,155 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"agency"
+)
+
+const (
+	// sendTimeout bounds one try.
+	sendTimeout = 15 * time.Second
+	// mostTries is how often a notice is tried: at once, after a second, and then after three times as long each time, which
+	// is a day in all.
+	mostTries  = 12
+	firstPause = time.Second
+	// testTries is the same for a test, which nobody wants to arrive tomorrow.
+	testTries = 3
+	// outboxPause is how long an outbox that cannot be read or written is left alone.
+	outboxPause = 5 * time.Second
+	// longestSleep makes up for a timer that stood still while the machine slept, and for a clock that was set.
+	longestSleep = time.Minute
+)
+
+// final is an error that another try would only repeat.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// lane is a channel and the one goroutine that sends through it.
+type lane struct {
+	Route
+	wake chan struct{}
+}
+
+func (l *lane) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it will look anyhow
+	}
+}
+
+// serve sends what the channel has to do until ctx ends.
+func (n *Notifier) serve(ctx context.Context, l *lane) {
+	for ctx.Err() == nil {
+		next, err := n.work(ctx, l)
+		pause := longestSleep
+		switch {
+		case err != nil && ctx.Err() == nil:
+			n.Log.Error("outbox", "channel", l.Channel.Name(), "err", err)
+			pause = outboxPause
+		case next.IsZero(): // until somebody wakes it
+			pause = 0
+		default:
+			pause = min(pause, max(next.Sub(n.Now()), time.Millisecond))
+		}
+		sleep(ctx, pause, l.wake)
+	}
+}
+
+// sleep waits for a time, or, when that is 0, for ever; at the latest until it is woken or ctx ends.
+func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) {
+	var over <-chan time.Time
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}
+
+// work sends what is due, and returns when something is due next; zero when nothing waits.
+func (n *Notifier) work(ctx context.Context, l *lane) (next time.Time, err error) {
+	for {
+		now := n.Now()
+		d, err := n.Outbox.NextDispatch(ctx, l.Channel.Name(), now)
+		switch {
+		case err != nil || d == nil:
+			return time.Time{}, err
+		case d.DueAt.After(now):
+			return d.DueAt, nil
+		}
+		if end, quiet := n.Quiet.Until(now.In(n.Zone)); quiet && !l.urgent(&d.Notice) {
+			d.DueAt = end
+		} else if !n.try(ctx, l, d) {
+			return time.Time{}, nil // it is stopping, and begins with this one again
+		}
+		if err := n.record(ctx, d); err != nil {
+			return time.Time{}, err
+		}
+	}
+}
+
+// try sends one notice and puts the outcome into the dispatch. It returns false when the outcome is not known.
+func (n *Notifier) try(ctx context.Context, l *lane, d *agency.Dispatch) bool {
+	sending, cancel := context.WithTimeoutCause(ctx, sendTimeout, fmt.Errorf("no answer within %s", sendTimeout))
+	defer cancel()
+	err := l.Channel.Send(sending, &d.Notice)
+	if err != nil && ctx.Err() != nil {
+		return false
+	}
+	if err != nil && errors.Is(err, sending.Err()) {
+		err = context.Cause(sending)
+	}
+	now := n.Now()
+	d.Tries++
+	if err == nil {
+		d.SentAt = &now
+		return true
+	}
+	d.FailedAt, d.Error = &now, err.Error()
+	_, hopeless := errors.AsType[final](err)
+	most := mostTries
+	if d.Notice.Kind == agency.TestNotice {
+		most = testTries
+	}
+	if hopeless || d.Tries >= most {
+		d.DeadAt = &now
+	} else {
+		d.DueAt = now.Add(n.pause(d.Tries))
+	}
+	n.Log.Warn("notice not sent", "channel", l.Channel.Name(), "notice", d.Notice.ID, "try", d.Tries, "dead", d.DeadAt != nil, "err", err)
+	return true
+}
+
+// pause is the time after the given try, longer or shorter by up to a quarter so that what failed together is not tried
+// together.
+func (n *Notifier) pause(tries int) time.Duration {
+	pause := firstPause
+	for range tries - 1 {
+		pause *= 3
+	}
+	return time.Duration(float64(pause) * (0.75 + n.Random()/2))
+}
+
+// record writes the outcome of a try, and does not give up while it can: a notice whose success is not on record would be sent
+// again. A stop waits for one attempt at it.
+func (n *Notifier) record(ctx context.Context, d *agency.Dispatch) error {
+	for {
+		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), outboxPause)
+		err := n.Outbox.RecordDispatch(writing, d)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		n.Log.Error("record a notice", "channel", d.Channel, "notice", d.Notice.ID, "err", err)
+		sleep(ctx, outboxPause, nil)
+	}
+}

@@ -1,0 +1,199 @@
+// Package notify brings notices to people outside of agency: a desktop, a web hook, any command, the bell of a terminal. What
+// is to be sent stands in an outbox, so a crash loses nothing, and a slow channel keeps nobody waiting.
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"agency"
+)
+
+// Channel is one way to people. Send returns when the notice is there, with an error when it is not, and soon after ctx ends.
+// It may get the same notice again when agency was killed before it had noted the success.
+type Channel interface {
+	Name() string
+	Send(ctx context.Context, n *agency.Notice) error
+}
+
+// Route is a channel and what goes there.
+type Route struct {
+	Channel Channel
+	Kinds   []string // only notices of these; empty is all
+	Tags    []string // only about runs with one of these; empty is all
+	Urgent  []string // kinds that do not wait for the end of the quiet hours
+}
+
+// takes says whether a notice goes to the channel.
+func (r *Route) takes(n *agency.Notice) bool {
+	return (len(r.Kinds) == 0 || slices.Contains(r.Kinds, n.Kind)) &&
+		(len(r.Tags) == 0 || slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(n.Tags, tag) }))
+}
+
+func (r *Route) urgent(n *agency.Notice) bool {
+	return n.Kind == agency.TestNotice || slices.Contains(r.Urgent, n.Kind)
+}
+
+// Outbox keeps what is to be sent. When a method that writes returns nil, what it wrote survives a crash.
+type Outbox interface {
+	// AddDispatches adds a notice for each channel that does not have the same one already.
+	AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error
+	// NextDispatch is what a channel has to do next; nil when nothing waits.
+	NextDispatch(ctx context.Context, channel string, now time.Time) (*agency.Dispatch, error)
+	// RecordDispatch notes how it stands with a dispatch, unless that is settled.
+	RecordDispatch(ctx context.Context, d *agency.Dispatch) error
+	// Dispatches are the ways of one notice.
+	Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error)
+	// TidyOutbox gives up what waits for other channels than these, and forgets what was settled before a time.
+	TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error
+	// Changed is closed after the next dispatch is settled, if not before.
+	Changed() <-chan struct{}
+}
+
+// Settings are the world of a Notifier.
+type Settings struct {
+	Routes []Route // no two channels share a name
+	Quiet  agency.Hours
+	Zone   *time.Location // of the quiet hours
+	Outbox Outbox
+	Log    *slog.Logger
+	Now    func() time.Time
+	Random func() float64 // from 0 up to 1
+}
+
+// keep is how long a settled dispatch is remembered.
+const keep = 30 * 24 * time.Hour
+
+// Notifier sends notices through channels. All methods may be called from several goroutines.
+type Notifier struct {
+	Settings
+	lanes []*lane
+
+	mu      sync.Mutex
+	cancel  context.CancelFunc // nil while stopped
+	running sync.WaitGroup
+}
+
+// New makes a notifier. It sends nothing until Start.
+func New(settings Settings) *Notifier {
+	n := &Notifier{Settings: settings}
+	for _, r := range settings.Routes {
+		n.lanes = append(n.lanes, &lane{Route: r, wake: make(chan struct{}, 1)})
+	}
+	return n
+}
+
+// Start begins to send what waits and what is enqueued. What waits for a channel that is gone becomes a dead letter. The
+// second Start does nothing.
+func (n *Notifier) Start(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cancel != nil {
+		return nil
+	}
+	now := n.Now()
+	if err := n.Outbox.TidyOutbox(ctx, n.names(), now, now.Add(-keep)); err != nil {
+		return fmt.Errorf("start the channels: %w", err)
+	}
+	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, l := range n.lanes {
+		n.running.Go(func() { n.serve(ctx, l) })
+	}
+	return nil
+}
+
+// Stop ends the sending and waits for that. A send that is under way is cut off, and begins again after the next Start.
+// Stop may be called at any time, and twice.
+func (n *Notifier) Stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cancel != nil {
+		n.cancel()
+		n.running.Wait()
+		n.cancel = nil
+	}
+}
+
+func (n *Notifier) names() []string {
+	names := make([]string, 0, len(n.lanes))
+	for _, l := range n.lanes {
+		names = append(names, l.Channel.Name())
+	}
+	return names
+}
+
+// Enqueue hands a notice to the channels that take it and names them. It waits for the disk alone: when it returns, the
+// notice will be sent, whatever happens to the process. The same notice again changes nothing.
+func (n *Notifier) Enqueue(ctx context.Context, notice agency.Notice) (channels []string, err error) {
+	return n.enqueue(ctx, notice, func(l *lane) bool { return l.takes(&notice) })
+}
+
+func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func(l *lane) bool) (channels []string, err error) {
+	if notice.Tags == nil {
+		notice.Tags = []string{}
+	}
+	if notice.Payload == nil {
+		notice.Payload = json.RawMessage("{}")
+	}
+	lanes := []*lane{}
+	for _, l := range n.lanes {
+		if takes(l) {
+			lanes, channels = append(lanes, l), append(channels, l.Channel.Name())
+		}
+	}
+	if len(lanes) == 0 {
+		return nil, nil
+	}
+	if err := n.Outbox.AddDispatches(ctx, &notice, channels, n.Now()); err != nil {
+		return nil, fmt.Errorf("enqueue notice %s: %w", notice.ID, err)
+	}
+	for _, l := range lanes {
+		l.rouse()
+	}
+	return channels, nil
+}
+
+// Test sends a notice to one channel, or to all when channel is empty, whatever the rules and the hours, and waits until each
+// has it or will not be tried again. It returns how far they are when ctx ends before. A channel that is not there is E_USAGE.
+func (n *Notifier) Test(ctx context.Context, notice agency.Notice, channel string) ([]agency.Dispatch, error) {
+	notice.Kind = agency.TestNotice
+	sent, err := n.enqueue(ctx, notice, func(l *lane) bool { return channel == "" || l.Channel.Name() == channel })
+	if err != nil {
+		return nil, err
+	}
+	if len(sent) == 0 {
+		return nil, noChannel(channel, n.names())
+	}
+	for {
+		changed := n.Outbox.Changed()
+		// The answer is worth having when the time for it is over, too.
+		found, err := n.Outbox.Dispatches(context.WithoutCancel(ctx), notice.ID)
+		if err != nil {
+			return nil, fmt.Errorf("look after notice %s: %w", notice.ID, err)
+		}
+		if ctx.Err() != nil || !slices.ContainsFunc(found, func(d agency.Dispatch) bool { return !d.Settled() }) {
+			return found, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func noChannel(channel string, known []string) error {
+	if len(known) == 0 {
+		return agency.Errorf(agency.CodeUsage, "no channel is configured").
+			WithHint(`add one to the file that "agency config path" names: [notify.channels.desk] and kind = "desktop" below it; then: agency daemon stop`)
+	}
+	err := agency.Errorf(agency.CodeUsage, "there is no channel %q", channel)
+	if near := agency.Nearest(channel, known); near != "" {
+		return err.WithHint("did you mean: agency notify test %s", near)
+	}
+	return err.WithHint("agency notify ls")
+}

@@ -1,0 +1,136 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// Setup is a program that prepares a worktree before its runner starts.
+type Setup struct {
+	Argv    []string // Argv[0] is absolute
+	Dir     string
+	Env     []string // complete
+	Mark    string   // the entry of Env that tells its processes from all others
+	Log     string   // the file that its output is added to
+	Timeout time.Duration
+}
+
+const (
+	setupGrace    = 5 * time.Second // between asking its processes to end and ending them
+	setupLogBytes = 8 << 20         // of an output's beginning, and of its end, that are kept
+)
+
+// RunSetup runs a setup to its end, in a process group of its own and with nothing to read. When it returns, none of its
+// processes is left: what it put into the background is ended (where environments can be read; elsewhere, what stayed in its
+// group). A program that cannot be started, fails, or is not done in time is an error in words that continue "setup".
+func RunSetup(ctx context.Context, s Setup) error {
+	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot write its log: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	out := &clipped{to: log}
+	cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Env, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = setupGrace
+	if err = cmd.Start(); err == nil {
+		killpoint.At("setup.started")
+		err = cmd.Wait()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	// Its end must not wait for the caller's patience, which may be over.
+	left, endErr := EndTree(context.WithoutCancel(ctx), agency.Process{}, []string{s.Mark}, setupGrace)
+	if endErr == nil && left > 0 {
+		endErr = fmt.Errorf("left %d processes that do not end", left)
+	}
+	failed := setupFailure(ctx, err, s.Timeout)
+	if failed != nil {
+		out.note(failed.Error())
+	}
+	return errors.Join(failed, endErr, out.close())
+}
+
+// setupFailure says what was wrong with a setup, or nil.
+func setupFailure(ctx context.Context, err error, timeout time.Duration) error {
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("did not end in %s", timeout)
+	case ctx.Err() != nil:
+		return errors.New("was cut off")
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it ended well; what it left holds the pipe
+		return nil
+	case exited && exit.ExitCode() >= 0:
+		return fmt.Errorf("failed with exit %d", exit.ExitCode())
+	case exited:
+		return fmt.Errorf("was ended: %s", exit.ProcessState)
+	default:
+		return fmt.Errorf("cannot be started: %w", err)
+	}
+}
+
+// clipped keeps the beginning and the end of an output.
+type clipped struct {
+	to io.WriteCloser
+
+	mu      sync.Mutex // something that the program left behind may still write when the end is noted
+	written int
+	end     []byte
+	left    int // bytes between the two that are gone
+	err     error
+}
+
+// Write never fails: a full disk must not end the program.
+func (c *clipped) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := p[:min(len(p), setupLogBytes-c.written)]
+	c.put(now)
+	c.written += len(now)
+	c.end = append(c.end, p[len(now):]...)
+	if over := len(c.end) - setupLogBytes; over > setupLogBytes { // not for each small piece
+		c.end = append(c.end[:0], c.end[over:]...)
+		c.left += over
+	}
+	return len(p), nil
+}
+
+func (c *clipped) put(p []byte) {
+	if _, err := c.to.Write(p); c.err == nil {
+		c.err = err
+	}
+}
+
+// note adds a line of agency's own behind the output.
+func (c *clipped) note(text string) { _, _ = c.Write([]byte("agency: setup " + text + "\n")) }
+
+// close writes the end and closes the log.
+func (c *clipped) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if over := len(c.end) - setupLogBytes; over > 0 {
+		c.end, c.left = c.end[over:], c.left+over
+	}
+	if c.left > 0 {
+		c.put(fmt.Appendf(nil, "\nagency: %d bytes are left out here\n", c.left))
+	}
+	c.put(c.end)
+	c.end = nil
+	if err := errors.Join(c.err, c.to.Close()); err != nil {
+		return fmt.Errorf("cannot write its log: %w", err)
+	}
+	return nil
+}

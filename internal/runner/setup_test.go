@@ -1,0 +1,127 @@
+package runner_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency/internal/runner"
+)
+
+func setupOf(t *testing.T, script string) (runner.Setup, string) {
+	t.Helper()
+	dir := t.TempDir()
+	mark := "AGENCY_MAKING=" + dir
+	return runner.Setup{
+		Argv: []string{"/bin/sh", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), mark, "COLOUR=blue"}, Mark: mark,
+		Log: filepath.Join(dir, "setup.log"), Timeout: 30 * time.Second,
+	}, dir
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ script, log, want string }{
+		"fine":   {`echo $COLOUR; echo oops >&2; pwd >here`, "blue\noops\n", ""},
+		"stdin":  {`cat; echo end`, "end\n", ""},
+		"exit":   {`echo no; exit 3`, "no\nagency: setup failed with exit 3\n", "failed with exit 3"},
+		"signal": {`kill -9 $$`, "agency: setup was ended: signal: killed\n", "was ended: signal: killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := setupOf(t, test.script)
+			err := runner.RunSetup(t.Context(), s)
+			if got := read(t, s.Log); got != test.log {
+				t.Errorf("log: got %q", got)
+			}
+			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestSetupThatCannotStart(t *testing.T) {
+	t.Parallel()
+	s, dir := setupOf(t, "")
+	s.Argv = []string{filepath.Join(dir, "nothing")}
+	if err := runner.RunSetup(t.Context(), s); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+		t.Errorf("got %v", err)
+	}
+	s.Log = filepath.Join(dir, "link")
+	if err := os.Symlink("/dev/null", s.Log); err != nil {
+		t.Fatal(err)
+	}
+	if err := runner.RunSetup(t.Context(), s); err == nil || !strings.Contains(err.Error(), "its log") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A setup that is not done in time is ended, and so is what any setup leaves in the background.
+func TestSetupLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		script  string
+		timeout time.Duration
+		want    string
+	}{
+		"too long":   {`sleep 600 & echo $! >pid; wait`, time.Second, "did not end in 1s"},
+		"background": {`sleep 600 & echo $! >pid`, 30 * time.Second, ""},
+		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, time.Second, "did not end in 1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, dir := setupOf(t, test.script)
+			s.Timeout = test.timeout
+			err := runner.RunSetup(t.Context(), s)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, "pid"))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(10 * time.Second); runs(pid); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d still runs", pid)
+				}
+			}
+		})
+	}
+}
+
+// runs says whether a process exists and is no zombie that nobody waits for.
+func runs(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+func TestSetupLogIsBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := setupOf(t, `echo begin; head -c 50000000 /dev/zero | tr '\0' x; echo; echo the end; exit 1`)
+	if err := runner.RunSetup(t.Context(), s); err == nil {
+		t.Error("got no error")
+	}
+	log := read(t, s.Log)
+	if !strings.HasPrefix(log, "begin\n") || !strings.Contains(log, "bytes are left out here\n") || !strings.HasSuffix(log, "\nthe end\nagency: setup failed with exit 1\n") {
+		t.Errorf("got %q ... %q", log[:20], log[len(log)-60:])
+	}
+	if len(log) > 17<<20 {
+		t.Errorf("got %d bytes", len(log))
+	}
+}

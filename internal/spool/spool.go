@@ -1,0 +1,202 @@
+// Package spool is the evidence file of one attempt: hooks, the wrapper and the daemon append what they observe, the daemon
+// reads. It needs no daemon to be written. Its folder belongs to the attempt, so that what comes late from an older
+// attempt lands where nobody reads it.
+package spool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// Limits of the file, in bytes.
+const (
+	// sizeLimit is where the file takes only what changes an agent's situation: an agent that calls tools without end
+	// must not fill the disk.
+	sizeLimit = 64 << 20
+	lineLimit = 128 << 10
+	tailLimit = 4 << 20
+)
+
+// Append adds evidence, one line each, in one write: lines of several writers do not mix. Texts are cut to their
+// limits. A file that is a link, a pipe or anything else but a regular file is refused with file.ErrNotRegular. It is not
+// flushed to the disk: after a crash of the machine the attempt is lost, and what matters beyond it is in the record.
+func Append(path string, evidence ...agency.Evidence) error {
+	f, err := open(path)
+	if err != nil {
+		return err
+	}
+	lines, err := encode(f, evidence)
+	if err == nil && len(lines) > 0 {
+		_, err = f.Write(lines)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("append to %s: %w", path, err)
+	}
+	return nil
+}
+
+// AppendBeneath adds evidence to the file rel in the folder root, which belongs to somebody else: nothing in it is followed
+// out of root. A file that would grow beyond limit bytes is begun anew. Otherwise it is as Append.
+func AppendBeneath(root, rel string, limit int64, evidence ...agency.Evidence) error {
+	f, err := file.AppendBeneath(root, rel, 0o644)
+	if err != nil {
+		return err
+	}
+	lines, err := encode(f, evidence)
+	if err == nil {
+		var info fs.FileInfo
+		switch info, err = f.Stat(); {
+		case err != nil:
+		case info.Size()+int64(len(lines)) > limit:
+			err = file.WriteBeneath(root, rel, lines, 0o644)
+		default:
+			_, err = f.Write(lines)
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("append to %s: %w", filepath.Join(root, rel), err)
+	}
+	return nil
+}
+
+func open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+			err = &fs.PathError{Op: "open", Path: path, Err: file.ErrNotRegular}
+		}
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: file.ErrNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// encode makes the lines. A line that was cut off, by a full disk, is ended first.
+func encode(f *os.File, evidence []agency.Evidence) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	if last := make([]byte, 1); info.Size() > 0 {
+		if _, err := f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+			lines.WriteByte('\n')
+		}
+	}
+	for i := range evidence {
+		e := evidence[i]
+		if info.Size() > sizeLimit && minor(e.Sign) {
+			continue
+		}
+		clip(&e)
+		if err := enc.Encode(&e); err != nil {
+			return nil, err
+		}
+	}
+	return lines.Bytes(), nil
+}
+
+// minor is evidence without which a situation is still right.
+func minor(s agency.Sign) bool {
+	return s == agency.SignToolStarted || s == agency.SignToolEnded || s == agency.SignUnknown || s == agency.SignUsage
+}
+
+// Tail reads the evidence behind offset, up to the last complete line or a few megabytes, and where to go on. A file that
+// became shorter is read from its beginning. A line that is no evidence becomes evidence of the sign unknown, so that it
+// is counted. No file is no evidence; anything but a regular file is file.ErrNotRegular.
+func Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error) {
+	f, err := file.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, offset, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, offset, err
+	}
+	if info.Size() < offset {
+		offset = 0
+	}
+	if info.Size() == offset {
+		return nil, offset, nil
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, offset, min(info.Size()-offset, tailLimit)))
+	if err != nil {
+		return nil, offset, fmt.Errorf("read %s: %w", path, err)
+	}
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if end == 0 && len(data) == tailLimit {
+		// A line without an end is skipped piece by piece.
+		return []agency.Evidence{unreadable()}, offset + tailLimit, nil
+	}
+	return Parse(data[:end]), offset + int64(end), nil
+}
+
+// Parse reads lines of evidence. It never fails: what is no evidence becomes evidence of the sign unknown.
+func Parse(lines []byte) []agency.Evidence {
+	var evidence []agency.Evidence
+	for line := range bytes.Lines(lines) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		var e agency.Evidence
+		if len(line) > lineLimit || json.Unmarshal(line, &e) != nil || e.Source == "" || e.Sign == "" {
+			e = unreadable()
+		}
+		clip(&e)
+		evidence = append(evidence, e)
+	}
+	return evidence
+}
+
+func unreadable() agency.Evidence {
+	return agency.Evidence{Source: agency.FromHook, Sign: agency.SignUnknown, Event: "unreadable line"}
+}
+
+// clip holds the texts of evidence to their limits.
+func clip(e *agency.Evidence) {
+	most := agency.EvidenceText
+	if e.Sign == agency.SignTurnEnded {
+		most = agency.EvidenceMessage
+	}
+	e.Text = cut(e.Text, most)
+	for _, s := range []*string{&e.Event, &e.ID, &e.Tool, &e.Model, &e.Subagent, &e.Conversation} {
+		*s = cut(*s, 200)
+	}
+	e.Transcript = cut(e.Transcript, 4096)
+}
+
+// cut shortens a text to most bytes, at a character.
+func cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "�")
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}

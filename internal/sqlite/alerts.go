@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"agency"
+)
+
+const alertColumns = `seq, id, kind, run_id, attempt, cause, payload, opened_at_ms, resolved_at_ms, acked_at_ms, acked_by,
+	snoozed_until_ms, told, level, told_at_ms, recipients`
+
+func scanAlert(row scanner) (agency.Alert, error) {
+	var a agency.Alert
+	var payload string
+	err := row.Scan(whole(&a.Seq), text(&a.ID), text(&a.Kind), text(&a.RunID), whole(&a.Attempt), text(&a.Cause), text(&payload),
+		moment(&a.OpenedAt), optionalMoment(&a.ResolvedAt), optionalMoment(&a.AckedAt), text(&a.AckedBy),
+		optionalMoment(&a.SnoozedUntil), whole(&a.Told), whole(&a.Level), optionalMoment(&a.ToldAt), toList(&a.Recipients))
+	a.Payload = json.RawMessage(payload)
+	return a, err
+}
+
+// Alerts are the alerts that a filter chooses, oldest first.
+func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
+	query, args := `SELECT `+alertColumns+` FROM alerts WHERE seq > ?`, []any{f.After}
+	if f.Run != "" {
+		query += ` AND run_id = ?`
+		args = append(args, string(f.Run))
+	}
+	if f.Repo != "" {
+		query += ` AND run_id IN (SELECT id FROM runs WHERE repo = ?)`
+		args = append(args, f.Repo)
+	}
+	if !f.Resolved {
+		query += ` AND resolved_at_ms IS NULL`
+	}
+	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY seq`, args...)
+	if err != nil {
+		return nil, problem("read alerts from", s.path, err)
+	}
+	alerts, err := collect(rows, scanAlert)
+	return alerts, problem("read alerts from", s.path, err)
+}
+
+// OpenAlerts are those that are not resolved, oldest first: of one run, or of all when id is empty.
+func (s *Store) OpenAlerts(ctx context.Context, id agency.RunID) ([]agency.Alert, error) {
+	return s.Alerts(ctx, agency.AlertFilter{Run: id})
+}
+
+// OpenAlert adds an episode with its event and fills in its Seq. The same episode, open or not, is not added again.
+func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
+	err = s.write(ctx, "open alert in", func(tx *transaction) error {
+		recipients, err := list(a.Recipients)
+		if err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, `INSERT INTO alerts (id, kind, run_id, attempt, cause, payload, opened_at_ms, acked_by, told, level, recipients)
+			VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, ?) ON CONFLICT (run_id, attempt, kind, cause) DO NOTHING`,
+			a.ID, string(a.Kind), string(a.RunID), a.Attempt, a.Cause, string(a.Payload), a.OpenedAt.UnixMilli(), recipients)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if added = n > 0; err != nil || !added {
+			return err
+		}
+		if a.Seq, err = result.LastInsertId(); err != nil {
+			return err
+		}
+		return tx.append(ctx, a.RunID, a.Attempt, agency.News{Type: agency.AlertOpened, Data: map[string]any{
+			"alert": a.ID, "msg_type": a.Kind, "payload": a.Payload,
+		}})
+	})
+	return added && err == nil, err
+}
+
+// ChangeAlert lets change edit an alert's state, and writes it with the event that it returns; with none nothing is
+// written. An error of change is returned as it is. An alert that does not exist is E_ALERT_NOT_FOUND.
+func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
+	var a agency.Alert
+	err := s.write(ctx, "change alert in", func(tx *transaction) error {
+		var err error
+		a, err = scanAlert(tx.QueryRowContext(ctx, `SELECT `+alertColumns+` FROM alerts WHERE id = ?`, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return agency.Errorf(agency.CodeAlertNotFound, "there is no alert %q", id).WithHint("agency alerts --all")
+		}
+		if err != nil {
+			return err
+		}
+		event, err := change(&a)
+		if err != nil || event == "" {
+			return err
+		}
+		recipients, err := list(a.Recipients)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, told = ?,
+			level = ?, told_at_ms = ?, recipients = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
+			millis(a.SnoozedUntil), a.Told, a.Level, millis(a.ToldAt), recipients, id)
+		if err != nil {
+			return err
+		}
+		return tx.append(ctx, a.RunID, a.Attempt, agency.News{Type: event, Data: map[string]any{
+			"alert": a.ID, "msg_type": a.Kind, "recipients": a.Recipients,
+		}})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// ChangedRuns are the runs with events after the sequence number since, each once, and the newest number.
+func (s *Store) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunID, newest int64, err error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)
+	if err != nil {
+		return nil, since, problem("read events from", s.path, err)
+	}
+	newest = since
+	ids, err = collect(rows, func(row scanner) (agency.RunID, error) {
+		var id agency.RunID
+		var seq int64
+		err := row.Scan(&id, &seq)
+		newest = max(newest, seq)
+		return id, err
+	})
+	if err != nil {
+		return nil, since, problem("read events from", s.path, err)
+	}
+	if len(ids) > 0 && ids[0] == "" { // events that belong to no run come first
+		ids = ids[1:]
+	}
+	return ids, newest, nil
+}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"agency"
+)
+
+// SendMessage writes a message for its recipients with its event, and fills in Seq and CreatedAt. A message whose id is
+// known is not written again. Without recipients it is a dead letter, with the reason dead. A sender that wrote too much in
+// the last minute, and a recipient for whom too much waits, are E_LIMIT.
+func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
+	return s.write(ctx, "send message in", func(tx *transaction) error {
+		var known int
+		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE id = ?`, m.ID).Scan(&known); err != nil || known > 0 {
+			return err
+		}
+		if err := tx.checkLimits(ctx, m, recipients); err != nil {
+			return err
+		}
+		target, err := json.Marshal(m.To)
+		if err != nil {
+			return err
+		}
+		m.CreatedAt = tx.now
+		result, err := tx.ExecContext(ctx, `INSERT INTO messages (id, type, sender, target, payload, created_at_ms, reply_to) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			m.ID, m.Type, m.From, string(target), string(m.Payload), tx.now.UnixMilli(), m.ReplyTo)
+		if err != nil {
+			return err
+		}
+		if m.Seq, err = result.LastInsertId(); err != nil {
+			return err
+		}
+		if len(recipients) == 0 {
+			recipients = []string{""}
+		} else {
+			dead = ""
+		}
+		for _, r := range recipients {
+			if m.Type == agency.StatusUpdate {
+				if err := tx.supersede(ctx, m, r); err != nil {
+					return err
+				}
+			}
+			if _, err := tx.ExecContext(ctx, `INSERT INTO deliveries (message, recipient, dead) VALUES (?, ?, ?)`, m.Seq, r, dead); err != nil {
+				return err
+			}
+		}
+		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageSent, Data: map[string]any{
+			"message": m.ID, "msg_type": m.Type, "from": m.From, "recipients": recipients, "dead": dead,
+		}})
+	})
+}
+
+// supersede takes back what a sender said of itself before: only the newest of it is worth reading, and an inbox that nobody
+// looks into must not fill up with it.
+func (tx *transaction) supersede(ctx context.Context, m *agency.Message, recipient string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = 'a newer one came' WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''
+		AND message IN (SELECT seq FROM messages WHERE sender = ? AND type = ?)`, recipient, m.From, m.Type)
+	return err
+}
+
+func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recipients []string) error {
+	if m.From == agency.Daemon {
+		return nil
+	}
+	var sent int
+	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE sender = ? AND created_at_ms > ?`,
+		m.From, tx.now.Add(-time.Minute).UnixMilli()).Scan(&sent)
+	if err != nil {
+		return err
+	}
+	if sent >= agency.MessageRate && m.From != agency.User {
+		return agency.Errorf(agency.CodeLimit, "%d messages in a minute are the most that one run may send", agency.MessageRate).
+			WithHint("put more into one message, and wait for an answer")
+	}
+	for _, r := range recipients {
+		var waiting int
+		err := tx.QueryRowContext(ctx, `SELECT count(*) FROM deliveries WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''`, r).Scan(&waiting)
+		if err != nil {
+			return err
+		}
+		if waiting >= agency.InboxLimit {
+			return agency.Errorf(agency.CodeLimit, "%d messages wait for %s already", waiting, r).WithHint("agency messages ls --to %s", r)
+		}
+	}
+	return nil
+}
+
+// Messages are the messages that a filter chooses, one for each recipient, oldest first.
+func (s *Store) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error) {
+	query, args := `SELECT m.seq, m.id, m.type, m.sender, m.target, m.payload, m.created_at_ms, m.reply_to, d.recipient,
+		d.delivered_at_ms, d.acked_at_ms, d.dead FROM deliveries d JOIN messages m ON m.seq = d.message WHERE 1`, []any{}
+	if f.Recipient != "" {
+		query += ` AND d.recipient = ?`
+		args = append(args, f.Recipient)
+	}
+	if f.Waiting {
+		query += ` AND d.acked_at_ms IS NULL AND d.dead = ''`
+	}
+	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY d.message, d.recipient LIMIT ?`, append(args, atMost(f.Limit))...)
+	if err != nil {
+		return nil, problem("read messages from", s.path, err)
+	}
+	messages, err := collect(rows, func(row scanner) (agency.Message, error) {
+		var m agency.Message
+		var target, payload string
+		err := row.Scan(whole(&m.Seq), text(&m.ID), text(&m.Type), text(&m.From), text(&target), text(&payload), moment(&m.CreatedAt),
+			text(&m.ReplyTo), text(&m.Recipient), optionalMoment(&m.DeliveredAt), optionalMoment(&m.AckedAt), text(&m.Dead))
+		if err == nil {
+			err = json.Unmarshal([]byte(target), &m.To)
+		}
+		m.Payload = json.RawMessage(payload)
+		return m, err
+	})
+	return messages, problem("read messages from", s.path, err)
+}
+
+// DeliverMessages notes that a recipient was given messages, the first time that it was.
+func (s *Store) DeliverMessages(ctx context.Context, recipient string, seqs []int64) error {
+	return s.changeDeliveries(ctx, "deliver messages in", `UPDATE deliveries SET delivered_at_ms = ?
+		WHERE recipient = ? AND delivered_at_ms IS NULL AND message IN (SELECT value FROM json_each(?))`, recipient, seqs)
+}
+
+// AckMessages notes that a recipient has dealt with messages; they are not delivered again. What was acknowledged before,
+// or is not the recipient's, stays as it is. It returns how many were acknowledged now.
+func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
+	list, err := list(ids)
+	if err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, "acknowledge messages in", func(tx *transaction) error {
+		result, err := tx.ExecContext(ctx, `UPDATE deliveries SET acked_at_ms = ?, delivered_at_ms = coalesce(delivered_at_ms, ?)
+			WHERE recipient = ? AND acked_at_ms IS NULL AND dead = '' AND message IN
+			(SELECT seq FROM messages WHERE id IN (SELECT value FROM json_each(?)))`,
+			tx.now.UnixMilli(), tx.now.UnixMilli(), recipient, list)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if acked = int(n); err != nil || n == 0 {
+			return err
+		}
+		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageAcked, Data: map[string]any{"messages": ids, "by": recipient}})
+	})
+	return acked, err
+}
+
+// BuryMessages makes dead letters of what waits for a recipient who is gone.
+func (s *Store) BuryMessages(ctx context.Context, recipient, reason string) error {
+	return s.write(ctx, "bury messages in", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = ? WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''`, reason, recipient)
+		return err
+	})
+}
+
+func (s *Store) changeDeliveries(ctx context.Context, what, query, recipient string, seqs []int64) error {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, what, func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, query, tx.now.UnixMilli(), recipient, string(list))
+		return err
+	})
+}

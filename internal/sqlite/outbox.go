@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"agency"
+)
+
+const dispatchColumns = `notice, channel, tries, due_at_ms, sent_at_ms, failed_at_ms, error, dead_at_ms`
+
+// waiting is what is neither sent nor dead.
+const waiting = `sent_at_ms IS NULL AND dead_at_ms IS NULL`
+
+func scanDispatch(row scanner) (agency.Dispatch, error) {
+	var d agency.Dispatch
+	var notice string
+	err := row.Scan(text(&notice), text(&d.Channel), whole(&d.Tries), moment(&d.DueAt), optionalMoment(&d.SentAt),
+		optionalMoment(&d.FailedAt), text(&d.Error), optionalMoment(&d.DeadAt))
+	if err == nil {
+		err = json.Unmarshal([]byte(notice), &d.Notice)
+	}
+	return d, err
+}
+
+func (s *Store) dispatches(ctx context.Context, condition string, args ...any) ([]agency.Dispatch, error) {
+	query := `SELECT ` + dispatchColumns + ` FROM outbox WHERE ` + condition
+	rows, err := s.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, problem("read outbox of", s.path, err)
+	}
+	found, err := collect(rows, scanDispatch)
+	return found, problem("read outbox of", s.path, err)
+}
+
+// AddDispatches writes a notice for each of the channels, first due at the given time. What a channel has of the same notice
+// already stays as it is.
+func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error {
+	notice, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+		for _, channel := range channels {
+			_, err := tx.ExecContext(ctx, `INSERT INTO outbox (notice_id, channel, notice, tries, due_at_ms, error) VALUES (?, ?, ?, 0, ?, '')
+				ON CONFLICT (notice_id, channel) DO NOTHING`, n.ID, channel, string(notice), due.UnixMilli())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// NextDispatch is what a channel has to do next; nil when nothing waits. Of what is due by now, the one that was tried least
+// comes first, so that one that never succeeds keeps no other from its first try.
+func (s *Store) NextDispatch(ctx context.Context, channel string, now time.Time) (*agency.Dispatch, error) {
+	found, err := s.dispatches(ctx, `channel = ? AND `+waiting+` ORDER BY max(due_at_ms, ?), tries, seq LIMIT 1`, channel, now.UnixMilli())
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// RecordDispatch writes how it stands with a dispatch, with the event notice.sent or notice.dead when that settles it. One
+// that is settled stays as it is.
+func (s *Store) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
+	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+		result, err := tx.ExecContext(ctx, `UPDATE outbox SET tries = ?, due_at_ms = ?, sent_at_ms = ?, failed_at_ms = ?, error = ?, dead_at_ms = ?
+			WHERE notice_id = ? AND channel = ? AND `+waiting, d.Tries, d.DueAt.UnixMilli(), millis(d.SentAt), millis(d.FailedAt), d.Error,
+			millis(d.DeadAt), d.Notice.ID, d.Channel)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if err != nil || n == 0 || !d.Settled() {
+			return err
+		}
+		return tx.settled(ctx, d)
+	})
+}
+
+// settled appends the event of a dispatch to which nothing more will happen.
+func (tx *transaction) settled(ctx context.Context, d *agency.Dispatch) error {
+	data := map[string]any{"notice": d.Notice.ID, "msg_type": d.Notice.Kind, "channel": d.Channel, "tries": d.Tries}
+	event := agency.NoticeSent
+	if d.DeadAt != nil {
+		event, data["error"] = agency.NoticeDead, d.Error
+	}
+	return tx.append(ctx, "", 0, agency.News{Type: event, Data: data})
+}
+
+// TidyOutbox gives up what waits for a channel that is not among those given, and forgets what was settled before a time.
+func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error {
+	kept, err := list(channels)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE coalesce(sent_at_ms, dead_at_ms) < ?`, before.UnixMilli())
+		if err != nil {
+			return err
+		}
+		rows, err := tx.QueryContext(ctx, `UPDATE outbox SET dead_at_ms = ?, failed_at_ms = ?, error = 'the channel is not configured any more'
+			WHERE `+waiting+` AND channel NOT IN (SELECT value FROM json_each(?)) RETURNING `+dispatchColumns, now.UnixMilli(), now.UnixMilli(), kept)
+		if err != nil {
+			return err
+		}
+		buried, err := collect(rows, scanDispatch)
+		if err != nil {
+			return err
+		}
+		for i := range buried {
+			if err := tx.settled(ctx, &buried[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Dispatches are the ways of one notice, by channel.
+func (s *Store) Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error) {
+	return s.dispatches(ctx, `notice_id = ? ORDER BY channel`, noticeID)
+}
+
+// DeadDispatches are the newest of what was given up, newest first.
+func (s *Store) DeadDispatches(ctx context.Context, limit int) ([]agency.Dispatch, error) {
+	return s.dispatches(ctx, `dead_at_ms IS NOT NULL ORDER BY dead_at_ms DESC, seq DESC LIMIT ?`, atMost(limit))
+}
+
+// ChannelStates are how it stands with every channel that ever got something to do, by name.
+func (s *Store) ChannelStates(ctx context.Context) ([]agency.ChannelState, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT channel, count(*) FILTER (WHERE `+waiting+`), count(dead_at_ms),
+		min(due_at_ms) FILTER (WHERE `+waiting+`), max(sent_at_ms), max(failed_at_ms), coalesce((SELECT error FROM outbox o
+		WHERE o.channel = outbox.channel AND failed_at_ms IS NOT NULL ORDER BY failed_at_ms DESC, seq DESC LIMIT 1), '')
+		FROM outbox GROUP BY channel ORDER BY channel`)
+	if err != nil {
+		return nil, problem("read outbox of", s.path, err)
+	}
+	states, err := collect(rows, func(row scanner) (agency.ChannelState, error) {
+		var c agency.ChannelState
+		err := row.Scan(text(&c.Channel), whole(&c.Waiting), whole(&c.Dead), optionalMoment(&c.DueAt), optionalMoment(&c.SentAt),
+			optionalMoment(&c.FailedAt), text(&c.Error))
+		return c, err
+	})
+	return states, problem("read outbox of", s.path, err)
+}

@@ -1,0 +1,10 @@
+package supervisor
+
+import (
+	"syscall"
+	"time"
+)
+
+func ctime(stat *syscall.Stat_t) time.Time {
+	return time.Unix(stat.Ctimespec.Sec, stat.Ctimespec.Nsec).UTC()
+}

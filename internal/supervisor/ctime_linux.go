@@ -1,0 +1,8 @@
+package supervisor
+
+import (
+	"syscall"
+	"time"
+)
+
+func ctime(stat *syscall.Stat_t) time.Time { return time.Unix(stat.Ctim.Sec, stat.Ctim.Nsec).UTC() }

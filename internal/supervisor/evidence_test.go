@@ -1,0 +1,224 @@
+package supervisor_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/spool"
+	"agency/internal/supervisor"
+)
+
+func (w *world) tell(p *wrapper, evidence ...agency.Evidence) {
+	w.t.Helper()
+	for i := range evidence {
+		if evidence[i].Source == "" {
+			evidence[i].Source = agency.FromHook
+		}
+		evidence[i].At = time.Now()
+	}
+	if err := spool.Append(filepath.Join(p.dir, agency.EventsFile), evidence...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) label(id agency.RunID) agency.Label {
+	w.t.Helper()
+	return w.sup.Derive(w.run(id)).Label
+}
+
+// What an agent's hooks tell is known at the hint, at the latest at the next rescan, and after a restart of the daemon.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		path := filepath.Join(p.dir, agency.EventsFile)
+		w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c-1", Model: "m"}, agency.Evidence{Sign: agency.SignPrompt})
+		w.watcher.hints <- path
+		synctest.Wait()
+		if got := w.run(r.ID).Attempt; got.ConversationID != "c-1" || w.label(r.ID) != agency.Working {
+			t.Errorf("after a prompt: %q, %s", got.ConversationID, w.label(r.ID))
+		}
+		w.tell(p, agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1", Tool: "Bash", Text: "make"})
+		time.Sleep(rescan)
+		synctest.Wait()
+		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "may it use Bash? make" {
+			t.Errorf("after a rescan: %+v", got)
+		}
+		w.restart()
+		if got := w.label(r.ID); got != agency.NeedsInput {
+			t.Errorf("after a restart: %s", got)
+		}
+		w.tell(p, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}, agency.Evidence{Sign: agency.SignTurnEnded, Text: "done"})
+		if err := p.connect(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.Waiting {
+			t.Errorf("at its turn's end: %s", got)
+		}
+		n := w.count(r.ID, agency.SituationChanged)
+		w.tell(p, agency.Evidence{Sign: agency.SignUnknown, Event: "NewThing"})
+		w.watcher.hints <- path
+		synctest.Wait()
+		if again := w.count(r.ID, agency.SituationChanged); again != n {
+			t.Errorf("%d events for what means nothing", again-n)
+		}
+	})
+}
+
+// A file of an agent's own is read at a hint about it, and what it tells is kept with all other evidence.
+func TestAgentsOwnFile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		own := filepath.Join(t.TempDir(), "session.json")
+		w.harness.FilesFunc = func(s *agency.Situation) []string {
+			if s.Transcript == "" {
+				return nil
+			}
+			return []string{own}
+		}
+		w.harness.ReadFileFunc = func(path string, s *agency.Situation) []agency.Evidence {
+			data, err := os.ReadFile(path)
+			if errors.Is(err, os.ErrNotExist) || string(data) == s.Sources[agency.FromSession].Event {
+				return nil
+			}
+			return []agency.Evidence{{Source: agency.FromSession, Sign: agency.Sign(data), Event: string(data)}}
+		}
+		r, p := w.started("fix-login")
+		w.tell(p, agency.Evidence{Sign: agency.SignSession, Transcript: "/somewhere"}, agency.Evidence{Sign: agency.SignPrompt})
+		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+		synctest.Wait()
+		mustWrite(t, own, string(agency.SignInterrupted))
+		w.watcher.hints <- own
+		synctest.Wait()
+		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.Waiting || got.Summary != "(interrupted)" || got.Decided != agency.By(agency.FromSession) {
+			t.Errorf("got %+v", got)
+		}
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.watcher.watched(); len(got) != 0 {
+			t.Errorf("still watched: %v", got)
+		}
+	})
+}
+
+// The folder of an agent's own file can come later than the news of it.
+func TestAgentsOwnFolderComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		own := filepath.Join(t.TempDir(), "session.json")
+		w.watcher.missing = filepath.Dir(own)
+		w.harness.FilesFunc = func(*agency.Situation) []string { return []string{own} }
+		w.harness.ReadFileFunc = func(string, *agency.Situation) []agency.Evidence {
+			return []agency.Evidence{{Source: agency.FromSession, Sign: agency.SignInterrupted}}
+		}
+		r, p := w.started("fix-login")
+		w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.Working {
+			t.Errorf("without the folder: got %s, want working", got)
+		}
+		w.watcher.mu.Lock()
+		w.watcher.missing = ""
+		w.watcher.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.Waiting {
+			t.Errorf("with the folder: got %s, want waiting", got)
+		}
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.watcher.watched(); len(got) != 0 {
+			t.Errorf("still watched: %v", got)
+		}
+	})
+}
+
+// An agent that says nothing is looked at once its terminal is still, and a message is not typed into a dialog.
+func TestScreen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.ScreenFunc = func(lines []string) []agency.Evidence {
+			switch lines[0] {
+			case "Do you trust?":
+				return []agency.Evidence{{Sign: agency.SignAsked, Kind: agency.AsksDialog, Text: "trust", Confidence: 0.9}}
+			case "> ":
+				return []agency.Evidence{{Sign: agency.SignResting, Confidence: 0.5}}
+			}
+			return nil
+		}
+		r, p := w.started("fix-login")
+		show := func(text string) {
+			t.Helper()
+			w.tmux.mu.Lock()
+			w.tmux.Screen = text
+			w.tmux.mu.Unlock()
+			now := time.Now()
+			if err := w.sup.Update(t.Context(), r.ID, 1, supervisor.WrapperUpdate{Output: &now}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+		}
+		show("Do you trust?\n\n")
+		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "trust" || got.Decided != agency.By(agency.FromScreen) {
+			t.Errorf("at a dialog: %+v", got)
+		}
+		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello"); codeOf(err) != agency.CodeInvalidState {
+			t.Errorf("a message into a dialog: %v", err)
+		}
+		show("> \n")
+		if got := w.label(r.ID); got == agency.NeedsInput {
+			t.Errorf("behind the dialog: %s", got)
+		}
+		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello"); err != nil {
+			t.Errorf("a message behind the dialog: %v", err)
+		}
+		w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+		synctest.Wait()
+		show("Do you trust?\n")
+		if got := w.label(r.ID); got != agency.Working {
+			t.Errorf("an agent that speaks for itself: %s", got)
+		}
+	})
+}
+
+// A report in the worktree counts once, whatever else the file claims to be.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		path := filepath.Join(r.Worktree, agency.ReportsFile)
+		mustWrite(t, path, `{"source":"hook","sign":"turn_ended","report":"help","text":"I am stuck"}`+"\n{\"source\":\"report\",")
+		w.watcher.hints <- path
+		synctest.Wait()
+		got := w.sup.Derive(w.run(r.ID))
+		if got.Label != agency.NeedsInput || got.Summary != "I am stuck" || got.Decided != agency.By(agency.FromReport) {
+			t.Errorf("got %+v", got)
+		}
+		if turn := w.run(r.ID).Attempt.Situation.Turn; turn != agency.TurnUnknown {
+			t.Errorf("a report ended the turn: %q", turn)
+		}
+		n := w.count(r.ID, agency.SituationChanged)
+		w.watcher.hints <- path
+		time.Sleep(rescan)
+		synctest.Wait()
+		if again := w.count(r.ID, agency.SituationChanged); again != n {
+			t.Errorf("%d events for the same report", again-n)
+		}
+	})
+}

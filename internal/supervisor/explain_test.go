@@ -1,0 +1,157 @@
+package supervisor_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// An explanation tells what decided, what was before, and the last lines of the evidence, however long the file is.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		for i := range 40 {
+			w.tell(p, agency.Evidence{Sign: agency.SignToolStarted, ID: fmt.Sprint(i), Tool: "Bash", Text: strings.Repeat("x", 1999)})
+		}
+		w.tell(p, agency.Evidence{Sign: agency.SignAsked, ID: "q", Kind: agency.AsksQuestion, Text: "Which?"}, agency.Evidence{Sign: agency.SignUnknown, Event: "New"})
+		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+		synctest.Wait()
+		_, e, newest, err := w.sup.Explain(t.Context(), "fix-login")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Status.Label != agency.NeedsInput || e.Rule != 7 || e.Status.Decided != agency.By(agency.FromHook) || len(e.Unknown) != 1 {
+			t.Errorf("got %+v", e)
+		}
+		if len(newest) != 20 || newest[19].Event != "New" || newest[18].Text != "Which?" || newest[0].Sign != agency.SignToolStarted {
+			t.Errorf("%d lines, the last %+v", len(newest), newest[len(newest)-1])
+		}
+		// A file that is none is no error.
+		if err := os.Remove(filepath.Join(p.dir, agency.EventsFile)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/etc/passwd", filepath.Join(p.dir, agency.EventsFile)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, newest, err = w.sup.Explain(t.Context(), "fix-login"); err != nil || len(newest) != 0 {
+			t.Errorf("got %d lines, %v", len(newest), err)
+		}
+		if err := p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.label(r.ID); got != agency.LabelFailed {
+			t.Errorf("a failed agent that asked is %s", got)
+		}
+		_, _, _, err = w.sup.Explain(t.Context(), "nobody")
+		wantCode(t, err, agency.CodeRunNotFound)
+	})
+}
+
+// A live run of which neither a wrapper nor a terminal can be seen is idle when nothing else is known, until its wrapper is
+// back. Runs that are connected cost no look at tmux.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		looks := 0
+		w.tmux.SessionsFunc = func() { looks++ }
+		if err := os.Remove(filepath.Join(r.Worktree, agency.ContractFile)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * rescan)
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.Active || looks != 0 {
+			t.Errorf("connected it is %s, after %d looks at tmux", got, looks)
+		}
+		w.tmux.mu.Lock()
+		delete(w.tmux.sessions, r.Session())
+		w.tmux.mu.Unlock()
+		w.sup.Disconnect(p.id, p.attempt, p.link)
+		time.Sleep(rescan + time.Second)
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.Idle || looks == 0 {
+			t.Errorf("unseen it is %s, after %d looks at tmux", got, looks)
+		}
+		time.Sleep(stallThreshold)
+		if got := w.label(r.ID); got != agency.Idle {
+			t.Errorf("unseen for long it is %s", got)
+		}
+		if err := p.connect(); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.label(r.ID); got != agency.Stalled {
+			t.Errorf("connected again it is %s", got)
+		}
+	})
+}
+
+// A run's own threshold is part of its record.
+func TestOwnStallThreshold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		req := w.request("fix-login")
+		req.Spec.Limits.StallAfterMS = time.Minute.Milliseconds()
+		r, err := w.sup.CreateRun(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		w.restart()
+		if got := w.label(r.ID); got != agency.Stalled {
+			t.Errorf("after a minute it is %s", got)
+		}
+		w.tmux.mu.Lock()
+		p := w.wrappers[r.Session()]
+		w.tmux.mu.Unlock()
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A snapshot that is of another run, or damaged, makes a run broken until it is right again; the other runs are what they are.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, other := w.ended("fix-login"), w.ended("other")
+		meta := filepath.Join(r.Dir, "meta.json")
+		right := mustRead(t, meta)
+		for text, want := range map[string]string{
+			mustRead(t, filepath.Join(other.Dir, "meta.json")): "meta.json is of another run",
+			"{": "meta.json is damaged",
+		} {
+			mustWrite(t, meta, text)
+			w.restart()
+			synctest.Wait()
+			if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.Broken || got.Summary != want {
+				t.Errorf("got %+v, want %q", got, want)
+			}
+		}
+		if got := w.label(other.ID); got != agency.LabelCompleted {
+			t.Errorf("the other run is %s", got)
+		}
+		mustWrite(t, meta, right)
+		if _, e, _, err := w.sup.Explain(t.Context(), "fix-login"); err != nil || e.Status.Label != agency.LabelCompleted {
+			t.Errorf("put right it is %+v, %v", e.Status, err)
+		}
+		if err := os.Remove(meta); err != nil {
+			t.Fatal(err)
+		}
+		w.restart()
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.LabelCompleted {
+			t.Errorf("without a snapshot it is %s", got)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// Caller is who asks for something: a run, proven by the token of its attempt, or the person.
+type Caller struct {
+	Run     agency.RunID // empty is the person, and every program that does not run below a wrapper
+	Attempt int
+	Token   string
+}
+
+// Identify checks who a caller is, and returns the name by which messages know it. A run that does not exist, an older
+// attempt and a wrong token are E_PERMISSION_DENIED.
+func (s *Supervisor) Identify(ctx context.Context, c Caller) (string, error) {
+	if c.Run == "" {
+		return agency.User, nil
+	}
+	refused := agency.Errorf(agency.CodePermissionDenied, "the token is not that of attempt %d of %s", c.Attempt, c.Run).
+		WithHint("AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN belong together; a person unsets all three")
+	hash, err := s.Store.TokenHash(ctx, c.Run, c.Attempt)
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return "", refused
+	}
+	if err != nil {
+		return "", err
+	}
+	if subtle.ConstantTimeCompare([]byte(hash), []byte(TokenHash(c.Token))) != 1 {
+		return "", refused
+	}
+	return string(c.Run), nil
+}
+
+// SendMessage writes a message and says who gets it. A message to nobody is kept as a dead letter, with the reason.
+func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipients []string, dead string, err error) {
+	if err := m.Validate(); err != nil {
+		return nil, "", err
+	}
+	if recipients, dead, err = s.recipients(ctx, m.From, &m.To); err != nil {
+		return nil, "", err
+	}
+	if m.ID == "" {
+		m.ID = agency.NewMessageID(s.Now(), [10]byte(s.randomBytes(10)))
+	}
+	return recipients, dead, s.Store.SendMessage(ctx, m, recipients, dead)
+}
+
+// recipients finds out whom a target means now. The sender never gets its own message. A reference to a run becomes its id.
+func (s *Supervisor) recipients(ctx context.Context, from string, to *agency.Target) (ids []string, dead string, err error) {
+	switch {
+	case to.User:
+		return []string{agency.User}, "", nil
+	case to.Run != "":
+		r, err := s.Resolve(ctx, to.Run)
+		if err != nil {
+			return nil, "", err
+		}
+		to.Run = string(r.ID)
+		if r.RemovedAt != nil {
+			return nil, r.Ref() + " was removed", nil
+		}
+		return []string{string(r.ID)}, "", nil
+	case to.Owner:
+		return s.ownerOf(ctx, from)
+	}
+	filter, none := agency.Filter{Live: true}, "no live run"
+	if to.Repo != "" {
+		repo, err := s.Git.Discover(ctx, to.Repo)
+		if err != nil {
+			return nil, "", err
+		}
+		filter.Repo, none = repo.Fingerprint, "no live run in "+repo.Root
+	}
+	if to.Tag != "" {
+		filter.Tag, none = to.Tag, fmt.Sprintf("no live run with the tag %s", to.Tag)
+		if sender, err := s.Store.Run(ctx, agency.RunID(from)); err == nil {
+			filter.Repo = sender.Repo.Fingerprint // roles of other projects have the same names
+		}
+	}
+	runs, err := s.Store.Runs(ctx, filter)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range runs {
+		if id := string(runs[i].ID); id != from && runs[i].RemovedAt == nil {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, none, nil
+	}
+	return ids, "", nil
+}
+
+// ownerOf is who started a run: a run that lives, or else the person.
+func (s *Supervisor) ownerOf(ctx context.Context, id string) (ids []string, dead string, err error) {
+	r, err := s.Store.Run(ctx, agency.RunID(id))
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return nil, "only a run has an owner", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if r.Owner == agency.User {
+		return []string{agency.User}, "", nil
+	}
+	owner, err := s.Store.Run(ctx, agency.RunID(r.Owner))
+	if err == nil && owner.RemovedAt == nil && !owner.Attempt.State.Final() {
+		return []string{r.Owner}, "", nil
+	}
+	if err != nil && !agency.IsCode(err, agency.CodeRunNotFound) {
+		return nil, "", err
+	}
+	return []string{agency.User}, "", nil
+}
+
+// PollMessages gives a recipient what waits for it, oldest first. It is given again until it is acknowledged. With a wait it
+// returns at the first message, or empty-handed when ctx ends.
+func (s *Supervisor) PollMessages(ctx context.Context, recipient string, limit int, wait bool) ([]agency.Message, error) {
+	for {
+		changed := s.Store.Changed()
+		messages, err := s.Store.Messages(context.WithoutCancel(ctx), agency.MessageFilter{Recipient: recipient, Waiting: true, Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		if len(messages) > 0 {
+			seqs := make([]int64, 0, len(messages))
+			for i := range messages {
+				if messages[i].DeliveredAt == nil {
+					seqs = append(seqs, messages[i].Seq)
+				}
+			}
+			if len(seqs) > 0 {
+				err = s.Store.DeliverMessages(context.WithoutCancel(ctx), recipient, seqs)
+			}
+			return messages, err
+		}
+		if !wait {
+			return messages, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return messages, nil
+		}
+	}
+}
+
+// ChangeTags adds tags to a run and takes others away. It returns the run.
+func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []string) (*agency.Run, error) {
+	for _, tag := range add {
+		if err := agency.CheckWord("tag", tag); err != nil {
+			return nil, err
+		}
+	}
+	r, release, err := s.hold(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		tags := slices.DeleteFunc(slices.Clone(r.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
+		for _, tag := range add {
+			if !slices.Contains(tags, tag) {
+				tags = append(tags, tag)
+			}
+		}
+		if slices.Equal(tags, r.Tags) {
+			return nil, nil
+		}
+		r.Tags = tags
+		return []agency.News{{Type: agency.RunTagged, Data: map[string]any{"tags": tags}}}, nil
+	})
+}
+
+// TellAlert brings an alert to the inboxes of those who should act, by its level: the owner, then the orchestrators of the
+// same repository, then the person. Where nobody is, the next one is told. The id of the message is that of the alert and of
+// how often it was told before, so that repeating a telling after a crash does no harm.
+func (s *Supervisor) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
+	targets := []agency.Target{{Owner: true}, {Tag: orchestratorTag}, {User: true}}
+	for _, to := range targets[min(a.Level, len(targets)-1):] {
+		recipients, _, err := s.recipients(ctx, string(r.ID), &to)
+		if err != nil {
+			return nil, err
+		}
+		if len(recipients) == 0 {
+			continue
+		}
+		payload := map[string]any{}
+		if err := json.Unmarshal(a.Payload, &payload); err != nil {
+			return nil, fmt.Errorf("read the payload of %s: %w", a.ID, err)
+		}
+		payload["alert_id"], payload["told"] = a.ID, a.Told+1
+		data, err := json.Marshal(payload)
+		if err != nil {
+			return nil, fmt.Errorf("encode alert %s: %w", a.ID, err)
+		}
+		m := &agency.Message{ID: fmt.Sprintf("%s-%d", a.ID, a.Told+1), Type: string(a.Kind), From: agency.Daemon, To: to, Payload: data}
+		return recipients, s.Store.SendMessage(ctx, m, recipients, "")
+	}
+	return nil, nil
+}
+
+// reportToOwner sends what a worker reported to who started it, once: the id of the message comes from the report.
+func (s *Supervisor) reportToOwner(ctx context.Context, l *liveRun, e *agency.Evidence) error {
+	if e.Sign != agency.SignReport {
+		return nil
+	}
+	recipients, dead, err := s.ownerOf(ctx, string(l.id))
+	if err != nil {
+		return err
+	}
+	kind := map[agency.Report]string{
+		agency.ReportsWord: agency.StatusUpdate, agency.ReportsHelp: "help.request", agency.ReportsComplete: "task.complete", agency.ReportsError: "task.failed",
+	}[e.Report]
+	if kind == "" {
+		return nil
+	}
+	payload, err := json.Marshal(map[string]any{"run_id": l.id, "attempt": l.attempt, "report": e.Report, "text": e.Text, "at": e.At.UTC().Format(time.RFC3339)})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s %s", l.id, l.attempt, e.ID, e.Report, e.Text))
+	m := &agency.Message{ID: "m_" + hex.EncodeToString(sum[:10]), Type: kind, From: string(l.id), To: agency.Target{Owner: true}, Payload: payload}
+	return s.Store.SendMessage(ctx, m, recipients, dead)
+}

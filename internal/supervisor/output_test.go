@@ -1,0 +1,170 @@
+package supervisor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"agency"
+)
+
+const (
+	filled = "# Report\n\n## Summary\n\nRefuses expired sessions.\n"
+	ready  = `{"schema_version":"1.0","status":"ready_for_review","summary":"Done","how_to_test":"make test"}`
+)
+
+// outputOf is what the run came to; empty when it came to nothing.
+func (w *world) outputOf(r *agency.Run) string {
+	w.t.Helper()
+	_, details, err := w.sup.Show(w.t.Context(), string(r.ID))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(r.Dir, "output.md"))
+	if exists := err == nil; exists != (details.OutputPath != "") {
+		w.t.Errorf("output.md is there: %v, and show names %q", exists, details.OutputPath)
+	}
+	return string(data)
+}
+
+func TestOutputOfAnEndedAttempt(t *testing.T) {
+	t.Parallel()
+	answer := func(w *world, p *wrapper) {
+		w.tell(p,
+			agency.Evidence{Sign: agency.SignTurnEnded, Text: "the first"},
+			agency.Evidence{Sign: agency.SignTurnEnded, Text: "the last\nof two lines"},
+			agency.Evidence{Sign: agency.SignTurnEnded, Text: "a helper's", Subagent: "h"},
+			agency.Evidence{Sign: agency.SignEnded})
+	}
+	for name, test := range map[string]struct {
+		do   func(w *world, p *wrapper, report string)
+		want string
+	}{
+		"nothing":   {func(*world, *wrapper, string) {}, ""},
+		"an answer": {func(w *world, p *wrapper, _ string) { answer(w, p) }, "the last\nof two lines\n"},
+		"a report":  {func(w *world, _ *wrapper, report string) { mustWrite(w.t, report, filled) }, filled},
+		"both":      {func(w *world, p *wrapper, report string) { answer(w, p); mustWrite(w.t, report, filled) }, filled},
+		"an unfilled one": {func(w *world, p *wrapper, report string) {
+			answer(w, p)
+			mustWrite(w.t, report, "# Report\n<!-- what -->\n")
+		}, "the last\nof two lines\n"},
+		"one that is huge": {func(w *world, p *wrapper, report string) {
+			answer(w, p)
+			mustWrite(w.t, report, strings.Repeat("x", 2<<20))
+		}, "the last\nof two lines\n"},
+		"a folder as report": {func(w *world, _ *wrapper, report string) {
+			if err := os.RemoveAll(report); err != nil {
+				w.t.Fatal(err)
+			}
+			mustWrite(w.t, filepath.Join(report, "x"), filled)
+		}, ""},
+		"a link as report": {func(w *world, _ *wrapper, report string) {
+			secret := filepath.Join(w.t.TempDir(), "secret")
+			mustWrite(w.t, secret, "a key")
+			if err := os.Remove(report); err != nil {
+				w.t.Fatal(err)
+			}
+			if err := os.Symlink(secret, report); err != nil {
+				w.t.Fatal(err)
+			}
+		}, ""},
+		"half a line of evidence": {func(w *world, p *wrapper, _ string) {
+			mustWrite(w.t, filepath.Join(p.dir, agency.EventsFile), `{"source":"hook","sign":"turn_ended","text":"no e`)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r, p := w.started("fix-login")
+			test.do(w, p, filepath.Join(r.Worktree, agency.ReportFile))
+			if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.outputOf(r); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The end of evidence that is longer than what is looked through is enough.
+func TestOutputBehindMuchEvidence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	noise := strings.Repeat(`{"source":"hook","sign":"tool_started","id":"1"}`+"\n", 200_000)
+	mustWrite(t, filepath.Join(p.dir, agency.EventsFile), noise)
+	w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: "done"})
+	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.outputOf(r); got != "done\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A report is the output as soon as the agent offers its work; an answer is when the turn that gives it ends.
+func TestOutputOfAnOffer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		report string
+		offer  func(w *world, r *agency.Run)
+		want   [2]string // at the offer, at the turn's end
+	}{
+		"ready with a report": {filled, offerReady, [2]string{filled, filled}},
+		"ready without":       {"", offerReady, [2]string{"", "It is done\n"}},
+		"complete":            {filled, offerComplete, [2]string{filled, filled}},
+		"complete without":    {"", offerComplete, [2]string{"", "It is done\n"}},
+		"no offer":            {filled, func(*world, *agency.Run) {}, [2]string{"", ""}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			r, p := w.started("fix-login")
+			events := filepath.Join(p.dir, agency.EventsFile)
+			w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+			w.watcher.hints <- events
+			synctest.Wait()
+			mustWrite(t, filepath.Join(r.Worktree, agency.ReportFile), test.report)
+			test.offer(w, r)
+			if got := w.outputOf(r); got != test.want[0] {
+				t.Errorf("%s: got %q at the offer", name, got)
+			}
+			w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: "It is done"})
+			w.watcher.hints <- events
+			synctest.Wait()
+			if got := w.outputOf(r); got != test.want[1] {
+				t.Errorf("%s: got %q at the turn's end", name, got)
+			}
+		})
+	}
+}
+
+func offerReady(w *world, r *agency.Run) {
+	path := filepath.Join(r.Worktree, agency.ContractFile)
+	mustWrite(w.t, path, ready)
+	w.watcher.hints <- path
+	synctest.Wait()
+}
+
+func offerComplete(w *world, r *agency.Run) { w.reports(r, reported(agency.ReportsComplete, "", 0)) }
+
+// The report of an older attempt does not stand for what a newer one answered.
+func TestOutputOfALaterAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	mustWrite(t, filepath.Join(r.Worktree, agency.ReportFile), filled)
+	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+		t.Fatal(err)
+	}
+	p = w.resume("fix-login")
+	w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: "Fixed the typo"})
+	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.outputOf(r); got != "Fixed the typo\n" {
+		t.Errorf("got %q", got)
+	}
+}

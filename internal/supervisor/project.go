@@ -1,0 +1,264 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// projectFile is a repository's agency.toml: what it says, and its bytes, nil when there is none.
+type projectFile struct {
+	agency.Project
+	data []byte
+}
+
+// project reads what a repository says about runs in it: the file in the worktree that the caller stands in or, in a bare
+// repository, that of a commit.
+func (s *Supervisor) project(ctx context.Context, repo agency.Repo, commit string) (projectFile, error) {
+	var data []byte
+	var err error
+	path := filepath.Join(repo.Toplevel, agency.ProjectFile)
+	switch {
+	case repo.Toplevel != "":
+		if data, err = s.ReadBeneath(repo.Toplevel, agency.ProjectFile, agency.ProjectLimit); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	case commit != "":
+		path = agency.ProjectFile + " of " + repo.Root
+		data, _, err = s.Git.File(ctx, repo, commit, agency.ProjectFile, agency.ProjectLimit)
+	}
+	if err != nil {
+		return projectFile{}, agency.Errorf(agency.CodeConfigInvalid, "%s cannot be read: %w", path, err).
+			WithHint("it must be a regular file of at most %d bytes", agency.ProjectLimit)
+	}
+	p, err := s.ParseProject(path, data)
+	return projectFile{p, data}, err
+}
+
+// setupFileLimit is the largest file that a setup may name, in bytes.
+const setupFileLimit = 1 << 20
+
+// reading is how a file of the repository is read, by its path there. found is false when there is none.
+type reading func(path string) (data []byte, found bool, err error)
+
+// inCommit reads files as a worktree of the commit would hold them.
+func (s *Supervisor) inCommit(ctx context.Context, repo agency.Repo, commit string) reading {
+	return func(path string) ([]byte, bool, error) { return s.Git.File(ctx, repo, commit, path, setupFileLimit) }
+}
+
+// inWorktree reads the files that are there.
+func (s *Supervisor) inWorktree(root string) reading {
+	return func(path string) ([]byte, bool, error) {
+		info, err := file.StatBeneath(root, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && info.IsDir():
+			return nil, false, nil
+		case err != nil:
+			return nil, false, err
+		}
+		data, err := s.ReadBeneath(root, path, setupFileLimit)
+		return data, err == nil, err
+	}
+}
+
+// wants is what a project wants a user to trust, without whether that is done. Every word of the setup that names a file of
+// the repository counts with the file's content; a setup that is itself a file must be there.
+func wants(p projectFile, read reading, where string) (agency.SetupTrust, error) {
+	t := agency.SetupTrust{Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Files: []agency.SetupFile{}}
+	if !p.NeedsTrust() {
+		return t, nil
+	}
+	for _, word := range p.SetupWords() {
+		path := filepath.Clean(word)
+		if !filepath.IsLocal(path) || path == "." {
+			continue
+		}
+		data, found, err := read(path)
+		if err != nil {
+			return t, agency.Errorf(agency.CodeSetupFailed, "the setup names %s, which cannot be used: %w", path, err).
+				WithHint("a setup is made of regular files of at most %d bytes, not of links", setupFileLimit)
+		}
+		if found {
+			t.Files = append(t.Files, agency.SetupFile{Path: path, Content: string(data)})
+		}
+	}
+	if script, isFile := setupScript(p.Setup); isFile && (len(t.Files) == 0 || t.Files[0].Path != script) {
+		return t, agency.Errorf(agency.CodeSetupFailed, "the setup %s is not in %s", script, where).
+			WithHint("commit it: git add %s && git commit; or go without: agency run --no-setup ...", script)
+	}
+	t.Hash = agency.TrustHash(p.data, t.Files)
+	return t, nil
+}
+
+// setupScript is the file of the repository that a setup runs, if it does not run a program from PATH.
+func setupScript(argv []string) (path string, isFile bool) {
+	if len(argv) == 0 || !strings.Contains(argv[0], "/") {
+		return "", false
+	}
+	return filepath.Clean(argv[0]), true
+}
+
+// judge says whether what a project wants is trusted.
+func (s *Supervisor) judge(ctx context.Context, repo agency.Repo, t *agency.SetupTrust) error {
+	if t.Hash == "" || repo.Fingerprint == "" {
+		return nil
+	}
+	trusted, earlier, err := s.Store.Trusts(ctx, repo.Fingerprint, t.Hash)
+	t.Trusted, t.Changed = trusted, earlier && !trusted
+	return err
+}
+
+// untrusted is the refusal of what nobody has trusted. again is the command that trusts it, without is one that goes on
+// without it.
+func untrusted(p *agency.Project, t *agency.SetupTrust, again, without string) *agency.Error {
+	why := "and nobody has trusted that yet"
+	if t.Changed {
+		why = "which is not what was trusted before"
+	}
+	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", p.Wants(), why).
+		WithHint("look: %s --show; allow it: %s; go without: %s", again, again, without).
+		WithDetail("hash", t.Hash).WithDetail("setup", t.Setup).WithDetail("copy", t.Copy).WithDetail("link", t.Link).WithDetail("files", t.Files)
+}
+
+// TrustRequest asks about what the repository of Dir wants done in new worktrees.
+type TrustRequest struct {
+	Dir     string
+	Base    string // what a run would start from; empty is the repository's own choice, and then Default
+	Default string
+	Run     string // instead of Base: what a resume of this run would do
+}
+
+// Trust says what a repository wants done in new worktrees and whether that is trusted.
+func (s *Supervisor) Trust(ctx context.Context, req TrustRequest) (agency.Repo, agency.SetupTrust, error) {
+	if req.Run != "" {
+		return s.trustOfRun(ctx, req.Run)
+	}
+	repo, err := s.Git.Discover(ctx, req.Dir)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	commit := ""
+	if repo.Toplevel == "" {
+		if commit, err = s.Git.ResolveCommit(ctx, req.Dir, req.Base); err != nil {
+			return repo, agency.SetupTrust{}, err
+		}
+	}
+	p, err := s.project(ctx, repo, commit)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	for _, base := range []string{req.Base, p.Base, req.Default} {
+		if base != "" {
+			req.Base = base
+			break
+		}
+	}
+	commit, err = s.Git.ResolveCommit(ctx, req.Dir, req.Base)
+	if err != nil && !agency.IsCode(err, agency.CodeEmptyRepo) {
+		return repo, agency.SetupTrust{}, err
+	}
+	t, err := wants(p, func(path string) (data []byte, found bool, err error) {
+		if commit != "" {
+			data, found, err = s.Git.File(ctx, repo, commit, path, setupFileLimit)
+		}
+		if err == nil && !found && repo.Toplevel != "" {
+			data, found, err = s.inWorktree(repo.Toplevel)(path) // not committed yet
+		}
+		return data, found, err
+	}, repo.Root)
+	if err != nil {
+		return repo, t, err
+	}
+	return repo, t, s.judge(ctx, repo, &t)
+}
+
+// trustOfRun is Trust for what a resume of a run would do.
+func (s *Supervisor) trustOfRun(ctx context.Context, ref string) (agency.Repo, agency.SetupTrust, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return agency.Repo{}, agency.SetupTrust{}, err
+	}
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	p, err := s.project(ctx, repo, r.Commit)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	t, err := wants(p, s.inWorktree(r.Worktree), r.Worktree)
+	if err != nil {
+		return repo, t, err
+	}
+	return repo, t, s.judge(ctx, repo, &t)
+}
+
+// GrantTrust trusts what Trust has shown. hash is what the user saw: when it is something else by now, it is refused with
+// E_INVALID_STATE. With nothing to trust it does nothing.
+func (s *Supervisor) GrantTrust(ctx context.Context, req TrustRequest, hash string) (agency.Repo, agency.SetupTrust, error) {
+	repo, t, err := s.Trust(ctx, req)
+	if err != nil {
+		return repo, t, err
+	}
+	if t.Hash != hash {
+		return repo, t, agency.Errorf(agency.CodeInvalidState, "what %s wants done in new worktrees has just changed", repo.Root).
+			WithHint("look again: agency trust --show")
+	}
+	if t.Hash == "" || t.Trusted {
+		return repo, t, nil
+	}
+	if err := s.identify(ctx, &repo); err != nil {
+		return repo, t, err
+	}
+	if err := s.Store.GrantTrust(ctx, repo, t.Hash); err != nil {
+		return repo, t, err
+	}
+	t.Trusted, t.Changed = true, false
+	return repo, t, nil
+}
+
+// RevokeTrust takes back everything that was trusted in the repository of a folder, and says how much it was.
+func (s *Supervisor) RevokeTrust(ctx context.Context, dir string) (agency.Repo, int, error) {
+	repo, err := s.Git.Discover(ctx, dir)
+	if err != nil || repo.Fingerprint == "" {
+		return repo, 0, err
+	}
+	revoked, err := s.Store.RevokeTrust(ctx, repo)
+	return repo, revoked, err
+}
+
+// refuseSecond refuses a run in a repository that allows one live run at a time, unless the only one is self.
+func (s *Supervisor) refuseSecond(ctx context.Context, repo agency.Repo, self agency.RunID) error {
+	live, err := s.Store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint, Live: true})
+	if err != nil {
+		return err
+	}
+	for i := range live {
+		if r := &live[i]; r.ID != self {
+			return agency.Errorf(agency.CodeRepoBusy, "%s allows one live run at a time, and %s is %s", repo.Root, r.Ref(), r.Attempt.State).
+				WithHint("wait for it: agency wait %s; or set parallel = true under [project] in %s", r.Ref(), agency.ProjectFile).
+				WithDetail("run", r.Ref())
+		}
+	}
+	return nil
+}
+
+// lockSolo keeps two runs that start at once from both being the only one. It does nothing where runs may be parallel.
+func (s *Supervisor) lockSolo(ctx context.Context, p *agency.Project, repo agency.Repo, self agency.RunID) (unlock func(), err error) {
+	if p.Parallel {
+		return func() {}, nil
+	}
+	if unlock, err = s.locks.lock(ctx, "solo "+repo.Fingerprint); err != nil {
+		return nil, err
+	}
+	if err := s.refuseSecond(ctx, repo, self); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}

@@ -1,0 +1,104 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"agency"
+)
+
+// readReports takes over what the agent reported. It writes reports into its worktree, the one place that it can write in
+// whatever sandbox it works. Each is taken over once, also after a crash: how far the file was read stands beside the reports
+// in the evidence.
+func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
+	unlock, err := s.locks.lock(ctx, "file "+string(id))
+	if err != nil {
+		return
+	}
+	defer unlock()
+	l, ok := s.liveCopy(id)
+	if !ok {
+		return
+	}
+	path := filepath.Join(l.worktree, agency.ReportsFile)
+	stamp := stampOf(path)
+	if stamp == l.reports {
+		return
+	}
+	if s.evidenceWaits(&l) {
+		// A daemon that was killed may have taken over reports that its record does not know of.
+		s.readEvidence(ctx, id)
+		if l, ok = s.liveCopy(id); !ok {
+			return
+		}
+	}
+	data, err := s.ReadBeneath(l.worktree, agency.ReportsFile, agency.ReportsLimit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		s.observe(ctx, &l, []agency.Evidence{{
+			Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable " + agency.ReportsFile + ": " + whyUnreadable(err),
+		}})
+	default:
+		offset := l.situation.ReportsOffset
+		if l.reports.size > 0 && stamp.size <= l.reports.size {
+			offset = 0 // another file
+		}
+		reports := newReports(s.Spool, data, offset, observedAt(path, time.Time{}, s.Now()))
+		if hasReport(reports, agency.ReportsComplete) {
+			s.writeOutput(ctx, id, false)
+		}
+		for i := range reports {
+			if err := s.reportToOwner(ctx, &l, &reports[i]); err != nil {
+				s.Log.Warn("tell the owner of a report", "run", id, "err", err)
+			}
+		}
+		s.observe(ctx, &l, reports)
+	}
+	s.mu.Lock()
+	if now := s.live[id]; now != nil && now.attempt == l.attempt {
+		now.reports = stamp
+	}
+	s.mu.Unlock()
+}
+
+// newReports are the reports behind offset, up to the last complete line. A file that is shorter, or has no line that begins
+// there, was begun anew. Whatever a line says of itself, it is a report, made at the time at.
+func newReports(spool Spool, data []byte, offset int64, at time.Time) []agency.Evidence {
+	if offset < 0 || offset > int64(len(data)) || offset > 0 && data[offset-1] != '\n' {
+		offset = 0
+	}
+	end := int64(bytes.LastIndexByte(data, '\n') + 1)
+	if end <= offset {
+		return nil
+	}
+	reports := spool.Parse(data[offset:end])
+	for i := range reports {
+		e := &reports[i]
+		*e = agency.Evidence{At: at, Source: agency.FromReport, Sign: agency.SignReport, ID: e.ID, Report: e.Report, Text: e.Text, Quiet: e.Quiet}
+		e.Quiet = min(max(e.Quiet, 0), agency.MostQuiet)
+		switch e.Report {
+		case agency.ReportsWord, agency.ReportsError, agency.ReportsComplete, agency.ReportsHelp:
+		default:
+			*e = agency.Evidence{At: at, Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable report"}
+		}
+	}
+	if len(reports) > 0 {
+		reports[len(reports)-1].Offset = end
+	}
+	return reports
+}
+
+func hasReport(evidence []agency.Evidence, report agency.Report) bool {
+	for i := range evidence {
+		if evidence[i].Report == report {
+			return true
+		}
+	}
+	return false
+}

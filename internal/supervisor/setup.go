@@ -1,0 +1,285 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/killpoint"
+)
+
+// stepSetup is the step of a creation, or of the first attempt that gets that far, in which the repository has its way with
+// a new worktree. A run without it needs none.
+const stepSetup = "setup"
+
+// setup is what a repository wants done in a worktree, and what a user has allowed.
+type setup struct {
+	projectFile
+	hash    string // of what is trusted
+	argv0   string // the program, absolute; empty for a file of the worktree
+	again   string // the command that trusts something else
+	without string // the command that goes on without
+	warn    func(text string)
+}
+
+// SetupCommand is a program that a repository wants run in a worktree.
+type SetupCommand struct {
+	Argv    []string // Argv[0] is absolute
+	Dir     string
+	Env     []string // complete
+	Mark    string   // the entry of Env that tells its processes from all others
+	Log     string   // the file that its output is added to
+	Timeout time.Duration
+}
+
+// RunSetup runs a setup to its end and ends what it leaves behind. A program that fails, or is not done in time, is an error
+// in words that continue "the setup".
+type RunSetup func(ctx context.Context, c SetupCommand) error
+
+// planSetup checks what the repository wants done in new worktrees before anything exists: it has to be there, and trusted.
+// It is nil when there is nothing to do.
+func (s *Supervisor) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, where string, env []string, again, without string) (*setup, error) {
+	t, err := wants(project, read, where)
+	if err != nil || t.Hash == "" {
+		return nil, err
+	}
+	if err := s.judge(ctx, repo, &t); err != nil {
+		return nil, err
+	}
+	if !t.Trusted {
+		return nil, untrusted(&project.Project, &t, again, without)
+	}
+	p := &setup{projectFile: project, hash: t.Hash, again: again, without: without}
+	if _, isFile := setupScript(project.Setup); len(project.Setup) > 0 && !isFile {
+		if p.argv0, err = s.Harness.FindExec(agency.Runner{Kind: agency.Custom, Name: "setup"}, project.Setup[0], where, env); err != nil {
+			return nil, agency.Errorf(agency.CodeSetupFailed, "the setup cannot be run: %s", agency.AsError(err).Message).
+				WithHint("install it, or go without: %s", without)
+		}
+	}
+	return p, nil
+}
+
+// copyLimit is the most that one entry of [worktree] copy may hold, in bytes.
+const copyLimit = 1 << 30
+
+// doSetup gives a new worktree what the repository wants it to have: copies and links first, then its script. E_SETUP_FAILED
+// says that one of them went wrong; the worktree is then as it was left.
+func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
+	r, p := l.run, l.setup
+	ctx, cancel := context.WithTimeout(ctx, p.SetupTimeout)
+	defer cancel()
+	// With the daemon ends what nobody would wait for.
+	defer context.AfterFunc(s.ctx, cancel)()
+	// Between the look at it before and now, git's hooks and filters made these files.
+	t, err := wants(p.projectFile, s.inWorktree(r.Worktree), r.Worktree)
+	if err != nil {
+		return err
+	}
+	if t.Hash != p.hash {
+		return untrusted(&p.Project, &t, p.again, p.without)
+	}
+	if err := s.shareFiles(ctx, r, p); err != nil {
+		return err
+	}
+	killpoint.At("setup.shared")
+	if len(p.Setup) == 0 {
+		return nil
+	}
+	argv := slices.Clone(p.Setup)
+	if argv[0] = p.argv0; p.argv0 == "" {
+		script, _ := setupScript(p.Setup)
+		argv[0] = filepath.Join(r.Worktree, script)
+		if info, err := os.Lstat(argv[0]); err == nil && info.Mode().Perm()&0o111 == 0 {
+			return agency.Errorf(agency.CodeSetupFailed, "setup %s is not executable", script).
+				WithHint("chmod +x %s && git commit -am \"make %s executable\"; here: chmod +x %s && agency resume %s", script, script, argv[0], r.Ref())
+		}
+	}
+	log := filepath.Join(r.Dir, "setup.log")
+	mark := makingMark(r)
+	err = s.RunSetup(ctx, SetupCommand{
+		Argv: argv, Dir: r.Worktree, Env: append(setupEnv(l, s.Home, s.Socket), mark), Mark: mark, Log: log, Timeout: p.SetupTimeout,
+	})
+	killpoint.At("setup.ended")
+	if err != nil {
+		return agency.Errorf(agency.CodeSetupFailed, "setup %w; its log is %s", err, log).
+			WithHint("when it is mended: agency resume %s; or go without: agency resume --no-setup %s", r.Ref(), r.Ref()).
+			WithDetail("log", log).WithDetail("run", r.Ref()).WithDetail("worktree_path", r.Worktree)
+	}
+	return nil
+}
+
+// makingMark is in the environment of every process that makes something in a worktree: whoever comes after a crash ends it.
+func makingMark(r *agency.Run) string { return "AGENCY_MAKING=" + r.Worktree }
+
+// setupEnv is the runner's environment with what a script wants to know, and without the token: a script does not speak for
+// the run.
+func setupEnv(l *launching, home, socket string) []string {
+	r := l.run
+	return append(slices.Clone(l.env),
+		"AGENCY_RUN_ID="+string(r.ID),
+		fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number),
+		"AGENCY_HANDLE="+r.Handle,
+		"AGENCY_NAME="+r.Name,
+		"AGENCY_WORKTREE="+r.Worktree,
+		"AGENCY_RUN_DIR="+r.Dir,
+		"AGENCY_REPO_ROOT="+r.Repo.Root,
+		"AGENCY_BRANCH="+r.Branch,
+		"AGENCY_BASE="+r.Base,
+		"AGENCY_BASE_COMMIT="+r.Commit,
+		"AGENCY_HOME="+home,
+		"AGENCY_SOCKET="+socket,
+	)
+}
+
+// shareFiles copies and links what a worktree shall have of the main worktree, and keeps it out of git's sight there. What
+// is missing, or in the worktree already, is a warning: a repository's wish list is longer than most checkouts.
+func (s *Supervisor) shareFiles(ctx context.Context, r *agency.Run, p *setup) error {
+	if len(p.Copy)+len(p.Link) == 0 {
+		return nil
+	}
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if err != nil {
+		return err
+	}
+	from := repo.Toplevel
+	if from == "" {
+		p.warn(fmt.Sprintf("%s has no main worktree to copy from", repo.Root))
+		return nil
+	}
+	var made []string
+	share := func(verb, path string, do func(rel string) ([]string, error)) error {
+		rel := filepath.Clean(path)
+		skipped, err := do(rel)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			p.warn(fmt.Sprintf("%s was not %s: it is not in %s", rel, verb, from))
+			return nil
+		case errors.Is(err, fs.ErrExist) && r.Attempt.Number > 1: // by an attempt before
+		case errors.Is(err, fs.ErrExist):
+			p.warn(fmt.Sprintf("%s was not %s: it is in the worktree already", rel, verb))
+			return nil
+		case ctx.Err() != nil:
+			return agency.Errorf(agency.CodeSetupFailed, "setup did not end in %s, at %s", p.SetupTimeout, rel)
+		case err != nil:
+			return agency.Errorf(agency.CodeSetupFailed, "setup: %s cannot be %s: %w", rel, verb, err).
+				WithHint("only files and folders beneath %s can be, and no links; mend [worktree] in %s", from, agency.ProjectFile)
+		}
+		for _, name := range skipped {
+			p.warn(fmt.Sprintf("%s was not %s: it is not a regular file", name, verb))
+		}
+		made = append(made, rel)
+		return nil
+	}
+	for _, path := range p.Copy {
+		if err := share("copied", path, func(rel string) ([]string, error) { return file.CopyBeneath(ctx, from, r.Worktree, rel, copyLimit) }); err != nil {
+			return err
+		}
+	}
+	for _, path := range p.Link {
+		err := share("linked", path, func(rel string) ([]string, error) {
+			info, err := file.StatBeneath(from, rel)
+			if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+				err = file.ErrNotRegular
+			}
+			if err != nil {
+				return nil, err
+			}
+			return nil, file.LinkBeneath(r.Worktree, rel, filepath.Join(from, rel))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.hide(ctx, r, repo, made)
+}
+
+// hide makes git ignore paths of a worktree that it does not ignore yet.
+func (s *Supervisor) hide(ctx context.Context, r *agency.Run, repo agency.Repo, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	ignored, err := s.Git.Ignored(ctx, r.Worktree, paths)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, path := range paths {
+		if slices.Contains(ignored, path) {
+			continue
+		}
+		if err := s.Git.Exclude(repo, "/"+ignorePattern.Replace(path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ignorePattern writes a path so that git's ignore rules mean it and nothing else.
+var ignorePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `)
+
+// setupPending says whether a run was to be set up and never was.
+func (s *Supervisor) setupPending(ctx context.Context, r *agency.Run) (bool, error) {
+	pending := false
+	for n := 1; n <= r.Attempt.Number; n++ {
+		steps, err := s.Store.Steps(ctx, r.ID, n)
+		if err != nil {
+			return false, err
+		}
+		for _, step := range steps {
+			if step.Name != stepSetup {
+				continue
+			}
+			if step.DoneAt != nil {
+				return false, nil
+			}
+			pending = true
+		}
+	}
+	return pending, nil
+}
+
+// planLaterSetup sees to the setup of a run that never had it, and to the rule of one live run at a time. giveUp says that
+// the run goes on without for good. The caller calls unlock when the record has the attempt, or will not have it.
+func (s *Supervisor) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
+	r := l.run
+	repo.Fingerprint = r.Repo.Fingerprint
+	project, err := s.project(ctx, repo, r.Commit)
+	if err != nil {
+		return nil, false, err
+	}
+	pending, err := s.setupPending(ctx, r)
+	if err != nil {
+		return nil, false, err
+	}
+	if pending && !req.NoSetup {
+		l.setup, err = s.planSetup(ctx, repo, project, s.inWorktree(r.Worktree), r.Worktree, l.env,
+			"agency trust --run "+r.Ref(), "agency resume --no-setup "+r.Ref())
+		if err != nil {
+			return nil, false, err
+		}
+		if l.setup != nil {
+			l.setup.warn = req.Warn
+		}
+	}
+	unlock, err = s.lockSolo(ctx, &project.Project, repo, r.ID)
+	return sync.OnceFunc(unlock), pending && l.setup == nil, err
+}
+
+// linkImpossible says that a file system has no links.
+func linkImpossible(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, os.ErrInvalid)
+}

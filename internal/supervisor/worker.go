@@ -1,0 +1,125 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"agency"
+)
+
+// What is looked at of a worker that may hang.
+const (
+	mostFiles     = 20_000   // entries of a worktree
+	tailBytes     = 64 << 10 // of a log
+	mostLineRunes = 300
+)
+
+// Worker is a run as the watchdog sees it, and when its output last said something new (zero is unknown). One that was
+// removed is E_RUN_NOT_FOUND.
+func (s *Supervisor) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
+	r, err := s.Store.Run(ctx, id)
+	if err != nil {
+		return nil, agency.Status{}, time.Time{}, err
+	}
+	if r.RemovedAt != nil {
+		return nil, agency.Status{}, time.Time{}, agency.Errorf(agency.CodeRunNotFound, "%s was removed", r.Ref())
+	}
+	var news time.Time
+	if l, ok := s.liveCopy(id); ok && l.attempt == r.Attempt.Number {
+		news = l.lastNews
+	}
+	status := s.Derive(r)
+	return r, status, news, nil
+}
+
+// Pulse is the processor time that a run's processes have used and the newest change of a file in its worktree, zero when
+// there are too many to look at.
+func (s *Supervisor) Pulse(r *agency.Run) (cpu time.Duration, filesAt time.Time) {
+	if p := r.Attempt.RunnerProcess; p != nil {
+		cpu = s.Attempts.CPU(*p)
+	}
+	return cpu, newestFile(r.Worktree)
+}
+
+// newestFile is when something in a worktree last changed. What git and agency keep in it is no work.
+func newestFile(root string) time.Time {
+	var newest time.Time
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be looked at does not count
+		}
+		if name := entry.Name(); path != root && (name == ".git" || name == agency.DotDir) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if seen++; seen > mostFiles {
+			return errors.New("too many files")
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+		return nil
+	})
+	if err != nil {
+		return time.Time{}
+	}
+	return newest
+}
+
+// Preview is the last lines of what a run's agent shows: of its terminal while there is one, else of its log. They are safe
+// for a terminal.
+func (s *Supervisor) Preview(ctx context.Context, r *agency.Run, lines int) []string {
+	text := ""
+	if !r.Attempt.Headless && r.Attempt.Pane != "" {
+		text, _ = s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
+	}
+	if strings.TrimSpace(text) == "" {
+		tail, _ := s.Attempts.Tail(attemptDir(r.Dir, r.Attempt.Number), "runner", tailBytes)
+		text = strings.ToValidUTF8(string(tail), "�")
+	}
+	all := []string{}
+	for line := range strings.SplitSeq(ansi.Strip(text), "\n") {
+		if line = safeLine(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all[max(0, len(all)-lines):]
+}
+
+// safeLine takes what a terminal would obey out of a line of untrusted text.
+func safeLine(line string) string {
+	line = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		default:
+			return r
+		}
+	}, line)
+	runes := []rune(strings.TrimSpace(line))
+	return string(runes[:min(len(runes), mostLineRunes)])
+}
+
+// Attached says that a person looks at a run's terminal.
+func (s *Supervisor) Attached(ctx context.Context, r *agency.Run) bool {
+	clients, err := s.Tmux.Attached(ctx, r.Session())
+	return err == nil && clients > 0
+}
+
+// GitFacts is what git says of a run's worktree; nil when it says nothing.
+func (s *Supervisor) GitFacts(ctx context.Context, r *agency.Run) *agency.GitFacts {
+	facts, _ := s.gitFacts(ctx, r)
+	return facts
+}

@@ -1,0 +1,208 @@
+package watchdog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// levels is how far up an alert goes when nobody acts: its owner, the orchestrator, people.
+const levels = 3
+
+// retell is how long after the nth telling the next one comes.
+func retell(told int) time.Duration {
+	waits := []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour}
+	return waits[min(max(told, 1), len(waits))-1]
+}
+
+// lookAt brings the episodes of one run in line with how it stands.
+func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
+	s, now := w.current(), w.Now()
+	open, err := w.Store.OpenAlerts(ctx, id)
+	if err != nil {
+		return err
+	}
+	worker, err := w.Runs.Worker(ctx, id)
+	gone := agency.IsCode(err, agency.CodeRunNotFound)
+	if err != nil && !gone {
+		return err
+	}
+	var condition agency.Condition
+	var next time.Time
+	if gone || !s.watches(worker.Run) {
+		delete(w.silence, id)
+	} else if condition, next, err = w.judge(ctx, &s, worker, open, now); err != nil {
+		return err
+	}
+	var episode *agency.Alert
+	for i := range open {
+		if !gone && same(&open[i], worker, condition) {
+			episode = &open[i]
+		} else if err := w.resolve(ctx, &open[i]); err != nil {
+			return err
+		}
+	}
+	if episode == nil && condition.Kind != "" {
+		if episode, err = w.alert(ctx, &s, worker, condition, now); err != nil {
+			return err
+		}
+	}
+	if episode != nil {
+		at, err := w.remind(ctx, episode, worker, now)
+		if err != nil {
+			return err
+		}
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	w.again(id, next)
+	return nil
+}
+
+// judge is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
+// alert about what stands there.
+func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time, err error) {
+	c, next = agency.Alarm(worker.Run, worker.Status, now), agency.NextLook(worker.Status)
+	if !next.After(now) {
+		next = time.Time{}
+	}
+	if c.Kind == "" && agency.Watchable(worker.Status.Label) {
+		c, next, err = w.stuck(ctx, s, worker, open, now)
+	} else {
+		delete(w.silence, worker.Run.ID)
+	}
+	if err != nil || c.Kind != agency.AlertNeedsInput && c.Kind != agency.AlertStuck {
+		return c, next, err
+	}
+	known := slices.ContainsFunc(open, func(a agency.Alert) bool { return same(&a, worker, c) })
+	if !known && w.Runs.Attached(ctx, worker) {
+		return agency.Condition{}, now.Add(s.Poll), nil
+	}
+	return c, next, nil
+}
+
+func same(a *agency.Alert, worker *Worker, c agency.Condition) bool {
+	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && a.Cause == c.Cause
+}
+
+// alert opens the episode of a condition; nil when it was there before and is over.
+func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c agency.Condition, now time.Time) (*agency.Alert, error) {
+	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
+	if err != nil {
+		return nil, fmt.Errorf("encode alert of %s: %w", worker.Run.Ref(), err)
+	}
+	a := &agency.Alert{
+		ID: w.NewID(), Kind: c.Kind, RunID: worker.Run.ID, Attempt: worker.Run.Attempt.Number, Cause: c.Cause, Payload: data, OpenedAt: now,
+		Recipients: []string{},
+	}
+	added, err := w.Store.OpenAlert(ctx, a)
+	if err != nil || !added {
+		return nil, err
+	}
+	return a, nil
+}
+
+// payload is what an alert tells, in the words of its kind.
+func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time.Time) map[string]any {
+	r := worker.Run
+	p := map[string]any{"worker_id": r.ID, "worker_name": r.Ref(), "attempt": r.Attempt.Number, "repo": r.Repo.Root}
+	switch c.Kind {
+	case agency.AlertLost:
+		p["last_activity"], p["output_tail"], p["error_context"] = lastActivity(worker), d.Output, c.Text
+	case agency.AlertError:
+		p["error_context"], p["error_class"], p["output_tail"] = c.Text, c.Class, d.Output
+	case agency.AlertNeedsInput:
+		p["prompt_type"], p["prompt_preview"], p["prompt_id"] = c.PromptType, c.Text, c.PromptID
+		p["questions"], p["blockers"] = []string{}, []string{}
+		if word := r.Attempt.Word.Contract; word != nil {
+			p["questions"], p["blockers"] = word.Questions, word.Blockers
+		}
+	case agency.AlertComplete:
+		outcome := "success"
+		if worker.Status.Label == agency.ReadyForReview {
+			outcome = "ready_for_review"
+		}
+		p["outcome"], p["completion_message"], p["dirty"], p["commits"] = outcome, c.Text, d.Dirty, d.Commits
+	case agency.AlertStuck:
+		silent := now.Sub(c.Since)
+		p["last_activity"], p["duration_secs"], p["last_output_preview"] = c.Since, int(silent.Seconds()), d.Output
+		p["intervals_stuck"] = int(silent / s.Poll)
+	}
+	return p
+}
+
+// lastActivity is the newest sign of life.
+func lastActivity(worker *Worker) time.Time {
+	a := &worker.Run.Attempt
+	last := a.CreatedAt
+	for _, at := range []time.Time{a.Word.At, a.Situation.HeardAt, worker.OutputAt} {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// resolve ends an episode.
+func (w *Watchdog) resolve(ctx context.Context, a *agency.Alert) error {
+	now := w.Now()
+	_, err := w.Store.ChangeAlert(ctx, a.ID, func(a *agency.Alert) (agency.EventType, error) {
+		if a.ResolvedAt != nil {
+			return "", nil
+		}
+		a.ResolvedAt = &now
+		return agency.AlertResolved, nil
+	})
+	return err
+}
+
+// remind tells of an open episode for the first time, and again, further up, while nobody says that it was seen. It returns
+// when the next time would be.
+func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, worker *Worker, now time.Time) (time.Time, error) {
+	next := due(a)
+	if next.IsZero() || next.After(now) {
+		return next, nil
+	}
+	level := a.Level
+	if a.Told > 0 {
+		level = min(level+1, levels-1)
+	}
+	telling := *a
+	telling.Level = level
+	recipients, err := w.Teller.Tell(ctx, &telling, worker)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("tell of %s: %w", a.ID, err)
+	}
+	if recipients == nil {
+		recipients = []string{}
+	}
+	changed, err := w.Store.ChangeAlert(ctx, a.ID, func(a *agency.Alert) (agency.EventType, error) {
+		a.Told, a.ToldAt, a.Level, a.Recipients, a.SnoozedUntil = a.Told+1, &now, level, recipients, nil
+		return agency.AlertTold, nil
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return due(changed), nil
+}
+
+// due is when an episode is told of next; zero is never.
+func due(a *agency.Alert) time.Time {
+	switch {
+	case a.AckedAt != nil || a.ResolvedAt != nil:
+		return time.Time{}
+	case a.Told == 0:
+		return a.OpenedAt
+	case a.SnoozedUntil != nil:
+		return *a.SnoozedUntil
+	case a.Kind == agency.AlertComplete:
+		return time.Time{} // nobody waits for an answer
+	default:
+		return a.ToldAt.Add(retell(a.Told))
+	}
+}

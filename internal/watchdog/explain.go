@@ -1,0 +1,64 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"agency"
+)
+
+// Verdict is what the watchdog makes of a run, and why.
+type Verdict struct {
+	Watched bool
+	Rules   []Rule // one for each kind, in their order
+	Open    []agency.Alert
+	NextAt  time.Time // when time alone may change something; zero when it cannot
+}
+
+// Rule is what one rule says of a run.
+type Rule struct {
+	Kind  agency.AlertKind
+	Holds bool
+	Why   string
+}
+
+// Explain says what each rule makes of a run now. It changes nothing and measures nothing.
+func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error) {
+	s, now := w.current(), w.Now()
+	worker, err := w.Runs.Worker(ctx, id)
+	if err != nil {
+		return Verdict{}, err
+	}
+	open, err := w.Store.OpenAlerts(ctx, id)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{Watched: s.watches(worker.Run), Open: open}
+	w.mu.Lock()
+	v.NextAt = w.due[id]
+	w.mu.Unlock()
+	c := agency.Alarm(worker.Run, worker.Status, now)
+	label := fmt.Sprintf("it is %s", worker.Status.Label)
+	for _, kind := range agency.AlertKinds() {
+		rule := Rule{Kind: kind, Holds: c.Kind == kind, Why: label}
+		if kind == agency.AlertStuck {
+			rule.Holds, rule.Why = w.whyStuck(&s, worker, open, now)
+		}
+		v.Rules = append(v.Rules, rule)
+	}
+	return v, nil
+}
+
+func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (holds bool, why string) {
+	if !agency.Watchable(worker.Status.Label) {
+		return false, fmt.Sprintf("it is %s, which is no work", worker.Status.Label)
+	}
+	for i := range open {
+		if open[i].Kind == agency.AlertStuck {
+			return true, fmt.Sprintf("nothing moves since %s", open[i].OpenedAt.Format(time.RFC3339))
+		}
+	}
+	last := lastActivity(worker)
+	return false, fmt.Sprintf("its last sign of life came %s ago, and %s of silence are too long", agency.ShortDuration(now.Sub(last)), s.patience(worker))
+}

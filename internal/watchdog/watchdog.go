@@ -1,0 +1,236 @@
+// Package watchdog is evidence in, alerts out: a clock and a table. It looks at a worker when something about it changed or
+// when time alone could matter, tells somebody once for each episode, and costs no tokens.
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"agency"
+)
+
+// Worker is a run as the watchdog sees it.
+type Worker struct {
+	Run    *agency.Run // with what is known of its agent now
+	Status agency.Status
+	// OutputAt is when its output last said something new: digits, spinners and repaints taken out. Zero is unknown.
+	OutputAt time.Time
+}
+
+// Pulse is what must be measured to tell a worker that is busy from one that hangs.
+type Pulse struct {
+	CPU     time.Duration // used so far by the worker's processes
+	FilesAt time.Time     // the newest change in its worktree; zero is unknown
+}
+
+// Detail is what goes into an alert besides the condition.
+type Detail struct {
+	Output  []string // the last lines, made safe for a terminal
+	Dirty   bool
+	Commits int
+}
+
+// Runs is what the watchdog asks of the engine.
+type Runs interface {
+	// Worker is one run; a removed one is agency.CodeRunNotFound.
+	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
+	// Workers are all runs that were not removed.
+	Workers(ctx context.Context) ([]agency.RunID, error)
+	Pulse(ctx context.Context, w *Worker) (Pulse, error)
+	Detail(ctx context.Context, w *Worker, lines int) Detail
+	// Attached says that a person looks at the worker's terminal.
+	Attached(ctx context.Context, w *Worker) bool
+}
+
+// Store keeps the episodes. Each writing method is one transaction together with its event.
+type Store interface {
+	// OpenAlerts are those of a run that are not resolved, oldest first; of all runs when id is empty.
+	OpenAlerts(ctx context.Context, id agency.RunID) ([]agency.Alert, error)
+	// OpenAlert adds an episode, unless the same one was there before, open or not.
+	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
+	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
+	// LastSeq is the number of the newest event.
+	LastSeq(ctx context.Context) (int64, error)
+	// ChangedRuns are the runs with events behind seq, and the newest seq.
+	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
+	Changed() <-chan struct{}
+}
+
+// Teller brings an alert to those who should act: its level says how far up. It returns who they were; none is no error.
+type Teller interface {
+	Tell(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
+}
+
+// Settings are the thresholds.
+type Settings struct {
+	Poll           time.Duration // between looks at a worker that is silent
+	StuckIntervals int           // of Poll without a change before a worker is stuck
+	StallThreshold time.Duration // instead of them, while something long is known to go on
+	WorkerTags     []string
+	WorkerPattern  *regexp.Regexp // of names; nil is any
+	PreviewLines   int
+}
+
+// Watchdog watches all workers of one data root. Only one may exist for a root at a time.
+type Watchdog struct {
+	Runs   Runs
+	Store  Store
+	Teller Teller
+	Log    *slog.Logger
+	Now    func() time.Time
+	NewID  func() string
+
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu       sync.Mutex
+	settings Settings
+	silence  map[agency.RunID]*silence
+	due      map[agency.RunID]time.Time // when time alone makes a look worth while
+	ticked   time.Time                  // the last look at anything
+}
+
+// New makes a watchdog. It does nothing until Start.
+func New(runs Runs, store Store, teller Teller, settings Settings, log *slog.Logger, now func() time.Time, newID func() string) *Watchdog {
+	return &Watchdog{
+		Runs: runs, Store: store, Teller: teller, Log: log, Now: now, NewID: newID, settings: settings,
+		silence: map[agency.RunID]*silence{}, due: map[agency.RunID]time.Time{},
+	}
+}
+
+// Start reads the open episodes, looks at every worker once, and then watches until Stop. What was alerted before is not
+// alerted again; what needs somebody and was not is alerted now; the clock of the stuck starts anew.
+func (w *Watchdog) Start(ctx context.Context) error {
+	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	w.done = make(chan struct{})
+	seq, err := w.Store.LastSeq(ctx)
+	if err != nil {
+		return fmt.Errorf("start the watchdog: %w", err)
+	}
+	ids, err := w.Runs.Workers(ctx)
+	if err != nil {
+		return fmt.Errorf("start the watchdog: %w", err)
+	}
+	alerts, err := w.Store.OpenAlerts(ctx, "")
+	if err != nil {
+		return fmt.Errorf("start the watchdog: %w", err)
+	}
+	for i := range alerts {
+		ids = append(ids, alerts[i].RunID) // its run may be gone
+	}
+	go func() {
+		defer close(w.done)
+		w.look(ctx, ids)
+		w.watch(ctx, seq)
+	}()
+	return nil
+}
+
+// Stop ends the watching. It is idempotent and waits.
+func (w *Watchdog) Stop() {
+	if w.cancel != nil {
+		w.cancel()
+		<-w.done
+	}
+}
+
+// Set changes the thresholds; they hold from the next look on, which is now.
+func (w *Watchdog) Set(settings Settings) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settings = settings
+}
+
+// TickedAt is when the watchdog last looked at anything.
+func (w *Watchdog) TickedAt() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ticked
+}
+
+// watch looks at what changed and at what is due.
+func (w *Watchdog) watch(ctx context.Context, seq int64) {
+	for ctx.Err() == nil {
+		changed := w.Store.Changed()
+		ids, newest, err := w.Store.ChangedRuns(ctx, seq)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.Log.Error("read changed runs", "err", err)
+			}
+		} else {
+			seq = newest
+		}
+		now := w.Now()
+		w.mu.Lock()
+		poll, next := w.settings.Poll, time.Time{}
+		for id, at := range w.due {
+			switch {
+			case !at.After(now):
+				ids = append(ids, id)
+			case next.IsZero() || at.Before(next):
+				next = at
+			}
+		}
+		w.mu.Unlock()
+		if len(ids) > 0 {
+			w.look(ctx, ids)
+			continue
+		}
+		wait := poll // a clock that jumps is noticed by then
+		if !next.IsZero() {
+			wait = min(wait, next.Sub(now))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// look looks at workers.
+func (w *Watchdog) look(ctx context.Context, ids []agency.RunID) {
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := w.lookAt(ctx, id); err != nil && ctx.Err() == nil {
+			w.Log.Error("look at worker", "run", id, "err", err)
+			w.again(id, w.Now().Add(w.settings.Poll))
+		}
+	}
+	w.mu.Lock()
+	w.ticked = w.Now()
+	w.mu.Unlock()
+}
+
+// again asks for a look at a time; zero is never by time alone.
+func (w *Watchdog) again(id agency.RunID, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at.IsZero() {
+		delete(w.due, id)
+	} else {
+		w.due[id] = at
+	}
+}
+
+func (w *Watchdog) current() Settings {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.settings
+}
+
+// watches says whether a run is a worker.
+func (s *Settings) watches(r *agency.Run) bool {
+	tagged := slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(s.WorkerTags, tag) })
+	return tagged && (s.WorkerPattern == nil || s.WorkerPattern.MatchString(r.Ref()))
+}

@@ -1,0 +1,543 @@
+package watchdog_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/watchdog"
+)
+
+const (
+	poll  = 30 * time.Second
+	stall = 15 * time.Minute
+)
+
+// world is a set of workers, a memory of alerts and somebody who is told, under a simulated clock.
+type world struct {
+	t  *testing.T
+	mu sync.Mutex
+
+	workers  map[agency.RunID]*worker
+	alerts   []agency.Alert
+	seq      int64
+	events   map[agency.RunID]int64 // newest event of each run
+	changed  chan struct{}
+	told     []string
+	nobody   bool
+	measured int
+
+	dog *watchdog.Watchdog
+}
+
+// worker is one run and what can be measured of it.
+type worker struct {
+	run      agency.Run
+	output   time.Time
+	pulse    watchdog.Pulse
+	busy     bool // uses a core all the time
+	begun    time.Time
+	attached bool
+	removed  bool
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, workers: map[agency.RunID]*worker{}, events: map[agency.RunID]int64{}, changed: make(chan struct{})}
+	t.Cleanup(func() { w.dog.Stop() })
+	w.start()
+	return w
+}
+
+func (w *world) settings() watchdog.Settings {
+	return watchdog.Settings{Poll: poll, StuckIntervals: 3, StallThreshold: stall, WorkerTags: []string{"worker"}, PreviewLines: 5}
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	n := 0
+	w.dog = watchdog.New(w, w, w, w.settings(), slog.New(slog.DiscardHandler), time.Now, func() string { n++; return fmt.Sprintf("a_%d_%d", time.Now().UnixNano(), n) })
+	if err := w.dog.Start(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func (w *world) restart() {
+	w.dog.Stop()
+	w.start()
+}
+
+// add starts a worker that works.
+func (w *world) add(name string) *worker {
+	now := time.Now()
+	word := agency.NewContract(now)
+	worker := &worker{begun: now, output: now, run: agency.Run{
+		ID: agency.RunID("r_" + name), Name: name, Tags: []string{"worker"},
+		Attempt: agency.Attempt{Number: 1, State: agency.Running, CreatedAt: now, StartedAt: &now, Word: agency.Observed{Contract: &word, At: now}},
+	}}
+	w.mu.Lock()
+	w.workers[worker.run.ID] = worker
+	w.mu.Unlock()
+	w.change(worker, func() {})
+	return worker
+}
+
+// change edits a worker and tells of it, as an event of the record would.
+func (w *world) change(worker *worker, edit func()) {
+	w.mu.Lock()
+	edit()
+	w.seq++
+	w.events[worker.run.ID] = w.seq
+	close(w.changed)
+	w.changed = make(chan struct{})
+	w.mu.Unlock()
+	synctest.Wait()
+}
+
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// kinds are the kinds of all alerts so far.
+func (w *world) kinds() []agency.AlertKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kinds := []agency.AlertKind{}
+	for i := range w.alerts {
+		kinds = append(kinds, w.alerts[i].Kind)
+	}
+	return kinds
+}
+
+func (w *world) open() int {
+	open, _ := w.OpenAlerts(context.Background(), "")
+	return len(open)
+}
+
+func (w *world) want(kinds ...agency.AlertKind) {
+	w.t.Helper()
+	if got := w.kinds(); !slices.Equal(got, kinds) {
+		w.t.Errorf("alerts %q, want %q", got, kinds)
+	}
+}
+
+func (w *world) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	worker := w.workers[id]
+	if worker == nil || worker.removed {
+		return nil, agency.Errorf(agency.CodeRunNotFound, "no run %s", id)
+	}
+	run := worker.run
+	status := agency.Derive(agency.Facts{Run: &run, StallThreshold: stall}, time.Now())
+	return &watchdog.Worker{Run: &run, Status: status, OutputAt: worker.output}, nil
+}
+
+func (w *world) Workers(context.Context) ([]agency.RunID, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := []agency.RunID{}
+	for id, worker := range w.workers {
+		if !worker.removed {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func (w *world) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.measured++
+	worker := w.workers[of.Run.ID]
+	pulse := worker.pulse
+	if worker.busy {
+		pulse.CPU += time.Since(worker.begun)
+	}
+	return pulse, nil
+}
+
+func (w *world) Detail(context.Context, *watchdog.Worker, int) watchdog.Detail {
+	return watchdog.Detail{Output: []string{"last line"}, Commits: 2}
+}
+
+func (w *world) Attached(_ context.Context, of *watchdog.Worker) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.workers[of.Run.ID].attached
+}
+
+func (w *world) OpenAlerts(_ context.Context, id agency.RunID) ([]agency.Alert, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	open := []agency.Alert{}
+	for i := range w.alerts {
+		if a := w.alerts[i]; a.Open() && (id == "" || a.RunID == id) {
+			open = append(open, a)
+		}
+	}
+	return open, nil
+}
+
+func (w *world) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.ContainsFunc(w.alerts, func(o agency.Alert) bool {
+		return o.RunID == a.RunID && o.Attempt == a.Attempt && o.Kind == a.Kind && o.Cause == a.Cause
+	}) {
+		return false, nil
+	}
+	w.alerts = append(w.alerts, *a)
+	return true, nil
+}
+
+func (w *world) ChangeAlert(_ context.Context, id string, change func(*agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.alerts, func(a agency.Alert) bool { return a.ID == id })
+	a := w.alerts[i]
+	event, err := change(&a)
+	if err == nil && event != "" {
+		w.alerts[i] = a
+	}
+	return &a, err
+}
+
+func (w *world) LastSeq(context.Context) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seq, nil
+}
+
+func (w *world) ChangedRuns(_ context.Context, since int64) ([]agency.RunID, int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := []agency.RunID{}
+	for id, seq := range w.events {
+		if seq > since {
+			ids = append(ids, id)
+		}
+	}
+	return ids, w.seq, nil
+}
+
+func (w *world) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+func (w *world) Tell(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, fmt.Sprintf("%s %s %d", of.Run.Name, a.Kind, a.Level))
+	if w.nobody {
+		return nil, nil
+	}
+	return []string{"user"}, nil
+}
+
+// act changes an alert as a person does.
+func (w *world) act(i int, change func(a *agency.Alert)) {
+	w.mu.Lock()
+	change(&w.alerts[i])
+	worker := w.workers[w.alerts[i].RunID]
+	w.mu.Unlock()
+	w.change(worker, func() {})
+}
+
+func asks(r *agency.Run, question string) {
+	c := agency.NewContract(time.Now())
+	c.Status, c.Questions = agency.SaysNeedsInput, []string{question}
+	r.Attempt.Word = agency.Observed{Contract: &c, At: time.Now()}
+}
+
+func works(r *agency.Run) {
+	c := agency.NewContract(time.Now())
+	r.Attempt.Word = agency.Observed{Contract: &c, At: time.Now()}
+}
+
+func ends(r *agency.Run, state agency.State, code agency.Code) {
+	r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ErrorCode, r.Attempt.Error = state, new(time.Now()), code, string(code)
+}
+
+// A worker that shows any sign of work is never alerted, however long it takes.
+func TestHealthyIsSilent(t *testing.T) {
+	t.Parallel()
+	for name, life := range map[string]func(w *world, worker *worker){
+		"output":                         func(w *world, worker *worker) { w.mu.Lock(); worker.output = time.Now(); w.mu.Unlock() },
+		"a compiler that prints nothing": func(w *world, worker *worker) { w.mu.Lock(); worker.busy = true; w.mu.Unlock() },
+		"files":                          func(w *world, worker *worker) { w.mu.Lock(); worker.pulse.FilesAt = time.Now(); w.mu.Unlock() },
+		"hooks": func(w *world, worker *worker) {
+			w.change(worker, func() { worker.run.Attempt.Situation.HeardAt = time.Now() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				worker := w.add("a")
+				for range 180 {
+					w.pass(20 * time.Second)
+					life(w, worker)
+				}
+				w.want()
+			})
+		})
+	}
+}
+
+// A worker that shows nothing is stuck after three intervals and not before, once; it is resolved when it moves.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.pass(3*poll - time.Nanosecond)
+		w.want()
+		w.pass(time.Nanosecond)
+		w.want(agency.AlertStuck)
+		w.pass(4 * time.Minute)
+		w.want(agency.AlertStuck)
+		var payload map[string]any
+		if err := json.Unmarshal(w.alerts[0].Payload, &payload); err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]any{
+			"worker_id": "r_a", "worker_name": "a", "attempt": 1.0, "duration_secs": 90.0, "intervals_stuck": 3.0,
+		} {
+			if payload[key] != want {
+				t.Errorf("%s is %v, want %v", key, payload[key], want)
+			}
+		}
+		w.change(worker, func() { worker.run.Attempt.Situation.HeardAt = time.Now() })
+		if w.open() != 0 {
+			t.Error("it moved, and the alert is open")
+		}
+		w.pass(3 * poll)
+		w.want(agency.AlertStuck, agency.AlertStuck) // another silence is another episode
+	})
+}
+
+// A spinner that turns is no progress: its output says nothing new, and it needs little of a processor.
+func TestHungSpinner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		for range 10 {
+			w.mu.Lock()
+			worker.pulse.CPU += poll / 100 // one hundredth of a core
+			w.mu.Unlock()
+			w.pass(poll)
+		}
+		w.want(agency.AlertStuck)
+	})
+}
+
+// Something long that is known to go on gets the longer threshold, and announced silence its own time.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		set   func(a *agency.Attempt)
+		after time.Duration
+	}{
+		"a tool runs":           {func(a *agency.Attempt) { a.Situation.Tools = []agency.Tool{{ID: "1"}} }, stall},
+		"a silent model call":   {func(a *agency.Attempt) { a.Headless, a.Situation.Turn = true, agency.TurnWorking }, stall},
+		"background work":       {func(a *agency.Attempt) { a.Situation.Background = 1 }, stall},
+		"an announced silence":  {func(a *agency.Attempt) { a.Situation.QuietUntil = time.Now().Add(20 * time.Minute) }, 20 * time.Minute},
+		"nothing that is known": {func(*agency.Attempt) {}, 3 * poll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				worker := w.add("a")
+				w.change(worker, func() { tt.set(&worker.run.Attempt) })
+				w.pass(tt.after - time.Nanosecond)
+				w.want()
+				w.pass(time.Nanosecond)
+				w.want(agency.AlertStuck)
+			})
+		})
+	}
+}
+
+// Each condition is told at once, with what its kind carries.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(r *agency.Run)
+		kind   agency.AlertKind
+		field  string
+		want   any
+	}{
+		"lost":      {func(r *agency.Run) { ends(r, agency.Failed, agency.CodeRunnerDisappeared) }, agency.AlertLost, "error_context", "(E_RUNNER_DISAPPEARED)"},
+		"failed":    {func(r *agency.Run) { ends(r, agency.Failed, ""); r.Attempt.Error = "exit 3" }, agency.AlertError, "error_context", "(exit 3)"},
+		"asks":      {func(r *agency.Run) { asks(r, "Which?") }, agency.AlertNeedsInput, "prompt_preview", "Which?"},
+		"completed": {func(r *agency.Run) { ends(r, agency.Completed, "") }, agency.AlertComplete, "outcome", "success"},
+		"flagged":   {func(r *agency.Run) { r.NeedsAttention = "tests fail" }, agency.AlertNeedsInput, "prompt_type", "attention"},
+		"permission": {func(r *agency.Run) {
+			r.Attempt.Situation.Requests = []agency.Request{{ID: "7", Kind: agency.AsksPermission, Tool: "Bash", Text: "make", At: time.UnixMilli(5)}}
+		}, agency.AlertNeedsInput, "prompt_id", "7@5"},
+		"refused by the model": {func(r *agency.Run) {
+			r.Attempt.Situation.Turn, r.Attempt.Situation.TurnAt = agency.TurnEnded, time.Now()
+			r.Attempt.Situation.Failure = &agency.Trouble{Class: agency.ErrorRateLimit, At: time.Now()}
+		}, agency.AlertError, "error_class", "rate_limit"},
+		"help": {func(r *agency.Run) {
+			r.Attempt.Situation.Reported = &agency.Reported{Report: agency.ReportsHelp, Text: "I am lost", At: time.Now()}
+		}, agency.AlertNeedsInput, "prompt_preview", "I am lost"},
+		"reported an error": {func(r *agency.Run) {
+			r.Attempt.Situation.Reported = &agency.Reported{Report: agency.ReportsError, Text: "no compiler", At: time.Now()}
+		}, agency.AlertError, "error_context", "no compiler"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				worker := w.add("a")
+				w.pass(time.Second)
+				w.change(worker, func() { tt.change(&worker.run) })
+				w.want(tt.kind)
+				var payload map[string]any
+				if err := json.Unmarshal(w.alerts[0].Payload, &payload); err != nil || payload[tt.field] != tt.want {
+					t.Errorf("%s is %v, want %v (%v)", tt.field, payload[tt.field], tt.want, err)
+				}
+			})
+		})
+	}
+}
+
+// An agent that rests after its turn, without a word, is told of after a minute.
+func TestTurnEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() {
+			worker.run.Attempt.Situation.Turn, worker.run.Attempt.Situation.TurnAt = agency.TurnEnded, time.Now()
+		})
+		w.pass(agency.TurnEndedPatience - time.Nanosecond)
+		w.want()
+		w.pass(time.Nanosecond)
+		w.want(agency.AlertNeedsInput)
+	})
+}
+
+// A person at the terminal needs no alert about what stands there, and gets it when the terminal is left.
+func TestAttached(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		worker.attached = true
+		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.pass(10 * time.Minute)
+		w.want()
+		w.mu.Lock()
+		worker.attached = false
+		w.mu.Unlock()
+		w.pass(poll)
+		w.want(agency.AlertNeedsInput)
+		worker.attached = true
+		w.change(worker, func() { ends(&worker.run, agency.Failed, "") }) // that is told in any case
+		w.want(agency.AlertNeedsInput, agency.AlertError)
+	})
+}
+
+// Nobody acts: the alert comes again, each time later, and goes up from the owner to people. Who says that it was seen
+// hears no more of it.
+func TestEscalation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.pass(5*time.Minute - time.Nanosecond)
+		if len(w.told) != 1 {
+			t.Fatalf("told %q", w.told)
+		}
+		w.pass(time.Nanosecond + 15*time.Minute + time.Hour)
+		want := []string{"a worker.needs_input 0", "a worker.needs_input 1", "a worker.needs_input 2", "a worker.needs_input 2"}
+		if !slices.Equal(w.told, want) {
+			t.Errorf("told %q, want %q", w.told, want)
+		}
+		w.act(0, func(a *agency.Alert) { a.AckedAt = new(time.Now()) })
+		w.pass(24 * time.Hour)
+		if len(w.told) != len(want) {
+			t.Errorf("told again after it was acknowledged: %q", w.told)
+		}
+		w.want(agency.AlertNeedsInput)
+	})
+}
+
+// A snoozed alert comes back when its time is over, and not before.
+func TestSnooze(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(2 * time.Hour)) })
+		w.pass(2*time.Hour - time.Nanosecond)
+		if len(w.told) != 1 {
+			t.Errorf("told %q", w.told)
+		}
+		w.pass(time.Nanosecond)
+		if len(w.told) != 2 {
+			t.Errorf("told %q", w.told)
+		}
+	})
+}
+
+// A restart neither repeats an alert nor loses one, and does not take the time before it for silence.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		asking, working, failed := w.add("asking"), w.add("working"), w.add("failed")
+		w.change(asking, func() { asks(&asking.run, "Which?") })
+		w.pass(80 * time.Second)
+		w.dog.Stop()
+		failed.run.Attempt.State = agency.Failed
+		failed.run.Attempt.EndedAt = new(time.Now())
+		w.start()
+		w.want(agency.AlertNeedsInput, agency.AlertError)
+		w.pass(80 * time.Second)
+		w.want(agency.AlertNeedsInput, agency.AlertError)
+		w.pass(10 * time.Second)
+		w.want(agency.AlertNeedsInput, agency.AlertError, agency.AlertStuck)
+		w.restart()
+		if w.open() != 3 {
+			t.Errorf("%d are open after a restart, want 3", w.open())
+		}
+		w.change(working, func() { works(&working.run) })
+		if w.open() != 2 {
+			t.Errorf("%d are open, want 2", w.open())
+		}
+	})
+}
+
+// Runs that are no workers are left alone, and a removed one is forgotten.
+func TestOnlyWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		other, worker := w.add("other"), w.add("a")
+		w.change(other, func() { other.run.Tags = []string{"orchestrator"} })
+		w.pass(time.Hour)
+		w.want(agency.AlertStuck)
+		w.change(worker, func() { worker.removed = true })
+		if w.open() != 0 {
+			t.Error("the run is gone, and its alert is open")
+		}
+	})
+}

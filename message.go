@@ -1,0 +1,100 @@
+package agency
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// User is the recipient and sender that stands for the person who uses agency, and for every program outside of a run.
+const User = "user"
+
+// Daemon is the sender of what agency itself says, alerts among it.
+const Daemon = "agency"
+
+// StatusUpdate is the type of the message that tells an owner what its worker reports. A newer one takes the place of one
+// that was not acknowledged.
+const StatusUpdate = "status.update"
+
+// Limits of messages.
+const (
+	PayloadLimit = 64 << 10 // bytes
+	// MessageRate is how many messages one run may send in a minute.
+	MessageRate = 60
+	// InboxLimit is how many messages may wait for one recipient.
+	InboxLimit = 1000
+)
+
+// Target says to whom a message goes; exactly one of its fields is set.
+type Target struct {
+	Run       string `json:"run,omitempty"`       // a reference to one run
+	Tag       string `json:"tag,omitempty"`       // all live runs with the tag, in the sender's repository if it has one
+	Owner     bool   `json:"owner,omitempty"`     // who started the sender
+	Repo      string `json:"repo,omitempty"`      // all live runs of the repository at this path
+	Broadcast bool   `json:"broadcast,omitempty"` // all live runs
+	User      bool   `json:"user,omitempty"`      // the person
+}
+
+// Validate checks that the target names one thing; else it is E_USAGE.
+func (t Target) Validate() error {
+	set := 0
+	for _, is := range []bool{t.Run != "", t.Tag != "", t.Owner, t.Repo != "", t.Broadcast, t.User} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return Errorf(CodeUsage, "a message goes to exactly one of run, tag, owner, repo, broadcast and user, and %d of them are given", set)
+	}
+	if t.Tag != "" {
+		return CheckWord("tag", t.Tag)
+	}
+	return nil
+}
+
+// typeRule is the form of a message's type.
+var typeRule = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
+
+// Message is a durable item, addressed to somebody. Its payload and type are the sender's: untrusted.
+type Message struct {
+	ID        string          `json:"id"`
+	Seq       int64           `json:"seq"`
+	Type      string          `json:"msg_type"`
+	From      string          `json:"from"` // the id of a run, "user" or "agency"
+	To        Target          `json:"to"`
+	Payload   json.RawMessage `json:"payload"` // an object
+	CreatedAt time.Time       `json:"created_at"`
+	ReplyTo   string          `json:"reply_to"` // the id of the message that this answers; empty when none
+
+	// How it stands with one recipient.
+	Recipient   string     `json:"recipient"` // the id of a run, or "user"; empty when there was none
+	DeliveredAt *time.Time `json:"delivered_at"`
+	AckedAt     *time.Time `json:"acked_at"`
+	Dead        string     `json:"dead"` // why it will never be delivered; empty when it may
+}
+
+// Validate checks what a sender chooses: E_USAGE says what is wrong.
+func (m *Message) Validate() error {
+	switch {
+	case len(m.Type) > 100 || !typeRule.MatchString(m.Type):
+		return Errorf(CodeUsage, "%q is no message type", m.Type).WithHint("lower-case words with dots between them, such as help.request")
+	case len(m.Payload) > PayloadLimit:
+		return Errorf(CodeUsage, "the payload has %d bytes, and at most %d may be sent", len(m.Payload), PayloadLimit).
+			WithHint("write it to a file and send its path")
+	case !json.Valid(m.Payload) || strings.TrimLeft(string(m.Payload), " \t\r\n")[0] != '{':
+		return Errorf(CodeUsage, "the payload must be a JSON object").WithHint(`for example {"text": "hello"}`)
+	}
+	return m.To.Validate()
+}
+
+// MessageFilter chooses messages.
+type MessageFilter struct {
+	Recipient string // a run's id or "user"; empty is every one
+	Waiting   bool   // only what is neither acknowledged nor dead
+	Limit     int    // the oldest so many; 0 is all
+}
+
+// HasTag says whether a run has a tag.
+func (r *Run) HasTag(tag string) bool { return slices.Contains(r.Tags, tag) }

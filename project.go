@@ -1,0 +1,106 @@
+package agency
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ProjectFile is where a repository says how agency works in it, relative to its root.
+const ProjectFile = "agency.toml"
+
+// ProjectLimit is the largest ProjectFile that is read, in bytes.
+const ProjectLimit = 64 << 10
+
+// Project is what a repository says about runs in it. Empty texts and nil lists leave the choice to the user.
+type Project struct {
+	Type     string // one word for people: go, node, python ...
+	Sandbox  string // "worktree", the only level there is
+	Layout   string // LayoutMinimal or LayoutStandard
+	Parallel bool   // false allows one live run at a time
+	Window   bool   // keep agent_runs/, a link for each run
+
+	Runner       string // a kind, or the name of a custom runner
+	Base         string // what a run starts from, as git understands it
+	HandleFormat string // as ParseHandleFormat reads it
+
+	// Setup is run in each new worktree before the agent. Its first word is a name to look up on PATH, or with a slash in
+	// it a file of the repository.
+	Setup        []string
+	SetupTimeout time.Duration
+	Copy         []string // what a new worktree gets from the main worktree, by their paths in it
+	Link         []string // likewise, as links to the main worktree's
+}
+
+// The layouts of a project's folders.
+const (
+	LayoutMinimal  = "minimal"
+	LayoutStandard = "standard" // with specs/, scout_outputs/archive/ and ai_docs/
+)
+
+// DefaultProject is what holds where a repository says nothing.
+func DefaultProject() Project {
+	return Project{Sandbox: "worktree", Layout: LayoutMinimal, Parallel: true, SetupTimeout: 10 * time.Minute}
+}
+
+// NeedsTrust says that the repository wants something done that a user has to allow first.
+func (p *Project) NeedsTrust() bool { return len(p.Setup)+len(p.Copy)+len(p.Link) > 0 }
+
+// Wants lists, in words, what the repository wants done in each new worktree.
+func (p *Project) Wants() string {
+	var wants []string
+	if len(p.Setup) > 0 {
+		wants = append(wants, "run "+strings.Join(p.Setup, " "))
+	}
+	if len(p.Copy) > 0 {
+		wants = append(wants, "copy "+strings.Join(p.Copy, ", "))
+	}
+	if len(p.Link) > 0 {
+		wants = append(wants, "link "+strings.Join(p.Link, ", "))
+	}
+	return strings.Join(wants, "; ")
+}
+
+// SetupFile is a file of the repository that its setup runs or names, as it is in the worktree that would run it.
+type SetupFile struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// TrustHash is what a user trusts: the bytes of a ProjectFile and of the files that its setup names.
+func TrustHash(project []byte, files []SetupFile) string {
+	sum := sha256.New()
+	add := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
+	add(string(project))
+	for _, f := range files {
+		add(f.Path)
+		add(f.Content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// SetupTrust is what a user is asked to allow, and whether that is done.
+type SetupTrust struct {
+	Hash    string      `json:"hash"` // empty when there is nothing to trust
+	Trusted bool        `json:"trusted"`
+	Changed bool        `json:"changed"` // something else was trusted in this repository before
+	Setup   []string    `json:"setup"`
+	Copy    []string    `json:"copy"`
+	Link    []string    `json:"link"`
+	Files   []SetupFile `json:"files"`
+}
+
+// SetupWords are the words of the setup that could name files of the repository, without "./" at their beginning.
+func (p *Project) SetupWords() []string {
+	var words []string
+	for _, word := range p.Setup {
+		word = strings.TrimPrefix(word, "./")
+		if word != "" && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "/") && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
+}

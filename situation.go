@@ -1,0 +1,415 @@
+package agency
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Turn is whether an agent works on something.
+type Turn string
+
+// The turns.
+const (
+	TurnUnknown Turn = ""
+	TurnWorking Turn = "working"
+	TurnEnded   Turn = "ended"
+)
+
+// Request is something that an agent waits for and only a person, or who acts for one, can give.
+type Request struct {
+	ID         string      `json:"id"` // the agent's own, or one made of what is asked
+	Kind       RequestKind `json:"kind"`
+	Tool       string      `json:"tool"`
+	Text       string      `json:"text"`
+	At         time.Time   `json:"at"`
+	Source     Source      `json:"source"`
+	Subagent   string      `json:"subagent"`
+	Confidence float64     `json:"confidence"` // 1 unless it was read from a screen
+}
+
+// Trouble is an error of an agent with its model.
+type Trouble struct {
+	Class ErrorClass `json:"class"`
+	Text  string     `json:"text"`
+	At    time.Time  `json:"at"`
+}
+
+// Reported is the newest report of an agent.
+type Reported struct {
+	Report Report    `json:"report"`
+	Text   string    `json:"text"`
+	At     time.Time `json:"at"`
+}
+
+// Tool is a call of a tool that has not ended.
+type Tool struct {
+	ID   string    `json:"id"`
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+}
+
+// Seen is the newest evidence of one source.
+type Seen struct {
+	At    time.Time `json:"at"`
+	Sign  Sign      `json:"sign"`
+	Event string    `json:"event"`
+	Count int       `json:"count"` // of evidence from this source in this attempt
+}
+
+// Situation is what the evidence of one attempt comes to. It is made by Observe alone, one piece of evidence after the
+// other, so reading the same file again makes the same situation.
+type Situation struct {
+	Turn     Turn      `json:"turn"`
+	TurnAt   time.Time `json:"turn_at"`   // since when
+	TurnBy   Source    `json:"turn_by"`   // who said so
+	PromptAt time.Time `json:"prompt_at"` // the newest prompt; zero when none was seen
+	HeardAt  time.Time `json:"heard_at"`  // the newest evidence of any kind that says something about the agent
+
+	Requests    []Request `json:"requests"`
+	Tools       []Tool    `json:"tools"`
+	Background  int       `json:"background"`  // work that goes on after the turn
+	Interrupted bool      `json:"interrupted"` // the turn was ended by a person
+	Ended       bool      `json:"ended"`       // the agent said goodbye
+	Retry       *Trouble  `json:"retry"`       // being tried again
+	Failure     *Trouble  `json:"failure"`     // ended the turn
+	Reported    *Reported `json:"reported"`
+	QuietUntil  time.Time `json:"quiet_until"` // the agent declared that it would be silent so long
+
+	Conversation string `json:"conversation"`
+	Transcript   string `json:"transcript"`
+	Model        string `json:"model"`
+	Usage        Usage  `json:"usage"`
+
+	Sources map[Source]Seen `json:"sources"`
+	Unknown map[string]int  `json:"unknown"` // names of events that were not understood, and how often
+	// RestedAt is when the agent was last seen to show no work while a request may be open.
+	RestedAt time.Time `json:"rested_at"`
+	// Offset is how far events.jsonl was read, ReportsOffset the reports in the worktree, TranscriptOffset the agent's own file.
+	Offset           int64 `json:"offset"`
+	ReportsOffset    int64 `json:"reports_offset"`
+	TranscriptOffset int64 `json:"transcript_offset"`
+}
+
+// The most that a situation remembers of what an agent can make up without end.
+const (
+	mostRequests = 32
+	mostTools    = 64
+	mostUnknown  = 32
+)
+
+// Observe takes one piece of evidence. Evidence comes in the order in which it was observed; clocks may jump, so its times
+// decide nothing here.
+func (s *Situation) Observe(e Evidence) {
+	if !slices.Contains(Sources(), e.Source) {
+		s.countUnknown("from " + clip(string(e.Source)))
+		return
+	}
+	s.remember(e)
+	if s.outdone(e.Source) || e.Sign == SignUnknown && e.Source != FromHook && e.Source != FromStream {
+		return
+	}
+	// An agent that says something new to us still gives a sign of life.
+	s.HeardAt = e.At
+	if e.Subagent != "" {
+		s.observeHelper(e)
+		return
+	}
+	s.observe(e)
+}
+
+// observe takes what the agent itself does.
+func (s *Situation) observe(e Evidence) {
+	switch e.Sign {
+	case SignSession:
+		s.identify(e)
+	case SignPrompt:
+		s.begin(e)
+		s.PromptAt, s.Requests, s.Reported, s.QuietUntil = e.At, nil, nil, time.Time{}
+	case SignBusy:
+		s.busy(e)
+	case SignToolStarted:
+		s.begin(e)
+		if len(s.Tools) < mostTools {
+			s.Tools = append(s.Tools, Tool{ID: e.ID, Name: e.Tool, At: e.At})
+		}
+	case SignToolEnded:
+		s.toolEnded(e)
+	case SignAsked:
+		s.ask(e)
+	case SignAnswered:
+		s.begin(e)
+		s.answer(e.ID)
+		if e.ID == "" {
+			s.Requests = nil
+		}
+	case SignRetrying:
+		s.begin(e)
+		s.Retry = &Trouble{Class: e.Class, Text: e.Text, At: e.At}
+	case SignFailed:
+		s.end(e)
+		s.Failure = &Trouble{Class: e.Class, Text: e.Text, At: e.At}
+	case SignTurnEnded:
+		s.turnEnded(e)
+	case SignInterrupted:
+		s.end(e)
+		s.Interrupted = true
+	case SignResting:
+		s.RestedAt = e.At
+		// A source that shows rest has settled what it asked itself.
+		s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.Source == e.Source })
+		if e.Source == FromSession {
+			s.Requests = nil // it would say that it waits: what was asked was refused
+		}
+		if len(s.Requests) == 0 && s.Turn == TurnWorking && s.Background == 0 {
+			s.end(e)
+		}
+	case SignUsage:
+		s.use(e)
+	case SignEnded:
+		s.end(e)
+		s.Ended = true
+	case SignReport:
+		s.report(e)
+	case SignUnknown:
+	}
+}
+
+// observeHelper takes what a helper of the agent does. It works for the agent, and asks in its place; that it begins or
+// ends says nothing about the agent's own turn.
+func (s *Situation) observeHelper(e Evidence) {
+	switch e.Sign {
+	case SignToolStarted, SignToolEnded, SignAsked, SignUsage, SignRetrying:
+		s.observe(e)
+	case SignBusy, SignPrompt:
+		s.begin(e)
+	case SignAnswered:
+		s.begin(e)
+		s.answer(e.ID)
+		if e.ID == "" {
+			s.forgetHelper(e.Subagent)
+		}
+	case SignTurnEnded, SignFailed, SignInterrupted, SignEnded:
+		s.forgetHelper(e.Subagent)
+	case SignSession, SignResting, SignReport, SignUnknown:
+	}
+}
+
+// forgetHelper takes back what a helper asked.
+func (s *Situation) forgetHelper(name string) {
+	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.Subagent == name })
+}
+
+// remember counts the evidence of each source.
+func (s *Situation) remember(e Evidence) {
+	if s.Sources == nil {
+		s.Sources = map[Source]Seen{}
+	}
+	seen := s.Sources[e.Source]
+	s.Sources[e.Source] = Seen{At: e.At, Sign: e.Sign, Event: e.Event, Count: seen.Count + 1}
+	switch {
+	case e.Offset == 0:
+	case e.Source == FromTranscript:
+		s.TranscriptOffset = e.Offset
+	case e.Source == FromReport:
+		s.ReportsOffset = e.Offset
+	}
+	if e.Sign == SignUnknown {
+		s.countUnknown(e.Event)
+	}
+}
+
+// countUnknown counts what was not understood, by name as far as there is room.
+func (s *Situation) countUnknown(name string) {
+	if s.Unknown == nil {
+		s.Unknown = map[string]int{}
+	}
+	if _, known := s.Unknown[name]; known || len(s.Unknown) < mostUnknown {
+		s.Unknown[name]++
+	}
+}
+
+// outdone says that a source says nothing new: of a screen, because the agent itself has spoken in this attempt; of a title,
+// because the agent keeps a file that says the same, and says waiting from resting.
+func (s *Situation) outdone(source Source) bool {
+	_, keeps := s.Sources[FromSession]
+	return source == FromScreen && s.SpokeForItself() || source == FromTitle && keeps
+}
+
+// SpokeForItself says that the agent told how it does by more than what its terminal shows. A transcript does not: a dialog
+// beside the conversation is not in it.
+func (s *Situation) SpokeForItself() bool {
+	for _, source := range []Source{FromHook, FromStream, FromSession} {
+		if _, spoke := s.Sources[source]; spoke {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Situation) identify(e Evidence) {
+	if e.Conversation != "" && e.Conversation != s.Conversation {
+		s.Conversation = e.Conversation
+	}
+	if e.Transcript != "" && e.Transcript != s.Transcript {
+		s.Transcript, s.TranscriptOffset = e.Transcript, e.Offset
+	}
+	if e.Model != "" {
+		s.Model = e.Model
+	}
+	s.Ended = false
+	// What a program wanted before it began is settled when it has begun.
+	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.Kind == AsksDialog })
+}
+
+// begin puts the agent at work.
+func (s *Situation) begin(e Evidence) {
+	if s.Turn != TurnWorking {
+		s.Turn, s.TurnAt, s.TurnBy = TurnWorking, e.At, e.Source
+	}
+	s.Interrupted, s.Failure, s.Retry, s.Ended = false, nil, nil, false
+}
+
+// end puts the agent at rest; nothing of the turn is open any more.
+func (s *Situation) end(e Evidence) {
+	if s.Turn != TurnEnded {
+		s.Turn, s.TurnAt, s.TurnBy = TurnEnded, e.At, e.Source
+	}
+	s.Requests, s.Tools, s.Retry, s.Background = nil, nil, nil, 0
+	s.Interrupted, s.Failure = false, nil
+}
+
+// shows says that a source is of what an agent shows rather than tells: it is read later than it was made.
+func shows(source Source) bool {
+	return source == FromSession || source == FromTitle || source == FromScreen
+}
+
+// busy is work that shows from outside. It answers what was asked only when the agent was seen to wait in between: the
+// sign of work may be older than the request that overtook it.
+func (s *Situation) busy(e Evidence) {
+	if shows(e.Source) {
+		for _, r := range s.Requests {
+			if s.RestedAt.Before(r.At) {
+				return
+			}
+		}
+	}
+	s.begin(e)
+	s.Requests = nil
+}
+
+// ask opens a request. A source that knows less about it than the one before adds nothing.
+func (s *Situation) ask(e Evidence) {
+	if shows(e.Source) {
+		s.RestedAt = e.At // what asks does not work
+	}
+	if e.ID == "" && len(s.Requests) > 0 {
+		return
+	}
+	r := Request{
+		ID: e.ID, Kind: e.Kind, Tool: e.Tool, Text: e.Text, At: e.At, Source: e.Source, Subagent: e.Subagent, Confidence: e.Confidence,
+	}
+	if r.Confidence == 0 {
+		r.Confidence = 1
+	}
+	if i := slices.IndexFunc(s.Requests, func(old Request) bool { return old.ID == e.ID || old.ID == "" }); i >= 0 {
+		r.At = s.Requests[i].At
+		s.Requests[i] = r
+		return
+	}
+	if len(s.Requests) < mostRequests {
+		s.Requests = append(s.Requests, r)
+	}
+}
+
+func (s *Situation) answer(id string) {
+	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.ID == id || r.ID == "" })
+}
+
+// turnEnded ends a turn, unless work goes on behind it.
+func (s *Situation) turnEnded(e Evidence) {
+	if e.Background == 0 {
+		s.end(e)
+		return
+	}
+	s.begin(e)
+	s.Background, s.Requests, s.Tools = e.Background, nil, nil
+}
+
+// toolEnded takes a tool's end as a sign of work, unless the turn is over: the news of a last tool may come late.
+func (s *Situation) toolEnded(e Evidence) {
+	open := len(s.Tools)
+	s.Tools = slices.DeleteFunc(s.Tools, func(t Tool) bool { return t.ID == e.ID })
+	if s.Turn != TurnEnded || len(s.Tools) < open {
+		s.begin(e)
+		s.answer(e.ID)
+	}
+}
+
+func (s *Situation) use(e Evidence) {
+	if e.Usage == nil {
+		return
+	}
+	put := func(to **int64, n *int64) {
+		switch {
+		case n == nil:
+		case e.Add && *to != nil:
+			*to = new(**to + *n)
+		default:
+			*to = new(*n)
+		}
+	}
+	put(&s.Usage.InputTokens, e.Usage.InputTokens)
+	put(&s.Usage.CachedTokens, e.Usage.CachedTokens)
+	put(&s.Usage.OutputTokens, e.Usage.OutputTokens)
+	switch cost := e.Usage.CostUSD; {
+	case cost == nil:
+	case e.Add && s.Usage.CostUSD != nil:
+		s.Usage.CostUSD = new(*s.Usage.CostUSD + *cost)
+	default:
+		s.Usage.CostUSD = new(*cost)
+	}
+}
+
+func (s *Situation) report(e Evidence) {
+	s.QuietUntil = time.Time{}
+	if e.Quiet > 0 {
+		s.QuietUntil = e.At.Add(e.Quiet)
+	}
+	s.Reported = nil
+	if e.Report != ReportsWord {
+		s.Reported = &Reported{Report: e.Report, Text: e.Text, At: e.At}
+	}
+}
+
+// SameMeaning says that two situations look alike to people: what differs is only counters and newer evidence of the same.
+func (s *Situation) SameMeaning(o *Situation) bool {
+	sameTrouble := func(a, b *Trouble) bool { return (a == nil) == (b == nil) && (a == nil || a.Class == b.Class) }
+	sameReport := func(a, b *Reported) bool {
+		return (a == nil) == (b == nil) && (a == nil || a.Report == b.Report && a.Text == b.Text && a.At.Equal(b.At))
+	}
+	return s.Turn == o.Turn && s.PromptAt.Equal(o.PromptAt) && s.Interrupted == o.Interrupted && s.Ended == o.Ended &&
+		slices.Equal(s.Requests, o.Requests) && (s.Background > 0) == (o.Background > 0) &&
+		sameTrouble(s.Retry, o.Retry) && sameTrouble(s.Failure, o.Failure) && sameReport(s.Reported, o.Reported) &&
+		s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model
+}
+
+// Clone is a copy that shares nothing that Observe changes in place.
+func (s *Situation) Clone() *Situation {
+	c := *s
+	c.Requests, c.Tools = slices.Clone(s.Requests), slices.Clone(s.Tools)
+	c.Sources, c.Unknown = map[Source]Seen{}, map[string]int{}
+	maps.Copy(c.Sources, s.Sources)
+	maps.Copy(c.Unknown, s.Unknown)
+	return &c
+}
+
+// words are what a trouble is called in a table.
+func (t *Trouble) words() string {
+	name := strings.ReplaceAll(string(t.Class), "_", " ")
+	if t.Text == "" {
+		return name
+	}
+	return name + ": " + t.Text
+}

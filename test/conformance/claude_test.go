@@ -1,0 +1,268 @@
+package conformance_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/test/conformance/modelserver"
+)
+
+const overloaded = 529
+
+// Claude Code shows what it does in every state that it can get into.
+func TestClaude(t *testing.T) {
+	t.Parallel()
+	binary, claude := installed(t, "claude_code")
+	for name, test := range map[string]func(*testing.T, string, agent){
+		"text":                   claudeText,
+		"permission given":       claudePermissionGiven,
+		"permission denied":      claudePermissionDenied,
+		"permission interrupted": claudePermissionInterrupted,
+		"interrupted at work":    claudeInterrupted,
+		"question":               claudeQuestion,
+		"auth":                   claudeFails(http.StatusUnauthorized, "", "(auth:"),
+		"rate limit":             claudeFails(http.StatusTooManyRequests, "", "(rate limit:"),
+		"overload":               claudeFails(overloaded, "", "(overloaded:"),
+		"too long":               claudeFails(http.StatusBadRequest, "prompt is too long: 250000 tokens > 200000 maximum", "(context:"),
+		"tried again":            claudeTriedAgain,
+		"headless failure":       claudeHeadlessFailure,
+		"trust dialog":           claudeTrustDialog,
+		"killed and resumed":     claudeKilled,
+		"reports":                claudeReports,
+		"own settings":           claudeOwnSettings,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, binary, claude)
+		})
+	}
+}
+
+func claudeText(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning.", Gate: gate}, {Text: "Good evening."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	f.asked(0)
+	close(gate)
+	tl.await(agency.Waiting)
+	f.output(binary, "send", string(run.ID), "and now?")
+	f.asked(1)
+	tl.await(agency.Working)
+	got := tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
+	if got.Conversation == "" || got.Model == "" || got.Decided != agency.By(agency.FromHook) {
+		t.Errorf("got %+v", got)
+	}
+	f.until("2 tokens in and out, and no cost", func() bool {
+		u := f.show(run).Usage
+		return u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2 && u.CostUSD == nil
+	})
+}
+
+func (f *fixture) show(run api.Run) api.Run {
+	f.t.Helper()
+	var shown struct {
+		Run api.Run `json:"run"`
+	}
+	f.agency(&shown, "show", string(run.ID))
+	return shown.Run
+}
+
+// claudeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen.
+func claudeAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timeline) {
+	t.Helper()
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	asks := tl.await(agency.NeedsInput)
+	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "Bash" || r.Text != "mkdir -p made" {
+		t.Errorf("request: got %+v", r)
+	}
+	f.shown(run, "Do you want to proceed?")
+	return f, run, tl
+}
+
+func claudePermissionGiven(t *testing.T, binary string, a agent) {
+	f, run, tl := claudeAsks(t, binary, a)
+	f.press(run, "1")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+func claudePermissionDenied(t *testing.T, binary string, a agent) {
+	f, run, tl := claudeAsks(t, binary, a)
+	f.press(run, "Up") // from the first choice to the last, which is no
+	f.shown(run, "❯ 4. No")
+	f.press(run, "Enter")
+	tl.awaitSummary(agency.Waiting, "(interrupted)")
+	f.types(run, "then leave it")
+	f.shown(run, "then leave it")
+	f.press(run, "Enter")
+	tl.await(agency.Working)
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Waiting, agency.Working, agency.Waiting)
+}
+
+func claudePermissionInterrupted(t *testing.T, binary string, a agent) {
+	f, run, tl := claudeAsks(t, binary, a)
+	f.press(run, "Escape")
+	tl.awaitSummary(agency.Waiting, "(interrupted)")
+	tl.check(agency.Working, agency.NeedsInput, agency.Waiting)
+}
+
+func claudeInterrupted(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	defer close(gate)
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: gate}})
+	run := f.start(a)
+	tl := f.watch(run)
+	f.asked(0)
+	f.shown(run, "esc to interrupt")
+	f.press(run, "Escape")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting)
+}
+
+func claudeQuestion(t *testing.T, binary string, a agent) {
+	const question = "Which colour is it to be?"
+	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	asks := tl.await(agency.NeedsInput)
+	if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
+		t.Errorf("got %q, %+v", asks.Summary, asks.Request)
+	}
+	f.shown(run, "Enter to select")
+	f.press(run, "Enter")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+}
+
+// claudeFails makes a test of an error that is final after one more try.
+func claudeFails(status int, message, summary string) func(*testing.T, string, agent) {
+	return func(t *testing.T, binary string, a agent) {
+		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
+		f.env = append(f.env, "CLAUDE_CODE_MAX_RETRIES=1")
+		run := f.start(a)
+		tl := f.watch(run)
+		tl.awaitSummary(agency.Waiting, summary)
+		tl.check(agency.Working, agency.Waiting)
+	}
+}
+
+func claudeTriedAgain(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{
+		Text: "At last.", Status: http.StatusTooManyRequests, Failure: modelserver.Failure{Times: 2, RetryAfter: 2 * time.Second},
+	}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.awaitSummary(agency.Working, "trying again")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting)
+}
+
+func claudeHeadlessFailure(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I look.", Shell: "ls"}, {Status: http.StatusTooManyRequests}})
+	f.env = append(f.env, "CLAUDE_CODE_MAX_RETRIES=1")
+	run := f.start(a, "--headless")
+	tl := f.watch(run)
+	tl.awaitSummary(agency.Working, "(rate limit")
+	ended := tl.await(agency.LabelFailed)
+	if ended.Usage.InputTokens == nil || ended.Usage.CostUSD == nil || ended.Conversation == "" {
+		t.Errorf("got %+v", ended)
+	}
+}
+
+// Before Claude Code trusts a folder it does nothing, and says so nowhere but on its terminal.
+func claudeTrustDialog(t *testing.T, binary string, a agent) {
+	untrusting := a
+	untrusting.home = func(t *testing.T, dir, _, url string) []string {
+		t.Helper()
+		return a.home(t, dir, filepath.Join(dir, "elsewhere"), url)
+	}
+	f := newFixture(t, binary, untrusting, modelserver.Scenario{{Text: "Good morning."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	asks := tl.await(agency.NeedsInput)
+	if r := asks.Request; r == nil || r.Kind != agency.AsksDialog || r.Confidence >= 1 || asks.Decided != agency.By(agency.FromScreen) {
+		t.Errorf("got %+v, decided by %s", r, asks.Decided)
+	}
+	if out, err := f.command(binary, "send", string(run.ID), "hello"); err == nil {
+		t.Errorf("a message was sent into the dialog:\n%s", out)
+	}
+	f.press(run, "Down")
+	f.shown(run, "❯ Yes, I trust this folder")
+	f.press(run, "Enter")
+	f.asked(0)
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+}
+
+// A killed agent has failed, whatever it asked, and goes on with the same conversation.
+func claudeKilled(t *testing.T, binary string, a agent) {
+	f, run, tl := claudeAsks(t, binary, a)
+	before := f.show(run)
+	f.kill(run)
+	tl.await(agency.LabelFailed)
+	var resumed api.RunResponse
+	f.agency(&resumed, "resume", string(run.ID))
+	tl.await(agency.Working)
+	tl.await(agency.Waiting)
+	after := f.show(run)
+	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
+		t.Errorf("got attempt %d of %q, want 2 of %q", after.Attempt, after.Conversation, before.Conversation)
+	}
+}
+
+// kill ends the run's agent as the system does when there is no memory left.
+func (f *fixture) kill(run api.Run) {
+	f.t.Helper()
+	sessions, err := filepath.Glob(filepath.Join(f.dir, "claude", "sessions", "*.json"))
+	if err != nil || len(sessions) != 1 {
+		f.t.Fatalf("session files: %q, %v", sessions, err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(sessions[0]), ".json"))
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		f.t.Fatalf("kill the agent of %s: %v", run.ID, err)
+	}
+}
+
+// Claude Code reports its status without asking for leave.
+func claudeReports(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{
+		{Shell: "agency report needs_input --summary Colours --question 'Which colour?'"}, {Text: "I asked."},
+	})
+	f.env = append(f.env, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.awaitSummary(agency.NeedsInput, "Which colour?")
+	tl.check(agency.Working, agency.NeedsInput)
+}
+
+// The user's own settings stay in force beside those that agency adds.
+func claudeOwnSettings(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}})
+	own := filepath.Join(f.dir, "own.json")
+	write(t, own, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"touch `+filepath.Join(f.dir, "stopped")+`"}]}]}}`)
+	run := f.start(a, "--", "--settings", own)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	if _, err := os.Stat(filepath.Join(f.dir, "stopped")); err != nil {
+		t.Error("the user's own hook did not run")
+	}
+}

@@ -1,0 +1,261 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/harness"
+	"agency/test/conformance/modelserver"
+)
+
+// What Codex says about itself, in its terminal and without one, as labels over time.
+func TestCodexLabels(t *testing.T) {
+	t.Parallel()
+	binary, codex := installed(t, "codex")
+	const asking = "approval_policy=on-request"
+	waits := []agency.Label{agency.Working, agency.Waiting}
+	asks := []agency.Label{agency.Working, agency.NeedsInput, agency.Working, agency.Waiting}
+	gate := make(chan struct{})
+	tests := []struct {
+		name     string
+		scenario modelserver.Scenario
+		args     []string
+		act      func(f *fixture, tl *timeline, run api.Run)
+		labels   []agency.Label
+		between  agency.Label // may show for a moment between two of them
+		summary  string
+	}{
+		{
+			name: "text", scenario: modelserver.Scenario{{Text: "All done."}},
+			labels: waits, summary: "(its turn ended)",
+		},
+		{
+			name: "tool", scenario: modelserver.Scenario{{Text: "I look.", Shell: "echo seen"}, {Text: "All done."}},
+			labels: waits, summary: "(its turn ended)",
+		},
+		{
+			name: "permission allowed", args: []string{"--", "-c", asking, "-s", "workspace-write"},
+			scenario: modelserver.Scenario{{Shell: "echo allowed", Leave: true}, {Text: "All done.", Gate: gate}},
+			act: func(f *fixture, tl *timeline, run api.Run) {
+				tl.await(agency.NeedsInput)
+				f.checkRequest(run, agency.AsksPermission, "echo allowed")
+				f.answer(run, "Press enter to confirm", "y")
+				f.asked(1)
+				tl.await(agency.Working)
+				close(gate)
+			},
+			labels: asks, summary: "(its turn ended)",
+		},
+		{
+			name: "permission denied", args: []string{"--", "-c", asking, "-s", "workspace-write"},
+			scenario: modelserver.Scenario{{Shell: "echo denied", Leave: true}},
+			act: func(f *fixture, tl *timeline, run api.Run) {
+				tl.await(agency.NeedsInput)
+				f.answer(run, "Press enter to confirm", "Escape")
+			},
+			labels: []agency.Label{agency.Working, agency.NeedsInput, agency.Waiting}, summary: "(interrupted)",
+			between: agency.Working, // its title is faster than its hook
+		},
+		{
+			name: "interrupted", scenario: modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}},
+			act: func(f *fixture, _ *timeline, run api.Run) {
+				f.asked(0)
+				f.shown(run, "esc to interrupt")
+				f.press(run, "Escape")
+			},
+			labels: waits, summary: "(interrupted)",
+		},
+		{
+			name: "question", args: []string{"--", "-c", "features.default_mode_request_user_input=true"},
+			scenario: modelserver.Scenario{{Ask: "Which colour?"}, {Text: "All done."}},
+			act: func(f *fixture, tl *timeline, run api.Run) {
+				tl.await(agency.NeedsInput)
+				f.checkRequest(run, agency.AsksQuestion, "Which colour?")
+				f.answer(run, "enter to submit answer", "Enter")
+			},
+			labels: asks, summary: "(its turn ended)",
+		},
+		{
+			name: "auth", scenario: modelserver.Scenario{{Status: http.StatusUnauthorized}},
+			labels: waits, summary: "(auth: ",
+		},
+		{
+			name: "rate limit", scenario: modelserver.Scenario{{Status: http.StatusTooManyRequests}},
+			labels: waits, summary: "(rate limit: ",
+		},
+		{
+			name: "overload", scenario: modelserver.Scenario{{Status: overloaded}},
+			labels: waits, summary: "(overloaded: ",
+		},
+		{
+			name: "headless", scenario: modelserver.Scenario{{Text: "I look.", Shell: "echo seen"}, {Text: "All done."}}, args: []string{"--headless"},
+			labels: []agency.Label{agency.Working, agency.LabelCompleted},
+		},
+		{
+			name: "headless auth", scenario: modelserver.Scenario{{Status: http.StatusUnauthorized}}, args: []string{"--headless"},
+			labels: []agency.Label{agency.Working, agency.LabelFailed},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, binary, codex, tt.scenario)
+			run := f.start(codex, tt.args...)
+			tl := f.watch(run)
+			if tt.act != nil {
+				tt.act(f, tl, run)
+			}
+			got := tl.awaitSummary(tt.labels[len(tt.labels)-1], tt.summary)
+			if seen := tl.seen(); !inOrder(seen, tt.labels, tt.between) {
+				t.Errorf("labels over time:\ngot  %q\nwant %q", seen, tt.labels)
+			}
+			if got.Conversation == "" {
+				t.Error("no conversation is known")
+			}
+			f.checkUserConfig()
+		})
+	}
+}
+
+// inOrder says that labels came in the wanted order, with nothing else in between than one that may be.
+func inOrder(seen, want []agency.Label, between agency.Label) bool {
+	for _, label := range seen {
+		switch {
+		case len(want) > 0 && label == want[0]:
+			want = want[1:]
+		case label != between:
+			return false
+		}
+	}
+	return len(want) == 0
+}
+
+// answer presses a key until a dialog is gone: just after it is drawn Codex takes none.
+func (f *fixture) answer(run api.Run, dialog, key string) {
+	f.t.Helper()
+	f.shown(run, dialog)
+	look := func() string {
+		return f.output("tmux", "-S", f.tmuxSocket(), "capture-pane", "-p", "-t", "="+run.Session+":")
+	}
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for deadline := time.Now().Add(patience); strings.Contains(look(), dialog); <-again.C {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("the dialog stays:\n%s", look())
+		}
+		f.press(run, key)
+	}
+}
+
+// checkRequest says what a run asks for.
+func (f *fixture) checkRequest(run api.Run, kind agency.RequestKind, text string) {
+	f.t.Helper()
+	if r := f.show(run).Request; r == nil || r.Kind != kind || !strings.Contains(r.Text, text) || r.Source != agency.FromHook {
+		f.t.Errorf("got request %+v, want %s with %q", r, kind, text)
+	}
+}
+
+// checkUserConfig says that no file of the user's learned of agency.
+func (f *fixture) checkUserConfig() {
+	f.t.Helper()
+	home := filepath.Join(f.dir, "codex")
+	data, err := os.ReadFile(filepath.Join(home, "config.toml"))
+	if err != nil || strings.Contains(string(data), "agency hook") || strings.Contains(string(data), "hooks") {
+		f.t.Errorf("config.toml: %v\n%s", err, data)
+	}
+	if _, err := os.Stat(filepath.Join(home, "hooks.json")); err == nil {
+		f.t.Error("there is a hooks.json")
+	}
+}
+
+// Codex is killed in the middle of a turn, and the next attempt goes on with the same conversation.
+func TestCodexKilledAndResumed(t *testing.T) {
+	t.Parallel()
+	binary, codex := installed(t, "codex")
+	for _, flags := range [][]string{nil, {"--headless"}} {
+		t.Run(fmt.Sprint(flags), func(t *testing.T) {
+			t.Parallel()
+			gate := make(chan struct{})
+			f := newFixture(t, binary, codex, modelserver.Scenario{
+				{Text: "I begin.", Shell: "echo begun"}, {Text: "All done.", Gate: gate},
+			})
+			run := f.start(codex, flags...)
+			tl := f.watch(run)
+			f.asked(1)
+			pid := f.agentProcess(run, "vendor")
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			tl.await(agency.LabelFailed)
+			was := f.show(run).Conversation
+			f.checkGone(run.ID)
+			close(gate)
+			var resumed api.ResumeRunResponse
+			f.agency(&resumed, "resume", string(run.ID))
+			if !resumed.Continued {
+				t.Errorf("the conversation was not continued: %s", resumed.Note)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			request, err := f.model.Await(ctx, func(r modelserver.Request) bool {
+				return !r.Side && strings.Count(r.Heard, harness.Opening) == 2
+			})
+			if err != nil || request.Turn == 0 {
+				t.Fatalf("the model did not hear the earlier conversation: turn %d, %v", request.Turn, err)
+			}
+			ended := agency.Waiting
+			if len(flags) > 0 {
+				ended = agency.LabelCompleted
+			}
+			f.watch(resumed.Run).await(ended)
+			if is := f.show(run).Conversation; was == "" || was != is {
+				t.Errorf("the conversation was %q and is %q", was, is)
+			}
+		})
+	}
+}
+
+// agentProcess is the pid of the run's agent, whose program must be the native one.
+func (f *fixture) agentProcess(run api.Run, part string) int {
+	f.t.Helper()
+	var shown api.ShowRunResponse
+	f.agency(&shown, "show", string(run.ID))
+	p := shown.Attempts[len(shown.Attempts)-1].RunnerProcess
+	if p == nil {
+		f.t.Fatal("the run has no process")
+	}
+	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID)); err == nil && !strings.Contains(program, part) {
+		f.t.Errorf("the agent's program is %s", program)
+	}
+	return p.PID
+}
+
+// A folder that Codex does not trust stops it at a dialog, which only the screen shows.
+func TestCodexAsksForTrust(t *testing.T) {
+	t.Parallel()
+	binary, codex := installed(t, "codex")
+	trusting := codex.home
+	codex.home = func(t *testing.T, dir, repo, url string) []string {
+		return trusting(t, dir, repo+"-other", url)
+	}
+	f := newFixture(t, binary, codex, modelserver.Scenario{{Text: "All done."}})
+	run := f.start(codex)
+	tl := f.watch(run)
+	if r := tl.await(agency.NeedsInput).Request; r == nil || r.Kind != agency.AsksDialog || r.Source != agency.FromScreen || r.Confidence >= 1 {
+		t.Errorf("got request %+v", r)
+	}
+	if out, err := f.command(binary, "send", string(run.ID), "hello"); err == nil {
+		t.Errorf("a message was sent into the dialog:\n%s", out)
+	}
+	f.press(run, "Enter")
+	tl.await(agency.Waiting)
+}

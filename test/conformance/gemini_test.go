@@ -1,0 +1,176 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"agency"
+	"agency/internal/api"
+	"agency/test/conformance/modelserver"
+)
+
+func geminiHome(t *testing.T, dir, _, url string) []string {
+	t.Helper()
+	put := func(name string, content any) {
+		data, err := json.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "home", ".gemini", name), string(data))
+	}
+	put("settings.json", map[string]any{
+		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": true}},
+		"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+		"privacy":  map[string]any{"usageStatisticsEnabled": false},
+		"model":    map[string]any{"name": "gemini-2.5-flash"},
+	})
+	// Worktrees lie beside the repository.
+	put("trustedFolders.json", map[string]any{dir: "TRUST_FOLDER"})
+	return []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=" + url}
+}
+
+// Gemini shows what it does, as far as its title and its conversation tell.
+func TestGemini(t *testing.T) {
+	t.Parallel()
+	binary, a := installed(t, "gemini")
+	for name, test := range map[string]func(*testing.T, string, agent){
+		"text":                   geminiText,
+		"permission given":       geminiPermissionGiven,
+		"permission interrupted": geminiPermissionInterrupted,
+		"interrupted at work":    geminiInterrupted,
+		"question":               geminiQuestion,
+		"auth":                   geminiAuth,
+		"headless failure":       geminiHeadlessFailure,
+		"trust dialog":           geminiTrustDialog,
+		"killed and resumed":     geminiKilled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, binary, a)
+		})
+	}
+}
+
+func geminiText(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	f.output(binary, "send", string(run.ID), "and now?")
+	f.asked(1)
+	tl.await(agency.Working)
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
+	f.until("2 tokens in and out, and no cost", func() bool {
+		r := f.show(run)
+		u := r.Usage
+		return r.Conversation != "" && r.Model == "gemini-2.5-flash" &&
+			u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2 && u.CostUSD == nil
+	})
+}
+
+// geminiAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen.
+func geminiAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timeline) {
+	t.Helper()
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	if asks := tl.await(agency.NeedsInput); asks.Decided != agency.By(agency.FromTitle) {
+		t.Errorf("decided by %s", asks.Decided)
+	}
+	f.shown(run, "Allow execution of")
+	return f, run, tl
+}
+
+func geminiPermissionGiven(t *testing.T, binary string, a agent) {
+	f, run, tl := geminiAsks(t, binary, a)
+	f.press(run, "Enter")
+	tl.await(agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+func geminiPermissionInterrupted(t *testing.T, binary string, a agent) {
+	f, run, tl := geminiAsks(t, binary, a)
+	f.press(run, "Escape")
+	tl.awaitSummary(agency.Waiting, "(interrupted)")
+}
+
+func geminiInterrupted(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	defer close(gate)
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: gate}})
+	run := f.start(a)
+	tl := f.watch(run)
+	f.asked(0)
+	f.shown(run, "esc to cancel")
+	f.press(run, "Escape")
+	tl.awaitSummary(agency.Waiting, "(interrupted)")
+	tl.check(agency.Working, agency.Waiting)
+}
+
+func geminiQuestion(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: "Which colour is it to be?"}, {Text: "Thank you."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.NeedsInput)
+	f.shown(run, "Which colour is it to be?")
+	f.press(run, "Enter")
+	f.asked(1)
+	tl.await(agency.Waiting)
+}
+
+func geminiAuth(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Status: http.StatusUnauthorized}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.awaitSummary(agency.Waiting, "(auth:")
+	tl.check(agency.Working, agency.Waiting)
+}
+
+func geminiHeadlessFailure(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Status: http.StatusUnauthorized}})
+	run := f.start(a, "--headless")
+	tl := f.watch(run)
+	if ended := tl.await(agency.LabelFailed); ended.Conversation == "" {
+		t.Errorf("got %+v", ended)
+	}
+}
+
+// Gemini works in a folder that is not trusted, with less than the folder could give it, and asks about it beside that.
+func geminiTrustDialog(t *testing.T, binary string, a agent) {
+	untrusting := a
+	untrusting.home = func(t *testing.T, dir, _, url string) []string {
+		t.Helper()
+		env := a.home(t, dir, "", url)
+		write(t, filepath.Join(dir, "home", ".gemini", "trustedFolders.json"), "{}")
+		return env
+	}
+	f := newFixture(t, binary, untrusting, modelserver.Scenario{{Text: "Good morning."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	f.shown(run, "Do you trust the files in this folder?")
+	tl.await(agency.NeedsInput)
+}
+
+// A killed agent has failed, whatever it asked, and goes on with the same conversation.
+func geminiKilled(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	before := f.show(run)
+	f.killAll(run, a.program)
+	tl.await(agency.LabelFailed)
+	f.agency(nil, "resume", string(run.ID))
+	f.asked(1)
+	tl.await(agency.Waiting)
+	after := f.show(run)
+	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
+		t.Errorf("got attempt %d of %q, want 2 of %q", after.Attempt, after.Conversation, before.Conversation)
+	}
+}

@@ -1,0 +1,186 @@
+package conformance_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// installed builds agency and finds the agent, or skips the test.
+func installed(t *testing.T, runner string) (binary string, a agent) {
+	t.Helper()
+	dir := os.Getenv("AGENCY_AGENTS")
+	if dir == "" {
+		t.Skip("make conformance runs this; it installs the agents with npm and sets AGENCY_AGENTS to their folder")
+	}
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed: make deps")
+	}
+	a = agents(dir)[slices.IndexFunc(agents(dir), func(a agent) bool { return a.runner == runner })]
+	if _, err := exec.LookPath(a.program); err != nil {
+		t.Skipf("%s is not installed: sh scripts/agents.sh %s", a.program, dir)
+	}
+	binary = filepath.Join(t.TempDir(), "agency")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "agency/cmd/agency").CombinedOutput(); err != nil {
+		t.Fatalf("build agency: %v\n%s", err, out)
+	}
+	return binary, a
+}
+
+// timeline is what agency shows of one run while it works, label after label, as somebody sees it who watches the list.
+type timeline struct {
+	t       *testing.T
+	mu      sync.Mutex
+	runs    []api.Run // one for each change of the label
+	changed chan struct{}
+	next    int // the first that no await has passed
+}
+
+// watch follows a run until the test ends.
+func (f *fixture) watch(run api.Run) *timeline {
+	f.t.Helper()
+	tl := &timeline{t: f.t, changed: make(chan struct{}), runs: []api.Run{run}}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
+	cmd := exec.CommandContext(ctx, f.binary, "--json", "ls", "--watch", "--all")
+	cmd.Dir, cmd.Env, cmd.WaitDelay = f.repo, f.env, time.Second
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	f.t.Cleanup(func() {
+		if f.t.Failed() {
+			events, _ := os.ReadFile(filepath.Join(run.RunDir, "attempts", "1", agency.EventsFile))
+			f.t.Logf("labels: %q from\n%s", tl.seen(), events)
+		}
+		cancel()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		defer func() { _ = cmd.Wait() }()
+		lines := bufio.NewReader(out)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			var list api.ListRunsResponse
+			if json.Unmarshal(line, &api.Envelope{Data: &list}) == nil {
+				tl.take(list.Runs, run.ID)
+			}
+		}
+	}()
+	return tl
+}
+
+func (tl *timeline) take(runs []api.Run, id agency.RunID) {
+	i := slices.IndexFunc(runs, func(r api.Run) bool { return r.ID == id })
+	if i < 0 {
+		return
+	}
+	tl.mu.Lock()
+	defer tl.mu.Unlock()
+	if last := len(tl.runs) - 1; tl.runs[last].Status == runs[i].Status {
+		tl.runs[last] = runs[i]
+	} else {
+		tl.runs = append(tl.runs, runs[i])
+	}
+	close(tl.changed)
+	tl.changed = make(chan struct{})
+}
+
+// await waits until the run shows a label that no earlier await has passed, and returns the run as it was then.
+func (tl *timeline) await(want agency.Label) api.Run {
+	tl.t.Helper()
+	return tl.awaitSummary(want, "")
+}
+
+// awaitSummary is await for a label that comes with a text in its summary.
+func (tl *timeline) awaitSummary(want agency.Label, text string) api.Run {
+	tl.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		tl.mu.Lock()
+		runs, changed := tl.runs, tl.changed
+		for i := tl.next; i < len(runs); i++ {
+			if runs[i].Status == want && strings.Contains(runs[i].Summary, text) {
+				tl.next = i
+				tl.mu.Unlock()
+				return runs[i]
+			}
+		}
+		tl.mu.Unlock()
+		select {
+		case <-changed:
+		case <-deadline.C:
+			tl.t.Fatalf("the run never showed %s %q: %q", want, text, tl.seen())
+		}
+	}
+}
+
+// seen are the labels so far, each once in a row.
+func (tl *timeline) seen() []agency.Label {
+	tl.mu.Lock()
+	defer tl.mu.Unlock()
+	labels := make([]agency.Label, 0, len(tl.runs))
+	for _, r := range tl.runs {
+		labels = append(labels, r.Status)
+	}
+	return labels
+}
+
+// check says that the run showed these labels and no others, each once in a row.
+func (tl *timeline) check(want ...agency.Label) {
+	tl.t.Helper()
+	if got := tl.seen(); !slices.Equal(got, want) {
+		tl.t.Errorf("labels over time:\ngot  %q\nwant %q", got, want)
+	}
+}
+
+// press presses keys in the run's terminal, by tmux's names for them.
+func (f *fixture) press(run api.Run, keys ...string) {
+	f.t.Helper()
+	f.output("tmux", append([]string{"-S", f.tmuxSocket(), "send-keys", "-t", "=" + run.Session + ":"}, keys...)...)
+}
+
+// types types a text in the run's terminal.
+func (f *fixture) types(run api.Run, text string) {
+	f.t.Helper()
+	f.output("tmux", "-S", f.tmuxSocket(), "send-keys", "-t", "="+run.Session+":", "-l", text)
+}
+
+// until waits until something is so that nothing tells of.
+func (f *fixture) until(what string, so func() bool) {
+	f.t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(patience); !so(); <-look.C {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("it never came to %s", what)
+		}
+	}
+}
+
+// shown waits until the run's terminal shows a text.
+func (f *fixture) shown(run api.Run, text string) {
+	f.t.Helper()
+	f.until("a terminal that shows "+text, func() bool {
+		return strings.Contains(f.output("tmux", "-S", f.tmuxSocket(), "capture-pane", "-p", "-t", "="+run.Session+":"), text)
+	})
+}

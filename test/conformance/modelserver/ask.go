@@ -1,0 +1,22 @@
+package modelserver
+
+// command is a shell command in the words of Codex, where the model asks for leave.
+func (t Turn) command() object {
+	command := object{"cmd": t.Shell}
+	if t.Leave {
+		command["sandbox_permissions"], command["justification"] = "require_escalated", "The scenario wants it"
+	}
+	return command
+}
+
+// question is a question with two answers, for the tools that ask people.
+func (t Turn) question() map[string]any {
+	answers := []object{{"label": "Red", "description": "the first"}, {"label": "Blue", "description": "the second"}}
+	return map[string]any{
+		"AskUserQuestion":    object{"questions": []object{{"question": t.Ask, "header": "Scripted", "options": answers, "multiSelect": false}}},
+		"request_user_input": object{"questions": []object{{"id": "scripted", "question": t.Ask, "header": "Scripted", "options": answers}}},
+
+		"question": object{"questions": []object{{"question": t.Ask, "header": "Scripted", "options": answers}}},
+		"ask_user": object{"questions": []object{{"question": t.Ask, "header": "Scripted", "type": "choice", "options": answers}}},
+	}
+}

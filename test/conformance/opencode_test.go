@@ -1,0 +1,227 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/test/conformance/modelserver"
+)
+
+func opencodeHome(t *testing.T, dir, _, url string) []string {
+	t.Helper()
+	// The model is known by this file alone, so nothing is asked of the net.
+	config, err := json.Marshal(map[string]any{
+		"share": "disabled", "model": "scripted/model", "small_model": "scripted/model", "enabled_providers": []string{"scripted"},
+		"permission": map[string]any{"bash": "ask"},
+		"provider": map[string]any{"scripted": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": map[string]any{"baseURL": url + "/v1", "apiKey": key},
+			"models": map[string]any{"model": map[string]any{
+				"name": "Model", "tool_call": true, "limit": map[string]any{"context": 100000, "output": 8000},
+			}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, home := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "home")
+	write(t, path, string(config))
+	return []string{
+		"OPENCODE_CONFIG=" + path, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+		"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_DATA_HOME=" + filepath.Join(home, ".local/share"),
+		"XDG_STATE_HOME=" + filepath.Join(home, ".local/state"), "XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
+	}
+}
+
+// OpenCode shows what it does in every state that it can get into.
+func TestOpenCode(t *testing.T) {
+	t.Parallel()
+	binary, a := installed(t, "opencode")
+	for name, test := range map[string]func(*testing.T, string, agent){
+		"text":                   opencodeText,
+		"permission given":       opencodePermissionGiven,
+		"permission interrupted": opencodePermissionInterrupted,
+		"interrupted at work":    opencodeInterrupted,
+		"question":               opencodeQuestion,
+		"auth":                   opencodeFails(http.StatusUnauthorized, "", "(auth:"),
+		"request":                opencodeFails(http.StatusBadRequest, "no such thing", "(invalid request:"),
+		"tried again":            opencodeTriedAgain(http.StatusTooManyRequests, "rate limit"),
+		"overload":               opencodeTriedAgain(overloaded, "overloaded"),
+		"killed and resumed":     opencodeKilled,
+		"own settings":           opencodeOwnSettings,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, binary, a)
+		})
+	}
+}
+
+func opencodeText(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	f.output(binary, "send", string(run.ID), "and now?")
+	f.asked(1)
+	tl.await(agency.Working)
+	got := tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
+	if got.Conversation == "" || got.Model != "scripted/model" || got.Decided != agency.By(agency.FromHook) {
+		t.Errorf("got %+v", got)
+	}
+	f.until("2 tokens in and out, and no cost", func() bool {
+		u := f.show(run).Usage
+		return u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2 && u.CostUSD == nil
+	})
+}
+
+// opencodeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen.
+func opencodeAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timeline) {
+	t.Helper()
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	asks := tl.await(agency.NeedsInput)
+	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "bash" || r.Text != "mkdir -p made" {
+		t.Errorf("request: got %+v", r)
+	}
+	f.shown(run, "Allow once")
+	return f, run, tl
+}
+
+func opencodePermissionGiven(t *testing.T, binary string, a agent) {
+	f, run, tl := opencodeAsks(t, binary, a)
+	f.press(run, "Enter")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+func opencodePermissionInterrupted(t *testing.T, binary string, a agent) {
+	f, run, tl := opencodeAsks(t, binary, a)
+	f.press(run, "Escape")
+	tl.await(agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
+		t.Error("the command ran without leave")
+	}
+}
+
+func opencodeInterrupted(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	defer close(gate)
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: gate}})
+	run := f.start(a)
+	tl := f.watch(run)
+	f.asked(0)
+	f.shown(run, "esc interrupt")
+	f.press(run, "Escape")
+	f.shown(run, "again to interrupt")
+	f.press(run, "Escape")
+	tl.awaitSummary(agency.Waiting, "(interrupted)")
+	tl.check(agency.Working, agency.Waiting)
+}
+
+func opencodeQuestion(t *testing.T, binary string, a agent) {
+	const question = "Which colour is it to be?"
+	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	asks := tl.await(agency.NeedsInput)
+	if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
+		t.Errorf("got %q, %+v", asks.Summary, asks.Request)
+	}
+	f.shown(run, "enter submit")
+	f.press(run, "Enter")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+}
+
+// opencodeFails makes a test of an error that is final at once.
+func opencodeFails(status int, message, summary string) func(*testing.T, string, agent) {
+	return func(t *testing.T, binary string, a agent) {
+		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
+		run := f.start(a)
+		tl := f.watch(run)
+		tl.awaitSummary(agency.Waiting, summary)
+		tl.check(agency.Working, agency.Waiting)
+	}
+}
+
+// opencodeTriedAgain makes a test of an error that passes.
+func opencodeTriedAgain(status int, words string) func(*testing.T, string, agent) {
+	return func(t *testing.T, binary string, a agent) {
+		f := newFixture(t, binary, a, modelserver.Scenario{{
+			Text: "At last.", Status: status, Failure: modelserver.Failure{Message: words, Times: 1, RetryAfter: 3 * time.Second},
+		}})
+		run := f.start(a)
+		tl := f.watch(run)
+		tl.awaitSummary(agency.Working, "("+words)
+		tl.await(agency.Waiting)
+		tl.check(agency.Working, agency.Waiting)
+	}
+}
+
+// A killed agent has failed, whatever it asked, and goes on with the same conversation. OpenCode takes no prompt for one
+// that it opens again: it waits for a message.
+func opencodeKilled(t *testing.T, binary string, a agent) {
+	f, run, tl := opencodeAsks(t, binary, a)
+	before := f.show(run)
+	f.killAll(run, a.program)
+	tl.await(agency.LabelFailed)
+	var resumed api.RunResponse
+	f.agency(&resumed, "resume", string(run.ID))
+	f.shown(resumed.Run, "ctrl+p commands")
+	f.output(binary, "send", string(run.ID), "go on")
+	tl.await(agency.Waiting)
+	after := f.show(run)
+	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
+		t.Errorf("got attempt %d of %q, want 2 of %q", after.Attempt, after.Conversation, before.Conversation)
+	}
+}
+
+// killAll ends the processes of a run that run a program, as the system does when there is no memory left.
+func (f *fixture) killAll(run api.Run, program string) {
+	f.t.Helper()
+	killed := 0
+	for _, process := range f.processes(run.ID) {
+		dir, argv, _ := strings.Cut(process, " ")
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || !strings.Contains(argv, program) || strings.Contains(argv, f.binary) {
+			continue
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
+			killed++
+		}
+	}
+	if killed == 0 {
+		f.t.Fatalf("no process of %s runs %s: %q", run.ID, program, f.processes(run.ID))
+	}
+}
+
+// The user's own configuration stays in force beside what agency adds.
+func opencodeOwnSettings(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}})
+	own := filepath.Join(f.dir, "own.js")
+	write(t, own, `import { writeFileSync } from "node:fs"
+export const Own = async () => { writeFileSync("`+filepath.Join(f.dir, "loaded")+`", ""); return {} }
+`)
+	write(t, filepath.Join(f.dir, "own.md"), "Be brief, as the owner says.")
+	f.env = append(f.env, `OPENCODE_CONFIG_CONTENT={"plugin":["file://`+own+`"],"instructions":["`+filepath.Join(f.dir, "own.md")+`"]}`)
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	if _, err := os.Stat(filepath.Join(f.dir, "loaded")); err != nil {
+		t.Error("the user's own plugin was not loaded")
+	}
+}
