@@ -23,6 +23,23 @@ func AlertKinds() []AlertKind {
 	return []AlertKind{AlertLost, AlertError, AlertNeedsInput, AlertComplete, AlertStuck}
 }
 
+// Words are what a kind says of a worker.
+func (k AlertKind) Words() string {
+	switch k {
+	case AlertLost:
+		return "was lost"
+	case AlertError:
+		return "failed"
+	case AlertNeedsInput:
+		return "waits for you"
+	case AlertComplete:
+		return "is done"
+	case AlertStuck:
+		return "hangs"
+	}
+	return string(k)
+}
+
 // PromptType is what a worker that needs input waits for.
 type PromptType string
 
@@ -46,7 +63,7 @@ type Condition struct {
 	Cause      string // what tells this episode from a later one of the same kind
 	Since      time.Time
 	PromptType PromptType
-	PromptID   string     // of a request that can be answered; empty when there is none
+	PromptID   string     // of what can be answered; empty when nothing can
 	Class      ErrorClass // of an error of the model
 	Text       string     // the question, the error, the last words; untrusted
 }
@@ -70,9 +87,9 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 		return c
 	case NeedsInput:
 		c := is(AlertNeedsInput, "asks "+stamp(s.Since))
-		c.PromptType = PromptInput
+		c.PromptType, c.PromptID = PromptInput, s.PromptID()
 		if s.Request != nil {
-			c.Cause, c.PromptID, c.PromptType = "request "+s.Request.ID+" "+stamp(s.Request.At), s.Request.PromptID(), s.Request.promptType()
+			c.Cause, c.PromptType = "request "+s.Request.ID+" "+stamp(s.Request.At), s.Request.promptType()
 		}
 		return c
 	case Blocked:
@@ -80,7 +97,7 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 			return is(AlertError, "reported "+stamp(s.Since))
 		}
 		c := is(AlertNeedsInput, "blocked "+stamp(s.Since))
-		c.PromptType = PromptBlocked
+		c.PromptType, c.PromptID = PromptBlocked, s.PromptID()
 		return c
 	case ReadyForReview:
 		return is(AlertComplete, "offered "+stamp(s.Since))
@@ -94,7 +111,7 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 		}
 		if now.Sub(s.Since) >= TurnEndedPatience {
 			c := is(AlertNeedsInput, "rests "+stamp(s.Since))
-			c.PromptType = PromptTurnEnded
+			c.PromptType, c.PromptID = PromptTurnEnded, s.PromptID()
 			return c
 		}
 	}
@@ -155,6 +172,28 @@ type Alert struct {
 
 // Open says that somebody must still act.
 func (a *Alert) Open() bool { return a.ResolvedAt == nil }
+
+// AlertText is what an alert is about, from its payload: the question, the error, the last words. It is untrusted.
+func AlertText(payload json.RawMessage) string {
+	var p struct {
+		Prompt string `json:"prompt_preview"`
+		Error  string `json:"error_context"`
+		Done   string `json:"completion_message"`
+		Silent int    `json:"duration_secs"`
+	}
+	if json.Unmarshal(payload, &p) != nil {
+		return ""
+	}
+	for _, text := range []string{p.Prompt, p.Error, p.Done} {
+		if text != "" {
+			return text
+		}
+	}
+	if p.Silent > 0 {
+		return "nothing moves for " + ShortDuration(time.Duration(p.Silent)*time.Second)
+	}
+	return ""
+}
 
 // AlertFilter chooses alerts.
 type AlertFilter struct {

@@ -31,6 +31,7 @@ const (
 	CodeRunNotFound         Code = "E_RUN_NOT_FOUND"
 	CodeRunAmbiguous        Code = "E_RUN_AMBIGUOUS"
 	CodeAlertNotFound       Code = "E_ALERT_NOT_FOUND"
+	CodeTimerNotFound       Code = "E_TIMER_NOT_FOUND"
 	CodeInvalidState        Code = "E_INVALID_STATE"
 	CodeInputRefused        Code = "E_INPUT_REFUSED"
 	CodeBranchExists        Code = "E_BRANCH_EXISTS"
@@ -85,6 +86,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeRunNotFound:         {ExitNotFound, http.StatusNotFound},
 	CodeLimit:               {ExitConflict, http.StatusTooManyRequests},
 	CodeAlertNotFound:       {ExitNotFound, http.StatusNotFound},
+	CodeTimerNotFound:       {ExitNotFound, http.StatusNotFound},
 	CodeRunAmbiguous:        {ExitUsage, http.StatusConflict},
 	CodeInvalidState:        {ExitConflict, http.StatusConflict},
 	CodeInputRefused:        {ExitConflict, http.StatusConflict},

@@ -33,6 +33,8 @@ const (
 	MessageAcked     EventType = "message.acked"
 	NoticeSent       EventType = "notice.sent" // a channel took it
 	NoticeDead       EventType = "notice.dead" // a channel did not, and it is not tried any more
+	TimerStarted     EventType = "timer.started"
+	TimerStopped     EventType = "timer.stopped" // by itself or by somebody
 	RepositoryMoved  EventType = "repository.moved"
 	TrustGranted     EventType = "trust.granted" // somebody allowed what a repository wants done in new worktrees
 	TrustRevoked     EventType = "trust.revoked"

@@ -62,6 +62,13 @@ type FileChange struct {
 	Path   string `json:"path"`
 }
 
+// Diff is what changed between two commits, or a commit and a worktree. Its texts are whoever's made the changes: untrusted.
+type Diff struct {
+	Files     []FileChange
+	Patch     string
+	Truncated bool // the patch is cut off
+}
+
 // SnapshotRefs begins the name of every ref under which a run's work is saved; a number follows.
 func SnapshotRefs(id RunID) string { return "refs/agency/snapshots/" + string(id) + "/" }
 

@@ -2,7 +2,10 @@
 // agent's own word looks like, how a status is derived. It is pure: no input or output, no clock, no goroutine.
 package agency
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // RunnerKind says which program works on a run, and so which harness knows how to drive it.
 type RunnerKind string
@@ -20,6 +23,14 @@ const (
 // RunnerKinds are all kinds, in the order in which people should see them.
 func RunnerKinds() []RunnerKind {
 	return []RunnerKind{ClaudeCode, Codex, Gemini, OpenCode, Shell, Custom}
+}
+
+// ParseRunner reads a runner as people name it: a kind, or else the name of a custom runner, which the configuration may know.
+func ParseRunner(name string) (kind RunnerKind, custom string) {
+	if kind = RunnerKind(name); kind != Custom && slices.Contains(RunnerKinds(), kind) {
+		return kind, ""
+	}
+	return Custom, name
 }
 
 // Runner is the agent program of a run.
@@ -67,9 +78,13 @@ type Run struct {
 	MaxMinutes int `json:"max_minutes"`
 	// StallAfterMS is how long the agent may give no sign before it is called stalled, in milliseconds; 0 is as the
 	// configuration says.
-	StallAfterMS int64  `json:"stall_after_ms"`
-	ConfigHash   string `json:"config_hash"`
-	Host         string `json:"host"`
+	StallAfterMS int64 `json:"stall_after_ms"`
+	// StuckIntervals is how many intervals of the watchdog the agent may give no sign of life before it is called stuck; 0 is
+	// as the configuration says.
+	StuckIntervals int    `json:"stuck_intervals"`
+	Preset         string `json:"preset"` // what it was made with; empty when with none
+	ConfigHash     string `json:"config_hash"`
+	Host           string `json:"host"`
 
 	CreatedAt      time.Time  `json:"created_at"`
 	UpdatedAt      time.Time  `json:"updated_at"`

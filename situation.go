@@ -168,8 +168,8 @@ func (s *Situation) observe(e Evidence) {
 	case SignUsage:
 		s.use(e)
 	case SignEnded:
-		s.end(e)
-		s.Ended = true
+		// Its exit follows and says how it went; until then nobody needs to act because of this.
+		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
 	case SignReport:
 		s.report(e)
 	case SignUnknown:

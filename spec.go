@@ -3,6 +3,7 @@ package agency
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,6 +13,8 @@ const PromptLimit = 16 << 20
 // Spec is what a user asks for: the content of a --spec file and of spec.json. Flags are laid over a file, and both over
 // the defaults, before it is sent. Relative paths are relative to the repository.
 type Spec struct {
+	// Preset names a table of the configuration that fills in what the rest leaves open.
+	Preset   string      `json:"preset,omitempty"`
 	Repo     string      `json:"repo"`                 // a path in the repository
 	BaseRef  string      `json:"base_ref"`             // default HEAD
 	Branch   string      `json:"new_branch,omitempty"` // default agency/<handle>
@@ -22,9 +25,32 @@ type Spec struct {
 	Prompt   SpecPrompt  `json:"prompt"`
 	Inputs   []SpecInput `json:"inputs,omitempty"`
 	Limits   SpecLimits  `json:"limits,omitzero"`
-	Env      []string    `json:"env,omitempty"` // NAME=value, over the caller's environment
-	Headless bool        `json:"headless,omitempty"`
+	Env      []string    `json:"env,omitempty"`      // NAME=value, over the caller's environment
+	Headless *bool       `json:"headless,omitempty"` // no terminal: it works on the prompt and ends
 	NoSetup  bool        `json:"no_setup,omitempty"` // without what the repository's agency.toml wants done in new worktrees
+	// SystemPrompt is what the agent is told of its role, beside the task and for as long as it works.
+	SystemPrompt string `json:"system_prompt,omitempty"`
+}
+
+// SystemPromptLimit is the largest system prompt, in bytes: some agents take it as one argument.
+const SystemPromptLimit = 32 << 10
+
+// CheckSystemPrompt refuses what no agent could be given as its role.
+func CheckSystemPrompt(text string) error {
+	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
+	switch {
+	case len(text) > SystemPromptLimit:
+		return bad("the system prompt has %d bytes, more than %d", len(text), SystemPromptLimit).
+			WithHint("put the material into files of the repository and name them in it")
+	case !utf8.ValidString(text):
+		return bad("the system prompt is not valid UTF-8")
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
+			return bad("the system prompt holds the control character %U", r)
+		}
+	}
+	return nil
 }
 
 // SpecRunner chooses the agent program.
@@ -33,6 +59,8 @@ type SpecRunner struct {
 	Name  string     `json:"name,omitempty"` // of a custom runner
 	Model string     `json:"model,omitempty"`
 	Args  []string   `json:"args,omitempty"`
+	// SkipPermissions has the agent ask for leave for nothing that it does.
+	SkipPermissions bool `json:"dangerously_skip_permissions,omitempty"`
 }
 
 // SpecPrompt is where the task is written: text, or a file whose path is absolute or relative to the repository.
@@ -69,7 +97,13 @@ type SpecLimits struct {
 	MaxMinutes int `json:"max_minutes,omitempty"`
 	// StallAfterMS is how long the agent may give no sign before it is called stalled; 0 is as the configuration says.
 	StallAfterMS int64 `json:"stall_after_ms,omitempty"`
+	// StuckIntervals is how many intervals of the watchdog the agent may give no sign of life before it is called stuck; 0 is
+	// as the configuration says.
+	StuckIntervals int `json:"stuck_intervals,omitempty"`
 }
+
+// MostStuck is the largest number of intervals after which an agent can be called stuck.
+const MostStuck = 10_000
 
 // MostStall is the longest time without a sign after which an agent can be called stalled, in milliseconds.
 const MostStall = 7 * 24 * 60 * 60 * 1000
@@ -107,6 +141,8 @@ func (s *Spec) Validate() error {
 		return bad("the prompt is given as text and as a file").WithHint("give one of the two")
 	case s.Limits.MaxMinutes < 0 || s.Limits.MaxMinutes > 60*24*30:
 		return bad("max_minutes is %d, not between 0 (no limit) and %d", s.Limits.MaxMinutes, 60*24*30)
+	case s.Limits.StuckIntervals < 0 || s.Limits.StuckIntervals > MostStuck:
+		return bad("stuck_intervals is %d, not between 0 (as the configuration says) and %d", s.Limits.StuckIntervals, MostStuck)
 	case s.Limits.StallAfterMS < 0 || s.Limits.StallAfterMS > MostStall:
 		return bad("stall_after_ms is %d, not between 0 (as the configuration says) and %d", s.Limits.StallAfterMS, int64(MostStall))
 	}
@@ -130,6 +166,18 @@ func (s *Spec) Validate() error {
 		}
 		if in.Mode != "" && in.Mode != "read" {
 			return bad("input %q: mode %q does not exist", in.Path, in.Mode).WithHint(`the only mode is "read"`)
+		}
+	}
+	if err := CheckSystemPrompt(s.SystemPrompt); err != nil {
+		return err
+	}
+	if s.Runner.Kind == Shell || s.Runner.Kind == Custom {
+		switch {
+		case s.SystemPrompt != "":
+			return bad("a runner of the kind %s takes no system prompt", s.Runner.Kind).WithHint("say it in the prompt")
+		case s.Runner.SkipPermissions:
+			return bad("a runner of the kind %s asks for no permissions that agency could skip", s.Runner.Kind).
+				WithHint("drop dangerously_skip_permissions; what the program needs goes into its arguments")
 		}
 	}
 	for _, arg := range s.Runner.Args {

@@ -17,6 +17,7 @@ internal/cli agency/internal/supervisor
 internal/api agency/internal/git
 internal/supervisor agency/internal/tmux
 internal/git agency/internal/tmux
+internal/notify agency/internal/config
 internal/file agency
 internal/daemon database/sql'
 

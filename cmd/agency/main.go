@@ -52,7 +52,9 @@ func run() int {
 		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string) error {
 			return daemon.Spawn(ctx, cfg, exe, configPath)
 		},
-		RunDaemon: func(ctx context.Context, cfg *config.Config) error { return runDaemon(ctx, cfg, exe) },
+		RunDaemon: func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error {
+			return runDaemon(ctx, cfg, load, exe)
+		},
 		DaemonLog: daemon.LogPath,
 		RestoreDatabase: func(ctx context.Context, home, backup string) (string, error) {
 			return daemon.RestoreDatabase(ctx, home, backup, killpoint.Now)
@@ -69,7 +71,7 @@ func run() int {
 }
 
 // runDaemon is the daemon in this process. A parent that spawned it is told how the start went.
-func runDaemon(ctx context.Context, cfg *config.Config, exe string) error {
+func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Config, error), exe string) error {
 	report := daemon.Reporter()
 	d := &daemon.Daemon{
 		Config:  cfg,
@@ -77,6 +79,7 @@ func runDaemon(ctx context.Context, cfg *config.Config, exe string) error {
 		Exec:    exe,
 		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})),
 		Now:     killpoint.Now,
+		Load:    load,
 	}
 	err := d.Run(ctx, func() { report(nil) })
 	report(err)

@@ -22,7 +22,7 @@ func TestDecode(t *testing.T) {
 		"inputs": [{"path": "a.txt"}], "limits": {"max_minutes": 5}, "headless": true } `+"\n"), &got)
 	want := agency.Spec{
 		Repo: ".", Runner: agency.SpecRunner{Kind: agency.Shell, Args: []string{"-x"}}, Prompt: agency.SpecPrompt{Text: "a"},
-		Inputs: []agency.SpecInput{{Path: "a.txt"}}, Limits: agency.SpecLimits{MaxMinutes: 5}, Headless: true,
+		Inputs: []agency.SpecInput{{Path: "a.txt"}}, Limits: agency.SpecLimits{MaxMinutes: 5}, Headless: new(true),
 	}
 	if err != nil {
 		t.Fatal(err)

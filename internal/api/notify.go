@@ -20,6 +20,7 @@ type TestNotifyResponse struct {
 type NotifyResult struct {
 	Channel string `json:"channel"`
 	Sent    bool   `json:"sent"`
+	Waiting bool   `json:"waiting"` // the time for the test was over before it was sent or given up
 	Tries   int    `json:"tries"`
 	Error   string `json:"error"` // of the last try that failed; empty when none did
 }

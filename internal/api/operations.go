@@ -35,6 +35,9 @@ var (
 	ListRuns        = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status", Reads}
 	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run", Reads}
 	ExplainRun      = Operation[RunRequest, ExplainRunResponse]{"run.explain", "why a run has its status: the rule and every piece of evidence", Reads}
+	AnswerRun       = Operation[AnswerRunRequest, AnswerRunResponse]{"run.answer", "answer the permission or question that a run's agent waits for", Acts}
+	ShowOutput      = Operation[ShowOutputRequest, ShowOutputResponse]{"run.output", "the end of what a run's agent shows, and what it came to", Reads}
+	DiffRun         = Operation[DiffRunRequest, DiffRunResponse]{"run.diff", "what a run changed since it began", Reads}
 	SendInput       = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent", Acts}
 	StopRun         = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays", Acts}
 	ResumeRun       = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree", Acts}
@@ -54,6 +57,9 @@ var (
 	AckAlerts       = Operation[AckAlertRequest, AlertsResponse]{"alert.ack", "say that alerts were seen, so that they are not repeated", Acts}
 	SnoozeAlerts    = Operation[SnoozeAlertRequest, AlertsResponse]{"alert.snooze", "put alerts off", Acts}
 	ExplainWatchdog = Operation[ExplainWatchdogRequest, ExplainWatchdogResponse]{"watchdog.explain", "what the watchdog makes of a run, and why", Reads}
+	StartTimer      = Operation[StartTimerRequest, StartTimerResponse]{"timer.start", "write a message to a run again and again, while it is idle", Acts}
+	StopTimers      = Operation[StopTimersRequest, StopTimersResponse]{"timer.stop", "end one timer, or all of them", Acts}
+	ListTimers      = Operation[Empty, ListTimersResponse]{"timer.list", "how the watchdog and its timers stand", Reads}
 	SendMessage     = Operation[SendMessageRequest, SendMessageResponse]{"message.send", "send a message to runs or to the person", Acts}
 	PollMessages    = Operation[PollMessagesRequest, MessagesResponse]{"message.poll", "what waits for the caller, until it is acknowledged", Waits}
 	AckMessages     = Operation[AckMessagesRequest, AckMessagesResponse]{"message.ack", "say that the caller has dealt with messages", Acts}
@@ -100,11 +106,11 @@ func describe[Req, Resp any](o Operation[Req, Resp]) Description {
 // Operations is the table of all operations.
 func Operations() []Description {
 	return []Description{
-		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(ExplainRun), describe(SendInput), describe(StopRun), describe(ResumeRun),
+		describe(CreateRun), describe(ListRuns), describe(ShowRun), describe(ExplainRun), describe(AnswerRun), describe(ShowOutput), describe(DiffRun), describe(SendInput), describe(StopRun), describe(ResumeRun),
 		describe(RemoveRun), describe(TakeSnapshot), describe(ListSnapshots), describe(ShowSnapshot), describe(RestoreSnapshot),
 		describe(CollectRuns), describe(CheckDatabase), describe(BackupDatabase), describe(InitRepo), describe(ShowTrust),
 		describe(GrantTrust), describe(RevokeTrust), describe(ListAlerts), describe(AckAlerts),
-		describe(SnoozeAlerts), describe(ExplainWatchdog), describe(SendMessage), describe(PollMessages), describe(AckMessages),
+		describe(SnoozeAlerts), describe(ExplainWatchdog), describe(StartTimer), describe(StopTimers), describe(ListTimers), describe(SendMessage), describe(PollMessages), describe(AckMessages),
 		describe(ListMessages), describe(ChangeTags), describe(TestNotify), describe(ListChannels), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
 		describe(DaemonStatus), describe(StopDaemon),
 	}
@@ -140,6 +146,7 @@ type RunResponse struct {
 // ListRunsRequest chooses runs.
 type ListRunsRequest struct {
 	Dir     string   `json:"dir"` // only runs of the repository of this directory; empty is every repository
+	Run     string   `json:"run"` // only this one; empty is all
 	Removed bool     `json:"removed"`
 	Status  []string `json:"status"` // only these; empty is all
 	Tag     string   `json:"tag"`
@@ -152,8 +159,9 @@ type ListRunsResponse struct {
 
 // SendInputRequest types Text into a run's agent and presses Enter.
 type SendInputRequest struct {
-	Run  string `json:"run"`
-	Text string `json:"text"`
+	Run      string `json:"run"`
+	Text     string `json:"text"`
+	PromptID string `json:"prompt_id"` // refused when the agent does not wait for this; empty is not looked at
 }
 
 // SendInputResponse says how far the text got.
@@ -265,12 +273,21 @@ type Check struct {
 
 // DaemonStatusResponse is what the daemon says of itself.
 type DaemonStatusResponse struct {
-	PID       int       `json:"pid"`
-	Version   string    `json:"version"`
-	StartedAt time.Time `json:"started_at"`
-	Socket    string    `json:"socket"`
-	Home      string    `json:"home"`
-	Log       string    `json:"log"`
-	LiveRuns  int       `json:"live_runs"`
-	LastSeq   int64     `json:"last_seq"`
+	PID       int          `json:"pid"`
+	Version   string       `json:"version"`
+	StartedAt time.Time    `json:"started_at"`
+	Socket    string       `json:"socket"`
+	Home      string       `json:"home"`
+	Log       string       `json:"log"`
+	LiveRuns  int          `json:"live_runs"`
+	LastSeq   int64        `json:"last_seq"`
+	Config    DaemonConfig `json:"config"`
+}
+
+// DaemonConfig is the configuration that the daemon goes by. It takes over a changed file by itself.
+type DaemonConfig struct {
+	Path         string    `json:"path"`
+	ReadAt       time.Time `json:"read_at"`
+	Problem      string    `json:"problem"`       // why the file as it is now is not used; empty when it is
+	NeedsRestart []string  `json:"needs_restart"` // keys that changed and hold only when the daemon starts again
 }

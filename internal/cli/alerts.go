@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -142,27 +141,7 @@ func told(al *api.Alert) string {
 }
 
 // alertText is what an alert is about, in one safe line.
-func alertText(al *api.Alert) string {
-	var payload struct {
-		Prompt string   `json:"prompt_preview"`
-		Error  string   `json:"error_context"`
-		Done   string   `json:"completion_message"`
-		Silent int      `json:"duration_secs"`
-		Output []string `json:"last_output_preview"`
-	}
-	if json.Unmarshal(al.Payload, &payload) != nil {
-		return ""
-	}
-	for _, text := range []string{payload.Prompt, payload.Error, payload.Done} {
-		if text != "" {
-			return safeLine(text)
-		}
-	}
-	if payload.Silent > 0 {
-		return "nothing moves for " + agency.ShortDuration(time.Duration(payload.Silent)*time.Second)
-	}
-	return ""
-}
+func alertText(al *api.Alert) string { return safeLine(agency.AlertText(al.Payload)) }
 
 func (a *App) alertsAck() *cobra.Command {
 	return command(cobra.Command{
@@ -204,46 +183,4 @@ func takesAlerts(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.CodeUsage, "%s needs at least one ALERT", cmd.CommandPath()).WithHint("agency alerts")
 	}
 	return nil
-}
-
-func (a *App) watchdogCommand() *cobra.Command {
-	return group(cobra.Command{
-		Use: "watchdog", Short: "Ask what watches the workers", GroupID: "look",
-		Long:    "The watchdog is part of the daemon. It looks at every run that is a worker and alerts once for each episode in which somebody must act.",
-		Example: "  agency watchdog explain fix-login",
-	}, a.watchdogExplain())
-}
-
-func (a *App) watchdogExplain() *cobra.Command {
-	cmd := command(cobra.Command{
-		Use: "explain RUN", Short: "Say what each rule makes of a run", Example: "  agency watchdog explain fix-login", Args: takes("RUN"),
-	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: args[0]})
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) {
-			if !resp.Watched {
-				_, _ = fmt.Fprintf(w, "%s is no worker: its tags or its name are not those that [watchdog] names\n", safeLine(resp.Run.Ref()))
-			}
-			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
-			for _, rule := range resp.Rules {
-				holds := "no"
-				if rule.Holds {
-					holds = "yes"
-				}
-				rows = append(rows, []string{string(rule.Kind), holds, safeLine(rule.Why)})
-			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
-			if len(resp.Alerts) > 0 {
-				_, _ = fmt.Fprintln(w)
-				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
-			}
-			if resp.NextAt != nil {
-				_, _ = fmt.Fprintf(w, "\nnext look by time alone: in %s\n", agency.ShortDuration(resp.NextAt.Sub(a.Now())))
-			}
-		})
-	})
-	cmd.ValidArgsFunction = a.completeRuns
-	return cmd
 }

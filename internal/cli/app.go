@@ -35,8 +35,8 @@ type App struct {
 
 	// SpawnDaemon starts a daemon in the background and returns when it answers.
 	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string) error
-	// RunDaemon is the daemon itself, in the foreground, until ctx ends.
-	RunDaemon func(ctx context.Context, cfg *config.Config) error
+	// RunDaemon is the daemon itself, in the foreground, until ctx ends. load reads its configuration again.
+	RunDaemon func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error
 	// DaemonLog is the path of a data root's daemon log.
 	DaemonLog func(home string) string
 	// RestoreDatabase puts a backup in the place of a data root's database, and says where the old one was kept.

@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 )
 
 func (a *App) daemonCommand() *cobra.Command {
@@ -39,7 +40,8 @@ func (a *App) daemonCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.RunDaemon(cmd.Context(), cfg)
+			path := a.callerConfig() // absolute: the daemon leaves this directory
+			return a.RunDaemon(cmd.Context(), cfg, func() (*config.Config, error) { return config.Load(path, a.Env) })
 		}),
 		a.daemonLogsCommand(),
 	)
@@ -71,6 +73,12 @@ func (a *App) daemonStatus(ctx context.Context, start bool) error {
 	return a.print(daemonState{true, status}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
 			status.PID, status.Version, count(status.LiveRuns, "live run"), status.Socket, status.Log)
+		if c := &status.Config; c.Problem != "" {
+			_, _ = fmt.Fprintf(w, "config not taken over, the one before holds: %s\n", safeLine(c.Problem))
+		}
+		for _, key := range status.Config.NeedsRestart {
+			_, _ = fmt.Fprintf(w, "config %s changed, and holds when the daemon starts again\n", key)
+		}
 	})
 }
 

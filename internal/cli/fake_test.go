@@ -57,7 +57,7 @@ func newBench(t *testing.T) *bench {
 			b.spawned++
 			return agency.Errorf(agency.CodeDaemonStartFailed, "no daemon here")
 		},
-		RunDaemon:       func(context.Context, *config.Config) error { return errBoom },
+		RunDaemon:       func(context.Context, *config.Config, func() (*config.Config, error)) error { return errBoom },
 		DaemonLog:       func(home string) string { return filepath.Join(home, "nowhere.log") },
 		RestoreDatabase: func(context.Context, string, string) (string, error) { return "", errBoom },
 		RunWrapper:      func(string) int { return 7 },

@@ -47,6 +47,8 @@ func (a *App) notifyTest() *cobra.Command {
 			for _, r := range resp.Results {
 				mark, outcome := "✓", "sent"
 				switch {
+				case r.Waiting:
+					mark, outcome = "○", "not sent yet, "+tried(r.Tries)
 				case !r.Sent:
 					mark, outcome = "✕", fmt.Sprintf("not sent, %s: %s", tried(r.Tries), safeLine(r.Error))
 				case r.Tries > 1:
@@ -59,7 +61,10 @@ func (a *App) notifyTest() *cobra.Command {
 }
 
 func tried(n int) string {
-	if n == 1 {
+	switch n {
+	case 0:
+		return "the first try goes on"
+	case 1:
 		return "tried once"
 	}
 	return fmt.Sprintf("tried %d times", n)

@@ -62,7 +62,11 @@ failed and you cannot repair it), complete (everything is done), help (somebody 
 		if err != nil {
 			return err
 		}
-		return a.report(word, o)
+		resp, err := a.report(word, o)
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, "reported "+word+whatNow(word)) })
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.summary, "summary", "", "what you do, need or did, in one short sentence")
@@ -119,41 +123,41 @@ type reported struct {
 
 // report writes what an agent says into the worktree of its run, the one place that it can write in whatever sandbox it works.
 // The daemon reads it from there.
-func (a *App) report(word string, o *reportOptions) error {
+func (a *App) report(word string, o *reportOptions) (*reported, error) {
 	root, err := a.runWorktree()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.checkAttempt(root); err != nil {
-		return err
+		return nil, err
 	}
 	now := time.Now().UTC()
-	resp := reported{Status: word, Worktree: root}
+	resp := &reported{Status: word, Worktree: root}
 	evidence := agency.Evidence{
 		At: now, Source: agency.FromReport, Sign: agency.SignReport, ID: ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(),
 		Report: agency.ReportsWord, Text: o.summary, Quiet: o.quiet,
 	}
 	if slices.Contains(agency.Words(), agency.Word(word)) {
 		if resp.Contract, err = o.contract(agency.Word(word), now); err != nil {
-			return err
+			return nil, err
 		}
 		if err := writeContract(root, resp.Contract); err != nil {
-			return err
+			return nil, err
 		}
 	} else {
 		if err := o.checkBeside(word); err != nil {
-			return err
+			return nil, err
 		}
 		evidence.Report = agency.Report(word)
 	}
 	if err := spool.AppendBeneath(root, agency.ReportsFile, agency.ReportsLimit, evidence); err != nil {
-		return cannotReport(root, agency.ReportsFile, err)
+		return nil, cannotReport(root, agency.ReportsFile, err)
 	}
 	if o.quiet > 0 {
 		until := now.Add(o.quiet)
 		resp.Quiet = &until
 	}
-	return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, "reported "+word+whatNow(word)) })
+	return resp, nil
 }
 
 // whatNow reminds an agent of what its word means for it.

@@ -44,9 +44,9 @@ func (a *App) root() *cobra.Command {
 	root.SetHelpCommandGroupID("care")
 	root.SetCompletionCommandGroupID("care")
 	root.AddCommand(
-		a.initCommand(), a.runCommand(), a.attachCommand(), a.sendCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
-		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.watchdogCommand(), a.explainCommand(), a.logsCommand(), a.eventsCommand(),
-		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.trustCommand(), a.notifyCommand(), a.configCommand(), a.daemonCommand(), a.schemaCommand(), a.versionCommand(),
+		a.initCommand(), a.runCommand(), a.attachCommand(), a.sendCommand(), a.answerCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
+		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.presetsCommand(), a.watchdogCommand(), a.explainCommand(), a.diffCommand(), a.logsCommand(), a.eventsCommand(),
+		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.trustCommand(), a.notifyCommand(), a.configCommand(), a.daemonCommand(), a.mcpCommand(), a.schemaCommand(), a.versionCommand(),
 		a.wrapperCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -16,6 +16,7 @@ import (
 )
 
 type runOptions struct {
+	preset     string
 	spec       string
 	prompt     string
 	promptFile string
@@ -31,6 +32,7 @@ type runOptions struct {
 	env        []string
 	maxMinutes int
 	stall      time.Duration
+	stuck      int
 	headless   bool
 	attach     bool
 	noSetup    bool
@@ -44,10 +46,14 @@ func (a *App) runCommand() *cobra.Command {
 		Short:   "Start an agent on a task in its own worktree",
 		GroupID: "work",
 		Long: `Starts an agent on a task, in a new worktree and branch of the repository and in a tmux session of its own. Your own checkout
-is not touched and may be dirty. Prints the handle of the run.`,
+is not touched and may be dirty. Prints the handle of the run.
+
+What you do not say comes from --spec, then from the --preset, then from the repository's agency.toml, then from the [defaults] of
+your configuration. The model and the arguments of a preset belong to its runner: with another --runner they are left out.`,
 		Example: `  agency run --prompt "fix the login test"
   agency run --runner shell --prompt 'make test'
   git diff | agency run --prompt - --name review-diff --type review
+  agency run --preset worker --prompt "fix the login test"
   agency run --runner codex --headless --prompt-file task.md -- --search`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(cmd *cobra.Command, args []string) error {
@@ -60,6 +66,7 @@ is not touched and may be dirty. Prints the handle of the run.`,
 	f := cmd.Flags()
 	f.StringVar(&o.prompt, "prompt", "", "the task as `TEXT`; - reads it from standard input")
 	f.StringVar(&o.promptFile, "prompt-file", "", "the task as a `FILE`")
+	f.StringVar(&o.preset, "preset", "", "a role of the configuration by `NAME`; agency presets ls")
 	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags win over it")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from (default: HEAD)")
@@ -73,9 +80,11 @@ is not touched and may be dirty. Prints the handle of the run.`,
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
 	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after so many minutes (0: no limit)")
 	f.DurationVar(&o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
+	f.IntVar(&o.stuck, "stuck-after", 0, "call it stuck after so many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
 	f.BoolVar(&o.noSetup, "no-setup", false, "without what the repository's agency.toml wants done in new worktrees")
 	f.BoolVar(&o.attach, "attach", false, "show the run's terminal at once")
+	_ = cmd.RegisterFlagCompletionFunc("preset", a.completePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{}
 		for _, kind := range agency.RunnerKinds() {
@@ -155,6 +164,7 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 			*to = value
 		}
 	}
+	set("preset", &spec.Preset, o.preset)
 	set("repo", &spec.Repo, o.repo)
 	set("base", &spec.BaseRef, o.base)
 	set("branch", &spec.Branch, o.branch)
@@ -162,7 +172,7 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 	set("type", &spec.Type, o.typ)
 	set("model", &spec.Runner.Model, o.model)
 	if given("runner") {
-		spec.Runner.Kind, spec.Runner.Name = a.runnerOf(o.runner)
+		spec.Runner.Kind, spec.Runner.Name = agency.ParseRunner(o.runner)
 	}
 	if given("max-minutes") {
 		spec.Limits.MaxMinutes = o.maxMinutes
@@ -173,8 +183,14 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 		}
 		spec.Limits.StallAfterMS = o.stall.Milliseconds()
 	}
+	if given("stuck-after") {
+		if o.stuck < 1 {
+			return spec, agency.Errorf(agency.CodeUsage, "--stuck-after is %d, less than one interval", o.stuck).WithHint("for example: --stuck-after 10")
+		}
+		spec.Limits.StuckIntervals = o.stuck
+	}
 	if given("headless") {
-		spec.Headless = o.headless
+		spec.Headless = &o.headless
 	}
 	if given("no-setup") {
 		spec.NoSetup = o.noSetup
@@ -215,16 +231,6 @@ func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) e
 	}
 	spec.Prompt = agency.SpecPrompt{Text: string(text)}
 	return nil
-}
-
-// runnerOf reads a runner as people name it. A name that is no kind is a custom runner's; the daemon knows which exist.
-func (a *App) runnerOf(name string) (agency.RunnerKind, string) {
-	for _, kind := range agency.RunnerKinds() {
-		if string(kind) == name && kind != agency.Custom {
-			return kind, ""
-		}
-	}
-	return agency.Custom, name
 }
 
 // readFile reads a file that the user named, of the size of a prompt at most.

@@ -26,7 +26,7 @@ func TestMaterialise(t *testing.T) {
 			Repo: "/spec/repo", BaseRef: "main", Branch: "spec/branch", Name: "spec-name", Type: "plan", Tags: []string{"a"},
 			Runner: agency.SpecRunner{Kind: agency.Custom, Name: "aider", Model: "m1", Args: []string{"--x"}},
 			Prompt: agency.SpecPrompt{Path: "TASK.md"}, Inputs: []agency.SpecInput{{Path: "in.md"}},
-			Limits: agency.SpecLimits{MaxMinutes: 5}, Env: []string{"A=1"}, Headless: true,
+			Limits: agency.SpecLimits{MaxMinutes: 5}, Env: []string{"A=1"}, Headless: new(true),
 		}
 		change(&s)
 		return s
@@ -50,7 +50,7 @@ func TestMaterialise(t *testing.T) {
 		"custom runner":   {full, []string{"--runner", "mine"}, fromSpec(func(s *agency.Spec) { s.Runner.Name = "mine" })},
 		"called custom":   {"", []string{"--prompt", "task", "--runner", "custom"}, agency.Spec{Prompt: task, Runner: agency.SpecRunner{Kind: agency.Custom, Name: "custom"}}},
 		"no limit":        {full, []string{"--max-minutes", "0"}, fromSpec(func(s *agency.Spec) { s.Limits.MaxMinutes = 0 })},
-		"with a terminal": {full, []string{"--headless=false"}, fromSpec(func(s *agency.Spec) { s.Headless = false })},
+		"with a terminal": {full, []string{"--headless=false"}, fromSpec(func(s *agency.Spec) { s.Headless = new(false) })},
 		"prompt":          {full, []string{"--prompt", "task"}, fromSpec(func(s *agency.Spec) { s.Prompt = task })},
 		"prompt file":     {full, []string{"--prompt-file", "task.md"}, fromSpec(func(s *agency.Spec) { s.Prompt = agency.SpecPrompt{Text: "from the file\n"} })},
 		"tags":            {full, []string{"--tag", "b", "--tag", "c,d"}, fromSpec(func(s *agency.Spec) { s.Tags = []string{"a", "b", "c,d"} })},

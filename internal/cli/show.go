@@ -68,6 +68,12 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
 	if r.StallAfterMS > 0 {
 		field("stalled", "after %s without a sign", agency.ShortDuration(time.Duration(r.StallAfterMS)*time.Millisecond))
 	}
+	if r.StuckIntervals > 0 {
+		field("stuck", "after %d intervals without a sign of life", r.StuckIntervals)
+	}
+	if r.Preset != "" {
+		field("preset", "%s", r.Preset)
+	}
 	field("tags", "%s", strings.Join(r.Tags, ", "))
 	field("created", "%s (%s)", r.CreatedAt.Local().Format(time.DateTime), ago(r.CreatedAt))
 	if r.RemovedAt != nil {

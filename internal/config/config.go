@@ -32,6 +32,7 @@ type Config struct {
 	Watchdog Watchdog
 	Stop     Stop
 	Notify   Notify
+	Presets  map[string]Preset // by name; never nil
 
 	origins []Origin
 }
@@ -125,7 +126,8 @@ func defaults() *Config {
 			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5,
 		},
-		Stop:   Stop{Grace: 10 * time.Second},
-		Notify: Notify{Channels: map[string]Channel{}},
+		Stop:    Stop{Grace: 10 * time.Second},
+		Notify:  Notify{Channels: map[string]Channel{}},
+		Presets: map[string]Preset{},
 	}
 }

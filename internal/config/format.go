@@ -26,6 +26,7 @@ type format struct {
 	kinds         map[agency.RunnerKind]*Runner
 	custom        map[string]*Runner
 	channels      map[string]*Channel
+	presets       map[string]*Preset
 
 	seen    map[string]position // where a key or a table was met first
 	from    map[string]string   // what set a key
@@ -177,11 +178,8 @@ func (f *format) first(what, name string, at position) *problem {
 
 // unknown says that a table has no such key, and which one was meant.
 func (f *format) unknown(table, name string) *problem {
-	if table == customTable || table == channelTable {
-		check := checkCustomName
-		if table == channelTable {
-			check = checkChannelName
-		}
+	check := map[string]func(string) error{customTable: checkCustomName, channelTable: checkChannelName, presetTable: checkPresetName}[table]
+	if check != nil {
 		e := agency.AsError(check(clip(name)))
 		return &problem{text: e.Message, hint: e.Hint}
 	}

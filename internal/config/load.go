@@ -44,9 +44,11 @@ func Load(explicit string, env []string) (*Config, error) {
 	entries, faults := parse(data)
 	f := newFormat(c, customNames(entries))
 	f.addNotify(c, channelNames(entries))
+	f.addPresets(presetNames(entries), filepath.Dir(path))
 	found.add(f.read(entries, filepath.Base(path))...)
 	found.add(f.checkWhole()...)
 	found.add(f.checkChannels()...)
+	found.add(f.checkPresets()...)
 	for _, fault := range faults {
 		if !found.on(fault.at.line) { // else it is told already, in better words
 			found.add(fault)
@@ -60,7 +62,7 @@ func Load(explicit string, env []string) (*Config, error) {
 	}
 
 	c.Runners, c.Custom = f.runners()
-	c.Notify.Channels = f.channelsRead()
+	c.Notify.Channels, c.Presets = f.channelsRead(), f.presetsRead()
 	c.origins = append([]Origin{
 		{"home", quote(home), homeFrom},
 		{"socket", quote(socket), socketFrom},

@@ -83,8 +83,9 @@ func wantDefaults(t testing.TB) *config.Config {
 			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5,
 		},
-		Stop:   config.Stop{Grace: 10 * time.Second},
-		Notify: config.Notify{Channels: map[string]config.Channel{}},
+		Stop:    config.Stop{Grace: 10 * time.Second},
+		Notify:  config.Notify{Channels: map[string]config.Channel{}},
+		Presets: map[string]config.Preset{},
 	}
 }
 

@@ -28,9 +28,9 @@ func TestProblems(t *testing.T) {
 		{"[stop]\nzzzzzz = 1\n", `2:1: unknown key "stop.zzzzzz" [known here: grace]`},
 		{"stop.grcae = \"1s\"", `1:6: unknown key "stop.grcae" [did you mean "stop.grace"?]`},
 		{"stop = { gracee = \"1s\" }", `1:10: unknown key "stop.gracee" [did you mean "stop.grace"?]`},
-		{`"a b" = 1`, `1:1: unknown key "\"a b\"" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, notify]`},
-		{"\"\\u001b\" = 1", `1:1: unknown key "\"\\u001B\"" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, notify]`},
-		{"a" + strings.Repeat(".a", 5000) + " = 1", `1:1: unknown key "a" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, notify]`},
+		{`"a b" = 1`, `1:1: unknown key "\"a b\"" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, notify, presets]`},
+		{"\"\\u001b\" = 1", `1:1: unknown key "\"\\u001B\"" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, notify, presets]`},
+		{"a" + strings.Repeat(".a", 5000) + " = 1", `1:1: unknown key "a" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, notify, presets]`},
 		// Types.
 		{"[defaults]\nheadless = \"yes\"", `2:1: "defaults.headless" must be true or false, not text []`},
 		{"[defaults]\nheadless = 1", `2:1: "defaults.headless" must be true or false, not 1 []`},

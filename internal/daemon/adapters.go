@@ -47,6 +47,10 @@ func (harnesses) Screen(kind agency.RunnerKind, lines []string) []agency.Evidenc
 	return harness.Screen(kind, lines)
 }
 
+func (harnesses) Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {
+	return harness.Answer(kind, lines, r, reply)
+}
+
 // spools gives the supervisor the evidence files.
 type spools struct{}
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,6 +52,8 @@ type Daemon struct {
 	Exec    string // this program, which wrappers run too
 	Log     *slog.Logger
 	Now     func() time.Time // the system's clock
+	// Load reads the configuration again after its file changed. Without it what Config says holds for good.
+	Load func() (*config.Config, error)
 
 	clock    *clock
 	started  time.Time
@@ -59,7 +62,9 @@ type Daemon struct {
 	tmux     *tmux.Tmux
 	sup      *supervisor.Supervisor
 	dog      *watchdog.Watchdog
-	notifier *notify.Notifier
+	notifier atomic.Pointer[notify.Notifier]
+	active   active
+	timers   *watchdog.Timers
 
 	stopping chan struct{} // closed by requestStop
 	stopOnce sync.Once
@@ -98,6 +103,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	began := time.Now()
 	d.clock = newClock(d.Now, func() time.Duration { return time.Since(began) })
 	d.started, d.stopping = d.clock.Now(), make(chan struct{})
+	d.active.begin(d.Config, d.started)
 	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.clock.Now); err != nil {
 		return err
 	}
@@ -124,18 +130,25 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer d.sup.Stop()
-	d.notifier = d.newNotifier()
-	if err := d.notifier.Start(ctx); err != nil {
+	d.notifier.Store(d.newNotifier(&d.Config.Notify))
+	if err := d.notifier.Load().Start(ctx); err != nil {
 		_ = listener.Close()
 		return err
 	}
-	defer d.notifier.Stop()
+	defer func() { d.notifier.Load().Stop() }()
 	d.dog = d.newWatchdog()
 	if err := d.dog.Start(ctx); err != nil {
 		_ = listener.Close()
 		return err
 	}
 	defer d.dog.Stop()
+	d.timers = d.newTimers()
+	if err := d.timers.Start(ctx); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer d.timers.Stop()
+	defer d.watchConfig(ctx)()
 	killpoint.At("daemon.reconciled")
 	if err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}}); err != nil {
 		return err

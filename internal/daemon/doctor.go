@@ -35,7 +35,7 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 		checks = append(checks, checkConfig(cfg))
 		checks = append(checks, checkRunners(ctx, cfg, req)...)
 	}
-	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf())
+	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf(), d.checkActive())
 	events, err := d.checkEvents(ctx)
 	if err != nil {
 		return api.DoctorResponse{}, err

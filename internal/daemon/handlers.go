@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,9 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.ListRuns, d.listRuns)
 	handle(d, mux, api.ShowRun, d.showRun)
 	handle(d, mux, api.ExplainRun, d.explainRun)
+	handle(d, mux, api.AnswerRun, d.answerRun)
+	handle(d, mux, api.ShowOutput, d.showOutput)
+	handle(d, mux, api.DiffRun, d.diffRun)
 	handle(d, mux, api.SendInput, d.sendInput)
 	handle(d, mux, api.StopRun, d.stopRun)
 	handle(d, mux, api.ResumeRun, d.resumeRun)
@@ -48,6 +52,9 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.AckAlerts, d.ackAlerts)
 	handle(d, mux, api.SnoozeAlerts, d.snoozeAlerts)
 	handle(d, mux, api.ExplainWatchdog, d.explainWatchdog)
+	handle(d, mux, api.StartTimer, d.startTimer)
+	handle(d, mux, api.StopTimers, d.stopTimers)
+	handle(d, mux, api.ListTimers, d.listTimers)
 	handle(d, mux, api.SendMessage, d.sendMessage)
 	handle(d, mux, api.PollMessages, d.pollMessages)
 	handle(d, mux, api.AckMessages, d.ackMessages)
@@ -194,12 +201,14 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
 		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup, Env: req.Env,
 		Warn: func(text string) { warnings = append(warnings, text) },
-		Choices: func(r agency.Runner) (supervisor.Choices, error) {
+		Choices: func(r *agency.Run) (supervisor.Choices, error) {
 			cfg, err := config.Load(req.Config, req.Env)
 			if err != nil {
 				return supervisor.Choices{}, err
 			}
-			return choices(cfg, r)
+			chosen, err := choices(cfg, r.Runner)
+			chosen.Env = cfg.Presets[r.Preset].Env // as it is now: the record keeps no values
+			return chosen, err
 		},
 	})
 	if err != nil {
@@ -222,6 +231,13 @@ func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.Lis
 	runs, err := d.sup.RunsOf(ctx, req.Dir, agency.Filter{Removed: req.Removed, Tag: req.Tag})
 	if err != nil {
 		return api.ListRunsResponse{}, err
+	}
+	if req.Run != "" {
+		one, err := d.sup.Resolve(ctx, req.Run)
+		if err != nil {
+			return api.ListRunsResponse{}, err
+		}
+		runs = slices.DeleteFunc(runs, func(r agency.Run) bool { return r.ID != one.ID })
 	}
 	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
 	for i := range runs {
@@ -278,7 +294,7 @@ func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.Explai
 }
 
 func (d *Daemon) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
-	r, delivery, err := d.sup.SendInput(ctx, req.Run, req.Text)
+	r, delivery, err := d.sup.SendInput(ctx, req.Run, req.Text, req.PromptID)
 	if err != nil {
 		return api.SendInputResponse{}, err
 	}
@@ -362,7 +378,7 @@ func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusRespo
 	return api.DaemonStatusResponse{
 		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC(),
 		Socket: d.Config.Socket, Home: d.Config.Home, Log: LogPath(d.Config.Home),
-		LiveRuns: d.sup.LiveRuns(), LastSeq: seq,
+		LiveRuns: d.sup.LiveRuns(), LastSeq: seq, Config: d.active.state(d.Config),
 	}, nil
 }
 

@@ -29,15 +29,15 @@ const (
 )
 
 // newNotifier makes the way to people that the configuration describes.
-func (d *Daemon) newNotifier() *notify.Notifier {
+func (d *Daemon) newNotifier(cfg *config.Notify) *notify.Notifier {
 	routes := []notify.Route{}
-	for _, name := range slices.Sorted(maps.Keys(d.Config.Notify.Channels)) {
-		c := d.Config.Notify.Channels[name]
+	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
+		c := cfg.Channels[name]
 		routes = append(routes, notify.Route{Channel: d.channel(name, &c), Kinds: c.Kinds, Tags: c.Tags, Urgent: c.Urgent})
 	}
 	return notify.New(notify.Settings{
-		Routes: routes, Quiet: d.Config.Notify.QuietHours, Zone: time.Local, Outbox: d.store, Log: d.Log, Now: d.clock.Now,
-		Random: mathrand.Float64, //nolint:gosec // it only spreads tries
+		Routes: routes, Quiet: cfg.QuietHours, Zone: time.Local, Outbox: d.store, Log: d.Log, Now: d.clock.Now,
+		Random: mathrand.Float64,
 	})
 }
 
@@ -101,7 +101,7 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 	ctx, done := context.WithTimeout(ctx, testPatience)
 	defer done()
 	now := d.clock.Now()
-	found, err := d.notifier.Test(ctx, agency.Notice{
+	found, err := d.notifier.Load().Test(ctx, agency.Notice{
 		ID: agency.NewNoticeID(now, [10]byte(randomBytes(10))), Title: "a test of agency", Body: "This channel works.", At: now.UTC(),
 	}, req.Channel)
 	if err != nil {
@@ -110,7 +110,9 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 	resp := api.TestNotifyResponse{Results: make([]api.NotifyResult, 0, len(found))}
 	for i := range found {
 		f := &found[i]
-		resp.Results = append(resp.Results, api.NotifyResult{Channel: f.Channel, Sent: f.SentAt != nil, Tries: f.Tries, Error: f.Error})
+		resp.Results = append(resp.Results, api.NotifyResult{
+			Channel: f.Channel, Sent: f.SentAt != nil, Waiting: !f.Settled(), Tries: f.Tries, Error: f.Error,
+		})
 	}
 	return resp, nil
 }
@@ -124,7 +126,7 @@ func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannel
 	if err != nil {
 		return api.ListChannelsResponse{}, err
 	}
-	for name := range d.Config.Notify.Channels {
+	for name := range d.active.config().Notify.Channels {
 		if !slices.ContainsFunc(states, func(s agency.ChannelState) bool { return s.Channel == name }) {
 			states = append(states, agency.ChannelState{Channel: name})
 		}
@@ -133,7 +135,7 @@ func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannel
 	resp := api.ListChannelsResponse{Channels: make([]api.Channel, 0, len(states)), DeadLetters: make([]api.DeadLetter, 0, len(dead))}
 	for _, s := range states {
 		resp.Channels = append(resp.Channels, api.Channel{
-			Channel: s.Channel, Kind: d.Config.Notify.Channels[s.Channel].Kind, Waiting: s.Waiting, Dead: s.Dead,
+			Channel: s.Channel, Kind: d.active.config().Notify.Channels[s.Channel].Kind, Waiting: s.Waiting, Dead: s.Dead,
 			NextAt: s.DueAt, SentAt: s.SentAt, FailedAt: s.FailedAt, Error: s.Error,
 		})
 	}
@@ -144,7 +146,7 @@ func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannel
 			Tries: l.Tries, Error: l.Error, DeadAt: *l.DeadAt,
 		})
 	}
-	if until, quiet := d.Config.Notify.QuietHours.Until(d.clock.Now().Local()); quiet {
+	if until, quiet := d.active.config().Notify.QuietHours.Until(d.clock.Now().Local()); quiet {
 		resp.QuietUntil = new(until.UTC())
 	}
 	return resp, nil

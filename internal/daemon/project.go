@@ -21,8 +21,14 @@ func runSetup(ctx context.Context, c supervisor.SetupCommand) error {
 	return runner.RunSetup(ctx, runner.Setup(c))
 }
 
-// choose fills in what a spec leaves open: what the repository says wins over the user's configuration.
+// choose fills in what a spec leaves open: by its preset, then by what the repository says, then by the user's configuration.
 func choose(cfg *config.Config, spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) {
+	if err := applyPreset(cfg, spec); err != nil {
+		return supervisor.Choices{}, err
+	}
+	if spec.Headless == nil {
+		spec.Headless = &cfg.Defaults.Headless
+	}
 	if spec.Runner.Kind == "" {
 		name := p.Runner
 		if name == "" {

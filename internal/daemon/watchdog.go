@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/notify"
 	"agency/internal/supervisor"
 	"agency/internal/watchdog"
 )
@@ -53,14 +55,29 @@ func (w workers) Attached(ctx context.Context, of *watchdog.Worker) bool {
 	return w.sup.Attached(ctx, of.Run)
 }
 
-// teller brings alerts to inboxes.
+// teller brings alerts to inboxes, and to the channels of the person when it is the person who should act.
 type teller struct {
-	sup *supervisor.Supervisor
-	tag string // of orchestrators
+	sup      *supervisor.Supervisor
+	notifier func() *notify.Notifier // it changes with the configuration
+	tag      func() string           // of orchestrators
+	now      func() time.Time
 }
 
 func (t teller) Tell(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
-	return t.sup.TellAlert(ctx, a, of.Run, t.tag)
+	r := of.Run
+	recipients, err := t.sup.TellAlert(ctx, a, r, t.tag())
+	if err != nil || !slices.Contains(recipients, agency.User) {
+		return recipients, err
+	}
+	// The id is that of this telling, so that repeating it after a crash does no harm.
+	channels, err := t.notifier().Enqueue(ctx, agency.Notice{
+		ID: fmt.Sprintf("%s-%d", a.ID, a.Told+1), Kind: string(a.Kind), Title: r.Ref() + " " + a.Kind.Words(), Body: agency.AlertText(a.Payload),
+		RunID: r.ID, RunName: r.Ref(), Repo: r.Repo.Root, Tags: r.Tags, Payload: a.Payload, At: t.now(),
+	})
+	for _, channel := range channels {
+		recipients = append(recipients, "channel "+channel)
+	}
+	return recipients, err
 }
 
 // watchdogSettings are what the configuration says about the watchdog. It refuses bad expressions itself.
@@ -75,8 +92,11 @@ func watchdogSettings(c *config.Watchdog) watchdog.Settings {
 }
 
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
-	newID := func() string { return agency.NewAlertID(d.Now(), [10]byte(randomBytes(10))) }
-	return watchdog.New(workers{d.sup}, d.store, teller{d.sup, d.Config.Watchdog.OrchestratorTag}, watchdogSettings(&d.Config.Watchdog), d.Log, d.Now, newID)
+	return watchdog.New(watchdog.Deps{
+		Runs: workers{d.sup}, Store: d.store, Teller: teller{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
+		Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
+		NewID: func() string { return agency.NewAlertID(d.clock.Now(), [10]byte(randomBytes(10))) },
+	}, watchdogSettings(&d.Config.Watchdog))
 }
 
 func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
@@ -102,8 +122,15 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 		return api.ListAlertsResponse{}, err
 	}
 	named, err := d.named(ctx, alerts)
-	ticked := d.dog.TickedAt()
-	return api.ListAlertsResponse{Alerts: named, TickedAt: &ticked}, err
+	return api.ListAlertsResponse{Alerts: named, TickedAt: d.tickedAt()}, err
+}
+
+// tickedAt is when the watchdog last looked at anything; nil when it did not yet.
+func (d *Daemon) tickedAt() *time.Time {
+	if at := d.dog.TickedAt(); !at.IsZero() {
+		return new(at.UTC())
+	}
+	return nil
 }
 
 // named adds the names of their runs to alerts.
@@ -124,7 +151,7 @@ func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.Al
 	if err != nil {
 		return api.AlertsResponse{}, err
 	}
-	now := d.Now()
+	now := d.clock.Now()
 	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
 		if a.AckedAt != nil {
 			return ""
@@ -139,7 +166,7 @@ func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (
 	if wait <= 0 || wait > 30*24*time.Hour {
 		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait)
 	}
-	until := d.Now().Add(wait)
+	until := d.clock.Now().Add(wait)
 	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
 		a.SnoozedUntil = &until
 		return agency.AlertSnoozed

@@ -105,6 +105,7 @@ type head struct {
 func (h *head) Write(p []byte) (int, error) {
 	if h.Len()+len(p) > h.limit {
 		h.full = true
+		_, _ = h.Builder.Write(p[:max(0, h.limit-h.Len())])
 		return 0, errors.New("too long")
 	}
 	return h.Builder.Write(p)

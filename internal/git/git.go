@@ -2,6 +2,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,7 @@ type call struct {
 	args     []string
 	env      []string // added to the common environment
 	input    string
+	most     int // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
 }
 
 // run runs git in dir and returns what it wrote to its standard output.
@@ -99,7 +101,7 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 	if c.input != "" {
 		cmd.Stdin = strings.NewReader(c.input)
 	}
-	stdout, stderr := head{limit: outputLimit}, tail{limit: 16 << 10}
+	stdout, stderr := head{limit: cmp.Or(c.most, outputLimit)}, tail{limit: 16 << 10}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets the chance.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -116,6 +118,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed or not in the PATH: %w", err).
 			WithHint("install git 2.36 or newer: sudo apt install git, or brew install git")
+	case stdout.full && c.most > 0 && ctx.Err() == nil:
+		return stdout.String(), nil
 	case stdout.full:
 		return "", &failure{command: c.args[0], words: "the answer is too long"}
 	case ctx.Err() != nil:

@@ -11,9 +11,15 @@ import (
 // claudeCode is what is known about Claude Code. Its hooks tell most; they are silent on an answer, a refusal, Escape and
 // calls of the model that are tried again, which its session file and its transcript tell.
 var claudeCode = agent{
-	command: claude, hook: claudeHook, stream: claudeStream, title: claudeTitle, screen: screenOf("claude"),
+	command: claude, role: claudeRole, hook: claudeHook, stream: claudeStream, title: claudeTitle, screen: screenOf("claude"), answer: claudeAnswer,
 	files: claudeFiles, readFile: claudeReadFile,
 }
+
+// claudeRole are the options that set Claude Code's system prompt, or add to it.
+var claudeRole = []string{"--append-system-prompt", "--append-system-prompt-file", "--system-prompt", "--system-prompt-file"}
+
+// claudeRoleFile is the name of a run's system prompt in the attempt's directory.
+const claudeRoleFile = "system-prompt.md"
 
 // claude is Claude Code's command line. Its permission mode is always named, because the mode that it takes by itself
 // changed between versions and can deny everything in a headless run.
@@ -30,18 +36,29 @@ func claude(r Request) Command {
 		env = append(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1")
 		mode = "acceptEdits"
 	}
-	if !names(all, "--permission-mode", "--dangerously-skip-permissions") {
+	switch {
+	case r.SkipPermissions && !names(all, "--dangerously-skip-permissions"):
+		args = append(args, "--dangerously-skip-permissions")
+	case !names(all, "--permission-mode", "--dangerously-skip-permissions"):
 		args = append(args, "--permission-mode", mode)
 	}
 	// An agent that needed leave to report its status could not say that it waits for somebody.
 	args = append(args, "--allowedTools=Edit(/"+agency.DotDir+"/**),Bash(agency report:*)")
-	if !names(all, "--append-system-prompt", "--append-system-prompt-file", "--system-prompt", "--system-prompt-file") {
+	var files map[string][]byte
+	switch {
+	case names(all, claudeRole...):
+	case r.SystemPrompt != "":
+		files = map[string][]byte{claudeRoleFile: []byte(role(r))}
+		args = append(args, "--append-system-prompt-file", filepath.Join(r.AttemptDir, claudeRoleFile))
+	default:
 		args = append(args, "--append-system-prompt", Protocol)
 	}
-	var files map[string][]byte
 	if merged, ok := claudeSettings(settings, r); ok {
 		// A file, because arguments can be read by every user of the machine, and the user's settings may hold secrets.
-		files = map[string][]byte{claudeSettingsFile: merged}
+		if files == nil {
+			files = map[string][]byte{}
+		}
+		files[claudeSettingsFile] = merged
 		settings = filepath.Join(r.AttemptDir, claudeSettingsFile)
 	}
 	if settings != "" {

@@ -13,9 +13,12 @@ import (
 
 // codexCLI is Codex.
 var codexCLI = agent{
-	command: codex, hook: codexHook, stream: codexStream, title: codexTitle, screen: screenOf("codex"),
+	command: codex, hook: codexHook, stream: codexStream, title: codexTitle, screen: screenOf("codex"), answer: codexAnswer,
 	files: codexFiles, readFile: codexReadFile,
 }
+
+// codexSkip has Codex ask for nothing, and confines it to nothing.
+const codexSkip = "--dangerously-bypass-approvals-and-sandbox"
 
 // codex makes the command line. Codex makes its own conversation ids, and tells them to its hooks.
 func codex(r Request) Command {
@@ -32,13 +35,16 @@ func codex(r Request) Command {
 	args = append(args, r.DefaultArgs...)
 	if r.Headless {
 		args = append(args, "--json")
-		if !names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox") {
+		if !r.SkipPermissions && !names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", codexSkip) {
 			// In a repository that it was not told to trust it could only read, and could not even report that.
 			args = append(args, "-s", "workspace-write")
 		}
 	} else {
 		// With its shared server, agents would outlive the terminal that agency watches.
 		args = append(args, "--no-daemon")
+	}
+	if r.SkipPermissions && !names(slices.Concat(r.DefaultArgs, r.Runner.Args), codexSkip) {
+		args = append(args, codexSkip)
 	}
 	if r.Model != "" {
 		args = append(args, "-m", r.Model)
@@ -60,9 +66,9 @@ func codex(r Request) Command {
 
 // codexSettings are the settings of one run, which no file of the user's learns of.
 func codexSettings(r Request) []string {
-	instructions := Protocol
+	instructions := role(r)
 	if own := codexInstructions(r.Env); own != "" {
-		instructions = own + "\n\n" + Protocol
+		instructions = own + "\n\n" + instructions
 	}
 	args := []string{"-c", "developer_instructions=" + tomlString(instructions)}
 	if !r.Headless {

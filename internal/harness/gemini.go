@@ -21,10 +21,13 @@ func gemini(r Request) Command {
 	if r.Headless {
 		args = append(args, "-o", "stream-json")
 		prompt = "--prompt"
-		if !names(slices.Concat(r.DefaultArgs, r.Runner.Args), "--approval-mode", "--yolo", "-y") {
+		if !r.SkipPermissions && !names(slices.Concat(r.DefaultArgs, r.Runner.Args), "--approval-mode", "--yolo", "-y") {
 			// Without this a headless run has no tools that write files.
 			args = append(args, "--approval-mode", "auto_edit")
 		}
+	}
+	if r.SkipPermissions && !names(slices.Concat(r.DefaultArgs, r.Runner.Args), "--yolo", "-y") {
+		args = append(args, "--yolo")
 	}
 	if r.Model != "" {
 		args = append(args, "-m", r.Model)
@@ -34,11 +37,20 @@ func gemini(r Request) Command {
 	}
 	args = append(args, r.Runner.Args...)
 	return Command{
-		Argv:           append(args, prompt, Opening),
+		Argv:           append(args, prompt, geminiOpening(r)),
 		Stdin:          taskOnStdin(r),
 		ConversationID: r.ConversationID,
 		Files:          geminiKnown(r),
 	}
+}
+
+// geminiOpening is the prompt. It is the only way for a role into one run: what Gemini reads of instructions belongs to its user
+// or to the project, and a system prompt for one run would take the place of its own.
+func geminiOpening(r Request) string {
+	if r.SystemPrompt == "" {
+		return Opening
+	}
+	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + Opening
 }
 
 // geminiTitle reads the title, a mark of the state before words for people.

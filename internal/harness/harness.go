@@ -33,6 +33,10 @@ type Request struct {
 	Env            []string // the caller's environment, where PATH and HOME are looked up
 	AttemptDir     string   // absolute path; Command.Files go there
 	Hook           []string // argv of the command that an agent's hooks call; the kind of the runner is appended
+	// SystemPrompt is the agent's role, which reaches it beside Protocol; empty when it has none of its own.
+	SystemPrompt string
+	// SkipPermissions has the agent ask for leave for nothing that it does.
+	SkipPermissions bool
 }
 
 // Command is what a wrapper starts.
@@ -49,6 +53,8 @@ type Command struct {
 type agent struct {
 	// command makes everything of a Command but Argv[0].
 	command func(Request) Command
+	// role names the options by which a user gives the agent a system prompt himself.
+	role []string
 	// hook reads what the agent tells a hook, stream a line of its output without a terminal, title the title that it gives
 	// its terminal. They set neither the time nor the source.
 	hook   func(payload []byte) []agency.Evidence
@@ -56,6 +62,8 @@ type agent struct {
 	title  func(title string) []agency.Evidence
 	// screen reads the visible lines of its terminal, the top one first.
 	screen func(lines []string) []agency.Evidence
+	// answer says which keys to press next on a terminal to reply to a request, as Answer does.
+	answer func(d *dialog, r *agency.Request, reply agency.Reply) (keys string, err error)
 	// files are those of its own that tell how it does, and readFile reads what is new in one of them.
 	files    func(s *agency.Situation, runner *agency.Process) []string
 	readFile func(path string, s *agency.Situation) []agency.Evidence
@@ -89,6 +97,10 @@ func Build(r Request) (Command, error) {
 	if r.ConversationID != "" && !conversationRule.MatchString(r.ConversationID) {
 		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "%q is not a conversation id", r.ConversationID)
 	}
+	if r.SystemPrompt != "" && agent.ownPrompt(r) {
+		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the arguments of %s give it a system prompt, and so does the run", r.Runner.Name).
+			WithHint("drop one of the two")
+	}
 	path, err := FindExec(r.Runner, r.Exec, r.Worktree, r.Env)
 	if err != nil {
 		return Command{}, err
@@ -96,6 +108,11 @@ func Build(r Request) (Command, error) {
 	c := agent.command(r)
 	c.Argv = slices.Insert(c.Argv, 0, path)
 	return c, nil
+}
+
+// ownPrompt says that the user's arguments give the agent a system prompt.
+func (a agent) ownPrompt(r Request) bool {
+	return names(r.DefaultArgs, a.role...) || names(r.Runner.Args, a.role...)
 }
 
 // table is the name of a runner's table in the configuration, below "runners".

@@ -31,6 +31,9 @@ func opencode(r Request) Command {
 	if content, ok := opencodeConfig(lookup(r.Env, opencodeContent), r); ok {
 		c.Env = append(c.Env, opencodeContent+"="+content)
 		c.Files = map[string][]byte{opencodePluginFile: opencodePlugin(r)}
+		if r.SystemPrompt != "" {
+			c.Files[opencodeRoleFile] = []byte(r.SystemPrompt)
+		}
 	}
 	if r.Resume && r.ConversationID != "" {
 		args, c.ConversationID = append(args, "--session", r.ConversationID), r.ConversationID
@@ -52,6 +55,9 @@ const opencodeContent = "OPENCODE_CONFIG_CONTENT"
 // opencodePluginFile is the name of a run's plugin in the attempt's directory.
 const opencodePluginFile = "opencode-plugin.js"
 
+// opencodeRoleFile is the name of a run's system prompt in the attempt's directory.
+const opencodeRoleFile = "system-prompt.md"
+
 // opencodeConfig is the user's configuration of that kind, which is empty or a JSON object, with agency's plugin and
 // instructions added to the lists that are there. It is false when there is nothing to add, or what the user gave cannot
 // be read: what counts is what he gave.
@@ -64,18 +70,29 @@ func opencodeConfig(users string, r Request) (content string, ok bool) {
 		return "", false
 	}
 	plugin := url.URL{Scheme: "file", Path: filepath.Join(r.AttemptDir, opencodePluginFile)}
-	for key, item := range map[string]string{"plugin": plugin.String(), "instructions": agency.InstructionsFile} {
+	instructions := []string{agency.InstructionsFile}
+	if r.SystemPrompt != "" {
+		instructions = append(instructions, filepath.Join(r.AttemptDir, opencodeRoleFile))
+	}
+	for key, items := range map[string][]string{"plugin": {plugin.String()}, "instructions": instructions} {
 		var list []json.RawMessage
 		if has := config[key]; has != nil && json.Unmarshal(has, &list) != nil {
 			return "", false
 		}
-		added, err := json.Marshal(item)
-		if err != nil {
+		for _, item := range items {
+			added, err := json.Marshal(item)
+			if err != nil {
+				return "", false
+			}
+			list = append(list, added)
+		}
+		var err error
+		if config[key], err = json.Marshal(list); err != nil {
 			return "", false
 		}
-		if config[key], err = json.Marshal(append(list, added)); err != nil {
-			return "", false
-		}
+	}
+	if r.SkipPermissions {
+		config["permission"] = json.RawMessage(`"allow"`)
 	}
 	merged, err := json.Marshal(config)
 	return string(merged), err == nil

@@ -13,6 +13,14 @@ const Protocol = "You work in a run of agency. Before you begin, read " + agency
 	"Whenever your status changes (working, needs_input, blocked, ready_for_review), report it with the command `agency report`, " +
 	"or write " + agency.ContractFile + "."
 
+// role is all that an agent is told beside its task: what it is for, and how to report.
+func role(r Request) string {
+	if text := strings.TrimSpace(r.SystemPrompt); text != "" {
+		return text + "\n\n" + Protocol
+	}
+	return Protocol
+}
+
 // hookCommand is the command line that an agent's hooks call, for agents that give it to a shell.
 func hookCommand(r Request) string {
 	words := make([]string, 0, len(r.Hook)+1)

@@ -185,7 +185,7 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 				case acked <- m.ID:
 				case <-ctx.Done():
 				}
-			case kindInput, kindStop:
+			case kindInput, kindKeys, kindStop:
 				// Each on its own: a stop must not wait for an input that the runner does not read.
 				c.answering.Add(1)
 				go func() {
@@ -261,6 +261,8 @@ func (c *client) answer(m message) message {
 	case kindInput:
 		delivery, err := c.wrapper.input(m.Text)
 		reply.Delivery, reply.Error = &delivery, toWire(err)
+	case kindKeys:
+		reply.Error = toWire(c.wrapper.press(m.Text))
 	case kindStop:
 		if m.By == "" {
 			m.By = agency.EndedByStop

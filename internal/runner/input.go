@@ -14,10 +14,10 @@ import (
 // How an input is typed.
 const (
 	inputLimit  = 256 << 10
-	enterAfter  = 60 * time.Millisecond // programs take an Enter that comes with the text for a part of it
-	echoLimit   = time.Second           // for a busy runner to show the text, from when the Enter's wait counts
-	writeLimit  = 5 * time.Second       // for the runner to read it
-	effectLimit = 2 * time.Second       // for the runner to show something
+	enterAfter  = 250 * time.Millisecond // programs take an Enter that comes soon after a text for a part of it; 60 are too few for Gemini
+	echoLimit   = time.Second            // for a busy runner to show the text, from when the Enter's wait counts
+	writeLimit  = 5 * time.Second        // for the runner to read it
+	effectLimit = 2 * time.Second        // for the runner to show something
 )
 
 // checkInput refuses what is no text: a control character could act as a key, or end the paste.
@@ -65,28 +65,12 @@ func (w *wrapper) input(text string) (agency.Delivery, error) {
 
 // typeMessage types the text and Enter, and returns how much the runner had written before the Enter.
 func (w *wrapper) typeMessage(text string) (before int64, err error) {
-	if w.launch.Headless {
-		return 0, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
+	release, err := w.takeTerminal()
+	if err != nil {
+		return 0, err
 	}
-	select {
-	case <-w.started:
-	default:
-		return 0, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
-	}
-	if w.deaf.Load() {
-		return 0, endedError(w.launch.RunID)
-	}
+	defer release()
 	t := w.term
-	select {
-	case t.writing <- struct{}{}:
-		defer func() { <-t.writing }()
-	case <-time.After(writeLimit):
-		return 0, w.notReading()
-	}
-	if t.keys.busy(time.Now()) {
-		return 0, agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", w.launch.RunID).
-			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
-	}
 	typed := strings.ReplaceAll(text, "\n", "\r")
 	if t.paste.Load() {
 		typed = "\x1b[200~" + text + "\x1b[201~"
@@ -101,6 +85,45 @@ func (w *wrapper) typeMessage(text string) (before int64, err error) {
 	time.Sleep(enterAfter)
 	before = w.out.bytes.Load()
 	return before, w.typeIn("\r")
+}
+
+// press types keys as they are.
+func (w *wrapper) press(keys string) error {
+	release, err := w.takeTerminal()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.typeIn(keys)
+}
+
+// takeTerminal keeps everybody else from typing until release is called. It is refused where nobody reads what is typed, and
+// while a person types.
+func (w *wrapper) takeTerminal() (release func(), err error) {
+	if w.launch.Headless {
+		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
+	}
+	select {
+	case <-w.started:
+	default:
+		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
+	}
+	if w.deaf.Load() {
+		return nil, endedError(w.launch.RunID)
+	}
+	t := w.term
+	select {
+	case t.writing <- struct{}{}:
+	case <-time.After(writeLimit):
+		return nil, w.notReading()
+	}
+	release = func() { <-t.writing }
+	if t.keys.busy(time.Now()) {
+		release()
+		return nil, agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", w.launch.RunID).
+			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
+	}
+	return release, nil
 }
 
 // typeIn writes to the runner's terminal, unless the runner does not read.

@@ -122,6 +122,16 @@ func (l *Link) Input(ctx context.Context, text string) (agency.Delivery, error) 
 	return *m.Delivery, m.Error.err()
 }
 
+// Keys types keys into the runner's terminal as they are, without Enter. It is refused as Input is. What they do shows in the
+// terminal alone.
+func (l *Link) Keys(ctx context.Context, keys string) error {
+	m, err := l.ask(ctx, message{Kind: kindKeys, Text: keys})
+	if err != nil {
+		return err
+	}
+	return m.Error.err()
+}
+
 // Stop has the wrapper end its runner, and returns when the first signals are sent; the exit comes as an update. A
 // second Stop ends the grace of the first. Stopping what has ended is no error.
 func (l *Link) Stop(ctx context.Context, by agency.EndedBy) error {

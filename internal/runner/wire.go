@@ -52,6 +52,7 @@ const (
 	kindRefused = "refused" // from the daemon: do not come again
 	kindAck     = "ack"
 	kindInput   = "input"
+	kindKeys    = "keys"
 	kindStop    = "stop"
 )
 

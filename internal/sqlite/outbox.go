@@ -10,6 +10,8 @@ import (
 
 const dispatchColumns = `notice, channel, tries, due_at_ms, sent_at_ms, failed_at_ms, error, dead_at_ms`
 
+const selectDispatches = `SELECT ` + dispatchColumns + ` FROM outbox WHERE `
+
 // waiting is what is neither sent nor dead.
 const waiting = `sent_at_ms IS NULL AND dead_at_ms IS NULL`
 
@@ -24,9 +26,9 @@ func scanDispatch(row scanner) (agency.Dispatch, error) {
 	return d, err
 }
 
+// dispatches are what a condition, with the order behind it, chooses.
 func (s *Store) dispatches(ctx context.Context, condition string, args ...any) ([]agency.Dispatch, error) {
-	query := `SELECT ` + dispatchColumns + ` FROM outbox WHERE ` + condition
-	rows, err := s.readers.QueryContext(ctx, query, args...)
+	rows, err := s.readers.QueryContext(ctx, selectDispatches+condition, args...)
 	if err != nil {
 		return nil, problem("read outbox of", s.path, err)
 	}

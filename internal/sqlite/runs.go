@@ -12,7 +12,7 @@ import (
 
 // runColumns are the columns that a change may write, in the order of runValues and runDest.
 const runColumns = `handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name,
-	runner_args, model, tags, owner, max_minutes, stall_after_ms, config_hash, host, removed_at_ms, merged_at_ms, abandoned, needs_attention,
+	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, config_hash, host, removed_at_ms, merged_at_ms, abandoned, needs_attention,
 	pr_number, attempt`
 
 func runValues(r *agency.Run) ([]any, error) {
@@ -20,7 +20,7 @@ func runValues(r *agency.Run) ([]any, error) {
 	tags, err2 := list(r.Tags)
 	return []any{
 		r.Handle, r.Name, r.Type, r.Repo.Fingerprint, r.Base, r.Commit, r.Branch, r.Worktree, r.Dir, string(r.Runner.Kind),
-		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
+		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.StuckIntervals, r.Preset, r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
 		r.Abandoned, r.NeedsAttention, number(r.PRNumber), r.Attempt.Number,
 	}, errors.Join(err1, err2)
 }
@@ -36,7 +36,7 @@ func runDest(r *agency.Run) []any {
 		whole(&r.Seq), text(&r.ID), moment(&r.CreatedAt), moment(&r.UpdatedAt), text(&r.Repo.Root), text(&r.Repo.CommonDir),
 		text(&r.Handle), text(&r.Name), text(&r.Type), text(&r.Repo.Fingerprint), text(&r.Base), text(&r.Commit),
 		text(&r.Branch), text(&r.Worktree), text(&r.Dir), text(&r.Runner.Kind), text(&r.Runner.Name), toList(&r.Runner.Args),
-		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), text(&r.ConfigHash), text(&r.Host),
+		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), whole(&r.StuckIntervals), text(&r.Preset), text(&r.ConfigHash), text(&r.Host),
 		optionalMoment(&r.RemovedAt), optionalMoment(&r.MergedAt), flag(&r.Abandoned), text(&r.NeedsAttention),
 		optional(&r.PRNumber), whole(&r.Attempt.Number),
 	}, attemptDest(&r.Attempt)...)

@@ -35,7 +35,8 @@ type Choices struct {
 	EnvDeny     []string // patterns of names that a runner does not get
 	Grace       time.Duration
 	LogBytes    int64
-	Config      string // the configuration file, for what the runner itself asks of agency; empty for none
+	Config      string   // the configuration file, for what the runner itself asks of agency; empty for none
+	Env         []string // NAME=value for the runners of a later attempt: the record keeps no values
 }
 
 // The steps of a creation, in order. Each is recorded when it is done and can be repeated or undone after a crash.
@@ -230,7 +231,8 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Model:      spec.Runner.Model,
 		Tags:       orEmpty(spec.Tags),
 		Owner:      p.req.Owner,
-		MaxMinutes: spec.Limits.MaxMinutes, StallAfterMS: spec.Limits.StallAfterMS,
+		MaxMinutes: spec.Limits.MaxMinutes, StallAfterMS: spec.Limits.StallAfterMS, StuckIntervals: spec.Limits.StuckIntervals,
+		Preset: spec.Preset,
 	}
 	if len(r.Tags) == 0 {
 		r.Tags = []string{"worker"}
@@ -243,14 +245,15 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	}
 	first := agency.NewContract(now)
 	r.Attempt = agency.Attempt{
-		Number: 1, State: agency.Queued, Headless: spec.Headless, CreatedAt: now,
+		Number: 1, State: agency.Queued, Headless: headless(spec), CreatedAt: now,
 		Word: agency.Observed{Contract: &first, At: now},
 	}
 	command, err := s.Harness.Build(HarnessRequest{
-		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.choices.DefaultArgs, Model: r.Model, Headless: spec.Headless,
+		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.choices.DefaultArgs, Model: r.Model, Headless: headless(spec),
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: id, Attempt: 1, ConversationID: uuid(s.randomBytes(16)), Env: p.env,
 		AttemptDir: attemptDir(r.Dir, 1), Hook: s.Hook,
+		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
 	})
 	if err != nil {
 		return err
@@ -262,6 +265,8 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	p.name(s, false)
 	return nil
 }
+
+func headless(spec *agency.Spec) bool { return spec.Headless != nil && *spec.Headless }
 
 // name gives the run a handle and, unless the user chose one, a branch after it.
 func (p *creation) name(s *Supervisor, again bool) {
@@ -280,22 +285,23 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 		return err
 	}
 	defer unlock()
-	spec, err := materialisedSpec(p)
-	if err != nil {
-		return err
-	}
 	c := agency.Creation{
-		Spec: spec, TokenHash: TokenHash(p.token),
-		Steps: []string{stepFiles, stepWorktree, stepScaffold, stepSession, stepStarted},
+		TokenHash: TokenHash(p.token),
+		Steps:     []string{stepFiles, stepWorktree, stepScaffold, stepSession, stepStarted},
 	}
 	if p.setup != nil {
 		c.Steps = slices.Insert(c.Steps, 3, stepSetup)
 	}
 	for range 20 {
+		if c.Spec, err = materialisedSpec(p); err != nil {
+			return err
+		}
 		err = s.Store.CreateRun(ctx, p.run, c, agency.News{Type: agency.RunCreated, Data: map[string]any{
 			"handle": p.run.Handle, "name": p.run.Name, "branch": p.run.Branch, "runner": p.run.Runner.Name, "repo": p.run.Repo.Root,
 		}})
-		if !errors.Is(err, agency.ErrHandleTaken) {
+		// The branch is called after the handle, so of two that clash either can be the one that is told.
+		clash := errors.Is(err, agency.ErrHandleTaken) || p.req.Spec.Branch == "" && agency.IsCode(err, agency.CodeBranchExists)
+		if !clash {
 			return err
 		}
 		p.name(s, true)

@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -339,5 +340,32 @@ func TestMaterialisedSpec(t *testing.T) {
 	}
 	if !slices.Equal(req.Spec.Env, []string{"TOKEN=a=b", "EMPTY="}) {
 		t.Errorf("the request itself was changed: %q", req.Spec.Env)
+	}
+}
+
+// Two runs on the same task that draw the same hash get different names, whichever of handle and branch the store finds first.
+func TestHandleClash(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	drawn := 0
+	w.sup.Random = func(b []byte) {
+		_, _ = rand.Read(b)
+		if len(b) == 2 { // a hash
+			if drawn++; drawn <= 3 {
+				clear(b)
+			}
+		}
+	}
+	w.tmux.OnStart = func(l agency.Launch) error { return w.wrap(l).begin() }
+	first, err := w.sup.CreateRun(t.Context(), w.request(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.sup.CreateRun(t.Context(), w.request(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Handle == second.Handle || first.Branch == second.Branch || second.Branch != "agency/"+second.Handle || drawn != 4 {
+		t.Errorf("%s on %s and %s on %s after %d hashes", first.Handle, first.Branch, second.Handle, second.Branch, drawn)
 	}
 }

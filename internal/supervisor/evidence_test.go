@@ -176,14 +176,14 @@ func TestScreen(t *testing.T) {
 		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "trust" || got.Decided != agency.By(agency.FromScreen) {
 			t.Errorf("at a dialog: %+v", got)
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello"); codeOf(err) != agency.CodeInvalidState {
+		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInvalidState {
 			t.Errorf("a message into a dialog: %v", err)
 		}
 		show("> \n")
 		if got := w.label(r.ID); got == agency.NeedsInput {
 			t.Errorf("behind the dialog: %s", got)
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello"); err != nil {
+		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); err != nil {
 			t.Errorf("a message behind the dialog: %v", err)
 		}
 		w.tell(p, agency.Evidence{Sign: agency.SignPrompt})

@@ -290,6 +290,7 @@ type fakeHarness struct {
 	FilesFunc    func(*agency.Situation) []string
 	ReadFileFunc func(path string, s *agency.Situation) []agency.Evidence
 	ScreenFunc   func(lines []string) []agency.Evidence
+	AnswerFunc   func(reply agency.Reply) (keys string, shown bool, err error)
 }
 
 func (h *fakeHarness) FindExec(agency.Runner, string, string, []string) (string, error) {
@@ -326,6 +327,13 @@ func (h *fakeHarness) Screen(_ agency.RunnerKind, lines []string) []agency.Evide
 		evidence[i].Source = agency.FromScreen
 	}
 	return evidence
+}
+
+func (h *fakeHarness) Answer(_ agency.RunnerKind, _ []string, _ *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {
+	if h.AnswerFunc == nil {
+		return "", false, nil
+	}
+	return h.AnswerFunc(reply)
 }
 
 // spools are real evidence files.
@@ -441,9 +449,11 @@ func (f *fakeWatcher) watched() []string {
 // fakeLink is the connection to a wrapper.
 type fakeLink struct {
 	StopFunc func(agency.EndedBy) error
+	KeysFunc func(keys string)
 
 	mu     sync.Mutex
 	inputs []string
+	keys   []string
 	closed bool
 }
 
@@ -452,6 +462,16 @@ func (l *fakeLink) Input(_ context.Context, text string) (agency.Delivery, error
 	defer l.mu.Unlock()
 	l.inputs = append(l.inputs, text)
 	return agency.Delivery{Confirmed: true, Effect: "output"}, nil
+}
+
+func (l *fakeLink) Keys(_ context.Context, keys string) error {
+	l.mu.Lock()
+	l.keys = append(l.keys, keys)
+	l.mu.Unlock()
+	if l.KeysFunc != nil {
+		l.KeysFunc(keys)
+	}
+	return nil
 }
 
 func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {

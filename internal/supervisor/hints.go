@@ -14,7 +14,7 @@ import (
 
 // watch follows hints about files, and rescans what they may have missed.
 func (s *Supervisor) watch() {
-	rescan := time.NewTicker(s.Rescan)
+	rescan := time.NewTicker(s.pace())
 	defer rescan.Stop()
 	for {
 		select {
@@ -22,6 +22,8 @@ func (s *Supervisor) watch() {
 			s.hint(path)
 		case <-rescan.C:
 			s.rescan()
+		case <-s.paced:
+			rescan.Reset(s.pace())
 		case <-s.ctx.Done():
 			return
 		}

@@ -83,7 +83,7 @@ func TestReconnect(t *testing.T) {
 	if _, d, err := w.sup.Show(t.Context(), "fix-login"); err != nil || !d.Connected {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello"); err != nil {
+	if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", ""); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(p.link.inputs, []string{"hello"}) || len(old.inputs) != 0 {
@@ -117,7 +117,7 @@ func TestInputIsRefusedToTheDead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ended("fix-login")
-	_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello")
+	_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
 	wantCode(t, err, agency.CodeInvalidState)
 }
 
@@ -146,7 +146,7 @@ func TestInputAwaitsTheWrapper(t *testing.T) {
 				})
 				defer comes.Stop()
 				begin := time.Now()
-				_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello")
+				_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
 				if got := codeOf(err); got != test.code {
 					t.Errorf("got %v, want %q", err, test.code)
 				}

@@ -72,7 +72,7 @@ func (s *Supervisor) moment(f agency.Facts) time.Time {
 
 // facts are everything that the status of a run is derived from.
 func (s *Supervisor) facts(r *agency.Run) agency.Facts {
-	f := agency.Facts{Run: r, StallThreshold: s.StallThreshold}
+	f := agency.Facts{Run: r, StallThreshold: time.Duration(s.stall.Load())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.RemovedAt == nil {
@@ -174,11 +174,25 @@ func (s *Supervisor) gitFacts(ctx context.Context, r *agency.Run) (*agency.GitFa
 	return &facts, ""
 }
 
-// SendInput types text into a run's agent and presses Enter, through the wrapper.
-func (s *Supervisor) SendInput(ctx context.Context, ref, text string) (*agency.Run, agency.Delivery, error) {
+// SendInput types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless
+// the agent waits for just that.
+func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
 	r, err := s.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Delivery{}, err
+	}
+	if promptID != "" {
+		release, err := s.locks.lock(ctx, "answer "+string(r.ID))
+		if err != nil {
+			return nil, agency.Delivery{}, err
+		}
+		defer release()
+		if r, err = s.Store.Run(ctx, r.ID); err != nil {
+			return nil, agency.Delivery{}, err
+		}
+		if now := s.Derive(r).PromptID(); now != promptID {
+			return nil, agency.Delivery{}, promptChanged(r, promptID, now)
+		}
 	}
 	if r.Attempt.State != agency.Running {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
@@ -239,7 +253,7 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 		ids = append(ids, r.ID)
 	}
 	// Some labels come with time alone, without an event.
-	clock := time.NewTicker(s.Rescan)
+	clock := time.NewTicker(s.pace())
 	defer clock.Stop()
 	for {
 		changed := s.Store.Changed()

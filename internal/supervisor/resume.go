@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,8 @@ type ResumeRequest struct {
 	Force   bool   // although the configuration of the runner changed
 	NoSetup bool   // although the repository's setup never succeeded
 	Env     []string
-	Choices func(agency.Runner) (Choices, error) // the caller's configuration for the run's runner
-	Warn    func(text string)                    // takes what the caller should know although nothing failed
+	Choices func(*agency.Run) (Choices, error) // the caller's configuration for the run
+	Warn    func(text string)                  // takes what the caller should know although nothing failed
 }
 
 // Resumption says what a resume did.
@@ -131,7 +132,11 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 
 // planAttempt makes the command line of the next attempt without changing anything.
 func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
-	choices, err := req.Choices(r.Runner)
+	choices, err := req.Choices(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := s.specOf(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +157,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, CreatedAt: s.Now()}
 	first := agency.NewContract(next.Attempt.CreatedAt)
 	next.Attempt.Word = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
-	env := runnerEnv(req.Env, nil, choices.EnvDeny)
+	env := runnerEnv(req.Env, choices.Env, choices.EnvDeny)
 	if !resumption.Continued {
 		conversation = uuid(s.randomBytes(16))
 	}
@@ -161,6 +166,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: next.Attempt.Number, ConversationID: conversation, Resume: resumption.Continued, Env: env,
 		AttemptDir: attemptDir(r.Dir, next.Attempt.Number), Hook: s.Hook,
+		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -172,6 +178,19 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	next.Attempt.ConversationID = command.ConversationID
 	return &launching{run: &next, token: s.newToken(), env: env, command: command, choices: &choices}, resumption, nil
+}
+
+// specOf is the request that a run was made from.
+func (s *Supervisor) specOf(ctx context.Context, r *agency.Run) (*agency.Spec, error) {
+	data, err := s.Store.Spec(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var spec agency.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return nil, fmt.Errorf("read the spec of %s: %w", r.Ref(), err)
+	}
+	return &spec, nil
 }
 
 // beginAttempt writes the intent: the queued attempt with its token and steps.

@@ -16,7 +16,7 @@ import (
 func (w *world) resumeRequest(ref string) supervisor.ResumeRequest {
 	return supervisor.ResumeRequest{
 		Ref: ref, Env: []string{"PATH=/usr/bin"},
-		Choices: func(agency.Runner) (supervisor.Choices, error) { return w.choices(), nil },
+		Choices: func(*agency.Run) (supervisor.Choices, error) { return w.choices(), nil },
 		Warn:    func(text string) { w.warnings = append(w.warnings, text) },
 	}
 }
@@ -82,7 +82,7 @@ func TestResumeIsRefused(t *testing.T) {
 		}, false},
 		"blank prompt": {agency.CodeSpecInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Prompt = " " }, false},
 		"configuration": {agency.CodeConfigInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) {
-			req.Choices = func(agency.Runner) (supervisor.Choices, error) {
+			req.Choices = func(*agency.Run) (supervisor.Choices, error) {
 				return supervisor.Choices{}, agency.Errorf(agency.CodeConfigInvalid, "no such runner")
 			}
 		}, false},
@@ -153,7 +153,7 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	req := w.request("fix-login")
-	req.Spec.Headless = true
+	req.Spec.Headless = new(true)
 	var p *wrapper
 	w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
 	r, err := w.sup.CreateRun(t.Context(), req)

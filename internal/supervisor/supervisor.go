@@ -26,6 +26,7 @@ type Store interface {
 	SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error
 	TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error)
 	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
+	Spec(ctx context.Context, id agency.RunID) ([]byte, error)
 	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error)
 	Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error)
@@ -60,6 +61,9 @@ type Git interface {
 	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
+	// Diff compares a commit with another one, or with everything in a worktree that is not ignored when to is empty. The patch
+	// is cut off after so many bytes.
+	Diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
@@ -95,6 +99,9 @@ type HarnessRequest struct {
 	Env            []string // the runner's, complete but for AGENCY_*
 	AttemptDir     string
 	Hook           []string // argv of the hook command; the kind of the runner is appended
+	// SystemPrompt is the agent's role; empty when it has none of its own.
+	SystemPrompt    string
+	SkipPermissions bool
 }
 
 // HarnessCommand is how to start a runner.
@@ -119,6 +126,9 @@ type Harness interface {
 	ReadsScreen(kind agency.RunnerKind) bool
 	// Screen reads the visible lines of an agent's terminal.
 	Screen(kind agency.RunnerKind, lines []string) []agency.Evidence
+	// Answer says which keys to press next on a terminal that shows these lines to reply to a request. shown is false when it
+	// does not show that request; it is E_INPUT_REFUSED when the reply cannot be given there.
+	Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error)
 }
 
 // Attempts reads and ends what wrappers leave on this host.
@@ -139,6 +149,8 @@ type Attempts interface {
 // Link is the connection to one live wrapper.
 type Link interface {
 	Input(ctx context.Context, text string) (agency.Delivery, error)
+	// Keys types keys as they are.
+	Keys(ctx context.Context, keys string) error
 	Stop(ctx context.Context, by agency.EndedBy) error
 	Close() error
 }
@@ -194,14 +206,14 @@ type Deps struct {
 	Random         func([]byte)                        // fills with random bytes
 }
 
-// Settings are the parts of the configuration that hold for the life of a supervisor.
+// Settings are the parts of the configuration that a supervisor works by.
 type Settings struct {
-	Home           string   // data root
-	Socket         string   // where wrappers find the daemon
-	Wrapper        []string // argv that begins a wrapper; the launch file is appended
-	Hook           []string // argv that begins a hook; the kind of the runner is appended
-	StallThreshold time.Duration
-	Rescan         time.Duration // between looks at what no event told of
+	Home           string        // data root
+	Socket         string        // where wrappers find the daemon
+	Wrapper        []string      // argv that begins a wrapper; the launch file is appended
+	Hook           []string      // argv that begins a hook; the kind of the runner is appended
+	StallThreshold time.Duration // at the beginning; SetPace changes it
+	Rescan         time.Duration // between looks at what no event told of; likewise
 }
 
 // Supervisor owns all runs of one data root. Only one may exist for a root at a time; the daemon's lock sees to it.
@@ -217,6 +229,9 @@ type Supervisor struct {
 
 	tmuxFine atomic.Bool // checkTmux found one that is recent enough
 
+	stall, rescanEvery atomic.Int64  // nanoseconds, as SetPace left them
+	paced              chan struct{} // holds one token after SetPace
+
 	mu        sync.Mutex
 	live      map[agency.RunID]*liveRun        // runs that are not final
 	broken    map[agency.RunID]string          // runs whose snapshot disagrees with the record, and how
@@ -227,15 +242,29 @@ type Supervisor struct {
 
 // New makes a supervisor. It does nothing until Start.
 func New(deps Deps, settings Settings) *Supervisor {
-	return &Supervisor{
-		Deps: deps, Settings: settings,
+	s := &Supervisor{
+		Deps: deps, Settings: settings, paced: make(chan struct{}, 1),
 		live:      map[agency.RunID]*liveRun{},
 		broken:    map[agency.RunID]string{},
 		folders:   map[string]folder{},
 		followed:  map[string]map[agency.RunID]bool{},
 		listeners: map[string][]chan struct{}{},
 	}
+	s.SetPace(settings.StallThreshold, settings.Rescan)
+	return s
 }
+
+// SetPace changes the stall threshold and the time between two rescans, from now on.
+func (s *Supervisor) SetPace(stall, rescan time.Duration) {
+	s.stall.Store(int64(stall))
+	s.rescanEvery.Store(int64(rescan))
+	select {
+	case s.paced <- struct{}{}:
+	default: // it is to be noticed already
+	}
+}
+
+func (s *Supervisor) pace() time.Duration { return time.Duration(s.rescanEvery.Load()) }
 
 // Start reconciles the record with what is true and then watches until Stop. When it returns, every attempt that was
 // not final is settled, or its wrapper lives.

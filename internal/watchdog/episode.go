@@ -138,12 +138,9 @@ func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time
 
 // lastActivity is the newest sign of life.
 func lastActivity(worker *Worker) time.Time {
-	a := &worker.Run.Attempt
-	last := a.CreatedAt
-	for _, at := range []time.Time{a.Word.At, a.Situation.HeardAt, worker.OutputAt} {
-		if at.After(last) {
-			last = at
-		}
+	last := signsOf(worker).newest()
+	if created := worker.Run.Attempt.CreatedAt; created.After(last) {
+		return created
 	}
 	return last
 }

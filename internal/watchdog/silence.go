@@ -3,7 +3,6 @@ package watchdog
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"agency"
@@ -12,98 +11,165 @@ import (
 // busyCPU is the share of one core above which a worker's processes do something.
 const busyCPU = 0.05
 
+// signs are when a worker was last seen to do something, by each way of seeing it. Zero is unknown.
+type signs struct{ word, heard, output, input, started time.Time }
+
+func signsOf(w *Worker) signs {
+	a := &w.Run.Attempt
+	s := signs{word: a.Word.At, heard: a.Situation.HeardAt, output: w.OutputAt}
+	if a.InputAt != nil {
+		s.input = *a.InputAt
+	}
+	if a.StartedAt != nil {
+		s.started = *a.StartedAt
+	}
+	return s
+}
+
+func (s signs) all() []time.Time { return []time.Time{s.word, s.heard, s.output, s.input, s.started} }
+
+func (s signs) newest() time.Time {
+	newest := time.Time{}
+	for _, at := range s.all() {
+		if at.After(newest) {
+			newest = at
+		}
+	}
+	return newest
+}
+
+// moved says that the worker did something since: a sign is another one than before, be it later or, after a clock was set back,
+// earlier. What was unknown before, in the first moments of a daemon, and is old, is no news.
+func (s signs) moved(before signs, since time.Time) bool {
+	then := before.all()
+	for i, at := range s.all() {
+		if !at.Equal(then[i]) && (!then[i].IsZero() || at.After(since)) {
+			return true
+		}
+	}
+	return false
+}
+
 // silence is what is known of a worker that is said to work: since when nothing about it moved.
 type silence struct {
 	attempt int
-	print   string // of all that means progress
+	signs   signs
 	since   time.Time
-	told    bool // by a watchdog before this one
-	// pulse and pulsed are the last measurement, made when the worker had been silent for a while.
+	stuck   bool // it was told of, perhaps by a watchdog before this one
+	// pulse and pulsed are the last measurement; pulsed is zero while there was none.
 	pulse  Pulse
 	pulsed time.Time
 }
 
-// fingerprint is made of facts that mean progress, and of no clock: it changes only when the worker does something.
-func fingerprint(w *Worker) string {
-	a := &w.Run.Attempt
-	h := fnv.New64a()
-	_, _ = fmt.Fprintln(h, a.Number, a.State, a.Word.At.UnixMilli(), a.Situation.HeardAt.UnixMilli(), w.OutputAt.UnixMilli())
-	if a.InputAt != nil {
-		_, _ = fmt.Fprintln(h, a.InputAt.UnixMilli())
-	}
-	return fmt.Sprintf("%016x", h.Sum64())
-}
-
-// patience is how long a worker may be silent before it is stuck. Something long that is known to go on, a tool, a call of
-// a model that shows no output, or a silence that was announced, has the longer threshold.
+// patience is how long a worker may be silent before it is stuck. Something long that is known to go on, a tool, work in the
+// background, or a call of a model, has the longer threshold. That a model is called is known from what the agent tells; a
+// wheel that turns on its screen proves nothing. What the run itself sets wins over the settings.
 func (s *Settings) patience(w *Worker) time.Duration {
 	a := &w.Run.Attempt
-	long := len(a.Situation.Tools) > 0 || a.Situation.Background > 0 || a.Headless && a.Situation.Turn == agency.TurnWorking
-	if long {
-		return max(s.StallThreshold, s.stuckAfter())
+	calls := a.Situation.Turn == agency.TurnWorking && a.Situation.TurnBy != agency.FromScreen
+	if long := calls || len(a.Situation.Tools) > 0 || a.Situation.Background > 0; !long {
+		return s.stuckAfter(w.Run)
 	}
-	return s.stuckAfter()
+	stall := s.StallThreshold
+	if own := w.Run.StallAfterMS; own > 0 {
+		stall = time.Duration(own) * time.Millisecond
+	}
+	return max(stall, s.stuckAfter(w.Run))
 }
 
-func (s *Settings) stuckAfter() time.Duration { return time.Duration(s.StuckIntervals) * s.Poll }
+func (s *Settings) stuckAfter(r *agency.Run) time.Duration {
+	intervals := s.StuckIntervals
+	if r.StuckIntervals > 0 {
+		intervals = r.StuckIntervals
+	}
+	return time.Duration(intervals) * s.Poll
+}
 
 // stuck keeps watch over one worker that is said to work. It returns the condition when the worker is stuck, and when to look
-// again. Processor time and files are measured only when all else is silent: once an interval before the end, and at it.
-//
-// A silence that was told of before the daemon started again goes on; any other begins with the start.
-func (w *Watchdog) stuck(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (agency.Condition, time.Time, error) {
-	id, number, mark := worker.Run.ID, worker.Run.Attempt.Number, fingerprint(worker)
-	q := w.silence[id]
-	if q == nil || q.attempt != number || q.print != mark || now.Before(q.since) {
-		q = &silence{attempt: number, print: mark, since: now}
-		if since, told := toldOf(open, mark); told && since.Before(now) {
-			q.since, q.told = since, true
-		}
-		w.silence[id] = q
-	}
-	stuck := agency.Condition{Kind: agency.AlertStuck, Cause: cause(mark, q.since), Since: q.since, Text: worker.Status.Summary}
+// again. Processor time and files are measured only when all else is silent, once in each of the last intervals before the end.
+func (w *Watchdog) stuck(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time, err error) {
+	q := w.silent(worker, open, now)
 	patience := s.patience(worker)
 	if quiet := worker.Run.Attempt.Situation.QuietUntil; quiet.After(q.since) {
 		patience = max(patience, quiet.Sub(q.since))
 	}
-	measure, end := q.since.Add(patience-s.Poll), q.since.Add(patience)
-	if now.Before(measure) {
-		return agency.Condition{}, measure, nil
+	// One measurement says nothing, so the first comes an interval before the end at the latest.
+	first := max(min(s.Poll, patience-s.Poll), patience-s.stuckAfter(worker.Run))
+	silent := w.Elapsed(q.since)
+	if !q.stuck && silent < first {
+		return c, now.Add(first - silent), nil
 	}
-	pulse, err := w.Runs.Pulse(ctx, worker)
-	if err != nil {
-		return agency.Condition{}, time.Time{}, fmt.Errorf("measure %s: %w", worker.Run.Ref(), err)
+	if wait := s.Poll - w.Elapsed(q.pulsed); q.pulsed.IsZero() || wait <= 0 {
+		pulse, err := w.Runs.Pulse(ctx, worker)
+		if err != nil {
+			return c, next, fmt.Errorf("measure %s: %w", worker.Run.Ref(), err)
+		}
+		before := q.since
+		q.takes(pulse, w.Elapsed(q.pulsed), now)
+		if silent = w.Elapsed(q.since); q.since.After(before) {
+			q.stuck = false
+		} else if !q.pulsed.IsZero() && silent >= patience {
+			q.stuck = true
+		}
+		q.pulse, q.pulsed, next = pulse, now, now.Add(s.Poll)
+	} else {
+		next = now.Add(wait) // a moment is too short to tell from
 	}
-	before, passed := q.pulse, now.Sub(q.pulsed)
-	first := q.pulsed.IsZero()
-	q.pulse, q.pulsed = pulse, now
+	if q.stuck {
+		c = agency.Condition{Kind: agency.AlertStuck, Cause: cause(q.since), Since: q.since, Text: worker.Status.Summary}
+	}
+	if later := now.Add(first - silent); later.After(next) {
+		next = later
+	}
+	return c, next, nil
+}
+
+// silent is the silence of a worker as it is now. One that was told of before the daemon started again goes on; any other begins
+// with the newest sign of life, and for a watchdog that sees the worker for the first time with that moment.
+func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *silence {
+	id, number, signs := worker.Run.ID, worker.Run.Attempt.Number, signsOf(worker)
+	q := w.silence[id]
 	switch {
-	case first && q.told:
-		return stuck, now.Add(s.Poll), nil
-	case first && now.Before(end):
-		return agency.Condition{}, end, nil
-	case first:
-		// Nobody measured an interval ago, so this is where one begins.
-		return agency.Condition{}, now.Add(s.Poll), nil
-	case passed > 0 && float64(pulse.CPU-before.CPU) > busyCPU*float64(passed), pulse.FilesAt.After(before.FilesAt):
-		q.since, q.told = now, false
-		return agency.Condition{}, now.Add(max(patience-s.Poll, s.Poll)), nil
-	case now.Before(end):
-		return agency.Condition{}, end, nil
+	case q == nil || q.attempt != number:
+		q = &silence{attempt: number, since: now}
+		if since, told := toldOf(open, number); told && since.Before(now) && !signs.newest().After(since) {
+			q.since, q.stuck = since, true
+		}
+		w.silence[id] = q
+	case signs.moved(q.signs, q.since):
+		since := signs.newest()
+		if !since.After(q.since) || since.After(now) {
+			since = now
+		}
+		q = &silence{attempt: number, since: since}
+		w.silence[id] = q
 	}
-	return stuck, now.Add(s.Poll), nil
+	q.signs = signs
+	return q
+}
+
+// takes ends the silence, and begins another, where a measurement tells of work: by files, or by the processor time since the
+// measurement before, so long ago.
+func (q *silence) takes(pulse Pulse, passed time.Duration, now time.Time) {
+	measured := !q.pulsed.IsZero()
+	switch files := pulse.FilesAt; {
+	case measured && float64(pulse.CPU-q.pulse.CPU) > busyCPU*float64(passed):
+		q.since = now
+	case files.After(q.since) && !files.After(now):
+		q.since = files
+	case measured && files.After(q.pulse.FilesAt) && files.After(now):
+		q.since = now // the clock of the files is ahead
+	}
 }
 
 // cause names one silence.
-func cause(mark string, since time.Time) string {
-	return fmt.Sprintf("silent %s %d", mark, since.UnixNano())
-}
+func cause(since time.Time) string { return fmt.Sprintf("silent %d", since.UnixNano()) }
 
-// toldOf finds the silence with a fingerprint among open alerts, and since when it lasts.
-func toldOf(open []agency.Alert, mark string) (since time.Time, told bool) {
+// toldOf finds the silence of an attempt among open alerts, and since when it lasts.
+func toldOf(open []agency.Alert, attempt int) (since time.Time, told bool) {
 	for i := range open {
 		var nanos int64
-		if n, err := fmt.Sscanf(open[i].Cause, "silent "+mark+" %d", &nanos); n == 1 && err == nil {
+		if n, err := fmt.Sscanf(open[i].Cause, "silent %d", &nanos); n == 1 && err == nil && open[i].Attempt == attempt {
 			return time.Unix(0, nanos), true
 		}
 	}

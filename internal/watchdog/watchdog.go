@@ -69,24 +69,32 @@ type Teller interface {
 // Settings are the thresholds.
 type Settings struct {
 	Poll           time.Duration // between looks at a worker that is silent
-	StuckIntervals int           // of Poll without a change before a worker is stuck
-	StallThreshold time.Duration // instead of them, while something long is known to go on
+	StuckIntervals int           // of Poll without a change before a worker is stuck, for runs that have none of their own
+	StallThreshold time.Duration // instead of them, while something long is known to go on; likewise
 	WorkerTags     []string
 	WorkerPattern  *regexp.Regexp // of names; nil is any
 	PreviewLines   int
 }
 
-// Watchdog watches all workers of one data root. Only one may exist for a root at a time.
-type Watchdog struct {
+// Deps are the parts that a watchdog works with.
+type Deps struct {
 	Runs   Runs
 	Store  Store
 	Teller Teller
 	Log    *slog.Logger
-	Now    func() time.Time
-	NewID  func() string
+	Now    func() time.Time // never runs backwards
+	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
+	Elapsed func(since time.Time) time.Duration
+	NewID   func() string
+}
+
+// Watchdog watches all workers of one data root. Only one may exist for a root at a time.
+type Watchdog struct {
+	Deps
 
 	cancel context.CancelFunc
 	done   chan struct{}
+	wake   chan struct{} // holds one token after Set
 
 	mu       sync.Mutex
 	settings Settings
@@ -96,9 +104,9 @@ type Watchdog struct {
 }
 
 // New makes a watchdog. It does nothing until Start.
-func New(runs Runs, store Store, teller Teller, settings Settings, log *slog.Logger, now func() time.Time, newID func() string) *Watchdog {
+func New(deps Deps, settings Settings) *Watchdog {
 	return &Watchdog{
-		Runs: runs, Store: store, Teller: teller, Log: log, Now: now, NewID: newID, settings: settings,
+		Deps: deps, settings: settings, wake: make(chan struct{}, 1),
 		silence: map[agency.RunID]*silence{}, due: map[agency.RunID]time.Time{},
 	}
 }
@@ -112,16 +120,9 @@ func (w *Watchdog) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
 	}
-	ids, err := w.Runs.Workers(ctx)
+	ids, err := w.everyone(ctx)
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
-	}
-	alerts, err := w.Store.OpenAlerts(ctx, "")
-	if err != nil {
-		return fmt.Errorf("start the watchdog: %w", err)
-	}
-	for i := range alerts {
-		ids = append(ids, alerts[i].RunID) // its run may be gone
 	}
 	go func() {
 		defer close(w.done)
@@ -139,11 +140,28 @@ func (w *Watchdog) Stop() {
 	}
 }
 
-// Set changes the thresholds; they hold from the next look on, which is now.
+// Set changes the thresholds and who is watched. Every run is looked at again, at once.
 func (w *Watchdog) Set(settings Settings) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.settings = settings
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default: // it is to wake up already
+	}
+}
+
+// everyone are all runs, and those of open alerts, which may be gone.
+func (w *Watchdog) everyone(ctx context.Context) ([]agency.RunID, error) {
+	ids, err := w.Runs.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alerts, err := w.Store.OpenAlerts(ctx, "")
+	for i := range alerts {
+		ids = append(ids, alerts[i].RunID)
+	}
+	return ids, err
 }
 
 // TickedAt is when the watchdog last looked at anything.
@@ -189,6 +207,12 @@ func (w *Watchdog) watch(ctx context.Context, seq int64) {
 		select {
 		case <-changed:
 		case <-timer.C:
+		case <-w.wake:
+			if ids, err := w.everyone(ctx); err == nil {
+				w.look(ctx, ids)
+			} else if ctx.Err() == nil {
+				w.Log.Error("read runs", "err", err)
+			}
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -197,6 +221,7 @@ func (w *Watchdog) watch(ctx context.Context, seq int64) {
 
 // look looks at workers.
 func (w *Watchdog) look(ctx context.Context, ids []agency.RunID) {
+	poll := w.current().Poll
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if ctx.Err() != nil {
@@ -204,7 +229,7 @@ func (w *Watchdog) look(ctx context.Context, ids []agency.RunID) {
 		}
 		if err := w.lookAt(ctx, id); err != nil && ctx.Err() == nil {
 			w.Log.Error("look at worker", "run", id, "err", err)
-			w.again(id, w.Now().Add(w.settings.Poll))
+			w.again(id, w.Now().Add(poll))
 		}
 	}
 	w.mu.Lock()

@@ -62,7 +62,10 @@ func (w *world) settings() watchdog.Settings {
 func (w *world) start() {
 	w.t.Helper()
 	n := 0
-	w.dog = watchdog.New(w, w, w, w.settings(), slog.New(slog.DiscardHandler), time.Now, func() string { n++; return fmt.Sprintf("a_%d_%d", time.Now().UnixNano(), n) })
+	w.dog = watchdog.New(watchdog.Deps{
+		Runs: w, Store: w, Teller: w, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since,
+		NewID: func() string { n++; return fmt.Sprintf("a_%d_%d", time.Now().UnixNano(), n) },
+	}, w.settings())
 	if err := w.dog.Start(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}

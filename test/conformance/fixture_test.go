@@ -148,10 +148,10 @@ func (f *fixture) explain(run api.Run) {
 }
 
 // wait waits until a run is settled and returns it with the exit status of agency wait.
-func (f *fixture) wait(run api.Run) (api.Run, int) {
+func (f *fixture) wait(run api.Run, flags ...string) (api.Run, int) {
 	f.t.Helper()
 	var waited api.WaitRunsResponse
-	exit := f.agency(&waited, "wait", string(run.ID), "--timeout", patience.String())
+	exit := f.agency(&waited, append([]string{"wait", string(run.ID), "--timeout", patience.String()}, flags...)...)
 	return waited.Runs[0], exit
 }
 

@@ -23,9 +23,10 @@ func geminiHome(t *testing.T, dir, _, url string) []string {
 	}
 	put("settings.json", map[string]any{
 		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": true}},
-		"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-		"privacy":  map[string]any{"usageStatisticsEnabled": false},
-		"model":    map[string]any{"name": "gemini-2.5-flash"},
+		// Files are written without leave, commands are not run without.
+		"general": map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "defaultApprovalMode": "auto_edit"},
+		"privacy": map[string]any{"usageStatisticsEnabled": false},
+		"model":   map[string]any{"name": "gemini-2.5-flash"},
 	})
 	// Worktrees lie beside the repository.
 	put("trustedFolders.json", map[string]any{dir: "TRUST_FOLDER"})
@@ -59,7 +60,10 @@ func geminiText(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	tl.await(agency.Waiting)
-	f.output(binary, "send", string(run.ID), "and now?")
+	// Gemini takes an Enter for a part of a text that came a moment before, and "?" for a key.
+	f.types(run, "and now")
+	f.shown(run, "> and now")
+	f.press(run, "Enter")
 	f.asked(1)
 	tl.await(agency.Working)
 	tl.await(agency.Waiting)

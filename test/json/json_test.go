@@ -218,6 +218,8 @@ func commands(t *testing.T, b *bench) {
 		{"report-help", "report help", 0, ""},
 		{"report-incomplete", "report needs-input --summary Colours", 2, ""},
 		{"ls-none", "ls", 0, ""},
+		{"notify-none", "notify test", 2, ""},
+		{"notify-ls", "notify ls", 0, ""},
 		{"run", "run --name paint --type build --tag worker --prompt -", 0, prompt},
 		{"wait-for", "wait paint --for needs-input --timeout 30s", 0, ""},
 		{"wait-needs-person", "wait paint --timeout 30s", 8, ""},

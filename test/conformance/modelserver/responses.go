@@ -11,6 +11,31 @@ import (
 // responses is the OpenAI Responses API.
 type responses struct{}
 
+// toolSearch is the name of the tool that searches for tools; the API has a type for it instead.
+const toolSearch = "tool_search"
+
+// offer is a tool as a client offers it, or a namespace of tools.
+type offer struct {
+	Type  string `json:"type"`
+	Name  string `json:"name"`
+	Tools []struct {
+		Name string `json:"name"`
+	} `json:"tools"`
+}
+
+func (o offer) add(c *conversation) {
+	switch o.Type {
+	case "namespace":
+		for _, inner := range o.Tools {
+			c.tools[o.Name+"."+inner.Name] = tool{name: inner.Name, space: o.Name}
+		}
+	case toolSearch:
+		c.tools[toolSearch] = tool{name: toolSearch}
+	default:
+		c.tools[o.Name] = tool{name: o.Name, custom: o.Type == "custom"}
+	}
+}
+
 func (responses) parse(body []byte) (*conversation, error) {
 	var req struct {
 		Model  string `json:"model"`
@@ -19,12 +44,10 @@ func (responses) parse(body []byte) (*conversation, error) {
 			Type    string  `json:"type"`
 			Role    string  `json:"role"`
 			Content content `json:"content"`
+			Tools   []offer `json:"tools"` // what a search found
 		} `json:"input"`
-		Tools []struct {
-			Type string `json:"type"`
-			Name string `json:"name"`
-		} `json:"tools"`
-		Text struct {
+		Tools []offer `json:"tools"`
+		Text  struct {
 			Format struct {
 				Schema json.RawMessage `json:"schema"`
 			} `json:"format"`
@@ -37,6 +60,9 @@ func (responses) parse(body []byte) (*conversation, error) {
 	// One turn of the model is several items here: its text, its reasoning, each call.
 	speaking := false
 	for _, item := range req.Input {
+		for _, t := range item.Tools {
+			t.add(c)
+		}
 		output := strings.HasSuffix(item.Type, "_output")
 		switch {
 		case item.Role == "user":
@@ -50,7 +76,7 @@ func (responses) parse(body []byte) (*conversation, error) {
 		}
 	}
 	for _, t := range req.Tools {
-		c.tools[t.Name] = tool{name: t.Name, custom: t.Type == "custom"}
+		t.add(c)
 	}
 	return c, nil
 }
@@ -109,6 +135,12 @@ func (responses) answer(w http.ResponseWriter, c *conversation, text string, mad
 func (c *call) item(turn int) (object, error) {
 	id := fmt.Sprintf("call_%d", turn)
 	item := object{"id": "item_" + id, "call_id": id, "name": c.name, "status": "completed"}
+	if c.name == toolSearch {
+		return object{"id": "item_" + id, "call_id": id, "type": "tool_search_call", "execution": "client", "status": "completed", "arguments": c.input}, nil
+	}
+	if c.space != "" {
+		item["namespace"] = c.space
+	}
 	if c.custom {
 		item["type"], item["input"] = "custom_tool_call", c.input
 		return item, nil

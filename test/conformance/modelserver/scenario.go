@@ -20,6 +20,9 @@ type Turn struct {
 	Ask   string // a question for the client's tool that asks people; it offers Red and Blue
 	Read  string // the path of a file for the client's tool that reads files, or else for its shell
 	Write *File  // a file for the client's tool that writes whole files
+	Call  *Call  // a call of a tool by its name
+	// Search is a search for tools, in clients that show the model the tools of servers only when it searches for them.
+	Search string
 	// Gate, if set, holds the answer back after its first event until it is closed.
 	Gate <-chan struct{}
 	// Status, if set, is an HTTP error status that is sent instead of an answer; Failure says more about it.
@@ -30,6 +33,12 @@ type Turn struct {
 // File is the whole content of a file. Its path is relative to the client's working directory.
 type File struct {
 	Path, Content string
+}
+
+// Call is a call of a tool. Its name is the end of the client's name for it, which begins with the server that it is from.
+type Call struct {
+	Tool  string
+	Input map[string]any
 }
 
 // turn is the turn number n, from 0.
@@ -43,7 +52,8 @@ func (s Scenario) turn(n int) Turn {
 // tool is one that a client offers.
 type tool struct {
 	name   string
-	custom bool // takes plain text instead of JSON
+	custom bool   // takes plain text instead of JSON
+	space  string // the namespace that the tool stands in, where the API has them
 }
 
 // call is a turn's tool call in the client's own words: JSON arguments, or plain text for a custom tool.
@@ -81,6 +91,18 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 
 			"write":      object{"filePath": t.Write.Path, "content": t.Write.Content},
 			"write_file": object{"file_path": t.Write.Path, "content": t.Write.Content},
+		}
+	case t.Search != "":
+		inputs = map[string]any{toolSearch: object{"query": t.Search, "limit": 20}}
+	case t.Call != nil:
+		inputs = map[string]any{}
+		for name := range offered {
+			if strings.HasSuffix(name, t.Call.Tool) {
+				inputs[name] = t.Call.Input
+			}
+		}
+		if len(inputs) == 0 {
+			inputs[t.Call.Tool] = nil
 		}
 	default:
 		return nil, nil

@@ -34,6 +34,7 @@ type Request struct {
 	// Side is a request beside the conversation, such as one for a title: it got a short answer and no turn.
 	Side  bool
 	Turn  int    // the turn of the scenario that it was answered with, from 0
+	Body  string // as it came, for a conversation
 	Heard string // all texts of the user, the client's own additions among them, one below the other
 }
 
@@ -126,7 +127,7 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 		}
 		entry := Request{
 			Method: r.Method, Path: r.URL.Path,
-			Side: c.side(), Turn: c.turns, Heard: strings.Join(c.heard, "\n"),
+			Side: c.side(), Turn: c.turns, Heard: strings.Join(c.heard, "\n"), Body: string(body),
 		}
 		turn := s.scenario.turn(c.turns)
 		if entry.Side {

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/config"
+)
+
+func (a *App) presetsCommand() *cobra.Command {
+	return group(cobra.Command{
+		Use:     "presets",
+		Short:   "List and show the roles that runs can have",
+		GroupID: "look",
+		Long: `A preset is a role in one word: the runner, the model, the arguments, the tags, the system prompt and the patience of the watchdog
+that a run gets where it does not say otherwise. They are the tables [presets.NAME] of the configuration.`,
+		Example: "  agency presets ls\n  agency run --preset worker --prompt 'fix the login test'",
+	}, a.presetsList(), a.presetsShow())
+}
+
+// preset is what the commands print with --json.
+type preset struct {
+	Name            string   `json:"name"`
+	Harness         string   `json:"harness"` // empty is the default runner
+	Description     string   `json:"description"`
+	Model           string   `json:"model"`
+	SkipPermissions bool     `json:"dangerously_skip_permissions"`
+	Args            []string `json:"args"`
+	Env             []string `json:"env"` // names: values can be secrets
+	Tags            []string `json:"tags"`
+	Headless        bool     `json:"headless"`
+	PromptFile      string   `json:"system_prompt_file"`
+	StallAfterMS    int64    `json:"stall_after_ms"`  // 0 is as the configuration says
+	StuckIntervals  int      `json:"stuck_intervals"` // 0 is as the configuration says
+	Problem         string   `json:"problem"`         // why no run can have it now; empty when one can
+}
+
+func newPreset(name string, p *config.Preset) preset {
+	env := make([]string, 0, len(p.Env))
+	for _, kv := range p.Env {
+		variable, _, _ := strings.Cut(kv, "=")
+		env = append(env, variable)
+	}
+	shown := preset{
+		Name: name, Harness: p.Harness, Description: p.Description, Model: p.Model, SkipPermissions: p.SkipPermissions, Args: p.Args, Env: env,
+		Tags: p.Tags, Headless: p.Headless, PromptFile: p.PromptFile, StallAfterMS: p.StallThreshold.Milliseconds(), StuckIntervals: p.StuckIntervals,
+	}
+	if _, err := p.SystemPrompt(); err != nil {
+		shown.Problem = agency.AsError(err).Message
+	}
+	return shown
+}
+
+func (a *App) presetsList() *cobra.Command {
+	return command(cobra.Command{
+		Use: "ls", Short: "List the presets", Example: "  agency presets ls", Args: takes(),
+	}, func(*cobra.Command, []string) error {
+		cfg, err := a.config()
+		if err != nil {
+			return err
+		}
+		presets := []preset{}
+		for _, name := range slices.Sorted(maps.Keys(cfg.Presets)) {
+			p := cfg.Presets[name]
+			presets = append(presets, newPreset(name, &p))
+		}
+		return a.print(map[string]any{"presets": presets}, func(w io.Writer) {
+			if len(presets) == 0 {
+				a.chat("no presets: add a table such as [presets.worker] to %s", safeLine(cfg.Path))
+				return
+			}
+			rows := [][]string{{"PRESET", "RUNNER", "MODEL", "TAGS", "WHAT"}}
+			for i := range presets {
+				p := &presets[i]
+				what := p.Description
+				if p.Problem != "" {
+					what = "cannot be used: " + p.Problem
+				}
+				runner := cmp.Or(p.Harness, cfg.Defaults.Runner)
+				rows = append(rows, []string{p.Name, runner, orDash(p.Model), orDash(strings.Join(p.Tags, " ")), fit(safeLine(what), 60)})
+			}
+			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+		})
+	})
+}
+
+func (a *App) presetsShow() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use: "show NAME", Short: "Show what a preset gives a run", Example: "  agency presets show worker", Args: takes("NAME"),
+	}, func(_ *cobra.Command, args []string) error {
+		cfg, err := a.config()
+		if err != nil {
+			return err
+		}
+		found, err := cfg.Preset(args[0])
+		if err != nil {
+			return err
+		}
+		text, _ := found.SystemPrompt() // its problem is shown
+		p := newPreset(args[0], &found)
+		return a.print(map[string]any{"preset": p, "system_prompt": text}, func(w io.Writer) {
+			field := func(name, value string) {
+				if value != "" {
+					_, _ = fmt.Fprintf(w, "%-14s %s\n", name, safeLine(value))
+				}
+			}
+			field("preset", p.Name)
+			field("description", p.Description)
+			field("runner", cmp.Or(p.Harness, cfg.Defaults.Runner))
+			field("model", p.Model)
+			field("arguments", strings.Join(p.Args, " "))
+			field("environment", strings.Join(p.Env, " "))
+			field("tags", strings.Join(p.Tags, " "))
+			if p.Headless {
+				field("mode", "headless")
+			}
+			if p.SkipPermissions {
+				field("permissions", "skipped: it asks for leave for nothing")
+			}
+			if p.StallAfterMS > 0 {
+				field("stalled", "after "+agency.ShortDuration(time.Duration(p.StallAfterMS)*time.Millisecond)+" without a sign")
+			}
+			if p.StuckIntervals > 0 {
+				field("stuck", fmt.Sprintf("after %d intervals without a sign of life", p.StuckIntervals))
+			}
+			field("system prompt", p.PromptFile)
+			field("problem", p.Problem)
+			if text != "" {
+				_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(safeText(text)))
+			}
+		})
+	})
+	cmd.ValidArgsFunction = a.completePresets
+	return cmd
+}
+
+// completePresets offers the names of presets.
+func (a *App) completePresets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.Sorted(maps.Keys(cfg.Presets)), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) watchdogCommand() *cobra.Command {
+	return group(cobra.Command{
+		Use: "watchdog", Short: "Ask what watches the workers, and wake agents by a timer", GroupID: "look",
+		Long: `The watchdog is part of the daemon. It looks at every run that is a worker and alerts once for each episode in which somebody must act.
+
+Its timers are for agents that watch or orchestrate others: they write a message to a run again and again, but only while the run is
+idle. docs/watchdog.md says how all of it decides.`,
+		Example: "  agency watchdog explain fix-login\n  agency watchdog start --run boss --interval 30 --message check",
+	}, a.watchdogExplain(), a.watchdogStart(), a.watchdogStop(), a.watchdogStatus())
+}
+
+func (a *App) watchdogExplain() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use: "explain RUN", Short: "Say what each rule makes of a run", Example: "  agency watchdog explain fix-login", Args: takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if !resp.Watched {
+				_, _ = fmt.Fprintf(w, "%s is no worker: its tags or its name are not those that [watchdog] names\n", safeLine(resp.Run.Ref()))
+			}
+			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
+			for _, rule := range resp.Rules {
+				holds := "no"
+				if rule.Holds {
+					holds = "yes"
+				}
+				rows = append(rows, []string{string(rule.Kind), holds, safeLine(rule.Why)})
+			}
+			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			if len(resp.Alerts) > 0 {
+				_, _ = fmt.Fprintln(w)
+				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
+			}
+			if resp.NextAt != nil {
+				_, _ = fmt.Fprintf(w, "\nnext look by time alone: in %s\n", agency.ShortDuration(resp.NextAt.Sub(a.Now())))
+			}
+		})
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+func (a *App) watchdogStart() *cobra.Command {
+	var run, name, message string
+	var interval int
+	cmd := command(cobra.Command{
+		Use:   "start [flags]",
+		Short: "Write a message to a run again and again, whenever it is idle",
+		Long: `Starts a timer. When its interval is over and the run is idle, its turn ended and nothing asked, the message is typed into it; when it
+is at work, asks for something, or a person is typing, the timer waits for the next time. It outlives the daemon, ends with the
+attempt of the run, and takes the place of another one with its name.`,
+		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message 'how far are you?'",
+		Args:    takes(),
+	}, func(cmd *cobra.Command, _ []string) error {
+		if run == "" {
+			return agency.Errorf(agency.CodeUsage, "there is no --run to write to").WithHint("agency watchdog start --run boss")
+		}
+		resp, err := call(cmd.Context(), a, api.StartTimer, api.StartTimerRequest{
+			Run: run, Name: name, Message: message, IntervalMS: (time.Duration(interval) * time.Second).Milliseconds(),
+		})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			t := &resp.Timer
+			verb := "started"
+			if resp.Replaced {
+				verb = "replaced"
+			}
+			_, _ = fmt.Fprintf(w, "%s timer %s: %s to %s every %ds\n", verb, t.Name, strconv.Quote(safeLine(t.Message)), safeLine(t.RunName), t.IntervalMS/1000)
+		})
+	})
+	f := cmd.Flags()
+	f.StringVar(&run, "run", "", "the `RUN` to write to")
+	f.StringVar(&name, "name", "", "a `NAME` for the timer (default: that of the run)")
+	f.StringVar(&message, "message", "check", "the `TEXT` to write")
+	f.IntVar(&interval, "interval", 30, "`SECONDS` between two messages, 5 or more")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRuns)
+	return cmd
+}
+
+func (a *App) watchdogStop() *cobra.Command {
+	return command(cobra.Command{
+		Use: "stop [NAME]", Short: "End a timer, or all of them", Example: "  agency watchdog stop boss\n  agency watchdog stop", Args: cobra.MaximumNArgs(1),
+	}, func(cmd *cobra.Command, args []string) error {
+		req := api.StopTimersRequest{}
+		if len(args) == 1 {
+			req.Name = args[0]
+		}
+		resp, err := call(cmd.Context(), a, api.StopTimers, req)
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			for _, name := range resp.Stopped {
+				_, _ = fmt.Fprintln(w, "stopped timer "+safeLine(name))
+			}
+			if len(resp.Stopped) == 0 {
+				a.chat("no timers")
+			}
+		})
+	})
+}
+
+func (a *App) watchdogStatus() *cobra.Command {
+	return command(cobra.Command{
+		Use: "status", Short: "Show when the watchdog last looked, and the timers", Example: "  agency watchdog status", Args: takes(),
+	}, func(cmd *cobra.Command, _ []string) error {
+		resp, err := call(cmd.Context(), a, api.ListTimers, api.Empty{})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if resp.TickedAt != nil {
+				_, _ = fmt.Fprintf(w, "the watchdog looked %s ago; open alerts: %d\n", agency.ShortDuration(a.Now().Sub(*resp.TickedAt)), resp.OpenAlerts)
+			}
+			if len(resp.Timers) == 0 {
+				a.chat("no timers")
+				return
+			}
+			rows := [][]string{{"TIMER", "RUN", "EVERY", "MESSAGE", "TICKS", "SENT", "SKIPPED", "FAILED", "LAST"}}
+			for i := range resp.Timers {
+				t := &resp.Timers[i]
+				last := t.Outcome
+				switch {
+				case t.StoppedAt != nil:
+					last = "stopped: " + t.StopReason
+				case t.TickedAt != nil:
+					last += ", " + agency.ShortDuration(a.Now().Sub(*t.TickedAt)) + " ago"
+				}
+				rows = append(rows, []string{
+					t.Name, safeLine(t.RunName), fmt.Sprintf("%ds", t.IntervalMS/1000), fit(safeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),
+					strconv.Itoa(t.Skipped), strconv.Itoa(t.Failed), fit(orDash(safeLine(last)), 50),
+				})
+			}
+			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+		})
+	})
+}

@@ -1,0 +1,210 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// Preset is a role in one word: what a run gets where it does not say otherwise.
+type Preset struct {
+	Harness         string // a kind, or the name of a custom runner; empty is the default runner
+	Description     string // for people
+	Model           string
+	SkipPermissions bool
+	Args            []string // for the runner, before those of the run
+	Env             []string // NAME=value, before that of the run
+	PromptFile      string   // of the system prompt, absolute; empty is none
+	Tags            []string
+	Headless        bool
+	StallThreshold  time.Duration // 0 is as [watchdog] says
+	StuckIntervals  int           // 0 is as [watchdog] says
+}
+
+// Preset finds a preset by its name. One that is not there is E_SPEC_INVALID, with the nearest name.
+func (c *Config) Preset(name string) (Preset, error) {
+	if p, ok := c.Presets[name]; ok {
+		return p, nil
+	}
+	known := slices.Sorted(maps.Keys(c.Presets))
+	err := agency.Errorf(agency.CodeSpecInvalid, "there is no preset named %q", clip(name))
+	switch near := agency.Nearest(name, known); {
+	case near != "":
+		return Preset{}, err.WithHint("did you mean %s?", near)
+	case len(known) > 0:
+		return Preset{}, err.WithHint("the presets are %s", strings.Join(known, ", "))
+	default:
+		return Preset{}, err.WithHint("add [presets.%s] to %s", clip(name), c.Path)
+	}
+}
+
+// SystemPrompt reads the system prompt; it is empty when there is none. A file that is missing, too large or no text is an error.
+func (p *Preset) SystemPrompt() (string, error) {
+	if p.PromptFile == "" {
+		return "", nil
+	}
+	// Whoever keeps the configuration elsewhere and links to it does so with this file too.
+	path, err := filepath.EvalSymlinks(p.PromptFile)
+	var data []byte
+	if err == nil {
+		data, err = file.ReadRegular(path, agency.SystemPromptLimit)
+	}
+	if err != nil {
+		return "", agency.Errorf(agency.CodeConfigInvalid, "the system prompt %s cannot be read: %w", p.PromptFile, err).
+			WithHint("it must be a regular file of at most %d bytes that you may read", agency.SystemPromptLimit)
+	}
+	if err := agency.CheckSystemPrompt(string(data)); err != nil {
+		return "", agency.Errorf(agency.CodeConfigInvalid, "%s: %w", p.PromptFile, err)
+	}
+	return string(data), nil
+}
+
+const presetTable = "presets"
+
+// addPresets makes a table for each preset of these names known. dir is where relative paths begin.
+func (f *format) addPresets(names []string, dir string) {
+	f.presets = map[string]*Preset{}
+	f.table("", presetTable)
+	for _, name := range names {
+		p := &Preset{Args: []string{}, Env: []string{}, Tags: []string{}}
+		f.presets[name] = p
+		f.table(presetTable, name,
+			textKey("harness", &p.Harness, checkText),
+			textKey("description", &p.Description, checkText),
+		)
+		f.table(dotted(presetTable, name), "config",
+			textKey("model", &p.Model, checkModel),
+			boolKey("dangerously_skip_permissions", &p.SkipPermissions),
+			listKey("args", &p.Args, checkText),
+			envKey("env", &p.Env),
+			pathKey("system_prompt_file", &p.PromptFile, dir),
+			listKey("tags", &p.Tags, checkTag),
+			boolKey("headless", &p.Headless),
+			durationKey("stall_threshold", &p.StallThreshold, 0, 7*24*time.Hour),
+			numberKey("stuck_threshold_intervals", &p.StuckIntervals, 1, 0, agency.MostStuck),
+		)
+	}
+}
+
+// presetNames are the names of presets in a document, those that are allowed.
+func presetNames(entries []entry) []string {
+	names := map[string]bool{}
+	for _, e := range entries {
+		if len(e.path) > 1 && e.path[0].name == presetTable && checkPresetName(e.path[1].name) == nil {
+			names[e.path[1].name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func checkPresetName(name string) error { return agency.CheckWord("preset name", name) }
+
+// claude is another word for Claude Code.
+const claude = "claude"
+
+// checkPresets checks what no single key of a preset can know, and makes one word of those for Claude Code.
+func (f *format) checkPresets() []problem {
+	var found problems
+	runners := []string{claude}
+	for _, name := range append(slices.Clone(f.tables["runners"]), f.tables[customTable]...) {
+		if name != "custom" {
+			runners = append(runners, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.presets)) {
+		table, p := dotted(presetTable, name), f.presets[name]
+		about := func(k, text, hint string) {
+			if full := table + "." + k; !f.refused[full] {
+				found.add(problem{at: cmp.Or(f.seen[full], f.place(table)), text: text, hint: hint})
+			}
+		}
+		_, isCustom := f.custom[p.Harness]
+		switch {
+		case p.Harness == claude && !isCustom:
+			p.Harness = string(agency.ClaudeCode)
+		case p.Harness != "" && !slices.Contains(runners, p.Harness):
+			hint := didYouMean(agency.Nearest(p.Harness, runners))
+			if hint == "" {
+				hint = "known here: " + strings.Join(runners, ", ")
+			}
+			about("harness", fmt.Sprintf("%s is %s, and there is no such runner", named(dotted(table, "harness")), quote(clip(p.Harness))), hint)
+		}
+		if isCustom || p.Harness == string(agency.Shell) {
+			if p.SkipPermissions {
+				about("config.dangerously_skip_permissions", fmt.Sprintf("%s means nothing for %s", named(table+".config.dangerously_skip_permissions"), quote(clip(p.Harness))),
+					"what the program needs goes into args")
+			}
+			if p.PromptFile != "" {
+				about("config.system_prompt_file", fmt.Sprintf("%s means nothing for %s", named(table+".config.system_prompt_file"), quote(clip(p.Harness))),
+					"say it in the prompt of the run")
+			}
+		}
+	}
+	return found
+}
+
+// presetsRead are the presets as the file has made them.
+func (f *format) presetsRead() map[string]Preset {
+	presets := map[string]Preset{}
+	for name, p := range f.presets {
+		presets[name] = *p
+	}
+	return presets
+}
+
+// pathKey binds a path; a relative one begins in dir.
+func pathKey(name string, p *string, dir string) key {
+	k := textKey(name, p, checkText)
+	set := k.set
+	k.set = func(v value) error {
+		err := set(v)
+		if err == nil && *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+		return err
+	}
+	return k
+}
+
+// envKey binds NAME=value, of which only the names are shown: values can be secrets.
+func envKey(name string, p *[]string) key {
+	k := listKey(name, p, checkAssignment)
+	k.show = func() string {
+		shown := make([]string, 0, len(*p))
+		for _, kv := range *p {
+			name, _, _ := strings.Cut(kv, "=")
+			shown = append(shown, quote(name+"=…"))
+		}
+		return "[" + strings.Join(shown, ", ") + "]"
+	}
+	return k
+}
+
+func checkModel(s string) error {
+	if strings.HasPrefix(s, "-") {
+		return fmt.Errorf("must be a model, not %q", clip(s))
+	}
+	return checkText(s)
+}
+
+// checkAssignment quotes no value: it can be a secret.
+func checkAssignment(s string) error {
+	name, _, ok := strings.Cut(s, "=")
+	switch {
+	case !ok:
+		return errors.New("must be NAME=value")
+	case !variableRule.MatchString(name):
+		return fmt.Errorf("must begin with the name of a variable, not %q", clip(name))
+	case strings.HasPrefix(name, "AGENCY_"):
+		return fmt.Errorf("must not set %s, which belongs to agency", clip(name))
+	}
+	return checkText(s)
+}

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+)
+
+// configEvery is how often the daemon looks whether its configuration changed. A look is one system call, and finds what a watch
+// would miss: a folder that was not there, a link that leads elsewhere now, a file system that tells nothing.
+const configEvery = 2 * time.Second
+
+// active is the configuration that the daemon goes by now.
+type active struct {
+	mu      sync.Mutex
+	cfg     *config.Config
+	stamp   stamp
+	at      time.Time // when cfg was read
+	problem error     // why a newer file is not used
+}
+
+// stamp tells one state of a file from another; zero is no file.
+type stamp struct {
+	size, modified int64
+	inode          uint64
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	s := stamp{size: info.Size(), modified: info.ModTime().UnixNano()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.inode = stat.Ino
+	}
+	return s
+}
+
+func (a *active) begin(cfg *config.Config, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cfg, a.at = cfg, at // without a stamp: the file may have changed since, so it is read once more
+}
+
+func (a *active) config() *config.Config {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cfg
+}
+
+// state is how it stands, for people.
+func (a *active) state(started *config.Config) api.DaemonConfig {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := api.DaemonConfig{Path: a.cfg.Path, ReadAt: a.at.UTC(), NeedsRestart: []string{}}
+	if a.problem != nil {
+		s.Problem = agency.AsError(a.problem).Message
+	}
+	if a.cfg.Tmux != started.Tmux {
+		s.NeedsRestart = append(s.NeedsRestart, "tmux.socket")
+	}
+	return s
+}
+
+// watchConfig looks after the configuration file until the function that it returns is called, which waits.
+func (d *Daemon) watchConfig(ctx context.Context) (stop func()) {
+	if d.Load == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		look := time.NewTicker(configEvery)
+		defer look.Stop()
+		for {
+			d.reload(ctx)
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// reload takes over what a changed file says. A bad one changes nothing but the answer of doctor, and is told once.
+func (d *Daemon) reload(ctx context.Context) {
+	a := &d.active
+	now := stampOf(d.Config.Path) // before it is read, so that a later change is seen
+	a.mu.Lock()
+	old, same := a.cfg, now == a.stamp
+	a.stamp = now
+	a.mu.Unlock()
+	if same {
+		return
+	}
+	cfg, err := d.Load()
+	if err == nil && (cfg.Home != d.Config.Home || cfg.Socket != d.Config.Socket) {
+		err = fmt.Errorf("it belongs to another data root, %s", cfg.Home)
+	}
+	a.mu.Lock()
+	a.problem = err
+	if err == nil {
+		a.cfg, a.at = cfg, d.clock.Now()
+	}
+	a.mu.Unlock()
+	if err != nil {
+		d.Log.Error("configuration not taken over, the one before holds", "err", err)
+		return
+	}
+	d.apply(ctx, old, cfg)
+}
+
+// apply has the parts go by a new configuration. What only new runs ask for they read themselves.
+func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
+	if !reflect.DeepEqual(old.Watchdog, cfg.Watchdog) {
+		d.sup.SetPace(cfg.Watchdog.StallThreshold, cfg.Watchdog.PollInterval)
+		d.dog.Set(watchdogSettings(&cfg.Watchdog))
+		d.Log.Info("configuration taken over", "table", "watchdog", "path", cfg.Path)
+	}
+	if !reflect.DeepEqual(old.Notify, cfg.Notify) {
+		// First the new one takes what comes, then the old one leaves: what it had not sent yet waits in the outbox.
+		next := d.newNotifier(&cfg.Notify)
+		before := d.notifier.Swap(next)
+		before.Stop()
+		if err := next.Start(ctx); err != nil {
+			d.Log.Error("start the channels", "err", err)
+		}
+		d.Log.Info("configuration taken over", "table", "notify", "path", cfg.Path)
+	}
+	if cfg.Tmux != d.Config.Tmux {
+		d.Log.Warn("the tmux server changes only when the daemon starts again", "now", d.Config.Tmux.Socket, "wanted", cfg.Tmux.Socket)
+	}
+}
+
+// checkActive is what the doctor says of the configuration that the daemon goes by.
+func (d *Daemon) checkActive() api.Check {
+	s := d.active.state(d.Config)
+	check := api.Check{Name: "daemon config", Level: levelOK, Text: "read " + s.ReadAt.Local().Format(time.DateTime)}
+	switch {
+	case s.Problem != "":
+		check.Level, check.Text, check.Fix = levelError, "the one before still holds: "+s.Problem, "agency config check"
+	case len(s.NeedsRestart) > 0:
+		check.Level, check.Text, check.Fix = levelWarning, "tmux.socket changed, and holds when the daemon starts again", "agency daemon stop && agency daemon start"
+	}
+	return check
+}

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/watchdog"
+)
+
+// Send types a text into a run's agent, for timers.
+func (w workers) Send(ctx context.Context, id agency.RunID, text string) error {
+	_, _, err := w.sup.SendInput(ctx, string(id), text, "")
+	return err
+}
+
+func (d *Daemon) newTimers() *watchdog.Timers {
+	return watchdog.NewTimers(workers{d.sup}, d.store, d.Log, d.clock.Now)
+}
+
+func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {
+	owner, err := d.caller(ctx)
+	if err != nil {
+		return api.StartTimerResponse{}, err
+	}
+	r, err := d.sup.Resolve(ctx, req.Run)
+	if err != nil {
+		return api.StartTimerResponse{}, err
+	}
+	switch {
+	case r.RemovedAt != nil || r.Attempt.State.Final():
+		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the messages", r.Ref(), r.Attempt.State).
+			WithHint("agency resume %s", r.Ref())
+	case r.Attempt.Headless:
+		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is headless: it reads no messages", r.Ref()).
+			WithHint("it can ask for its messages itself: agency messages poll --wait 10m")
+	}
+	t := &agency.Timer{Name: req.Name, RunID: r.ID, Owner: owner, Message: req.Message, Interval: time.Duration(req.IntervalMS) * time.Millisecond}
+	if t.Name == "" {
+		t.Name = r.Ref()
+	}
+	replaced, err := d.timers.Set(ctx, t)
+	if err != nil {
+		return api.StartTimerResponse{}, err
+	}
+	return api.StartTimerResponse{Timer: api.NewTimer(t, r.Ref()), Replaced: replaced}, nil
+}
+
+// stopTimers ends one timer by its name, or all that the caller may: a run those that it started, the person every one.
+func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api.StopTimersResponse, error) {
+	who, err := d.caller(ctx)
+	if err != nil {
+		return api.StopTimersResponse{}, err
+	}
+	stopped, err := d.timers.End(ctx, func(t *agency.Timer) bool {
+		return (req.Name == "" || t.Name == req.Name) && (who == agency.User || t.Owner == who)
+	})
+	if err == nil && req.Name != "" && len(stopped) == 0 {
+		err = agency.Errorf(agency.CodeTimerNotFound, "there is no timer %q that you could end", req.Name).WithHint("agency watchdog status")
+	}
+	return api.StopTimersResponse{Stopped: stopped}, err
+}
+
+func (d *Daemon) listTimers(ctx context.Context, _ api.Empty) (api.ListTimersResponse, error) {
+	timers, err := d.store.Timers(ctx)
+	if err != nil {
+		return api.ListTimersResponse{}, err
+	}
+	open, err := d.store.OpenAlerts(ctx, "")
+	if err != nil {
+		return api.ListTimersResponse{}, err
+	}
+	resp := api.ListTimersResponse{Timers: make([]api.Timer, 0, len(timers)), TickedAt: d.tickedAt(), OpenAlerts: len(open)}
+	for i := range timers {
+		r, err := d.store.Run(ctx, timers[i].RunID)
+		if err != nil {
+			return api.ListTimersResponse{}, err
+		}
+		resp.Timers = append(resp.Timers, api.NewTimer(&timers[i], r.Ref()))
+	}
+	return resp, nil
+}

@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// How long a tool waits. Clients give up on a tool after a time of their own, so a wait ends before and is called again.
+const (
+	usualWait   = 45 * time.Second
+	mostWait    = 10 * time.Minute
+	tellEvery   = 5 * time.Second // progress
+	mostAwaited = 50
+)
+
+func (s *Server) addWaits(server *sdk.Server) error {
+	type waiting struct {
+		Runs    []string `json:"runs" jsonschema:"names, handles or ids"`
+		For     []string `json:"for,omitempty" jsonschema:"wait for one of these statuses; unless told until a run asks, offers its work or ends"`
+		All     bool     `json:"all,omitempty" jsonschema:"wait for all runs instead of the first one"`
+		Seconds int      `json:"timeout_seconds,omitempty" jsonschema:"45 unless told, at most 600"`
+	}
+	return add(server, tool{name: "run_wait", reads: true, help: `Wait until one of several runs, or all of them, asks something, offers its work or ends. timed_out says that nothing happened yet: call it again.
+Progress is told meanwhile.` + untrusted},
+		func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
+			if len(in.Runs) == 0 || len(in.Runs) > mostAwaited {
+				return nil, agency.Errorf(agency.CodeUsage, "runs names %d runs; 1 to %d can be waited for", len(in.Runs), mostAwaited)
+			}
+			wait, err := duration(in.Seconds, usualWait)
+			if err != nil {
+				return nil, err
+			}
+			ids := make([]string, 0, len(in.Runs))
+			for _, ref := range in.Runs {
+				r, err := s.find(ctx, ref)
+				if err != nil {
+					return nil, err
+				}
+				ids = append(ids, string(r.ID))
+			}
+			groups := [][]string{ids}
+			if !in.All {
+				groups = groups[:0]
+				for _, id := range ids {
+					groups = append(groups, []string{id})
+				}
+			}
+			timedOut, err := s.waitFirst(ctx, req, groups, in.For, wait)
+			if err != nil {
+				return nil, err
+			}
+			now, err := api.Call(ctx, s.Client, api.WaitRuns, api.WaitRunsRequest{Runs: ids, TimeoutMS: 1})
+			return map[string]any{"runs": newRows(now.Runs), "timed_out": timedOut}, err
+		})
+}
+
+// waitFirst waits until all runs of one of the groups are where they should be.
+func (s *Server) waitFirst(ctx context.Context, req *sdk.CallToolRequest, groups [][]string, labels []string, wait time.Duration) (timedOut bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, len(groups))
+	ended := errors.New("timed out")
+	for _, group := range groups {
+		go func() {
+			resp, err := api.Call(ctx, s.Client, api.WaitRuns, api.WaitRunsRequest{Runs: group, For: labels, TimeoutMS: wait.Milliseconds()})
+			if err == nil && resp.TimedOut {
+				err = ended
+			}
+			done <- err
+		}()
+	}
+	stop := tell(ctx, req, wait, fmt.Sprintf("waiting for %s", strings.Join(flatten(groups), ", ")))
+	defer stop()
+	err = <-done // groups end together when the time is over
+	if errors.Is(err, ended) {
+		return true, nil
+	}
+	return false, err
+}
+
+func flatten(groups [][]string) []string {
+	var all []string
+	for _, group := range groups {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// duration is how long to wait, from a number of seconds.
+func duration(seconds int, usual time.Duration) (time.Duration, error) {
+	wait := time.Duration(seconds) * time.Second
+	switch {
+	case seconds == 0:
+		return usual, nil
+	case seconds < 0 || wait > mostWait:
+		return 0, agency.Errorf(agency.CodeUsage, "%d seconds: a wait is 1 to %d seconds long", seconds, int(mostWait.Seconds())).
+			WithHint("wait again when it is over")
+	default:
+		return wait, nil
+	}
+}
+
+// tell lets a client that wants to know see that a call goes on, until stop is called.
+func tell(ctx context.Context, req *sdk.CallToolRequest, total time.Duration, text string) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		begin, tick := time.Now(), time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			// A client that is gone ends ctx.
+			_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+				ProgressToken: token, Message: text, Progress: time.Since(begin).Seconds(), Total: total.Seconds(),
+			})
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}

@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// arguments reads the arguments of a call strictly: a model that misspells one is told so.
+func arguments[In any](data json.RawMessage, required []string) (In, error) {
+	var in In
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = json.RawMessage("{}")
+	}
+	if err := api.Decode(data, &in); err != nil {
+		return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(data, &given); err != nil {
+		return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
+	}
+	for _, name := range required {
+		if _, ok := given[name]; !ok {
+			return in, agency.Errorf(agency.CodeUsage, "the argument %q is missing", name)
+		}
+	}
+	return in, nil
+}
+
+// success is the answer of a tool.
+func success(data any) (*sdk.CallToolResult, error) {
+	text, err := encode(data)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text)}, nil
+}
+
+// failure is the answer of a tool that failed: an error that the model can read and act on, not one of the protocol.
+func failure(err error) *sdk.CallToolResult {
+	text, encodeErr := encode(map[string]any{"error": api.Failure(err).Error})
+	if encodeErr != nil {
+		text = []byte(`{"error":{"code":"E_INTERNAL"}}`)
+	}
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, IsError: true}
+}
+
+// encode writes JSON whose texts hold nothing that a terminal obeys or that people do not see: most of them are of other
+// agents, and end up in front of a model or on a screen.
+func encode(data any) ([]byte, error) {
+	var raw bytes.Buffer
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc = json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	for rest := bytes.TrimRight(raw.Bytes(), "\n"); len(rest) > 0; {
+		begin := bytes.IndexByte(rest, '"')
+		if begin < 0 {
+			out.Write(rest)
+			break
+		}
+		out.Write(rest[:begin])
+		end := begin + 1
+		for rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		var text string
+		if err := json.Unmarshal(rest[begin:end+1], &text); err != nil {
+			return nil, err
+		}
+		if err := enc.Encode(visible(text)); err != nil {
+			return nil, err
+		}
+		out.Truncate(out.Len() - 1) // the line end that an encoder adds
+		rest = rest[end+1:]
+	}
+	return out.Bytes(), nil
+}
+
+// visible takes control and format characters out of a text.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,181 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// How an answer is given.
+const (
+	answerWait  = 10 * time.Second // for the terminal to show the request, and then for the request to close
+	answerEvery = 150 * time.Millisecond
+	// answerAgain is when keys are pressed once more: an agent takes none in the moment after it drew a dialog.
+	answerAgain = 1500 * time.Millisecond
+	keysTimeout = 5 * time.Second
+)
+
+// AnswerRequest is a reply to what a run's agent waits for.
+type AnswerRequest struct {
+	Ref      string
+	PromptID string // of what it answers; empty is whatever the agent waits for now
+	Reply    agency.Reply
+}
+
+// Answered says what came of a reply. Confirmed means that the agent was seen to take it.
+type Answered struct {
+	PromptID  string
+	Confirmed bool
+}
+
+// AnswerRun gives a reply to what a run's agent waits for: by the keys of the dialog that its terminal shows, or as a message
+// to an agent that asks in its own words. It is E_INVALID_STATE when the agent waits for nothing, for something else than
+// PromptID says, or its terminal does not show it; E_INPUT_REFUSED when the reply cannot be given to it.
+func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.Run, Answered, error) {
+	if err := req.Reply.Validate(); err != nil {
+		return nil, Answered{}, err
+	}
+	r, err := s.Resolve(ctx, req.Ref)
+	if err != nil {
+		return nil, Answered{}, err
+	}
+	status := s.Derive(r)
+	if req.PromptID == "" {
+		req.PromptID = status.PromptID()
+	}
+	asked := s.request(r.ID, req.PromptID)
+	switch now := status.PromptID(); {
+	case r.Attempt.State != agency.Running:
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the answer", r.Ref(), r.Attempt.State)
+	case req.PromptID == "":
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s and waits for no answer", r.Ref(), status.Label).
+			WithHint("agency send %s TEXT", r.Ref())
+	case asked == nil && now != req.PromptID:
+		return nil, Answered{}, promptChanged(r, req.PromptID, now)
+	case asked == nil && req.Reply.Text == "":
+		return nil, Answered{}, agency.Errorf(agency.CodeUsage, "%s asks in its own words, so the answer is a text", r.Ref()).
+			WithHint("agency answer %s TEXT", r.Ref())
+	case asked == nil:
+		_, delivery, err := s.SendInput(ctx, string(r.ID), req.Reply.Text, req.PromptID)
+		return r, Answered{PromptID: req.PromptID, Confirmed: delivery.Confirmed}, err
+	}
+	if err := fits(r, asked, req.Reply); err != nil {
+		return nil, Answered{}, err
+	}
+	release, err := s.locks.lock(ctx, "answer "+string(r.ID))
+	if err != nil {
+		return nil, Answered{}, err
+	}
+	defer release()
+	confirmed, err := s.press(ctx, r, asked, req.Reply)
+	if err != nil {
+		return nil, Answered{}, err
+	}
+	_, err = s.Store.ChangeRun(ctx, r.ID, func(*agency.Run) ([]agency.News, error) {
+		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
+	})
+	return r, Answered{PromptID: req.PromptID, Confirmed: confirmed}, err
+}
+
+// fits refuses a reply that is none to what is asked.
+func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
+	switch {
+	case asked.Kind == agency.AsksDialog:
+		return agency.Errorf(agency.CodeInputRefused, "%s shows a dialog of its program that only a person may answer: %s", r.Ref(), asked.Text).
+			WithHint("agency attach %s", r.Ref())
+	case asked.Kind == agency.AsksPermission && reply.Decision == "":
+		return agency.Errorf(agency.CodeUsage, "%s asks for leave, so the answer is allow or deny", r.Ref()).WithHint("agency answer %s deny", r.Ref())
+	case asked.Kind == agency.AsksQuestion && reply.Decision == agency.Allow:
+		return agency.Errorf(agency.CodeUsage, "%s asks a question, so the answer is a text, or deny to give none", r.Ref()).
+			WithHint("agency answer %s TEXT", r.Ref())
+	default:
+		return nil
+	}
+}
+
+// press presses the keys of a reply, one step after the other, each for what the terminal shows then, until the request is
+// closed. It says whether that was seen.
+func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
+	id := (&agency.Request{At: asked.At}).PromptID() // whatever source tells more of it meanwhile
+	var pressed string // the keys of the last step
+	var pressedAt time.Time
+	for deadline := time.Now().Add(answerWait); time.Now().Before(deadline); {
+		screen, err := s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
+		// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
+		if asked = s.request(r.ID, id); asked == nil {
+			if pressed == "" {
+				return false, promptChanged(r, id, "")
+			}
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		keys, shown, err := s.Harness.Answer(r.Runner.Kind, strings.Split(strings.TrimRight(screen, "\n"), "\n"), asked, reply)
+		if err != nil {
+			return false, err
+		}
+		if step := keys != pressed; shown && keys != "" && (step || time.Since(pressedAt) >= answerAgain) {
+			if err := s.keys(ctx, r, keys); err != nil {
+				return false, err
+			}
+			pressed, pressedAt = keys, time.Now()
+			if step {
+				deadline = pressedAt.Add(answerWait)
+			}
+		}
+		select {
+		case <-time.After(answerEvery):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	if pressed == "" {
+		return false, agency.Errorf(agency.CodeInvalidState, "the terminal of %s does not show what it asks: %s", r.Ref(), asked.Summary()).
+			WithHint("agency attach %s", r.Ref())
+	}
+	return false, nil
+}
+
+func (s *Supervisor) keys(ctx context.Context, r *agency.Run, keys string) error {
+	link := s.awaitLink(ctx, r.ID)
+	if link == nil {
+		return agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
+	}
+	// A wrapper of an older version does not know keys, and never answers.
+	ctx, cancel := context.WithTimeoutCause(ctx, keysTimeout,
+		agency.Errorf(agency.CodeInputRefused, "the wrapper of %s does not take keys", r.Ref()).WithHint("agency attach %s", r.Ref()))
+	defer cancel()
+	if err := link.Keys(ctx, keys); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	return nil
+}
+
+// request is the open request with a prompt id; nil when it is not open.
+func (s *Supervisor) request(id agency.RunID, promptID string) *agency.Request {
+	l, ok := s.liveCopy(id)
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(l.situation.Requests, func(r agency.Request) bool { return r.Is(promptID) })
+	if i < 0 {
+		return nil
+	}
+	return &l.situation.Requests[i]
+}
+
+// promptChanged refuses an answer to something that is not asked any more.
+func promptChanged(r *agency.Run, wanted, now string) error {
+	err := agency.Errorf(agency.CodeInvalidState, "%s does not wait for %s any more", r.Ref(), wanted).WithHint("see what it waits for now: agency show %s", r.Ref())
+	if now != "" {
+		return err.WithDetail("prompt_id", now)
+	}
+	return err
+}

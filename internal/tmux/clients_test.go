@@ -1,0 +1,50 @@
+package tmux_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// The terminals are those of the people who look at the server, and nobody's where there is none.
+func TestTerminals(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	ctx := context.Background()
+	if got, err := s.Terminals(ctx); err != nil || len(got) != 0 {
+		t.Errorf("without a server: %q, %v", got, err)
+	}
+	s.start(t, "agency_r_1", "/bin/cat")
+	if got, err := s.Terminals(ctx); err != nil || len(got) != 0 {
+		t.Errorf("without people: %q, %v", got, err)
+	}
+
+	caller := []string{"PATH=/nowhere", "HOME=" + s.home, "TERM=xterm", "TMUX_TMPDIR=/nowhere", "LC_ALL=C.UTF-8"}
+	argv := s.AttachArgv("agency_r_1", caller)
+	cmd := s.command()
+	cmd.Path, cmd.Args, cmd.Env = argv[0], argv, caller
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = terminal.WriteTo(discard{}) }() // until the client's end closes it
+	var got []string
+	eventually(t, "one terminal is there", func() bool {
+		got, err = s.Terminals(ctx)
+		return err == nil && len(got) == 1
+	})
+	if info, err := os.Stat(got[0]); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		t.Errorf("%q is no terminal: %v", got, err)
+	}
+	s.ask(t, "detach-client", "-s", "=agency_r_1")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("attached client: %v", err)
+	}
+	_ = terminal.Close()
+	eventually(t, "nobody is there", func() bool {
+		got, err := s.Terminals(ctx)
+		return err == nil && len(got) == 0
+	})
+}

@@ -1,0 +1,223 @@
+package watchdog_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"agency"
+)
+
+// step is one thing that happens in a history.
+type step struct {
+	what string
+	wait time.Duration // before it
+}
+
+func (s step) String() string { return fmt.Sprintf("%s after %s", s.what, s.wait) }
+
+// deeds are what changes a worker; time, restarts and people who look change nothing about it.
+var deeds = map[string]func(w *world, worker *worker){
+	"asks":     func(_ *world, worker *worker) { asks(&worker.run, "Which?") },
+	"works":    func(_ *world, worker *worker) { works(&worker.run) },
+	"fails":    func(_ *world, worker *worker) { ends(&worker.run, agency.Failed, "") },
+	"is lost":  func(_ *world, worker *worker) { ends(&worker.run, agency.Failed, agency.CodeRunnerDisappeared) },
+	"is done":  func(_ *world, worker *worker) { ends(&worker.run, agency.Completed, "") },
+	"says":     func(_ *world, worker *worker) { worker.output = time.Now() },
+	"hears":    func(_ *world, worker *worker) { worker.run.Attempt.Situation.HeardAt = time.Now() },
+	"writes":   func(_ *world, worker *worker) { worker.pulse.FilesAt = time.Now() },
+	"tool":     func(_ *world, worker *worker) { begins(&worker.run, "1") },
+	"tool end": func(_ *world, worker *worker) { begins(&worker.run) },
+	"rests": func(_ *world, worker *worker) {
+		s := &worker.run.Attempt.Situation
+		s.Turn, s.TurnAt, s.HeardAt, s.Tools = agency.TurnEnded, time.Now(), time.Now(), nil
+	},
+	"again": func(_ *world, worker *worker) {
+		now := time.Now()
+		worker.run.Attempt = agency.Attempt{Number: worker.run.Attempt.Number + 1, State: agency.Running, CreatedAt: now, StartedAt: &now}
+		works(&worker.run)
+	},
+}
+
+// begins leaves the agent at work with these tools open.
+func begins(r *agency.Run, tools ...string) {
+	s := &r.Attempt.Situation
+	s.Turn, s.HeardAt, s.Tools = agency.TurnWorking, time.Now(), nil
+	for _, id := range tools {
+		s.Tools = append(s.Tools, agency.Tool{ID: id, At: time.Now()})
+	}
+}
+
+// In any history there is one alert for each episode: two of the same kind have a deed of the worker between them, never only
+// time, a restart or a look. One that is due in the end is there.
+func TestOneAlertPerEpisode(t *testing.T) {
+	t.Parallel()
+	names := []string{"restart", "attach", "detach", "set"}
+	for name := range deeds {
+		names = append(names, name)
+	}
+	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+		return step{
+			rapid.SampledFrom(names).Draw(t, "what"),
+			time.Duration(rapid.Int64Range(0, int64(20*time.Minute)).Draw(t, "wait")),
+		}
+	}), 1, 25)
+	rapid.Check(t, func(rt *rapid.T) {
+		history := steps.Draw(rt, "history")
+		problem := ""
+		synctest.Test(t, func(t *testing.T) { problem = live(t, history) })
+		if problem != "" {
+			rt.Fatal(problem)
+		}
+	})
+}
+
+// live goes through a history, and returns what is wrong.
+func live(t *testing.T, history []step) string {
+	w := newWorld(t)
+	worker := w.add("a")
+	done, seen := 0, 0
+	last := map[agency.AlertKind]int{} // how many deeds were done at the newest alert
+	check := func(at step) string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		open := 0
+		for i := range w.alerts {
+			if w.alerts[i].Open() {
+				open++
+			}
+		}
+		if open > 1 {
+			return fmt.Sprintf("%d alerts are open at %s", open, at)
+		}
+		for ; seen < len(w.alerts); seen++ {
+			kind := w.alerts[seen].Kind
+			if before, ok := last[kind]; ok && before == done {
+				return fmt.Sprintf("%s comes again at %s, without a deed", kind, at)
+			}
+			last[kind] = done
+		}
+		return ""
+	}
+	for _, at := range history {
+		w.pass(at.wait)
+		if problem := check(at); problem != "" {
+			return problem
+		}
+		switch at.what {
+		case "restart":
+			w.restart()
+		case "set":
+			w.dog.Set(w.settings())
+			synctest.Wait()
+		case "attach", "detach":
+			w.mu.Lock()
+			worker.attached = at.what == "attach"
+			w.mu.Unlock()
+		default:
+			if worker.run.Attempt.State.Final() && at.what != "again" {
+				continue
+			}
+			done++
+			w.change(worker, func() { deeds[at.what](w, worker) })
+		}
+		if problem := check(at); problem != "" {
+			return problem
+		}
+	}
+	worker.attached = false
+	w.pass(2 * time.Hour)
+	end := step{"the end", 2 * time.Hour}
+	if problem := check(end); problem != "" {
+		return problem
+	}
+	status := agency.Derive(agency.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
+	want := agency.Alarm(&worker.run, status, time.Now()).Kind
+	if want == "" && agency.Watchable(status.Label) {
+		want = agency.AlertStuck
+	}
+	open, _ := w.OpenAlerts(t.Context(), "")
+	if want != "" && (len(open) != 1 || open[0].Kind != want) {
+		return fmt.Sprintf("it is %s, and the open alerts are %v, not %s", status.Label, w.kinds(), want)
+	}
+	return ""
+}
+
+// A healthy worker is never alerted, whatever it does: each of its signs of life comes before its patience is over.
+func TestHealthyHistories(t *testing.T) {
+	t.Parallel()
+	// The longest silence that each leaves behind it.
+	leaves := map[string]time.Duration{
+		"says": 3 * poll, "hears": 3 * poll, "writes": 3 * poll, "works": 3 * poll, "tool": stall, "model": stall, "background": stall,
+		"busy": 0, "quiet": 40 * time.Minute,
+	}
+	names := []string{}
+	for name := range leaves {
+		names = append(names, name)
+	}
+	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+		what := rapid.SampledFrom(names).Draw(t, "what")
+		longest := leaves[what]
+		if what == "busy" {
+			longest = 3 * time.Hour // of work
+		}
+		return step{what, time.Duration(rapid.Int64Range(0, int64(longest)-1).Draw(t, "for"))}
+	}), 1, 25)
+	rapid.Check(t, func(rt *rapid.T) {
+		history, restarts := steps.Draw(rt, "history"), rapid.Bool().Draw(rt, "restarts")
+		problem := ""
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			worker := w.add("a")
+			for _, at := range history {
+				w.change(worker, func() { healthy(worker, at.what) })
+				w.pass(at.wait)
+				if restarts {
+					w.restart()
+				}
+				if kinds := w.kinds(); len(kinds) > 0 {
+					problem = fmt.Sprintf("%q in %s", kinds, at)
+					return
+				}
+			}
+		})
+		if problem != "" {
+			rt.Fatal(problem)
+		}
+	})
+}
+
+// healthy has a worker do something that is followed by its kind of silence.
+func healthy(worker *worker, what string) {
+	s := &worker.run.Attempt.Situation
+	s.Turn, s.Tools, s.Background, s.QuietUntil = agency.TurnUnknown, nil, 0, time.Time{}
+	if worker.busy {
+		worker.pulse.CPU += time.Since(worker.begun)
+		worker.busy = false
+	}
+	now := time.Now()
+	switch what {
+	case "says":
+		worker.output = now
+	case "writes":
+		worker.pulse.FilesAt = now
+		s.HeardAt = now
+	case "works":
+		works(&worker.run)
+	case "tool":
+		begins(&worker.run, "1")
+	case "background":
+		s.Background, s.HeardAt = 1, now
+	case "model":
+		begins(&worker.run)
+	case "busy":
+		worker.busy, worker.begun, worker.output = true, now, now
+	case "quiet":
+		s.QuietUntil, s.HeardAt = now.Add(40*time.Minute), now
+	default:
+		s.HeardAt = now
+	}
+}

@@ -1,0 +1,231 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"agency"
+)
+
+// sendTimeout bounds how long one message of a timer may take to be typed.
+const sendTimeout = 30 * time.Second
+
+// Targets is what timers ask of the engine.
+type Targets interface {
+	// Worker is one run; a removed one is agency.CodeRunNotFound.
+	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
+	// Send types a text into a run's agent. While a person is typing there it is agency.CodeInputRefused.
+	Send(ctx context.Context, id agency.RunID, text string) error
+}
+
+// TimerStore keeps timers. Each writing method is one transaction together with its event.
+type TimerStore interface {
+	Timers(ctx context.Context) ([]agency.Timer, error)
+	// PutTimer adds a timer in the place of the one with its name, and fills in its Seq.
+	PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error)
+	// ChangeTimer is false when the timer is gone, or another one has its name.
+	ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error)
+	DeleteTimer(ctx context.Context, t *agency.Timer) error
+}
+
+// Timers write to idle runs again and again. Only one may exist for a data root at a time.
+type Timers struct {
+	Targets Targets
+	Store   TimerStore
+	Log     *slog.Logger
+	Now     func() time.Time // never runs backwards
+
+	ctx    context.Context // ends with Stop
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu      sync.Mutex // held while the store and running change together
+	running map[string]context.CancelFunc
+}
+
+// NewTimers makes timers. They do nothing until Start.
+func NewTimers(targets Targets, store TimerStore, log *slog.Logger, now func() time.Time) *Timers {
+	return &Timers{Targets: targets, Store: store, Log: log, Now: now, running: map[string]context.CancelFunc{}}
+}
+
+// Start goes on with the timers of the store until Stop. One whose time came meanwhile ticks once, now.
+func (ts *Timers) Start(ctx context.Context) error {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.ctx, ts.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	timers, err := ts.Store.Timers(ctx)
+	if err != nil {
+		return fmt.Errorf("start the timers: %w", err)
+	}
+	for i := range timers {
+		if timers[i].StoppedAt == nil {
+			ts.launch(timers[i])
+		}
+	}
+	return nil
+}
+
+// Stop ends the ticking; the timers stay in the store. It is idempotent and waits.
+func (ts *Timers) Stop() {
+	if ts.cancel != nil {
+		ts.cancel()
+		ts.work.Wait()
+	}
+}
+
+// Set starts a timer, whose first tick comes after one interval, in the place of the one with its name.
+func (ts *Timers) Set(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
+	if err := t.Validate(); err != nil {
+		return false, err
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t.StartedAt = ts.Now()
+	t.NextAt = t.StartedAt.Add(t.Interval)
+	if replaced, err = ts.Store.PutTimer(ctx, t); err != nil {
+		return false, err
+	}
+	ts.halt(t.Name)
+	ts.launch(*t)
+	return replaced, nil
+}
+
+// End takes away the timers that are not wanted any more, and returns their names.
+func (ts *Timers) End(ctx context.Context, unwanted func(*agency.Timer) bool) ([]string, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	timers, err := ts.Store.Timers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ended := []string{}
+	for i := range timers {
+		t := &timers[i]
+		if !unwanted(t) {
+			continue
+		}
+		if err := ts.Store.DeleteTimer(ctx, t); err != nil {
+			return ended, err
+		}
+		ts.halt(t.Name)
+		ended = append(ended, t.Name)
+	}
+	return ended, nil
+}
+
+// launch begins the ticking of a timer; the caller holds the lock.
+func (ts *Timers) launch(t agency.Timer) {
+	ctx, cancel := context.WithCancel(ts.ctx)
+	ts.running[t.Name] = cancel
+	ts.work.Go(func() {
+		defer cancel()
+		ts.run(ctx, &t)
+	})
+}
+
+// halt ends the ticking of a timer; the caller holds the lock.
+func (ts *Timers) halt(name string) {
+	if cancel := ts.running[name]; cancel != nil {
+		cancel()
+		delete(ts.running, name)
+	}
+}
+
+// run ticks until the timer ends. Ticks that were missed, because the machine slept, are one.
+func (ts *Timers) run(ctx context.Context, t *agency.Timer) {
+	for {
+		now := ts.Now()
+		if latest := now.Add(t.Interval); t.NextAt.After(latest) {
+			t.NextAt = latest // the clock was ahead when that was written
+		}
+		if wait := t.NextAt.Sub(now); wait > 0 {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
+			continue
+		}
+		if !ts.tick(ctx, t) {
+			return
+		}
+	}
+}
+
+// The outcomes of a tick.
+type outcome int
+
+const (
+	sent outcome = iota
+	skipped
+	failed
+	over
+)
+
+// tick writes the message if the run is idle, and puts on record how that went. It is false when the timer is over.
+func (ts *Timers) tick(ctx context.Context, t *agency.Timer) bool {
+	now := ts.Now()
+	t.NextAt = now.Add(t.Interval)
+	how, text := ts.write(ctx, t)
+	// Also when the daemon is ending: what was typed is on record.
+	found, err := ts.Store.ChangeTimer(context.WithoutCancel(ctx), t.Seq, func(stored *agency.Timer) {
+		stored.NextAt = t.NextAt
+		if how == over {
+			stored.StoppedAt, stored.StopReason = &now, text
+			return
+		}
+		stored.TickedAt, stored.Outcome = &now, text
+		stored.Ticks++
+		switch how {
+		case sent:
+			stored.Sent++
+		case skipped:
+			stored.Skipped++
+		case failed, over:
+			stored.Failed++
+		}
+	})
+	if err != nil {
+		ts.Log.Error("record timer", "timer", t.Name, "err", err)
+		return ctx.Err() == nil
+	}
+	return found && how != over && ctx.Err() == nil
+}
+
+// write sends the message of a timer, unless the run is not idle.
+func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) {
+	worker, err := ts.Targets.Worker(ctx, t.RunID)
+	switch {
+	case agency.IsCode(err, agency.CodeRunNotFound):
+		return over, "its run was removed"
+	case err != nil:
+		return failed, agency.AsError(err).Message
+	case worker.Run.Attempt.State.Final():
+		return over, fmt.Sprintf("its run is %s", worker.Run.Attempt.State)
+	}
+	if why := agency.Busy(worker.Run, worker.Status); why != "" {
+		return skipped, why
+	}
+	// First the next time, so that a crash in between does not have the message typed twice.
+	if found, err := ts.Store.ChangeTimer(ctx, t.Seq, func(stored *agency.Timer) { stored.NextAt = t.NextAt }); err != nil || !found {
+		return failed, "it could not be recorded"
+	}
+	sending, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	err = ts.Targets.Send(sending, t.RunID, t.Message)
+	switch {
+	case err == nil:
+		return sent, "sent"
+	case ctx.Err() != nil:
+		return failed, "cut off by the end of the daemon"
+	case agency.IsCode(err, agency.CodeInputRefused):
+		return skipped, agency.AsError(err).Message
+	default:
+		return failed, agency.AsError(err).Message
+	}
+}

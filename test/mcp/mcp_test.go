@@ -1,0 +1,357 @@
+// Package mcp_test talks with agency mcp as an agent's program does: over its standard input and output, with a real daemon and
+// scripted agents behind it.
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"agency/test/fixture"
+)
+
+// patience bounds every wait.
+const patience = 60 * time.Second
+
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := fixture.Build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bin = dir
+	return m.Run()
+}
+
+// client is an agent's program that has the tools.
+type client struct {
+	t        *testing.T
+	session  *sdk.ClientSession
+	progress atomic.Int64
+}
+
+// newFixture is an agency whose default runner follows its prompt as a script.
+func newFixture(t *testing.T) *fixture.Fixture {
+	t.Helper()
+	f := fixture.New(t, bin)
+	agent, err := filepath.Abs("../agent/agent.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(f.Config)
+	if err == nil {
+		config = fmt.Appendf(config, "\n[defaults]\nrunner = \"scripted\"\n\n[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", agent)
+		err = os.WriteFile(f.Config, config, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// connect starts agency mcp in dir and connects to it; it ends with the test.
+func connect(t *testing.T, f *fixture.Fixture, dir string, env []string, args ...string) *client {
+	t.Helper()
+	c := &client{t: t}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "agency"), append([]string{"mcp"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(slices.Clone(f.Env), env...), os.Stderr
+	user := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *sdk.ProgressNotificationClientRequest) { c.progress.Add(1) },
+	})
+	var err error
+	if c.session, err = user.Connect(ctx, &sdk.CommandTransport{Command: cmd}, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.session.Close()
+		cancel()
+	})
+	return c
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// call calls a tool and decodes its answer. It returns the code of an error that the tool answered with.
+func (c *client) call(into any, name string, args object) (code string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	params := &sdk.CallToolParams{Name: name, Arguments: args}
+	params.SetProgressToken(name)
+	result, err := c.session.CallTool(ctx, params)
+	if err != nil {
+		c.t.Fatalf("%s: %v", name, err)
+	}
+	text := result.Content[0].(*sdk.TextContent).Text
+	if result.IsError {
+		var failure struct {
+			Error struct{ Code, Message string }
+		}
+		if err := json.Unmarshal([]byte(text), &failure); err != nil || failure.Error.Code == "" || failure.Error.Message == "" {
+			c.t.Fatalf("%s: %v in %s", name, err, text)
+		}
+		return failure.Error.Code
+	}
+	if into == nil {
+		into = &object{}
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		c.t.Fatalf("%s: %v in %s", name, err, text)
+	}
+	return ""
+}
+
+// must is call for what must succeed.
+func (c *client) must(into any, name string, args object) {
+	c.t.Helper()
+	if code := c.call(into, name, args); code != "" {
+		c.t.Fatalf("%s %v: %s", name, args, code)
+	}
+}
+
+// refused is call for what must fail with a code.
+func (c *client) refused(code, name string, args object) {
+	c.t.Helper()
+	if got := c.call(nil, name, args); got != code {
+		c.t.Errorf("%s %v: got %q, want %s", name, args, got, code)
+	}
+}
+
+// worker is what the tools tell of a run.
+type worker struct {
+	ID        string `json:"id"`
+	Name      string
+	Status    string
+	Summary   string
+	Tags      []string
+	Awaiting  bool   `json:"is_awaiting_input"`
+	Confirm   bool   `json:"is_awaiting_confirmation"`
+	PromptID  string `json:"prompt_id"`
+	Questions []string
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := connect(t, f, f.Repo, nil)
+	list, err := c.session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		schema, err := json.Marshal(tool.InputSchema)
+		if err != nil || tool.Description == "" || strings.Contains(string(schema), `"null"`) {
+			t.Errorf("%s: %v, %q, %s", tool.Name, err, tool.Description, schema)
+		}
+	}
+	want := []string{
+		"ack_messages", "alerts_ack", "alerts_list", "get_worker_status", "poll_messages", "report_status", "run_answer", "run_create", "run_diff", "run_explain",
+		"run_list", "run_output", "run_resume", "run_send", "run_status", "run_stop", "run_wait", "send_message", "watchdog_explain", "watchdog_start",
+		"watchdog_status", "watchdog_stop",
+	}
+	if slices.Sort(names); !slices.Equal(names, want) {
+		t.Errorf("got tools %q\nwant %q", names, want)
+	}
+	if text := c.session.InitializeResult().Instructions; !strings.Contains(text, "untrusted") {
+		t.Errorf("instructions: %q", text)
+	}
+	c.refused("E_USAGE", "run_status", object{"rn": "x"})
+	c.refused("E_USAGE", "run_status", object{})
+	c.refused("E_USAGE", "run_wait", object{"runs": []string{}})
+	c.refused("E_RUN_NOT_FOUND", "run_status", object{"run": "nobody"})
+	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": " "})
+}
+
+// An orchestrator starts a worker, waits for its question, answers it, takes its work, and stops it.
+func TestOrchestrate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := connect(t, f, f.Repo, nil)
+	var created struct{ Run worker }
+	c.must(&created, "run_create", object{
+		"name": "fix", "tags": []string{"worker", "blue"},
+		"prompt": "say hello \x1b[31mred\u202e\nask Which colour?\nwrite made.txt blue\nready Painted | cat made.txt\nwait-file .agency/end\n",
+	})
+	var waited struct {
+		Runs     []worker
+		TimedOut bool `json:"timed_out"`
+	}
+	c.must(&waited, "run_wait", object{"runs": []string{"fix"}, "timeout_seconds": 60})
+	if r := waited.Runs[0]; waited.TimedOut || r.Status != "needs input" || !r.Awaiting || r.Confirm || r.PromptID == "" || r.Summary != "Which colour?" {
+		t.Fatalf("got %+v", waited)
+	}
+	if c.progress.Load() == 0 {
+		t.Error("no progress was told")
+	}
+	var status worker
+	c.must(&status, "run_status", object{"run": "fix"})
+	if !slices.Equal(status.Questions, []string{"Which colour?"}) || status.PromptID != waited.Runs[0].PromptID {
+		t.Errorf("got %+v", status)
+	}
+	var all struct{ Workers []worker }
+	c.must(&all, "get_worker_status", nil)
+	if len(all.Workers) != 1 || !slices.Equal(all.Workers[0].Tags, []string{"worker", "blue"}) {
+		t.Errorf("got %+v", all)
+	}
+	var output struct{ Lines []string }
+	c.must(&output, "run_output", object{"run": "fix"})
+	if text := strings.Join(output.Lines, "\n"); !strings.Contains(text, "hello red") || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("got %q", text)
+	}
+	c.must(nil, "run_explain", object{"run": "fix"})
+	c.must(nil, "watchdog_explain", object{"run": "fix"})
+
+	c.refused("E_INVALID_STATE", "run_send", object{"run": "fix", "text": "red", "prompt_id": "needs_input@1"})
+	c.refused("E_INVALID_STATE", "run_answer", object{"run": "fix", "text": "red", "prompt_id": "needs_input@1"})
+	c.refused("E_USAGE", "run_answer", object{"run": "fix", "decision": "allow", "prompt_id": status.PromptID})
+	c.must(nil, "run_answer", object{"run": "fix", "text": "blue", "prompt_id": status.PromptID})
+	c.must(&waited, "run_wait", object{"runs": []string{"fix"}, "for": []string{"ready-for-review"}, "timeout_seconds": 60})
+	c.refused("E_INVALID_STATE", "run_send", object{"run": "fix", "text": "red", "prompt_id": status.PromptID})
+
+	var diff struct {
+		Files []struct{ Status, Path string }
+		Patch string
+	}
+	c.must(&diff, "run_diff", object{"run": "fix"})
+	if len(diff.Files) != 1 || diff.Files[0].Path != "made.txt" || !strings.Contains(diff.Patch, "\n+blue\n") {
+		t.Errorf("got %+v", diff)
+	}
+	c.must(&waited, "run_wait", object{"runs": []string{"fix"}, "for": []string{"completed"}, "timeout_seconds": 1})
+	if !waited.TimedOut {
+		t.Errorf("got %+v", waited)
+	}
+	c.must(&status, "run_stop", object{"run": "fix"})
+	if status.Status != "ready for review" && status.Status != "killed" {
+		t.Errorf("got %+v", status)
+	}
+	c.refused("E_INVALID_STATE", "run_answer", object{"run": "fix", "text": "red", "prompt_id": status.PromptID})
+	c.must(&created, "run_resume", object{"run": "fix", "prompt": "say again"})
+	c.must(nil, "run_wait", object{"runs": []string{"fix"}, "timeout_seconds": 60})
+}
+
+// Inside a run the tools are that run's: it owns what it starts, has an inbox of its own, and reports for itself.
+func TestInsideRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	person := connect(t, f, f.Repo, nil)
+	var created struct{ Run worker }
+	person.must(&created, "run_create", object{"name": "boss", "prompt": "ask Go on?\nwait-file .agency/end"})
+	person.must(nil, "run_wait", object{"runs": []string{"boss"}})
+	var show struct {
+		Data struct {
+			Run struct {
+				Worktree string `json:"worktree_path"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(f.Agency("show", "boss", "--json").Stdout), &show); err != nil {
+		t.Fatal(err)
+	}
+	env := environOf(t, created.Run.ID)
+	boss := connect(t, f, show.Data.Run.Worktree, env)
+	boss.must(&created, "run_create", object{"name": "hand", "prompt": "say hi\nask May I?"})
+	boss.must(nil, "report_status", object{"status": "working", "summary": "Minding hand"})
+
+	// The question of its worker reaches it as a message, until it is acknowledged.
+	var inbox struct {
+		Messages []struct {
+			ID, From string
+			Type     string `json:"msg_type"`
+			Payload  struct {
+				PromptID string `json:"prompt_id"`
+			}
+		}
+	}
+	boss.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+	if len(inbox.Messages) == 0 || inbox.Messages[0].Type != "worker.needs_input" || inbox.Messages[0].Payload.PromptID == "" {
+		t.Fatalf("got %+v", inbox)
+	}
+	boss.must(nil, "run_answer", object{"run": "hand", "text": "yes", "prompt_id": inbox.Messages[0].Payload.PromptID})
+	boss.must(nil, "ack_messages", object{"message_ids": []string{inbox.Messages[0].ID}})
+	boss.must(nil, "send_message", object{"to_owner": true, "text": "done"})
+	boss.refused("E_PERMISSION_DENIED", "send_message", object{"to_everyone": true, "text": "x"})
+	boss.refused("E_USAGE", "send_message", object{"to_owner": true})
+	person.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+	if i := slices.IndexFunc(inbox.Messages, func(m struct {
+		ID, From string
+		Type     string `json:"msg_type"`
+		Payload  struct {
+			PromptID string `json:"prompt_id"`
+		}
+	}) bool {
+		return m.Type == "message"
+	}); i < 0 {
+		t.Errorf("got %+v", inbox)
+	}
+	var alerts struct{ Alerts []object }
+	person.must(&alerts, "alerts_list", object{"include_resolved": true})
+	if len(alerts.Alerts) == 0 {
+		t.Error("no alerts")
+	}
+}
+
+// environOf is the identity of a run, as one of its processes has it.
+func environOf(t *testing.T, id string) []string {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		data, _ := os.ReadFile(path)
+		env := strings.Split(string(data), "\x00")
+		if slices.Contains(env, "AGENCY_RUN_ID="+id) {
+			return slices.DeleteFunc(env, func(kv string) bool { return !strings.HasPrefix(kv, "AGENCY_") })
+		}
+	}
+	t.Skip("this system does not show the environment of processes")
+	return nil
+}
+
+// The tools see the runs of one repository, unless they are told to serve all.
+func TestScope(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	other := filepath.Join(f.Root, "other")
+	for _, args := range [][]string{{"init", "-q", other}, {"-C", other, "commit", "-q", "--allow-empty", "-m", "first"}} {
+		if r := f.Command("", "git", args...); r.Exit != 0 {
+			t.Fatal(r.Stderr)
+		}
+	}
+	here, there, all := connect(t, f, f.Repo, nil), connect(t, f, other, nil), connect(t, f, other, nil, "--all-repos")
+	here.must(nil, "run_create", object{"name": "mine", "prompt": "say hi"})
+	var runs struct{ Runs []worker }
+	there.must(&runs, "run_list", nil)
+	if len(runs.Runs) != 0 {
+		t.Errorf("got %+v", runs)
+	}
+	for _, tool := range []string{"run_status", "run_explain", "run_output", "run_diff", "run_stop", "run_resume", "watchdog_explain", "watchdog_start"} {
+		there.refused("E_RUN_NOT_FOUND", tool, object{"run": "mine"})
+	}
+	there.refused("E_RUN_NOT_FOUND", "run_send", object{"run": "mine", "text": "x"})
+	there.refused("E_RUN_NOT_FOUND", "run_answer", object{"run": "mine", "text": "x", "prompt_id": "x@1"})
+	there.refused("E_RUN_NOT_FOUND", "run_wait", object{"runs": []string{"mine"}})
+	there.refused("E_RUN_NOT_FOUND", "send_message", object{"to_run": "mine", "text": "x"})
+	there.refused("E_RUN_NOT_FOUND", "alerts_list", object{"run": "mine"})
+	all.must(nil, "run_status", object{"run": "mine"})
+	here.must(nil, "run_wait", object{"runs": []string{"mine"}})
+}

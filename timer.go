@@ -1,0 +1,68 @@
+package agency
+
+import (
+	"strings"
+	"time"
+)
+
+// Timer writes a message to a run again and again, while the run is idle.
+type Timer struct {
+	Seq      int64 // names this one among all that ever had its name
+	Name     string
+	RunID    RunID
+	Owner    string // who started it: the id of a run, or User
+	Message  string
+	Interval time.Duration
+
+	StartedAt time.Time
+	NextAt    time.Time  // the next tick
+	TickedAt  *time.Time // the last one
+	// Ticks is the sum of the other three: messages that were sent, those that were not because the run was not idle, and those
+	// that did not get through.
+	Ticks, Sent, Skipped, Failed int
+	Outcome                      string // of the last tick, for people
+	// StoppedAt is when it ended by itself; a timer that somebody ends is gone.
+	StoppedAt  *time.Time
+	StopReason string
+}
+
+// The bounds of a timer's interval.
+const (
+	LeastInterval = 5 * time.Second
+	MostInterval  = 24 * time.Hour
+)
+
+// timerMessageLimit is the longest message of a timer, in bytes: it is typed again and again.
+const timerMessageLimit = 4 << 10
+
+// Validate checks what a user chooses: E_USAGE says what is wrong.
+func (t *Timer) Validate() error {
+	switch {
+	case t.Interval < LeastInterval || t.Interval > MostInterval:
+		return Errorf(CodeUsage, "the interval is %s, not between %s and %s", t.Interval, LeastInterval, MostInterval).
+			WithHint("for example: --interval 30")
+	case strings.TrimSpace(t.Message) == "":
+		return Errorf(CodeUsage, "the message is empty").WithHint("for example: --message check")
+	case len(t.Message) > timerMessageLimit:
+		return Errorf(CodeUsage, "the message has %d bytes, and a timer's has at most %d", len(t.Message), timerMessageLimit)
+	}
+	return CheckWord("timer name", t.Name)
+}
+
+// Busy says why a run should not be written to by a timer now; it is empty when the run is idle. A run is idle when its turn ended
+// and nobody waits for anything: what a timer writes must never pass for an answer.
+func Busy(r *Run, s Status) string {
+	situation := &r.Attempt.Situation
+	switch {
+	case s.Request != nil || len(situation.Requests) > 0:
+		return "it asks for something"
+	case situation.Background > 0:
+		return "it has work in the background"
+	case s.Label == Waiting && situation.Failure != nil:
+		return "its model failed: " + situation.Failure.words()
+	case s.Label == Waiting, s.Label == ReadyForReview:
+		return ""
+	default:
+		return "it is " + string(s.Label)
+	}
+}
