@@ -89,7 +89,8 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 		c := is(AlertNeedsInput, "asks "+stamp(s.Since))
 		c.PromptType, c.PromptID = PromptInput, s.PromptID()
 		if s.Request != nil {
-			c.Cause, c.PromptType = "request "+s.Request.ID+" "+stamp(s.Request.At), s.Request.promptType()
+			// Without its id, which a source that knows more may tell later: that is no new episode.
+			c.Cause, c.PromptType = "request "+stamp(s.Request.At), s.Request.promptType()
 		}
 		return c
 	case Blocked:
@@ -114,6 +115,7 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 			c.PromptType, c.PromptID = PromptTurnEnded, s.PromptID()
 			return c
 		}
+	default: // nobody has to act
 	}
 	return Condition{}
 }

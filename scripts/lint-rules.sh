@@ -6,7 +6,7 @@ set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 copy=$(mktemp -d "${TMPDIR:-/tmp}/agency-lint.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
-(cd "$here" && cp -R ./*.go go.mod go.sum .golangci.yml cmd internal tools "$copy")
+(cd "$here" && cp -R ./*.go go.mod go.sum .golangci.yml cmd docs internal tools "$copy")
 cd "$copy"
 
 # folder import; none may close a cycle, which the compiler refuses before any linter looks
@@ -14,6 +14,8 @@ rules='. os
 . github.com/spf13/cobra
 internal/cli agency/internal/sqlite
 internal/cli agency/internal/supervisor
+internal/mcp agency/internal/supervisor
+internal/mcp agency/internal/config
 internal/api agency/internal/git
 internal/supervisor agency/internal/tmux
 internal/git agency/internal/tmux

@@ -74,7 +74,7 @@ func TestCall(t *testing.T) {
 		}
 		switch r.URL.Path {
 		case "/v1/run.send":
-			if string(body) != `{"run":"fix","text":"yes"}` {
+			if string(body) != `{"run":"fix","text":"yes","prompt_id":""}` {
 				t.Errorf("asked for %s", body)
 			}
 			reply(w, api.SendInputResponse{RunID: "r_1", Delivered: true}, nil)

@@ -2,11 +2,18 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"agency"
+	"agency/internal/file"
 	"agency/internal/harness"
 	"agency/internal/runner"
 	"agency/internal/spool"
@@ -22,7 +29,10 @@ func (t sessions) StartSession(ctx context.Context, name, dir string, argv []str
 }
 
 // harnesses gives the supervisor its command lines.
-type harnesses struct{}
+type harnesses struct {
+	screens string // folder of the user's own patterns for terminals
+	log     *slog.Logger
+}
 
 func (harnesses) FindExec(r agency.Runner, exec, dir string, env []string) (string, error) {
 	return harness.FindExec(r, exec, dir, env)
@@ -41,10 +51,49 @@ func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.Situati
 	return harness.ReadFile(kind, path, s)
 }
 
-func (harnesses) ReadsScreen(kind agency.RunnerKind) bool { return harness.ReadsScreen(kind) }
+func (h harnesses) ReadsScreen(r agency.Runner) bool {
+	if harness.ReadsScreen(r.Kind) {
+		return true
+	}
+	_, err := os.Lstat(screenFile(h.screens, r.Name))
+	return err == nil
+}
 
-func (harnesses) Screen(kind agency.RunnerKind, lines []string) []agency.Evidence {
-	return harness.Screen(kind, lines)
+// Screen asks the user's own patterns first, which can be for any runner, and then those that agency has.
+func (h harnesses) Screen(r agency.Runner, lines []string) []agency.Evidence {
+	own, err := ownPatterns(h.screens, r.Name)
+	if err != nil {
+		h.log.Warn("read patterns for terminals", "runner", r.Name, "err", err)
+	}
+	if evidence := own.Read(lines); evidence != nil {
+		return evidence
+	}
+	return harness.Screen(r.Kind, lines)
+}
+
+// screens is the folder of the user's own patterns for terminals, beside the configuration.
+func (d *Daemon) screens() string { return filepath.Join(filepath.Dir(d.Config.Path), "screen") }
+
+// screensLimit is the largest file of a user's patterns, in bytes.
+const screensLimit = 256 << 10
+
+func screenFile(dir, runner string) string { return filepath.Join(dir, runner+".toml") }
+
+// ownPatterns are the user's patterns for a runner; no file is none.
+func ownPatterns(dir, runner string) (harness.Patterns, error) {
+	path := screenFile(dir, runner)
+	data, err := file.ReadRegular(path, screensLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	patterns, err := harness.ParseScreen(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return patterns, nil
 }
 
 func (harnesses) Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {

@@ -206,7 +206,7 @@ func (d *Daemon) build(watcher *watcher) {
 		Store:          d.store,
 		Git:            d.git,
 		Tmux:           sessions{d.tmux},
-		Harness:        harnesses{},
+		Harness:        harnesses{d.screens(), d.Log},
 		Attempts:       attempts{},
 		Watcher:        watcher,
 		Spool:          spools{},

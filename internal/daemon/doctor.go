@@ -36,6 +36,7 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 		checks = append(checks, checkRunners(ctx, cfg, req)...)
 	}
 	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf(), d.checkActive())
+	checks = append(checks, d.checkScreens()...)
 	events, err := d.checkEvents(ctx)
 	if err != nil {
 		return api.DoctorResponse{}, err
@@ -51,6 +52,20 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 func failed(name string, err error) api.Check {
 	e := agency.AsError(err)
 	return api.Check{Name: name, Level: levelError, Text: e.Message, Fix: e.Hint}
+}
+
+// checkScreens reads the user's own patterns for terminals, where there are any.
+func (d *Daemon) checkScreens() []api.Check {
+	checks := []api.Check{}
+	paths, _ := filepath.Glob(screenFile(d.screens(), "*")) // its one error is for a bad pattern
+	for _, path := range paths {
+		c := api.Check{Name: "patterns", Level: levelOK, Text: path}
+		if _, err := ownPatterns(d.screens(), strings.TrimSuffix(filepath.Base(path), ".toml")); err != nil {
+			c.Level, c.Text, c.Fix = levelError, err.Error(), "docs/agents.md says what such a file holds"
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 func (d *Daemon) checkGit(ctx context.Context) api.Check {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"time"
 
@@ -228,16 +227,14 @@ func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.Lis
 	if err != nil {
 		return api.ListRunsResponse{}, err
 	}
-	runs, err := d.sup.RunsOf(ctx, req.Dir, agency.Filter{Removed: req.Removed, Tag: req.Tag})
+	var runs []agency.Run
+	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
+		runs, err = d.sup.RunsOf(ctx, req.Dir, filter)
+	} else {
+		runs, err = d.sup.RunOf(ctx, req.Dir, req.Run, filter)
+	}
 	if err != nil {
 		return api.ListRunsResponse{}, err
-	}
-	if req.Run != "" {
-		one, err := d.sup.Resolve(ctx, req.Run)
-		if err != nil {
-			return api.ListRunsResponse{}, err
-		}
-		runs = slices.DeleteFunc(runs, func(r agency.Run) bool { return r.ID != one.ID })
 	}
 	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
 	for i := range runs {

@@ -26,18 +26,6 @@ func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker,
 	return &watchdog.Worker{Run: r, Status: status, OutputAt: news}, nil
 }
 
-func (w workers) Workers(ctx context.Context) ([]agency.RunID, error) {
-	runs, err := w.sup.RunsOf(ctx, "", agency.Filter{})
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]agency.RunID, 0, len(runs))
-	for i := range runs {
-		ids = append(ids, runs[i].ID)
-	}
-	return ids, nil
-}
-
 func (w workers) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, error) {
 	cpu, filesAt := w.sup.Pulse(of.Run)
 	return watchdog.Pulse{CPU: cpu, FilesAt: filesAt}, nil

@@ -14,9 +14,9 @@ import (
 // escape is the key that refuses in every dialog that is answered here.
 const escape = "\x1b"
 
-// dialog is what a terminal asks, as far as it is read: the lines and the options with their keys.
+// dialog is what a terminal asks, as far as it is read.
 type dialog struct {
-	lines   []string
+	lines   []string // above the options
 	options []option
 }
 
@@ -51,29 +51,44 @@ func Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply age
 		return "", false, agency.Errorf(agency.CodeInputRefused, "agency cannot answer in the terminal of %s", kind).WithHint("agency attach RUN")
 	}
 	asks := slices.ContainsFunc(agents[kind].screen(lines), func(e agency.Evidence) bool { return e.Sign == agency.SignAsked && e.Kind == r.Kind })
-	if !asks || !about(lines, r) {
+	d := readDialog(lines, agents[kind].dialogTop)
+	if !asks || d == nil || !d.about(r) {
 		return "", false, nil
-	}
-	d := &dialog{lines: lines}
-	for _, line := range lines[max(0, len(lines)-screenTail):] {
-		if o, ok := parseOption(line); ok {
-			if o.key == "1" {
-				d.options = nil // what stood above was something else
-			}
-			d.options = append(d.options, o)
-		}
 	}
 	keys, err = answer(d, r, reply)
 	return keys, true, err
 }
 
+// readDialog reads the last dialog on a terminal: from a line that begins with one of top, over its text, to its options. It is
+// nil when there is none. Above it stands what the agent did before, which can look like anything.
+func readDialog(lines, top []string) *dialog {
+	d, first := &dialog{}, 0
+	for i, line := range lines {
+		o, ok := parseOption(line)
+		switch {
+		case !ok:
+		case o.key == "1":
+			d.options, first = []option{o}, i
+		default:
+			d.options = append(d.options, o)
+		}
+	}
+	for i := first - 1; i >= 0; i-- {
+		if slices.ContainsFunc(top, func(text string) bool { return strings.HasPrefix(strings.TrimSpace(lines[i]), text) }) {
+			d.lines = lines[i:first]
+			return d
+		}
+	}
+	return nil
+}
+
 // aboutLimit is how much of what is asked must stand in the terminal, in characters that are no space.
 const aboutLimit = 40
 
-// about says that a terminal shows what is asked: the beginning of its text, the file that it names, or the tool of a server.
+// about says that a dialog shows what is asked: the beginning of its text, the file that it names, or the tool of a server.
 // Line breaks and indentation are the dialog's own.
-func about(lines []string, r *agency.Request) bool {
-	shown := squeeze(strings.Join(lines, ""))
+func (d *dialog) about(r *agency.Request) bool {
+	shown := squeeze(strings.Join(d.lines, ""))
 	text, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
 	names := []string{text}
 	if strings.Contains(text, "/") && !strings.ContainsAny(text, " \t") {

@@ -79,10 +79,34 @@ func TestAnswerOwnWords(t *testing.T) {
 		{"  1. Red\n  2. Blue\n❯ 3. Type something.", "a warm green"},
 		{"  1. Red\n  2. Blue\n❯ 3. a warm green", "\r"},
 	} {
-		lines := strings.Split(" ☐ Colour\n\nWhich colour?\n\n"+step.shows+"\n  4. Chat about this\n\nEnter to select · Esc to cancel", "\n")
+		lines := strings.Split("──────\n ☐ Colour\n\nWhich colour?\n\n"+step.shows+"\n  4. Chat about this\n\nEnter to select · Esc to cancel", "\n")
 		keys, shown, err := harness.Answer(agency.ClaudeCode, lines, &request, agency.Reply{Text: "a warm green"})
 		if keys != step.want || !shown || err != nil {
 			t.Errorf("%q: got %q, %t, %v, want %q", step.shows, keys, shown, err, step.want)
+		}
+	}
+}
+
+// A form with several questions or choices is left to a person.
+func TestAnswerOfForm(t *testing.T) {
+	t.Parallel()
+	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}
+	for _, form := range []string{"☐ Colour ☐ Size\n\nWhich colour?\n❯ 1. Red\n  2. Blue", "☐ Colour\n\nWhich colour?\n❯ 1. [ ] Red\n  2. [ ] Blue"} {
+		lines := strings.Split("──────\n"+form+"\n\nEnter to select · Esc to cancel", "\n")
+		if keys, _, err := harness.Answer(agency.ClaudeCode, lines, &request, agency.Reply{Text: "Blue"}); keys != "" || !agency.IsCode(err, agency.CodeInputRefused) {
+			t.Errorf("%q: got %q, %v", form, keys, err)
+		}
+	}
+}
+
+// Of two calls at the same time the dialog shows one, while both stand in what the agent did above it.
+func TestAnswerOfTwo(t *testing.T) {
+	t.Parallel()
+	lines := strings.Split("● Bash(make first)\n● Bash(make second)\n──────\n Bash command\n make first\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "\n")
+	for text, want := range map[string]bool{"make first": true, "make second": false} {
+		request := agency.Request{Kind: agency.AsksPermission, Text: text}
+		if _, shown, err := harness.Answer(agency.ClaudeCode, lines, &request, agency.Reply{Decision: agency.Allow}); shown != want || err != nil {
+			t.Errorf("%s: got %t, %v, want %t", text, shown, err, want)
 		}
 	}
 }
@@ -97,7 +121,7 @@ func TestAnswerOfOthers(t *testing.T) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	f.Add("Do you want to proceed?\n ❯ 1. Yes\n   2. No\nls\n\n Esc to cancel", "ls")
+	f.Add("───\nls\nDo you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "ls")
 	f.Fuzz(func(t *testing.T, screen, text string) {
 		request := agency.Request{Kind: agency.AsksPermission, Text: text}
 		keys, shown, err := harness.Answer(agency.ClaudeCode, strings.Split(screen, "\n"), &request, agency.Reply{Decision: agency.Allow})

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"strings"
 
 	"agency"
@@ -15,10 +16,9 @@ func claudeAnswer(d *dialog, r *agency.Request, reply agency.Reply) (string, err
 	if r.Kind == agency.AsksPermission {
 		return d.press("Yes", "")
 	}
-	for _, line := range d.lines {
-		if strings.Count(line, "☐")+strings.Count(line, "☒") > 1 || strings.Contains(line, "[ ]") {
-			return "", d.cannotAnswer("it asks for several answers at once")
-		}
+	tabs := strings.Count(strings.Join(d.lines, ""), "☐") + strings.Count(strings.Join(d.lines, ""), "☒")
+	if tabs > 1 || slices.ContainsFunc(d.options, func(o option) bool { return strings.HasPrefix(o.text, "[") }) {
+		return "", d.cannotAnswer("it asks for several answers at once")
 	}
 	return d.choose(reply.Text, "Type something")
 }

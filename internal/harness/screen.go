@@ -1,7 +1,10 @@
 package harness
 
 import (
+	"bytes"
 	"embed"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -35,29 +38,89 @@ type pattern struct {
 // screenOf makes the reader of a terminal from the file of that name.
 func screenOf(name string) func(lines []string) []agency.Evidence {
 	return func(lines []string) []agency.Evidence {
-		var known struct {
-			Version  int       `toml:"version"`
-			Patterns []pattern `toml:"pattern"`
-		}
 		data, err := screens.ReadFile("screen/" + name + ".toml")
-		if err != nil || toml.Unmarshal(data, &known) != nil {
+		if err != nil {
 			return nil // a test reads every file
 		}
-		for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
-			lines = lines[:len(lines)-1]
+		patterns, err := ParseScreen(data)
+		if err != nil {
+			return nil // likewise
 		}
-		if len(lines) == 0 {
-			return nil
+		return patterns.Read(lines)
+	}
+}
+
+// ScreenVersion is the version of the form of files with patterns.
+const ScreenVersion = 1
+
+// Patterns are what the terminal of an agent can show, the first to win first.
+type Patterns []pattern
+
+// ParseScreen reads a file of patterns, agency's own or a user's, strictly. Its errors say what is wrong in words for people.
+func ParseScreen(data []byte) (Patterns, error) {
+	var known struct {
+		Version  int      `toml:"version"`
+		Patterns Patterns `toml:"pattern"`
+	}
+	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := decoder.Decode(&known); err != nil {
+		if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+			row, column := strict.Errors[0].Position()
+			return nil, fmt.Errorf("%d:%d: unknown key %q", row, column, strings.Join(strict.Errors[0].Key(), "."))
 		}
-		last := len(lines) - 1
-		above := lines[max(0, last-screenTail):last]
-		for _, p := range known.Patterns {
-			if p.shows(above, lines[last]) {
-				return []agency.Evidence{{Sign: p.Sign, Event: p.Name, Kind: p.Kind, Text: p.Text, Confidence: p.Confidence}}
-			}
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+			row, column := at.Position()
+			return nil, fmt.Errorf("%d:%d: not readable as a list of patterns", row, column)
 		}
+		return nil, errors.New("not readable as a list of patterns")
+	}
+	if known.Version != ScreenVersion {
+		return nil, fmt.Errorf("version is %d, not %d", known.Version, ScreenVersion)
+	}
+	for i := range known.Patterns {
+		if err := known.Patterns[i].check(); err != nil {
+			return nil, fmt.Errorf("pattern %d: %w", i+1, err)
+		}
+	}
+	return known.Patterns, nil
+}
+
+func (p *pattern) check() error {
+	switch {
+	case p.Name == "":
+		return errors.New("name is missing")
+	case len(p.Last)+len(p.All) == 0:
+		return errors.New("it needs texts in last or all, else it would always match")
+	case slices.Contains(p.Last, "") || slices.Contains(p.All, ""):
+		return errors.New("an empty text would always match")
+	case p.Sign != agency.SignAsked && p.Sign != agency.SignBusy && p.Sign != agency.SignResting:
+		return fmt.Errorf("sign is %q, not asked, busy or resting", p.Sign)
+	case p.Sign == agency.SignAsked && p.Kind != agency.AsksPermission && p.Kind != agency.AsksQuestion && p.Kind != agency.AsksDialog:
+		return fmt.Errorf("kind is %q, not permission, question or dialog", p.Kind)
+	case p.Confidence <= 0 || p.Confidence >= 1:
+		return errors.New("confidence must be above 0 and below 1: a screen proves nothing")
+	}
+	return nil
+}
+
+// Read is what the first pattern says that the visible lines show, the top line first.
+func (known Patterns) Read(lines []string) []agency.Evidence {
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if len(lines) == 0 {
 		return nil
 	}
+	last := len(lines) - 1
+	above := lines[max(0, last-screenTail):last]
+	for i := range known {
+		if p := &known[i]; p.shows(above, lines[last]) {
+			return []agency.Evidence{{
+				Source: agency.FromScreen, Sign: p.Sign, Event: p.Name, Kind: p.Kind, Text: p.Text, Confidence: p.Confidence,
+			}}
+		}
+	}
+	return nil
 }
 
 func (p *pattern) shows(above []string, last string) bool {

@@ -57,8 +57,15 @@ Progress is told meanwhile.` + untrusted},
 			if err != nil {
 				return nil, err
 			}
-			now, err := api.Call(ctx, s.Client, api.WaitRuns, api.WaitRunsRequest{Runs: ids, TimeoutMS: 1})
-			return map[string]any{"runs": newRows(now.Runs), "timed_out": timedOut}, err
+			rows := make([]row, 0, len(ids))
+			for _, id := range ids {
+				r, err := s.find(ctx, id)
+				if err != nil {
+					return nil, err
+				}
+				rows = append(rows, newRow(r))
+			}
+			return map[string]any{"runs": rows, "timed_out": timedOut}, nil
 		})
 }
 

@@ -175,6 +175,30 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// Keys are typed as they are, and not into a person's draft.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf ready; head -c 2 >typed; echo thanks; exec cat`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	for _, keys := range []string{"2", "\x1b"} {
+		if err := link.Keys(t.Context(), keys); err != nil {
+			t.Errorf("%q: %v", keys, err)
+		}
+	}
+	f.logged("thanks")
+	if got := f.raw("typed"); got != "2\x1b" {
+		t.Errorf("typed %q", got)
+	}
+	f.typeKeys("half a sent")
+	f.logged("half a sent")
+	if err := link.Keys(t.Context(), "1"); !agency.IsCode(err, agency.CodeInputRefused) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestInputWithoutEffect(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `stty raw -echo; echo ready; exec sleep 100`)

@@ -113,6 +113,23 @@ func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agenc
 	return &a, nil
 }
 
+// WatchedRuns are the runs that a watchdog has to look at when it starts: those that are not final, and those that ended
+// without an alert of their newest attempt, because nobody watched.
+func (s *Store) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
+		WHERE r.removed_at_ms IS NULL AND (a.state IN ('queued', 'running')
+		OR NOT EXISTS (SELECT 1 FROM alerts WHERE run_id = r.id AND attempt = r.attempt)) ORDER BY r.seq`)
+	if err != nil {
+		return nil, problem("read runs from", s.path, err)
+	}
+	ids, err := collect(rows, func(row scanner) (agency.RunID, error) {
+		var id agency.RunID
+		err := row.Scan(&id)
+		return id, err
+	})
+	return ids, problem("read runs from", s.path, err)
+}
+
 // ChangedRuns are the runs with events after the sequence number since, each once, and the newest number.
 func (s *Store) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunID, newest int64, err error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)

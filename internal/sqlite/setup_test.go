@@ -78,6 +78,7 @@ func newRun(n int) *agency.Run {
 func fullRun(n int) *agency.Run {
 	r := newRun(n)
 	r.Name, r.Type, r.Model, r.MaxMinutes = fmt.Sprintf("fix-%d", n), "build", "large", 30
+	r.StallAfterMS, r.StuckIntervals, r.Preset = 90_000, 7, "worker"
 	r.Runner.Args = []string{"--flag", `with "quotes"`, "ünï\n"}
 	r.Tags = []string{"worker", "night-shift"}
 	r.MergedAt, r.Abandoned, r.NeedsAttention, r.PRNumber = new(epoch.Add(time.Hour)), true, "verify failed", new(17)

@@ -11,7 +11,7 @@ import (
 
 // How an answer is given.
 const (
-	answerWait  = 10 * time.Second // for the terminal to show the request, and then for the request to close
+	answerWait  = 15 * time.Second // for the terminal to show the request, all steps of the answer, and the request to close
 	answerEvery = 150 * time.Millisecond
 	// answerAgain is when keys are pressed once more: an agent takes none in the moment after it drew a dialog.
 	answerAgain = 1500 * time.Millisecond
@@ -100,7 +100,7 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 // closed. It says whether that was seen.
 func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
 	id := (&agency.Request{At: asked.At}).PromptID() // whatever source tells more of it meanwhile
-	var pressed string // the keys of the last step
+	var pressed string                               // the keys of the last step
 	var pressedAt time.Time
 	for deadline := time.Now().Add(answerWait); time.Now().Before(deadline); {
 		screen, err := s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
@@ -118,14 +118,11 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 		if err != nil {
 			return false, err
 		}
-		if step := keys != pressed; shown && keys != "" && (step || time.Since(pressedAt) >= answerAgain) {
+		if shown && keys != "" && (keys != pressed || time.Since(pressedAt) >= answerAgain) {
 			if err := s.keys(ctx, r, keys); err != nil {
 				return false, err
 			}
 			pressed, pressedAt = keys, time.Now()
-			if step {
-				deadline = pressedAt.Add(answerWait)
-			}
 		}
 		select {
 		case <-time.After(answerEvery):

@@ -319,9 +319,9 @@ func (h *fakeHarness) ReadFile(_ agency.RunnerKind, path string, s *agency.Situa
 	return h.ReadFileFunc(path, s)
 }
 
-func (h *fakeHarness) ReadsScreen(agency.RunnerKind) bool { return h.ScreenFunc != nil }
+func (h *fakeHarness) ReadsScreen(agency.Runner) bool { return h.ScreenFunc != nil }
 
-func (h *fakeHarness) Screen(_ agency.RunnerKind, lines []string) []agency.Evidence {
+func (h *fakeHarness) Screen(_ agency.Runner, lines []string) []agency.Evidence {
 	evidence := h.ScreenFunc(lines)
 	for i := range evidence {
 		evidence[i].Source = agency.FromScreen

@@ -21,6 +21,7 @@ type liveRun struct {
 	lastOutput time.Time
 	lastNews   time.Time // when its output last said something new
 	stamp      fileStamp // of the contract file when it was read last
+	snapshot   fileStamp // of meta.json when it was last compared with the record
 	reports    fileStamp // of the file of reports when it was taken over last
 	folder     uint64    // inode of the folder that is watched for it
 	// situation is what the evidence comes to, newer than the record's. It is never changed, only replaced.

@@ -99,6 +99,27 @@ func (s *Supervisor) RunsOf(ctx context.Context, dir string, f agency.Filter) ([
 	return s.Store.Runs(ctx, f)
 }
 
+// RunOf is as RunsOf for the one run that a reference means: it lists that or nothing.
+func (s *Supervisor) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]agency.Run, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		repo, err := s.Git.Discover(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if repo.Fingerprint != r.Repo.Fingerprint {
+			return []agency.Run{}, nil
+		}
+	}
+	if r.RemovedAt != nil && !f.Removed || f.Tag != "" && !r.HasTag(f.Tag) {
+		return []agency.Run{}, nil
+	}
+	return []agency.Run{*r}, nil
+}
+
 // Details is what show adds to a run's record.
 type Details struct {
 	Attempts   []agency.Attempt

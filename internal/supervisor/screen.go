@@ -44,14 +44,14 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 		return nil
 	}
 	r, err := s.Store.Run(ctx, id)
-	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !s.Harness.ReadsScreen(r.Runner.Kind) {
+	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !s.Harness.ReadsScreen(r.Runner) {
 		return nil
 	}
 	text, err := s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
 	if err != nil {
 		return nil // the terminal is going away, and its wrapper tells
 	}
-	shown := s.Harness.Screen(r.Runner.Kind, strings.Split(strings.TrimRight(text, "\n"), "\n"))
+	shown := s.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	s.mu.Lock()
 	now := s.live[id]
 	if now == nil || slices.Equal(now.screen, shown) {
@@ -92,7 +92,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, r *agency.Run) error {
 		}
 		_, began := l.situation.Sources[agency.FromTranscript]
 		ready := l.situation.SpokeForItself() || began || len(shown) > 0
-		if ready || r.Attempt.Headless || !s.Harness.ReadsScreen(r.Runner.Kind) || time.Now().After(deadline) {
+		if ready || r.Attempt.Headless || !s.Harness.ReadsScreen(r.Runner) || time.Now().After(deadline) {
 			return nil
 		}
 		select {

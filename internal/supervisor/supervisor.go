@@ -123,9 +123,9 @@ type Harness interface {
 	// ReadFile reads what is new in one of these files.
 	ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence
 	// ReadsScreen says whether Screen knows what the terminal of such an agent shows.
-	ReadsScreen(kind agency.RunnerKind) bool
+	ReadsScreen(r agency.Runner) bool
 	// Screen reads the visible lines of an agent's terminal.
-	Screen(kind agency.RunnerKind, lines []string) []agency.Evidence
+	Screen(r agency.Runner, lines []string) []agency.Evidence
 	// Answer says which keys to press next on a terminal that shows these lines to reply to a request. shown is false when it
 	// does not show that request; it is E_INPUT_REFUSED when the reply cannot be given there.
 	Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error)

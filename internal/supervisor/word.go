@@ -38,19 +38,41 @@ func (s *Supervisor) rescan() {
 		runs = append(runs, *l)
 	}
 	s.mu.Unlock()
+	// One question for all: a thousand questions take a hundred times as long.
+	records, err := s.Store.Runs(s.ctx, agency.Filter{Live: true})
+	if err != nil {
+		s.Log.Error("look at runs again", "err", err)
+		return
+	}
+	byID := make(map[agency.RunID]*agency.Run, len(records))
+	for i := range records {
+		byID[records[i].ID] = &records[i]
+	}
 	for i := range runs {
 		l := &runs[i]
+		r := byID[l.id]
+		if r == nil || r.Attempt.Number != l.attempt {
+			continue // it ended meanwhile
+		}
 		s.watchAgain(l)
-		s.lookAgain(l)
-		r, err := s.Store.Run(s.ctx, l.id)
-		if err == nil && l.link == nil && r.Attempt.State == agency.Running {
-			_, err = s.settle(s.ctx, r)
+		s.lookAgain(l, r)
+		if l.link == nil && r.Attempt.State == agency.Running {
+			if _, err := s.settle(s.ctx, r); err != nil {
+				s.Log.Error("look at run again", "run", l.id, "err", err)
+				continue
+			}
+			if r, err = s.Store.Run(s.ctx, l.id); err != nil {
+				continue
+			}
 		}
-		if err != nil {
-			s.Log.Error("look at run again", "run", l.id, "err", err)
-			continue
+		if stamp := stampOf(filepath.Join(l.dir, "meta.json")); stamp != l.snapshot {
+			s.checkRecord(r)
+			s.mu.Lock()
+			if now := s.live[l.id]; now != nil {
+				now.snapshot = stamp
+			}
+			s.mu.Unlock()
 		}
-		s.checkRecord(r)
 		s.writeState(r)
 	}
 	s.lookForSessions()
@@ -78,9 +100,8 @@ func (s *Supervisor) lookForSessions() {
 
 // lookAgain reads what an agent wrote and no event told of. Before an attempt has begun its worktree holds the words of the
 // attempt before.
-func (s *Supervisor) lookAgain(l *liveRun) {
-	r, err := s.Store.Run(s.ctx, l.id)
-	if err != nil || r.Attempt.State == agency.Queued {
+func (s *Supervisor) lookAgain(l *liveRun, r *agency.Run) {
+	if r.Attempt.State == agency.Queued {
 		return
 	}
 	if stampOf(filepath.Join(l.worktree, agency.ContractFile)) != l.stamp {

@@ -55,14 +55,14 @@ func begins(r *agency.Run, tools ...string) {
 // time, a restart or a look. One that is due in the end is there.
 func TestOneAlertPerEpisode(t *testing.T) {
 	t.Parallel()
-	names := []string{"restart", "attach", "detach", "set"}
+	names := []string{"restart", "restart", "restart", "attach", "detach", "set"}
 	for name := range deeds {
 		names = append(names, name)
 	}
 	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 		return step{
 			rapid.SampledFrom(names).Draw(t, "what"),
-			time.Duration(rapid.Int64Range(0, int64(20*time.Minute)).Draw(t, "wait")),
+			time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Minute)).Draw(t, "wait")),
 		}
 	}), 1, 25)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -128,7 +128,9 @@ func live(t *testing.T, history []step) string {
 			return problem
 		}
 	}
+	w.mu.Lock()
 	worker.attached = false
+	w.mu.Unlock()
 	w.pass(2 * time.Hour)
 	end := step{"the end", 2 * time.Hour}
 	if problem := check(end); problem != "" {

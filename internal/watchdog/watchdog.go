@@ -39,8 +39,6 @@ type Detail struct {
 type Runs interface {
 	// Worker is one run; a removed one is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
-	// Workers are all runs that were not removed.
-	Workers(ctx context.Context) ([]agency.RunID, error)
 	Pulse(ctx context.Context, w *Worker) (Pulse, error)
 	Detail(ctx context.Context, w *Worker, lines int) Detail
 	// Attached says that a person looks at the worker's terminal.
@@ -54,6 +52,8 @@ type Store interface {
 	// OpenAlert adds an episode, unless the same one was there before, open or not.
 	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
 	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
+	// WatchedRuns are the runs to look at first: those that are not final, and those that ended without an alert.
+	WatchedRuns(ctx context.Context) ([]agency.RunID, error)
 	// LastSeq is the number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// ChangedRuns are the runs with events behind seq, and the newest seq.
@@ -153,7 +153,7 @@ func (w *Watchdog) Set(settings Settings) {
 
 // everyone are all runs, and those of open alerts, which may be gone.
 func (w *Watchdog) everyone(ctx context.Context) ([]agency.RunID, error) {
-	ids, err := w.Runs.Workers(ctx)
+	ids, err := w.Store.WatchedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -94,14 +94,19 @@ func (w *world) add(name string) *worker {
 
 // change edits a worker and tells of it, as an event of the record would.
 func (w *world) change(worker *worker, edit func()) {
+	w.tell(worker, edit)
+	synctest.Wait()
+}
+
+// tell is change without waiting for what comes of it.
+func (w *world) tell(worker *worker, edit func()) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	edit()
 	w.seq++
 	w.events[worker.run.ID] = w.seq
 	close(w.changed)
 	w.changed = make(chan struct{})
-	w.mu.Unlock()
-	synctest.Wait()
 }
 
 func (w *world) pass(d time.Duration) {
@@ -118,6 +123,19 @@ func (w *world) kinds() []agency.AlertKind {
 		kinds = append(kinds, w.alerts[i].Kind)
 	}
 	return kinds
+}
+
+// alert is one of the alerts so far, and tellings are who was told.
+func (w *world) alert(i int) agency.Alert {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.alerts[i]
+}
+
+func (w *world) tellings() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.told)
 }
 
 func (w *world) open() int {
@@ -144,7 +162,7 @@ func (w *world) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, er
 	return &watchdog.Worker{Run: &run, Status: status, OutputAt: worker.output}, nil
 }
 
-func (w *world) Workers(context.Context) ([]agency.RunID, error) {
+func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := []agency.RunID{}
@@ -311,7 +329,7 @@ func TestStuck(t *testing.T) {
 		w.pass(4 * time.Minute)
 		w.want(agency.AlertStuck)
 		var payload map[string]any
-		if err := json.Unmarshal(w.alerts[0].Payload, &payload); err != nil {
+		if err := json.Unmarshal(w.alert(0).Payload, &payload); err != nil {
 			t.Fatal(err)
 		}
 		for key, want := range map[string]any{
@@ -411,7 +429,7 @@ func TestConditions(t *testing.T) {
 				w.change(worker, func() { tt.change(&worker.run) })
 				w.want(tt.kind)
 				var payload map[string]any
-				if err := json.Unmarshal(w.alerts[0].Payload, &payload); err != nil || payload[tt.field] != tt.want {
+				if err := json.Unmarshal(w.alert(0).Payload, &payload); err != nil || payload[tt.field] != tt.want {
 					t.Errorf("%s is %v, want %v (%v)", tt.field, payload[tt.field], tt.want, err)
 				}
 			})
@@ -441,8 +459,7 @@ func TestAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		worker := w.add("a")
-		worker.attached = true
-		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.change(worker, func() { worker.attached = true; asks(&worker.run, "Which?") })
 		w.pass(10 * time.Minute)
 		w.want()
 		w.mu.Lock()
@@ -450,8 +467,7 @@ func TestAttached(t *testing.T) {
 		w.mu.Unlock()
 		w.pass(poll)
 		w.want(agency.AlertNeedsInput)
-		worker.attached = true
-		w.change(worker, func() { ends(&worker.run, agency.Failed, "") }) // that is told in any case
+		w.change(worker, func() { worker.attached = true; ends(&worker.run, agency.Failed, "") }) // that is told in any case
 		w.want(agency.AlertNeedsInput, agency.AlertError)
 	})
 }
@@ -465,18 +481,18 @@ func TestEscalation(t *testing.T) {
 		worker := w.add("a")
 		w.change(worker, func() { asks(&worker.run, "Which?") })
 		w.pass(5*time.Minute - time.Nanosecond)
-		if len(w.told) != 1 {
-			t.Fatalf("told %q", w.told)
+		if len(w.tellings()) != 1 {
+			t.Fatalf("told %q", w.tellings())
 		}
 		w.pass(time.Nanosecond + 15*time.Minute + time.Hour)
 		want := []string{"a worker.needs_input 0", "a worker.needs_input 1", "a worker.needs_input 2", "a worker.needs_input 2"}
-		if !slices.Equal(w.told, want) {
-			t.Errorf("told %q, want %q", w.told, want)
+		if !slices.Equal(w.tellings(), want) {
+			t.Errorf("told %q, want %q", w.tellings(), want)
 		}
 		w.act(0, func(a *agency.Alert) { a.AckedAt = new(time.Now()) })
 		w.pass(24 * time.Hour)
-		if len(w.told) != len(want) {
-			t.Errorf("told again after it was acknowledged: %q", w.told)
+		if len(w.tellings()) != len(want) {
+			t.Errorf("told again after it was acknowledged: %q", w.tellings())
 		}
 		w.want(agency.AlertNeedsInput)
 	})
@@ -491,12 +507,12 @@ func TestSnooze(t *testing.T) {
 		w.change(worker, func() { asks(&worker.run, "Which?") })
 		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(2 * time.Hour)) })
 		w.pass(2*time.Hour - time.Nanosecond)
-		if len(w.told) != 1 {
-			t.Errorf("told %q", w.told)
+		if len(w.tellings()) != 1 {
+			t.Errorf("told %q", w.tellings())
 		}
 		w.pass(time.Nanosecond)
-		if len(w.told) != 2 {
-			t.Errorf("told %q", w.told)
+		if len(w.tellings()) != 2 {
+			t.Errorf("told %q", w.tellings())
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func awaitHooks(ctx context.Context, w *world, handle string, count int) error {
 // hookProcess is one call of the hook as an agent makes it: from the start of the process to its end.
 func hookProcess(ctx context.Context, b *bench, w *world, run *api.Run) error {
 	var took samples
-	env := append(w.env[:len(w.env):len(w.env)], "AGENCY_RUN_ID="+string(run.ID), "AGENCY_ATTEMPT=1")
+	env := append(slices.Clip(w.env), "AGENCY_RUN_ID="+string(run.ID), "AGENCY_ATTEMPT=1")
 	for range b.reps(200, 20) {
 		cmd := exec.CommandContext(ctx, b.agency, "hook", string(agency.ClaudeCode))
 		cmd.Env, cmd.Stdin, cmd.Stderr = env, bytes.NewReader([]byte(hookCall)), os.Stderr

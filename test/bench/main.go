@@ -19,7 +19,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	program := flag.String("agency", "bin/agency", "the `program` to measure")
 	quick := flag.Bool("quick", false, "a small pass: fewer repetitions, no 20,000 files, no 10,000 runs")
-	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, hooks, wrapper, latency")
+	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, hooks, watchdog, wrapper, latency")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -77,6 +77,7 @@ func measure(ctx context.Context, program string, quick bool, only string) (err 
 		{"idle", "idle daemon", measureIdle},
 		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
 		{"hooks", "evidence of busy agents", measureHooks},
+		{"watchdog", "somebody must act", measureWatchdog},
 		{"wrapper", "wrapper throughput", measureWrapper},
 		{"latency", "from a change to a client that waits for it", measureLatency},
 	} {

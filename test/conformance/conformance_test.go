@@ -3,6 +3,7 @@ package conformance_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,11 +45,45 @@ func TestAgents(t *testing.T) {
 				t.Parallel()
 				testInteractive(t, binary, a)
 			})
+			t.Run("preset", func(t *testing.T) {
+				t.Parallel()
+				testPreset(t, binary, a)
+			})
 			t.Run("session killed", func(t *testing.T) {
 				t.Parallel()
 				testSessionKilled(t, binary, a)
 			})
 		})
+	}
+}
+
+// A run with a preset is told its role, first and after it went on, and asks for leave for nothing.
+func testPreset(t *testing.T, binary string, a agent) {
+	const role = "Thy role: speak as a watchman of the night."
+	f := newFixture(t, binary, a, modelserver.Scenario{{Shell: "echo here > watchman.txt"}, {Text: "Twelve o'clock, and all is well."}, {Text: "One o'clock."}})
+	skip := a.runner != "claude_code" || os.Getuid() != 0 // Claude Code does not do it for root
+	f.addConfig(fmt.Sprintf("[presets.watchman]\nharness = %q\n[presets.watchman.config]\ndangerously_skip_permissions = %t\nsystem_prompt_file = \"role.md\"\n", a.runner, skip))
+	write(t, filepath.Join(f.dir, "role.md"), role+"\n")
+	run := f.start(a, "--headless", "--preset", "watchman")
+	if run, exit := f.wait(run); run.State != agency.Completed || exit != 0 {
+		t.Errorf("got %s, exit %d of wait", run.State, exit)
+	}
+	if _, err := os.Lstat(filepath.Join(run.Worktree, "watchman.txt")); skip && err != nil {
+		t.Errorf("the command was not run: %v", err)
+	}
+	f.agency(nil, "resume", string(run.ID))
+	f.wait(run)
+	told := 0
+	for _, r := range f.model.Requests() {
+		if !r.Side && strings.Contains(r.Body, role) {
+			told++
+		}
+	}
+	if told < 3 {
+		t.Errorf("%d requests of 3 tell the role", told)
+	}
+	if shown := f.output(binary, "show", string(run.ID)); !strings.Contains(shown, "watchman") {
+		t.Errorf("show does not name the preset:\n%s", shown)
 	}
 }
 

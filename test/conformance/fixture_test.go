@@ -66,6 +66,17 @@ func newFixture(t *testing.T, binary string, a agent, scenario modelserver.Scena
 	return f
 }
 
+// addConfig adds to the configuration.
+func (f *fixture) addConfig(text string) {
+	f.t.Helper()
+	path := filepath.Join(f.dir, "config.toml")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	write(f.t, path, string(before)+"\n"+text)
+}
+
 func (f *fixture) tmuxSocket() string { return filepath.Join(f.dir, "tmux") }
 
 // command runs a program in the repository and returns what it printed.

@@ -77,6 +77,8 @@ func newBench(t *testing.T) *bench {
 	}
 	b.write(t, "config.toml", config+fmt.Sprintf("[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", b.path("agent.sh")))
 	b.write(t, "bad.toml", "[defaults]\nrunnr = \"shell\"\n")
+	b.write(t, "presets.toml", "[presets.worker]\nharness = \"claude\"\n[presets.worker.config]\nmodel = \"large\"\nenv = [\"SECRET=1\"]\nsystem_prompt_file = \"role.md\"\n")
+	b.write(t, "role.md", "Be brief.\n")
 	b.write(t, "repo/read.me", "hello\n")
 	b.write(t, "spec.json", fmt.Sprintf(`{"name": "one-shot", "prompt": {"text": "wait-file %s\nsay hello"}, "tags": ["nightly"],
 		"inputs": [{"path": "read.me"}], "headless": true}`, b.path("go-one-shot")))
@@ -141,6 +143,7 @@ func (b *bench) normal(text string) string {
 		{`"text": "[0-9]+\.[0-9]+[0-9a-z.]*"`, `"text": "<VERSION>"`},
 		{`pid [0-9]+, version`, "pid <PID>, version"},
 		{`alive, pid [0-9]+`, "alive, pid <PID>"},
+		{`needs_input@[0-9]{13}`, "needs_input@<TIME>"},
 		{`"age_ms": [0-9]+`, `"age_ms": "<AGE>"`},
 		{`nothing new for [0-9]+s`, "nothing new for <AGE>"},
 		{`up [0-9]+[a-z]+,`, "up <TIME>,"},
@@ -207,6 +210,9 @@ func commands(t *testing.T, b *bench) {
 		{"config-show", "config show", 0, ""},
 		{"config-check", "config check", 0, ""},
 		{"config-check-invalid", "config check --config PATH/bad.toml", 1, ""},
+		{"presets-none", "presets ls", 0, ""},
+		{"presets-ls", "presets ls --config PATH/presets.toml", 0, ""},
+		{"presets-show", "presets show worker --config PATH/presets.toml", 0, ""},
 		{"daemon-status-none", "daemon status", 3, ""},
 		{"daemon-start", "daemon start", 0, ""},
 		{"daemon-status", "daemon status", 0, ""},
@@ -227,12 +233,19 @@ func commands(t *testing.T, b *bench) {
 		{"show", "show paint", 0, ""},
 		{"explain", "explain paint", 0, ""},
 		{"attach", "attach paint", 0, ""},
+		{"watchdog-start", "watchdog start --run paint --interval 3600 --message check", 0, ""},
 		{"wait-timeout", "wait paint --for completed --timeout 50ms", 5, ""},
+		{"watchdog-status", "watchdog status", 0, ""},
+		{"watchdog-stop", "watchdog stop paint", 0, ""},
+		{"watchdog-stop-none", "watchdog stop paint", 3, ""},
 		{"rm-running", "rm paint", 4, ""},
 		{"resume-running", "resume paint", 4, ""},
 		{"resume-lost", "resume --all-lost", 0, ""},
+		{"answer-late", "answer paint blue --prompt-id needs_input@1", 4, ""},
+		{"answer-nothing", "answer one-shot allow", 3, ""},
 		{"send", "send paint -", 0, "blue\n"},
 		{"wait", "wait paint --for ready-for-review --timeout 30s", 0, ""},
+		{"diff", "diff paint", 0, ""},
 		{"stop", "stop paint", 0, ""},
 		{"stop-again", "stop paint", 4, ""},
 		{"send-ended", "send paint blue", 4, ""},

@@ -147,6 +147,15 @@ type worker struct {
 	Questions []string
 }
 
+// letter is a message in an inbox.
+type letter struct {
+	ID, From string
+	Type     string `json:"msg_type"`
+	Payload  struct {
+		PromptID string `json:"prompt_id"`
+	}
+}
+
 func TestTools(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -266,21 +275,14 @@ func TestInsideRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(f.Agency("show", "boss", "--json").Stdout), &show); err != nil {
 		t.Fatal(err)
 	}
-	env := environOf(t, created.Run.ID)
+	bossID := created.Run.ID
+	env := environOf(t, bossID)
 	boss := connect(t, f, show.Data.Run.Worktree, env)
 	boss.must(&created, "run_create", object{"name": "hand", "prompt": "say hi\nask May I?"})
 	boss.must(nil, "report_status", object{"status": "working", "summary": "Minding hand"})
 
 	// The question of its worker reaches it as a message, until it is acknowledged.
-	var inbox struct {
-		Messages []struct {
-			ID, From string
-			Type     string `json:"msg_type"`
-			Payload  struct {
-				PromptID string `json:"prompt_id"`
-			}
-		}
-	}
+	var inbox struct{ Messages []letter }
 	boss.must(&inbox, "poll_messages", object{"wait_seconds": 50})
 	if len(inbox.Messages) == 0 || inbox.Messages[0].Type != "worker.needs_input" || inbox.Messages[0].Payload.PromptID == "" {
 		t.Fatalf("got %+v", inbox)
@@ -291,15 +293,7 @@ func TestInsideRun(t *testing.T) {
 	boss.refused("E_PERMISSION_DENIED", "send_message", object{"to_everyone": true, "text": "x"})
 	boss.refused("E_USAGE", "send_message", object{"to_owner": true})
 	person.must(&inbox, "poll_messages", object{"wait_seconds": 50})
-	if i := slices.IndexFunc(inbox.Messages, func(m struct {
-		ID, From string
-		Type     string `json:"msg_type"`
-		Payload  struct {
-			PromptID string `json:"prompt_id"`
-		}
-	}) bool {
-		return m.Type == "message"
-	}); i < 0 {
+	if !slices.ContainsFunc(inbox.Messages, func(m letter) bool { return m.Type == "message" && m.From == bossID }) {
 		t.Errorf("got %+v", inbox)
 	}
 	var alerts struct{ Alerts []object }

@@ -1,0 +1,69 @@
+package sqlite_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+)
+
+// A timer is kept with all that it did; another one takes its name and nothing else; what ends has its event.
+func TestTimers(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, r := setup(t), newRun(1)
+	create(t, s, r)
+	before, err := s.LastSeq(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	first := &agency.Timer{Name: "boss", RunID: r.ID, Owner: "user", Message: "check", Interval: 30 * time.Second, StartedAt: at, NextAt: at.Add(30 * time.Second)}
+	if replaced, err := s.PutTimer(ctx, first); err != nil || replaced {
+		t.Fatal(replaced, err)
+	}
+	later := at.Add(time.Minute)
+	done := func(timer *agency.Timer) {
+		timer.NextAt, timer.TickedAt, timer.Ticks, timer.Sent, timer.Skipped, timer.Failed, timer.Outcome = later, &at, 6, 3, 2, 1, "sent"
+	}
+	if found, err := s.ChangeTimer(ctx, first.Seq, done); err != nil || !found {
+		t.Fatal(found, err)
+	}
+	done(first)
+	timers, err := s.Timers(ctx)
+	if diff := cmp.Diff([]agency.Timer{*first}, timers); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	second := &agency.Timer{Name: "boss", RunID: r.ID, Owner: "user", Message: "look", Interval: time.Minute, StartedAt: later, NextAt: later}
+	if replaced, err := s.PutTimer(ctx, second); err != nil || !replaced || second.Seq == first.Seq {
+		t.Fatal(replaced, second.Seq, err)
+	}
+	if found, err := s.ChangeTimer(ctx, first.Seq, func(*agency.Timer) { t.Error("it is gone") }); err != nil || found {
+		t.Error(found, err)
+	}
+	for range 2 { // to end twice is one event
+		if _, err := s.ChangeTimer(ctx, second.Seq, func(timer *agency.Timer) { timer.StoppedAt, timer.StopReason = &later, "it ended" }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.DeleteTimer(ctx, &agency.Timer{Seq: second.Seq, Name: "boss", RunID: r.ID, StoppedAt: &later}); err != nil {
+		t.Fatal(err)
+	}
+	if timers, err = s.Timers(ctx); err != nil || len(timers) != 0 {
+		t.Error(timers, err)
+	}
+	events, err := s.Events(ctx, before, r.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []agency.EventType{}
+	for i := range events {
+		got = append(got, events[i].Type)
+	}
+	if diff := cmp.Diff([]agency.EventType{agency.TimerStarted, agency.TimerStarted, agency.TimerStopped}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,123 @@
+package supervisor_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// askingLeave is a run whose agent asks for leave, and the request that it shows then.
+func askingLeave(t *testing.T, w *world) (*agency.Run, *wrapper, *agency.Request) {
+	t.Helper()
+	r, p := w.started("fix-login")
+	w.tell(p, agency.Evidence{Sign: agency.SignPrompt}, agency.Evidence{Sign: agency.SignAsked, ID: "a", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
+	w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+	synctest.Wait()
+	request := w.sup.Derive(w.run(r.ID)).Request
+	if request == nil {
+		t.Fatal("nothing is asked")
+	}
+	return r, p, request
+}
+
+func allow(r *agency.Run, promptID string) supervisor.AnswerRequest {
+	return supervisor.AnswerRequest{Ref: r.Handle, PromptID: promptID, Reply: agency.Reply{Decision: agency.Allow}}
+}
+
+// Keys are pressed once the terminal shows the request, again when they came too early, and proven by what the agent does.
+func TestAnswerRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, request := askingLeave(t, w)
+		looks := 0
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) {
+			looks++
+			return "1", looks > 3, nil // the dialog is drawn later than it is told of
+		}
+		p.link.KeysFunc = func(string) {
+			if len(p.link.keys) == 2 { // the first came too early
+				w.tell(p, agency.Evidence{Sign: agency.SignToolEnded, ID: "a"})
+				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+			}
+		}
+		_, answered, err := w.sup.AnswerRun(t.Context(), allow(r, request.PromptID()))
+		if err != nil || !answered.Confirmed || !slices.Equal(p.link.keys, []string{"1", "1"}) {
+			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
+		}
+		if w.count(r.ID, agency.InputDelivered) != 1 {
+			t.Error("the record does not tell of the answer")
+		}
+		// Late: nothing is typed any more.
+		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState {
+			t.Errorf("a second answer: %v", err)
+		}
+		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, "")); codeOf(err) != agency.CodeInvalidState || len(p.link.keys) != 2 {
+			t.Errorf("an answer to nothing: %v, keys %q", err, p.link.keys)
+		}
+	})
+}
+
+// An answer that is not seen to be taken is not confirmed, one that cannot be given types nothing.
+func TestAnswerRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, request := askingLeave(t, w)
+		id := request.PromptID()
+		refused := func(what string, req supervisor.AnswerRequest, want agency.Code) {
+			t.Helper()
+			if _, _, err := w.sup.AnswerRun(t.Context(), req); codeOf(err) != want || len(p.link.keys) > 0 {
+				t.Errorf("%s: %v, keys %q", what, err, p.link.keys)
+			}
+		}
+		refused("another prompt", allow(r, "b@1"), agency.CodeInvalidState)
+		refused("a text for a permission", supervisor.AnswerRequest{Ref: r.Handle, Reply: agency.Reply{Text: "yes"}}, agency.CodeUsage)
+		refused("no answer", supervisor.AnswerRequest{Ref: r.Handle}, agency.CodeUsage)
+		refused("a terminal that shows something else", allow(r, id), agency.CodeInvalidState)
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) {
+			return "", true, agency.Errorf(agency.CodeInputRefused, "no such option")
+		}
+		refused("no such option", allow(r, id), agency.CodeInputRefused)
+
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
+		if _, answered, err := w.sup.AnswerRun(t.Context(), allow(r, id)); err != nil || answered.Confirmed {
+			t.Errorf("an agent that takes no key: %+v, %v", answered, err)
+		}
+	})
+}
+
+// What an agent asks in its own words is answered by a message, as long as it asks just that.
+func TestAnswerWords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		w.reports(r, `{"source":"report","sign":"report","report":"help","text":"Which way?"}`+"\n")
+		synctest.Wait()
+		id := w.sup.Derive(w.run(r.ID)).PromptID()
+		if !strings.HasPrefix(id, "needs_input@") {
+			t.Fatalf("prompt id %q", id)
+		}
+		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "left", "needs_input@1"); codeOf(err) != agency.CodeInvalidState {
+			t.Errorf("a message for another prompt: %v", err)
+		}
+		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, id)); codeOf(err) != agency.CodeUsage {
+			t.Errorf("leave for a question: %v", err)
+		}
+		time.Sleep(time.Second)
+		reply := supervisor.AnswerRequest{Ref: r.Handle, PromptID: id, Reply: agency.Reply{Text: "left"}}
+		if _, answered, err := w.sup.AnswerRun(t.Context(), reply); err != nil || !answered.Confirmed || !slices.Equal(p.link.inputs, []string{"left"}) {
+			t.Errorf("got %+v, %v, inputs %q", answered, err, p.link.inputs)
+		}
+		if _, _, err := w.sup.AnswerRun(t.Context(), reply); codeOf(err) != agency.CodeInvalidState || len(p.link.inputs) != 1 {
+			t.Errorf("the same again: %v, inputs %q", err, p.link.inputs)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package watchdog_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/watchdog"
+)
+
+// moment is one line of a recording: what a worker was seen to do, and when.
+type moment struct {
+	at time.Duration
+	do func(w *worker)
+}
+
+func prompted(w *worker) { begins(&w.run) }
+func toolStarts(w *worker) {
+	begins(&w.run, "1")
+	w.output = time.Now()
+}
+
+func toolEnds(w *worker) {
+	begins(&w.run)
+	w.output = time.Now()
+}
+func prints(w *worker)     { w.output = time.Now() }
+func writesFile(w *worker) { w.pulse.FilesAt = time.Now() }
+func crunches(w *worker)   { w.busy, w.begun = true, time.Now() }
+func idles(w *worker) {
+	w.pulse.CPU += time.Since(w.begun)
+	w.busy = false
+}
+
+func announces(w *worker) {
+	w.run.Attempt.Situation.QuietUntil = time.Now().Add(25 * time.Minute)
+	w.run.Attempt.Situation.HeardAt = time.Now()
+}
+
+// One hour of three healthy workers, as recorded from real ones: none is alerted, by any length of the polls.
+func TestHealthyHour(t *testing.T) {
+	t.Parallel()
+	m := func(minutes, seconds int) time.Duration {
+		return time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second
+	}
+	hour := map[string][]moment{
+		// A compiler that prints nothing for 22 minutes, then links for 4 on one file.
+		"compile": {
+			{m(0, 3), prompted},
+			{m(0, 40), toolStarts},
+			{m(0, 41), crunches},
+			{m(22, 50), writesFile},
+			{m(26, 55), idles},
+			{m(26, 55), toolEnds},
+			{m(27, 30), toolStarts},
+			{m(27, 31), toolEnds},
+			{m(28, 20), toolStarts},
+			{m(28, 21), crunches},
+			{m(59, 30), idles},
+			{m(59, 31), toolEnds},
+		},
+		// Calls of a model that think for up to eleven minutes behind a wheel that turns; what it draws is no news.
+		"model": {
+			{m(0, 2), prompted},
+			{m(4, 30), toolStarts},
+			{m(4, 31), toolEnds},
+			{m(15, 28), prints},
+			{m(15, 40), toolStarts},
+			{m(15, 41), toolEnds},
+			{m(22, 10), toolStarts},
+			{m(22, 12), toolEnds},
+			{m(33, 0), toolStarts},
+			{m(33, 1), toolEnds},
+			{m(44, 0), prints},
+			{m(53, 20), toolStarts},
+			{m(53, 22), toolEnds},
+		},
+		// A big test run of a script that tells nothing but a line now and then, waits for a database, and says once that it will be quiet.
+		"tests": {
+			{m(0, 1), prints},
+			{m(0, 50), prints},
+			{m(1, 50), crunches},
+			{m(9, 10), idles},
+			{m(9, 55), prints},
+			{m(10, 40), writesFile},
+			{m(11, 50), prints},
+			{m(12, 30), announces},
+			{m(37, 0), prints},
+			{m(37, 10), crunches},
+			{m(59, 59), idles},
+		},
+	}
+	for _, interval := range []time.Duration{5 * time.Second, poll, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			settings := w.settings()
+			settings.Poll, settings.StuckIntervals = interval, int(3*poll/interval)
+			w.dog.Set(settings)
+			for name, moments := range hour {
+				worker := w.add(name)
+				for _, moment := range moments {
+					time.AfterFunc(moment.at, func() {
+						if name == "tests" {
+							w.mu.Lock() // it has no hooks: nothing tells the watchdog
+							defer w.mu.Unlock()
+							moment.do(worker)
+							return
+						}
+						w.tell(worker, func() { moment.do(worker) })
+					})
+				}
+			}
+			w.pass(time.Hour)
+			w.want()
+		})
+	}
+}
+
+// A clock that is set forward, or a machine that slept, makes nobody stuck: only time that passed counts.
+func TestClockJumps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.dog.Stop()
+		var mu sync.Mutex
+		var ahead time.Duration // of the system's clock, since it was set
+		setAt := time.Now()
+		w.dog = watchdog.New(watchdog.Deps{
+			Runs: w, Store: w, Teller: w, Log: w.dog.Log, NewID: w.dog.NewID,
+			Now: func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Now().Add(ahead)
+			},
+			Elapsed: func(since time.Time) time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				passed := time.Now().Add(ahead).Sub(since)
+				if since.Before(setAt.Add(time.Second)) {
+					passed -= ahead
+				}
+				return passed
+			},
+		}, w.settings())
+		if err := w.dog.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		worker := w.add("a")
+		w.pass(40 * time.Second)
+		mu.Lock()
+		setAt, ahead = time.Now(), 8*time.Hour
+		mu.Unlock()
+		w.change(worker, func() {}) // the machine wakes up, and much happens
+		w.pass(50*time.Second - time.Nanosecond)
+		w.want()
+		w.pass(time.Nanosecond)
+		w.want(agency.AlertStuck)
+	})
+}
+
+// A worker between two states is told of once in each: what comes and goes within an interval is not hidden, and not repeated.
+func TestFlapping(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		for range 5 {
+			w.change(worker, func() { asks(&worker.run, "Which?") })
+			w.pass(time.Second)
+			w.change(worker, func() { works(&worker.run) })
+			w.pass(time.Second)
+		}
+		if w.open() != 0 || len(w.kinds()) != 5 || len(w.tellings()) != 5 {
+			t.Errorf("%d are open; alerts %q, told %q", w.open(), w.kinds(), w.tellings())
+		}
+		// The end of a turn that goes on at once is nobody's business.
+		for range 50 {
+			w.change(worker, func() { deeds["rests"](w, worker) })
+			w.pass(59 * time.Second)
+			w.change(worker, func() { begins(&worker.run) })
+			w.pass(time.Second)
+		}
+		if len(w.kinds()) != 5 {
+			t.Errorf("alerts %q", w.kinds())
+		}
+	})
+}
+
+// A run's own patience wins over the settings, for both thresholds.
+func TestOwnPatience(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		set   func(r *agency.Run)
+		after time.Duration
+	}{
+		"fewer intervals":     {func(r *agency.Run) { r.StuckIntervals = 1 }, poll},
+		"more intervals":      {func(r *agency.Run) { r.StuckIntervals = 20 }, 20 * poll},
+		"a tool":              {func(r *agency.Run) { r.StallAfterMS = 240_000; begins(r, "1") }, 4 * time.Minute},
+		"stall below stuck":   {func(r *agency.Run) { r.StallAfterMS = 1; begins(r, "1") }, 3 * poll},
+		"stall without cause": {func(r *agency.Run) { r.StallAfterMS = 3_600_000 }, 3 * poll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				worker := w.add("a")
+				w.change(worker, func() { tt.set(&worker.run) })
+				w.pass(tt.after - time.Nanosecond)
+				w.want()
+				w.pass(time.Nanosecond)
+				w.want(agency.AlertStuck)
+			})
+		})
+	}
+}
+
+// New settings hold at once, also for who is a worker.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { worker.run.Tags = []string{"builder"}; asks(&worker.run, "Which?") })
+		w.pass(time.Hour)
+		w.want()
+		settings := w.settings()
+		settings.WorkerTags = []string{"builder"}
+		w.dog.Set(settings)
+		synctest.Wait()
+		w.want(agency.AlertNeedsInput)
+		w.dog.Set(w.settings())
+		synctest.Wait()
+		if w.open() != 0 {
+			t.Error("it is no worker any more, and its alert is open")
+		}
+	})
+}
+
+// The events of an alert make the watchdog look at once; that moment is too short to tell work from rest, so a hung worker whose
+// process wakes up now and then stays stuck.
+func TestStuckStaysStuck(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.pass(3 * poll)
+		w.want(agency.AlertStuck)
+		for range 20 {
+			time.Sleep(time.Millisecond)
+			w.change(worker, func() { worker.pulse.CPU += 10 * time.Millisecond })
+		}
+		w.pass(10 * poll)
+		w.want(agency.AlertStuck)
+		if w.open() != 1 {
+			t.Error("the alert is closed")
+		}
+	})
+}

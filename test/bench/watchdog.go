@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// measureWatchdog is how soon somebody is told, and what watching costs, with many workers of which one changes each second.
+func measureWatchdog(ctx context.Context, b *bench) (err error) {
+	repo, err := makeRepo(ctx, b, 20)
+	if err != nil {
+		return err
+	}
+	if err := watchMany(ctx, b, repo); err != nil {
+		return err
+	}
+	return watchSilent(ctx, b, repo)
+}
+
+func watchMany(ctx context.Context, b *bench, repo string) (err error) {
+	w, err := newWorld(b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	// These workers have no processes and never do anything but what is written for them.
+	w.env = append(w.env, "AGENCY_WATCHDOG_STUCK_THRESHOLD=10000")
+	f := &filling{repo: repo, home: w.home}
+	if err := f.fill(ctx, b.reps(1000, 100), true); err != nil {
+		return err
+	}
+	crew, err := newCrew(f)
+	if err != nil {
+		return err
+	}
+	defer crew.close()
+	if err := w.startDaemon(ctx); err != nil {
+		return err
+	}
+	if err := crew.connect(ctx, filepath.Join(w.home, "agencyd.sock")); err != nil {
+		return err
+	}
+	wt, err := wait(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer wt.cancel()
+	before, err := usageOf([]int{w.pid})
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var took samples
+	for n := range b.reps(60, 10) {
+		select {
+		case <-time.After(time.Until(began.Add(time.Duration(n) * time.Second))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		r := &f.runs[n*7%len(f.runs)]
+		asked, err := ask(r, n)
+		if err != nil {
+			return err
+		}
+		told, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened && e.RunID == r.ID })
+		if err != nil {
+			return err
+		}
+		took = append(took, told.Sub(asked))
+	}
+	window := time.Since(began)
+	after, err := usageOf([]int{w.pid})
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%d workers, one asks each second, ", len(f.runs))
+	p99 := took.at(0.99)
+	b.table.add(row{what: name + "question to alert", got: took.String() + ", p99 " + ms(p99)}, inMS(p99), atMost(250, " ms"))
+	used := 100 * float64(after[0].ticks-before[0].ticks) / ticksPerSecond / window.Seconds()
+	b.table.add(row{what: name + "daemon's cpu", got: fmt.Sprintf("%.2f %% of a core", used)}, used, atMost(3, " %"))
+	b.table.add(row{what: name + "memory (RSS)", got: mib(after[0].rss)}, float64(after[0].rss)/(1<<20), atMost(80, " MiB"))
+	// Before the crew goes: the daemon would settle a thousand runs whose wrappers die.
+	return w.stopDaemon(ctx)
+}
+
+// ask lets a worker ask something, and returns when it did.
+func ask(r *agency.Run, n int) (time.Time, error) {
+	c := agency.NewContract(time.Now())
+	c.Status, c.Questions = agency.SaysNeedsInput, []string{fmt.Sprintf("Question %d?", n)}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return time.Time{}, err
+	}
+	began := time.Now()
+	return began, file.WriteAtomic(filepath.Join(r.Worktree, agency.ContractFile), data, 0o600)
+}
+
+// watchSilent is how long after its time a worker that hangs is told of.
+func watchSilent(ctx context.Context, b *bench, repo string) (err error) {
+	const poll, intervals = time.Second, 3
+	w, err := newWorld(b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	w.env = append(w.env, "AGENCY_WATCHDOG_POLL_INTERVAL=1", fmt.Sprintf("AGENCY_WATCHDOG_STUCK_THRESHOLD=%d", intervals))
+	if err := errors.Join(w.startTmux(ctx), w.startDaemon(ctx)); err != nil {
+		return err
+	}
+	wt, err := wait(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer wt.cancel()
+	var late samples
+	for range b.reps(5, 2) {
+		if _, err := w.startRun(ctx, repo, "exec sleep 1000"); err != nil {
+			return err
+		}
+		began, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AttemptStarted })
+		if err != nil {
+			return err
+		}
+		told, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened })
+		if err != nil {
+			return err
+		}
+		late = append(late, told.Sub(began.Add(intervals*poll)))
+	}
+	slowest := late.at(1)
+	b.table.add(row{what: "a worker that hangs, after its time", got: late.String() + ", slowest " + ms(slowest)}, inMS(slowest),
+		atMost(inMS(poll), " ms (one interval)"))
+	return nil
+}
