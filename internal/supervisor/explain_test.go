@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,15 +63,15 @@ func TestUnseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
-		looks := 0
-		w.tmux.SessionsFunc = func() { looks++ }
+		var looks atomic.Int64
+		w.tmux.SessionsFunc = func() { looks.Add(1) }
 		if err := os.Remove(filepath.Join(r.Worktree, agency.ContractFile)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * rescan)
 		synctest.Wait()
-		if got := w.label(r.ID); got != agency.Active || looks != 0 {
-			t.Errorf("connected it is %s, after %d looks at tmux", got, looks)
+		if got := w.label(r.ID); got != agency.Active || looks.Load() != 0 {
+			t.Errorf("connected it is %s, after %d looks at tmux", got, looks.Load())
 		}
 		w.tmux.mu.Lock()
 		delete(w.tmux.sessions, r.Session())
@@ -78,8 +79,8 @@ func TestUnseen(t *testing.T) {
 		w.sup.Disconnect(p.id, p.attempt, p.link)
 		time.Sleep(rescan + time.Second)
 		synctest.Wait()
-		if got := w.label(r.ID); got != agency.Idle || looks == 0 {
-			t.Errorf("unseen it is %s, after %d looks at tmux", got, looks)
+		if got := w.label(r.ID); got != agency.Idle || looks.Load() == 0 {
+			t.Errorf("unseen it is %s, after %d looks at tmux", got, looks.Load())
 		}
 		time.Sleep(stallThreshold)
 		if got := w.label(r.ID); got != agency.Idle {
