@@ -69,6 +69,7 @@ type Situation struct {
 
 	Requests    []Request `json:"requests"`
 	Tools       []Tool    `json:"tools"`
+	Done        []string  `json:"done"`        // ids of the tool calls that ended last, the newest last
 	Background  int       `json:"background"`  // work that goes on after the turn
 	Interrupted bool      `json:"interrupted"` // the turn was ended by a person
 	Ended       bool      `json:"ended"`       // the agent said goodbye
@@ -96,6 +97,7 @@ type Situation struct {
 const (
 	mostRequests = 32
 	mostTools    = 64
+	mostDone     = 16
 	mostUnknown  = 32
 )
 
@@ -131,6 +133,7 @@ func (s *Situation) observe(e Evidence) {
 		s.busy(e)
 	case SignToolStarted:
 		s.begin(e)
+		s.Done = slices.DeleteFunc(s.Done, func(id string) bool { return id == e.ID })
 		if len(s.Tools) < mostTools {
 			s.Tools = append(s.Tools, Tool{ID: e.ID, Name: e.Tool, At: e.At})
 		}
@@ -304,8 +307,8 @@ func (s *Situation) ask(e Evidence) {
 	if shows(e.Source) {
 		s.RestedAt = e.At // what asks does not work
 	}
-	if e.ID == "" && len(s.Requests) > 0 {
-		return
+	if e.ID == "" && len(s.Requests) > 0 || slices.Contains(s.Done, e.ID) {
+		return // nothing new, or a hook that came late: what was asked for is done
 	}
 	r := Request{
 		ID: e.ID, Kind: e.Kind, Tool: e.Tool, Text: e.Text, At: e.At, Source: e.Source, Subagent: e.Subagent, Confidence: e.Confidence,
@@ -340,6 +343,9 @@ func (s *Situation) turnEnded(e Evidence) {
 // toolEnded takes a tool's end as a sign of work, unless the turn is over: the news of a last tool may come late.
 func (s *Situation) toolEnded(e Evidence) {
 	open := len(s.Tools)
+	if e.ID != "" {
+		s.Done = append(slices.Clone(s.Done[max(0, len(s.Done)-mostDone+1):]), e.ID)
+	}
 	s.Tools = slices.DeleteFunc(s.Tools, func(t Tool) bool { return t.ID == e.ID })
 	if s.Turn != TurnEnded || len(s.Tools) < open {
 		s.begin(e)
@@ -399,6 +405,7 @@ func (s *Situation) SameMeaning(o *Situation) bool {
 func (s *Situation) Clone() *Situation {
 	c := *s
 	c.Requests, c.Tools = slices.Clone(s.Requests), slices.Clone(s.Tools)
+	c.Done = slices.Clone(s.Done)
 	c.Sources, c.Unknown = map[Source]Seen{}, map[string]int{}
 	maps.Copy(c.Sources, s.Sources)
 	maps.Copy(c.Unknown, s.Unknown)

@@ -210,3 +210,25 @@ func TestRestSettlesWhatTheSameSourceAsked(t *testing.T) {
 		t.Errorf("got %+v, turn %q", s.Requests, s.Turn)
 	}
 }
+
+// A hook that asks can come after the tool has ended, when a person was quick: nothing is open then. The same tool asks again
+// when it is used again.
+func TestAskedTooLate(t *testing.T) {
+	t.Parallel()
+	started := agency.Evidence{Source: agency.FromHook, Sign: agency.SignToolStarted, ID: "1", Tool: "Bash"}
+	asked := agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash"}
+	ended := agency.Evidence{Source: agency.FromHook, Sign: agency.SignToolEnded, ID: "1"}
+	for name, tt := range map[string]struct {
+		evidence []agency.Evidence
+		open     int
+	}{
+		"in order":          {[]agency.Evidence{started, asked}, 1},
+		"late":              {[]agency.Evidence{started, ended, asked}, 0},
+		"late and in order": {[]agency.Evidence{started, ended, asked, started, asked}, 1},
+		"after the turn":    {[]agency.Evidence{started, ended, {Source: agency.FromHook, Sign: agency.SignTurnEnded}, asked}, 0},
+	} {
+		if s := observed(tt.evidence...); len(s.Requests) != tt.open {
+			t.Errorf("%s: %d are open, want %d", name, len(s.Requests), tt.open)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -52,7 +53,7 @@ waits for somebody, offers its work or hangs, and closes it when that is over. W
 				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
 			})
 		}
-		return a.followAlerts(cmd.Context(), req, resp.Alerts)
+		return a.followAlerts(cmd.Context(), req)
 	})
 	f := cmd.Flags()
 	f.BoolVar(&all, "all", false, "those that are over, too")
@@ -65,13 +66,18 @@ waits for somebody, offers its work or hangs, and closes it when that is over. W
 }
 
 // followAlerts prints alerts, and then each new one once.
-func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest, alerts []api.Alert) error {
+func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
 	printed := map[string]bool{}
-	show := func(alerts []api.Alert) error {
+	show := func() error {
+		resp, err := api.Call(ctx, client, api.ListAlerts, req)
+		if err != nil {
+			return err
+		}
+		alerts := resp.Alerts
 		for i := range alerts {
 			if printed[alerts[i].ID] {
 				continue
@@ -88,27 +94,27 @@ func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest, alert
 		}
 		return a.out.err
 	}
-	if err := show(alerts); err != nil {
+	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64}) // first, so that none falls between
+	if err != nil {
 		return err
 	}
-	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64})
-	if err != nil {
+	if err := show(); err != nil {
 		return err
 	}
 	err = client.Events(ctx, newest.LastSeq, req.Run, func(e agency.Event) error {
 		if e.Type != agency.AlertOpened {
 			return nil
 		}
-		resp, err := api.Call(ctx, client, api.ListAlerts, req)
-		if err != nil {
-			return err
-		}
-		return show(resp.Alerts)
+		return show()
 	})
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil
+	case errors.Is(err, io.EOF):
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency alerts -f")
+	default:
+		return err
 	}
-	return err
 }
 
 func (a *App) alertTable(alerts []api.Alert) string {

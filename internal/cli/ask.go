@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -61,7 +62,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, _ string, yes bool) { a.AgentRuns = &yes },
 		},
 		{
-			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "a `FILE` of the repository to run in each new worktree (default: none)",
+			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository)", help: "a `FILE` of the repository to run in each new worktree (default: none)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Setup = &text },
 		},
 	}
@@ -150,7 +151,7 @@ func (r *lineReader) next(ctx context.Context) (string, error) {
 
 // ask puts a question until the answer can be taken. An empty line leaves things as they are.
 func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, answers *api.InitAnswers) error {
-	shown := now
+	shown := cmp.Or(now, "none")
 	if q.yesNo {
 		if yes, err := strconv.ParseBool(now); err == nil {
 			shown = yesNoWord(yes)

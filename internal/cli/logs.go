@@ -74,6 +74,9 @@ control characters are taken out.`,
 		} else {
 			_, err = io.Copy(a.out, log)
 		}
+		if errors.Is(err, io.ErrUnexpectedEOF) && cmd.Context().Err() == nil {
+			return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency logs -f %s", args[0])
+		}
 		if err != nil && cmd.Context().Err() == nil {
 			return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
 		}

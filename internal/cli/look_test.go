@@ -54,6 +54,18 @@ func TestSqueezeFits(t *testing.T) {
 	})
 }
 
+// A run that changed nothing has no files to line up.
+func TestDiffOfNothing(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"diff", "fix-login"}, {"diff", "--stat", "fix-login"}} {
+		b := newBench(t)
+		b.serve(always(api.DiffRunResponse{}, nil))
+		if exit := b.run(args...); exit != agency.ExitOK || b.out.Len() > 0 {
+			t.Errorf("%q: exit %d, out %q, err %q", args, exit, b.out.String(), b.err.String())
+		}
+	}
+}
+
 func TestExplainText(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

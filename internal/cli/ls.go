@@ -176,8 +176,11 @@ func squeeze(rows [][]string, room int) {
 	}
 }
 
-// columns lines up cells. paint colours the cell in column painted, and all of row 0.
+// columns lines up cells. paint colours the cell in column painted, and all of row 0. Of no rows it makes nothing.
 func columns(rows [][]string, painted int, paint func(row int, s string) string) string {
+	if len(rows) == 0 {
+		return ""
+	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {

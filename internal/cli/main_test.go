@@ -100,6 +100,25 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// A wrong value of a flag is told in the words of the one who typed it.
+func TestWrongFlagValue(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		`--max-minutes must be a whole number, not "ten" [E_USAGE]`:                        {"run", "--prompt", "x", "--max-minutes", "ten"},
+		`--interval must be a whole number, not "30s" [E_USAGE]`:                           {"watchdog", "start", "--run", "x", "--interval", "30s"},
+		`--parallel must be true or false, not "maybe" [E_USAGE]`:                          {"init", "--parallel=maybe"},
+		`--for must be a duration such as 90s, 30m or 2h, not "a day" [E_USAGE]`:           {"alerts", "snooze", "--for", "a day", "a_1"},
+		`--max-minutes must be a whole number, not "99999999999999999999" [E_USAGE]`:       {"run", "--max-minutes", "99999999999999999999"},
+		"unknown flag: --colour [E_USAGE]":                                                 {"ls", "--colour"},
+		`--quiet-for must be a duration such as 90s, 30m or 2h, not "a\x1b[31m" [E_USAGE]`: {"report", "working", "--quiet-for", "a\x1b[31m"},
+	} {
+		b := newBench(t)
+		if got := b.run(args...); got != agency.ExitUsage || !strings.Contains(b.err.String(), "agency: error: "+want+"\n") {
+			t.Errorf("%q: got %d and %q, want %q", args, got, b.err.String(), want)
+		}
+	}
+}
+
 // Without a daemon one is started, once; what only looks at the daemon starts none.
 func TestNoDaemon(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"agency"
 )
@@ -34,7 +37,7 @@ func (a *App) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print exactly one JSON envelope on stdout")
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "read this configuration `FILE` instead of the default one")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return agency.Errorf(agency.CodeUsage, "%s", err.Error()).WithHint("%s --help", cmd.CommandPath())
+		return agency.Errorf(agency.CodeUsage, "%s", flagProblem(err)).WithHint("%s --help", cmd.CommandPath())
 	})
 	root.AddGroup(
 		&cobra.Group{ID: "work", Title: "Work:"},
@@ -123,4 +126,24 @@ func helpOrUnknown(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	return unknownCommand(cmd, args[0])
+}
+
+// flagProblem says what is wrong with a flag. Of wrong values the library would tell in the words of the language's parsers.
+func flagProblem(err error) string {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err.Error()
+	}
+	want := ""
+	switch invalid.GetFlag().Value.Type() {
+	case "bool":
+		want = "true or false"
+	case "int", "int64":
+		want = "a whole number"
+	case "duration":
+		want = "a duration such as 90s, 30m or 2h"
+	default:
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s must be %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }

@@ -112,10 +112,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	killpoint.At("daemon.opened")
-	watcher, err := newWatcher(d.Log)
-	if err != nil {
-		return startError("watch files: %w", err)
-	}
+	watcher := newWatcher(d.Log)
 	defer watcher.close()
 
 	listener, err := d.listen(ctx)

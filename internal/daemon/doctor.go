@@ -174,14 +174,18 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	worktrees, _ := filepath.Glob(filepath.Join(d.Config.Home, "worktrees", "*", "*"))
 	for _, path := range worktrees {
 		if !present[filepath.Base(path)] {
-			orphan("worktree", path, "look into it, then remove the folder and run git worktree prune in its repository")
+			fix := "rm -r -- " + shellQuote(path)
+			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+				fix = "git -C " + shellQuote(path) + " worktree remove -- " + shellQuote(path) // refuses where it holds work
+			}
+			orphan("worktree", path, fix)
 		}
 	}
 	d.orphanBranches(ctx, runs, orphan)
 	dirs, _ := filepath.Glob(filepath.Join(d.Config.Home, "runs", "*"))
 	for _, path := range dirs {
 		if !known[filepath.Base(path)] {
-			orphan("run directory", path, "look into it, then remove the folder")
+			orphan("run directory", path, "rm -r -- "+shellQuote(path))
 		}
 	}
 	if len(checks) == 0 {

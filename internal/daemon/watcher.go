@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -10,7 +11,7 @@ import (
 // watcher tells which files in watched directories may have changed. One kernel watcher serves all of them. What it misses, after
 // an overflow or where watches have run out, the supervisor's rescan finds.
 type watcher struct {
-	kernel  *fsnotify.Watcher
+	kernel  *fsnotify.Watcher // nil where the user's other programs have all that the kernel gives
 	changes chan string
 	done    chan struct{}
 	log     *slog.Logger
@@ -19,14 +20,19 @@ type watcher struct {
 	uses map[string]int
 }
 
-func newWatcher(log *slog.Logger) (*watcher, error) {
+var errNoWatch = errors.New("the kernel gives no file watch")
+
+func newWatcher(log *slog.Logger) *watcher {
+	w := &watcher{changes: make(chan string), done: make(chan struct{}), log: log, uses: map[string]int{}}
 	kernel, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {
-		return nil, err
+		log.Warn("no file watch: statuses are seen late", "err", err)
+		close(w.done)
+		return w
 	}
-	w := &watcher{kernel: kernel, changes: make(chan string), done: make(chan struct{}), log: log, uses: map[string]int{}}
+	w.kernel = kernel
 	go w.pass()
-	return w, nil
+	return w
 }
 
 func (w *watcher) pass() {
@@ -54,6 +60,9 @@ func (w *watcher) pass() {
 func (w *watcher) Add(dir string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.kernel == nil {
+		return errNoWatch
+	}
 	w.uses[dir]++
 	if w.uses[dir] > 1 {
 		return nil
@@ -69,6 +78,9 @@ func (w *watcher) Add(dir string) error {
 func (w *watcher) Remove(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.kernel == nil {
+		return
+	}
 	if w.uses[dir]--; w.uses[dir] > 0 {
 		return
 	}
@@ -81,7 +93,9 @@ func (w *watcher) Changes() <-chan string { return w.changes }
 
 // close ends the watching. Nobody may be reading Changes any more, so what is on its way is dropped.
 func (w *watcher) close() {
-	_ = w.kernel.Close()
+	if w.kernel != nil {
+		_ = w.kernel.Close()
+	}
 	for {
 		select {
 		case <-w.changes:

@@ -39,6 +39,20 @@ func TestReadRecords(t *testing.T) {
 	}
 }
 
+func FuzzReadStart(f *testing.F) {
+	f.Add([]byte(`{"wrapper":{"pid":1,"start_ticks":2,"boot_id":"b"},"runner":{"pid":2}}`))
+	f.Add([]byte(`{"wrapper":{"pid":1e99}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "started.json"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if start, err := runner.ReadStart(dir); (start == nil) == (err == nil) {
+			t.Errorf("%+v, %v", start, err)
+		}
+	})
+}
+
 func FuzzReadExit(f *testing.F) {
 	f.Add([]byte(`{"schema_version":1,"run_id":"r_x","attempt":1,"exit_code":0,"ended_by":"runner"}`))
 	f.Add([]byte(`{"exit_code":1e99}`))

@@ -76,6 +76,9 @@ func optional(to **int) column {
 	})
 }
 
+// columns counts the columns in a list of them.
+func columns(list string) int { return strings.Count(list, ",") + 1 }
+
 // marks are n parameters: "?, ?, ?".
 func marks(n int) string { return strings.Repeat(", ?", n)[2:] }
 

@@ -69,9 +69,9 @@ func isBusy(err error) bool {
 	return errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_BUSY
 }
 
-// restoreHint names the files beside the database too: an old log next to a restored file would damage it.
+// restoreHint also says what to do without a backup: an old log next to a fresh file would damage it.
 func restoreHint(path string) string {
-	return fmt.Sprintf("move %s, %s-wal and %s-shm away; then copy a backup to its place (%s.backup-*) or start without one",
+	return fmt.Sprintf("agency db restore FILE puts a backup in its place (%s.backup-*, or one of agency db backup); to start without one, move %s, %s-wal and %s-shm away",
 		path, path, path, path)
 }
 

@@ -15,6 +15,8 @@ func (s *Store) Append(ctx context.Context, news ...agency.News) error {
 	})
 }
 
+const insertEvent = `INSERT INTO events (at_ms, type, run_id, attempt, data) VALUES (?, ?, nullif(?, ''), ?, ?)`
+
 // append adds events to the record, in the transaction of the change that they tell of.
 func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, news ...agency.News) error {
 	for _, n := range news {
@@ -28,8 +30,7 @@ func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int
 				return fmt.Errorf("encode event %s: its data is not an object", n.Type)
 			}
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO events (at_ms, type, run_id, attempt, data) VALUES (?, ?, nullif(?, ''), ?, ?)`,
-			tx.now.UnixMilli(), string(n.Type), string(run), attempt, string(data))
+		_, err := tx.exec(ctx, tx.store.writerInsertEvent, tx.now.UnixMilli(), string(n.Type), string(run), attempt, string(data))
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,9 @@ type Store struct {
 	readers *sql.DB
 	// selectRun, prepared for each.
 	writerRun, readerRun *sql.Stmt
+	writerUpdateRun      *sql.Stmt
+	writerUpdateAttempt  *sql.Stmt
+	writerInsertEvent    *sql.Stmt
 
 	changed broadcast
 	memory  memory
@@ -110,11 +113,22 @@ func (s *Store) start(ctx context.Context, steps []string) error {
 }
 
 func (s *Store) prepare(ctx context.Context) (err error) {
-	if s.writerRun, err = s.writer.PrepareContext(ctx, selectRun); err != nil {
-		return err
+	for _, p := range []struct {
+		pool  *sql.DB
+		query string
+		to    **sql.Stmt
+	}{
+		{s.writer, selectRun, &s.writerRun},
+		{s.writer, updateRun, &s.writerUpdateRun},
+		{s.writer, updateAttempt, &s.writerUpdateAttempt},
+		{s.writer, insertEvent, &s.writerInsertEvent},
+		{s.readers, selectRun, &s.readerRun},
+	} {
+		if *p.to, err = p.pool.PrepareContext(ctx, p.query); err != nil { //nolint:sqlclosecheck // they live as long as the pools, which close them
+			return err
+		}
 	}
-	s.readerRun, err = s.readers.PrepareContext(ctx, selectRun)
-	return err
+	return nil
 }
 
 // useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because two connections that

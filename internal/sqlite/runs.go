@@ -165,17 +165,22 @@ func (rec record) equal(other record) bool {
 // later is the time of a change: after that of the one before, even within a millisecond or when the clock goes back.
 const later = `max(?, updated_at_ms + 1)`
 
+// What every change of a run writes is prepared once: to parse it takes longer than to do it.
+var (
+	updateRun = `UPDATE runs SET (` + runColumns + `, updated_at_ms) = (` + marks(columns(runColumns)) + `, ` + later + `) WHERE id = ?`
+
+	updateAttempt = `UPDATE attempts SET (` + attemptColumns + `) = (` + marks(columns(attemptColumns)) + `) WHERE run_id = ? AND number = ?`
+)
+
 // updateRun writes the record of r, whose newest attempt was number newest until now.
 func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency.Run, rec record, newest int) error {
-	_, err := tx.ExecContext(ctx, `UPDATE runs SET (`+runColumns+`, updated_at_ms) = (`+marks(len(rec.run))+`, `+later+`)
-		WHERE id = ?`, append(rec.run, tx.now.UnixMilli(), string(id))...)
+	_, err := tx.exec(ctx, tx.store.writerUpdateRun, append(rec.run, tx.now.UnixMilli(), string(id))...)
 	if err != nil {
 		return conflict(err, r)
 	}
 	switch r.Attempt.Number {
 	case newest:
-		_, err := tx.ExecContext(ctx, `UPDATE attempts SET (`+attemptColumns+`) = (`+marks(len(rec.attempt))+`)
-			WHERE run_id = ? AND number = ?`, append(rec.attempt, string(id), newest)...)
+		_, err := tx.exec(ctx, tx.store.writerUpdateAttempt, append(rec.attempt, string(id), newest)...)
 		return err
 	case newest + 1:
 		return tx.insertAttempt(ctx, id, &r.Attempt)

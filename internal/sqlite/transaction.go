@@ -10,6 +10,7 @@ import (
 // transaction is one turn of the writer. It has one "now", taken when its turn began.
 type transaction struct {
 	*sql.Tx
+	store    *Store
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
 }
@@ -33,7 +34,7 @@ func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (a
 		return false, err
 	}
 	defer func() { _ = sqlTx.Rollback() }()
-	tx := &transaction{Tx: sqlTx, now: fromMillis(s.now().UnixMilli())}
+	tx := &transaction{store: s, Tx: sqlTx, now: fromMillis(s.now().UnixMilli())}
 	if err := do(tx); err != nil {
 		return false, err
 	}
@@ -65,4 +66,11 @@ func (b *broadcast) send() {
 		close(b.ch)
 		b.ch = nil
 	}
+}
+
+// exec runs a statement of the writer that was prepared before.
+func (tx *transaction) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error) {
+	stmt := tx.StmtContext(ctx, prepared)
+	defer func() { _ = stmt.Close() }()
+	return stmt.ExecContext(ctx, args...)
 }

@@ -248,19 +248,20 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Number: 1, State: agency.Queued, Headless: headless(spec), CreatedAt: now,
 		Word: agency.Observed{Contract: &first, At: now},
 	}
-	command, err := s.Harness.Build(HarnessRequest{
+	build := HarnessRequest{
 		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.choices.DefaultArgs, Model: r.Model, Headless: headless(spec),
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: id, Attempt: 1, ConversationID: uuid(s.randomBytes(16)), Env: p.env,
 		AttemptDir: attemptDir(r.Dir, 1), Hook: s.Hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
-	})
+	}
+	command, err := s.Harness.Build(build)
 	if err != nil {
 		return err
 	}
 	p.command = command
 	r.Attempt.ConversationID = command.ConversationID
-	r.ConfigHash = configHash(r, command)
+	r.ConfigHash = configHash(&build, &command)
 	p.run = r
 	p.name(s, false)
 	return nil

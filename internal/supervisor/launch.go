@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -204,11 +205,16 @@ func denied(name string, patterns []string) bool {
 	return false
 }
 
-// configHash fingerprints what must not change silently between attempts: the runner, its arguments and its model.
-func configHash(r *agency.Run, c HarnessCommand) string {
+// configHash fingerprints what must not change silently between attempts: the runner, its program, its model, and its
+// arguments, the run's own and those of the configuration, which say in what sandbox and with which tools it works.
+func configHash(req *HarnessRequest, c *HarnessCommand) string {
 	sum := sha256.New()
-	for _, part := range append([]string{string(r.Runner.Kind), r.Runner.Name, r.Model, c.Argv[0]}, r.Runner.Args...) {
-		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
+	own := []string{string(req.Runner.Kind), req.Runner.Name, req.Model, c.Argv[0], strconv.FormatBool(req.SkipPermissions)}
+	for _, list := range [][]string{own, req.DefaultArgs, req.Runner.Args} {
+		_, _ = fmt.Fprintf(sum, "%d;", len(list)) // an argument does not move from one list to the other unseen
+		for _, part := range list {
+			_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
+		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"agency"
 	"agency/internal/file"
@@ -161,19 +162,21 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if !resumption.Continued {
 		conversation = uuid(s.randomBytes(16))
 	}
-	command, err := s.Harness.Build(HarnessRequest{
+	build := HarnessRequest{
 		Runner: r.Runner, Exec: choices.Exec, DefaultArgs: choices.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: next.Attempt.Number, ConversationID: conversation, Resume: resumption.Continued, Env: env,
 		AttemptDir: attemptDir(r.Dir, next.Attempt.Number), Hook: s.Hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
-	})
+	}
+	command, err := s.Harness.Build(build)
 	if err != nil {
 		return nil, nil, err
 	}
-	next.ConfigHash = configHash(r, command)
+	next.ConfigHash = configHash(&build, &command)
 	if next.ConfigHash != r.ConfigHash && !req.Force {
-		return nil, nil, agency.Errorf(agency.CodeInvalidState, "the runner of %s is not the one that it was made with: %s now", r.Ref(), command.Argv[0]).
+		now := strings.Join(append([]string{command.Argv[0]}, choices.DefaultArgs...), " ")
+		return nil, nil, agency.Errorf(agency.CodeInvalidState, "the runner of %s is not the one that it was made with: %s now", r.Ref(), now).
 			WithHint("if that is what you want: agency resume --force %s", r.Ref())
 	}
 	next.Attempt.ConversationID = command.ConversationID

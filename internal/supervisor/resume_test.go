@@ -80,6 +80,11 @@ func TestResumeIsRefused(t *testing.T) {
 		"another program": {agency.CodeInvalidState, func(w *world, _ *agency.Run, _ *supervisor.ResumeRequest) {
 			w.harness.BuildFunc = func(_ supervisor.HarnessRequest, c *supervisor.HarnessCommand) { c.Argv[0] = "/opt/sh" }
 		}, false},
+		"other arguments": {agency.CodeInvalidState, func(w *world, _ *agency.Run, req *supervisor.ResumeRequest) {
+			choices := w.choices()
+			choices.DefaultArgs = []string{"--sandbox", "danger-full-access"}
+			req.Choices = func(*agency.Run) (supervisor.Choices, error) { return choices, nil }
+		}, false},
 		"blank prompt": {agency.CodeSpecInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Prompt = " " }, false},
 		"configuration": {agency.CodeConfigInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) {
 			req.Choices = func(*agency.Run) (supervisor.Choices, error) {

@@ -157,6 +157,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 		}
 		var recorded *agency.Exit // what the wrapper has written of its end
 		released := false
+		greeted := false // a wrapper says who it is before anything else, and a daemon looks for wrappers when it starts
 		save := func() { // the start record is there before there is an end
 			w.attempts.change(p.dir, func(h *onHost) { h.start = start })
 		}
@@ -165,6 +166,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 			switch {
 			case action == "restart":
 				w.restart()
+				greeted = true
 			case action == "disconnect":
 				w.sup.Disconnect(p.id, 1, p.link)
 			case action == "stop":
@@ -175,14 +177,15 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 			case action == "connect":
 				p.link = &fakeLink{}
 				fine(p.connect())
+				greeted = true
 			case action == "save start":
 				save()
 			case action == "word" && f.start && recorded == nil:
 				f.word = fmt.Sprintf("step %d", i)
 				w.say(t, p.id, f.word)
-			case action == "update":
+			case action == "update" && greeted:
 				update(recorded)
-			case action == "old update":
+			case action == "old update" && greeted:
 				update(nil)
 			case action == "exit" && f.exit != nil:
 				save()

@@ -56,7 +56,7 @@ func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, no
 	}
 	for i := range open {
 		if open[i].Kind == agency.AlertStuck {
-			return true, fmt.Sprintf("nothing moves since %s", open[i].OpenedAt.Format(time.RFC3339))
+			return true, fmt.Sprintf("nothing moves; the alert is open since %s", open[i].OpenedAt.Format(time.RFC3339))
 		}
 	}
 	last := lastActivity(worker)

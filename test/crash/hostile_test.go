@@ -54,8 +54,10 @@ func TestDamagedDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.must("daemon", "stop")
 			path := filepath.Join(w.f.Data, "agency.db")
+			backup := w.path("backup.db")
+			w.must("db", "backup", backup)
+			w.must("daemon", "stop")
 			whole, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -65,14 +67,19 @@ func TestDamagedDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := w.f.Agency("ls")
-			if r.Exit == 0 || !strings.Contains(r.Stderr, "E_DB_ERROR") {
+			if r.Exit == 0 || !strings.Contains(r.Stderr, "E_DB_ERROR") || !strings.Contains(r.Stderr, "agency db restore FILE") {
 				t.Errorf("ls: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
 			}
 			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, bad) {
 				t.Errorf("the damaged file was changed: %v", err)
 			}
-			if err := os.WriteFile(path, whole, 0o600); err != nil {
-				t.Fatal(err)
+			w.must("db", "restore", backup)
+			kept, err := filepath.Glob(path + ".replaced-????????T??????Z")
+			if err != nil || len(kept) != 1 {
+				t.Fatalf("kept %v, %v", kept, err)
+			}
+			if now, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(now, bad) {
+				t.Errorf("what was replaced was changed: %v", err)
 			}
 			w.calm(false)
 		})

@@ -70,6 +70,8 @@ func condition(name string) (bool, error) {
 		return os.Getuid() == 0, nil
 	case "linux":
 		return filepath.Separator == '/' && fileExists("/proc/self/stat"), nil
+	case "userns":
+		return exec.Command("unshare", "-Ur", "sh", "-c", "echo 0 >/proc/sys/user/max_inotify_instances").Run() == nil, nil
 	default:
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
