@@ -25,8 +25,7 @@ import (
 type Client struct {
 	Socket  string
 	Version string // of this program, sent with each request
-	// Start brings up a daemon that listens on Socket; nil means that a missing daemon is an error. It is called at
-	// most once for a request.
+	// Start brings up a daemon that listens on Socket; nil means that a missing daemon is an error.
 	Start func(ctx context.Context) error
 	// Header is sent with each request; nil is none.
 	Header http.Header
@@ -87,27 +86,32 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 }
 
 // withDaemon runs send, and once more after it brought up the daemon that send found missing or of another version.
-// What may have been carried out is not sent again, unless again says that it does no harm.
+// What may have been carried out is not sent again, unless again says that it does no harm: then each time that the daemon
+// goes away, so that who waits outlives it.
 func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) error {
-	err := send()
-	if c.Start == nil {
-		return err
-	}
-	switch {
-	case agency.IsCode(err, agency.CodeDaemonConnectFailed):
-	case agency.IsCode(err, agency.CodeDaemonLost) && again:
-	case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0:
-		if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
+	for started := 0; ; started++ {
+		err := send()
+		switch {
+		case c.Start == nil:
+			return err
+		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && started == 0:
+		case agency.IsCode(err, agency.CodeDaemonLost) && again && started < mostStarts:
+		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && started == 0:
+			if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
-	default:
-		return err
+		if err := c.Start(ctx); err != nil {
+			return err
+		}
 	}
-	if err := c.Start(ctx); err != nil {
-		return err
-	}
-	return send()
 }
+
+// mostStarts is how often one request brings up a daemon that went away while it waited. There is an end to it, should the
+// request be what the daemon dies of.
+const mostStarts = 20
 
 // stopOld ends a daemon of another version, and returns when it takes no requests any more: until then Start would find
 // that there is a daemon.

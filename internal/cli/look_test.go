@@ -66,6 +66,26 @@ func TestDiffOfNothing(t *testing.T) {
 	}
 }
 
+// What stays ends with the words of a daemon that went away, and with the way to go on.
+func TestDaemonGoesAway(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"alerts", "-f"}, {"events", "-f"}, {"ls", "--watch"}} {
+		b := newBench(t)
+		b.serve(func(op string, _ []byte) (any, error) {
+			switch "/v1/" + op {
+			case api.EventsPath:
+				return "", nil // the stream is at its end
+			default:
+				return struct{}{}, nil
+			}
+		})
+		exit := b.run(args...)
+		if exit != agency.ExitError || !strings.Contains(b.err.String(), "the daemon went away [E_DAEMON_CONNECT_FAILED]\nagency: hint: agency "+strings.Join(args, " ")) {
+			t.Errorf("%q: exit %d, err %q", args, exit, b.err.String())
+		}
+	}
+}
+
 func TestExplainText(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
