@@ -64,13 +64,17 @@ type Condition struct {
 	Since      time.Time
 	PromptType PromptType
 	PromptID   string     // of what can be answered; empty when nothing can
-	Class      ErrorClass // of an error of the model
+	Class      ErrorClass // of an error of the model, or of a line of output
 	Text       string     // the question, the error, the last words; untrusted
 }
 
-// Alarm is the condition of a worker, from the same status that people are shown: kind is empty while nobody must act. Stuck
-// is not among them: it needs a memory, which is the watchdog's.
-func Alarm(r *Run, s Status, now time.Time) Condition {
+// PrintedPatience is how long after the last line of output that is an error a worker must be seen to do something, so that
+// the error is past.
+const PrintedPatience = 5 * time.Minute
+
+// Alarm is the condition of a worker, from the same status that people are shown: kind is empty while nobody must act. active
+// is its newest sign of life. Stuck is not among the conditions: it needs a memory, which is the watchdog's.
+func Alarm(r *Run, s Status, active, now time.Time) Condition {
 	a := &r.Attempt
 	is := func(kind AlertKind, cause string) Condition {
 		return Condition{Kind: kind, Cause: cause, Since: s.Since, Text: s.Summary}
@@ -101,6 +105,9 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 		c.PromptType, c.PromptID = PromptBlocked, s.PromptID()
 		return c
 	case ReadyForReview:
+		if a.State == Killed {
+			return Condition{} // who stopped it knows
+		}
 		return is(AlertComplete, "offered "+stamp(s.Since))
 	case LabelCompleted:
 		return is(AlertComplete, "ended")
@@ -110,14 +117,36 @@ func Alarm(r *Run, s Status, now time.Time) Condition {
 			c.Class, c.Text = f.Class, f.words()
 			return c
 		}
+		if c := a.printedError(active); c.Kind != "" {
+			return c
+		}
 		if now.Sub(s.Since) >= TurnEndedPatience {
 			c := is(AlertNeedsInput, "rests "+stamp(s.Since))
 			c.PromptType, c.PromptID = PromptTurnEnded, s.PromptID()
 			return c
 		}
+	case Working, Active, Stalled:
+		return a.printedError(active)
 	default: // nobody has to act
 	}
 	return Condition{}
+}
+
+// printedError is the condition of an agent that printed an error. All that it says by other means comes first.
+func (a *Attempt) printedError(active time.Time) Condition {
+	if !a.ErrorStands(active) {
+		return Condition{}
+	}
+	p := a.Situation.Printed
+	return Condition{Kind: AlertError, Cause: "output " + stamp(p.At), Since: p.At, Class: p.Class, Text: p.Text}
+}
+
+// ErrorStands says that the agent printed an error that is not past: no prompt and no message came since, and it was not seen
+// to go on; active is its newest sign of life.
+func (a *Attempt) ErrorStands(active time.Time) bool {
+	s := &a.Situation
+	answered := a.InputAt != nil && a.InputAt.After(s.PrintedAt)
+	return s.Printed != nil && !answered && active.Sub(s.PrintedAt) < PrintedPatience
 }
 
 // NextLook is when a condition may come up by time alone; zero when it cannot.

@@ -26,12 +26,19 @@ const (
 	CodeWorktreeFailed      Code = "E_WORKTREE_CREATE_FAILED"
 	CodeRunnerNotConfigured Code = "E_RUNNER_NOT_CONFIGURED"
 	CodeRunnerStartFailed   Code = "E_RUNNER_START_FAILED"
+	CodeStartCutOff         Code = "E_START_CUT_OFF"
 	CodeRunnerDisappeared   Code = "E_RUNNER_DISAPPEARED"
 	CodeTimeLimit           Code = "E_TIME_LIMIT"
 	CodeRunNotFound         Code = "E_RUN_NOT_FOUND"
 	CodeRunAmbiguous        Code = "E_RUN_AMBIGUOUS"
 	CodeAlertNotFound       Code = "E_ALERT_NOT_FOUND"
+	CodeMessageNotFound     Code = "E_MESSAGE_NOT_FOUND"
 	CodeTimerNotFound       Code = "E_TIMER_NOT_FOUND"
+	CodeSessionNotFound     Code = "E_SESSION_NOT_FOUND"
+	CodeAgentNotFound       Code = "E_AGENT_NOT_FOUND"
+	CodePlanInvalid         Code = "E_PLAN_INVALID"
+	CodePlanChanged         Code = "E_PLAN_CHANGED"
+	CodeMergeConflict       Code = "E_MERGE_CONFLICT"
 	CodeInvalidState        Code = "E_INVALID_STATE"
 	CodeInputRefused        Code = "E_INPUT_REFUSED"
 	CodeBranchExists        Code = "E_BRANCH_EXISTS"
@@ -81,12 +88,19 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeWorktreeFailed:      {ExitError, http.StatusInternalServerError},
 	CodeRunnerNotConfigured: {ExitError, http.StatusBadRequest},
 	CodeRunnerStartFailed:   {ExitError, http.StatusInternalServerError},
+	CodeStartCutOff:         {ExitError, http.StatusInternalServerError},
 	CodeRunnerDisappeared:   {ExitError, http.StatusInternalServerError},
 	CodeTimeLimit:           {ExitError, http.StatusInternalServerError},
 	CodeRunNotFound:         {ExitNotFound, http.StatusNotFound},
 	CodeLimit:               {ExitConflict, http.StatusTooManyRequests},
 	CodeAlertNotFound:       {ExitNotFound, http.StatusNotFound},
+	CodeMessageNotFound:     {ExitNotFound, http.StatusNotFound},
 	CodeTimerNotFound:       {ExitNotFound, http.StatusNotFound},
+	CodeSessionNotFound:     {ExitNotFound, http.StatusNotFound},
+	CodeAgentNotFound:       {ExitNotFound, http.StatusNotFound},
+	CodePlanInvalid:         {ExitUsage, http.StatusBadRequest},
+	CodePlanChanged:         {ExitConflict, http.StatusConflict},
+	CodeMergeConflict:       {ExitConflict, http.StatusConflict},
 	CodeRunAmbiguous:        {ExitUsage, http.StatusConflict},
 	CodeInvalidState:        {ExitConflict, http.StatusConflict},
 	CodeInputRefused:        {ExitConflict, http.StatusConflict},

@@ -33,6 +33,13 @@ const (
 	MessageAcked     EventType = "message.acked"
 	NoticeSent       EventType = "notice.sent" // a channel took it
 	NoticeDead       EventType = "notice.dead" // a channel did not, and it is not tried any more
+	// The events of sessions carry the session's id in their data, and the agent's where they are about one.
+	SessionCreated   EventType = "session.created"
+	SessionAgentNews EventType = "session.agent"   // an agent went on to another status, or to another attempt
+	SessionChanged   EventType = "session.changed" // it was paused, resumed, or given another limit
+	SessionSettled   EventType = "session.settled"
+	SessionReported  EventType = "session.reported" // what its agents came to is known, and its report written
+	SessionRemoved   EventType = "session.removed"
 	TimerStarted     EventType = "timer.started"
 	TimerStopped     EventType = "timer.stopped" // by itself or by somebody
 	RepositoryMoved  EventType = "repository.moved"

@@ -13,12 +13,13 @@ const (
 	FromTranscript Source = "transcript" // the file in which the agent keeps the conversation
 	FromTitle      Source = "title"      // the title that the agent gave its terminal
 	FromScreen     Source = "screen"     // what its terminal shows, the last resort
+	FromOutput     Source = "output"     // lines that the user's patterns call errors
 	FromReport     Source = "report"     // agency report
 )
 
 // Sources are all sources, the most trusted first.
 func Sources() []Source {
-	return []Source{FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen}
+	return []Source{FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen, FromOutput}
 }
 
 // Sign is what a piece of evidence says about the agent.
@@ -41,8 +42,15 @@ const (
 	SignUsage       Sign = "usage"        // Usage
 	SignEnded       Sign = "ended"        // the conversation ended, the program is about to
 	SignReport      Sign = "report"       // Report, Text, and Quiet
+	SignPrinted     Sign = "printed"      // Text is a line of output that one of the user's patterns matches; Event is Again when the one before still stands
 	SignUnknown     Sign = "unknown"      // something that this version does not know; Event names it
 )
+
+// Again is the Event of a line of output that goes on with what was printed before it.
+const Again = "again"
+
+// InFull is the Event of a screen's evidence that says all that a dialog asks.
+const InFull = "in full"
 
 // RequestKind is what an agent waits for.
 type RequestKind string
@@ -68,6 +76,7 @@ const (
 	ErrorServer     ErrorClass = "server"
 	ErrorNetwork    ErrorClass = "network"
 	ErrorOther      ErrorClass = "other"
+	ErrorOutput     ErrorClass = "output" // no more is known than a line of output
 )
 
 // Report is what an agent says by agency report beyond the words of the contract.

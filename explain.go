@@ -298,7 +298,7 @@ func (v *view) sourceClues() []Clue {
 	all := []Clue{}
 	for _, source := range Sources() {
 		seen, ok := v.situation.Sources[source]
-		if !ok {
+		if !ok || source == FromOutput {
 			continue
 		}
 		says := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Sign)
@@ -309,6 +309,11 @@ func (v *view) sourceClues() []Clue {
 		if v.situation.outdone(source) {
 			c.Ignored = "the agent's program speaks for itself"
 		}
+		all = append(all, c)
+	}
+	if p := v.situation.Printed; p != nil {
+		c := v.clue(pieceNone, By(FromOutput), FromOutput.trust(), p.At, "printed an error: "+p.Text)
+		c.Ignored = "what is printed decides no status; the watchdog tells of it"
 		all = append(all, c)
 	}
 	return all

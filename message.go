@@ -23,6 +23,8 @@ const (
 	PayloadLimit = 64 << 10 // bytes
 	// MessageRate is how many messages one run may send in a minute.
 	MessageRate = 60
+	// MessageIDEnd is how much of the end of an id, in bytes, is enough to name a message in an inbox.
+	MessageIDEnd = 6
 	// InboxLimit is how many messages may wait for one recipient.
 	InboxLimit = 1000
 )

@@ -91,6 +91,8 @@ type SetupTrust struct {
 	Copy    []string    `json:"copy"`
 	Link    []string    `json:"link"`
 	Files   []SetupFile `json:"files"`
+	// Problem says why the setup cannot succeed as it is, and what to do; empty when nothing is known.
+	Problem string `json:"problem"`
 }
 
 // SetupWords are the words of the setup that could name files of the repository, without "./" at their beginning.

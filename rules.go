@@ -23,7 +23,7 @@ var rules = []Rule{
 	{5, NeedsAttention, "flagged, with a reason", (*view).flagged},
 	{6, LabelQueued, "the attempt has not started", (*view).queued},
 	{7, NeedsInput, "it asks for a permission or an answer, or its word is needs_input; also after a clean exit", (*view).asks},
-	{8, ReadyForReview, "its word is ready_for_review, alive or ended cleanly", (*view).offers},
+	{8, ReadyForReview, "its word is ready_for_review, alive, ended cleanly or stopped", (*view).offers},
 	{9, Blocked, "its word is blocked, alive or ended cleanly", (*view).blocked},
 	{10, LabelCompleted, "ended, and nothing above", (*view).completed},
 	{10, LabelKilled, "ended, and nothing above", (*view).killed},
@@ -83,8 +83,11 @@ func newView(f Facts, now time.Time) view {
 	v.situation, v.contract = &v.attempt.Situation, v.attempt.Word.Contract
 	v.changed = v.attempt.lastChange()
 	v.heard = v.attempt.heard(v.changed)
-	if v.alive() || v.attempt.State == Completed {
+	if v.alive() || v.attempt.State == Completed || v.attempt.State == Killed {
 		v.saying, v.said = v.standing()
+	}
+	if v.attempt.State == Killed && v.saying != ReadyForReview {
+		v.saying, v.said = "", finding{} // who stopped it has no use for its question, but for its work
 	}
 	return v
 }

@@ -77,6 +77,8 @@ type Situation struct {
 	Failure     *Trouble  `json:"failure"`     // ended the turn
 	Reported    *Reported `json:"reported"`
 	QuietUntil  time.Time `json:"quiet_until"` // the agent declared that it would be silent so long
+	Printed     *Trouble  `json:"printed"`     // the first of the lines of output that the user calls errors; nil before there is one
+	PrintedAt   time.Time `json:"printed_at"`  // the newest of them
 
 	Conversation string `json:"conversation"`
 	Transcript   string `json:"transcript"`
@@ -109,6 +111,10 @@ func (s *Situation) Observe(e Evidence) {
 		return
 	}
 	s.remember(e)
+	if e.Source == FromOutput {
+		s.print(e) // it says nothing of how the agent itself does
+		return
+	}
 	if s.outdone(e.Source) || e.Sign == SignUnknown && e.Source != FromHook && e.Source != FromStream {
 		return
 	}
@@ -128,7 +134,7 @@ func (s *Situation) observe(e Evidence) {
 		s.identify(e)
 	case SignPrompt:
 		s.begin(e)
-		s.PromptAt, s.Requests, s.Reported, s.QuietUntil = e.At, nil, nil, time.Time{}
+		s.PromptAt, s.Requests, s.Reported, s.QuietUntil, s.Printed = e.At, nil, nil, time.Time{}, nil
 	case SignBusy:
 		s.busy(e)
 	case SignToolStarted:
@@ -175,8 +181,19 @@ func (s *Situation) observe(e Evidence) {
 		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
 	case SignReport:
 		s.report(e)
-	case SignUnknown:
+	case SignPrinted, SignUnknown:
 	}
+}
+
+// print takes a line of output that the user calls an error.
+func (s *Situation) print(e Evidence) {
+	if e.Sign != SignPrinted {
+		return
+	}
+	if s.Printed == nil || e.Event != Again {
+		s.Printed = &Trouble{Class: ErrorOutput, Text: e.Text, At: e.At}
+	}
+	s.PrintedAt = e.At
 }
 
 // observeHelper takes what a helper of the agent does. It works for the agent, and asks in its place; that it begins or
@@ -195,7 +212,7 @@ func (s *Situation) observeHelper(e Evidence) {
 		}
 	case SignTurnEnded, SignFailed, SignInterrupted, SignEnded:
 		s.forgetHelper(e.Subagent)
-	case SignSession, SignResting, SignReport, SignUnknown:
+	case SignSession, SignResting, SignReport, SignPrinted, SignUnknown:
 	}
 }
 
@@ -302,8 +319,33 @@ func (s *Situation) busy(e Evidence) {
 	s.Requests = nil
 }
 
+// describe says what is asked where a title only told that something is, by a dialog that was read in full. Without such a title
+// it may be a quotation. A terminal shows one dialog at a time, so another one takes the place of the one before.
+func (s *Situation) describe(e Evidence) {
+	i := slices.IndexFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle })
+	if i < 0 || s.Requests[i].ID == e.ID {
+		return
+	}
+	r := s.Requests[i]
+	if r.ID != "" {
+		r.At, s.RestedAt = e.At, e.At
+	}
+	r.ID, r.Kind, r.Tool, r.Text, r.Confidence = e.ID, e.Kind, e.Tool, e.Text, e.Confidence
+	s.Requests[i] = r
+}
+
+// Untold says that a title told of a request which the evidence of a screen describes in full, and nothing did yet.
+func (s *Situation) Untold(shown []Evidence) bool {
+	return slices.ContainsFunc(shown, func(e Evidence) bool { return e.Source == FromScreen && e.Event == InFull }) &&
+		slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle && r.ID == "" })
+}
+
 // ask opens a request. A source that knows less about it than the one before adds nothing.
 func (s *Situation) ask(e Evidence) {
+	if e.Source == FromScreen && e.Event == InFull {
+		s.describe(e)
+		return
+	}
 	if shows(e.Source) {
 		s.RestedAt = e.At // what asks does not work
 	}
@@ -395,10 +437,11 @@ func (s *Situation) SameMeaning(o *Situation) bool {
 	sameReport := func(a, b *Reported) bool {
 		return (a == nil) == (b == nil) && (a == nil || a.Report == b.Report && a.Text == b.Text && a.At.Equal(b.At))
 	}
+	samePrinted := func(a, b *Trouble) bool { return (a == nil) == (b == nil) && (a == nil || a.At.Equal(b.At)) }
 	return s.Turn == o.Turn && s.PromptAt.Equal(o.PromptAt) && s.Interrupted == o.Interrupted && s.Ended == o.Ended &&
 		slices.Equal(s.Requests, o.Requests) && (s.Background > 0) == (o.Background > 0) &&
 		sameTrouble(s.Retry, o.Retry) && sameTrouble(s.Failure, o.Failure) && sameReport(s.Reported, o.Reported) &&
-		s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model
+		samePrinted(s.Printed, o.Printed) && s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model
 }
 
 // Clone is a copy that shares nothing that Observe changes in place.

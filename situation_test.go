@@ -14,7 +14,7 @@ import (
 var allSigns = []agency.Sign{
 	agency.SignSession, agency.SignPrompt, agency.SignBusy, agency.SignToolStarted, agency.SignToolEnded, agency.SignAsked, agency.SignAnswered,
 	agency.SignRetrying, agency.SignFailed, agency.SignTurnEnded, agency.SignInterrupted, agency.SignResting, agency.SignUsage, agency.SignEnded,
-	agency.SignReport, agency.SignUnknown, "of the future",
+	agency.SignReport, agency.SignPrinted, agency.SignUnknown, "of the future",
 }
 
 // anyEvidence is what an agent, its terminal or who pretends to be one could have spooled.
@@ -89,7 +89,8 @@ func TestObserveAnything(t *testing.T) {
 		}
 		for _, state := range []agency.State{agency.Killed, agency.Failed} {
 			f := agency.Facts{Run: &agency.Run{Attempt: agency.Attempt{State: state, EndedAt: &now, Situation: whole}}}
-			if got := agency.Derive(f, now).Label; got != agency.LabelKilled && got != agency.LabelFailed {
+			got := agency.Derive(f, now).Label
+			if offered := state == agency.Killed && got == agency.ReadyForReview; got != agency.LabelKilled && got != agency.LabelFailed && !offered {
 				t.Errorf("a %s attempt reads %q", state, got)
 			}
 		}
@@ -230,5 +231,33 @@ func TestAskedTooLate(t *testing.T) {
 		if s := observed(tt.evidence...); len(s.Requests) != tt.open {
 			t.Errorf("%s: %d are open, want %d", name, len(s.Requests), tt.open)
 		}
+	}
+}
+
+// A line of output that is an error says nothing of how the agent does. It stands until a prompt, a message, or work for a while.
+func TestPrinted(t *testing.T) {
+	t.Parallel()
+	printed := func(event, text string) agency.Evidence {
+		return agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Event: event, Text: text}
+	}
+	s := observed(agency.Evidence{Sign: agency.SignPrompt}, printed("", "one"), printed(agency.Again, "two"))
+	if s.Turn != agency.TurnWorking || !s.HeardAt.Equal(begun) || s.Printed.Text != "one" || !s.PrintedAt.Equal(begun.Add(2*time.Second)) {
+		t.Errorf("got %s", asJSON(t, &s))
+	}
+	a := agency.Attempt{Situation: s}
+	if !a.ErrorStands(s.PrintedAt.Add(agency.PrintedPatience-1)) || a.ErrorStands(s.PrintedAt.Add(agency.PrintedPatience)) {
+		t.Error("it stands for another time than its patience")
+	}
+	if a.InputAt = new(s.PrintedAt); !a.ErrorStands(begun) {
+		t.Error("a message that came before is an answer")
+	}
+	if a.InputAt = new(s.PrintedAt.Add(1)); a.ErrorStands(begun) {
+		t.Error("a message is no answer")
+	}
+	if s = observed(printed("", "one"), agency.Evidence{Sign: agency.SignPrompt}); s.Printed != nil {
+		t.Error("a prompt is no answer")
+	}
+	if s = observed(agency.Evidence{Source: agency.FromOutput, Sign: agency.SignTurnEnded}); s.Turn != agency.TurnUnknown {
+		t.Error("output ended a turn")
 	}
 }

@@ -146,19 +146,8 @@ func (s *Spec) Validate() error {
 	case s.Limits.StallAfterMS < 0 || s.Limits.StallAfterMS > MostStall:
 		return bad("stall_after_ms is %d, not between 0 (as the configuration says) and %d", s.Limits.StallAfterMS, int64(MostStall))
 	}
-	for _, kv := range s.Env {
-		name, _, ok := strings.Cut(kv, "=")
-		switch { // the value can be a secret
-		case !ok:
-			return bad("env %q is not NAME=value", kv)
-		case name == "":
-			return bad("env %q has no name", kv)
-		case strings.ContainsRune(kv, 0):
-			return bad("env %q holds a NUL byte", name)
-		}
-		if strings.HasPrefix(name, "AGENCY_") {
-			return bad("env %s belongs to agency and cannot be set", name)
-		}
+	if err := CheckEnv(s.Env); err != nil {
+		return err
 	}
 	for _, in := range s.Inputs {
 		if in.Path == "" {
@@ -183,6 +172,24 @@ func (s *Spec) Validate() error {
 	for _, arg := range s.Runner.Args {
 		if strings.ContainsRune(arg, 0) {
 			return bad("a runner argument holds a NUL byte")
+		}
+	}
+	return nil
+}
+
+// CheckEnv refuses, as E_SPEC_INVALID, what is not NAME=value or belongs to agency. It tells no values, which can be secrets.
+func CheckEnv(env []string) error {
+	for _, kv := range env {
+		name, _, ok := strings.Cut(kv, "=")
+		switch {
+		case !ok:
+			return Errorf(CodeSpecInvalid, "env %q is not NAME=value", kv)
+		case name == "":
+			return Errorf(CodeSpecInvalid, "env %q has no name", kv)
+		case strings.ContainsRune(kv, 0):
+			return Errorf(CodeSpecInvalid, "env %q holds a NUL byte", name)
+		case strings.HasPrefix(name, "AGENCY_"):
+			return Errorf(CodeSpecInvalid, "env %s belongs to agency and cannot be set", name)
 		}
 	}
 	return nil

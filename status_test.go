@@ -141,7 +141,10 @@ func (x *example) says() agency.Label {
 	if k.reports != "" && (!k.older || x.word == "") {
 		label = k.reports
 	}
-	if x.state != agency.Running && x.state != agency.Completed || k.prompted || k.message && label != agency.ReadyForReview {
+	if k.prompted || k.message && label != agency.ReadyForReview {
+		return ""
+	}
+	if stands := x.alive() || x.state == agency.Completed || x.state == agency.Killed && label == agency.ReadyForReview; !stands {
 		return ""
 	}
 	return label
@@ -264,7 +267,7 @@ func apart(a, b agency.Label) bool {
 	case a == agency.LabelCompleted:
 		return b == agency.LabelKilled || in(alive, b)
 	case in(spoken, a):
-		return b == agency.LabelKilled || in(spoken, b) && a != agency.NeedsInput
+		return b == agency.LabelKilled && a != agency.ReadyForReview || in(spoken, b) && a != agency.NeedsInput
 	default:
 		return a == agency.Stalled && b == agency.Waiting
 	}

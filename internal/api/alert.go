@@ -11,7 +11,7 @@ import (
 type ListAlertsRequest struct {
 	Dir      string `json:"dir"`      // only those of the repository of this directory; empty is every repository
 	Run      string `json:"run"`      // only those of one run; empty is every run
-	Resolved bool   `json:"resolved"` // resolved ones too
+	Resolved bool   `json:"resolved"` // resolved ones too, and offers of work that were acknowledged
 }
 
 // ListAlertsResponse is the alerts, oldest first, and when the watchdog last looked at anything.

@@ -1,20 +1,17 @@
 package api
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,6 +28,7 @@ type Client struct {
 	Header http.Header
 
 	http http.Client
+	met  atomic.Bool // a daemon of this version has answered
 }
 
 // NewClient makes a client. Nothing is dialled before the first request.
@@ -87,16 +85,20 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 
 // withDaemon runs send, and once more after it brought up the daemon that send found missing or of another version.
 // What may have been carried out is not sent again, unless again says that it does no harm: then each time that the daemon
-// goes away, so that who waits outlives it.
+// goes away, so that who waits outlives it. A client that has met a daemon of its version replaces none: whoever did has
+// upgraded.
 func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) error {
 	for started := 0; ; started++ {
 		err := send()
 		switch {
+		case err == nil:
+			c.met.Store(true)
+			return nil
 		case c.Start == nil:
 			return err
-		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && started == 0:
+		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && (started == 0 || again && c.met.Load() && started < mostStarts):
 		case agency.IsCode(err, agency.CodeDaemonLost) && again && started < mostStarts:
-		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && started == 0:
+		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && started == 0 && !c.met.Load():
 			if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
 				return err
 			}
@@ -226,56 +228,4 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.
 		return nil, err
 	}
 	return answer, nil
-}
-
-// Events calls handle for every event after since, in order and without a gap, until ctx ends, handle fails, or the
-// daemon goes away (io.EOF). run limits it to one run; empty is all.
-func (c *Client) Events(ctx context.Context, since int64, run string, handle func(agency.Event) error) error {
-	answer, err := c.get(ctx, EventsPath, url.Values{"since": {strconv.FormatInt(since, 10)}, "run": {run}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	lines := bufio.NewReader(answer.Body)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return io.EOF
-		}
-		data, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "data: ")
-		if !ok {
-			continue
-		}
-		var event agency.Event
-		if err := json.Unmarshal([]byte(data), &event); err != nil {
-			return agency.Errorf(agency.CodeDaemonConnectFailed, "an event cannot be read: %w", err)
-		}
-		if err := handle(event); err != nil {
-			return err
-		}
-	}
-}
-
-// LogsRequest chooses a part of a run's log.
-type LogsRequest struct {
-	Run     string
-	Stream  string // runner (default), stdout or stderr
-	Attempt int    // 0 is the newest
-	SinceMS int64  // Unix milliseconds; 0 is from the beginning
-	Follow  bool   // until the attempt has ended
-}
-
-// Logs opens a log as bytes. The caller closes it; with Follow it ends after the attempt has.
-func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error) {
-	answer, err := c.get(ctx, LogsPath, url.Values{
-		"run": {r.Run}, "stream": {r.Stream}, "attempt": {strconv.Itoa(r.Attempt)},
-		"since": {strconv.FormatInt(r.SinceMS, 10)}, "follow": {strconv.FormatBool(r.Follow)},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer.Body, nil
 }

@@ -347,7 +347,7 @@ func TestEvents(t *testing.T) {
 		}
 	}))
 	sizes, next := []int{}, int64(8)
-	err := api.NewClient(path, "1", nil).Events(t.Context(), 7, "fix 1", func(e agency.Event) error {
+	err := api.NewClient(path, "1", nil).Follow(t.Context(), 7, "fix 1", func() {}, func(e agency.Event) error {
 		if e.Seq != next || e.Type != agency.RunStep {
 			t.Errorf("event %d is %+v", next, e)
 		}
@@ -355,7 +355,7 @@ func TestEvents(t *testing.T) {
 		sizes = append(sizes, len(e.Data))
 		return nil
 	})
-	if !errors.Is(err, io.EOF) {
+	if !agency.IsCode(err, agency.CodeDaemonLost) {
 		t.Errorf("ended with %v", err)
 	}
 	if fmt.Sprint(sizes) != fmt.Sprint([]int{11, len(large) + 6, 14}) {
@@ -382,18 +382,18 @@ func TestEventsEnd(t *testing.T) {
 	}))
 	c := api.NewClient(path, "1", nil)
 	ignore := func(agency.Event) error { return nil }
-	if err := c.Events(t.Context(), 0, "unknown", ignore); !agency.IsCode(err, agency.CodeRunNotFound) {
+	if err := c.Follow(t.Context(), 0, "unknown", func() {}, ignore); !agency.IsCode(err, agency.CodeRunNotFound) {
 		t.Errorf("of an unknown run: %v", err)
 	}
-	if err := c.Events(t.Context(), 0, "garbage", ignore); !agency.IsCode(err, agency.CodeDaemonConnectFailed) {
+	if err := c.Follow(t.Context(), 0, "garbage", func() {}, ignore); !agency.IsCode(err, agency.CodeDaemonConnectFailed) {
 		t.Errorf("of garbage: %v", err)
 	}
 	enough := errors.New("enough")
-	if err := c.Events(t.Context(), 0, "", func(agency.Event) error { return enough }); !errors.Is(err, enough) {
+	if err := c.Follow(t.Context(), 0, "", func() {}, func(agency.Event) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("ended by its reader: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := c.Events(ctx, 0, "", func(agency.Event) error {
+	err := c.Follow(ctx, 0, "", func() {}, func(agency.Event) error {
 		cancel()
 		return nil
 	})

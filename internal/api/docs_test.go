@@ -168,6 +168,8 @@ func typeText(t reflect.Type) string {
 		return typeText(t.Elem()) + " or null"
 	case reflect.Slice:
 		return "list of " + typeText(t.Elem())
+	case reflect.Map:
+		return "object of " + typeText(t.Elem())
 	case reflect.Struct:
 		return fmt.Sprintf("[%s](#%s)", t.Name(), strings.ToLower(t.Name()))
 	case reflect.String:

@@ -34,7 +34,7 @@ type MessagesResponse struct {
 
 // AckMessagesRequest says that the caller has dealt with messages.
 type AckMessagesRequest struct {
-	Messages []string `json:"messages"` // ids
+	Messages []string `json:"messages"` // ids, or the ends of them
 }
 
 // AckMessagesResponse counts the messages that were acknowledged now.

@@ -78,7 +78,7 @@ var (
 // The streams and the wrapper's connection, which are no operations.
 const (
 	EventsPath  = "/v1/events"  // GET ?since=SEQ&run=REF: server-sent events; Last-Event-ID wins over since
-	LogsPath    = "/v1/logs"    // GET ?run=REF&stream=&attempt=&since=&follow=: bytes
+	LogsPath    = "/v1/logs"    // GET ?run=REF&stream=&attempt=&since=&offset=&follow=: bytes; offset wins over since
 	WrapperPath = "/v1/wrapper" // GET with Upgrade: agency-wrapper
 )
 
@@ -92,6 +92,12 @@ const (
 
 // VersionHeader carries the version of the program on each request and response.
 const VersionHeader = "Agency-Version"
+
+// What a log's bytes are: the attempt, and the place of the first one in the log.
+const (
+	LogAttemptHeader = "Agency-Log-Attempt"
+	LogOffsetHeader  = "Agency-Log-Offset"
+)
 
 // Description is an operation without its types, for documents and tests.
 type Description struct {
@@ -113,6 +119,8 @@ func Operations() []Description {
 		describe(SnoozeAlerts), describe(ExplainWatchdog), describe(StartTimer), describe(StopTimers), describe(ListTimers), describe(SendMessage), describe(PollMessages), describe(AckMessages),
 		describe(ListMessages), describe(ChangeTags), describe(TestNotify), describe(ListChannels), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
 		describe(DaemonStatus), describe(StopDaemon),
+		describe(PlanSession), describe(StartSession), describe(PauseSession), describe(ResumeSession), describe(CancelSession), describe(RetrySession), describe(WaitSession),
+		describe(CreateSession), describe(UpdateSession), describe(ListSessions), describe(ShowSession), describe(RemoveSessions),
 	}
 }
 
@@ -180,6 +188,7 @@ type ResumeRunRequest struct {
 	Restart bool           `json:"restart"`  // stop an attempt that lives
 	Force   bool           `json:"force"`    // although the runner's configuration changed
 	NoSetup bool           `json:"no_setup"` // although the repository's setup never succeeded
+	Set     []string       `json:"set"`      // NAME=value for the runner, over the caller's environment; what the first start was given is not kept
 	Env     agency.Environ `json:"env"`      // the caller's environment, for the runner
 	Config  string         `json:"config"`   // the caller's configuration file; empty for the default one
 }

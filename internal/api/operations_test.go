@@ -44,7 +44,7 @@ func TestShapes(t *testing.T) {
 	t.Parallel()
 	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	whole := []reflect.Kind{reflect.Slice, reflect.Pointer, reflect.Struct}
-	describable := append([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64}, whole...)
+	describable := append([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64, reflect.Map}, whole...)
 	check := func(root reflect.Type, response bool) {
 		for _, typ := range structs(root) {
 			names := map[string]bool{}
@@ -76,9 +76,13 @@ func TestShapes(t *testing.T) {
 // The table holds every operation that the package declares.
 func TestOperationsAreComplete(t *testing.T) {
 	t.Parallel()
-	f, err := parser.ParseFile(token.NewFileSet(), "operations.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
+	var files []*ast.File
+	for _, name := range []string{"operations.go", "session.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
 	}
 	listed := map[string]bool{}
 	for _, op := range api.Operations() {
@@ -88,7 +92,7 @@ func TestOperationsAreComplete(t *testing.T) {
 		listed[op.Name] = true
 	}
 	declared := 0
-	ast.Inspect(f, func(n ast.Node) bool {
+	inspect := func(n ast.Node) bool {
 		lit, ok := n.(*ast.CompositeLit)
 		if !ok {
 			return true
@@ -102,7 +106,10 @@ func TestOperationsAreComplete(t *testing.T) {
 			t.Errorf("the operation %s is not in the table", name)
 		}
 		return true
-	})
+	}
+	for _, f := range files {
+		ast.Inspect(f, inspect)
+	}
 	if declared != len(listed) {
 		t.Errorf("%d operations are declared and %d listed", declared, len(listed))
 	}

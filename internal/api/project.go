@@ -40,6 +40,8 @@ type InitRepoResponse struct {
 	Wants     string `json:"wants"`
 	Trusted   bool   `json:"trusted"`
 	TrustNote string `json:"trust_note"`
+	// SetupNote says why the setup cannot succeed as it is, and what to do; empty when nothing is known.
+	SetupNote string `json:"setup_note"`
 }
 
 // InitSetting is one answer and where it comes from: answer, agency.toml, default.
@@ -55,6 +57,7 @@ type InitChange struct {
 	Action string `json:"action"`
 	From   string `json:"from"`   // of a move
 	Backup string `json:"backup"` // where the old content went
+	Diff   string `json:"diff"`   // with DryRun: from the old content to the new one, as a patch; empty where none is written
 }
 
 // TrustRequest asks what the repository of Dir wants done in the worktree of a new run, or in that of an existing one.

@@ -21,7 +21,8 @@ func (a *App) attachCommand() *cobra.Command {
 		Short:   "Show a run's terminal and type into it",
 		GroupID: "work",
 		Long: `Shows the terminal of a run. Inside tmux the client switches to it, outside it attaches. The run goes on when you leave: press
-the tmux prefix (Ctrl-b unless you changed it) and then d. With --json it prints the command instead of running it.`,
+the tmux prefix (Ctrl-b unless you changed it) and then d. It ends with tmux's [exited] when somebody stops the run; what was there is
+in agency logs. With --json it prints the command instead of running it.`,
 		Example: "  agency attach fix-login",
 		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args[0]) })
@@ -75,7 +76,8 @@ func (a *App) sendCommand() *cobra.Command {
 		Short:   "Type a message into a run's agent and press Enter",
 		GroupID: "work",
 		Long: `Types a message into the agent of a run and presses Enter. It is refused while a person types in the run's terminal, and when the
-agent has ended or is headless. TEXT - reads the message from standard input.`,
+agent has ended or is headless. A program that reads lines, such as a shell script, gets at most 4095 bytes of each (1023 on macOS): a
+longer one is refused. TEXT - reads the message from standard input.`,
 		Example: `  agency send fix-login "yes, use the second one"`,
 		Args:    takes("RUN", "TEXT"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -115,9 +117,11 @@ const inputLimit = 256 << 10
 
 func (a *App) stopCommand() *cobra.Command {
 	cmd := command(cobra.Command{
-		Use:         "stop RUN...",
-		Short:       "End a run's agent; its worktree and branch stay",
-		GroupID:     "work",
+		Use:     "stop RUN...",
+		Short:   "End a run's agent; its worktree and branch stay",
+		GroupID: "work",
+		Long: `Ends the agent of a run, with everything that it started, and then its tmux session: whoever is attached to it is back in their
+own shell. The worktree, the branch and the logs stay, and agency resume goes on.`,
 		Example:     "  agency stop fix-login",
 		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},

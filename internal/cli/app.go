@@ -41,8 +41,6 @@ type App struct {
 	DaemonLog func(home string) string
 	// RestoreDatabase puts a backup in the place of a data root's database, and says where the old one was kept.
 	RestoreDatabase func(ctx context.Context, home, backup string) (kept string, err error)
-	// RunWrapper is the process around one runner; it returns the runner's exit status.
-	RunWrapper func(launch string) int
 	// Exec replaces this process.
 	Exec func(argv, env []string) error
 

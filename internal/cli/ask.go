@@ -25,6 +25,9 @@ type question struct {
 	set   func(a *api.InitAnswers, text string, yes bool)
 }
 
+// noneWord is how people call a value that is not there.
+const noneWord = "none"
+
 // questions are all of them, in the order in which they are asked.
 func questions() []question {
 	return []question{
@@ -62,7 +65,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, _ string, yes bool) { a.AgentRuns = &yes },
 		},
 		{
-			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository)", help: "a `FILE` of the repository to run in each new worktree (default: none)",
+			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "a `FILE` of the repository to run in each new worktree; empty takes it away (default: none)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Setup = &text },
 		},
 	}
@@ -90,6 +93,10 @@ func answer(q *question, text string, answers *api.InitAnswers) error {
 			return agency.Errorf(agency.CodeUsage, "%q is neither yes nor no", text)
 		}
 		q.set(answers, "", yes)
+		return nil
+	}
+	if q.key == config.SetupKey && (text == "" || text == noneWord) {
+		q.set(answers, "", false) // it is taken away
 		return nil
 	}
 	if err := config.CheckSetting(config.Setting{Key: q.key, Value: text}); err != nil {
@@ -151,7 +158,7 @@ func (r *lineReader) next(ctx context.Context) (string, error) {
 
 // ask puts a question until the answer can be taken. An empty line leaves things as they are.
 func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, answers *api.InitAnswers) error {
-	shown := cmp.Or(now, "none")
+	shown := cmp.Or(now, noneWord)
 	if q.yesNo {
 		if yes, err := strconv.ParseBool(now); err == nil {
 			shown = yesNoWord(yes)

@@ -28,7 +28,7 @@ func (a *App) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) boo
 	if cfg == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
 	resp, err := listAround(ctx, api.NewClient(cfg.Socket, a.Version, nil), api.ListRunsRequest{Dir: a.Dir, Status: []string{}})
 	if err != nil {
@@ -42,6 +42,52 @@ func (a *App) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) boo
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
+
+// completeSessions offers the ids of the newest sessions here, with how they stand.
+func (a *App) completeSessions(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cfg, _ := a.config()
+	if len(args) > 0 || cfg == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	resp, err := api.Call(ctx, api.NewClient(cfg.Socket, a.Version, nil), api.ListSessions, api.ListSessionsRequest{Dir: a.Dir, Limit: mostOffered})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words := make([]cobra.Completion, 0, len(resp.Sessions))
+	for i := range resp.Sessions {
+		s := &resp.Sessions[i]
+		words = append(words, cobra.CompletionWithDesc(s.Ref(), string(s.Status)+" "+fit(safeLine(s.Name), summaryColumns)))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeAgents offers the ids of a session's agents.
+func (a *App) completeAgents(cmd *cobra.Command, session string) ([]string, cobra.ShellCompDirective) {
+	cfg, _ := a.config()
+	if cfg == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	resp, err := api.Call(ctx, api.NewClient(cfg.Socket, a.Version, nil), api.ShowSession, api.SessionRequest{Session: session, Dir: a.Dir})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words := make([]cobra.Completion, 0, len(resp.Agents))
+	for i := range resp.Agents {
+		agent := &resp.Agents[i]
+		words = append(words, cobra.CompletionWithDesc(agent.ID, string(agent.Status)+" "+fit(safeLine(agent.Name), summaryColumns)))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Limits of what is offered between two keys.
+const (
+	completionTime = 500 * time.Millisecond
+	mostOffered    = 50 // sessions
+)
 
 // manyRuns marks a command that takes more than one run.
 const manyRuns = "many-runs"

@@ -37,9 +37,9 @@ func (a *App) doctorCommand() *cobra.Command {
 		return a.print(resp, func(w io.Writer) {
 			for _, c := range resp.Checks {
 				mark := map[string]string{"ok": "✓", "note": "○", "warning": "◐", "error": "✕"}[c.Level]
-				_, _ = fmt.Fprintf(w, "%s %-20s %s\n", mark, c.Name, safeLine(c.Text))
+				_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("%s %-20s ", mark, c.Name), safeLine(c.Text), a.room()))
 				if c.Fix != "" {
-					_, _ = fmt.Fprintf(w, "  %-20s → %s\n", "", safeLine(c.Fix))
+					_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("  %-20s ", ""), "→ "+safeLine(c.Fix), a.room()))
 				}
 			}
 		})

@@ -65,26 +65,17 @@ func (a *App) followEvents(ctx context.Context, since int64, run string) error {
 	if err != nil {
 		return err
 	}
-	err = client.Events(ctx, since, run, func(e agency.Event) error {
-		since = e.Seq
+	err = client.Follow(ctx, since, run, func() {}, func(e agency.Event) error {
 		if a.json {
 			return a.printLine(e)
 		}
 		printEvent(a.out, &e)
 		return a.out.err
 	})
-	only := ""
-	if run != "" {
-		only = " --run " + run
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return nil
-	case errors.Is(err, io.EOF):
-		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency events -f --since %d%s", since, only)
-	default:
-		return err
 	}
+	return err
 }
 
 func printEvent(w io.Writer, e *agency.Event) {

@@ -29,30 +29,30 @@ model wrote), looks (what its terminal shows).`,
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { explainText(w, &resp) })
+		return a.print(resp, func(w io.Writer) { explainText(w, &resp, a.room()) })
 	})
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
 }
 
 // explainText writes an explanation for people.
-func explainText(w io.Writer, resp *api.ExplainRunResponse) {
+func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 	e := &resp.Explanation
 	s := &e.Status
 	line := func(format string, args ...any) {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
 	line("run:     %s", safeLine(resp.Run.Ref()))
-	line("status:  %s %s  %s", s.Label.Mark(), s.Label, safeLine(s.Summary))
-	line("rule:    %d  %s", e.Rule, e.When)
+	line("%s", hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), safeLine(s.Summary), room))
+	line("%s", hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, room))
 	line("\nevidence:")
-	rows := [][]string{{"", "SOURCE", "TRUST", "AGE", "SAYS"}}
+	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}
 	ignored := []string{""}
 	for i := range e.Clues {
 		c := &e.Clues[i]
 		mark, trust, age := "", string(c.Trust), "-"
 		if c.Decided {
-			mark = "*"
+			mark = "  *"
 		}
 		if c.Confidence < 1 {
 			trust += fmt.Sprintf(" %.0f%%", 100*c.Confidence)
@@ -63,14 +63,11 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse) {
 		rows = append(rows, []string{mark, string(c.Source), trust, age, safeLine(c.Says)})
 		ignored = append(ignored, safeLine(c.Ignored))
 	}
-	table := columns(rows, -1, func(_ int, s string) string { return s })
-	n := 0
-	for text := range strings.Lines(table) {
-		line("  %s", strings.TrimSuffix(text, "\n"))
+	for n, text := range textRows(rows, room) {
+		line("%s", text)
 		if ignored[n] != "" {
-			line("       ignored: %s", ignored[n])
+			line("%s", hang("       ignored: ", ignored[n], room))
 		}
-		n++
 	}
 	if len(e.Unknown) > 0 {
 		line("\nunknown to this version:")
@@ -78,11 +75,11 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse) {
 			line("  %s, %s", safeLine(u.Name), count(u.Count, "time"))
 		}
 	}
-	explainNewest(w, resp.Newest)
+	explainNewest(w, resp.Newest, room)
 }
 
 // explainNewest writes the last lines of the evidence file.
-func explainNewest(w io.Writer, newest []api.EvidenceLine) {
+func explainNewest(w io.Writer, newest []api.EvidenceLine, room int) {
 	if len(newest) == 0 {
 		return
 	}
@@ -95,6 +92,7 @@ func explainNewest(w io.Writer, newest []api.EvidenceLine) {
 				words = append(words, word)
 			}
 		}
-		_, _ = fmt.Fprintf(w, "  %s  %s\n", e.At.Local().Format(time.TimeOnly), fit(safeLine(strings.Join(words, "  ")), 120))
+		text := fit(safeLine(strings.Join(words, "  ")), 120)
+		_, _ = fmt.Fprintln(w, hang(e.At.Local().Format("  "+time.TimeOnly+"  "), text, room))
 	}
 }

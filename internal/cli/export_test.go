@@ -2,8 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"agency/internal/api"
 )
 
 // The parts that decide something by themselves, for tests of all their cases.
@@ -16,7 +19,14 @@ var (
 	ParseSince = parseSince
 	CopySafe   = copySafe
 	Squeeze    = squeeze
+	Hang       = hang
+	TextRows   = textRows
+
+	MessageText = messageText
 )
+
+// LeastText is as narrow as a column of text may become.
+const LeastText = leastText
 
 // Root is the tree of commands.
 func (a *App) Root() *cobra.Command { return a.root() }
@@ -24,12 +34,18 @@ func (a *App) Root() *cobra.Command { return a.root() }
 // Repaint shows one list after the other on a terminal of 80 columns and 24 rows, and returns what is written for each.
 func Repaint(lists ...[]string) []string {
 	var out bytes.Buffer
-	w := &listWatch{app: &App{Out: &out, out: &output{w: &out}}}
+	app, c := &App{Out: &out, out: &output{w: &out}}, canvas{}
 	var written []string
 	for _, list := range lists {
 		out.Reset()
-		w.repaint(list)
+		c.paint(app, func(int) []string { return list })
 		written = append(written, out.String())
 	}
 	return written
+}
+
+// SessionLines is the picture of a session, in so many columns and rows.
+func SessionLines(s *api.ShowSessionResponse, now time.Time, room, rows int) []string {
+	v := &sessionView{ShowSessionResponse: s, now: now, room: room}
+	return v.lines(rows)
 }

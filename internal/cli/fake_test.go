@@ -60,7 +60,6 @@ func newBench(t *testing.T) *bench {
 		RunDaemon:       func(context.Context, *config.Config, func() (*config.Config, error)) error { return errBoom },
 		DaemonLog:       func(home string) string { return filepath.Join(home, "nowhere.log") },
 		RestoreDatabase: func(context.Context, string, string) (string, error) { return "", errBoom },
-		RunWrapper:      func(string) int { return 7 },
 		Exec:            func([]string, []string) error { return errBoom },
 	}
 	return b

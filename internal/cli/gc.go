@@ -25,7 +25,7 @@ commits are on another branch; anything live, dirty, unmerged or unknown is kept
 		Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		if olderThan < 0 {
-			return agency.Errorf(agency.CodeUsage, "--older-than is %s; it cannot be negative", olderThan)
+			return agency.Errorf(agency.CodeUsage, "--older-than is %s; it cannot be negative", olderThan).WithHint("for example: --older-than 24h")
 		}
 		resp, err := call(cmd.Context(), a, api.CollectRuns, api.CollectRunsRequest{OlderThanMS: olderThan.Milliseconds(), States: orEmpty(states), Apply: apply})
 		if err != nil {
@@ -43,7 +43,7 @@ commits are on another branch; anything live, dirty, unmerged or unknown is kept
 				a.chat("no run has ended")
 				return
 			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			_, _ = io.WriteString(w, a.textTable(rows))
 			if removable > 0 && !apply {
 				a.chat("%d could be removed; to do it: add --apply", removable)
 			}

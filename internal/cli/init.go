@@ -81,7 +81,7 @@ func (a *App) init(cmd *cobra.Command, o *initOptions) error {
 		if !asks {
 			a.assumed(&resp)
 		}
-		initText(w, &resp)
+		a.initText(w, &resp)
 		a.afterInit(&resp, o)
 	})
 }
@@ -117,7 +117,8 @@ func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question,
 		return true, nil // there is nothing to decide
 	}
 	_, _ = fmt.Fprintln(a.out)
-	initText(a.out, &plan)
+	plan.DryRun = true
+	a.initText(a.out, &plan)
 	return a.confirm(ctx, in, "Write this?", true)
 }
 
@@ -153,8 +154,8 @@ func (a *App) assumed(resp *api.InitRepoResponse) {
 	}
 }
 
-// initText is what init did, or would do.
-func initText(w io.Writer, resp *api.InitRepoResponse) {
+// initText is what init did, or would do, and then also what it would write.
+func (a *App) initText(w io.Writer, resp *api.InitRepoResponse) {
 	for _, c := range resp.Changes {
 		name := c.Path
 		if name == "CLAUDE.md" {
@@ -175,6 +176,9 @@ func initText(w io.Writer, resp *api.InitRepoResponse) {
 				_, _ = fmt.Fprintf(w, "  %s\n", safeLine(key))
 			}
 		}
+		if resp.DryRun {
+			_, _ = io.WriteString(w, a.paint(safeText(c.Diff)))
+		}
 	}
 }
 
@@ -185,6 +189,9 @@ func (a *App) afterInit(resp *api.InitRepoResponse, o *initOptions) {
 	}
 	if resp.TrustNote != "" {
 		a.chat("new worktrees want to %s; that is not trusted: %s", safeLine(resp.Wants), safeLine(resp.TrustNote))
+	}
+	if resp.SetupNote != "" {
+		a.chat("agency: note: %s", safeLine(resp.SetupNote))
 	}
 	switch {
 	case resp.DryRun:

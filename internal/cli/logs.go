@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"time"
@@ -55,32 +56,7 @@ control characters are taken out.`,
 		if err != nil {
 			return err
 		}
-		log, err := client.Logs(cmd.Context(), req)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = log.Close() }()
-		if a.json {
-			data, err := io.ReadAll(io.LimitReader(log, logJSONLimit+1))
-			if err != nil {
-				return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
-			}
-			text := logText{Run: args[0], Stream: req.Stream, Truncated: len(data) > logJSONLimit}
-			text.Text = string(data[:min(len(data), logJSONLimit)])
-			return a.print(text, nil)
-		}
-		if _, ok := terminal(a.Out); ok {
-			err = copySafe(a.out, log)
-		} else {
-			_, err = io.Copy(a.out, log)
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) && cmd.Context().Err() == nil {
-			return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency logs -f %s", args[0])
-		}
-		if err != nil && cmd.Context().Err() == nil {
-			return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
-		}
-		return nil
+		return a.printLog(cmd.Context(), client, req)
 	})
 	f := cmd.Flags()
 	f.BoolVarP(&follow, "follow", "f", false, "go on until the agent has ended")
@@ -89,6 +65,41 @@ control characters are taken out.`,
 	f.StringVar(&since, "since", "", "only what was written since `TIME`: 10m, or 2026-01-31T15:04:05Z")
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
+}
+
+// printLog prints the log of a run.
+func (a *App) printLog(ctx context.Context, client *api.Client, req api.LogsRequest) error {
+	log, err := client.Logs(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if a.json {
+		data, err := io.ReadAll(io.LimitReader(log, logJSONLimit+1))
+		if err != nil {
+			return logError(err)
+		}
+		text := logText{Run: req.Run, Stream: req.Stream, Truncated: len(data) > logJSONLimit}
+		text.Text = string(data[:min(len(data), logJSONLimit)])
+		return a.print(text, nil)
+	}
+	if _, ok := terminal(a.Out); ok {
+		err = copySafe(a.out, log)
+	} else {
+		_, err = io.Copy(a.out, log)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return logError(err)
+}
+
+// logError says what kept a log from being read to its end; a nil error stays nil.
+func logError(err error) error {
+	if _, known := errors.AsType[*agency.Error](err); err == nil || known {
+		return err
+	}
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
 }
 
 // logJSONLimit is how much of a log fits into an envelope, in bytes.

@@ -1,7 +1,10 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +57,60 @@ func TestSqueezeFits(t *testing.T) {
 	})
 }
 
+// A text stands beside its head, broken at spaces, or below it where the terminal is too narrow for that.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	const head, text = "a_01M7ZB39940XRQG4  worker.lost  ", "the runner disappeared from /a/path/that/is/long/enough/not/to/fit/anywhere/at/all now"
+	for room, want := range map[int]string{
+		0: head + text,
+		60: `a_01M7ZB39940XRQG4  worker.lost  the runner disappeared from
+                                 /a/path/that/is/long/enough/not/to/fit/anywhere/at/all
+                                 now`,
+		30: `a_01M7ZB39940XRQG4  worker.lo…
+    the runner disappeared
+    from
+    /a/path/that/is/long/enough/not/to/fit/anywhere/at/all
+    now`,
+	} {
+		if diff := cmp.Diff(want, cli.Hang(head, text, room)); diff != "" {
+			t.Errorf("%d columns (-want +got)\n%s", room, diff)
+		}
+	}
+	if got := cli.Hang("          ", "one two", 12); got != "    one two" {
+		t.Errorf("behind spaces: %q", got)
+	}
+	if got := cli.Hang("git:  ", "", 12); got != "git:" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// No line is wider than the terminal unless a long word ends it, no word is lost, and what is no terminal is not broken at all.
+func TestTextRows(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.StringOfN(rapid.RuneFrom([]rune("abc 界🙂é́-|")), 0, 60, -1)
+		rows := [][]string{{"ALERT", "RUN", "WHAT"}}
+		for range rapid.IntRange(0, 5).Draw(t, "rows") {
+			rows = append(rows, []string{cell.Draw(t, "alert"), cell.Draw(t, "run"), strings.Join(strings.Fields(cell.Draw(t, "what")), " ")})
+		}
+		room := rapid.IntRange(1, 100).Draw(t, "room")
+		for i, text := range cli.TextRows(rows, room) {
+			if got := strings.Join(strings.Fields(text), " "); !strings.HasSuffix(got, rows[i][2]) {
+				t.Errorf("%q is not at the end of %q", rows[i][2], got)
+			}
+			for line := range strings.SplitSeq(text, "\n") {
+				if words := strings.Fields(line); cli.Width(line) > room && len(words) > 1 && cli.Width(words[len(words)-1]) <= cli.LeastText {
+					t.Errorf("%q has %d columns of %d", line, cli.Width(line), room)
+				}
+			}
+		}
+		want := cli.Columns(rows, -1, func(_ int, s string) string { return s })
+		if got := strings.Join(cli.TextRows(rows, 0), "\n") + "\n"; got != want {
+			t.Errorf("elsewhere: got\n%s, want\n%s", got, want)
+		}
+	})
+}
+
 // A run that changed nothing has no files to line up.
 func TestDiffOfNothing(t *testing.T) {
 	t.Parallel()
@@ -66,22 +123,86 @@ func TestDiffOfNothing(t *testing.T) {
 	}
 }
 
-// What stays ends with the words of a daemon that went away, and with the way to go on.
+// All that is open is acknowledged once; what was over meanwhile needs nobody.
+func TestAckAll(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	at := time.Now()
+	var acked []string
+	b.serve(func(op string, body []byte) (any, error) {
+		if op == api.ListAlerts.Name {
+			return api.ListAlertsResponse{Alerts: []api.Alert{{ID: "a_1"}, {ID: "a_2", AckedAt: &at}, {ID: "a_3"}, {ID: "a_4"}}}, nil
+		}
+		var req api.AckAlertRequest
+		if err := json.Unmarshal(body, &req); err != nil {
+			return nil, err
+		}
+		if acked = append(acked, req.Alerts...); req.Alerts[0] == "a_3" {
+			return nil, agency.Errorf(agency.CodeInvalidState, "the alert a_3 is over")
+		}
+		return api.AlertsResponse{Alerts: []api.Alert{{ID: req.Alerts[0]}}}, nil
+	})
+	if exit := b.run("alerts", "ack", "--all"); exit != agency.ExitOK || b.out.String() != "acknowledged 2 alerts\n" {
+		t.Errorf("exit %d, out %q, err %q", exit, b.out.String(), b.err.String())
+	}
+	if diff := cmp.Diff([]string{"a_1", "a_3", "a_4"}, acked); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, args := range [][]string{{"a_1", "--all"}, {"--all-repos", "a_1"}, {}} {
+		if exit := b.run(append([]string{"alerts", "ack"}, args...)...); exit != agency.ExitUsage {
+			t.Errorf("%q: exit %d", args, exit)
+		}
+	}
+}
+
+// What stays goes on with the next daemon: everything is shown once, and what changed while nobody was there, too.
 func TestDaemonGoesAway(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"alerts", "-f"}, {"events", "-f"}, {"ls", "--watch"}} {
+	event := func(seq int64) string {
+		return fmt.Sprintf("id: %d\ndata: {\"seq\":%d,\"type\":\"alert.opened\",\"run_id\":\"r_01\",\"run\":\"fix\",\"data\":{\"alert\":\"a_%d\"}}\n\n", seq, seq, seq)
+	}
+	for want, args := range map[string][]string{
+		"7 8 9":    {"events", "-f", "--since", "6"},
+		"a7 a8 a9": {"alerts", "-f"},
+		"s0 s1 s2": {"ls", "--watch"},
+	} {
 		b := newBench(t)
+		var streams, listed atomic.Int64
+		listed.Store(-1)
 		b.serve(func(op string, _ []byte) (any, error) {
-			switch "/v1/" + op {
-			case api.EventsPath:
-				return "", nil // the stream is at its end
+			n := streams.Load()
+			switch op {
+			case strings.TrimPrefix(api.EventsPath, "/v1/"):
+				for args[0] == "ls" && listed.Load() != n && t.Context().Err() == nil { // the list is shown as it stands now
+					time.Sleep(time.Millisecond)
+				}
+				if streams.Add(1); n == 3 {
+					return nil, agency.Errorf(agency.CodeRunNotFound, "enough")
+				}
+				return event(7 + n), nil // and there it is cut off
+			case api.ListEvents.Name:
+				return api.ListEventsResponse{Events: []agency.Event{}, LastSeq: 6}, nil
+			case api.ListAlerts.Name:
+				resp := api.ListAlertsResponse{Alerts: []api.Alert{}}
+				for i := range n {
+					resp.Alerts = append(resp.Alerts, api.Alert{ID: fmt.Sprintf("a_%d", 7+i), RunName: fmt.Sprintf("a%d", 7+i), Kind: agency.AlertLost})
+				}
+				return resp, nil
 			default:
-				return struct{}{}, nil
+				listed.Store(n)
+				return api.ListRunsResponse{Runs: []api.Run{someRun("fix", agency.Working, fmt.Sprintf("s%d", n))}}, nil
 			}
 		})
-		exit := b.run(args...)
-		if exit != agency.ExitError || !strings.Contains(b.err.String(), "the daemon went away [E_DAEMON_CONNECT_FAILED]\nagency: hint: agency "+strings.Join(args, " ")) {
+		if exit := b.run(args...); exit != agency.ExitNotFound {
 			t.Errorf("%q: exit %d, err %q", args, exit, b.err.String())
+		}
+		at := 0
+		for word := range strings.FieldsSeq(want) {
+			i := strings.Index(b.out.String()[at:], word)
+			if i < 0 || strings.Count(b.out.String(), word+" ") > 1 {
+				t.Fatalf("%q: %q is not there once:\n%s", args, word, b.out.String())
+			}
+			at += i
 		}
 	}
 }

@@ -38,7 +38,11 @@ func (a *App) listCommand() *cobra.Command {
 		if o.watch {
 			return a.watchList(cmd.Context(), o)
 		}
-		resp, err := a.list(cmd.Context(), o)
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		resp, err := a.list(cmd.Context(), client, o)
 		if err != nil {
 			return err
 		}
@@ -69,7 +73,7 @@ func (a *App) listCommand() *cobra.Command {
 
 // list asks for the runs of the repository that the options or the working directory mean. Outside of any repository, and
 // without --repo, it is all runs.
-func (a *App) list(ctx context.Context, o *listOptions) (api.ListRunsResponse, error) {
+func (a *App) list(ctx context.Context, client *api.Client, o *listOptions) (api.ListRunsResponse, error) {
 	req := api.ListRunsRequest{Removed: o.all, Status: orEmpty(o.status), Tag: o.tag}
 	if !o.allRepos {
 		req.Dir = a.Dir
@@ -78,11 +82,7 @@ func (a *App) list(ctx context.Context, o *listOptions) (api.ListRunsResponse, e
 		}
 	}
 	if o.repo != "" {
-		return call(ctx, a, api.ListRuns, req)
-	}
-	client, err := a.client()
-	if err != nil {
-		return api.ListRunsResponse{}, err
+		return api.Call(ctx, client, api.ListRuns, req)
 	}
 	return listAround(ctx, client, req)
 }
@@ -155,6 +155,14 @@ func (a *App) table(runs []api.Run) string {
 // squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
 // then the summary and the name.
 func squeeze(rows [][]string, room int) {
+	narrow(rows, room, []cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
+}
+
+// cut makes a column narrower, but not narrower than least.
+type cut struct{ column, least int }
+
+// narrow makes one cut after the other until a table fits.
+func narrow(rows [][]string, room int, cuts []cut) {
 	total := 2 * (len(rows[0]) - 1)
 	widths := make([]int, len(rows[0]))
 	for i := range widths {
@@ -163,7 +171,7 @@ func squeeze(rows [][]string, room int) {
 		}
 		total += widths[i]
 	}
-	for _, step := range []struct{ column, least int }{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}} {
+	for _, step := range cuts {
 		cut := min(total-room, widths[step.column]-step.least)
 		if cut <= 0 {
 			continue
@@ -208,8 +216,10 @@ func columns(rows [][]string, painted int, paint func(row int, s string) string)
 	return b.String()
 }
 
-func colourOf(l agency.Label) string {
-	switch l.Mark() {
+func colourOf(l agency.Label) string { return markColour(l.Mark()) }
+
+func markColour(mark string) string {
+	switch mark {
 	case "●":
 		return "\x1b[32m"
 	case "◐":

@@ -57,7 +57,7 @@ func TestExitStatus(t *testing.T) {
 		"negative timeout":  {[]string{"wait", "x", "--timeout", "-1s"}, nil, "", agency.ExitUsage},
 		"sound":             {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "warning"}}}, "", agency.ExitOK},
 		"not sound":         {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "error"}, {Level: "ok"}}}, "", agency.ExitError},
-		"wrapper's own":     {[]string{"wrapper", "x"}, nil, "", 7},
+		"wrapper's own":     {[]string{"wrapper", "x"}, nil, "", agency.ExitUsage},
 		"attach, no screen": {[]string{"attach", "x"}, api.AttachRunResponse{Argv: []string{"tmux"}}, "", agency.ExitUsage},
 	} {
 		for _, json := range []bool{false, true} {
@@ -80,7 +80,7 @@ func TestExitStatus(t *testing.T) {
 					t.Fatalf("got %d, want %d; out %q, err %q", got, want, b.out.String(), b.err.String())
 				}
 				switch {
-				case name == "help" || name == "nothing" || name == "wrapper's own":
+				case name == "help" || name == "nothing":
 				case json:
 					e := b.envelope()
 					if test.code != "" && e.Error.Code != test.code {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"agency"
@@ -39,7 +38,7 @@ The tools see the runs of the repository of the current directory. Inside a run 
 		server := &mcp.Server{
 			Client: client, Version: a.Version, Dir: a.Dir, AllRepos: allRepos, Env: a.Env, Config: a.callerConfig(), Report: a.reportTool,
 		}
-		err = server.Serve(cmd.Context(), &sdk.IOTransport{Reader: a.In, Writer: writeCloser{a.out}})
+		err = server.Serve(cmd.Context(), mcp.Stdio(a.In, a.out))
 		if errors.Is(err, io.EOF) {
 			return nil // the client left
 		}
@@ -60,8 +59,3 @@ func (a *App) reportTool(r mcp.Report) (any, error) {
 		summary: r.Summary, questions: r.Questions, blockers: r.Blockers, howToTest: r.HowToTest, risks: r.Risks, quiet: r.Quiet,
 	})
 }
-
-// writeCloser lets the transport close what it does not own.
-type writeCloser struct{ io.Writer }
-
-func (writeCloser) Close() error { return nil }

@@ -35,6 +35,10 @@ func (a *App) messagesSend() *cobra.Command {
   agency messages send --tag worker --payload '{"text": "stop at five"}'`,
 		Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
+		if to == (agency.Target{}) {
+			return agency.Errorf(agency.CodeUsage, "a message needs somebody to go to: --to RUN, --tag TAG, --owner, --repo PATH, --broadcast or --user").
+				WithHint("agency messages send --user --text 'hello'")
+		}
 		if (text == "") == (payload == "") {
 			return agency.Errorf(agency.CodeUsage, "a message needs either --text or --payload").WithHint("agency messages send --help")
 		}
@@ -63,7 +67,12 @@ func (a *App) messagesSend() *cobra.Command {
 				_, _ = fmt.Fprintf(w, "%s reaches nobody: %s\n", resp.ID, safeLine(resp.Dead))
 				return
 			}
-			_, _ = fmt.Fprintf(w, "%s for %s\n", resp.ID, strings.Join(resp.Recipients, ", "))
+			named := a.people(cmd.Context())
+			names := make([]string, 0, len(resp.Recipients))
+			for _, id := range resp.Recipients {
+				names = append(names, named(id))
+			}
+			_, _ = fmt.Fprintf(w, "%s for %s\n", resp.ID, strings.Join(names, ", "))
 		})
 	})
 	f := cmd.Flags()
@@ -76,7 +85,7 @@ func (a *App) messagesSend() *cobra.Command {
 	f.StringVar(&kind, "type", "message", "what kind of message it is")
 	f.StringVar(&text, "text", "", "what to say")
 	f.StringVar(&payload, "payload", "", "a JSON object to send instead")
-	f.StringVar(&replyTo, "reply-to", "", "the `ID` of the message that this answers")
+	f.StringVar(&replyTo, "reply-to", "", "the `ID` of the message that this answers, or the end of it")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeRuns)
 	return cmd
 }
@@ -96,7 +105,7 @@ What was dealt with is acknowledged by its id: agency messages ack ID.`,
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { a.printMessages(w, resp.Messages) })
+		return a.print(resp, func(w io.Writer) { a.printMessages(cmd.Context(), w, resp.Messages) })
 	})
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the first one")
 	cmd.Flags().IntVar(&limit, "limit", 0, "the oldest so many (default 100)")
@@ -105,7 +114,8 @@ What was dealt with is acknowledged by its id: agency messages ack ID.`,
 
 func (a *App) messagesAck() *cobra.Command {
 	return command(cobra.Command{
-		Use: "ack ID...", Short: "Say that messages were dealt with", Example: "  agency messages ack m_01JD4QJ5T0Y7R8V6W3N2M1K0HG", Args: cobra.MinimumNArgs(1),
+		Use: "ack ID...", Short: "Say that messages were dealt with", Long: "Says that messages were dealt with, so that they do not come again. The end of an id that \"poll\" shows is enough.",
+		Example: "  agency messages ack 3N2M1K0HG", Args: cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := call(cmd.Context(), a, api.AckMessages, api.AckMessagesRequest{Messages: args})
 		if err != nil {
@@ -125,28 +135,9 @@ func (a *App) messagesList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { a.printMessages(w, resp.Messages) })
+		return a.print(resp, func(w io.Writer) { a.printMessages(cmd.Context(), w, resp.Messages) })
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "acknowledged ones and dead letters too")
 	cmd.Flags().StringVar(&to, "to", "", "of one recipient: a `RUN`, or user")
 	return cmd
-}
-
-func (a *App) printMessages(w io.Writer, messages []agency.Message) {
-	if len(messages) == 0 {
-		a.chat("no messages")
-		return
-	}
-	for i := range messages {
-		m := &messages[i]
-		state := ""
-		switch {
-		case m.Dead != "":
-			state = "  [dead: " + safeLine(m.Dead) + "]"
-		case m.AckedAt != nil:
-			state = "  [acknowledged]"
-		}
-		_, _ = fmt.Fprintf(w, "%s  %s  %s  from %s to %s%s\n    %s\n", m.ID, m.CreatedAt.Local().Format(time.DateTime), safeLine(m.Type),
-			safeLine(m.From), safeLine(orDash(m.Recipient)), state, safeLine(string(m.Payload)))
-	}
 }

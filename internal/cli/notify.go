@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,7 +74,9 @@ func tried(n int) string {
 
 func (a *App) notifyList() *cobra.Command {
 	return command(cobra.Command{
-		Use: "ls", Short: "List the channels, what waits for them, and the dead letters", Example: "  agency notify ls", Args: takes(),
+		Use: "ls", Short: "List the channels, what waits for them, and the dead letters of a week",
+		Long:    "Lists the channels, what waits for them, and what was sent or given up within a week; what is older is forgotten.",
+		Example: "  agency notify ls", Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := call(cmd.Context(), a, api.ListChannels, api.Empty{})
 		if err != nil {
@@ -90,29 +94,41 @@ func (a *App) channelsText(w io.Writer, resp *api.ListChannelsResponse) {
 	now := a.Now()
 	ago := func(t *time.Time) string {
 		if t == nil {
-			return "never"
+			return "-"
 		}
 		return agency.ShortDuration(now.Sub(*t)) + " ago"
 	}
 	rows := [][]string{{"CHANNEL", "KIND", "WAITING", "DEAD", "SENT", "FAILED", "ERROR"}}
+	var gone []string
+	lost := 0
 	for _, c := range resp.Channels {
-		kind := c.Kind
-		if kind == "" {
-			kind = "(gone)"
+		if c.Kind == "" {
+			gone, lost = append(gone, c.Channel), lost+c.Dead
+			continue
 		}
-		rows = append(rows, []string{c.Channel, kind, strconv.Itoa(c.Waiting), strconv.Itoa(c.Dead), ago(c.SentAt), ago(c.FailedAt), fit(safeLine(c.Error), 60)})
+		rows = append(rows, []string{c.Channel, c.Kind, strconv.Itoa(c.Waiting), strconv.Itoa(c.Dead), ago(c.SentAt), ago(c.FailedAt), fit(safeLine(c.Error), 60)})
 	}
-	_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+	if len(rows) == 1 {
+		a.chat("no channel is configured")
+	} else {
+		_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+	}
+	if len(gone) > 0 {
+		_, _ = fmt.Fprintf(w, "not configured any more: %s (%s)\n", strings.Join(gone, ", "), count(lost, "dead letter"))
+	}
 	if resp.QuietUntil != nil {
 		_, _ = fmt.Fprintf(w, "\nquiet hours until %s\n", resp.QuietUntil.Local().Format("15:04"))
 	}
-	if len(resp.DeadLetters) == 0 {
+	rows = [][]string{{"DEAD LETTER", "CHANNEL", "TRIES", "GIVEN UP", "TITLE", "ERROR"}}
+	for _, l := range resp.DeadLetters {
+		if slices.Contains(gone, l.Channel) {
+			continue
+		}
+		rows = append(rows, []string{l.Kind, l.Channel, strconv.Itoa(l.Tries), ago(&l.DeadAt), fit(safeLine(l.Title), 40), fit(safeLine(l.Error), 60)})
+	}
+	if len(rows) == 1 {
 		return
 	}
 	_, _ = io.WriteString(w, "\n")
-	rows = [][]string{{"DEAD LETTER", "CHANNEL", "TRIES", "GIVEN UP", "TITLE", "ERROR"}}
-	for _, l := range resp.DeadLetters {
-		rows = append(rows, []string{l.Kind, l.Channel, strconv.Itoa(l.Tries), ago(&l.DeadAt), fit(safeLine(l.Title), 40), fit(safeLine(l.Error), 60)})
-	}
 	_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
 }

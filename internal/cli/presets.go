@@ -40,6 +40,7 @@ type preset struct {
 	PromptFile      string   `json:"system_prompt_file"`
 	StallAfterMS    int64    `json:"stall_after_ms"`  // 0 is as the configuration says
 	StuckIntervals  int      `json:"stuck_intervals"` // 0 is as the configuration says
+	ErrorPatterns   []string `json:"error_patterns"`  // none is as the configuration says
 	Problem         string   `json:"problem"`         // why no run can have it now; empty when one can
 }
 
@@ -51,7 +52,7 @@ func newPreset(name string, p *config.Preset) preset {
 	}
 	shown := preset{
 		Name: name, Harness: p.Harness, Description: p.Description, Model: p.Model, SkipPermissions: p.SkipPermissions, Args: p.Args, Env: env,
-		Tags: p.Tags, Headless: p.Headless, PromptFile: p.PromptFile, StallAfterMS: p.StallThreshold.Milliseconds(), StuckIntervals: p.StuckIntervals,
+		Tags: p.Tags, Headless: p.Headless, PromptFile: p.PromptFile, StallAfterMS: p.StallThreshold.Milliseconds(), StuckIntervals: p.StuckIntervals, ErrorPatterns: p.ErrorPatterns,
 	}
 	if _, err := p.SystemPrompt(); err != nil {
 		shown.Problem = agency.AsError(err).Message
@@ -87,7 +88,7 @@ func (a *App) presetsList() *cobra.Command {
 				runner := cmp.Or(p.Harness, cfg.Defaults.Runner)
 				rows = append(rows, []string{p.Name, runner, orDash(p.Model), orDash(strings.Join(p.Tags, " ")), fit(safeLine(what), 60)})
 			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			_, _ = io.WriteString(w, a.textTable(rows))
 		})
 	})
 }
@@ -130,6 +131,9 @@ func (a *App) presetsShow() *cobra.Command {
 			}
 			if p.StuckIntervals > 0 {
 				field("stuck", fmt.Sprintf("after %d intervals without a sign of life", p.StuckIntervals))
+			}
+			for _, pattern := range p.ErrorPatterns {
+				field("error", "a line of output like "+pattern)
 			}
 			field("system prompt", p.PromptFile)
 			field("problem", p.Problem)

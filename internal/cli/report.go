@@ -237,14 +237,27 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 	case blank(o.summary):
 		return nil, missing("--summary", "")
 	}
-	if o.quiet < 0 || o.quiet > agency.MostQuiet || o.quiet > 0 && word != agency.SaysWorking {
-		return nil, agency.Errorf(agency.CodeUsage, "--quiet-for %s: quiet time goes with working, and is 24h at most", o.quiet).
-			WithHint("agency report working --summary %s --quiet-for 20m", shellQuote(o.summary))
+	if why := o.wrongQuiet(word); why != "" {
+		return nil, agency.Errorf(agency.CodeUsage, "--quiet-for %s", why).
+			WithHint("a time such as 90s, 20m or 2h: agency report working --summary %s --quiet-for 20m", shellQuote(o.summary))
 	}
 	c := agency.NewContract(now)
 	c.Status, c.Summary, c.HowToTest = word, o.summary, o.howToTest
 	c.Questions, c.Blockers, c.Risks = orEmpty(o.questions), orEmpty(o.blockers), orEmpty(o.risks)
 	return &c, nil
+}
+
+// wrongQuiet says what is wrong with the time that an agent will be silent for; empty when nothing is.
+func (o *reportOptions) wrongQuiet(word agency.Word) string {
+	switch {
+	case o.quiet < 0:
+		return fmt.Sprintf("is %s, which is less than no time", o.quiet)
+	case o.quiet > agency.MostQuiet:
+		return fmt.Sprintf("is %s, and 24h is the most", o.quiet)
+	case o.quiet > 0 && word != agency.SaysWorking:
+		return fmt.Sprintf("goes with working, not with %s", word)
+	}
+	return ""
 }
 
 // checkBeside refuses for a word beside the contract what only the contract holds.

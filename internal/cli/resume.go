@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ type resumeOptions struct {
 	restart bool
 	force   bool
 	noSetup bool
+	env     []string
 	allLost bool
 	yes     bool
 }
@@ -30,10 +33,13 @@ func (a *App) resumeCommand() *cobra.Command {
 		GroupID: "work",
 		Long: `Starts another attempt of a run that has ended, in the same worktree. The agent goes on with its conversation where it can;
 otherwise it begins a new one, and that is said. After a reboot, --all-lost lists the runs that were lost; with --yes it resumes them
-one after the other, and stops after three failures.`,
+one after the other, and stops after three failures.
+
+The agent gets the environment of this command. What agency run --env gave it is not kept, because it may be secret: give it again.`,
 		Example: `  agency resume fix-login
   agency resume fix-login --prompt "now add a test"
   agency resume --restart fix-login
+  agency resume fix-login --env API_KEY --env MODE=test
   agency resume --all-lost --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -53,6 +59,9 @@ one after the other, and stops after three failures.`,
 		if _, err := a.config(); err != nil {
 			return err
 		}
+		if err := a.fillEnv(o.env); err != nil {
+			return err
+		}
 		if o.allLost {
 			return a.resumeLost(cmd.Context(), o)
 		}
@@ -68,6 +77,7 @@ one after the other, and stops after three failures.`,
 	f.BoolVar(&o.restart, "restart", false, "stop the agent first if it runs")
 	f.BoolVar(&o.force, "force", false, "although the configuration of the runner changed")
 	f.BoolVar(&o.noSetup, "no-setup", false, "although the repository's setup never succeeded; it is not tried again")
+	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME alone as it is here (repeatable)")
 	f.BoolVar(&o.allLost, "all-lost", false, "list the runs whose agents disappeared")
 	f.BoolVar(&o.yes, "yes", false, "with --all-lost: resume them")
 	cmd.ValidArgsFunction = a.completeRuns
@@ -76,8 +86,23 @@ one after the other, and stops after three failures.`,
 
 func (a *App) resume(ctx context.Context, ref string, o *resumeOptions) (api.ResumeRunResponse, error) {
 	return call(ctx, a, api.ResumeRun, api.ResumeRunRequest{
-		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, NoSetup: o.noSetup, Env: a.Env, Config: a.callerConfig(),
+		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, NoSetup: o.noSetup, Set: orEmpty(o.env), Env: a.Env, Config: a.callerConfig(),
 	})
+}
+
+// fillEnv gives the names among some variables the values that they have here.
+func (a *App) fillEnv(env []string) error {
+	for i, name := range env {
+		if strings.Contains(name, "=") {
+			continue
+		}
+		at := slices.IndexFunc(a.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		if at < 0 {
+			return agency.Errorf(agency.CodeUsage, "--env %s: there is no such variable here", name).WithHint("--env %s=VALUE", name)
+		}
+		env[i] = name + "=" + a.getenv(name)
+	}
+	return nil
 }
 
 func (a *App) resumedText(w io.Writer, resp *api.ResumeRunResponse) {

@@ -47,10 +47,9 @@ func (a *App) root() *cobra.Command {
 	root.SetHelpCommandGroupID("care")
 	root.SetCompletionCommandGroupID("care")
 	root.AddCommand(
-		a.initCommand(), a.runCommand(), a.attachCommand(), a.sendCommand(), a.answerCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
+		a.initCommand(), a.runCommand(), a.sessionCommand(), a.attachCommand(), a.sendCommand(), a.answerCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
 		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.presetsCommand(), a.watchdogCommand(), a.explainCommand(), a.diffCommand(), a.logsCommand(), a.eventsCommand(),
 		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.trustCommand(), a.notifyCommand(), a.configCommand(), a.daemonCommand(), a.mcpCommand(), a.schemaCommand(), a.versionCommand(),
-		a.wrapperCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -100,6 +99,17 @@ func takes(names ...string) cobra.PositionalArgs {
 			wants = strings.Join(names, " ")
 		}
 		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %s", cmd.CommandPath(), wants, count(len(args), "argument")).
+			WithHint("%s --help", cmd.CommandPath())
+	}
+}
+
+// takesUpTo checks that a command got no more arguments than its usage line names.
+func takesUpTo(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= len(names) {
+			return nil
+		}
+		return agency.Errorf(agency.CodeUsage, "%s takes %s at most, and was given %s", cmd.CommandPath(), strings.Join(names, " "), count(len(args), "argument")).
 			WithHint("%s --help", cmd.CommandPath())
 	}
 }

@@ -232,3 +232,43 @@ func write(t *testing.T, path, content string) {
 		t.Fatal(err)
 	}
 }
+
+// A variable without a value has the one that it has here; agency resume sends them beside the environment.
+func TestResumeEnv(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.app.Env = append(b.app.Env, "TOKEN=a=b", "MODE=")
+	d := b.serve(always(api.ResumeRunResponse{Run: someRun("fix-login", agency.Working, "")}, nil))
+	if exit := b.run("resume", "fix-login", "--env", "TOKEN", "--env", "MODE", "--env", "X=1"); exit != agency.ExitOK {
+		t.Fatalf("exit %d: %s", exit, b.err.String())
+	}
+	var req api.ResumeRunRequest
+	if err := json.Unmarshal(d.last, &req); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"TOKEN=a=b", "MODE=", "X=1"}, req.Set); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if exit := b.run("resume", "fix-login", "--env", "NOPE"); exit != agency.ExitUsage || !strings.Contains(b.err.String(), "--env NOPE=VALUE") {
+		t.Errorf("exit %d: %s", exit, b.err.String())
+	}
+}
+
+// An empty setup is an answer: there shall be none.
+func TestInitTakesSetupAway(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := b.serve(always(api.InitRepoResponse{DryRun: true, SetupNote: "setup.sh is not there", Changes: []api.InitChange{
+		{Path: "agency.toml", Action: "changed", Diff: "--- a\n+++ b\n@@ -1 +0,0 @@\n-setup = \"\x1b[31m\"\n"},
+	}}, nil))
+	if exit := b.run("init", "--setup", "", "--dry-run"); exit != agency.ExitOK {
+		t.Fatalf("exit %d: %s", exit, b.err.String())
+	}
+	var req api.InitRepoRequest
+	if err := json.Unmarshal(d.last, &req); err != nil || req.Answers.Setup == nil || *req.Answers.Setup != "" {
+		t.Errorf("asked for %+v, %v", req.Answers, err)
+	}
+	if want := "agency.toml: changed\n--- a\n+++ b\n@@ -1 +0,0 @@\n-setup = \"\"\n"; b.out.String() != want || !strings.Contains(b.err.String(), "note: setup.sh is not there") {
+		t.Errorf("got %q and %q", b.out.String(), b.err.String())
+	}
+}

@@ -22,6 +22,7 @@ type schema struct {
 func schemas() []schema {
 	return []schema{
 		{"runner-status", agency.ContractFile + ", what an agent says of itself", agency.ContractSchema},
+		{"plan", "the plan of a session", agency.PlanSchema},
 	}
 }
 

@@ -25,17 +25,17 @@ func (a *App) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { showText(w, &resp, a.Now()) })
+		return a.print(resp, func(w io.Writer) { showText(w, &resp, a.Now(), a.room()) })
 	})
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
 }
 
 // showText writes a run for people: facts, the runner's own word, git, paths.
-func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
+func showText(w io.Writer, s *api.ShowRunResponse, now time.Time, room int) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%-13s %s\n", name+":", safeLine(fmt.Sprintf(format, args...)))
+		_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("%-13s ", name+":"), safeLine(fmt.Sprintf(format, args...)), room))
 	}
 	ago := func(t time.Time) string { return agency.ShortDuration(now.Sub(t)) + " ago" }
 	field("run", "%s", r.Handle)
@@ -79,10 +79,10 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time) {
 	if r.RemovedAt != nil {
 		field("removed", "%s", ago(*r.RemovedAt))
 	}
-	showRequest(w, s, ago)
-	showWord(w, s, ago)
-	showAttempts(w, s, ago)
-	showGit(w, s)
+	showRequest(w, s, ago, room)
+	showWord(w, s, ago, room)
+	showAttempts(w, s, ago, room)
+	showGit(w, s, room)
 	_, _ = fmt.Fprintln(w)
 	field("worktree", "%s", r.Worktree)
 	field("run dir", "%s", r.RunDir)
@@ -118,12 +118,12 @@ func usageText(u *agency.Usage) string {
 }
 
 // showRequest writes what the agent's program waits for.
-func showRequest(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
+func showRequest(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
 	r := s.Run.Request
 	if r == nil {
 		return
 	}
-	line := func(name, text string) { _, _ = fmt.Fprintf(w, "  %s: %s\n", name, safeLine(text)) }
+	line := func(name, text string) { _, _ = fmt.Fprintln(w, hang("  "+name+": ", safeLine(text), room)) }
 	_, _ = fmt.Fprintln(w, "\nrequest:")
 	line("asks for", string(r.Kind))
 	line("since", ago(r.At))
@@ -141,41 +141,41 @@ func showRequest(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string
 	}
 }
 
-func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
+func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
 	c := s.Contract
 	if c == nil {
 		if s.Run.Problem != "" {
-			_, _ = fmt.Fprintf(w, "\nrunner_status:\n  %s\n", safeLine(s.Run.Problem))
+			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", hang("  ", safeLine(s.Run.Problem), room))
 		}
 		return
 	}
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, "  "+format+"\n", args...) }
+	line := func(head, text string) { _, _ = fmt.Fprintln(w, hang("  "+head, safeLine(text), room)) }
 	list := func(name string, items []string) {
 		if len(items) == 0 {
 			return
 		}
-		line("%s:", name)
+		line(name+":", "")
 		for _, item := range items {
-			line("  - %s", safeLine(item))
+			line("  - ", item)
 		}
 	}
 	_, _ = fmt.Fprintln(w, "\nrunner_status:")
-	line("status: %s", c.Status)
-	line("updated: %s", ago(s.Word))
-	line("summary: %s", safeLine(c.Summary))
+	line("status: ", string(c.Status))
+	line("updated: ", ago(s.Word))
+	line("summary: ", c.Summary)
 	list("questions", c.Questions)
 	list("blockers", c.Blockers)
 	if c.HowToTest != "" {
-		line("how_to_test: %s", safeLine(c.HowToTest))
+		line("how_to_test: ", c.HowToTest)
 	}
 	list("risks", c.Risks)
 }
 
-func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string) {
+func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
 	_, _ = fmt.Fprintln(w, "\nattempts:")
 	for i := range s.Attempts {
 		at := &s.Attempts[i]
-		text := fmt.Sprintf("  %d  %s", at.Number, at.State)
+		text := string(at.State)
 		if at.StartedAt != nil {
 			text += ", started " + ago(*at.StartedAt)
 		}
@@ -202,19 +202,19 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 				text += ", last output " + ago(*s.LastOutput)
 			}
 		}
-		_, _ = fmt.Fprintln(w, text)
+		_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("  %d  ", at.Number), text, room))
 	}
 }
 
-func showGit(w io.Writer, s *api.ShowRunResponse) {
+func showGit(w io.Writer, s *api.ShowRunResponse, room int) {
 	switch g := s.Git; {
 	case g != nil:
 		state := "clean"
 		if g.Dirty {
 			state = fmt.Sprintf("%d changed, %d untracked", g.Changed, g.Untracked)
 		}
-		_, _ = fmt.Fprintf(w, "\ngit: %s, %d ahead, %d behind its base\n", state, g.Ahead, g.Behind)
+		_, _ = fmt.Fprintf(w, "\n%s\n", hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), room))
 	case s.GitProblem != "":
-		_, _ = fmt.Fprintf(w, "\ngit: %s\n", safeLine(s.GitProblem))
+		_, _ = fmt.Fprintf(w, "\n%s\n", hang("git: ", safeLine(s.GitProblem), room))
 	}
 }

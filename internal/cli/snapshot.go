@@ -59,7 +59,7 @@ func (a *App) snapshotList() *cobra.Command {
 				a.chat("nothing of %s was ever saved", args[0])
 				return
 			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			_, _ = io.WriteString(w, a.textTable(rows))
 		})
 	})
 	cmd.ValidArgsFunction = a.completeRuns

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -69,6 +70,68 @@ func pad(s string, columns int) string {
 		return s + strings.Repeat(" ", missing)
 	}
 	return s
+}
+
+// leastText is as narrow as a column of text may become, in columns of the terminal.
+const leastText = 24
+
+// hang writes a text behind a head, on a terminal with room columns: broken at spaces, below where it begins, or below the head
+// where that leaves too little. A word that is longer stays whole, so that a path can be copied. Room 0 is endless.
+func hang(head, text string, room int) string {
+	if room == 0 {
+		return strings.TrimRight(head+text, " ")
+	}
+	indent := width(head)
+	lines := []string{head}
+	if room-indent < min(leastText, width(text)) {
+		indent = min(4, room/2)
+		lines = []string{strings.Repeat(" ", indent)}
+		if head = strings.TrimRight(head, " "); head != "" {
+			lines = append([]string{fit(head, room)}, lines...)
+		}
+	}
+	words := 0
+	for word := range strings.FieldsSeq(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case words == 0:
+			*last += word
+		case width(*last)+1+width(word) <= room:
+			*last += " " + word
+		default:
+			lines = append(lines, strings.Repeat(" ", indent)+word)
+		}
+		words++
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// textRows lines up cells of which the last ones are texts, on a terminal with room columns: a row for each, of one line or more.
+func textRows(rows [][]string, room int) []string {
+	heads := make([][]string, 0, len(rows))
+	for _, row := range rows {
+		heads = append(heads, append(slices.Clone(row[:len(row)-1]), "|")) // where the text begins
+	}
+	lined := make([]string, 0, len(rows))
+	for line := range strings.Lines(columns(heads, -1, func(_ int, s string) string { return s })) {
+		row := rows[len(lined)]
+		lined = append(lined, hang(strings.TrimSuffix(line, "|\n"), row[len(row)-1], room))
+	}
+	return lined
+}
+
+// textTable is textRows as one text, for the terminal that the output is.
+func (a *App) textTable(rows [][]string) string {
+	return strings.Join(textRows(rows, a.room()), "\n") + "\n"
+}
+
+// room is how many columns the output has, if it is a terminal; 0 is no end of them.
+func (a *App) room() int {
+	room, _ := terminal(a.Out)
+	return room
 }
 
 // rootCause takes the operation and path off a file error; the caller names them better.

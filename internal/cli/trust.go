@@ -106,6 +106,9 @@ func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
 		}
 		_, _ = fmt.Fprintln(w)
 	}
+	if t.Problem != "" {
+		a.chat("agency: note: %s", safeLine(t.Problem))
+	}
 	switch {
 	case t.Trusted:
 		_, _ = fmt.Fprintf(w, "trusted: %.12s\n", t.Hash)

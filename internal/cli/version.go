@@ -17,13 +17,3 @@ func (a *App) versionCommand() *cobra.Command {
 		})
 	})
 }
-
-// wrapperCommand is what agency itself runs inside a tmux pane.
-func (a *App) wrapperCommand() *cobra.Command {
-	return command(cobra.Command{
-		Use: "wrapper LAUNCH", Short: "Run one attempt (used by agency itself)", Hidden: true, Args: takes("LAUNCH"),
-	}, func(_ *cobra.Command, args []string) error {
-		a.status = a.RunWrapper(args[0])
-		return nil
-	})
-}

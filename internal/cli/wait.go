@@ -26,7 +26,7 @@ Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a
 		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
 		if timeout < 0 {
-			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
+			return agency.Errorf(agency.CodeUsage, "--timeout is %s; it cannot be negative", timeout).WithHint("for example: --timeout 30m")
 		}
 		resp, err := call(cmd.Context(), a, api.WaitRuns, api.WaitRunsRequest{Runs: args, For: orEmpty(labels), TimeoutMS: timeout.Milliseconds()})
 		if err != nil {

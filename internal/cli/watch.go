@@ -14,9 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
-
 	"agency"
 	"agency/internal/api"
 )
@@ -28,22 +25,12 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 	if err != nil {
 		return err
 	}
-	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, ended, err := follow(ctx, client)
 	if err != nil {
 		return err
 	}
-	changed := make(chan struct{}, 1)
-	changed <- struct{}{}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- client.Events(ctx, events.LastSeq, "", func(agency.Event) error {
-			select {
-			case changed <- struct{}{}:
-			default: // a look is due already
-			}
-			return nil
-		})
-	}()
 	// Ages and stalls come with time alone.
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
@@ -64,12 +51,9 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}
-			if errors.Is(err, io.EOF) {
-				return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon went away").WithHint("agency ls --watch")
-			}
 			return err
 		}
-		resp, err := a.list(ctx, o)
+		resp, err := a.list(ctx, client, o)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -86,9 +70,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 type listWatch struct {
 	app     *App
 	inPlace bool
-	lines   []string // on the terminal
-	columns int      // of the terminal when they were painted
-	rows    int
+	canvas  canvas
 	last    []byte // as JSON
 	seen    map[agency.RunID]string
 }
@@ -103,7 +85,9 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		w.last = text
 		return w.app.printLine(resp)
 	case w.inPlace:
-		w.repaint(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"))
+		w.canvas.paint(w.app, func(rows int) []string {
+			return newest(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"), rows-1)
+		})
 		return w.app.out.err
 	}
 	for i := range resp.Runs {
@@ -115,40 +99,6 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		}
 	}
 	return w.app.out.err
-}
-
-// repaint rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
-// touched. A terminal that changed its size has moved what was on it, in a way of its own, so there the list is written
-// over it from the top.
-func (w *listWatch) repaint(lines []string) {
-	columns, rows := terminalSize(w.app.Out)
-	var b strings.Builder
-	if columns != w.columns || rows != w.rows {
-		if w.columns > 0 {
-			b.WriteString("\x1b[H")
-		}
-		w.lines, w.columns, w.rows = nil, columns, rows
-	}
-	lines = newest(lines, rows-1)
-	for i := range lines {
-		lines[i] = ansi.Truncate(lines[i], columns, "…")
-	}
-	if w.lines != nil && slices.Equal(lines, w.lines) {
-		return
-	}
-	if up := len(w.lines); up > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", up)
-	}
-	for i, line := range lines {
-		if i < len(w.lines) && w.lines[i] == line {
-			b.WriteString("\n")
-			continue
-		}
-		b.WriteString("\r" + line + "\x1b[K\n")
-	}
-	b.WriteString("\x1b[J")
-	w.lines = lines
-	_, _ = io.WriteString(w.app.out, b.String())
 }
 
 // newest is as much of the list as fits into so many rows: its header, a line that says how many runs are missing, and the
@@ -165,13 +115,26 @@ func newest(lines []string, room int) []string {
 	return slices.Concat(lines[:1], []string{fmt.Sprintf("… %d more above", hidden)}, lines[1+hidden:])
 }
 
-// terminalSize is the size of the terminal w in cells.
-func terminalSize(w io.Writer) (columns, rows int) {
-	if f, ok := w.(*os.File); ok {
-		columns, rows, _ = term.GetSize(int(f.Fd()))
+// follow tells by changed that something happened, whatever it was, from now on and after each start of a daemon. What ends
+// that comes by ended, the end of ctx included.
+func follow(ctx context.Context, client *api.Client) (changed chan struct{}, ended chan error, err error) {
+	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	if err != nil {
+		return nil, nil, err
 	}
-	if columns <= 0 || rows <= 0 {
-		return 80, 24 // a terminal that does not know its size, such as a serial line
+	changed, ended = make(chan struct{}, 1), make(chan error, 1)
+	changed <- struct{}{}
+	look := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a look is due already
+		}
 	}
-	return columns, rows
+	go func() {
+		ended <- client.Follow(ctx, events.LastSeq, "", look, func(agency.Event) error {
+			look()
+			return nil
+		})
+	}()
+	return changed, ended, nil
 }

@@ -33,7 +33,7 @@ func (a *App) watchdogExplain() *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			if !resp.Watched {
-				_, _ = fmt.Fprintf(w, "%s is no worker: its tags or its name are not those that [watchdog] names\n", safeLine(resp.Run.Ref()))
+				_, _ = fmt.Fprintln(w, hang(safeLine(resp.Run.Ref())+" ", "is no worker: its tags or its name are not those that [watchdog] names", a.room()))
 			}
 			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
 			for _, rule := range resp.Rules {
@@ -43,7 +43,7 @@ func (a *App) watchdogExplain() *cobra.Command {
 				}
 				rows = append(rows, []string{string(rule.Kind), holds, safeLine(rule.Why)})
 			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			_, _ = io.WriteString(w, a.textTable(rows))
 			if len(resp.Alerts) > 0 {
 				_, _ = fmt.Fprintln(w)
 				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
@@ -150,7 +150,7 @@ func (a *App) watchdogStatus() *cobra.Command {
 					strconv.Itoa(t.Skipped), strconv.Itoa(t.Failed), fit(orDash(safeLine(last)), 50),
 				})
 			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			_, _ = io.WriteString(w, a.textTable(rows))
 		})
 	})
 }

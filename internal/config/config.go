@@ -31,6 +31,7 @@ type Config struct {
 	Env      Env
 	Watchdog Watchdog
 	Stop     Stop
+	Session  Session
 	Notify   Notify
 	Presets  map[string]Preset // by name; never nil
 
@@ -80,11 +81,18 @@ type Watchdog struct {
 	OrchestratorTag string
 	WorkerPattern   string // a regular expression for names; empty is every name
 	PreviewLines    int    // of output in an alert
+	// ErrorPatterns are regular expressions: a line of output that one of them matches from its beginning is an error.
+	ErrorPatterns []string
 }
 
 // Stop is how a run is stopped.
 type Stop struct {
 	Grace time.Duration // between asking a process to end and ending it
+}
+
+// Session is where sessions leave their status files.
+type Session struct {
+	StatusDir string // absolute, or relative to the root of the repository
 }
 
 // Origin says where the value of one key came from.
@@ -124,9 +132,10 @@ func defaults() *Config {
 		Env:    Env{Deny: []string{}},
 		Watchdog: Watchdog{
 			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
-			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5,
+			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},
 		},
 		Stop:    Stop{Grace: 10 * time.Second},
+		Session: Session{StatusDir: ".agency/status"},
 		Notify:  Notify{Channels: map[string]Channel{}},
 		Presets: map[string]Preset{},
 	}

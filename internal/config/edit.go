@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,11 +13,14 @@ import (
 	"agency"
 )
 
-// Setting is one key of agency.toml and the value that it shall have: a string or a bool.
+// Setting is one key of agency.toml and the value that it shall have: a string or a bool. Nil takes SetupKey away.
 type Setting struct {
 	Key   string // "project.type"
 	Value any
 }
+
+// SetupKey is the one key that can be taken away.
+const SetupKey = "scripts.setup"
 
 // text is the value as TOML.
 func (s Setting) text() string {
@@ -32,6 +36,9 @@ func (s Setting) text() string {
 
 // CheckSetting refuses a value that ParseProject would refuse, with E_USAGE.
 func CheckSetting(s Setting) error {
+	if s.Value == nil {
+		return nil
+	}
 	p := agency.DefaultProject()
 	v := value{kind: unstable.String, text: settingText(s)}
 	if _, ok := s.Value.(bool); ok {
@@ -54,6 +61,17 @@ func CheckSetting(s Setting) error {
 func EditProject(path string, data []byte, settings []Setting) (edited []byte, changes []string, err error) {
 	edited = slices.Clone(data)
 	for _, s := range settings {
+		if s.Value == nil {
+			was, next, err := removeSetup(path, edited)
+			if err != nil {
+				return nil, nil, err
+			}
+			if was != "" {
+				changes = append(changes, SetupKey+" is taken away (was "+was+")")
+			}
+			edited = next
+			continue
+		}
 		was, next := setKey(edited, s)
 		switch {
 		case bytes.Equal(edited, next):
@@ -110,6 +128,35 @@ func setKey(data []byte, s Setting) (was string, edited []byte) {
 	}
 	return "", slices.Concat(data[:at], []byte(line), data[at:])
 }
+
+// removeSetup is the document without a setup; was is the one that it had, empty when there was none. The lines of the key go,
+// and only when they say nothing else.
+func removeSetup(path string, data []byte) (was string, edited []byte, err error) {
+	entries, _ := parse(data)
+	at := slices.IndexFunc(entries, func(e entry) bool { return dottedPath(e.path) == SetupKey })
+	if at < 0 {
+		return "", data, nil
+	}
+	want, err := ParseProject(path, data)
+	if err != nil {
+		return "", nil, err
+	}
+	was, want.Setup = projectFormat(&want).keys[SetupKey].show(), nil
+	line := entries[at].path[len(entries[at].path)-1].at.line
+	begin := lineEnd(data, line-1)
+	for end, next := begin, line; end < len(data) && next < line+mostLines; next++ {
+		end = lineEnd(data, next)
+		edited = slices.Concat(data[:begin], data[end:])
+		if got, err := ParseProject(path, edited); err == nil && reflect.DeepEqual(got, want) {
+			return was, edited, nil
+		}
+	}
+	return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: %q cannot be taken away without a person's help", path, SetupKey).
+		WithHint("take it out of %s yourself, under [scripts]", path)
+}
+
+// mostLines is how many lines a value may have that is taken away.
+const mostLines = 100
 
 // settingText is the value as the parser gives it.
 func settingText(s Setting) string {

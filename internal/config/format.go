@@ -76,8 +76,10 @@ func newFormat(c *Config, custom []string) *format {
 		textKey("orchestrator_tag", &c.Watchdog.OrchestratorTag, checkTag),
 		textKey("worker_pattern", &c.Watchdog.WorkerPattern, checkExpression),
 		numberKey("output_preview_lines", &c.Watchdog.PreviewLines, 1, 0, 100),
+		patternsKey("error_patterns", &c.Watchdog.ErrorPatterns),
 	)
 	f.table("", "stop", durationKey("grace", &c.Stop.Grace, 0, time.Hour))
+	f.table("", "session", textKey("status_dir", &c.Session.StatusDir, checkStatusDir))
 	return f
 }
 

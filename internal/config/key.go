@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,6 +181,18 @@ func checkTmuxSocket(s string) error {
 	return checkText(s)
 }
 
+func checkStatusDir(s string) error {
+	if err := checkText(s); err != nil {
+		return err
+	}
+	clean := filepath.Clean(s)
+	inside := filepath.IsLocal(clean) && clean != "." && clean != ".git" && !strings.HasPrefix(clean, ".git/")
+	if s == "" || !inside && !filepath.IsAbs(clean) || clean == "/" {
+		return fmt.Errorf("must be a folder in the repository or an absolute path, not %q", clip(s))
+	}
+	return nil
+}
+
 func checkPattern(s string) error {
 	if s == "" || strings.ContainsAny(s, "=/\x00") {
 		return fmt.Errorf("must be a pattern for names of variables, not %q", clip(s))
@@ -192,6 +206,43 @@ func checkPattern(s string) error {
 func checkTag(s string) error {
 	if err := agency.CheckWord("tag", s); err != nil {
 		return fmt.Errorf("must be a tag of lower-case letters, digits, dots, dashes and underscores, not %q", clip(s))
+	}
+	return nil
+}
+
+// Limits of the patterns for output.
+const (
+	mostPatterns = 32
+	patternLimit = 500 // bytes
+)
+
+// patternsKey binds regular expressions for lines of output.
+func patternsKey(name string, p *[]string) key {
+	k := listKey(name, p, checkErrorPattern)
+	set := k.set
+	k.set = func(v value) error {
+		if len(v.items) > mostPatterns {
+			return hinted{fmt.Errorf("must have at most %d patterns, not %d", mostPatterns, len(v.items)), `one pattern can hold several: "(quota|limit) exceeded"`}
+		}
+		return set(v)
+	}
+	return k
+}
+
+func checkErrorPattern(s string) error {
+	if len(s) > patternLimit {
+		return fmt.Errorf("must have at most %d bytes, not %d", patternLimit, len(s))
+	}
+	_, err := regexp.Compile(s)
+	whole, wholeErr := regexp.Compile("^(?:" + s + ")")
+	if malformed := (*syntax.Error)(nil); errors.As(cmp.Or(err, wholeErr), &malformed) {
+		return hinted{
+			fmt.Errorf("must be a regular expression, and %q is malformed: %s at %q", clip(s), malformed.Code, clip(malformed.Expr)),
+			`the form is that of RE2; in single quotes TOML leaves backslashes alone: '(?i)error: quota'`,
+		}
+	}
+	if whole.MatchString("") {
+		return hinted{fmt.Errorf("must not match everything, as %q does", clip(s)), "a pattern needs a text, and matches from the beginning of a line"}
 	}
 	return nil
 }

@@ -81,9 +81,10 @@ func wantDefaults(t testing.TB) *config.Config {
 		Env:    config.Env{Deny: []string{}},
 		Watchdog: config.Watchdog{
 			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
-			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5,
+			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},
 		},
 		Stop:    config.Stop{Grace: 10 * time.Second},
+		Session: config.Session{StatusDir: ".agency/status"},
 		Notify:  config.Notify{Channels: map[string]config.Channel{}},
 		Presets: map[string]config.Preset{},
 	}
@@ -124,8 +125,11 @@ worker_tags = ["worker", "builder"]
 orchestrator_tag = "boss"
 worker_pattern = "-worker$"
 output_preview_lines = 0
+error_patterns = ['(?i)error: (quota|limit)', "^fatal"]
 [stop]
 grace = "0s"
+[session]
+status_dir = ".founder-mode/status"
 `)
 	want := wantDefaults(t)
 	want.Defaults = config.Defaults{Runner: "aider", Base: "origin/main", Headless: true}
@@ -140,9 +144,10 @@ grace = "0s"
 	want.Env.Deny = []string{"AWS_*", "[A-Z]_TOKEN"}
 	want.Watchdog = config.Watchdog{
 		StallThreshold: 90 * time.Minute, PollInterval: time.Hour, StuckIntervals: 5,
-		WorkerTags: []string{"worker", "builder"}, OrchestratorTag: "boss", WorkerPattern: "-worker$",
+		WorkerTags: []string{"worker", "builder"}, OrchestratorTag: "boss", WorkerPattern: "-worker$", ErrorPatterns: []string{"(?i)error: (quota|limit)", "^fatal"},
 	}
 	want.Stop.Grace = 0
+	want.Session.StatusDir = ".founder-mode/status"
 	if diff := same(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -206,7 +211,9 @@ func TestOrigins(t *testing.T) {
 		{"watchdog.orchestrator_tag", `"boss"`, "AGENCY_WATCHDOG_ORCHESTRATOR_TAG"},
 		{"watchdog.worker_pattern", `""`, "default"},
 		{"watchdog.output_preview_lines", `5`, "default"},
+		{"watchdog.error_patterns", `[]`, "default"},
 		{"stop.grace", `"1m30s"`, "config.toml:2"},
+		{"session.status_dir", `".agency/status"`, "default"},
 		{"notify.quiet_hours", `""`, "default"},
 	}
 	if diff := cmp.Diff(want, c.Origins()); diff != "" {

@@ -209,6 +209,9 @@ func checkAlertKind(s string) error {
 	for _, kind := range agency.AlertKinds() {
 		known = append(known, string(kind))
 	}
+	for _, kind := range agency.NoticeKinds() {
+		known = append(known, string(kind))
+	}
 	if slices.Contains(known, s) {
 		return nil
 	}

@@ -27,6 +27,7 @@ type Preset struct {
 	Headless        bool
 	StallThreshold  time.Duration // 0 is as [watchdog] says
 	StuckIntervals  int           // 0 is as [watchdog] says
+	ErrorPatterns   []string      // none is as [watchdog] says
 }
 
 // Preset finds a preset by its name. One that is not there is E_SPEC_INVALID, with the nearest name.
@@ -74,7 +75,7 @@ func (f *format) addPresets(names []string, dir string) {
 	f.presets = map[string]*Preset{}
 	f.table("", presetTable)
 	for _, name := range names {
-		p := &Preset{Args: []string{}, Env: []string{}, Tags: []string{}}
+		p := &Preset{Args: []string{}, Env: []string{}, Tags: []string{}, ErrorPatterns: []string{}}
 		f.presets[name] = p
 		f.table(presetTable, name,
 			textKey("harness", &p.Harness, checkText),
@@ -90,6 +91,7 @@ func (f *format) addPresets(names []string, dir string) {
 			boolKey("headless", &p.Headless),
 			durationKey("stall_threshold", &p.StallThreshold, 0, 7*24*time.Hour),
 			numberKey("stuck_threshold_intervals", &p.StuckIntervals, 1, 0, agency.MostStuck),
+			patternsKey("error_patterns", &p.ErrorPatterns),
 		)
 	}
 }

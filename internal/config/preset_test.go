@@ -33,6 +33,7 @@ headless = true
 system_prompt_file = "/etc/worker.md"
 stall_threshold = "30m"
 stuck_threshold_intervals = 6
+error_patterns = ["panic: "]
 [presets]
 plain = { harness = "claude_code" }
 own = { harness = "aider", config = { system_prompt_file = "" } }
@@ -42,11 +43,11 @@ empty = {}
 		"worker": {
 			Harness: "claude_code", Description: "Works on one task", Model: "sonnet", SkipPermissions: true, Args: []string{"--verbose"},
 			Env: []string{"A=1", "B="}, PromptFile: "/etc/worker.md", Tags: []string{"worker", "builder"}, Headless: true,
-			StallThreshold: 30 * time.Minute, StuckIntervals: 6,
+			StallThreshold: 30 * time.Minute, StuckIntervals: 6, ErrorPatterns: []string{"panic: "},
 		},
-		"plain": {Harness: "claude_code", Args: []string{}, Env: []string{}, Tags: []string{}},
-		"own":   {Harness: "aider", Args: []string{}, Env: []string{}, Tags: []string{}},
-		"empty": {Args: []string{}, Env: []string{}, Tags: []string{}},
+		"plain": {Harness: "claude_code", Args: []string{}, Env: []string{}, Tags: []string{}, ErrorPatterns: []string{}},
+		"own":   {Harness: "aider", Args: []string{}, Env: []string{}, Tags: []string{}, ErrorPatterns: []string{}},
+		"empty": {Args: []string{}, Env: []string{}, Tags: []string{}, ErrorPatterns: []string{}},
 	}
 	if diff := cmp.Diff(want, c.Presets); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

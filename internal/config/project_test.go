@@ -121,6 +121,28 @@ func TestEditProject(t *testing.T) {
 			t.Errorf("%s: got %q, %q, %v", name, got, changes, err)
 		}
 	}
+	// A setup can be taken away again, with its lines and nothing else.
+	for text, want := range map[string]struct{ text, was string }{
+		"[scripts] # s\n# why\nsetup = 'a.sh' # now\ntimeout = \"2m\"\n":           {"[scripts] # s\n# why\ntimeout = \"2m\"\n", `"./a.sh"`},
+		"scripts.setup = \"a.sh\"":                                                 {"", `"./a.sh"`},
+		"[scripts]\r\nsetup = [\r\n \"make\", # x\r\n \"deps\",\r\n]\r\n[ids]\r\n": {"[scripts]\r\n[ids]\r\n", `"make deps"`},
+		"scripts = {setup = \"a.sh\"}\n[ids]\n":                                    {"[ids]\n", `"./a.sh"`},
+		"[scripts]\ntimeout = \"2m\"\n":                                            {"[scripts]\ntimeout = \"2m\"\n", ""},
+		"":                                                                         {"", ""},
+	} {
+		got, changes, err := config.EditProject("agency.toml", []byte(text), []config.Setting{{Key: config.SetupKey}})
+		var wanted []string
+		if want.was != "" {
+			wanted = []string{"scripts.setup is taken away (was " + want.was + ")"}
+		}
+		if err != nil || string(got) != want.text || !slices.Equal(changes, wanted) {
+			t.Errorf("%q without setup: got %q, %q, %v", text, got, changes, err)
+		}
+	}
+	_, _, err := config.EditProject("agency.toml", []byte("scripts = {setup = \"a.sh\", timeout = \"2m\"}\n"), []config.Setting{{Key: config.SetupKey}})
+	if e := agency.AsError(err); e == nil || e.Code != agency.CodeConfigInvalid || !strings.Contains(e.Hint, "yourself, under [scripts]") {
+		t.Errorf("beside another key: got %v", err)
+	}
 	// What cannot be edited is left to the user, and told.
 	for _, text := range []string{"[scripts]\nsetup = [\"make\"]\n", "scripts = {}\n"} {
 		_, _, err := config.EditProject("agency.toml", []byte(text), []config.Setting{{Key: "scripts.setup", Value: "a.sh"}})

@@ -59,6 +59,13 @@ func (h harnesses) ReadsScreen(r agency.Runner) bool {
 	return err == nil
 }
 
+func (harnesses) ErrorMarks(kind agency.RunnerKind) []string { return harness.ErrorMarks(kind) }
+
+func (h harnesses) ShowsReady(r agency.Runner) bool {
+	own, err := ownPatterns(h.screens, r.Name) // what cannot be read is told of by Screen
+	return harness.ReadsScreen(r.Kind) || err == nil && own.ShowReady()
+}
+
 // Screen asks the user's own patterns first, which can be for any runner, and then those that agency has.
 func (h harnesses) Screen(r agency.Runner, lines []string) []agency.Evidence {
 	own, err := ownPatterns(h.screens, r.Name)
@@ -132,6 +139,18 @@ func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {
 
 func (attempts) CPU(p agency.Process) time.Duration { return runner.CPU(p) }
 
-func (attempts) OpenLog(dir, stream string, since time.Time) (io.ReadCloser, error) {
-	return runner.OpenLog(dir, stream, since)
+func (attempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
+	if offset != nil {
+		since = time.Time{}
+	}
+	l, err := runner.OpenLog(dir, stream, since)
+	if err != nil {
+		return nil, 0, err
+	}
+	if offset != nil {
+		if err := l.GoTo(*offset); err != nil {
+			return nil, 0, errors.Join(err, l.Close())
+		}
+	}
+	return l, l.Offset(), nil
 }

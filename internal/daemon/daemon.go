@@ -26,6 +26,7 @@ import (
 	"agency/internal/killpoint"
 	"agency/internal/notify"
 	"agency/internal/scaffold"
+	"agency/internal/scheduler"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 	"agency/internal/tmux"
@@ -61,6 +62,8 @@ type Daemon struct {
 	git      *git.Git
 	tmux     *tmux.Tmux
 	sup      *supervisor.Supervisor
+	sched    *scheduler.Scheduler
+	files    *scheduler.Files
 	dog      *watchdog.Watchdog
 	notifier atomic.Pointer[notify.Notifier]
 	active   active
@@ -104,6 +107,9 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	d.clock = newClock(d.Now, func() time.Duration { return time.Since(began) })
 	d.started, d.stopping = d.clock.Now(), make(chan struct{})
 	d.active.begin(d.Config, d.started)
+	if _, err := finishRestore(home); err != nil {
+		return err
+	}
 	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.clock.Now); err != nil {
 		return err
 	}
@@ -139,6 +145,18 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer d.dog.Stop()
+	results := d.newResults()
+	results.Start(ctx)
+	defer results.Stop()
+	d.files = d.newFiles()
+	d.files.Start(ctx)
+	defer d.files.Stop()
+	d.sched = d.newScheduler()
+	if err := d.sched.Start(ctx); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer d.sched.Stop()
 	d.timers = d.newTimers()
 	if err := d.timers.Start(ctx); err != nil {
 		_ = listener.Close()
@@ -213,6 +231,7 @@ func (d *Daemon) build(watcher *watcher) {
 		ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject:   config.ParseProject,
 		RunSetup:       runSetup,
+		NeededBy:       d.neededBy,
 		Log:            d.Log,
 		Now:            d.clock.Now,
 		Elapsed:        d.clock.Elapsed,
@@ -225,6 +244,7 @@ func (d *Daemon) build(watcher *watcher) {
 		StallThreshold: d.Config.Watchdog.StallThreshold,
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
+	d.sup.SetErrorPatterns(errorPatterns(d.Config))
 }
 
 // serve answers until the end, then lets the requests under way finish.

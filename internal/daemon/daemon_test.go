@@ -183,7 +183,7 @@ func TestEventStream(t *testing.T) {
 	seen := make(chan agency.Event, 10)
 	streamed := make(chan error, 1)
 	go func() {
-		streamed <- c.Events(t.Context(), 0, "", func(e agency.Event) error { seen <- e; return nil })
+		streamed <- c.Follow(t.Context(), 0, "", func() {}, func(e agency.Event) error { seen <- e; return nil })
 	}()
 	if e := <-seen; e.Type != agency.DaemonStarted || e.Seq != 1 {
 		t.Errorf("first event: %+v", e)
@@ -191,7 +191,7 @@ func TestEventStream(t *testing.T) {
 	if _, err := api.Call(t.Context(), c, api.StopDaemon, api.Empty{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-streamed; !errors.Is(err, io.EOF) {
+	if err := <-streamed; !agency.IsCode(err, agency.CodeDaemonLost) {
 		t.Errorf("the stream ended with %v", err)
 	}
 	if err := ended.wait(t); err != nil {

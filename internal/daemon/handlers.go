@@ -67,6 +67,19 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.Doctor, d.doctor)
 	handle(d, mux, api.DaemonStatus, d.status)
 	handle(d, mux, api.StopDaemon, d.stop)
+	handle(d, mux, api.StartSession, d.startSession)
+	handle(d, mux, api.PauseSession, d.pauseSession)
+	handle(d, mux, api.ResumeSession, d.resumeSession)
+	handle(d, mux, api.CancelSession, d.cancelSession)
+	handle(d, mux, api.RetrySession, d.retrySession)
+	handle(d, mux, api.WaitSession, d.waitSession)
+	handle(d, mux, api.PlanSession, d.planSession)
+	handle(d, mux, api.CreateSession, d.createSession)
+	handle(d, mux, api.UpdateSession, d.updateSession)
+	handle(d, mux, api.ListSessions, d.listSessions)
+	handle(d, mux, api.ShowSession, d.showSession)
+	handle(d, mux, api.RemoveSessions, d.removeSessions)
+	mux.HandleFunc("GET "+api.SessionUpdatesPath, d.streamUpdates)
 	mux.HandleFunc("GET "+api.EventsPath, d.streamEvents)
 	mux.HandleFunc("GET "+api.LogsPath, d.streamLogs)
 	mux.HandleFunc("GET "+api.WrapperPath, d.serveWrapper)
@@ -198,17 +211,10 @@ func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
 func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
 	warnings := []string{}
 	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup, Env: req.Env,
-		Warn: func(text string) { warnings = append(warnings, text) },
-		Choices: func(r *agency.Run) (supervisor.Choices, error) {
-			cfg, err := config.Load(req.Config, req.Env)
-			if err != nil {
-				return supervisor.Choices{}, err
-			}
-			chosen, err := choices(cfg, r.Runner)
-			chosen.Env = cfg.Presets[r.Preset].Env // as it is now: the record keeps no values
-			return chosen, err
-		},
+		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
+		Set: req.Set, Env: req.Env,
+		Warn:    func(text string) { warnings = append(warnings, text) },
+		Choices: laterChoices(req.Config, req.Env),
 	})
 	if err != nil {
 		return api.ResumeRunResponse{}, err
@@ -216,6 +222,19 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 	return api.ResumeRunResponse{
 		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
 	}, nil
+}
+
+// laterChoices are what a configuration says about a later attempt of a run.
+func laterChoices(path string, env []string) func(*agency.Run) (supervisor.Choices, error) {
+	return func(r *agency.Run) (supervisor.Choices, error) {
+		cfg, err := config.Load(path, env)
+		if err != nil {
+			return supervisor.Choices{}, err
+		}
+		chosen, err := choices(cfg, r.Runner)
+		chosen.Env = cfg.Presets[r.Preset].Env // as it is now: the record keeps no values
+		return chosen, err
+	}
 }
 
 func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {

@@ -96,6 +96,7 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 		return api.TestNotifyResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run cannot send notices to people").
 			WithHint("agency messages send --user, or agency report needs_input")
 	}
+	d.reload(ctx) // who changed the file a moment ago wants to try what it says now
 	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, testPatience)
@@ -118,6 +119,10 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 }
 
 func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannelsResponse, error) {
+	d.reload(ctx)
+	if err := d.notifier.Load().Tidy(ctx); err != nil {
+		return api.ListChannelsResponse{}, err
+	}
 	states, err := d.store.ChannelStates(ctx)
 	if err != nil {
 		return api.ListChannelsResponse{}, err

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -82,7 +83,16 @@ func (d *Daemon) initRepo(ctx context.Context, req api.InitRepoRequest) (api.Ini
 			return api.InitRepoResponse{}, err
 		}
 	}
+	base := cmp.Or(init.project.Base, cfg.Defaults.Base)
+	if answer := req.Answers.Base; answer != nil && *answer != "" {
+		if _, err := d.git.ResolveCommit(ctx, root, *answer); err != nil && !d.isUnborn(ctx, root) {
+			return api.InitRepoResponse{}, err
+		}
+	}
 	resp := init.response(root, cfg, &req)
+	if len(init.project.Setup) > 0 {
+		resp.SetupNote = d.sup.SetupProblem(ctx, repo, base, init.project.Setup)
+	}
 	of := supervisor.TrustRequest{Dir: root, Default: cfg.Defaults.Base}
 	_, before, beforeErr := d.sup.Trust(ctx, of)
 	if !req.DryRun {
@@ -97,6 +107,12 @@ func (d *Daemon) initRepo(ctx context.Context, req api.InitRepoRequest) (api.Ini
 	mine := req.Trust && beforeErr == nil && (before.Hash == "" || before.Trusted)
 	resp.Trusted, resp.TrustNote = d.trustInit(ctx, of, mine, req.DryRun)
 	return resp, nil
+}
+
+// isUnborn says that the repository has no commit at all, so that no base can be there yet.
+func (d *Daemon) isUnborn(ctx context.Context, root string) bool {
+	_, err := d.git.ResolveCommit(ctx, root, "HEAD")
+	return agency.IsCode(err, agency.CodeEmptyRepo)
 }
 
 // trustInit trusts what init has just written, if it may, and says why it is not trusted otherwise.
@@ -193,7 +209,11 @@ func initSettings(a *api.InitAnswers) []config.Setting {
 	text("defaults.runner", a.Runner)
 	text("defaults.base", a.Base)
 	text("ids.format", a.IDFormat)
-	text("scripts.setup", a.Setup)
+	if a.Setup != nil && *a.Setup == "" {
+		all = append(all, config.Setting{Key: config.SetupKey}) // to be taken away
+	} else {
+		text("scripts.setup", a.Setup)
+	}
 	return all
 }
 
@@ -229,11 +249,16 @@ func (init *initialisation) response(root string, cfg *config.Config, req *api.I
 	add("project.layout", p.Layout, "", p.Layout != d.Layout)
 	add("project.agent_runs", strconv.FormatBool(p.Window), "", p.Window != d.Window)
 	add("scripts.setup", strings.Join(p.Setup, " "), "", len(p.Setup) > 0)
-	for _, c := range init.changes {
+	for i := range init.changes {
+		c := &init.changes[i]
 		if c.Path == scaffold.ClaudeMD {
 			resp.ClaudeMD = string(c.Action)
 		}
-		resp.Changes = append(resp.Changes, api.InitChange{Path: c.Path, Action: string(c.Action), From: c.From, Backup: c.Backup})
+		change := api.InitChange{Path: c.Path, Action: string(c.Action), From: c.From, Backup: c.Backup}
+		if req.DryRun {
+			change.Diff = c.Diff()
+		}
+		resp.Changes = append(resp.Changes, change)
 	}
 	return resp
 }

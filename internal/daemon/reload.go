@@ -25,6 +25,8 @@ type active struct {
 	stamp   stamp
 	at      time.Time // when cfg was read
 	problem error     // why a newer file is not used
+
+	reading sync.Mutex // held by who reads and applies a file, so that whoever asks after it finds it applied
 }
 
 // stamp tells one state of a file from another; zero is no file.
@@ -94,9 +96,15 @@ func (d *Daemon) watchConfig(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// reload takes over what a changed file says. A bad one changes nothing but the answer of doctor, and is told once.
+// reload takes over what a changed file says, and returns when it holds. A bad one changes nothing but the answer of doctor, and is
+// told once.
 func (d *Daemon) reload(ctx context.Context) {
+	if d.Load == nil {
+		return
+	}
 	a := &d.active
+	a.reading.Lock()
+	defer a.reading.Unlock()
 	now := stampOf(d.Config.Path) // before it is read, so that a later change is seen
 	a.mu.Lock()
 	old, same := a.cfg, now == a.stamp
@@ -129,6 +137,7 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 		d.dog.Set(watchdogSettings(&cfg.Watchdog))
 		d.Log.Info("configuration taken over", "table", "watchdog", "path", cfg.Path)
 	}
+	d.sup.SetErrorPatterns(errorPatterns(cfg))
 	if !reflect.DeepEqual(old.Notify, cfg.Notify) {
 		// First the new one takes what comes, then the old one leaves: what it had not sent yet waits in the outbox.
 		next := d.newNotifier(&cfg.Notify)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/supervisor"
 )
 
@@ -102,10 +103,16 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := d.untilStop(r.Context())
 	defer cancel()
-	out := &started{ResponseWriter: w}
-	err = d.sup.Logs(ctx, req, out, func() { _ = http.NewResponseController(w).Flush() })
+	begun := false
+	flush := func() { _ = http.NewResponseController(w).Flush() }
+	err = d.sup.Logs(ctx, req, w, func(attempt int, offset int64) {
+		begun = true
+		w.Header().Set(api.LogAttemptHeader, strconv.Itoa(attempt))
+		w.Header().Set(api.LogOffsetHeader, strconv.FormatInt(offset, 10))
+		flush() // who follows a silent agent knows where it stands, too
+	}, flush)
 	switch {
-	case err != nil && !out.begun:
+	case err != nil && !begun:
 		reply(w, nil, err)
 	case err != nil && ctx.Err() == nil:
 		d.Log.Warn("send log", "run", req.Ref, "err", err)
@@ -113,17 +120,6 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 		// The log may go on: a clean end would say that the agent has ended.
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// started notes whether anything was sent, after which an error can no longer be.
-type started struct {
-	http.ResponseWriter
-	begun bool
-}
-
-func (s *started) Write(p []byte) (int, error) {
-	s.begun = true
-	return s.ResponseWriter.Write(p)
 }
 
 func logRequest(r *http.Request) (supervisor.LogRequest, error) {
@@ -149,6 +145,13 @@ func logRequest(r *http.Request) (supervisor.LogRequest, error) {
 			return req, agency.Errorf(agency.CodeUsage, "since is %q, not Unix milliseconds", text)
 		}
 		req.Since = time.UnixMilli(ms)
+	}
+	if text := q.Get("offset"); text != "" {
+		offset, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || offset < 0 {
+			return req, agency.Errorf(agency.CodeUsage, "the offset is %q, not a number of bytes", text)
+		}
+		req.Offset = &offset
 	}
 	return req, nil
 }

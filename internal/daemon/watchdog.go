@@ -16,14 +16,18 @@ import (
 )
 
 // workers gives the watchdog the engine.
-type workers struct{ sup *supervisor.Supervisor }
+type workers struct {
+	sup *supervisor.Supervisor
+	led func(ctx context.Context, r *agency.Run) (bool, error)
+}
 
 func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker, error) {
 	r, status, news, err := w.sup.Worker(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return &watchdog.Worker{Run: r, Status: status, OutputAt: news}, nil
+	led, err := w.led(ctx, r)
+	return &watchdog.Worker{Run: r, Status: status, OutputAt: news, Led: led}, err
 }
 
 func (w workers) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, error) {
@@ -79,9 +83,25 @@ func watchdogSettings(c *config.Watchdog) watchdog.Settings {
 	return s
 }
 
+// errorPatterns are what the configuration calls errors in output. It refuses bad expressions itself.
+func errorPatterns(c *config.Config) *supervisor.ErrorPatterns {
+	compile := func(patterns []string) []*regexp.Regexp {
+		compiled := make([]*regexp.Regexp, 0, len(patterns))
+		for _, pattern := range patterns {
+			compiled = append(compiled, regexp.MustCompile("^(?:"+pattern+")"))
+		}
+		return compiled
+	}
+	p := &supervisor.ErrorPatterns{Any: compile(c.Watchdog.ErrorPatterns), Presets: map[string][]*regexp.Regexp{}}
+	for name := range c.Presets {
+		p.Presets[name] = compile(c.Presets[name].ErrorPatterns)
+	}
+	return p
+}
+
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 	return watchdog.New(watchdog.Deps{
-		Runs: workers{d.sup}, Store: d.store, Teller: teller{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
+		Runs: workers{d.sup, d.led}, Store: d.store, Teller: teller{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
 		Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		NewID: func() string { return agency.NewAlertID(d.clock.Now(), [10]byte(randomBytes(10))) },
 	}, watchdogSettings(&d.Config.Watchdog))
@@ -108,6 +128,10 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 	alerts, err := d.store.Alerts(ctx, f)
 	if err != nil {
 		return api.ListAlertsResponse{}, err
+	}
+	if !req.Resolved {
+		// Work that somebody has seen waits for nobody, and is not over before its run is removed or goes on.
+		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool { return a.Kind == agency.AlertComplete && a.AckedAt != nil })
 	}
 	named, err := d.named(ctx, alerts)
 	return api.ListAlertsResponse{Alerts: named, TickedAt: d.tickedAt()}, err
@@ -152,7 +176,7 @@ func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.Al
 func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
 	wait := time.Duration(req.ForMS) * time.Millisecond
 	if wait <= 0 || wait > 30*24*time.Hour {
-		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait)
+		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
 	}
 	until := d.clock.Now().Add(wait)
 	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {

@@ -17,8 +17,8 @@ import (
 // wrapperProtocol is what a wrapper's connection is upgraded to.
 const wrapperProtocol = "agency-wrapper"
 
-// upgrade takes the connection over from HTTP. The wrapper says nothing before it has read the answer.
-func upgrade(w http.ResponseWriter) (net.Conn, error) {
+// upgrade takes the connection over from HTTP. The client says nothing before it has read the answer.
+func upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, fmt.Errorf("take over connection: %w", err)
@@ -26,7 +26,7 @@ func upgrade(w http.ResponseWriter) (net.Conn, error) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	_, err = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", wrapperProtocol)
+	_, err = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -39,7 +39,7 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "%s wants Upgrade: %s", api.WrapperPath, wrapperProtocol))
 		return
 	}
-	conn, err := upgrade(w)
+	conn, err := upgrade(w, wrapperProtocol)
 	if err != nil {
 		d.Log.Warn("accept wrapper", "err", err)
 		return

@@ -3,8 +3,6 @@ package git
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"agency"
@@ -22,20 +20,9 @@ func (g *Git) Diff(ctx context.Context, dir, from, to string, limit int) (agency
 }
 
 func (g *Git) diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error) {
-	temp, err := os.MkdirTemp("", "agency-diff-")
-	if err != nil {
-		return agency.Diff{}, err
-	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	s := saver{git: g, worktree: dir, index: filepath.Join(temp, "index")}
 	if to == "" {
-		if err := s.copyIndex(ctx); err != nil {
-			return agency.Diff{}, err
-		}
-		if _, err := s.addAll(ctx); err != nil {
-			return agency.Diff{}, err
-		}
-		if to, err = s.line(ctx, "write-tree"); err != nil {
+		var err error
+		if to, err = g.worktreeTree(ctx, dir); err != nil {
 			return agency.Diff{}, err
 		}
 	}

@@ -4,6 +4,7 @@ package git
 var (
 	ParseStatus    = parseStatus
 	ParseWorktrees = parseWorktrees
+	ParseSnapshots = parseSnapshots
 	LastLine       = lastLine
 )
 

@@ -16,21 +16,16 @@ func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, l
 	fail := func(err error) ([]byte, bool, error) {
 		return nil, false, fmt.Errorf("read %s of commit %.12s: %w", path, commit, err)
 	}
-	out, err := g.do(ctx, call{
-		dir: repo.Root, args: []string{"ls-tree", "--full-tree", "-z", commit, "--", path}, env: []string{"GIT_LITERAL_PATHSPECS=1"},
-	})
-	if err != nil {
+	mode, err := g.mode(ctx, repo, commit, path)
+	switch {
+	case err != nil:
 		return fail(err)
-	}
-	// MODE TYPE OBJECT<TAB>PATH
-	entry, name, _ := strings.Cut(strings.TrimSuffix(out, "\x00"), "\t")
-	switch mode, _, _ := strings.Cut(entry, " "); {
-	case out == "" || name != path || mode == "040000" || mode == "160000":
+	case mode == "" || mode == "040000" || mode == "160000":
 		return nil, false, nil
-	case mode != "100644" && mode != "100755":
+	case mode != "100644" && mode != executable:
 		return fail(file.ErrNotRegular)
 	}
-	out, err = g.run(ctx, repo.Root, "cat-file", "--filters", commit+":"+path)
+	out, err := g.run(ctx, repo.Root, "cat-file", "--filters", commit+":"+path)
 	if err != nil {
 		return fail(err)
 	}
@@ -38,6 +33,32 @@ func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, l
 		return fail(file.ErrTooLarge)
 	}
 	return []byte(out), true, nil
+}
+
+// executable is the mode of a file that may be run.
+const executable = "100755"
+
+// Executable says whether a commit has a file, and whether that may be run.
+func (g *Git) Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error) {
+	mode, err := g.mode(ctx, repo, commit, path)
+	return mode != "", mode == executable, err
+}
+
+// mode is the mode of a path in a commit as git writes it; empty when there is no such path.
+func (g *Git) mode(ctx context.Context, repo agency.Repo, commit, path string) (string, error) {
+	out, err := g.do(ctx, call{
+		dir: repo.Root, args: []string{"ls-tree", "--full-tree", "-z", commit, "--", path}, env: []string{"GIT_LITERAL_PATHSPECS=1"},
+	})
+	if err != nil {
+		return "", err
+	}
+	// MODE TYPE OBJECT<TAB>PATH
+	entry, name, _ := strings.Cut(strings.TrimSuffix(out, "\x00"), "\t")
+	if name != path {
+		return "", nil
+	}
+	mode, _, _ := strings.Cut(entry, " ")
+	return mode, nil
 }
 
 // Ignored are those of the paths, relative to a worktree, that git ignores there.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -62,7 +63,8 @@ type call struct {
 	args     []string
 	env      []string // added to the common environment
 	input    string
-	most     int // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
+	answers  []int // statuses other than 0 that come with an answer
+	most     int   // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
 }
 
 // run runs git in dir and returns what it wrote to its standard output.
@@ -112,7 +114,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil,
+		ctx.Err() == nil && cmd.ProcessState != nil && slices.Contains(c.answers, cmd.ProcessState.ExitCode()):
 		// Git is done; if a hook left something running that holds the pipe, that is not our concern.
 		return stdout.String(), nil
 	case errors.Is(err, exec.ErrNotFound):

@@ -1,8 +1,10 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"agency"
@@ -23,7 +25,11 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 	if strings.HasPrefix(ref, "-") || strings.ContainsRune(ref, 0) {
 		return "", bad
 	}
-	out, err := g.run(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	peeled := ref + "^{commit}"
+	if strings.HasPrefix(ref, ":/") { // the rest of it is text to look for, and what is found is a commit
+		peeled = ref
+	}
+	out, err := g.run(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", peeled)
 	if id := strings.TrimSpace(out); err == nil && sha.MatchString(id) {
 		return id, nil
 	}
@@ -40,8 +46,44 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 				WithHint(`make the first one: git commit --allow-empty -m "first commit"`)
 		}
 	}
-	return "", bad
+	return "", bad.WithHint("%s", g.otherRefs(ctx, dir, ref))
 }
+
+// otherRefs says which branches and tags somebody who wrote ref could have meant.
+func (g *Git) otherRefs(ctx context.Context, dir, ref string) string {
+	const most = 3
+	out, err := g.run(ctx, dir, "for-each-ref", "--count=1000", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes", "refs/tags")
+	known := strings.Fields(out)
+	if err != nil || len(known) == 0 {
+		return "name a branch, a tag or a commit; see: git log --oneline --all"
+	}
+	var near []string
+	if nearest := agency.Nearest(ref, known); nearest != "" {
+		near = append(near, nearest)
+	}
+	for _, name := range known {
+		if len(near) < most && !slices.Contains(near, name) && len(ref) > 2 && strings.Contains(name, ref) {
+			near = append(near, name)
+		}
+	}
+	if len(near) > 0 {
+		return "did you mean " + strings.Join(near, ", ") + "? all there are: git branch --all"
+	}
+	slices.SortStableFunc(known, func(a, b string) int { return cmp.Compare(ownBranch(a), ownBranch(b)) })
+	return "there are " + strings.Join(known[:min(most, len(known))], ", ") + "; all of them: git branch --all"
+}
+
+// ownBranch is 1 for a branch that agency made, which nobody means first, and 0 for others.
+func ownBranch(name string) int {
+	if strings.HasPrefix(name, "agency/") {
+		return 1
+	}
+	return 0
+}
+
+// longestPart is how many bytes a part of a branch's name may have: git keeps it in a file, and locks that by another of the
+// same name and five bytes more.
+const longestPart = 250
 
 // CheckBranch says whether a branch of this name can be made. E_BAD_REF: git does not allow the name. E_BRANCH_EXISTS:
 // it is taken, or another branch stands in the way, as "a" does for "a/b".
@@ -50,6 +92,12 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 		WithHint("use letters, digits, - and /, for example agency/fix-login")
 	if branch == "@" || strings.ContainsRune(branch, 0) { // the first may be a branch, but commands read it as HEAD
 		return bad
+	}
+	for part := range strings.SplitSeq(branch, "/") {
+		if len(part) > longestPart {
+			return agency.Errorf(agency.CodeBadRef, "the branch %.20q... has a part of %d bytes", branch, len(part)).
+				WithHint("git keeps branches as files: %d bytes between two slashes are the most", longestPart)
+		}
 	}
 	out, err := g.run(ctx, repo.Root, "check-ref-format", "--branch", branch)
 	switch {

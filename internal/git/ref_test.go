@@ -16,7 +16,7 @@ func TestResolveCommit(t *testing.T) {
 	sh(t, repo.Root, "branch", "topic/🚦", first)
 	for ref, want := range map[string]string{
 		"": second, "HEAD": second, "main": second, "refs/heads/main": second, "@": second,
-		"HEAD~1": first, "v1": first, "topic/🚦": first, first: first, first[:8]: first, "HEAD^{/first}": first,
+		"HEAD~1": first, "v1": first, "topic/🚦": first, first: first, first[:8]: first, "HEAD^{/first}": first, ":/first": first,
 	} {
 		if got, err := g.ResolveCommit(t.Context(), repo.Root, ref); err != nil || got != want {
 			t.Errorf("%q is %s, %v, want %s", ref, got, err, want)
@@ -31,6 +31,24 @@ func TestResolveCommit(t *testing.T) {
 	}
 	_, err := g.ResolveCommit(t.Context(), tempDir(t), "HEAD")
 	wantCode(t, err, agency.CodeNotGitRepo)
+}
+
+// Who mistypes a branch is told which one there is.
+func TestResolveCommitNamesOthers(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	for _, branch := range []string{"agency/1122-a-b1c2", "feature/login", "feature/logout"} {
+		sh(t, repo.Root, "branch", branch)
+	}
+	for ref, hint := range map[string]string{
+		"mian": "did you mean main? all there are: git branch --all", "feature/logni": "did you mean feature/login?",
+		"log": "did you mean feature/login, feature/logout?", "nonsense": "there are feature/login, feature/logout, main; all of them: git branch --all",
+	} {
+		_, err := g.ResolveCommit(t.Context(), repo.Root, ref)
+		if e := agency.AsError(err); e == nil || !strings.Contains(e.Hint, hint) {
+			t.Errorf("%q: got %+v, want %q", ref, e, hint)
+		}
+	}
 }
 
 func TestResolveCommitEmptyAndShallow(t *testing.T) {
@@ -70,6 +88,7 @@ func TestCheckBranch(t *testing.T) {
 		"": agency.CodeBadRef, "-x": agency.CodeBadRef, "--all": agency.CodeBadRef, "a b": agency.CodeBadRef, "a..b": agency.CodeBadRef,
 		"a.lock": agency.CodeBadRef, "HEAD": agency.CodeBadRef, "@": agency.CodeBadRef, "@{-1}": agency.CodeBadRef, "/a": agency.CodeBadRef,
 		"a/": agency.CodeBadRef, "a//b": agency.CodeBadRef, "a\x1b[31m": agency.CodeBadRef, "a\x00": agency.CodeBadRef, "a*": agency.CodeBadRef,
+		"a/" + strings.Repeat("b", 250) + "/c": "", "a/" + strings.Repeat("b", 251): agency.CodeBadRef,
 	} {
 		err := g.CheckBranch(t.Context(), repo, branch)
 		if want == "" && err != nil || want != "" && !agency.IsCode(err, want) {

@@ -31,7 +31,7 @@ func parseSnapshots(out, prefix string) []agency.Snapshot {
 		}
 		number, err := strconv.Atoi(strings.TrimPrefix(fields[0], prefix))
 		seconds, timeErr := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil || timeErr != nil || number < 1 {
+		if err != nil || timeErr != nil || number < 1 || fields[0] != prefix+strconv.Itoa(number) {
 			continue
 		}
 		snapshots = append(snapshots, agency.Snapshot{

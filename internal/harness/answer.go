@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"agency"
 )
 
@@ -16,7 +18,8 @@ const escape = "\x1b"
 
 // dialog is what a terminal asks, as far as it is read.
 type dialog struct {
-	lines   []string // above the options
+	kind    agency.RequestKind // empty when its words do not tell
+	lines   []string           // above the options
 	options []option
 }
 
@@ -43,20 +46,32 @@ func parseOption(line string) (option, bool) {
 }
 
 // Answer says which keys to press next on a terminal that shows these lines, to reply to a request; no keys mean that there is
-// nothing to press before the terminal shows something else. shown is false when it does not show a dialog with just this
-// request. It is E_INPUT_REFUSED when the reply cannot be given there.
+// nothing to press before the terminal shows something else. The lines come with their colours, the top one first. shown is false
+// when the terminal does not show a dialog with just this request. It is E_INPUT_REFUSED when the reply cannot be given there.
 func Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {
 	answer := agents[kind].answer
 	if answer == nil {
 		return "", false, agency.Errorf(agency.CodeInputRefused, "agency cannot answer in the terminal of %s", kind).WithHint("agency attach RUN")
 	}
-	asks := slices.ContainsFunc(agents[kind].screen(lines), func(e agency.Evidence) bool { return e.Sign == agency.SignAsked && e.Kind == r.Kind })
-	d := readDialog(lines, agents[kind].dialogTop)
-	if !asks || d == nil || !d.about(r) {
+	plain := make([]string, 0, len(lines))
+	for _, line := range lines {
+		plain = append(plain, ansi.Strip(line))
+	}
+	asks := slices.ContainsFunc(agents[kind].screen(plain), func(e agency.Evidence) bool {
+		// A dialog that was read in full has the id of what it asks.
+		return e.Sign == agency.SignAsked && e.Kind == r.Kind && (e.ID == "" || e.ID == r.ID)
+	})
+	d := agents[kind].dialog(plain, lines)
+	if !asks || d == nil || d.kind != "" && d.kind != r.Kind || !d.about(r) {
 		return "", false, nil
 	}
 	keys, err = answer(d, r, reply)
 	return keys, true, err
+}
+
+// dialogBelow makes the reader of dialogs whose first line begins with one of top.
+func dialogBelow(top ...string) func(plain, styled []string) *dialog {
+	return func(plain, _ []string) *dialog { return readDialog(plain, top) }
 }
 
 // readDialog reads the last dialog on a terminal: from a line that begins with one of top, over its text, to its options. It is
@@ -118,6 +133,11 @@ func squeeze(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// offers says that one of the options has just this text.
+func (d *dialog) offers(text string) bool {
+	return slices.ContainsFunc(d.options, func(o option) bool { return o.text == text })
 }
 
 // press is the key of the option with just this text: its digit, unless another one is known.

@@ -10,6 +10,16 @@ import (
 	"agency/internal/harness"
 )
 
+// screenLines are the lines of a recorded terminal.
+func screenLines(t *testing.T, name string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".screen.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+}
+
 // Keys come from what the terminal shows, and from nothing else.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
@@ -46,15 +56,44 @@ func TestAnswer(t *testing.T) {
 		{"codex/question", question("Which colour should the stub use?"), agency.Reply{Text: "Blue"}, "2"},
 		{"codex/question", question("Which colour should the stub use?"), agency.Reply{Text: "green"}, refused},
 		{"codex/hooks", permission("x"), allow, hidden},
+		{"gemini/permission", permission("touch made.txt"), allow, "1"},
+		{"gemini/permission", permission("touch made.txt"), deny, "\x1b"},
+		{"gemini/permission", permission("touch"), allow, hidden}, // the beginning of a command is another one
+		{"gemini/permission", question("touch made.txt"), allow, hidden},
+		{"gemini/permission-write", permission("Writing to made.txt"), allow, "1"},
+		{"gemini/question", question("Which colour?"), agency.Reply{Text: "blue"}, "2"},
+		{"gemini/question", question("Which colour?"), agency.Reply{Text: "red"}, "\r"}, // the cursor stands on it
+		{"gemini/question", question("Which colour?"), agency.Reply{Text: "green"}, "3"},
+		{"gemini/question", question("Which colour?"), deny, "\x1b"},
+		{"gemini/question-own", question("Which colour?"), agency.Reply{Text: "green"}, "green"},
+		{"gemini/resting", permission("touch made.txt"), deny, hidden},
+		{"opencode/permission", permission("touch made.txt"), allow, "\r"}, // the cursor stands on it
+		{"opencode/permission", permission("touch made.txt"), deny, "\x1b"},
+		{"opencode/permission", permission("touch other.txt"), allow, hidden},
+		{"opencode/permission", question("touch made.txt"), allow, hidden},
+		{"opencode/permission-last", permission("touch made.txt"), allow, "\x1b[D"}, // the cursor stands on another one
+		{"opencode/question", question("Which colour?"), agency.Reply{Text: "blue"}, "2"},
+		{"opencode/question", question("Which colour?"), agency.Reply{Text: "red"}, "1"},
+		{"opencode/question", question("Which colour?"), agency.Reply{Text: "a warm green"}, "3"},
+		{"opencode/question", question("Which shape?"), agency.Reply{Text: "red"}, hidden},
+		{"opencode/question", question("Which colour?"), deny, "\x1b"},
+		{"opencode/question-own", question("Which colour?"), agency.Reply{Text: "a warm green"}, "a warm green"},
+		{"opencode/question-typed", question("Which colour?"), agency.Reply{Text: "a warm green"}, "\r"},
+		{"opencode/question-typed", question("Which colour?"), agency.Reply{Text: "a warm green, please"}, ""}, // the rest is to come
+		{"opencode/question-typed", question("Which colour?"), agency.Reply{Text: "brown"}, refused},
+		{"opencode/resting", permission("touch made.txt"), deny, hidden},
 	}
 	for _, tt := range tests {
 		agent, _, _ := strings.Cut(tt.screen, "/")
-		kind := map[string]agency.RunnerKind{"claude": agency.ClaudeCode, "codex": agency.Codex}[agent]
-		data, err := os.ReadFile(filepath.Join("testdata", tt.screen+".screen.txt"))
-		if err != nil {
-			t.Fatal(err)
+		kind := map[string]agency.RunnerKind{"claude": agency.ClaudeCode, "codex": agency.Codex, "gemini": agency.Gemini, "opencode": agency.OpenCode}[agent]
+		lines := screenLines(t, tt.screen)
+		if kind == agency.Gemini { // whose requests are read from its screen
+			for _, e := range harness.Screen(kind, lines) {
+				if tt.request.Text == e.Text {
+					tt.request.ID = e.ID
+				}
+			}
 		}
-		lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 		keys, shown, err := harness.Answer(kind, lines, &tt.request, tt.reply)
 		switch {
 		case !shown:
@@ -115,19 +154,35 @@ func TestAnswerOfTwo(t *testing.T) {
 func TestAnswerOfOthers(t *testing.T) {
 	t.Parallel()
 	request := agency.Request{Kind: agency.AsksPermission, Text: "ls"}
-	if _, _, err := harness.Answer(agency.Gemini, nil, &request, agency.Reply{Decision: agency.Deny}); !agency.IsCode(err, agency.CodeInputRefused) {
+	if _, _, err := harness.Answer(agency.Shell, nil, &request, agency.Reply{Decision: agency.Deny}); !agency.IsCode(err, agency.CodeInputRefused) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func FuzzAnswer(f *testing.F) {
 	f.Add("───\nls\nDo you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "ls")
+	f.Add("╭──\n│ ? Shell  ls\n│ ╭──\n│ │ ls │\n│ ╰──\n│ Allow execution of [Shell]?\n│ ● 1. Allow once\n│   2. No, suggest changes (esc)\n╰──", "ls")
+	f.Add("┃ △ Permission required\n┃ $ ls\n┃ \x1b[48;5;9mAllow once\x1b[0m   Allow always   Reject   enter confirm\n┃", "ls")
 	f.Fuzz(func(t *testing.T, screen, text string) {
-		request := agency.Request{Kind: agency.AsksPermission, Text: text}
-		keys, shown, err := harness.Answer(agency.ClaudeCode, strings.Split(screen, "\n"), &request, agency.Reply{Decision: agency.Allow})
-		// Never a bare Enter, and nothing at all where the dialog is not known.
-		if keys != "" && (!shown || err != nil || len(keys) != 1 || keys[0] < '1' || keys[0] > '9') {
-			t.Errorf("got %q, %t, %v", keys, shown, err)
+		lines := strings.Split(screen, "\n")
+		for kind, keys := range map[agency.RunnerKind]string{
+			agency.ClaudeCode: "123456789", agency.Codex: "y", agency.Gemini: "123456789", agency.OpenCode: "\r\x1b[D",
+		} {
+			request := agency.Request{Kind: agency.AsksPermission, Text: text}
+			for _, e := range harness.Screen(kind, lines) {
+				request.ID = e.ID
+			}
+			pressed, shown, err := harness.Answer(kind, lines, &request, agency.Reply{Decision: agency.Allow})
+			// Nothing at all where the dialog is not known, and a bare Enter only where the cursor is seen.
+			if pressed != "" && (!shown || err != nil || !strings.Contains(keys, pressed)) {
+				t.Errorf("%s: got %q, %t, %v", kind, pressed, shown, err)
+			}
+			for _, reply := range []agency.Reply{{Decision: agency.Deny}, {Text: "blue"}} {
+				request.Kind = agency.AsksQuestion
+				if pressed, shown, _ := harness.Answer(kind, lines, &request, reply); pressed != "" && !shown {
+					t.Errorf("%s: pressed %q at no dialog", kind, pressed)
+				}
+			}
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 // claudeCode is what is known about Claude Code. Its hooks tell most; they are silent on an answer, a refusal, Escape and
 // calls of the model that are tried again, which its session file and its transcript tell.
 var claudeCode = agent{
-	command: claude, role: claudeRole, hook: claudeHook, stream: claudeStream, title: claudeTitle, screen: screenOf("claude"), dialogTop: []string{"───"}, answer: claudeAnswer,
+	command: claude, role: claudeRole, hook: claudeHook, stream: claudeStream, title: claudeTitle, screen: screenOf("claude"), errorMarks: []string{"✻ "}, dialog: dialogBelow("───"), answer: claudeAnswer,
 	files: claudeFiles, readFile: claudeReadFile,
 }
 

@@ -13,7 +13,7 @@ import (
 
 // codexCLI is Codex.
 var codexCLI = agent{
-	command: codex, hook: codexHook, stream: codexStream, title: codexTitle, screen: screenOf("codex"), dialogTop: []string{"Would you like to ", "Question "}, answer: codexAnswer,
+	command: codex, hook: codexHook, stream: codexStream, title: codexTitle, screen: screenOf("codex"), errorMarks: []string{"■ "}, dialog: dialogBelow("Would you like to ", "Question "), answer: codexAnswer,
 	files: codexFiles, readFile: codexReadFile,
 }
 

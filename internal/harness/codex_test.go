@@ -298,7 +298,7 @@ func TestCodexScreen(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"trust": "trust", "hooks": "hooks", "model": "model", "login": "login", "permission": "permission", "write": "permission", "question": "question",
-		"resting": "", "prompt": "",
+		"resting": "input", "prompt": "input",
 	} {
 		screen := lines(t, name+".screen.txt")
 		shown := make([]string, len(screen))
@@ -308,7 +308,7 @@ func TestCodexScreen(t *testing.T) {
 		got := ""
 		for _, e := range harness.Screen(agency.Codex, shown) {
 			got += e.Event
-			if e.Sign != agency.SignAsked || e.Confidence <= 0 || e.Confidence >= 1 || e.Text == "" {
+			if asks := want != "input"; asks != (e.Sign == agency.SignAsked) || e.Confidence <= 0 || e.Confidence >= 1 || asks != (e.Text != "") {
 				t.Errorf("%s: got %+v", name, e)
 			}
 		}
@@ -317,7 +317,7 @@ func TestCodexScreen(t *testing.T) {
 		}
 		// The same, quoted by the agent above its composer.
 		quoted := append(slices.Clone(shown), "", "› Ask Codex to do anything", "", "  GPT-5.5 default · /tmp/work", "  ← for agents · ? for shortcuts")
-		if got := harness.Screen(agency.Codex, quoted); len(got) > 0 {
+		if got := harness.Screen(agency.Codex, quoted); len(got) != 1 || got[0].Sign != agency.SignSession {
 			t.Errorf("%s quoted: got %+v", name, got)
 		}
 	}

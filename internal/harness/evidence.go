@@ -32,6 +32,10 @@ func Screen(kind agency.RunnerKind, lines []string) []agency.Evidence {
 	return read(agency.FromScreen, agents[kind].screen, lines)
 }
 
+// ErrorMarks are how the lines of an agent's terminal begin in which its program tells of errors; none where nothing tells them
+// from what its model says.
+func ErrorMarks(kind agency.RunnerKind) []string { return agents[kind].errorMarks }
+
 // Files are the files of an agent's own that tell how it does, as far as the situation names them.
 func Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string {
 	if files := agents[kind].files; files != nil {

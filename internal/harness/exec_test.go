@@ -170,7 +170,7 @@ func TestVersion(t *testing.T) {
 	}{
 		{"a line", `[ "$1" = --version ] && echo "2.1.329 (Claude Code)"; echo more`, agency.ClaudeCode, "2.1.329 (Claude Code)"},
 		{"unsafe text", `printf '\n  \033[31mred\033[0m \342\200\256 x\a\377 \n'`, agency.Codex, "[31mred[0m  x"},
-		{"endless text", `while echo yes; do :; done | head -c 5000000 | tr -d '\n'`, agency.Gemini, strings.Repeat("yes", 66) + "ye"},
+		{"endless text", `yes yes | head -c 5000000 | tr -d '\n'`, agency.Gemini, strings.Repeat("yes", 66) + "ye"},
 		{"failure", `echo 1.0; exit 1`, agency.OpenCode, ""},
 		{"only errors", `echo 1.0 >&2`, agency.OpenCode, ""},
 		{"a shell is not asked", `echo 1.0`, agency.Shell, ""},

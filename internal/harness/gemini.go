@@ -11,7 +11,8 @@ import (
 // of the system only when they belong to root: none of these is a run's. In a terminal its title and the file in which it
 // keeps the conversation tell how it does, without one its stream.
 var geminiCLI = agent{
-	command: gemini, stream: geminiStream, title: geminiTitle, screen: screenOf("gemini"),
+	command: gemini, stream: geminiStream, title: geminiTitle, screen: geminiScreen,
+	dialog: func(plain, _ []string) *dialog { return geminiDialog(plain) }, answer: geminiAnswer,
 	files: geminiFiles, readFile: geminiTranscript,
 }
 

@@ -289,6 +289,44 @@ func TestGeminiScreen(t *testing.T) {
 	}
 }
 
+// A title says that Gemini asks, and its dialog what.
+func TestGeminiTellsWhatItAsks(t *testing.T) {
+	t.Parallel()
+	var all folded
+	at := time.Now()
+	show := func(evidence []agency.Evidence) agency.Request {
+		at = at.Add(time.Second)
+		all.fold(evidence, at)
+		if len(all.situation.Requests) != 1 {
+			return agency.Request{}
+		}
+		return all.situation.Requests[0]
+	}
+	screen := func(name string) []agency.Evidence {
+		return harness.Screen(agency.Gemini, screenLines(t, "gemini/"+name))
+	}
+
+	show(harness.Title(agency.Gemini, geminiWorking))
+	if r := show(screen("permission")); r.Kind != "" {
+		t.Errorf("a dialog without a title is no request, but maybe a quotation: %+v", r)
+	}
+	first := show(harness.Title(agency.Gemini, geminiAsks))
+	r := show(screen("permission"))
+	if r.Kind != agency.AsksPermission || r.Tool != "Shell" || r.Text != "touch made.txt" || !r.At.Equal(first.At) || r.Confidence >= 1 {
+		t.Errorf("got %+v", r)
+	}
+	next := show(screen("question"))
+	if next.Kind != agency.AsksQuestion || next.Text != "Which colour?" || next.PromptID() == r.PromptID() || next.Is(r.PromptID()) {
+		t.Errorf("another dialog in its place: got %+v", next)
+	}
+	if typing := show(screen("question-own")); typing != next {
+		t.Errorf("an answer that is being typed is no other question: %+v", typing)
+	}
+	if r := show(harness.Title(agency.Gemini, geminiReady)); r.Kind != "" || all.status.Label != agency.Waiting {
+		t.Errorf("got %+v, %s", r, all.status.Label)
+	}
+}
+
 func FuzzGemini(f *testing.F) {
 	for _, name := range []string{"shell", "auth"} {
 		for _, line := range recorded(f, "gemini/"+name+".stream.jsonl") {

@@ -62,8 +62,11 @@ type agent struct {
 	title  func(title string) []agency.Evidence
 	// screen reads the visible lines of its terminal, the top one first.
 	screen func(lines []string) []agency.Evidence
-	// dialogTop are beginnings of the first line of a dialog that answer knows.
-	dialogTop []string
+	// errorMarks are how lines of its terminal begin that only its program prints, about errors: what its model or its tools say
+	// begins otherwise, or is indented.
+	errorMarks []string
+	// dialog reads the dialog that its terminal shows, without and with colours; nil when it is none that answer knows.
+	dialog func(plain, styled []string) *dialog
 	// answer says which keys to press next on a terminal to reply to a request, as Answer does.
 	answer func(d *dialog, r *agency.Request, reply agency.Reply) (keys string, err error)
 	// files are those of its own that tell how it does, and readFile reads what is new in one of them.

@@ -12,7 +12,9 @@ import (
 )
 
 // openCode is OpenCode. A plugin tells what it does; its title says nothing.
-var openCode = agent{command: opencode, hook: opencodeHook, stream: opencodeStream, screen: screenOf("opencode")}
+var openCode = agent{
+	command: opencode, hook: opencodeHook, stream: opencodeStream, screen: screenOf("opencode"), dialog: opencodeDialog, answer: opencodeAnswer,
+}
 
 // opencode makes its command line. It makes its own conversation ids.
 func opencode(r Request) Command {

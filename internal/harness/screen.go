@@ -93,14 +93,19 @@ func (p *pattern) check() error {
 		return errors.New("it needs texts in last or all, else it would always match")
 	case slices.Contains(p.Last, "") || slices.Contains(p.All, ""):
 		return errors.New("an empty text would always match")
-	case p.Sign != agency.SignAsked && p.Sign != agency.SignBusy && p.Sign != agency.SignResting:
-		return fmt.Errorf("sign is %q, not asked, busy or resting", p.Sign)
+	case p.Sign != agency.SignAsked && p.Sign != agency.SignBusy && p.Sign != agency.SignResting && p.Sign != agency.SignSession:
+		return fmt.Errorf("sign is %q, not asked, busy, resting or session", p.Sign)
 	case p.Sign == agency.SignAsked && p.Kind != agency.AsksPermission && p.Kind != agency.AsksQuestion && p.Kind != agency.AsksDialog:
 		return fmt.Errorf("kind is %q, not permission, question or dialog", p.Kind)
 	case p.Confidence <= 0 || p.Confidence >= 1:
 		return errors.New("confidence must be above 0 and below 1: a screen proves nothing")
 	}
 	return nil
+}
+
+// ShowReady says that one of the patterns tells when a terminal takes a message.
+func (known Patterns) ShowReady() bool {
+	return slices.ContainsFunc(known, func(p pattern) bool { return p.Sign != agency.SignAsked })
 }
 
 // Read is what the first pattern says that the visible lines show, the top line first.

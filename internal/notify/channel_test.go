@@ -42,7 +42,7 @@ func TestCommandFailures(t *testing.T) {
 		argv []string
 		want string
 	}{
-		{[]string{"/nonexistent/program"}, "cannot start: fork/exec /nonexistent/program: no such file or directory"},
+		{[]string{"/nonexistent/program"}, "fork/exec /nonexistent/program: no such file or directory"},
 		{[]string{"sh", "-c", "echo 'no route' >&2; exit 3"}, "exit status 3: no route"},
 		{[]string{"sh", "-c", "exit 4"}, "exit status 4"},
 		{[]string{"sh", "-c", "kill -9 $$"}, "signal: killed"},

@@ -49,7 +49,7 @@ func run(ctx context.Context, argv []string, input []byte) error {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("cannot start: %w", err)
+		return err
 	}
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -11,3 +11,6 @@ func Final(err error) bool {
 	_, ok := errors.AsType[final](err)
 	return ok
 }
+
+// Words are what a failure is called.
+func Words(err error) string { return words(err) }

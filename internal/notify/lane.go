@@ -114,7 +114,7 @@ func (n *Notifier) try(ctx context.Context, l *lane, d *agency.Dispatch) bool {
 		d.SentAt = &now
 		return true
 	}
-	d.FailedAt, d.Error = &now, err.Error()
+	d.FailedAt, d.Error = &now, words(err)
 	_, hopeless := errors.AsType[final](err)
 	most := mostTries
 	if d.Notice.Kind == agency.TestNotice {

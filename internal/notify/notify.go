@@ -66,8 +66,8 @@ type Settings struct {
 	Random func() float64 // from 0 up to 1
 }
 
-// keep is how long a settled dispatch is remembered.
-const keep = 30 * 24 * time.Hour
+// keep is how long a settled dispatch is remembered, dead letters among them.
+const keep = 7 * 24 * time.Hour
 
 // Notifier sends notices through channels. All methods may be called from several goroutines.
 type Notifier struct {
@@ -96,8 +96,7 @@ func (n *Notifier) Start(ctx context.Context) error {
 	if n.cancel != nil {
 		return nil
 	}
-	now := n.Now()
-	if err := n.Outbox.TidyOutbox(ctx, n.names(), now, now.Add(-keep)); err != nil {
+	if err := n.Tidy(ctx); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
 	}
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -105,6 +104,12 @@ func (n *Notifier) Start(ctx context.Context) error {
 		n.running.Go(func() { n.serve(ctx, l) })
 	}
 	return nil
+}
+
+// Tidy forgets what was settled long ago, and gives up what waits for channels that are gone.
+func (n *Notifier) Tidy(ctx context.Context) error {
+	now := n.Now()
+	return n.Outbox.TidyOutbox(ctx, n.names(), now, now.Add(-keep))
 }
 
 // Stop ends the sending and waits for that. A send that is under way is cut off, and begins again after the next Start.

@@ -186,7 +186,7 @@ func TestRetries(t *testing.T) {
 				t.Fatalf("%d tries %ds after try %d", got, pause, i)
 			}
 		}
-		time.Sleep(20 * 24 * time.Hour)
+		time.Sleep(5 * 24 * time.Hour)
 		synctest.Wait()
 		if got := len(dead.received()); got != 12 {
 			t.Errorf("%d tries", got)

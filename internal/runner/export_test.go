@@ -4,6 +4,9 @@ import "time"
 
 // What tests from outside need of the inside.
 
+// LongestLine is how much of a line a terminal keeps that makes lines.
+const LongestLine = longestLine
+
 // CreateLogs makes the logs of a terminal.
 func CreateLogs(dir string, limit int64) (write func([]byte), closeLogs func(), err error) {
 	l, err := createLogs(dir, true, limit)
@@ -43,3 +46,6 @@ func ParseMessage(line []byte) error {
 	_, err := parseMessage(line)
 	return err
 }
+
+// ReadLaunch takes a launch file.
+var ReadLaunch = readLaunch

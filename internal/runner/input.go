@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
+
 	"agency"
 )
 
@@ -71,6 +73,9 @@ func (w *wrapper) typeMessage(text string) (before int64, err error) {
 	}
 	defer release()
 	t := w.term
+	if err := w.checkLines(text); err != nil {
+		return 0, err
+	}
 	typed := strings.ReplaceAll(text, "\n", "\r")
 	if t.paste.Load() {
 		typed = "\x1b[200~" + text + "\x1b[201~"
@@ -85,6 +90,23 @@ func (w *wrapper) typeMessage(text string) (before int64, err error) {
 	time.Sleep(enterAfter)
 	before = w.out.bytes.Load()
 	return before, w.typeIn("\r")
+}
+
+// checkLines refuses a line that the runner's terminal would cut: while that makes lines of what is typed, as for a shell's read,
+// it drops without a word what does not fit into one.
+func (w *wrapper) checkLines(text string) error {
+	modes, err := unix.IoctlGetTermios(int(w.term.slave.Fd()), getTermios)
+	if err != nil || modes.Lflag&unix.ICANON == 0 {
+		return nil //nolint:nilerr // a terminal that is gone is told when the text is typed
+	}
+	number := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		if number++; len(line) > longestLine {
+			return agency.Errorf(agency.CodeInputRefused, "line %d of the message has %d bytes, and the agent of %s reads lines of at most %d", number, len(line), w.launch.RunID, longestLine).
+				WithHint("break it into lines, or put the material into a file of the worktree and name that in the message")
+		}
+	}
+	return nil
 }
 
 // press types keys as they are.

@@ -215,6 +215,25 @@ func TestInputWithoutEffect(t *testing.T) {
 	}
 }
 
+// A terminal that makes lines would drop what is too long for one, without a word.
+func TestInputOfLongLines(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `echo ready; read one; read two; echo "${#one} ${#two}"; sleep 100`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	longest := strings.Repeat("x", runner.LongestLine)
+	_, err := link.Input(t.Context(), "short\n"+longest+"x")
+	if e := agency.AsError(err); !agency.IsCode(err, agency.CodeInputRefused) || !strings.HasPrefix(e.Message, "line 2 of the message has ") || e.Hint == "" {
+		t.Errorf("error %v", err)
+	}
+	if _, err := link.Input(t.Context(), "short\n"+longest); err != nil {
+		t.Error(err)
+	}
+	f.logged("5 " + itoa(runner.LongestLine))
+}
+
 func TestInputRefused(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `stty raw -echo; echo ready; exec cat`)

@@ -56,6 +56,12 @@ func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	return l, nil
 }
 
+// Offset is the place of the next byte that Read gives, counted from the first one ever written.
+func (l *Log) Offset() int64 { return l.offset }
+
+// GoTo makes Read go on at an offset. Where that was dropped it goes on with what there is, and the first line says so.
+func (l *Log) GoTo(offset int64) error { return l.seek(offset) }
+
 // Tail is the last so many bytes of a log.
 func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
 	l, err := OpenLog(attemptDir, stream, time.Time{})

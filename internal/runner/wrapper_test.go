@@ -310,9 +310,12 @@ func TestSecondStopKills(t *testing.T) {
 	f.launch.Grace = time.Hour
 	f.begin(true)
 	f.logged("ready")
-	f.signal(unix.SIGTERM)
-	time.Sleep(20 * time.Millisecond) // two pending signals are one
-	f.signal(unix.SIGTERM)
+	// Two pending signals are one, so it is said until it was heard twice.
+	eventually(t, "the end", func() bool {
+		f.signal(unix.SIGTERM)
+		exit, err := runner.ReadExit(f.launch.AttemptDir)
+		return err != nil || exit != nil
+	})
 	if exit := f.exit(); exit.Signal != "SIGKILL" || exit.EndedBy != agency.EndedByStop {
 		t.Errorf("record %+v", exit)
 	}

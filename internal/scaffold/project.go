@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"agency"
 	"agency/internal/file"
 )
@@ -51,7 +53,22 @@ type Change struct {
 	Action Action
 	From   string // of a move
 	Backup string // where the old content goes; empty when it is not kept
+	old    []byte
 	data   []byte
+}
+
+// Diff is what changes in the content of a file, as a patch; empty where no content is written.
+func (c *Change) Diff() string {
+	if c.Action != Created && c.Action != Changed {
+		return ""
+	}
+	from := "a/" + c.Path
+	if c.Action == Created {
+		from = "/dev/null"
+	}
+	patch := diff.Diff(from, c.old, "b/"+c.Path, c.data)
+	_, patch, _ = bytes.Cut(patch, []byte("\n")) // a line for the command that made it
+	return string(patch)
 }
 
 // ProjectFiles is what init wants a repository to hold.
@@ -123,7 +140,7 @@ func planFile(root, rel string, data []byte, replace, backup bool) (Change, erro
 		c.Action = Exists
 		return c, nil
 	}
-	c.Action = Changed
+	c.Action, c.old = Changed, old
 	if backup {
 		c.Backup = rel + ".bak"
 	}
@@ -155,7 +172,7 @@ func planIgnore(root string, window bool) (Change, error) {
 	old, err := file.ReadBeneath(root, c.Path, 1<<20)
 	switch {
 	case err == nil:
-		c.Action = Changed
+		c.Action, c.old = Changed, old
 	case !errors.Is(err, fs.ErrNotExist):
 		return c, inTheWay(c.Path, err)
 	}

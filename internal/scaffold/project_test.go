@@ -197,3 +197,28 @@ func TestProjectType(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// What is written is shown before: all of a new file, and what changes in one that is there.
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	put(t, root, ".gitignore", "a\nb\n")
+	put(t, root, "CLAUDE.md", "mine\n")
+	changes, err := scaffold.PlanProject(root, scaffold.ProjectFiles{Config: []byte("one\ntwo\n"), Standard: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i := range changes {
+		if text := changes[i].Diff(); text != "" {
+			got[changes[i].Path] = text
+		}
+	}
+	want := map[string]string{
+		"agency.toml": "--- /dev/null\n+++ b/agency.toml\n@@ -0,0 +1,2 @@\n+one\n+two\n",
+		".gitignore":  "--- a/.gitignore\n+++ b/.gitignore\n@@ -1,2 +1,7 @@\n a\n b\n+\n+# >>> agency\n+/.agency/\n+/agent_runs/\n+# <<< agency\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

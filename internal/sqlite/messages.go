@@ -9,7 +9,8 @@ import (
 )
 
 // SendMessage writes a message for its recipients with its event, and fills in Seq and CreatedAt. A message whose id is
-// known is not written again. Without recipients it is a dead letter, with the reason dead. A sender that wrote too much in
+// known is not written again. What it answers is named by its id, or by the end of that, and came to the sender; else it is
+// E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason dead. A sender that wrote too much in
 // the last minute, and a recipient for whom too much waits, are E_LIMIT.
 func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
 	return s.write(ctx, "send message in", func(tx *transaction) error {
@@ -19,6 +20,13 @@ func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients [
 		}
 		if err := tx.checkLimits(ctx, m, recipients); err != nil {
 			return err
+		}
+		if m.ReplyTo != "" {
+			answered, err := tx.inboxID(ctx, m.From, m.ReplyTo)
+			if err != nil {
+				return err
+			}
+			m.ReplyTo = answered
 		}
 		target, err := json.Marshal(m.To)
 		if err != nil {
@@ -124,14 +132,23 @@ func (s *Store) DeliverMessages(ctx context.Context, recipient string, seqs []in
 		WHERE recipient = ? AND delivered_at_ms IS NULL AND message IN (SELECT value FROM json_each(?))`, recipient, seqs)
 }
 
-// AckMessages notes that a recipient has dealt with messages; they are not delivered again. What was acknowledged before,
-// or is not the recipient's, stays as it is. It returns how many were acknowledged now.
+// AckMessages notes that a recipient has dealt with messages; they are not delivered again. Each is named by its id, or by the
+// end of it. What was acknowledged before stays as it is. One that never came to the recipient is E_MESSAGE_NOT_FOUND, and then
+// none is acknowledged. It returns how many were acknowledged now.
 func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
-	list, err := list(ids)
-	if err != nil {
-		return 0, err
-	}
 	err = s.write(ctx, "acknowledge messages in", func(tx *transaction) error {
+		whole := make([]string, 0, len(ids))
+		for _, id := range ids {
+			found, err := tx.inboxID(ctx, recipient, id)
+			if err != nil {
+				return err
+			}
+			whole = append(whole, found)
+		}
+		list, err := list(whole)
+		if err != nil {
+			return err
+		}
 		result, err := tx.ExecContext(ctx, `UPDATE deliveries SET acked_at_ms = ?, delivered_at_ms = coalesce(delivered_at_ms, ?)
 			WHERE recipient = ? AND acked_at_ms IS NULL AND dead = '' AND message IN
 			(SELECT seq FROM messages WHERE id IN (SELECT value FROM json_each(?)))`,
@@ -143,17 +160,39 @@ func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string)
 		if acked = int(n); err != nil || n == 0 {
 			return err
 		}
-		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageAcked, Data: map[string]any{"messages": ids, "by": recipient}})
+		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageAcked, Data: map[string]any{"messages": whole, "by": recipient}})
 	})
 	return acked, err
 }
 
-// BuryMessages makes dead letters of what waits for a recipient who is gone.
-func (s *Store) BuryMessages(ctx context.Context, recipient, reason string) error {
-	return s.write(ctx, "bury messages in", func(tx *transaction) error {
-		_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = ? WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''`, reason, recipient)
-		return err
+// inboxID is the whole id of a message that came to a recipient.
+func (tx *transaction) inboxID(ctx context.Context, recipient, id string) (string, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT m.id FROM deliveries d JOIN messages m ON m.seq = d.message WHERE d.recipient = ?
+		AND (m.id = ? OR ? AND substr(m.id, -length(?)) = ?) ORDER BY m.id = ? DESC, m.seq LIMIT 2`,
+		recipient, id, len(id) >= agency.MessageIDEnd, id, id, id)
+	if err != nil {
+		return "", err
+	}
+	found, err := collect(rows, func(row scanner) (string, error) {
+		var id string
+		err := row.Scan(text(&id))
+		return id, err
 	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", agency.Errorf(agency.CodeMessageNotFound, "there is no message %q in this inbox", id).WithHint("agency messages poll")
+	case found[0] != id && len(found) > 1:
+		return "", agency.Errorf(agency.CodeUsage, "the ids of several messages end with %q", id).WithHint("the whole ids: agency messages poll --json")
+	}
+	return found[0], nil
+}
+
+// buryMessages makes dead letters of what waits for a recipient who is gone.
+func (tx *transaction) buryMessages(ctx context.Context, recipient, reason string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = ? WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''`, reason, recipient)
+	return err
 }
 
 func (s *Store) changeDeliveries(ctx context.Context, what, query, recipient string, seqs []int64) error {

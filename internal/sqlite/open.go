@@ -27,9 +27,15 @@ type Store struct {
 	writerUpdateRun      *sql.Stmt
 	writerUpdateAttempt  *sql.Stmt
 	writerInsertEvent    *sql.Stmt
+	// selectSession, likewise.
+	writerSession, readerSession *sql.Stmt
+	writerAgent                  *sql.Stmt
+	writerUpdateSession          *sql.Stmt
+	writerUpdateAgent            *sql.Stmt
 
 	changed broadcast
 	memory  memory
+	batches batches
 }
 
 const (
@@ -123,6 +129,11 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 		{s.writer, updateAttempt, &s.writerUpdateAttempt},
 		{s.writer, insertEvent, &s.writerInsertEvent},
 		{s.readers, selectRun, &s.readerRun},
+		{s.writer, selectSession, &s.writerSession},
+		{s.writer, selectAgent, &s.writerAgent},
+		{s.writer, updateSession, &s.writerUpdateSession},
+		{s.writer, updateAgent, &s.writerUpdateAgent},
+		{s.readers, selectSession, &s.readerSession},
 	} {
 		if *p.to, err = p.pool.PrepareContext(ctx, p.query); err != nil { //nolint:sqlclosecheck // they live as long as the pools, which close them
 			return err

@@ -116,7 +116,7 @@ func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *a
 		if err != nil {
 			return err
 		}
-		newest := r.Attempt.Number
+		newest, there := r.Attempt.Number, r.RemovedAt == nil
 		before, err := encode(&r)
 		if err != nil {
 			return err
@@ -136,6 +136,11 @@ func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *a
 		}
 		if err := tx.append(ctx, id, r.Attempt.Number, news...); err != nil {
 			return err
+		}
+		if there && r.RemovedAt != nil {
+			if err := tx.buryMessages(ctx, string(id), r.Ref()+" was removed"); err != nil {
+				return err
+			}
 		}
 		stored, err = readRun(ctx, selectRun, id)
 		return err

@@ -42,6 +42,7 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 	if err != nil {
 		return nil, Answered{}, err
 	}
+	s.look(ctx, r.ID) // of some agents only the screen tells what they ask
 	status := s.Derive(r)
 	if req.PromptID == "" {
 		req.PromptID = status.PromptID()
@@ -53,7 +54,8 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 	case req.PromptID == "":
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s and waits for no answer", r.Ref(), status.Label).
 			WithHint("agency send %s TEXT", r.Ref())
-	case asked == nil && now != req.PromptID:
+	case asked == nil && now != req.PromptID, asked != nil && asked.Source == agency.FromTitle && asked.PromptID() != req.PromptID:
+		// Who answers what a title told alone has not seen what it is about.
 		return nil, Answered{}, promptChanged(r, req.PromptID, now)
 	case asked == nil && req.Reply.Text == "":
 		return nil, Answered{}, agency.Errorf(agency.CodeUsage, "%s asks in its own words, so the answer is a text", r.Ref()).
@@ -86,6 +88,9 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 	case asked.Kind == agency.AsksDialog:
 		return agency.Errorf(agency.CodeInputRefused, "%s shows a dialog of its program that only a person may answer: %s", r.Ref(), asked.Text).
 			WithHint("agency attach %s", r.Ref())
+	case asked.Source == agency.FromTitle && asked.ID == "":
+		return agency.Errorf(agency.CodeInputRefused, "%s asks for something in its terminal that agency cannot read", r.Ref()).
+			WithHint("agency attach %s", r.Ref())
 	case asked.Kind == agency.AsksPermission && reply.Decision == "":
 		return agency.Errorf(agency.CodeUsage, "%s asks for leave, so the answer is allow or deny", r.Ref()).WithHint("agency answer %s deny", r.Ref())
 	case asked.Kind == agency.AsksQuestion && reply.Decision == agency.Allow:
@@ -103,7 +108,7 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 	var pressed string                               // the keys of the last step
 	var pressedAt time.Time
 	for deadline := time.Now().Add(answerWait); time.Now().Before(deadline); {
-		screen, err := s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
+		screen, err := s.Tmux.CaptureStyled(ctx, r.Attempt.Pane)
 		// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
 		if asked = s.request(r.ID, id); asked == nil {
 			if pressed == "" {
@@ -114,9 +119,14 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 		if err != nil {
 			return false, err
 		}
-		keys, shown, err := s.Harness.Answer(r.Runner.Kind, strings.Split(strings.TrimRight(screen, "\n"), "\n"), asked, reply)
+		lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+		keys, shown, err := s.Harness.Answer(r.Runner.Kind, lines, asked, reply)
 		if err != nil {
 			return false, err
+		}
+		if shown && s.showsOther(r, lines, asked, reply) {
+			return false, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows a dialog that can be for more than one of its requests", r.Ref()).
+				WithHint("agency attach %s", r.Ref())
 		}
 		if shown && keys != "" && (keys != pressed || time.Since(pressedAt) >= answerAgain) {
 			if err := s.keys(ctx, r, keys); err != nil {
@@ -137,6 +147,21 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 	return false, nil
 }
 
+// showsOther says that what a terminal shows may be another open request than the one that is asked.
+func (s *Supervisor) showsOther(r *agency.Run, lines []string, asked *agency.Request, reply agency.Reply) bool {
+	l, ok := s.liveCopy(r.ID)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(l.situation.Requests, func(other agency.Request) bool {
+		if other.ID == asked.ID || other.Kind != asked.Kind || other.Text == asked.Text && other.Tool == asked.Tool {
+			return false
+		}
+		_, shown, err := s.Harness.Answer(r.Runner.Kind, lines, &other, reply)
+		return shown && err == nil
+	})
+}
+
 func (s *Supervisor) keys(ctx context.Context, r *agency.Run, keys string) error {
 	link := s.awaitLink(ctx, r.ID)
 	if link == nil {
@@ -150,7 +175,7 @@ func (s *Supervisor) keys(ctx context.Context, r *agency.Run, keys string) error
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return err
+		return byName(err, r)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 
 // CreateRequest asks for a run.
 type CreateRequest struct {
-	Owner string // who asks: the id of a run, or agency.User
+	ID    agency.RunID // drawn by the caller, who has it on record; empty draws one
+	Owner string       // who asks: the id of a run, or agency.User
 	Spec  agency.Spec
 	Dir   string   // the caller's working directory; relative paths start here
 	Env   []string // the caller's environment, which becomes the runner's
@@ -66,7 +67,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	defer cancel()
 	if err := s.build(ctx, p); err != nil {
 		if agency.IsCode(err, agency.CodeSetupFailed) {
-			err = errors.Join(err, s.failAttempt(ctx, p.run, err)) // the worktree stays, to look at
+			err = s.giveUp(ctx, p.run, err) // the worktree stays, to look at
 			s.showRuns(ctx, p.run)
 			return nil, err
 		}
@@ -221,7 +222,10 @@ func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 // materialise allocates the id and fills in all that depends on it.
 func (s *Supervisor) materialise(p *creation, commit string) error {
 	spec, now := &p.req.Spec, s.Now()
-	id := agency.NewRunID(now, [10]byte(s.randomBytes(10)))
+	id := p.req.ID
+	if id == "" {
+		id = agency.NewRunID(now, [10]byte(s.randomBytes(10)))
+	}
 	p.token = s.newToken()
 	r := &agency.Run{
 		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,

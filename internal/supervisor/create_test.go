@@ -217,7 +217,7 @@ func TestCreateWithoutAWord(t *testing.T) {
 		after time.Duration
 	}{
 		"silent": {true, agency.CodeTmuxStartFailed, 30 * time.Second},
-		"dead":   {false, agency.CodeRunnerStartFailed, time.Second},
+		"dead":   {false, agency.CodeStartCutOff, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,8 @@ var (
 	MetaYAML    = metaYAML
 	Fingerprint = fingerprint
 	NewReports  = newReports
+
+	RecordProblem = recordProblem
 )
 
 // Keyed is a set of locks by name.

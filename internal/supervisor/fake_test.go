@@ -169,6 +169,11 @@ func (g *fakeGit) File(_ context.Context, repo agency.Repo, _, path string, _ in
 	return data, err == nil, nil
 }
 
+func (g *fakeGit) Executable(_ context.Context, repo agency.Repo, _, path string) (found, runs bool, err error) {
+	info, err := os.Stat(filepath.Join(repo.Root, path))
+	return err == nil, err == nil && info.Mode().Perm()&0o111 != 0, nil
+}
+
 func (g *fakeGit) Inspect(context.Context, string, string) (agency.GitFacts, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -278,6 +283,10 @@ func (f *fakeTmux) Capture(context.Context, string, int) (string, error) {
 	return f.Screen, nil
 }
 
+func (f *fakeTmux) CaptureStyled(ctx context.Context, pane string) (string, error) {
+	return f.Capture(ctx, pane, 0)
+}
+
 func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
 	return []string{"tmux", "attach", name}
 }
@@ -290,6 +299,7 @@ type fakeHarness struct {
 	FilesFunc    func(*agency.Situation) []string
 	ReadFileFunc func(path string, s *agency.Situation) []agency.Evidence
 	ScreenFunc   func(lines []string) []agency.Evidence
+	ErrorMarksOf map[agency.RunnerKind][]string
 	AnswerFunc   func(reply agency.Reply) (keys string, shown bool, err error)
 }
 
@@ -319,7 +329,11 @@ func (h *fakeHarness) ReadFile(_ agency.RunnerKind, path string, s *agency.Situa
 	return h.ReadFileFunc(path, s)
 }
 
+func (h *fakeHarness) ErrorMarks(kind agency.RunnerKind) []string { return h.ErrorMarksOf[kind] }
+
 func (h *fakeHarness) ReadsScreen(agency.Runner) bool { return h.ScreenFunc != nil }
+
+func (h *fakeHarness) ShowsReady(agency.Runner) bool { return h.ScreenFunc != nil }
 
 func (h *fakeHarness) Screen(_ agency.Runner, lines []string) []agency.Evidence {
 	evidence := h.ScreenFunc(lines)
@@ -406,8 +420,19 @@ func (f *fakeAttempts) EndTree(_ context.Context, root agency.Process, _ []strin
 	return 0, nil
 }
 
-func (f *fakeAttempts) OpenLog(dir, stream string, _ time.Time) (io.ReadCloser, error) {
-	return os.Open(filepath.Join(dir, "logs", stream+".log"))
+// OpenLog knows no times: what was written since one begins at the end.
+func (f *fakeAttempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
+	opened, err := os.Open(filepath.Join(dir, "logs", stream+".log"))
+	if err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case offset != nil:
+		begins, err = opened.Seek(*offset, io.SeekStart)
+	case !since.IsZero():
+		begins, err = opened.Seek(0, io.SeekEnd)
+	}
+	return opened, begins, err
 }
 
 // fakeWatcher counts who watches what; hints come only from a test.
@@ -450,6 +475,7 @@ func (f *fakeWatcher) watched() []string {
 type fakeLink struct {
 	StopFunc func(agency.EndedBy) error
 	KeysFunc func(keys string)
+	refusal  error // of every input
 
 	mu     sync.Mutex
 	inputs []string
@@ -460,6 +486,9 @@ type fakeLink struct {
 func (l *fakeLink) Input(_ context.Context, text string) (agency.Delivery, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.refusal != nil {
+		return agency.Delivery{}, l.refusal
+	}
 	l.inputs = append(l.inputs, text)
 	return agency.Delivery{Confirmed: true, Effect: "output"}, nil
 }

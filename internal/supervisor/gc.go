@@ -57,6 +57,9 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	if ended := r.Attempt.EndedAt; ended == nil || s.Now().Sub(*ended) < olderThan {
 		return "ended less than " + agency.ShortDuration(olderThan) + " ago"
 	}
+	if session, err := s.NeededBy(ctx, r.ID); err != nil || session != "" {
+		return "session " + string(session) + " needs it"
+	}
 	repo, err := s.Git.Discover(ctx, r.Repo.Root)
 	if err != nil || repo.Fingerprint != r.Repo.Fingerprint {
 		return "its repository is not at " + r.Repo.Root

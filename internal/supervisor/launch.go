@@ -73,6 +73,8 @@ func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
 			WithHint("agency doctor")
 	case err != nil:
 		return err
+	case r.Attempt.ErrorCode == agency.CodeStartCutOff:
+		return agency.Errorf(agency.CodeStartCutOff, "%s", r.Attempt.Error).WithHint("try again")
 	case r.Attempt.EndedBy == agency.EndedByStartFailed || r.Attempt.StartedAt == nil:
 		return agency.Errorf(agency.CodeRunnerStartFailed, "the runner %s could not be started: %s", l.command.Argv[0], r.Attempt.Error)
 	default:

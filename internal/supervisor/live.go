@@ -28,7 +28,8 @@ type liveRun struct {
 	situation *agency.Situation
 	look      *time.Timer       // reads the screen when the output has been still; nil until there was some
 	screen    []agency.Evidence // what the screen said at the last look
-	moved     chan struct{}     // closed and replaced when the attempt's state or its link changes
+	output    *outputReader
+	moved     chan struct{} // closed and replaced when the attempt's state or its link changes
 }
 
 // WrapperHello is how a wrapper introduces itself.
@@ -54,7 +55,7 @@ func (s *Supervisor) track(r *agency.Run) *liveRun {
 	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
 		return l
 	}
-	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, situation: r.Attempt.Situation.Clone(), moved: make(chan struct{})}
+	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, situation: r.Attempt.Situation.Clone(), output: newOutputReader(r), moved: make(chan struct{})}
 	s.live[r.ID] = l
 	return l
 }
@@ -163,13 +164,18 @@ func TokenHash(token string) string {
 func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u WrapperUpdate) error {
 	if u.Output != nil {
 		s.mu.Lock()
+		more := false
 		if l := s.live[id]; l != nil && l.attempt == attempt {
+			more = u.Output.After(l.lastOutput)
 			l.lastOutput = *u.Output
 			if u.News != nil {
 				l.lastNews = *u.News
 			}
 		}
 		s.mu.Unlock()
+		if more && u.Exit == nil { // how it ended says more than what it printed last
+			s.readOutput(s.ctx, id)
+		}
 		s.lookSoon(id)
 	}
 	if u.Start == nil && u.Exit == nil {

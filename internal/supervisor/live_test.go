@@ -113,6 +113,19 @@ func TestReconnectLeavesNoWatch(t *testing.T) {
 	}
 }
 
+// A wrapper knows the id of its run alone; the person hears the name that they gave it.
+func TestInputIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	p.link.refusal = agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", r.ID).WithHint("agency attach %s", r.ID)
+	_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
+	e := agency.AsError(err)
+	if e == nil || e.Code != agency.CodeInputRefused || e.Message != "a person is typing in fix-login" || e.Hint != "agency attach fix-login" {
+		t.Errorf("got %+v", e)
+	}
+}
+
 func TestInputIsRefusedToTheDead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

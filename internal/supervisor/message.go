@@ -52,7 +52,13 @@ func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipi
 	if m.ID == "" {
 		m.ID = agency.NewMessageID(s.Now(), [10]byte(s.randomBytes(10)))
 	}
-	return recipients, dead, s.Store.SendMessage(ctx, m, recipients, dead)
+	err = s.Store.SendMessage(ctx, m, recipients, dead)
+	for _, id := range recipients {
+		if r, unknown := s.Store.Run(ctx, agency.RunID(id)); err != nil && unknown == nil {
+			err = byName(err, r)
+		}
+	}
+	return recipients, dead, err
 }
 
 // recipients finds out whom a target means now. The sender never gets its own message. A reference to a run becomes its id.
@@ -111,17 +117,37 @@ func (s *Supervisor) ownerOf(ctx context.Context, id string) (ids []string, dead
 	if err != nil {
 		return nil, "", err
 	}
-	if r.Owner == agency.User {
-		return []string{agency.User}, "", nil
+	ids, err = s.awake(ctx, r.Owner)
+	return ids, "", err
+}
+
+// awake is an owner that can act: a run that lives, or else the person.
+func (s *Supervisor) awake(ctx context.Context, owner string) (ids []string, err error) {
+	if owner == agency.User {
+		return []string{agency.User}, nil
 	}
-	owner, err := s.Store.Run(ctx, agency.RunID(r.Owner))
-	if err == nil && owner.RemovedAt == nil && !owner.Attempt.State.Final() {
-		return []string{r.Owner}, "", nil
+	r, err := s.Store.Run(ctx, agency.RunID(owner))
+	if err == nil && r.RemovedAt == nil && !r.Attempt.State.Final() {
+		return []string{owner}, nil
 	}
 	if err != nil && !agency.IsCode(err, agency.CodeRunNotFound) {
-		return nil, "", err
+		return nil, err
 	}
-	return []string{agency.User}, "", nil
+	return []string{agency.User}, nil
+}
+
+// TellOwner brings a message of agency's own to an owner, or to the person when that is a run that is over, and says who got
+// it. A message whose id is known is not written again.
+func (s *Supervisor) TellOwner(ctx context.Context, owner string, m *agency.Message) ([]string, error) {
+	recipients, err := s.awake(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	m.To = agency.Target{Run: owner}
+	if slices.Contains(recipients, agency.User) {
+		m.To = agency.Target{User: true}
+	}
+	return recipients, s.Store.SendMessage(ctx, m, recipients, "")
 }
 
 // PollMessages gives a recipient what waits for it, oldest first. It is given again until it is acknowledged. With a wait it

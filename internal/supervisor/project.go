@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -89,7 +90,7 @@ func wants(p projectFile, read reading, where string) (agency.SetupTrust, error)
 	}
 	if script, isFile := setupScript(p.Setup); isFile && (len(t.Files) == 0 || t.Files[0].Path != script) {
 		return t, agency.Errorf(agency.CodeSetupFailed, "the setup %s is not in %s", script, where).
-			WithHint("commit it: git add %s && git commit; or go without: agency run --no-setup ...", script)
+			WithHint("write it, make it executable and commit it: chmod +x %s && git add %s && git commit; or take it back: agency init --setup ''; or go without: agency run --no-setup ...", script, script)
 	}
 	t.Hash = agency.TrustHash(p.data, t.Files)
 	return t, nil
@@ -174,7 +175,46 @@ func (s *Supervisor) Trust(ctx context.Context, req TrustRequest) (agency.Repo, 
 	if err != nil {
 		return repo, t, err
 	}
+	t.Problem = s.setupProblem(ctx, repo, commit, p.Setup)
 	return repo, t, s.judge(ctx, repo, &t)
+}
+
+// SetupProblem says why a setup could not succeed in the worktree of a run that starts from base, and what to do; empty when
+// nothing is known.
+func (s *Supervisor) SetupProblem(ctx context.Context, repo agency.Repo, base string, setup []string) string {
+	commit, err := s.Git.ResolveCommit(ctx, repo.Toplevel, base)
+	if err != nil {
+		commit = "" // the first one is still to be made
+	}
+	return s.setupProblem(ctx, repo, commit, setup)
+}
+
+// setupProblem looks at the file that a setup runs: first in the commit, as a worktree would get it, then in the checkout.
+func (s *Supervisor) setupProblem(ctx context.Context, repo agency.Repo, commit string, setup []string) string {
+	script, isFile := setupScript(setup)
+	if !isFile {
+		return ""
+	}
+	if commit != "" {
+		found, runs, err := s.Git.Executable(ctx, repo, commit, script)
+		switch {
+		case err != nil || runs:
+			return ""
+		case found:
+			return fmt.Sprintf("%s is not executable in the commit that runs start from: chmod +x %s && git add %s && git commit -m \"make %s executable\"", script, script, script, script)
+		}
+	}
+	info, err := file.StatBeneath(repo.Toplevel, script)
+	switch {
+	case repo.Toplevel == "" || errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("%s is not there: write it, then chmod +x %s && git add %s && git commit", script, script, script)
+	case err != nil:
+		return ""
+	case info.Mode().Perm()&0o111 == 0:
+		return fmt.Sprintf("%s is neither executable nor committed: chmod +x %s && git add %s && git commit", script, script, script)
+	default:
+		return fmt.Sprintf("%s is not committed, so new worktrees do not have it: git add %s && git commit", script, script)
+	}
 }
 
 // trustOfRun is Trust for what a resume of a run would do.

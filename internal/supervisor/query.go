@@ -230,7 +230,7 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) 
 	at := s.Now()
 	delivery, err := link.Input(ctx, text)
 	if err != nil {
-		return nil, agency.Delivery{}, err
+		return nil, agency.Delivery{}, byName(err, r)
 	}
 	number := r.Attempt.Number
 	_, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
@@ -240,6 +240,18 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) 
 		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
 	})
 	return r, delivery, err
+}
+
+// byName says what a wrapper says with the name of its run. A wrapper knows the id alone.
+func byName(err error, r *agency.Run) error {
+	e, ok := errors.AsType[*agency.Error](err)
+	if !ok {
+		return err
+	}
+	id, name := string(r.ID), r.Ref()
+	named := *e
+	named.Message, named.Hint = strings.ReplaceAll(e.Message, id, name), strings.ReplaceAll(e.Hint, id, name)
+	return &named
 }
 
 // AttachArgv is the command that shows a run's terminal.
@@ -323,11 +335,13 @@ type LogRequest struct {
 	Stream  string // runner, stdout or stderr
 	Attempt int    // 0 is the newest
 	Since   time.Time
+	Offset  *int64 // instead of Since: the byte to begin with, counted from the first one ever written
 	Follow  bool
 }
 
-// Logs copies a log to w. With Follow it goes on until the attempt has ended; flush is called after each piece.
-func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, flush func()) error {
+// Logs copies a log to w, after begin was told which attempt it is and with which byte it begins. With Follow it goes on until
+// the attempt has ended; flush is called after each piece.
+func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begin func(attempt int, offset int64), flush func()) error {
 	r, err := s.Resolve(ctx, req.Ref)
 	if err != nil {
 		return err
@@ -339,7 +353,7 @@ func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, flus
 	if n < 1 || n > r.Attempt.Number {
 		return agency.Errorf(agency.CodeRunNotFound, "%s has no attempt %d; it has %d", r.Ref(), n, r.Attempt.Number)
 	}
-	log, err := s.Attempts.OpenLog(attemptDir(r.Dir, n), req.Stream, req.Since)
+	log, offset, err := s.Attempts.OpenLog(attemptDir(r.Dir, n), req.Stream, req.Since, req.Offset)
 	if errors.Is(err, os.ErrNotExist) {
 		return agency.Errorf(agency.CodeRunNotFound, "attempt %d of %s has no log", n, r.Ref()).WithHint("agency show %s", r.Ref())
 	}
@@ -347,6 +361,7 @@ func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, flus
 		return fmt.Errorf("open the log of %s: %w", r.Ref(), err)
 	}
 	defer func() { _ = log.Close() }()
+	begin(n, offset)
 	following := req.Follow && n == r.Attempt.Number && !r.Attempt.State.Final()
 	logs := filepath.Join(attemptDir(r.Dir, n), "logs")
 	hints, stop := s.listen(logs)

@@ -49,6 +49,12 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only an ended run can be removed", r.Ref(), r.Attempt.State).
 			WithHint("agency stop %s", r.Ref())
 	}
+	if session, err := s.NeededBy(ctx, r.ID); err != nil {
+		return nil, err
+	} else if session != "" {
+		return nil, agency.Errorf(agency.CodeInvalidState, "%s works for session %s, which needs what it came to", r.Ref(), session).
+			WithHint("wait for its end: agency session wait %s; or end it: agency session cancel %s", session, session)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
 	if err := s.awaitRelease(ctx, r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agency"
@@ -23,6 +24,7 @@ type ResumeRequest struct {
 	Force   bool   // although the configuration of the runner changed
 	NoSetup bool   // although the repository's setup never succeeded
 	Env     []string
+	Set     []string                           // NAME=value, over Env; the record keeps no values that an attempt before was given
 	Choices func(*agency.Run) (Choices, error) // the caller's configuration for the run
 	Warn    func(text string)                  // takes what the caller should know although nothing failed
 }
@@ -57,6 +59,9 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 			return nil, err
 		}
 	}
+	if err := agency.CheckEnv(req.Set); err != nil {
+		return nil, err
+	}
 	l, resumption, err := s.planAttempt(ctx, r, &req)
 	if err != nil {
 		return nil, err
@@ -89,11 +94,11 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	unlock() // the record has it as live
 	if giveUp {
 		if err := s.Store.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
-			return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
+			return nil, s.giveUp(ctx, l.run, err)
 		}
 	}
 	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
-		return nil, errors.Join(err, s.failAttempt(ctx, l.run, err))
+		return nil, s.giveUp(ctx, l.run, err)
 	}
 	resumption.Run, err = s.Store.Run(ctx, r.ID)
 	return resumption, err
@@ -158,7 +163,10 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, CreatedAt: s.Now()}
 	first := agency.NewContract(next.Attempt.CreatedAt)
 	next.Attempt.Word = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
-	env := runnerEnv(req.Env, choices.Env, choices.EnvDeny)
+	env := append(runnerEnv(req.Env, choices.Env, choices.EnvDeny), req.Set...)
+	if missing := missingNames(spec.Env, env); len(missing) > 0 {
+		req.Warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
+	}
 	if !resumption.Continued {
 		conversation = uuid(s.randomBytes(16))
 	}
@@ -181,6 +189,18 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	next.Attempt.ConversationID = command.ConversationID
 	return &launching{run: &next, token: s.newToken(), env: env, command: command, choices: &choices}, resumption, nil
+}
+
+// missingNames are those that an environment does not set.
+func missingNames(wanted, env []string) []string {
+	var missing []string
+	set := names(env)
+	for _, name := range wanted {
+		if !slices.Contains(set, name) && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }
 
 // specOf is the request that a run was made from.
@@ -297,6 +317,16 @@ func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
 		}
 	}
 	return s.linkAttempt(r)
+}
+
+// giveUp fails an attempt, and returns why. What the record cannot take now, because the disk is full or the like, is tried again
+// until it can.
+func (s *Supervisor) giveUp(ctx context.Context, r *agency.Run, why error) error {
+	err := s.failAttempt(ctx, r, why)
+	if err != nil {
+		s.work.Go(func() { s.settleWhenDead(r.ID) })
+	}
+	return errors.Join(why, err)
 }
 
 // failAttempt settles an attempt that did not get as far as a runner, a later one or one whose setup failed. The worktree and

@@ -309,3 +309,48 @@ func TestResumeAtOnceByTwo(t *testing.T) {
 		t.Errorf("got %q and attempt %d", codes, w.run(r.ID).Attempt.Number)
 	}
 }
+
+// The values that the first start was given are not kept: what is missing is told, and what is given again is set.
+func TestResumeEnv(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		set     []string
+		missing string
+		code    agency.Code
+	}{
+		{nil, "the first start was given TOKEN, MODE; ", ""},
+		{[]string{"TOKEN=again"}, "the first start was given MODE; ", ""},
+		{[]string{"TOKEN=again", "MODE="}, "", ""},
+		{[]string{"AGENCY_TOKEN=x"}, "", agency.CodeSpecInvalid},
+		{[]string{"TOKEN"}, "", agency.CodeSpecInvalid},
+	} {
+		w := newWorld(t)
+		var built supervisor.HarnessRequest
+		w.harness.BuildFunc = func(r supervisor.HarnessRequest, _ *supervisor.HarnessCommand) { built = r }
+		var p *wrapper
+		w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
+		create := w.request("fix-login")
+		create.Spec.Env = []string{"TOKEN=secret", "MODE=test", "PATH=/bin"}
+		if _, err := w.sup.CreateRun(t.Context(), create); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+		req := w.resumeRequest("fix-login")
+		req.Set = test.set
+		if _, err := w.sup.ResumeRun(t.Context(), req); err != nil || test.code != "" {
+			wantCode(t, err, test.code)
+			continue
+		}
+		warned := strings.Join(w.warnings, "\n")
+		if (test.missing == "") != (warned == "") || !strings.Contains(warned, test.missing) || strings.Contains(warned, "secret") {
+			t.Errorf("%q: warned %q", test.set, warned)
+		}
+		for _, kv := range test.set {
+			if !slices.Contains(built.Env, kv) {
+				t.Errorf("%q is not in %q", kv, built.Env)
+			}
+		}
+	}
+}

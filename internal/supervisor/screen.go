@@ -14,8 +14,10 @@ const (
 	// screenQuiet is how long a terminal must be still before it is read: a screen that is being painted says nothing.
 	screenQuiet = 1500 * time.Millisecond
 	// readyTimeout is how long a message waits for an agent that is still starting.
-	readyTimeout = 5 * time.Second
+	readyTimeout = 20 * time.Second
 	readyEvery   = 250 * time.Millisecond
+	// readySteady is how long an input box must stand: some agents draw theirs, and then a dialog in its place.
+	readySteady = 1500 * time.Millisecond
 )
 
 // lookSoon reads an agent's screen once its output has been still for a while. It is the last resort: an agent that
@@ -25,13 +27,14 @@ func (s *Supervisor) lookSoon(id agency.RunID) {
 	defer s.mu.Unlock()
 	l := s.live[id]
 	switch {
-	case l == nil || l.situation.SpokeForItself():
+	case l == nil || l.situation.SpokeForItself() && len(s.patternsFor(l)) == 0:
 	case l.look != nil:
 		l.look.Reset(screenQuiet)
 	default:
 		l.look = time.AfterFunc(screenQuiet, func() {
 			if s.ctx.Err() == nil {
 				s.look(s.ctx, id)
+				s.readShown(s.ctx, id)
 			}
 		})
 	}
@@ -54,7 +57,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	shown := s.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	s.mu.Lock()
 	now := s.live[id]
-	if now == nil || slices.Equal(now.screen, shown) {
+	if now == nil || slices.Equal(now.screen, shown) && !now.situation.Untold(shown) {
 		s.mu.Unlock()
 		return shown
 	}
@@ -62,7 +65,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	now.screen = shown
 	s.mu.Unlock()
 	news := slices.Clone(shown)
-	if asks(before) && !asks(shown) {
+	if asks(before) && !asks(shown) && before[0].Event != agency.InFull { // else a title tells that it is over
 		gone := agency.Evidence{Source: agency.FromScreen, Sign: agency.SignAnswered}
 		if before[0].Kind == agency.AsksDialog {
 			gone.Sign = agency.SignSession // its program begins; whether it works is not said by that
@@ -78,8 +81,11 @@ func asks(evidence []agency.Evidence) bool {
 }
 
 // awaitReady returns when an agent can take a message: a line typed into a dialog would answer the dialog, and Enter alone
-// can end some agents. It is E_INVALID_STATE while the agent waits for something that only its terminal can take.
+// can end some agents. It is E_INVALID_STATE while the agent waits for something that only its terminal can take, and when
+// neither the agent nor its terminal shows in time that there is an input box: what it shows then may be a dialog too.
 func (s *Supervisor) awaitReady(ctx context.Context, r *agency.Run) error {
+	var steady []agency.Evidence // what the terminal shows, since when
+	var since time.Time
 	for deadline := time.Now().Add(readyTimeout); ; {
 		shown := s.look(ctx, r.ID)
 		l, ok := s.liveCopy(r.ID)
@@ -91,9 +97,19 @@ func (s *Supervisor) awaitReady(ctx context.Context, r *agency.Run) error {
 				r.Ref(), l.situation.Requests[0].Summary()).WithHint("agency attach %s", r.Ref())
 		}
 		_, began := l.situation.Sources[agency.FromTranscript]
-		ready := l.situation.SpokeForItself() || began || len(shown) > 0
-		if ready || r.Attempt.Headless || !s.Harness.ReadsScreen(r.Runner) || time.Now().After(deadline) {
+		if l.situation.SpokeForItself() || began || r.Attempt.Headless || !s.Harness.ShowsReady(r.Runner) {
 			return nil
+		}
+		now := time.Now()
+		switch {
+		case len(shown) == 0 || !slices.Equal(shown, steady):
+			steady, since = shown, now
+		case now.Sub(since) >= readySteady:
+			return nil
+		}
+		if now.After(deadline) {
+			return agency.Errorf(agency.CodeInvalidState, "%s shows no input box yet, and a message could be taken for something else", r.Ref()).
+				WithHint("agency attach %s", r.Ref())
 		}
 		select {
 		case <-time.After(readyEvery):

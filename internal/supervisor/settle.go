@@ -128,9 +128,9 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 		}
 		return false, s.undoUnstarted(ctx, r.ID)
 	case r.Attempt.State == agency.Queued && start == nil && r.Attempt.Number > 1:
-		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the start of the attempt was cut off"))
+		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the start of the attempt was cut off"))
 	case r.Attempt.State == agency.Queued && start == nil:
-		return false, s.undo(ctx, r, agency.Errorf(agency.CodeRunnerStartFailed, "the creation of the run was cut off"))
+		return false, s.undo(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the creation of the run was cut off"))
 	default:
 		return false, s.lose(ctx, r, start)
 	}

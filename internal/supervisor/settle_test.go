@@ -62,7 +62,7 @@ func (f facts) outcome() outcome {
 	o := outcome{State: agency.Failed, Started: f.start, ExitCode: -1, Ended: 1, Word: f.word}
 	switch {
 	case f.exit == nil && !f.start:
-		return outcome{State: agency.Failed, ExitCode: -1, EndedBy: agency.EndedByStartFailed, Code: agency.CodeRunnerStartFailed, Removed: true, Undone: 1}
+		return outcome{State: agency.Failed, ExitCode: -1, EndedBy: agency.EndedByStartFailed, Code: agency.CodeStartCutOff, Removed: true, Undone: 1}
 	case f.exit == nil:
 		o.Code = agency.CodeRunnerDisappeared
 	default:

@@ -274,3 +274,33 @@ func TestWindow(t *testing.T) {
 		t.Errorf("outside: %v, %v", entries, err)
 	}
 }
+
+// A setup that cannot be run in a new worktree is told before there is one.
+func TestSetupProblem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script := filepath.Join(w.root, "setup.sh")
+	w.project("[scripts]\nsetup = [\"./setup.sh\"]\n")
+	repo, err := w.git.Discover(t.Context(), w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := func() string { return w.sup.SetupProblem(t.Context(), repo, "HEAD", []string{"./setup.sh"}) }
+	if got := problem(); !strings.Contains(got, "setup.sh is not there") {
+		t.Errorf("without the file: %q", got)
+	}
+	mustWrite(t, script, "#!/bin/sh\n")
+	_, trust, err := w.sup.Trust(t.Context(), supervisor.TrustRequest{Dir: w.root, Base: "HEAD"})
+	if got := problem(); err != nil || got != trust.Problem || !strings.Contains(got, "chmod +x setup.sh") {
+		t.Errorf("not executable: %q and %q, %v", got, trust.Problem, err)
+	}
+	if err := os.Chmod(script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := problem(); got != "" {
+		t.Errorf("as it should be: %q", got)
+	}
+	if got := w.sup.SetupProblem(t.Context(), repo, "HEAD", []string{"make", "deps"}); got != "" {
+		t.Errorf("a program: %q", got)
+	}
+}

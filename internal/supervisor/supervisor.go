@@ -56,6 +56,8 @@ type Git interface {
 	Exclude(repo agency.Repo, pattern string) error
 	Ignored(ctx context.Context, worktree string, paths []string) ([]string, error)
 	File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error)
+	// Executable says whether a commit has a file, and whether that may be run.
+	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
 	Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error)
 	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
@@ -64,6 +66,8 @@ type Git interface {
 	// Diff compares a commit with another one, or with everything in a worktree that is not ignored when to is empty. The patch
 	// is cut off after so many bytes.
 	Diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error)
+	// DiffStat counts what Diff would show, and the commits.
+	DiffStat(ctx context.Context, dir, from, to string) (agency.DiffStat, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
@@ -78,6 +82,8 @@ type Tmux interface {
 	Sessions(ctx context.Context) ([]string, error)
 	// Capture is the visible screen of a pane after so many lines of its history, as plain text.
 	Capture(ctx context.Context, pane string, lines int) (string, error)
+	// CaptureStyled is the visible screen of a pane with the escape sequences of its colours.
+	CaptureStyled(ctx context.Context, pane string) (string, error)
 	// Attached counts the clients that show a session.
 	Attached(ctx context.Context, name string) (int, error)
 	AttachArgv(name string, callerEnv []string) []string
@@ -124,6 +130,10 @@ type Harness interface {
 	ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence
 	// ReadsScreen says whether Screen knows what the terminal of such an agent shows.
 	ReadsScreen(r agency.Runner) bool
+	// ShowsReady says whether Screen knows when the terminal of such an agent takes a message.
+	ShowsReady(r agency.Runner) bool
+	// ErrorMarks are how lines of an agent's terminal begin that only its program prints, about errors; none are known of most.
+	ErrorMarks(kind agency.RunnerKind) []string
 	// Screen reads the visible lines of an agent's terminal.
 	Screen(r agency.Runner, lines []string) []agency.Evidence
 	// Answer says which keys to press next on a terminal that shows these lines to reply to a request. shown is false when it
@@ -139,7 +149,8 @@ type Attempts interface {
 	Held(dir string) (bool, error)
 	Signal(p agency.Process, sig syscall.Signal) error
 	EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (int, error)
-	OpenLog(dir, stream string, since time.Time) (io.ReadCloser, error)
+	// OpenLog opens a log where what was written since a time begins or, when that is told, at an offset from its first byte ever.
+	OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error)
 	// Tail is the last so many bytes of a log.
 	Tail(dir, stream string, bytes int64) ([]byte, error)
 	// CPU is the processor time that a process and all below it have used.
@@ -200,10 +211,12 @@ type Deps struct {
 	ReportUnfilled ReportUnfilled
 	ParseProject   ParseProject
 	RunSetup       RunSetup
-	Log            *slog.Logger
-	Now            func() time.Time                    // never runs backwards
-	Elapsed        func(since time.Time) time.Duration // how much of the time since then really passed
-	Random         func([]byte)                        // fills with random bytes
+	// NeededBy says what needs a run, so that it must not be removed; empty is nothing.
+	NeededBy func(ctx context.Context, id agency.RunID) (agency.SessionID, error)
+	Log      *slog.Logger
+	Now      func() time.Time                    // never runs backwards
+	Elapsed  func(since time.Time) time.Duration // how much of the time since then really passed
+	Random   func([]byte)                        // fills with random bytes
 }
 
 // Settings are the parts of the configuration that a supervisor works by.
@@ -232,6 +245,8 @@ type Supervisor struct {
 	stall, rescanEvery atomic.Int64  // nanoseconds, as SetPace left them
 	paced              chan struct{} // holds one token after SetPace
 
+	patterns atomic.Pointer[ErrorPatterns] // never nil
+
 	mu        sync.Mutex
 	live      map[agency.RunID]*liveRun        // runs that are not final
 	broken    map[agency.RunID]string          // runs whose snapshot disagrees with the record, and how
@@ -250,6 +265,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 		followed:  map[string]map[agency.RunID]bool{},
 		listeners: map[string][]chan struct{}{},
 	}
+	s.patterns.Store(&ErrorPatterns{})
 	s.SetPace(settings.StallThreshold, settings.Rescan)
 	return s
 }

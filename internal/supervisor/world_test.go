@@ -86,6 +86,7 @@ func (w *world) start() {
 		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
 		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReadBeneath: file.ReadBeneath, ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject: config.ParseProject,
+		NeededBy:     func(context.Context, agency.RunID) (agency.SessionID, error) { return "", nil },
 		RunSetup: func(_ context.Context, c supervisor.SetupCommand) error {
 			w.setups = append(w.setups, c)
 			if w.runSetup != nil {

@@ -159,7 +159,19 @@ func (t *Tmux) Capture(ctx context.Context, pane string, lines int) (string, err
 		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
 	}
 	first := -min(max(lines, 0), captureLimit)
-	out, err := t.run(ctx, "", "capture-pane", "-p", "-t", pane, "-S", strconv.Itoa(first))
+	return t.capture(ctx, pane, "-S", strconv.Itoa(first))
+}
+
+// CaptureStyled is the visible screen of a pane with the escape sequences of its colours.
+func (t *Tmux) CaptureStyled(ctx context.Context, pane string) (string, error) {
+	if !paneRule.MatchString(pane) {
+		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
+	}
+	return t.capture(ctx, pane, "-e")
+}
+
+func (t *Tmux) capture(ctx context.Context, pane string, options ...string) (string, error) {
+	out, err := t.run(ctx, "", append([]string{"capture-pane", "-p", "-t", pane}, options...)...)
 	if notFound(err) {
 		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no tmux pane %s", pane)
 	}

@@ -110,12 +110,18 @@ func TestCapture(t *testing.T) {
 			t.Errorf("Capture(%d) = %q", tt.lines, got)
 		}
 	}
+	if got, err := s.CaptureStyled(ctx, pane); err != nil || !strings.Contains(got, "\x1b[31mré🙂d") || !strings.Contains(got, "line 38\n") {
+		t.Errorf("CaptureStyled = %q, %v", got, err)
+	}
 	if _, err := s.Capture(ctx, "%999", 0); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
 		t.Errorf("a pane that does not exist: %v", err)
 	}
 	for _, bad := range []string{"", "agency_r_1", "%", "%1;kill-server", "=agency_r_1:", "%1\n"} {
 		if _, err := s.Capture(ctx, bad, 0); err == nil {
 			t.Errorf("Capture took %q for a pane", bad)
+		}
+		if _, err := s.CaptureStyled(ctx, bad); err == nil {
+			t.Errorf("CaptureStyled took %q for a pane", bad)
 		}
 	}
 }

@@ -67,9 +67,12 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 // judge is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
 // alert about what stands there.
 func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time, err error) {
-	c, next = agency.Alarm(worker.Run, worker.Status, now), agency.NextLook(worker.Status)
+	c, next = worker.condition(now), agency.NextLook(worker.Status)
 	if !next.After(now) {
 		next = time.Time{}
+	}
+	if c.Class == agency.ErrorOutput {
+		next = now.Add(s.Poll) // output that says that it went on is no event
 	}
 	if c.Kind == "" && agency.Watchable(worker.Status.Label) {
 		c, next, err = w.stuck(ctx, s, worker, open, now)

@@ -38,16 +38,40 @@ func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error
 	w.mu.Lock()
 	v.NextAt = w.due[id]
 	w.mu.Unlock()
-	c := agency.Alarm(worker.Run, worker.Status, now)
+	c := worker.condition(now)
 	label := fmt.Sprintf("it is %s", worker.Status.Label)
+	if worker.Led {
+		label += ", and its session sees to its ends"
+	}
 	for _, kind := range agency.AlertKinds() {
 		rule := Rule{Kind: kind, Holds: c.Kind == kind, Why: label}
+		if kind == agency.AlertError {
+			rule.Why += printedWhy(worker, rule.Holds, now)
+		}
 		if kind == agency.AlertStuck {
 			rule.Holds, rule.Why = w.whyStuck(&s, worker, open, now)
 		}
 		v.Rules = append(v.Rules, rule)
 	}
 	return v, nil
+}
+
+// printedWhy is what a line of output that is an error adds to the words of the rule.
+func printedWhy(worker *Worker, holds bool, now time.Time) string {
+	a := &worker.Run.Attempt
+	p := a.Situation.Printed
+	if p == nil {
+		return ""
+	}
+	why := fmt.Sprintf("; it printed %q %s ago", p.Text, agency.ShortDuration(now.Sub(p.At)))
+	switch {
+	case holds:
+		return why
+	case a.ErrorStands(signsOf(worker).newest()):
+		return why + ", which comes behind what it says"
+	default:
+		return why + ", and went on"
+	}
 }
 
 func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (holds bool, why string) {

@@ -31,6 +31,7 @@ var deeds = map[string]func(w *world, worker *worker){
 	"writes":   func(_ *world, worker *worker) { worker.pulse.FilesAt = time.Now() },
 	"tool":     func(_ *world, worker *worker) { begins(&worker.run, "1") },
 	"tool end": func(_ *world, worker *worker) { begins(&worker.run) },
+	"prints":   func(_ *world, worker *worker) { printsError(worker, "error: quota") },
 	"rests": func(_ *world, worker *worker) {
 		s := &worker.run.Attempt.Situation
 		s.Turn, s.TurnAt, s.HeardAt, s.Tools = agency.TurnEnded, time.Now(), time.Now(), nil
@@ -49,6 +50,29 @@ func begins(r *agency.Run, tools ...string) {
 	for _, id := range tools {
 		s.Tools = append(s.Tools, agency.Tool{ID: id, At: time.Now()})
 	}
+}
+
+// printsError has the output of a worker show a line that its user calls an error.
+func printsError(worker *worker, line string) {
+	a := &worker.run.Attempt
+	e := agency.Evidence{At: time.Now(), Source: agency.FromOutput, Sign: agency.SignPrinted, Text: line}
+	if a.ErrorStands(active(worker)) {
+		e.Event = agency.Again
+	}
+	a.Situation.Observe(e)
+	worker.output = time.Now()
+}
+
+// active is the newest sign of life of a worker.
+func active(worker *worker) time.Time {
+	a := &worker.run.Attempt
+	newest := worker.output
+	for _, at := range []time.Time{a.Situation.HeardAt, a.Word.At, *a.StartedAt} {
+		if at.After(newest) {
+			newest = at
+		}
+	}
+	return newest
 }
 
 // In any history there is one alert for each episode: two of the same kind have a deed of the worker between them, never only
@@ -137,7 +161,7 @@ func live(t *testing.T, history []step) string {
 		return problem
 	}
 	status := agency.Derive(agency.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
-	want := agency.Alarm(&worker.run, status, time.Now()).Kind
+	want := agency.Alarm(&worker.run, status, active(worker), time.Now()).Kind
 	if want == "" && agency.Watchable(status.Label) {
 		want = agency.AlertStuck
 	}

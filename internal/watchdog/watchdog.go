@@ -20,6 +20,19 @@ type Worker struct {
 	Status agency.Status
 	// OutputAt is when its output last said something new: digits, spinners and repaints taken out. Zero is unknown.
 	OutputAt time.Time
+	// Led says that a session leads it: that tries again what failed, goes on after what is done, and tells of its own end.
+	Led bool
+}
+
+// condition is why somebody must act on a worker now.
+func (w *Worker) condition(now time.Time) agency.Condition {
+	c := agency.Alarm(w.Run, w.Status, signsOf(w).newest(), now)
+	ended := w.Run.Attempt.State.Final() && c.Kind != agency.AlertNeedsInput
+	passes := c.Class == agency.ErrorRateLimit || c.Class == agency.ErrorOverloaded
+	if w.Led && (c.Kind == agency.AlertComplete || ended || passes) {
+		return agency.Condition{}
+	}
+	return c
 }
 
 // Pulse is what must be measured to tell a worker that is busy from one that hangs.

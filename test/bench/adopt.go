@@ -71,7 +71,7 @@ func adopt(ctx context.Context, w *world, live int, away time.Duration) (connect
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	done := errors.New("all are back")
-	err = w.client.Events(ctx, page.LastSeq, "", func(e agency.Event) error {
+	err = w.client.Follow(ctx, page.LastSeq, "", func() {}, func(e agency.Event) error {
 		if e.Type == agency.WrapperAdopted {
 			live--
 		}

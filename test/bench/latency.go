@@ -60,7 +60,7 @@ func wait(ctx context.Context, w *world) (*waiter, error) {
 	wt := &waiter{events: make(chan seen, 1024), cancel: cancel}
 	go func() {
 		defer close(wt.events)
-		_ = w.client.Events(ctx, status.LastSeq, "", func(e agency.Event) error {
+		_ = w.client.Follow(ctx, status.LastSeq, "", func() {}, func(e agency.Event) error {
 			wt.events <- seen{e, time.Now()}
 			return nil
 		})

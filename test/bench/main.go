@@ -19,7 +19,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	program := flag.String("agency", "bin/agency", "the `program` to measure")
 	quick := flag.Bool("quick", false, "a small pass: fewer repetitions, no 20,000 files, no 10,000 runs")
-	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, hooks, watchdog, wrapper, latency")
+	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, hooks, watchdog, wrapper, latency, session, schedule")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -80,6 +80,8 @@ func measure(ctx context.Context, program string, quick bool, only string) (err 
 		{"watchdog", "somebody must act", measureWatchdog},
 		{"wrapper", "wrapper throughput", measureWrapper},
 		{"latency", "from a change to a client that waits for it", measureLatency},
+		{"session", "session updates by outside writers, against the lock and the file that they replace", measureSessions},
+		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule},
 	} {
 		if only != "" && only != section.name {
 			continue

@@ -23,6 +23,7 @@ func TestClaude(t *testing.T) {
 	binary, claude := installed(t, "claude_code")
 	for name, test := range map[string]func(*testing.T, string, agent){
 		"text":                   claudeText,
+		"tool":                   claudeTool,
 		"permission given":       claudePermissionGiven,
 		"permission denied":      claudePermissionDenied,
 		"permission interrupted": claudePermissionInterrupted,
@@ -66,6 +67,16 @@ func claudeText(t *testing.T, binary string, a agent) {
 		u := f.show(run).Usage
 		return u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2 && u.CostUSD == nil
 	})
+}
+
+// claudeTool uses a tool that needs no leave.
+func claudeTool(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I look.", Read: agency.InstructionsFile}, {Text: "I have read it."}})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting)
+	f.asked(1) // with what the tool came to
 }
 
 func (f *fixture) show(run api.Run) api.Run {

@@ -24,7 +24,10 @@ func geminiHome(t *testing.T, dir, _, url string) []string {
 	put("settings.json", map[string]any{
 		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": true}},
 		// Files are written without leave, commands are not run without.
-		"general": map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "defaultApprovalMode": "auto_edit"},
+		"general": map[string]any{
+			"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "defaultApprovalMode": "auto_edit",
+			"maxAttempts": 2,
+		},
 		"privacy": map[string]any{"usageStatisticsEnabled": false},
 		"model":   map[string]any{"name": "gemini-2.5-flash"},
 	})
@@ -39,11 +42,15 @@ func TestGemini(t *testing.T) {
 	binary, a := installed(t, "gemini")
 	for name, test := range map[string]func(*testing.T, string, agent){
 		"text":                   geminiText,
+		"tool":                   geminiTool,
 		"permission given":       geminiPermissionGiven,
-		"permission interrupted": geminiPermissionInterrupted,
+		"permission denied":      geminiPermissionRefused("3"),
+		"permission interrupted": geminiPermissionRefused("Escape"),
 		"interrupted at work":    geminiInterrupted,
 		"question":               geminiQuestion,
-		"auth":                   geminiAuth,
+		"auth":                   geminiFails(http.StatusUnauthorized, "", "(auth:"),
+		"rate limit":             geminiFails(http.StatusTooManyRequests, "Too many requests.", "(rate limit:"),
+		"overload":               geminiOverload,
 		"headless failure":       geminiHeadlessFailure,
 		"trust dialog":           geminiTrustDialog,
 		"killed and resumed":     geminiKilled,
@@ -86,6 +93,10 @@ func geminiAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timel
 		t.Errorf("decided by %s", asks.Decided)
 	}
 	f.shown(run, "Allow execution of")
+	f.until("a request that says what it is for", func() bool {
+		r := f.show(run).Request
+		return r != nil && r.Kind == agency.AsksPermission && r.Tool == "Shell" && r.Text == "mkdir -p made"
+	})
 	return f, run, tl
 }
 
@@ -98,10 +109,32 @@ func geminiPermissionGiven(t *testing.T, binary string, a agent) {
 	}
 }
 
-func geminiPermissionInterrupted(t *testing.T, binary string, a agent) {
-	f, run, tl := geminiAsks(t, binary, a)
-	f.press(run, "Escape")
-	tl.awaitSummary(agency.Waiting, "(interrupted)")
+// geminiPermissionRefused makes a test of a key that refuses: the last choice does just what Escape does.
+func geminiPermissionRefused(key string) func(*testing.T, string, agent) {
+	return func(t *testing.T, binary string, a agent) {
+		f, run, tl := geminiAsks(t, binary, a)
+		f.shown(run, "3. No, suggest changes (esc)")
+		f.press(run, key)
+		tl.awaitSummary(agency.Waiting, "(interrupted)")
+		if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
+			t.Error("the command ran without leave")
+		}
+	}
+}
+
+// geminiTool uses a tool that needs no leave.
+func geminiTool(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{
+		{Text: "I write.", Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, {Text: "Written."},
+	})
+	run := f.start(a)
+	tl := f.watch(run)
+	f.asked(1)
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made.txt")); err != nil {
+		t.Error(err)
+	}
 }
 
 func geminiInterrupted(t *testing.T, binary string, a agent) {
@@ -128,12 +161,24 @@ func geminiQuestion(t *testing.T, binary string, a agent) {
 	tl.await(agency.Waiting)
 }
 
-func geminiAuth(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{{Status: http.StatusUnauthorized}})
+// geminiOverload is an overload that passes. Gemini says nothing of it, and gives up only after minutes.
+func geminiOverload(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "At last.", Status: http.StatusServiceUnavailable, Failure: modelserver.Failure{Times: 1}}})
 	run := f.start(a)
 	tl := f.watch(run)
-	tl.awaitSummary(agency.Waiting, "(auth:")
+	tl.awaitSummary(agency.Waiting, "(its turn ended)")
 	tl.check(agency.Working, agency.Waiting)
+}
+
+// geminiFails makes a test of an error that is final, at the latest after one more try.
+func geminiFails(status int, message, summary string) func(*testing.T, string, agent) {
+	return func(t *testing.T, binary string, a agent) {
+		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
+		run := f.start(a)
+		tl := f.watch(run)
+		tl.awaitSummary(agency.Waiting, summary)
+		tl.check(agency.Working, agency.Waiting)
+	}
 }
 
 func geminiHeadlessFailure(t *testing.T, binary string, a agent) {

@@ -87,6 +87,7 @@ func (f *fixture) body(turn int) string {
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	codexAsks := []string{"--", "-c", "approval_policy=on-request", "-s", "workspace-write"}
+	geminiAsks := []string{"--", "--approval-mode", "default"}
 	codexQuestions := []string{"--", "-c", "features.default_mode_request_user_input=true"}
 	tests := []struct {
 		name, runner string
@@ -104,6 +105,15 @@ func TestAnswer(t *testing.T) {
 		{"allow", "codex", codexAsks, modelserver.Turn{Shell: "touch made.txt", Leave: true}, "allow", "made.txt", ""},
 		{"deny", "codex", codexAsks, modelserver.Turn{Shell: "touch made.txt", Leave: true}, "deny", "", ""},
 		{"option", "codex", codexQuestions, modelserver.Turn{Ask: "Which colour?"}, "blue", "", `[\"Blue\"]`},
+		{"allow", "gemini", nil, modelserver.Turn{Shell: "touch made.txt"}, "allow", "made.txt", ""},
+		{"allow write", "gemini", geminiAsks, modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, "allow", "made.txt", ""},
+		{"deny", "gemini", nil, modelserver.Turn{Shell: "touch made.txt"}, "deny", "", ""},
+		{"option", "gemini", nil, modelserver.Turn{Ask: "Which colour?"}, "blue", "", `:\"Blue\"}}`},
+		{"own words", "gemini", nil, modelserver.Turn{Ask: "Which colour?"}, "a warm green", "", "a warm green"},
+		{"allow", "opencode", nil, modelserver.Turn{Shell: "touch made.txt"}, "allow", "made.txt", ""},
+		{"deny", "opencode", nil, modelserver.Turn{Shell: "touch made.txt"}, "deny", "", ""},
+		{"option", "opencode", nil, modelserver.Turn{Ask: "Which colour?"}, "blue", "", `=\"Blue\"`},
+		{"own words", "opencode", nil, modelserver.Turn{Ask: "Which colour?"}, "a warm green", "", "a warm green"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.runner+" "+tt.name, func(t *testing.T) {
@@ -112,7 +122,13 @@ func TestAnswer(t *testing.T) {
 			f := newFixture(t, binary, a, modelserver.Scenario{tt.ask, {Text: "All done."}})
 			run := f.start(a, tt.args...)
 			tl := f.watch(run)
-			prompt := agency.Status{Request: tl.await(agency.NeedsInput).Request}.PromptID()
+			tl.await(agency.NeedsInput)
+			var asked *agency.Request
+			f.until("a request that says what it is for", func() bool {
+				asked = f.show(run).Request
+				return asked != nil && asked.ID != ""
+			})
+			prompt := asked.PromptID()
 			if _, err := f.command(binary, "answer", string(run.ID), tt.answer, "--prompt-id", "another@1"); err == nil {
 				t.Error("an answer to another prompt was taken")
 			}

@@ -47,14 +47,18 @@ func TestOpenCode(t *testing.T) {
 	binary, a := installed(t, "opencode")
 	for name, test := range map[string]func(*testing.T, string, agent){
 		"text":                   opencodeText,
+		"tool":                   opencodeTool,
 		"permission given":       opencodePermissionGiven,
+		"permission denied":      opencodePermissionDenied,
 		"permission interrupted": opencodePermissionInterrupted,
 		"interrupted at work":    opencodeInterrupted,
 		"question":               opencodeQuestion,
 		"auth":                   opencodeFails(http.StatusUnauthorized, "", "(auth:"),
 		"request":                opencodeFails(http.StatusBadRequest, "no such thing", "(invalid request:"),
-		"tried again":            opencodeTriedAgain(http.StatusTooManyRequests, "rate limit"),
-		"overload":               opencodeTriedAgain(overloaded, "overloaded"),
+		"rate limit":             opencodeFails(http.StatusTooManyRequests, "rate limit", "(rate limit:"),
+		"overload":               opencodeFails(overloaded, "overloaded", "(overloaded:"),
+		"rate limit passes":      opencodeTriedAgain(http.StatusTooManyRequests, "rate limit"),
+		"overload passes":        opencodeTriedAgain(overloaded, "overloaded"),
 		"killed and resumed":     opencodeKilled,
 		"own settings":           opencodeOwnSettings,
 	} {
@@ -108,6 +112,43 @@ func opencodePermissionGiven(t *testing.T, binary string, a agent) {
 	}
 }
 
+func opencodePermissionDenied(t *testing.T, binary string, a agent) {
+	f, run, tl := opencodeAsks(t, binary, a)
+	f.moves(run, "Right")
+	f.moves(run, "Right")
+	f.press(run, "Enter") // on the last choice, which is to reject
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
+		t.Error("the command ran without leave")
+	}
+}
+
+// moves presses a key and waits until the terminal, with its colours, has changed.
+func (f *fixture) moves(run api.Run, key string) {
+	f.t.Helper()
+	look := func() string {
+		return f.output("tmux", "-S", f.tmuxSocket(), "capture-pane", "-e", "-p", "-t", "="+run.Session+":")
+	}
+	before := look()
+	f.press(run, key)
+	f.until("an effect of "+key, func() bool { return look() != before })
+}
+
+// opencodeTool uses a tool that needs no leave.
+func opencodeTool(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{
+		{Text: "I write.", Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, {Text: "Written."},
+	})
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting)
+	if _, err := os.Stat(filepath.Join(run.Worktree, "made.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
 func opencodePermissionInterrupted(t *testing.T, binary string, a agent) {
 	f, run, tl := opencodeAsks(t, binary, a)
 	f.press(run, "Escape")
@@ -147,10 +188,10 @@ func opencodeQuestion(t *testing.T, binary string, a agent) {
 	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 }
 
-// opencodeFails makes a test of an error that is final at once.
+// opencodeFails makes a test of an error that is final, at once or after some more tries.
 func opencodeFails(status int, message, summary string) func(*testing.T, string, agent) {
 	return func(t *testing.T, binary string, a agent) {
-		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
+		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message, RetryAfter: time.Second}}})
 		run := f.start(a)
 		tl := f.watch(run)
 		tl.awaitSummary(agency.Waiting, summary)

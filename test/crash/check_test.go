@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +79,8 @@ func (w *world) violations(tmuxDied bool) []string {
 			if worktreeErr == nil || inGit || has(sessions, session) {
 				say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, has(sessions, session))
 			}
-			if undone && has(branches, r.Branch) {
+			// A session that starts an agent again gives its next run the same branch.
+			if undone && has(branches, r.Branch) && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && other.RemovedAt == nil }) {
 				say("%s is undone and its branch is there", r.Name)
 			}
 		default:

@@ -74,7 +74,7 @@ func TestDamagedDatabase(t *testing.T) {
 				t.Errorf("the damaged file was changed: %v", err)
 			}
 			w.must("db", "restore", backup)
-			kept, err := filepath.Glob(path + ".replaced-????????T??????Z")
+			kept, err := filepath.Glob(path + ".replaced-????????T??????.???Z")
 			if err != nil || len(kept) != 1 {
 				t.Fatalf("kept %v, %v", kept, err)
 			}
@@ -82,6 +82,49 @@ func TestDamagedDatabase(t *testing.T) {
 				t.Errorf("what was replaced was changed: %v", err)
 			}
 			w.calm(false)
+		})
+	}
+}
+
+// A restore that is killed is finished by the next command, and what it replaced is whole, the last words in its log included.
+func TestRestoreCutOff(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"restore.begun", "restore.kept", "restore.aside"} {
+		if !whole && point != "restore.aside" {
+			continue
+		}
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			backup := w.path("backup.db")
+			w.must("db", "backup", backup)
+			w.must("tags", "add", "other", "later")
+			pids := w.daemons()
+			w.kill(pids)
+			w.awaitDeath(pids)
+			w.write("killpoint", point)
+			if r := w.f.Agency("db", "restore", backup); r.Exit != -1 {
+				t.Fatalf("the restore was not killed: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
+			}
+			if tags := w.must("tags", "ls", "other"); strings.Contains(tags, "later") {
+				t.Errorf("after the restore: %s", tags)
+			}
+			path := filepath.Join(w.f.Data, "agency.db")
+			kept, err := filepath.Glob(path + ".replaced-????????T??????.???Z")
+			if err != nil || len(kept) != 1 {
+				t.Fatalf("kept %v, %v", kept, err)
+			}
+			w.calm(false)
+			w.must("daemon", "stop")
+			w.must("db", "restore", kept[0])
+			if tags := w.must("tags", "ls", "other"); !strings.Contains(tags, "later") {
+				t.Errorf("after the restore of what was replaced: %s", tags)
+			}
+			w.calm(false)
+			left, err := filepath.Glob(filepath.Join(w.f.Data, "agency.db.rest*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
 		})
 	}
 }
@@ -147,9 +190,11 @@ func TestFullDisk(t *testing.T) {
 		prepare func(*world)
 		command []string
 	}{
-		"run":  {nil, []string{"run", "--name", "target", "--prompt", asks}},
-		"stop": {runTarget, []string{"stop", "target"}},
-		"rm":   {stoppedTarget, []string{"rm", "target"}},
+		"run":      {nil, []string{"run", "--name", "target", "--prompt", asks}},
+		"stop":     {runTarget, []string{"stop", "target"}},
+		"rm":       {stoppedTarget, []string{"rm", "target"}},
+		"resume":   {stoppedTarget, []string{"resume", "--fresh", "target"}},
+		"snapshot": {stoppedTarget, []string{"snapshot", "target"}},
 	} {
 		for _, room := range []int64{0, 16 << 10, 64 << 10, 160 << 10} {
 			if !whole && (name != "run" || room > 0) {

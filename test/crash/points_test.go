@@ -138,6 +138,12 @@ func operations() []operation {
 			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
 		},
 		{
+			name:    "snapshot", // it is cut off by the git steps below
+			prepare: stoppedTarget,
+			command: []string{"snapshot", "target"},
+			done:    func(r *runView) bool { return r.State == "killed" },
+		},
+		{
 			name:   "resume that cannot start",
 			points: []string{"fail.ended", "fail.recorded"},
 			prepare: func(w *world) {
@@ -225,6 +231,7 @@ func gitSteps() []gitStep {
 		args string
 	}{
 		{ops["run"], "branch --no-track"}, {ops["run"], "worktree add"}, {ops["rm"], "update-ref"}, {ops["rm"], "worktree remove"}, {ops["rm"], "branch -D"},
+		{ops["snapshot"], "commit-tree"}, {ops["snapshot"], "update-ref"}, {ops["resume"], "update-ref"},
 	} {
 		for _, when := range []string{"before", "after"} {
 			all = append(all, gitStep{s.op, s.args, when})

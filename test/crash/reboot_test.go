@@ -80,7 +80,7 @@ func TestReboot(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"other": "failed E_RUNNER_DISAPPEARED", "target": "failed E_RUNNER_DISAPPEARED", "stopping": "killed ",
-		"done": "completed ", "late": "completed ", "asked": "failed E_RUNNER_START_FAILED",
+		"done": "completed ", "late": "completed ", "asked": "failed E_START_CUT_OFF",
 	} {
 		if r := w.run(name); r.State+" "+r.ErrorCode != want {
 			t.Errorf("%s is %s %s (%s), want %s", name, r.State, r.ErrorCode, r.Error, want)

@@ -33,7 +33,7 @@ func TestRelease(t *testing.T) {
 // The points of the matrix are the points of the code, and docs/crash.md names each.
 func TestPoints(t *testing.T) {
 	t.Parallel()
-	used := []string{}
+	used := append([]string{"scheduler.changed"}, sessionPoints...)
 	for _, op := range operations() {
 		used = append(used, op.points...)
 	}

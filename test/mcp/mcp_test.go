@@ -174,8 +174,9 @@ func TestTools(t *testing.T) {
 	}
 	want := []string{
 		"ack_messages", "alerts_ack", "alerts_list", "get_worker_status", "poll_messages", "report_status", "run_answer", "run_create", "run_diff", "run_explain",
-		"run_list", "run_output", "run_resume", "run_send", "run_status", "run_stop", "run_wait", "send_message", "watchdog_explain", "watchdog_start",
-		"watchdog_status", "watchdog_stop",
+		"run_list", "run_output", "run_resume", "run_send", "run_status", "run_stop", "run_wait", "send_message",
+		"session_cancel", "session_list", "session_pause", "session_plan", "session_resume", "session_retry", "session_show", "session_start",
+		"session_update", "session_wait", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
 	}
 	if slices.Sort(names); !slices.Equal(names, want) {
 		t.Errorf("got tools %q\nwant %q", names, want)

@@ -33,7 +33,7 @@ func TestInitAsks(t *testing.T) {
 		{"neither yes nor no", "n"},
 		{"(minimal, standard) [minimal]: ", "standard"},
 		{"link for every run? [no]: ", "y"},
-		{"(a file of the repository) [none]: ", "none"},
+		{"(a file of the repository, or none) [none]: ", "none"},
 		{"ai_docs/scout holds old.json.", ""},
 		{"scout_outputs/archive? [no]: ", "yes"},
 		{"Write this? [yes]: ", ""},

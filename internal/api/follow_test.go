@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// A stream of events goes on with the next daemon: no event is lost and none comes twice, also of one that was cut off in
+// the middle.
+func TestFollowAgain(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		since, _ := strconv.Atoi(r.URL.Query().Get("since"))
+		for seq := since + 1; seq <= since+3; seq++ {
+			_, _ = fmt.Fprintf(w, "id: %d\ndata: {\"seq\":%d,\"data\":{}}\n\n", seq, seq)
+		}
+		_, _ = fmt.Fprintf(w, "data: {\"seq\":%d,", since+4)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	c := api.NewClient(path, "1", func(context.Context) error { return nil })
+	t.Cleanup(c.Close)
+	enough := errors.New("enough")
+	next, again := int64(1), 0
+	err := c.Follow(t.Context(), 0, "", func() { again++ }, func(e agency.Event) error {
+		if e.Seq != next {
+			t.Errorf("event %d came as number %d", e.Seq, next)
+		}
+		if next++; next > 100 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || again != 33 {
+		t.Errorf("ended with %v, after %d daemons", err, again)
+	}
+}
+
+// Nobody waits for a daemon that was never there, and a daemon of another version is not replaced by who has met one.
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	broken := agency.Errorf(agency.CodeDaemonStartFailed, "no room")
+	c := api.NewClient(socketPath(t), "1", func(context.Context) error { return broken })
+	if err := c.Follow(t.Context(), 0, "", func() {}, nil); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	path := socketPath(t)
+	var asked atomic.Int32
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			_, _ = io.WriteString(w, ": hello\n")
+			return
+		}
+		if r.URL.Path != api.EventsPath {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "another").WithDetail("daemon_version", "2").WithDetail("live_runs", 0))
+	}))
+	c = api.NewClient(path, "1", func(context.Context) error {
+		t.Error("a daemon was started beside the new one")
+		return nil
+	})
+	if err := c.Follow(t.Context(), 0, "", func() {}, nil); !agency.IsCode(err, agency.CodeDaemonVersion) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A log goes on with the byte, and in the attempt, at which its daemon went away.
+func TestLogsAgain(t *testing.T) {
+	t.Parallel()
+	const text, begins = "0123456789abcdefghij", 100
+	path := socketPath(t)
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := begins
+		if at := r.URL.Query().Get("offset"); at != "" {
+			from, _ = strconv.Atoi(at)
+			if attempt := r.URL.Query().Get("attempt"); attempt != "2" {
+				t.Errorf("asked for attempt %s", attempt)
+			}
+		}
+		w.Header().Set(api.LogAttemptHeader, "2")
+		w.Header().Set(api.LogOffsetHeader, strconv.Itoa(from))
+		rest := text[from-begins:]
+		_, _ = io.WriteString(w, rest[:min(len(rest), 3)])
+		_ = http.NewResponseController(w).Flush()
+		if len(rest) > 3 {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	c := api.NewClient(path, "1", func(context.Context) error { return nil })
+	t.Cleanup(c.Close)
+	log, err := c.Logs(t.Context(), api.LogsRequest{Run: "fix", SinceMS: 5, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	if got, err := io.ReadAll(log); string(got) != text || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"agency"
+)
+
+// UpdateStream is a kept connection for reports on one session. One goroutine may send while another one receives.
+type UpdateStream struct {
+	body io.ReadWriteCloser
+	in   *bufio.Reader
+	out  *bufio.Writer
+	stop func() bool
+}
+
+// Updates opens a connection for reports on a session, until the caller closes it or ctx ends.
+func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream, error) {
+	query := url.Values{"session": {req.Session}, "dir": {req.Dir}}
+	var stream *UpdateStream
+	err := c.withDaemon(ctx, true, func() error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+SessionUpdatesPath+"?"+query.Encode(), nil)
+		if err != nil {
+			return fmt.Errorf("make request of %s: %w", SessionUpdatesPath, err)
+		}
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", UpdatesProtocol)
+		answer, err := c.do(r)
+		if err != nil {
+			return err
+		}
+		body, ok := answer.Body.(io.ReadWriteCloser)
+		if answer.StatusCode != http.StatusSwitchingProtocols || !ok {
+			defer func() { _ = answer.Body.Close() }()
+			if err := readEnvelope(answer, nil); err != nil {
+				return err
+			}
+			return unreadable(fmt.Errorf("status %d", answer.StatusCode))
+		}
+		stream = &UpdateStream{body: body, in: bufio.NewReaderSize(body, UpdateLimit), out: bufio.NewWriterSize(body, UpdateLimit)}
+		stream.stop = context.AfterFunc(ctx, func() { _ = body.Close() })
+		return nil
+	})
+	return stream, err
+}
+
+// Send takes one line, an update as JSON without a newline in it. It goes out with Flush, or when there are many.
+func (s *UpdateStream) Send(line []byte) error {
+	if _, err := s.out.Write(line); err != nil {
+		return lostUpdate(err)
+	}
+	if err := s.out.WriteByte('\n'); err != nil {
+		return lostUpdate(err)
+	}
+	return nil
+}
+
+// Flush sends what Send took.
+func (s *UpdateStream) Flush() error {
+	if err := s.out.Flush(); err != nil {
+		return lostUpdate(err)
+	}
+	return nil
+}
+
+// Receive waits for the answer to the oldest line that has none yet. refusal is the daemon's; err is that there is no answer, and
+// nobody knows what became of the line.
+func (s *UpdateStream) Receive() (refusal, err error) {
+	line, err := s.in.ReadSlice('\n')
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, lostUpdate(err)
+	}
+	if string(line) == "{\"ok\":true}\n" {
+		return nil, nil // as nearly all are
+	}
+	var reply UpdateReply
+	if err := Decode(bytes.TrimSuffix(line, []byte("\n")), &reply); err != nil {
+		return nil, unreadable(err)
+	}
+	e := Envelope{OK: reply.OK, Error: reply.Error}
+	return e.Err(), nil
+}
+
+// Answered says that the next answer is here already.
+func (s *UpdateStream) Answered() bool {
+	waiting, _ := s.in.Peek(s.in.Buffered())
+	return bytes.IndexByte(waiting, '\n') >= 0
+}
+
+// Close ends the connection.
+func (s *UpdateStream) Close() error {
+	s.stop()
+	return s.body.Close()
+}
+
+// lostUpdate is the error for lines that were sent and not answered.
+func lostUpdate(err error) error {
+	return agency.AsError(lost(err)).WithHint("see what was taken down: agency session show")
+}

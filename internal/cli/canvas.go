@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+)
+
+// canvas is the part of a terminal that a watching command keeps up to date, above the cursor.
+type canvas struct {
+	lines   []string // as painted
+	columns int      // of the terminal when they were painted
+	rows    int
+}
+
+// paint rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
+// touched. A terminal that changed its size has moved what was on it, in a way of its own, so there the list is written
+// over it from the top. lines makes as many as fit above the last of so many rows.
+func (c *canvas) paint(a *App, lines func(rows int) []string) {
+	columns, rows := terminalSize(a.Out)
+	var b strings.Builder
+	if columns != c.columns || rows != c.rows {
+		if c.columns > 0 {
+			b.WriteString("\x1b[H")
+		}
+		c.lines, c.columns, c.rows = nil, columns, rows
+	}
+	painted := lines(rows)
+	for i := range painted {
+		painted[i] = ansi.Truncate(painted[i], columns, "…")
+	}
+	if c.lines != nil && slices.Equal(painted, c.lines) {
+		return
+	}
+	if up := len(c.lines); up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", up)
+	}
+	for i, line := range painted {
+		if i < len(c.lines) && c.lines[i] == line {
+			b.WriteString("\n")
+			continue
+		}
+		b.WriteString("\r" + line + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	c.lines = painted
+	_, _ = io.WriteString(a.out, b.String())
+}
+
+// terminalSize is the size of the terminal w in cells.
+func terminalSize(w io.Writer) (columns, rows int) {
+	if f, ok := w.(*os.File); ok {
+		columns, rows, _ = term.GetSize(int(f.Fd()))
+	}
+	if columns <= 0 || rows <= 0 {
+		return 80, 24 // a terminal that does not know its size, such as a serial line
+	}
+	return columns, rows
+}

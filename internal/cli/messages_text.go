@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// shownID is how much of the end of a message's id is shown, in bytes.
+const shownID = 9
+
+// people says the names of those who write messages and get them. It asks for each once.
+func (a *App) people(ctx context.Context) func(id string) string {
+	known := map[string]string{"": "nobody", agency.Daemon: agency.Daemon, agency.User: "you"}
+	if self := a.getenv("AGENCY_RUN_ID"); self != "" {
+		known[self], known[agency.User] = "you", "the person"
+	}
+	return func(id string) string {
+		if name, ok := known[id]; ok {
+			return name
+		}
+		known[id] = safeLine(id)
+		if resp, err := call(ctx, a, api.ListRuns, api.ListRunsRequest{Run: id, Removed: true}); err == nil && len(resp.Runs) == 1 {
+			known[id] = safeLine(resp.Runs[0].Ref())
+		}
+		return known[id]
+	}
+}
+
+// printMessages shows each message as one line about it and what it says below that.
+func (a *App) printMessages(ctx context.Context, w io.Writer, messages []agency.Message) {
+	if len(messages) == 0 {
+		a.chat("no messages")
+		return
+	}
+	named := a.people(ctx)
+	for i := range messages {
+		m := &messages[i]
+		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), agency.ShortDuration(a.Now().Sub(m.CreatedAt)), safeLine(m.Type),
+			named(m.From), named(m.Recipient))
+		if m.ReplyTo != "" {
+			line += ", in answer to " + messageID(m.ReplyTo)
+		}
+		switch {
+		case m.Dead != "":
+			line += "  [dead: " + safeLine(m.Dead) + "]"
+		case m.AckedAt != nil:
+			line += "  [acknowledged]"
+		}
+		_, _ = fmt.Fprintln(w, line)
+		for text := range strings.Lines(messageText(m)) {
+			if text = safeLine(text); text != "" {
+				_, _ = fmt.Fprintln(w, hang("    ", text, a.room()))
+			}
+		}
+	}
+}
+
+// messageID is the end of an id, which is enough to acknowledge the message.
+func messageID(id string) string { return safeLine(id[max(0, len(id)-shownID):]) }
+
+// messageText is what a message says to people. One that says nothing in the usual words is shown as it is.
+func messageText(m *agency.Message) string {
+	var said map[string]any
+	if json.Unmarshal(m.Payload, &said) != nil {
+		return string(m.Payload)
+	}
+	word := func(key string) string { text, _ := said[key].(string); return text }
+	if m.From == agency.Daemon && word("worker_name") != "" {
+		if text := agency.AlertText(m.Payload); text != "" {
+			return word("worker_name") + " " + agency.AlertKind(m.Type).Words() + ": " + text
+		}
+		return word("worker_name") + " " + agency.AlertKind(m.Type).Words()
+	}
+	if m.From == agency.Daemon && word("session_id") != "" {
+		name := word("session_name")
+		if name == "" {
+			name = word("session_id")
+		}
+		return "session " + name + " " + agency.NoticeKind(m.Type).Words() + ": " + word("text")
+	}
+	var lines []string
+	for _, key := range []string{"summary", "text", "message", "question", "error"} {
+		if text := word(key); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	for _, key := range []string{"questions", "blockers"} {
+		list, _ := said[key].([]any)
+		for _, item := range list {
+			if text, ok := item.(string); ok && text != "" {
+				lines = append(lines, "- "+text)
+			}
+		}
+	}
+	if status := word("status"); status != "" {
+		lines = append([]string{strings.ReplaceAll(status, "_", " ")}, lines...)
+	}
+	if len(lines) == 0 {
+		return string(m.Payload)
+	}
+	return strings.Join(lines, "\n")
+}

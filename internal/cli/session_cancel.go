@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+)
+
+func (a *App) sessionCancel() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:   "cancel SESSION",
+		Short: "End a session and all its agents; their worktrees and branches stay",
+		Long: `Ends a session: what is queued never starts, and agents that run are stopped with all their processes. Worktrees, branches and logs stay.
+It returns at once; agency session wait tells when all have ended.`,
+		Example: "  agency session cancel active && agency session wait latest",
+		Args:    takes("SESSION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.CancelSession, api.SessionRequest{Session: args[0], Dir: a.Dir})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s is being cancelled\n", resp.Session.Ref()) })
+	})
+	cmd.ValidArgsFunction = a.completeSessions
+	return cmd
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) sessionLogs() *cobra.Command {
+	var followed bool
+	cmd := command(cobra.Command{
+		Use:   "logs SESSION [AGENT]",
+		Short: "Print what the agents of a session wrote",
+		Long: `Prints what one agent of a session wrote, as agency logs does for a run; or what all of them wrote, each line behind the id of its
+agent, and fit for a terminal.`,
+		Example: `  agency session logs latest 001
+  agency session logs active -f`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return takes("SESSION", "[AGENT]")(cmd, args)
+			}
+			return takesUpTo("SESSION", "[AGENT]")(cmd, args)
+		},
+	}, func(cmd *cobra.Command, args []string) error {
+		if followed && a.json {
+			return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
+		}
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		s, err := a.findSession(cmd.Context(), client, args[:1])
+		if err != nil {
+			return err
+		}
+		switch {
+		case s.Session.Outside:
+			return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by somebody else, who writes their logs", s.Session.ID).
+				WithHint("ls %s", s.Session.Dir)
+		case len(args) == 2:
+			err = a.logOfAgent(cmd.Context(), client, &s, args[1], followed)
+		case a.json:
+			return agency.Errorf(agency.CodeUsage, "with --json the log is that of one agent").WithHint("agency session logs %s AGENT --json", s.Session.ID)
+		default:
+			err = a.logsOfSession(cmd.Context(), client, &s, followed)
+		}
+		if cmd.Context().Err() != nil {
+			return nil
+		}
+		return err
+	})
+	cmd.Flags().BoolVarP(&followed, "follow", "f", false, "go on until the agent has ended, or the session has settled")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 1 {
+			return a.completeAgents(cmd, args[0])
+		}
+		return a.completeSessions(cmd, args, word)
+	}
+	return cmd
+}
+
+// logOfAgent prints the log of one agent's run.
+func (a *App) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, id string, follow bool) error {
+	agent, err := agentOf(s, id)
+	if err != nil {
+		return err
+	}
+	if agent.RunID == "" {
+		return agency.Errorf(agency.CodeInvalidState, "%s is %s and has not written anything", id, agent.Status)
+	}
+	return a.printLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
+}
+
+func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
+	ids := make([]string, 0, len(s.Agents))
+	for i := range s.Agents {
+		if s.Agents[i].ID == id {
+			return &s.Agents[i], nil
+		}
+		ids = append(ids, s.Agents[i].ID)
+	}
+	err := agency.Errorf(agency.CodeAgentNotFound, "%s has no agent %q", s.Session.ID, id)
+	if near := agency.Nearest(id, ids); near != "" {
+		return nil, err.WithHint("did you mean %s?", near)
+	}
+	return nil, err.WithHint("agency session show %s", s.Session.ID)
+}
+
+// logsOfSession prints what all agents wrote, one after the other; or as it comes, until the session has settled.
+func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, followed bool) error {
+	out := &prefixed{w: a.out, columns: 1}
+	for i := range s.Agents {
+		out.columns = max(out.columns, width(s.Agents[i].ID))
+	}
+	if !followed {
+		for i := range s.Agents {
+			log, err := openLog(ctx, client, &s.Agents[i], 0, false)
+			if err == nil && log != nil {
+				err = out.copy(s.Agents[i].ID, log)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.followLogs(ctx, client, s, out)
+}
+
+// followLogs has a reader for each attempt of each agent, from the moment that it is known.
+func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, out *prefixed) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, ended, err := follow(ctx, client)
+	if err != nil {
+		return err
+	}
+	var readers sync.WaitGroup
+	failed := make(chan error, 1)
+	read := map[string]int{} // the newest attempt of each agent that has a reader
+	for settled := false; !settled; settled = s.Session.Status.Final() {
+		select {
+		case <-changed:
+		case err := <-failed:
+			return err
+		case err := <-ended:
+			return err
+		}
+		// A reader of the state of things after the change sees everything that it brought.
+		if *s, err = api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir}); err != nil {
+			return err
+		}
+		for i := range s.Agents {
+			agent, id := &s.Agents[i], s.Agents[i].ID
+			for read[id] < agent.Attempts {
+				log, err := openLog(ctx, client, agent, read[id]+1, true)
+				if err != nil {
+					return err
+				}
+				if log == nil && read[id]+1 == agent.Attempts {
+					break // it may come yet, and then there is a change
+				}
+				if read[id]++; log == nil {
+					continue
+				}
+				if agent.Status.Final() { // one at a time: there can be many
+					if err := out.copy(id, log); err != nil {
+						return err
+					}
+					continue
+				}
+				readers.Go(func() {
+					if err := out.copy(id, log); err != nil {
+						select {
+						case failed <- err:
+						default:
+						}
+					}
+				})
+			}
+		}
+	}
+	readers.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// prefixed writes lines behind the ids of their agents. It is safe for concurrent use.
+type prefixed struct {
+	mu      sync.Mutex
+	w       io.Writer
+	columns int // of the longest id
+}
+
+// openLog opens the log of one attempt of an agent, the newest one when it is 0; nil when there is none.
+func openLog(ctx context.Context, client *api.Client, agent *api.SessionAgent, attempt int, follow bool) (io.ReadCloser, error) {
+	if agent.RunID == "" {
+		return nil, nil
+	}
+	log, err := client.Logs(ctx, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Attempt: attempt, Follow: follow})
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err // not log, which is no nil interface
+	}
+	return log, nil
+}
+
+// copy writes a log to its end, and closes it.
+func (p *prefixed) copy(id string, log io.ReadCloser) error {
+	defer func() { _ = log.Close() }()
+	safe, write := io.Pipe()
+	go func() { _ = write.CloseWithError(copySafe(write, log)) }()
+	defer func() { _ = safe.Close() }()
+	lines := bufio.NewReader(safe)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			if werr := p.line(id, strings.TrimSuffix(line, "\n")); werr != nil {
+				return werr
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return logError(err)
+		}
+	}
+}
+
+func (p *prefixed) line(id, line string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := io.WriteString(p.w, pad(id, p.columns)+" | "+line+"\n")
+	return err
+}

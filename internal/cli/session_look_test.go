@@ -1,0 +1,267 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli"
+)
+
+var sessionStart = time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+
+func someSession(status agency.SessionStatus, agents ...api.SessionAgent) api.ShowSessionResponse {
+	resp := api.ShowSessionResponse{
+		Session: api.Session{
+			ID: "20260201-143022-abc12345", Name: "auth", Status: status, Source: "orchestrate", Repo: "/src/app", MaxParallel: 3,
+			Dir: "/src/app/.agency/status/sessions/20260201-143022-abc12345", StartedAt: sessionStart,
+		},
+		Agents: agents, Waves: []api.Wave{}, StatusFile: json.RawMessage("{}"),
+	}
+	for i := range agents {
+		resp.Session.Summary.Add(agents[i].Status, 1)
+		if agents[i].Status == agency.AgentRunning && agents[i].Label.NeedsPerson() {
+			resp.Session.Waiting++
+		}
+	}
+	if status.Final() {
+		resp.Session.CompletedAt = new(sessionStart.Add(10 * time.Minute))
+		resp.Session.ReportPath = resp.Session.Dir + "/report.md"
+	}
+	return resp
+}
+
+// someAgent began a minute after its session, and took another two if it is over.
+func someAgent(id string, wave int, status agency.AgentStatus) api.SessionAgent {
+	a := api.SessionAgent{ID: id, Name: "does-" + id, Wave: wave, Status: status, After: []string{}}
+	if status != agency.AgentQueued {
+		a.StartedAt, a.RunID, a.Run, a.Attempts = new(sessionStart.Add(time.Minute)), agency.RunID("r_"+id), "run-"+id, 1
+		a.Branch = "agency/20260201-143022-abc12345/" + id
+	}
+	if status.Final() {
+		a.CompletedAt = new(sessionStart.Add(3 * time.Minute))
+	}
+	return a
+}
+
+func mixedSession() api.ShowSessionResponse {
+	done, asks, works, waits := someAgent("001", 1, agency.AgentComplete), someAgent("002", 1, agency.AgentRunning), someAgent("003", 1, agency.AgentRunning), someAgent("004", 2, agency.AgentQueued)
+	failed, off := someAgent("005", 1, agency.AgentFailed), someAgent("006", 2, agency.AgentCancelled)
+	asks.Label, asks.Note = agency.NeedsInput, "Which\x1b[31m database?\nA or B"
+	works.Label, works.Note = agency.Working, "runs the tests"
+	waits.After = []string{"001", "002"}
+	failed.Error, off.Error, off.StartedAt, off.RunID, off.Attempts = "exit status 1", "dependency 005 failed", nil, "", 0
+	return someSession(agency.SessionRunning, done, asks, works, waits, failed, off)
+}
+
+// The picture of a session fits its terminal, and what somebody must look at is in it however small that is.
+func TestSessionPicture(t *testing.T) {
+	t.Parallel()
+	s := mixedSession()
+	for room, want := range map[int]string{
+		80: `auth  20260201-143022-abc12345
+◐ running 12m00s  1 needs you, 1 failed, 1 running, 1 queued, 1 done, 1 cancell…
+wave 1
+  ✓ 001  does-001  complete     2m00s
+  ◐ 002  does-002  needs input  11m00s  Which database? A or B
+  ● 003  does-003  running      11m00s  runs the tests
+  ✕ 005  does-005  failed       2m00s   exit status 1
+wave 2
+  ○ 004  does-004  queued               after 001, 002
+  - 006  does-006  cancelled            dependency 005 failed
+002 waits for you: agency attach run-002`,
+		40: `auth  20260201-143022-abc12345
+◐ running 12m00s  1 needs you, 1 failed…
+wave 1
+  ✓ 001  does-001  complete     2m00s
+  ◐ 002  does-002  needs input  11m00s
+  ● 003  does-003  running      11m00s
+  ✕ 005  does-005  failed       2m00s
+wave 2
+  ○ 004  does-004  queued
+  - 006  does-006  cancelled
+002 waits for you: agency attach run-002`,
+	} {
+		got := strings.Join(cli.SessionLines(&s, sessionStart.Add(12*time.Minute), room, 0), "\n")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d columns (-want +got)\n%s", room, diff)
+		}
+	}
+	got := cli.SessionLines(&s, sessionStart.Add(12*time.Minute), 80, 8)
+	if want := []string{
+		s.Session.Name + "  " + s.Session.Ref(), "◐ running 12m00s  1 needs you, 1 failed, 1 running, 1 queued, 1 done, 1 cancell…", "wave 1",
+		"  ◐ 002  does-002  needs input  11m00s  Which database? A or B", "  ✕ 005  does-005  failed       2m00s   exit status 1",
+		"  ● 003  does-003  running      11m00s  runs the tests", "… 1 queued, 1 done, 1 cancelled", "002 waits for you: agency attach run-002",
+	}; cmp.Diff(sorted(want), sorted(got)) != "" {
+		t.Errorf("8 rows: got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func sorted(lines []string) map[string]bool {
+	set := map[string]bool{}
+	for _, line := range lines {
+		set[line] = true
+	}
+	return set
+}
+
+// Whatever the session and the terminal, the picture fits, has no agent twice, and counts the others.
+func TestSessionPictureFits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOfN(rapid.RuneFrom([]rune("abc 界🙂é\x1b[\n\u202e-")), 0, 60, -1)
+		agents := []api.SessionAgent{}
+		for i := range rapid.IntRange(1, 60).Draw(t, "agents") {
+			a := someAgent(fmt.Sprintf("%03d", i), rapid.IntRange(0, 4).Draw(t, "wave"), rapid.SampledFrom(agency.AgentStatuses()).Draw(t, "status"))
+			a.Name, a.Note, a.Error = text.Draw(t, "name"), text.Draw(t, "note"), rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")
+			a.Label = rapid.SampledFrom([]agency.Label{"", agency.Working, agency.NeedsInput, agency.Stalled}).Draw(t, "label")
+			agents = append(agents, a)
+		}
+		s := someSession(agency.SessionRunning, agents...)
+		room, rows := rapid.IntRange(20, 200).Draw(t, "room"), rapid.IntRange(1, 60).Draw(t, "rows")
+		lines := cli.SessionLines(&s, sessionStart.Add(time.Hour), room, rows)
+		if len(lines) > rows {
+			t.Fatalf("%d lines in %d rows:\n%s", len(lines), rows, strings.Join(lines, "\n"))
+		}
+		for _, line := range lines {
+			if cli.Width(line) > room || strings.ContainsAny(line, "\n\x1b\u202e") {
+				t.Errorf("%q has %d columns of %d", line, cli.Width(line), room)
+			}
+		}
+		if all := cli.SessionLines(&s, sessionStart.Add(time.Hour), 200, 0); len(all) < len(agents) {
+			t.Errorf("%d lines for %d agents", len(all), len(agents))
+		}
+	})
+}
+
+func TestSessionShowText(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.app.Now = func() time.Time { return sessionStart.Add(time.Hour) }
+	s := mixedSession()
+	s.Session.Paused, s.Session.PlanPath = "agent 005 failed", "/src/app/plan.yaml"
+	s.Agents[0].Result = &agency.AgentResult{
+		Commits: 2, Files: 3, Added: 120, Deleted: 7, Tests: "make\n\x1b[31mtest", Usage: agency.Usage{InputTokens: new(int64(81_000)), OutputTokens: new(int64(2_500)), CostUSD: new(0.5)},
+	}
+	s.Agents[4].Result = &agency.AgentResult{Dirty: true, Added: 1}
+	d := b.serve(always(s, nil))
+	if exit := b.run("session", "show"); exit != agency.ExitOK {
+		t.Fatalf("exit %d: %s", exit, b.err.String())
+	}
+	if !strings.Contains(string(d.last), `"active"`) {
+		t.Errorf("asked for %s", d.last)
+	}
+	got := regexp.MustCompile(`(?m)^started: .*\n`).ReplaceAllString(b.out.String(), "")
+	want := `session:   20260201-143022-abc12345
+name:      auth
+status:    ◐ running 1h00m  1 needs you, 1 failed, 1 running, 1 queued, 1 done, 1 cancelled
+paused:    agent 005 failed
+repo:      /src/app
+plan:      /src/app/plan.yaml
+parallel:  3 at once
+files:     /src/app/.agency/status/sessions/20260201-143022-abc12345
+
+agents:
+  wave 1
+    ✓ 001  does-001  complete     2m00s
+    ◐ 002  does-002  needs input  59m00s  Which database? A or B
+    ● 003  does-003  running      59m00s  runs the tests
+    ✕ 005  does-005  failed       2m00s   exit status 1
+  wave 2
+    ○ 004  does-004  queued               after 001, 002
+    - 006  does-006  cancelled            dependency 005 failed
+
+results:
+  AGENT  STATUS      TOOK   TRIES  COMMITS  LINES    TOKENS  COST   TESTS      BRANCH
+  001    ✓ complete  2m00s  1      2        +120 -7  83k     $0.50  make test  agency/20260201-143022-abc12345/001
+  005    ✕ failed    2m00s  1      0+       +1 -0    -       -      -          agency/20260201-143022-abc12345/005
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Into a pipe a watch writes a line for each change, and none for what stays queued; it outlives a daemon, and ends as the
+// session did.
+func TestSessionWatchLines(t *testing.T) {
+	t.Parallel()
+	for status, exit := range map[agency.SessionStatus]int{
+		agency.SessionComplete: agency.ExitOK, agency.SessionFailed: agency.ExitError, agency.SessionCancelled: agency.ExitConflict,
+	} {
+		b := newBench(t)
+		b.app.Now = func() time.Time { return sessionStart.Add(10 * time.Minute).Local() }
+		one, two := someAgent("001", 1, agency.AgentRunning), someAgent("002", 2, agency.AgentQueued)
+		oneDone, asks, twoDone := someAgent("001", 1, agency.AgentComplete), someAgent("002", 2, agency.AgentRunning), someAgent("002", 2, agency.AgentComplete)
+		asks.Label, asks.Note = agency.NeedsInput, "A or B?"
+		life := []api.ShowSessionResponse{
+			someSession(agency.SessionRunning, one, two), someSession(agency.SessionRunning, oneDone, two),
+			someSession(agency.SessionRunning, oneDone, asks), someSession(status, oneDone, twoDone),
+		}
+		var shown atomic.Int64
+		b.serve(func(op string, _ []byte) (any, error) {
+			switch op {
+			case api.ListEvents.Name:
+				return api.ListEventsResponse{Events: []agency.Event{}, LastSeq: 6}, nil
+			case api.ShowSession.Name:
+				return life[min(shown.Add(1)-1, int64(len(life)-1))], nil
+			default:
+				return "id: 7\ndata: {\"seq\":7,\"type\":\"session.agent\",\"data\":{}}\n\n", nil // and there it is cut off
+			}
+		})
+		if got := b.run("session", "watch"); got != exit {
+			t.Errorf("%s: exit %d, err %q", status, got, b.err.String())
+		}
+		mark := map[agency.SessionStatus]string{agency.SessionComplete: "✓", agency.SessionFailed: "✕", agency.SessionCancelled: "-"}[status]
+		want := `20260201-143022-abc12345 auth  ● running 10m00s  1 running, 1 queued
+● 001 does-001  running
+✓ 001 does-001  complete after 2m00s
+◐ 002 does-002  needs input  A or B?
+✓ 002 does-002  complete after 2m00s
+20260201-143022-abc12345 auth  ` + mark + " " + string(status) + ` 10m00s  2 done
+report: /src/app/.agency/status/sessions/20260201-143022-abc12345/report.md
+`
+		if diff := cmp.Diff(want, regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d  `).ReplaceAllString(b.out.String(), "")); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", status, diff)
+		}
+	}
+}
+
+func TestSessionLogs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := someSession(agency.SessionFailed, someAgent("001", 1, agency.AgentComplete), someAgent("long-one", 1, agency.AgentFailed), someAgent("003", 2, agency.AgentQueued))
+	answer := func(op string, _ []byte) (any, error) {
+		switch op {
+		case api.ShowSession.Name:
+			return s, nil
+		default:
+			return "one\r\n\x1b[31mtwo\x1b[2J\nthree", nil
+		}
+	}
+	b.serve(answer)
+	if exit := b.run("session", "logs", "latest"); exit != agency.ExitOK {
+		t.Fatalf("exit %d: %s", exit, b.err.String())
+	}
+	want := "001      | one\n001      | two\n001      | three\nlong-one | one\nlong-one | two\nlong-one | three\n"
+	if diff := cmp.Diff(want, b.out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if exit := b.run("session", "logs", "latest", "001"); exit != agency.ExitOK || b.out.String() != "one\r\n\x1b[31mtwo\x1b[2J\nthree" {
+		t.Errorf("one agent, into a file: exit %d, %q", exit, b.out.String())
+	}
+	if exit := b.run("session", "logs", "latest", "long-on"); exit != agency.ExitNotFound || !strings.Contains(b.err.String(), "did you mean long-one?") {
+		t.Errorf("no agent: exit %d, %q", exit, b.err.String())
+	}
+	if exit := b.run("session", "logs", "latest", "003"); exit != agency.ExitConflict {
+		t.Errorf("not begun: exit %d, %q", exit, b.err.String())
+	}
+}

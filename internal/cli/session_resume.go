@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) sessionResume() *cobra.Command {
+	var changed string
+	cmd := command(cobra.Command{
+		Use:   "resume SESSION",
+		Short: "Have a paused session go on",
+		Long: `Has a session go on that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
+cancelled, and the rest goes on. Agents whose base could not be merged try again.
+
+It is refused when the plan's files changed since the start. With --plan-changed ok the session goes on with the plan as it was.`,
+		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
+		Args:    takes("SESSION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		ok, err := planChanged(cmd, changed)
+		if err != nil {
+			return err
+		}
+		resp, err := call(cmd.Context(), a, api.ResumeSession, api.ResumeSessionRequest{Session: args[0], Dir: a.Dir, PlanChanged: ok})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s goes on\n", resp.Session.Ref()) })
+	})
+	addPlanChanged(cmd, &changed)
+	cmd.ValidArgsFunction = a.completeSessions
+	return cmd
+}
+
+func addPlanChanged(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "plan-changed", "", "`ok`: go on with the plan as it was at the start, although its files have changed")
+	_ = cmd.RegisterFlagCompletionFunc("plan-changed", cobra.FixedCompletions([]string{"ok"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func planChanged(cmd *cobra.Command, word string) (bool, error) {
+	if cmd.Flags().Changed("plan-changed") && word != "ok" {
+		return false, agency.Errorf(agency.CodeUsage, "--plan-changed is %q, and the only word for it is ok", word).WithHint("%s --plan-changed ok ...", cmd.CommandPath())
+	}
+	return word == "ok", nil
+}

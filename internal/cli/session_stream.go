@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// updateWindow is how many reports may be on their way at once: enough to keep the daemon's disk busy, and few enough that none
+// waits long behind the others.
+const updateWindow = 8
+
+// streamUpdates sends the lines of standard input as reports on a session, and tells what became of each. The exit status is that
+// of the first one that is refused.
+func (a *App) streamUpdates(ctx context.Context, session string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	stream, err := client.Updates(ctx, api.SessionRequest{Session: session, Dir: a.Dir})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	sent, ended := make(chan int, updateWindow), make(chan error, 1) // the numbers of lines that have no answer yet
+	go func() {
+		ended <- sendUpdates(ctx, bufio.NewReaderSize(a.In, api.UpdateLimit), stream, sent)
+		close(sent)
+	}()
+	out := bufio.NewWriter(a.out)
+	answer := updateAnswers{App: a, out: out}
+	for line := range sent {
+		refusal, err := stream.Receive()
+		if err != nil {
+			return errors.Join(ctx.Err(), agency.AsError(fmt.Errorf("line %d: %w", line, err)), out.Flush())
+		}
+		if err := answer.take(line, refusal); err != nil {
+			return err
+		}
+		if !stream.Answered() {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(<-ended, out.Flush()); err != nil {
+		return err
+	}
+	a.chat("%s, %d refused", count(answer.taken+answer.refused, "report"), answer.refused)
+	return nil
+}
+
+// sendUpdates sends lines until there are no more. Empty ones are passed over.
+func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream, sent chan<- int) error {
+	for number := 1; ; number++ {
+		line, err := in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return agency.Errorf(agency.CodeUsage, "line %d has more than %d bytes", number, api.UpdateLimit).WithHint("one report is one line")
+		case err != nil && !errors.Is(err, io.EOF):
+			return agency.Errorf(agency.CodeUsage, "read line %d of standard input: %w", number, err)
+		}
+		if line := bytes.TrimSpace(line); len(line) > 0 {
+			select {
+			case sent <- number:
+			default: // the window is full
+				if err := stream.Flush(); err != nil {
+					return err
+				}
+				select {
+				case sent <- number:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			if err := stream.Send(line); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return stream.Flush()
+		}
+		if waiting, _ := in.Peek(in.Buffered()); bytes.IndexByte(waiting, '\n') < 0 {
+			if err := stream.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// updateAnswers tells what became of lines.
+type updateAnswers struct {
+	*App
+	out            io.Writer
+	taken, refused int
+}
+
+func (u *updateAnswers) take(line int, refusal error) error {
+	if refusal == nil {
+		u.taken++
+		if !u.json {
+			return nil
+		}
+		_, err := fmt.Fprintf(u.out, `{"ok":true,"schema_version":%d,"data":{"line":%d}}`+"\n", api.SchemaVersion, line)
+		return err
+	}
+	e := agency.AsError(refusal).WithDetail("line", line)
+	if u.refused++; u.refused == 1 {
+		u.status = e.Code.Exit()
+	}
+	if u.json {
+		enc := json.NewEncoder(u.out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(api.Failure(e))
+	}
+	_, err := fmt.Fprintf(u.Err, "agency: line %d: %s [%s]\n", line, safeLine(e.Message), e.Code)
+	return err
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) sessionUpdate() *cobra.Command {
+	var agent, failure string
+	var pid, exitCode, parallel int
+	cmd := command(cobra.Command{
+		Use:   "update SESSION {start | complete | fail | cancel | - | --max-parallel N}",
+		Short: "Report what became of agents that you run yourself",
+		Long: `Reports on a session of agency session create: with --agent that one of its agents starts, is complete, has failed or is cancelled,
+without it that the session as a whole is complete or cancelled. It settles by itself when its last agent is final. What was
+reported is durable when the command returns.
+
+With - the reports are lines of JSON on standard input, over one connection: {"agent": "001", "action": "start", "pid": 4711}. Each
+is answered, in order, when it is durable: with --json by an envelope on a line, and else only when it is refused.
+
+--max-parallel changes how many agents of a session that agency runs go at once.`,
+		Example: `  agency session update active --agent 001 start --pid 4711
+  agency session update active --agent 001 fail --error "tests fail" --exit-code 2
+  my-executor | agency session update active -
+  agency session update active --max-parallel 5`,
+		Args: takesUpTo("SESSION", "ACTION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		req := api.UpdateSessionRequest{Dir: a.Dir, Updates: []api.SessionUpdate{}, MaxParallel: parallel}
+		given := cmd.Flags().Changed
+		switch {
+		case len(args) == 0:
+			return agency.Errorf(agency.CodeUsage, "%s needs a SESSION", cmd.CommandPath()).WithHint("agency session ls --live")
+		case given("max-parallel") && parallel < 1:
+			return agency.Errorf(agency.CodeUsage, "--max-parallel is %d; it is 1 or more", parallel).WithHint("to start nothing more: agency session pause %s", args[0])
+		case len(args) == 1 && !given("max-parallel"):
+			return agency.Errorf(agency.CodeUsage, "%s needs an ACTION", cmd.CommandPath()).WithHint("start, complete, fail or cancel; - reads them from standard input")
+		}
+		req.Session = args[0]
+		if len(args) == 2 && args[1] == "-" {
+			return a.streamUpdates(cmd.Context(), args[0])
+		}
+		if len(args) == 2 {
+			u := api.SessionUpdate{Agent: agent, Action: api.SessionAction(args[1]), Error: failure}
+			actions := []api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}
+			if !slices.Contains(actions, u.Action) {
+				return agency.Errorf(agency.CodeUsage, "the action is %q", args[1]).WithHint("one of: start, complete, fail, cancel; - reads them from standard input")
+			}
+			if given("pid") {
+				u.PID = &pid
+			}
+			if given("exit-code") {
+				u.ExitCode = &exitCode
+			}
+			if err := checkUpdate(&u); err != nil {
+				return err
+			}
+			req.Updates = append(req.Updates, u)
+		}
+		resp, err := call(cmd.Context(), a, api.UpdateSession, req)
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(io.Writer) {
+			s := &resp.Session
+			a.chat("%s %s  %s", sessionMark(s), s.Ref(), tallyWords(s.Summary, 0))
+		})
+	})
+	f := cmd.Flags()
+	f.StringVar(&agent, "agent", "", "the `ID` of the agent; without it the report is on the session")
+	f.IntVar(&pid, "pid", 0, "with start: the process that runs")
+	f.IntVar(&exitCode, "exit-code", 0, "with complete (0) and fail (1): how the process ended")
+	f.StringVar(&failure, "error", "", "with fail and cancel: why")
+	f.IntVar(&parallel, "max-parallel", 0, "how many agents may run at once")
+	cmd.ValidArgsFunction = a.completeSessions
+	return cmd
+}
+
+// checkUpdate refuses what an action does not take.
+func checkUpdate(u *api.SessionUpdate) error {
+	takes := map[api.SessionAction]struct{ pid, exit, failure bool }{
+		api.ActionStart: {pid: true}, api.ActionComplete: {exit: true}, api.ActionFail: {exit: true, failure: true}, api.ActionCancel: {failure: true},
+	}[u.Action]
+	switch {
+	case u.Action == api.ActionFail && u.Error == "":
+		return agency.Errorf(agency.CodeUsage, "fail wants --error").WithHint(`such as --error "tests fail"`)
+	case u.PID != nil && !takes.pid:
+		return agency.Errorf(agency.CodeUsage, "--pid is for start, not for %s", u.Action)
+	case u.ExitCode != nil && !takes.exit:
+		return agency.Errorf(agency.CodeUsage, "--exit-code is for complete and fail, not for %s", u.Action)
+	case u.Error != "" && !takes.failure:
+		return agency.Errorf(agency.CodeUsage, "--error is for fail and cancel, not for %s", u.Action)
+	}
+	return nil
+}

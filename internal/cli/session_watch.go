@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) sessionWatch() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:   "watch [SESSION]",
+		Short: "Watch a session until it has settled",
+		Long: `Shows the agents of a session by wave, and every change, until the session has settled; without SESSION, of the one that runs, or
+else of the latest. Into a file or a pipe it writes a line for each change. Ctrl-C ends the watching only.
+Marks: ● working, ◐ needs you, ○ queued, ✕ failed, ✓ done, - cancelled.
+Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled.`,
+		Example: "  agency session watch\n  agency session watch 20260201-143022-abc12345",
+		Args:    takesUpTo("SESSION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		s, err := a.findSession(cmd.Context(), client, args)
+		if err != nil {
+			return err
+		}
+		return a.watchSession(cmd.Context(), client, s)
+	})
+	cmd.ValidArgsFunction = a.completeSessions
+	return cmd
+}
+
+// findSession is the session that the arguments name; none is the active one, or else the latest.
+func (a *App) findSession(ctx context.Context, client *api.Client, args []string) (api.ShowSessionResponse, error) {
+	req := api.SessionRequest{Session: "active", Dir: a.Dir}
+	if len(args) > 0 {
+		req.Session = args[0]
+	}
+	resp, err := api.Call(ctx, client, api.ShowSession, req)
+	if len(args) == 0 && agency.IsCode(err, agency.CodeSessionNotFound) {
+		req.Session = "latest"
+		resp, err = api.Call(ctx, client, api.ShowSession, req)
+	}
+	return resp, err
+}
+
+// watchSession shows a session and then each change of it until it has settled.
+func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSessionResponse) error {
+	req := api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, ended, err := follow(ctx, client)
+	if err != nil {
+		return err
+	}
+	w := &sessionWatch{app: a, seen: map[string]string{}}
+	resized := make(chan os.Signal, 1)
+	if _, ok := terminal(a.Out); ok && !a.json {
+		w.inPlace = true
+		signal.Notify(resized, syscall.SIGWINCH)
+		defer signal.Stop(resized)
+	}
+	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second) // durations; stalls, which come with time alone
+	defer tick.Stop()
+	defer clock.Stop()
+	var due, late <-chan time.Time
+	var rested time.Time
+	for {
+		if err := w.show(&s); err != nil {
+			return err
+		}
+		if settled := s.Session.Status.Final(); settled && (s.Session.Outside || s.Session.ReportPath != "") {
+			a.status = sessionExit(s.Session.Status)
+			return nil
+		} else if settled && late == nil {
+			late = time.After(reportPatience)
+		}
+		look := false
+		select {
+		case <-changed:
+			due = time.After(time.Until(rested))
+		case <-due:
+			look = true
+		case <-clock.C:
+			look = true
+		case <-late:
+			a.status = sessionExit(s.Session.Status)
+			return nil
+		case <-tick.C:
+		case <-resized:
+		case err = <-ended:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if look && err == nil {
+			due = nil
+			began := time.Now()
+			s, err = api.Call(ctx, client, api.ShowSession, req)
+			// A large session that changes all the time must not keep the daemon busy with telling of it.
+			rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
+		}
+		if ctx.Err() != nil {
+			w.leave(req.Session)
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reportPatience is how long a watch waits for the results of a session that has settled.
+const reportPatience = 5 * time.Second
+
+// sessionExit is the exit status that a settled session comes to.
+func sessionExit(s agency.SessionStatus) int {
+	switch s {
+	case agency.SessionFailed:
+		return agency.ExitError
+	case agency.SessionCancelled:
+		return agency.ExitConflict
+	default:
+		return agency.ExitOK
+	}
+}
+
+// sessionWatch remembers what was shown last.
+type sessionWatch struct {
+	app     *App
+	inPlace bool
+	canvas  canvas
+	begun   bool
+	last    []byte            // as JSON
+	seen    map[string]string // by agent; "" and "\n" are the session and its report
+}
+
+func (w *sessionWatch) show(s *api.ShowSessionResponse) error {
+	view := &sessionView{ShowSessionResponse: s, now: w.app.Now()}
+	switch {
+	case w.app.json:
+		text, err := json.Marshal(s)
+		if err != nil || bytes.Equal(text, w.last) {
+			return err
+		}
+		w.last = text
+		return w.app.printLine(s)
+	case w.inPlace:
+		view.colour = w.app.colour(w.app.Out)
+		w.canvas.paint(w.app, func(rows int) []string {
+			view.room, _ = terminalSize(w.app.Out)
+			return view.lines(rows - 1)
+		})
+	default:
+		w.append(view)
+	}
+	w.begun = true
+	return w.app.out.err
+}
+
+// append writes a line for what changed since the last time. What was queued all the time is not worth one.
+func (w *sessionWatch) append(v *sessionView) {
+	at := v.now.Local().Format(time.TimeOnly)
+	say := func(key, state, line string) {
+		if w.seen[key] != state {
+			w.seen[key] = state
+			_, _ = fmt.Fprintf(w.app.out, "%s  %s\n", at, line)
+		}
+	}
+	s := &v.Session
+	title := s.Ref()
+	if s.Name != "" {
+		title += " " + safeLine(s.Name)
+	}
+	if !s.Status.Final() {
+		state := safeLine(s.Paused)
+		if state != "" {
+			state = "  paused: " + state
+		}
+		say("", state+"\n", title+"  "+v.standing()+state)
+	}
+	for i := range v.Agents {
+		a := &v.Agents[i]
+		if !w.begun && a.Status == agency.AgentQueued && a.Error == "" {
+			w.seen[a.ID] = agentMark(a) + agentWord(a)
+			continue
+		}
+		line := fmt.Sprintf("%s %s", agentMark(a), a.ID)
+		if name := agentName(a); name != "" {
+			line += " " + name
+		}
+		line += "  " + agentWord(a)
+		if a.CompletedAt != nil && a.StartedAt != nil {
+			line += " after " + v.took(a)
+		}
+		if note := fit(agentNote(a), noteColumns); note != "" && (needsYou(a) || a.Status.Final() || a.Error != "") {
+			line += "  " + note
+		}
+		state := agentMark(a) + agentWord(a)
+		if needsYou(a) || a.NotBefore != nil {
+			state += agentNote(a)
+		}
+		say(a.ID, state, line)
+	}
+	if s.Status.Final() {
+		say("", string(s.Status), title+"  "+v.standing())
+		if s.ReportPath != "" {
+			say("\n", s.ReportPath, "report: "+safeLine(s.ReportPath))
+		}
+	}
+}
+
+// leave says that only the watching ends.
+func (w *sessionWatch) leave(session string) {
+	if w.inPlace {
+		_, _ = io.WriteString(w.app.out, "\r\x1b[J") // the ^C that the terminal has echoed
+	}
+	w.app.chat("the session goes on; watch it again: agency session watch %s", session)
+	w.app.chat("end it: agency session cancel %s", session)
+}

@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/git"
+	"agency/internal/harness"
+	"agency/internal/plan"
+	"agency/internal/supervisor"
+)
+
+// loadPlan reads a plan for a caller who stands in dir, and checks all that can be checked before anything starts: besides the plan
+// itself the runners and their programs, the presets, and the references to start from. It makes nothing.
+func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, env []string, cfg *config.Config) (*agency.Plan, agency.Repo, []string, error) {
+	repo, err := d.git.Discover(ctx, dir)
+	if err != nil {
+		return nil, agency.Repo{}, nil, err
+	}
+	project, err := d.sup.ProjectOf(ctx, repo)
+	if err != nil {
+		return nil, agency.Repo{}, nil, err
+	}
+	check := &planCheck{git: d.git, cfg: cfg, project: &project, dir: dir, env: env, used: map[string]bool{}, bases: map[string]bool{}}
+	p, warnings, err := plan.Load(plan.Source{
+		Path: src.Path, Text: src.Text, Agents: src.Agents, Prompt: src.Prompt, PromptPath: src.PromptPath,
+		Dir: dir, Root: repo.Toplevel,
+		Name: src.Name, Base: src.Base, MaxParallel: src.MaxParallel, OnFailure: agency.OnFailure(src.OnFailure),
+		Check: func(p *agency.Plan) error { return check.plan(ctx, p) },
+	})
+	if err != nil {
+		return nil, agency.Repo{}, nil, err
+	}
+	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
+		if !check.used[runner] {
+			warnings = append(warnings, fmt.Sprintf("the limit of %s holds for no agent of the plan", runner))
+		}
+	}
+	return p, repo, append([]string{}, warnings...), nil
+}
+
+// planCheck checks what a plan asks of the configuration, the machine and the repository.
+type planCheck struct {
+	git     *git.Git
+	cfg     *config.Config
+	project *agency.Project
+	dir     string
+	env     []string
+	used    map[string]bool // runners whose programs are there
+	bases   map[string]bool // references that are commits
+}
+
+func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
+	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
+		if _, err := choices(c.cfg, runnerOf(c.cfg, runner)); err != nil {
+			return c.fault("limits", runner, err).WithDetail("key", "limits")
+		}
+	}
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if key, err := c.agent(ctx, a); err != nil {
+			return c.fault(fmt.Sprintf("agent %q", a.ID), a.Runner, err).WithDetail("agent", a.ID).WithDetail("position", i).WithDetail("key", key)
+		}
+	}
+	return nil
+}
+
+// agent checks one agent. key is what is wrong.
+func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string, err error) {
+	if a.Preset != "" {
+		if _, err := c.cfg.Preset(a.Preset); err != nil {
+			return "preset", err
+		}
+	}
+	spec, chosen, err := agentSpec(c.cfg, c.project, a)
+	if err != nil {
+		return "runner", err
+	}
+	if r := specRunner(&spec); !c.used[r.Name] {
+		if _, err := harness.FindExec(r, chosen.Exec, c.dir, slices.Concat(c.env, spec.Env)); err != nil {
+			return "runner", err
+		}
+		c.used[r.Name] = true
+	}
+	if !c.bases[spec.BaseRef] {
+		if _, err := c.git.ResolveCommit(ctx, c.dir, spec.BaseRef); err != nil {
+			return "base", err
+		}
+		c.bases[spec.BaseRef] = true
+	}
+	return "", nil
+}
+
+// fault says what of a plan something is wrong with. A runner that is not known may be meant to be another one.
+func (c *planCheck) fault(where, runner string, err error) *agency.Error {
+	e := agency.AsError(err)
+	told := &agency.Error{Code: e.Code, Message: where + ": " + e.Message, Hint: e.Hint, Details: maps.Clone(e.Details), Err: err}
+	switch e.Code {
+	case agency.CodeRunnerNotConfigured:
+		if near := agency.Nearest(runner, knownRunners(c.cfg)); near != "" && near != runner {
+			told.Hint = "did you mean " + near + "?"
+		}
+		told.Code = agency.CodePlanInvalid
+	case agency.CodeSpecInvalid, agency.CodeBadRef, agency.CodeUsage:
+		told.Code = agency.CodePlanInvalid
+	default: // it says enough
+	}
+	return told
+}
+
+// agentSpec is what the run of an agent is asked for, but for its names, its branch and, where its base is the results of others,
+// the commit to start from.
+func agentSpec(cfg *config.Config, project *agency.Project, a *agency.PlanAgent) (agency.Spec, supervisor.Choices, error) {
+	spec := planSpec(a)
+	chosen, err := choose(cfg, &spec, project)
+	if err == nil {
+		err = spec.Validate()
+	}
+	return spec, chosen, err
+}
+
+// specRunner is the runner of a spec that is filled in.
+func specRunner(spec *agency.Spec) agency.Runner {
+	return agency.Runner{Kind: spec.Runner.Kind, Name: cmp.Or(spec.Runner.Name, string(spec.Runner.Kind)), Args: spec.Runner.Args}
+}
+
+// runnerOf reads a runner as people name it.
+func runnerOf(cfg *config.Config, name string) agency.Runner {
+	kind, custom := namedRunner(cfg, name)
+	return agency.Runner{Kind: kind, Name: cmp.Or(custom, string(kind))}
+}
+
+// knownRunners are the runners that a configuration knows, as people name them.
+func knownRunners(cfg *config.Config) []string {
+	names := slices.Sorted(maps.Keys(cfg.Custom))
+	for kind := range cfg.Runners {
+		names = append(names, string(kind))
+	}
+	return names
+}
+
+// planSession tells what a plan would do, and starts nothing.
+func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (api.PlanSessionResponse, error) {
+	cfg, err := config.Load(req.Config, req.Env)
+	if err != nil {
+		return api.PlanSessionResponse{}, err
+	}
+	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg)
+	if err != nil {
+		return api.PlanSessionResponse{}, err
+	}
+	project, err := d.sup.ProjectOf(ctx, repo)
+	if err != nil {
+		return api.PlanSessionResponse{}, err
+	}
+	resp := api.PlanSessionResponse{
+		Plan: *p, Waves: p.WaveList(), Agents: make([]api.PlannedAgent, 0, len(p.Agents)), Hash: p.Hash(), Warnings: warnings,
+	}
+	for i := range p.Agents {
+		planned, err := plannedAgent(cfg, &project, &p.Agents[i], req)
+		if err != nil {
+			return api.PlanSessionResponse{}, fmt.Errorf("agent %q: %w", p.Agents[i].ID, err)
+		}
+		resp.Agents = append(resp.Agents, planned)
+	}
+	return resp, nil
+}
+
+// plannedAgent is how an agent would be started. Words in capitals stand for what is not known before.
+func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent, req api.PlanSessionRequest) (api.PlannedAgent, error) {
+	spec, chosen, err := agentSpec(cfg, project, a)
+	if err != nil {
+		return api.PlannedAgent{}, err
+	}
+	r, env := specRunner(&spec), slices.Concat(req.Env, spec.Env)
+	program, err := harness.FindExec(r, chosen.Exec, req.Dir, env)
+	if err != nil {
+		return api.PlannedAgent{}, err
+	}
+	command, err := harness.Build(harness.Request{
+		Runner: r, Exec: program, DefaultArgs: chosen.DefaultArgs, Model: spec.Runner.Model, Headless: *spec.Headless,
+		PromptFile: "WORKTREE/" + agency.PromptFile, Worktree: "WORKTREE", RunID: "RUN", Attempt: 1, ConversationID: "CONVERSATION", Env: env,
+		AttemptDir: "ATTEMPT", Hook: []string{"agency", "hook"},
+		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
+	})
+	if err != nil {
+		return api.PlannedAgent{}, err
+	}
+	return api.PlannedAgent{ID: a.ID, Runner: r.Name, Branch: "agency/SESSION/" + a.ID, Command: command.Argv}, nil
+}

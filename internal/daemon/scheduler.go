@@ -1,0 +1,169 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/config"
+	"agency/internal/scheduler"
+	"agency/internal/supervisor"
+)
+
+// startsAtOnce is how many runs the scheduler starts at once: making worktrees is work for all cores and the disk.
+const startsAtOnce = 4
+
+// outputLines is how much of its last output an agent is told when it tries again.
+const outputLines = 20
+
+func (d *Daemon) newScheduler() *scheduler.Scheduler {
+	return scheduler.New(scheduler.Deps{
+		Store: d.store, Runs: crew{d}, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
+		Random: func(b []byte) { copy(b, randomBytes(len(b))) },
+	}, scheduler.Settings{Home: d.Config.Home, Starts: startsAtOnce, Pace: agency.DefaultPace()})
+}
+
+// neededBy is the session that runs and that a run works for; empty is none.
+func (d *Daemon) neededBy(ctx context.Context, id agency.RunID) (agency.SessionID, error) {
+	session, _, found, err := d.store.AgentOfRun(ctx, id)
+	if err != nil || !found {
+		return "", err
+	}
+	s, err := d.store.Session(ctx, session)
+	if err != nil || s.Status.Final() {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// crew gives the scheduler its runs.
+type crew struct{ *Daemon }
+
+func (c crew) Start(ctx context.Context, s scheduler.Start) error {
+	switch _, err := c.store.Run(ctx, s.ID); {
+	case err == nil:
+		return nil // it is there already
+	case !agency.IsCode(err, agency.CodeRunNotFound):
+		return err
+	}
+	cfg, err := config.Load(s.Session.Config, s.Env)
+	if err != nil {
+		return err
+	}
+	spec := planSpec(s.Agent)
+	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, s.Branch
+	if s.Commit != "" {
+		spec.BaseRef = s.Commit
+	}
+	_, err = c.sup.CreateRun(ctx, supervisor.CreateRequest{
+		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Dir: s.Session.Repo.Root, Env: s.Env,
+		Choose: func(spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) { return choose(cfg, spec, p) },
+		Warn: func(text string) {
+			c.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
+		},
+	})
+	return err
+}
+
+// planSpec is what a plan says of the run of an agent.
+func planSpec(a *agency.PlanAgent) agency.Spec {
+	spec := agency.Spec{
+		Preset: a.Preset, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
+		Runner: agency.SpecRunner{Model: a.Model, Args: slices.Clone(a.Args)},
+		Prompt: agency.SpecPrompt{Text: a.Prompt},
+	}
+	if a.Base == agency.BaseDeps {
+		spec.BaseRef = ""
+	}
+	if a.Runner != "" {
+		spec.Runner.Kind, spec.Runner.Name = agency.ParseRunner(a.Runner)
+	}
+	return spec
+}
+
+func (c crew) Again(ctx context.Context, a scheduler.Again) error {
+	r, err := c.store.Run(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	_, err = c.sup.ResumeRun(ctx, supervisor.ResumeRequest{
+		Ref: string(a.ID), Prompt: againPrompt(a.Agent.Prompt, r.Attempt.Number, a.Reason, c.sup.Preview(ctx, r, outputLines)), Env: a.Env,
+		Warn: func(text string) {
+			c.Log.Warn("start agent again", "session", a.Session.ID, "agent", a.Agent.ID, "note", text)
+		},
+		Choices: laterChoices(a.Session.Config, a.Env),
+	})
+	return err
+}
+
+// againPrompt is a task with how the attempt before ended. What is added begins with #, so that a task that is a script stays one.
+func againPrompt(prompt string, attempt int, reason string, output []string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimRight(prompt, "\n"))
+	if reason == "" {
+		reason = "it was cut off"
+	}
+	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, oneLine(reason))
+	if len(output) > 0 {
+		b.WriteString("# Its last output:\n")
+	}
+	for _, line := range output {
+		b.WriteString("#   " + line + "\n")
+	}
+	if b.Len() > agency.PromptLimit {
+		return prompt
+	}
+	return b.String()
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func (c crew) Stop(ctx context.Context, id agency.RunID) error {
+	_, err := c.sup.StopRun(ctx, string(id))
+	if agency.IsCode(err, agency.CodeInvalidState) {
+		return nil
+	}
+	return err
+}
+
+func (c crew) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
+	r, status, news, err := c.sup.Worker(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	a := &r.Attempt
+	sign := a.CreatedAt
+	for _, at := range []time.Time{news, a.Situation.HeardAt, a.Word.At, orZero(a.StartedAt), orZero(a.InputAt)} {
+		if at.After(sign) {
+			sign = at
+		}
+	}
+	return &scheduler.Outcome{Run: r, Status: status, SignAt: sign}, nil
+}
+
+func orZero(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return *at
+}
+
+func (c crew) Result(ctx context.Context, id agency.RunID) (string, error) {
+	r, err := c.store.Run(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil && !errors.Is(err, os.ErrNotExist) {
+		return c.git.Result(ctx, r.Worktree, "what "+r.Ref()+" did not commit")
+	}
+	return c.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
+}
+
+func (c crew) Merge(ctx context.Context, s *agency.Session, commits []string) (string, error) {
+	return c.git.Merge(ctx, s.Repo, commits, "results of session "+string(s.ID))
+}

@@ -1,0 +1,263 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/scheduler"
+	"agency/internal/sqlite"
+)
+
+// The scheduler's record is the store.
+var _ scheduler.Store = (*sqlite.Store)(nil)
+
+func (d *Daemon) newFiles() *scheduler.Files {
+	return scheduler.NewFiles(scheduler.FilesDeps{
+		Store: d.store, Log: d.Log, Now: d.clock.Now, Home: d.Config.Home, Exclude: d.sup.Exclude,
+	})
+}
+
+func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest) (api.SessionResponse, error) {
+	owner, err := d.caller(ctx)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
+	repo, err := d.sup.RepoOf(ctx, req.Dir)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
+	s, err := d.sched.CreateOutside(ctx, scheduler.Outside{
+		Repo: repo, StatusDir: d.active.config().Session.StatusDir, Source: req.Source, SourceFile: req.SourceFile, Name: req.Name,
+		Owner: owner, Agents: req.Agents, Waves: req.Waves,
+	})
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
+	d.files.Write(ctx) // whoever made it may look at once
+	return d.sessionResponse(ctx, s)
+}
+
+// updateSession carries out the reports in order, up to the first that is refused.
+func (d *Daemon) updateSession(ctx context.Context, req api.UpdateSessionRequest) (api.SessionResponse, error) {
+	s, err := d.session(ctx, req.Session, req.Dir)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
+	if req.MaxParallel == 0 && len(req.Updates) == 0 {
+		return api.SessionResponse{}, agency.Errorf(agency.CodeUsage, "there is nothing to update").
+			WithHint("agency session update %s --agent 001 start", s.ID)
+	}
+	if req.MaxParallel != 0 {
+		if s, err = d.sched.SetParallel(ctx, s.ID, req.MaxParallel); err != nil {
+			return api.SessionResponse{}, err
+		}
+	}
+	for _, u := range req.Updates {
+		if err := d.sched.Update(ctx, s.ID, []scheduler.Update{updateOf(&u)})[0]; err != nil {
+			return api.SessionResponse{}, err
+		}
+	}
+	if s, err = d.store.Session(ctx, s.ID); err != nil {
+		return api.SessionResponse{}, err
+	}
+	return d.sessionResponse(ctx, s)
+}
+
+func updateOf(u *api.SessionUpdate) scheduler.Update {
+	return scheduler.Update{Agent: u.Agent, Action: string(u.Action), PID: u.PID, ExitCode: u.ExitCode, Error: u.Error}
+}
+
+func (d *Daemon) listSessions(ctx context.Context, req api.ListSessionsRequest) (api.ListSessionsResponse, error) {
+	filter := agency.SessionFilter{Live: req.Live, Limit: req.Limit}
+	resp := api.ListSessionsResponse{Sessions: []api.Session{}}
+	if req.Dir != "" {
+		repo, err := d.git.Discover(ctx, req.Dir)
+		if err != nil {
+			return resp, err
+		}
+		if repo.Fingerprint == "" {
+			return resp, nil // agency was never used here
+		}
+		filter.Repo = repo.Fingerprint
+	}
+	sessions, err := d.store.Sessions(ctx, filter)
+	if err != nil {
+		return resp, err
+	}
+	for i := range sessions {
+		view, err := d.sessionView(ctx, &sessions[i])
+		if err != nil {
+			return resp, err
+		}
+		resp.Sessions = append(resp.Sessions, view)
+	}
+	return resp, nil
+}
+
+func (d *Daemon) removeSessions(ctx context.Context, req api.RemoveSessionsRequest) (api.RemoveSessionsResponse, error) {
+	resp := api.RemoveSessionsResponse{Sessions: []api.Session{}, Warnings: []string{}, Applied: req.Apply || req.Session != ""}
+	var sessions []agency.Session
+	if req.Session != "" {
+		s, err := d.session(ctx, req.Session, req.Dir)
+		if err != nil {
+			return resp, err
+		}
+		sessions = append(sessions, *s)
+	} else {
+		all, err := d.store.Sessions(ctx, agency.SessionFilter{})
+		if err != nil {
+			return resp, err
+		}
+		age := time.Duration(req.OlderThanMS) * time.Millisecond
+		for i := range all {
+			if s := &all[i]; s.CompletedAt != nil && d.clock.Now().Sub(*s.CompletedAt) >= age {
+				sessions = append(sessions, *s)
+			}
+		}
+	}
+	for i := range sessions {
+		s := &sessions[i]
+		view, err := d.sessionView(ctx, s)
+		if err != nil {
+			return resp, err
+		}
+		if resp.Applied {
+			if err := d.store.RemoveSession(ctx, s.ID); err != nil {
+				return resp, err
+			}
+			if err := d.files.Remove(s); err != nil {
+				resp.Warnings = append(resp.Warnings, "the files in "+s.Dir+" are still there: "+agency.AsError(err).Message)
+			}
+		}
+		resp.Sessions = append(resp.Sessions, view)
+	}
+	return resp, nil
+}
+
+func (d *Daemon) sessionResponse(ctx context.Context, s *agency.Session) (api.SessionResponse, error) {
+	view, err := d.sessionView(ctx, s)
+	return api.SessionResponse{Session: view, Warnings: []string{}}, err
+}
+
+// sessionView is a session as clients see it.
+func (d *Daemon) sessionView(ctx context.Context, s *agency.Session) (api.Session, error) {
+	view := api.Session{
+		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Source: s.Source, SourceFile: s.SourceFile, Outside: s.Outside,
+		Repo: s.Repo.Root, MaxParallel: s.MaxParallel, RetryOf: s.RetryOf, Dir: s.Dir, PlanPath: s.PlanPath,
+		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Tally,
+	}
+	if report := filepath.Join(s.Dir, scheduler.ReportName); s.Status.Final() && !s.Outside {
+		if info, err := os.Lstat(report); err == nil && info.Mode().IsRegular() {
+			view.ReportPath = report
+		}
+	}
+	if s.Status.Final() || s.Outside || s.Tally.Settled() {
+		return view, nil
+	}
+	agents, err := d.store.SessionAgents(ctx, s.ID)
+	if err != nil {
+		return view, err
+	}
+	for i := range agents {
+		switch a := &agents[i]; {
+		case a.Status == agency.AgentQueued && a.Error != "":
+			view.Waiting++
+		case a.Status == agency.AgentRunning && a.Run != "":
+			if r, err := d.store.Run(ctx, a.Run); err == nil && d.sup.Derive(r).Label.NeedsPerson() {
+				view.Waiting++
+			}
+		}
+	}
+	return view, nil
+}
+
+func (d *Daemon) showSession(ctx context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
+	found, err := d.session(ctx, req.Session, req.Dir)
+	if err != nil {
+		return api.ShowSessionResponse{}, err
+	}
+	return d.showOf(ctx, found.ID)
+}
+
+// showOf is everything about a session, of one moment.
+func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessionResponse, error) {
+	var none api.ShowSessionResponse
+	s, agents, err := d.store.SessionSince(ctx, id, time.Time{})
+	if err != nil {
+		return none, err
+	}
+	view, err := d.sessionView(ctx, s)
+	if err != nil {
+		return none, err
+	}
+	resp := api.ShowSessionResponse{Session: view, Agents: make([]api.SessionAgent, len(agents)), Waves: []api.Wave{}}
+	planned, err := d.plannedAgents(ctx, s)
+	if err != nil {
+		return none, err
+	}
+	results, err := d.store.SessionResults(ctx, id)
+	if err != nil {
+		return none, err
+	}
+	blocks := make([][]byte, len(agents))
+	for i := range agents {
+		a := &agents[i]
+		blocks[i] = agency.EncodeFileAgent(a.File())
+		resp.Agents[i] = d.agentView(ctx, s, a, planned[a.ID])
+		if result, ok := results[a.ID]; ok {
+			resp.Agents[i].Result = &result
+		}
+	}
+	waves := agency.Waves(agents)
+	for _, w := range waves {
+		resp.Waves = append(resp.Waves, api.Wave(w))
+	}
+	resp.StatusFile = agency.EncodeSessionFile(s.FileHead(waves), blocks)
+	return resp, nil
+}
+
+// plannedAgents are the agents of a session's plan by their ids; none of an outside session.
+func (d *Daemon) plannedAgents(ctx context.Context, s *agency.Session) (map[string]*agency.PlanAgent, error) {
+	data, err := d.store.SessionPlan(ctx, s.ID)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	var plan agency.Plan
+	if err := json.Unmarshal(data, &plan); err != nil {
+		return nil, agency.Errorf(agency.CodeDBError, "the plan of session %s cannot be read: %w", s.ID, err).WithHint("agency doctor")
+	}
+	agents := make(map[string]*agency.PlanAgent, len(plan.Agents))
+	for i := range plan.Agents {
+		agents[plan.Agents[i].ID] = &plan.Agents[i]
+	}
+	return agents, nil
+}
+
+// agentView is an agent as clients see it, with how its run stands.
+func (d *Daemon) agentView(ctx context.Context, s *agency.Session, a *agency.SessionAgent, planned *agency.PlanAgent) api.SessionAgent {
+	view := api.SessionAgent{
+		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Status: a.Status, StartedAt: a.StartedAt, CompletedAt: a.CompletedAt,
+		ExitCode: a.ExitCode, PID: a.PID, LogFile: a.LogFile, Model: a.Model, Error: a.Error, After: []string{},
+		RunID: a.Run, NotBefore: a.NotBefore,
+	}
+	if planned != nil {
+		view.After, view.Runner = append(view.After, planned.After...), planned.Runner
+	}
+	if s.Outside || a.Run == "" {
+		return view
+	}
+	view.Branch = agency.AgentBranch(s.ID, a.ID)
+	r, err := d.store.Run(ctx, a.Run)
+	if err != nil {
+		return view // it is not made yet
+	}
+	status := d.sup.Derive(r)
+	view.Run, view.Label, view.Note, view.Branch = r.Ref(), status.Label, status.Summary, r.Branch
+	view.Runner, view.Attempts = r.Runner.Name, r.Attempt.Number
+	return view
+}

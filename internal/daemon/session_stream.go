@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/scheduler"
+)
+
+const (
+	updatesAtOnce = 256         // lines of one connection that are carried out together
+	answerLimit   = time.Minute // for a client to take its answers
+)
+
+// streamUpdates takes reports on one session for as long as the connection lasts, and answers each, in order, when it is durable.
+// What comes while a transaction is under way goes into the next one.
+func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
+	if err := d.checkVersion(r); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	if r.Header.Get("Upgrade") != api.UpdatesProtocol {
+		reply(w, nil, agency.Errorf(agency.CodeUsage, "%s wants Upgrade: %s", api.SessionUpdatesPath, api.UpdatesProtocol))
+		return
+	}
+	s, err := d.session(r.Context(), r.URL.Query().Get("session"), r.URL.Query().Get("dir"))
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	conn, err := upgrade(w, api.UpdatesProtocol)
+	if err != nil {
+		d.Log.Warn("accept updates", "session", s.ID, "err", err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := d.untilStop(context.WithoutCancel(r.Context()))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if err := d.serveUpdates(ctx, conn, s.ID); err != nil && ctx.Err() == nil {
+		d.Log.Debug("connection for updates ended", "session", s.ID, "err", err)
+	}
+}
+
+// serveUpdates returns when the client has nothing more to say.
+func (d *Daemon) serveUpdates(ctx context.Context, conn net.Conn, id agency.SessionID) error {
+	in := bufio.NewReaderSize(conn, api.UpdateLimit)
+	var out bytes.Buffer
+	for {
+		updates, refused, readErr := readUpdates(in)
+		done := d.sched.Update(ctx, id, updates)
+		out.Reset()
+		for _, err := range refused {
+			if err == nil {
+				err, done = done[0], done[1:]
+			}
+			if err := answerUpdate(&out, err); err != nil {
+				return err
+			}
+		}
+		if err := conn.SetWriteDeadline(time.Now().Add(answerLimit)); err != nil {
+			return err
+		}
+		if _, err := conn.Write(out.Bytes()); err != nil {
+			return err
+		}
+		if errors.Is(readErr, io.EOF) {
+			return nil
+		}
+		if readErr != nil {
+			return readErr
+		}
+	}
+}
+
+// readUpdates waits for a line and takes all that are there with it. refused has an entry for each line: an error for those that
+// are no updates, nil for those that are.
+func readUpdates(in *bufio.Reader) (updates []scheduler.Update, refused []error, err error) {
+	for len(refused) == 0 || len(refused) < updatesAtOnce && lineWaits(in) {
+		line, err := in.ReadSlice('\n')
+		if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
+			if errors.Is(err, bufio.ErrBufferFull) {
+				refused = append(refused, agency.Errorf(agency.CodeUsage, "the line has more than %d bytes", api.UpdateLimit).WithHint("one update is one line"))
+			}
+			return updates, refused, err
+		}
+		var u api.SessionUpdate
+		if err := api.Decode(line, &u); err != nil {
+			refused = append(refused, agency.Errorf(agency.CodeUsage, "it is no update: %w", err).WithHint(`such as {"agent": "001", "action": "start"}`))
+			continue
+		}
+		updates, refused = append(updates, updateOf(&u)), append(refused, nil)
+	}
+	return updates, refused, nil
+}
+
+// lineWaits says that a whole line has come already.
+func lineWaits(in *bufio.Reader) bool {
+	waiting, _ := in.Peek(in.Buffered())
+	return bytes.IndexByte(waiting, '\n') >= 0
+}
+
+// answerUpdate writes the answer to one line.
+func answerUpdate(out *bytes.Buffer, err error) error {
+	if err == nil {
+		out.WriteString("{\"ok\":true}\n")
+		return nil
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(api.UpdateReply{Error: api.Failure(err).Error}); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agency"
+)
+
+// oldestMerge is the first git that merges without a worktree.
+const oldestMerge = "2.38"
+
+// Merge makes a commit that holds everything of several commits, without a worktree: the first with the second, that with the third
+// and so on. What holds another one already is taken as it is, so that it makes no commit of its own. No hook runs, nothing is
+// signed, and no branch moves. E_MERGE_CONFLICT names the files in its detail "files"; E_GIT_NOT_FOUND is a git before 2.38.
+func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
+	merged := commits[0]
+	for _, commit := range commits[1:] {
+		var err error
+		if merged, err = g.merge(ctx, repo, merged, commit, message); err != nil {
+			return "", err
+		}
+	}
+	return merged, nil
+}
+
+func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
+	for _, pair := range [][2]string{{theirs, ours}, {ours, theirs}} {
+		_, err := g.run(ctx, repo.Root, "merge-base", "--is-ancestor", pair[0], pair[1])
+		if err == nil {
+			return pair[1], nil
+		}
+		if !exited(err, 1) {
+			return "", fmt.Errorf("merge %.12s and %.12s: %w", ours, theirs, err)
+		}
+	}
+	version, err := g.Version(ctx)
+	if err != nil {
+		return "", err
+	}
+	if older(version, oldestMerge) {
+		return "", agency.Errorf(agency.CodeGitNotFound, "git is version %s, and results can be merged by %s or newer", version, oldestMerge).
+			WithHint("install a newer git, or let the agents that come after several others start from a branch of your own: base")
+	}
+	s := saver{git: g, worktree: repo.Root}
+	out, err := g.do(ctx, call{
+		dir: repo.Root, answers: []int{1},
+		args: []string{"merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs},
+	})
+	if err != nil {
+		return "", fmt.Errorf("merge %.12s and %.12s: %w", ours, theirs, err)
+	}
+	tree, rest, _ := strings.Cut(out, "\x00")
+	if rest != "" {
+		return "", conflicting(rest)
+	}
+	return s.line(ctx, "commit-tree", "--no-gpg-sign", "-m", message, "-p", ours, "-p", theirs, strings.TrimSpace(tree))
+}
+
+// conflicting tells of files, each followed by NUL, that two commits contradict each other in.
+func conflicting(list string) error {
+	const most = 5
+	files := strings.Split(strings.TrimSuffix(list, "\x00"), "\x00")
+	named := make([]string, 0, most)
+	for _, name := range files[:min(len(files), most)] {
+		named = append(named, printable(name))
+	}
+	words := strings.Join(named, ", ")
+	if more := len(files) - most; more > 0 {
+		words += fmt.Sprintf(" and %d more", more)
+	}
+	return agency.Errorf(agency.CodeMergeConflict, "conflict in %s", words).WithDetail("files", files)
+}
+
+// Result is a commit with everything in a worktree that is not ignored: its HEAD, or, when something in it is not committed, a
+// commit on top of that. The worktree, its index and its HEAD stay as they are, no hook runs and nothing is signed.
+func (g *Git) Result(ctx context.Context, worktree, message string) (string, error) {
+	commit, err := g.result(ctx, worktree, message)
+	if err != nil {
+		return "", fmt.Errorf("save the work in %s: %w", worktree, err)
+	}
+	return commit, nil
+}
+
+func (g *Git) result(ctx context.Context, worktree, message string) (string, error) {
+	temp, err := os.MkdirTemp("", "agency-result-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	s := saver{git: g, worktree: worktree, index: filepath.Join(temp, "index")}
+	if err := s.copyIndex(ctx); err != nil {
+		return "", err
+	}
+	head, err := s.head(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.addAll(ctx); err != nil {
+		return "", err
+	}
+	tree, err := s.line(ctx, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	if head != "" {
+		was, err := s.line(ctx, "rev-parse", "--verify", head+"^{tree}")
+		if err != nil || was == tree {
+			return head, err
+		}
+	}
+	return s.commit(ctx, tree, head, message)
+}

@@ -1,0 +1,282 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// mostAgents is how many agents of a session are told of at once.
+const mostAgents = 200
+
+// session names a session.
+type session struct {
+	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+}
+
+// plan is where a plan comes from.
+type plan struct {
+	File        string   `json:"file,omitempty" jsonschema:"path of a plan: YAML, or a folder of NNN-name.md prompts"`
+	Text        string   `json:"yaml,omitempty" jsonschema:"the plan itself instead: agents with id, prompt, after: [ids], runner or preset, touches"`
+	Agents      []string `json:"agents,omitempty" jsonschema:"instead of a plan, runners with how many of each, such as claude_code:3, that all get prompt"`
+	Prompt      string   `json:"prompt,omitempty" jsonschema:"the common task of agents"`
+	Name        string   `json:"name,omitempty" jsonschema:"a name to call the session by"`
+	Base        string   `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; deps for the merged results of dependencies"`
+	MaxParallel int      `json:"max_parallel,omitempty" jsonschema:"how many agents run at once"`
+	OnFailure   string   `json:"on_failure,omitempty" jsonschema:"stop, continue or ask"`
+}
+
+func (s *Server) source(in *plan) api.PlanSource {
+	source := api.PlanSource{
+		Path: in.File, Text: in.Text, Agents: append([]string{}, in.Agents...), Prompt: in.Prompt,
+		Name: in.Name, Base: in.Base, MaxParallel: in.MaxParallel, OnFailure: in.OnFailure,
+	}
+	if source.Path != "" && !filepath.IsAbs(source.Path) {
+		source.Path = filepath.Join(s.Dir, source.Path)
+	}
+	return source
+}
+
+// agentRow is an agent of a session as orchestrators see it.
+type agentRow struct {
+	ID       string              `json:"id"`
+	Name     string              `json:"name"`
+	Wave     int                 `json:"wave"`
+	Status   agency.AgentStatus  `json:"status"`
+	After    []string            `json:"after"`
+	Run      string              `json:"run,omitempty"` // for the tools that take a run
+	Label    agency.Label        `json:"run_status,omitempty"`
+	Note     string              `json:"note,omitempty"`
+	Error    string              `json:"error,omitempty"`
+	Attempts int                 `json:"attempts,omitempty"`
+	Branch   string              `json:"branch,omitempty"`
+	Result   *agency.AgentResult `json:"result,omitempty"`
+}
+
+// sessionAnswer is what most of the tools answer with.
+type sessionAnswer struct {
+	Session  api.Session `json:"session"`
+	Agents   []agentRow  `json:"agents"`
+	Omitted  int         `json:"agents_omitted,omitempty"`
+	TimedOut *bool       `json:"timed_out,omitempty"`
+}
+
+func newSessionAnswer(resp *api.ShowSessionResponse, statuses []string) sessionAnswer {
+	answer := sessionAnswer{Session: resp.Session, Agents: []agentRow{}}
+	for i := range resp.Agents {
+		a := &resp.Agents[i]
+		if len(statuses) > 0 && !slices.Contains(statuses, string(a.Status)) {
+			continue
+		}
+		if len(answer.Agents) == mostAgents {
+			answer.Omitted++
+			continue
+		}
+		answer.Agents = append(answer.Agents, agentRow{
+			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note,
+			Error: a.Error, Attempts: a.Attempts, Branch: a.Branch, Result: a.Result,
+		})
+	}
+	return answer
+}
+
+func (s *Server) addSessions(server *sdk.Server) error {
+	type filter struct {
+		Live  bool `json:"live,omitempty" jsonschema:"only those that run"`
+		Limit int  `json:"limit,omitempty" jsonschema:"the newest so many; 20 unless told"`
+	}
+	type show struct {
+		Session string   `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		Status  []string `json:"status,omitempty" jsonschema:"only agents with one of these: queued, running, complete, failed, cancelled"`
+	}
+	return errors.Join(
+		add(server, tool{name: "session_plan", reads: true, help: `What a plan of dependent agents would do: waves, branches, commands. Starts nothing; look at it before session_start.`},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
+				return api.Call(ctx, s.Client, api.PlanSession, api.PlanSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
+			}),
+		add(server, tool{name: "session_start", help: `Run a plan of dependent agents: each starts when those that it comes after are done. You are told by a message when the session has
+settled (session.complete, session.failed, session.cancelled) or waits for somebody (session.paused).`},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
+				return api.Call(ctx, s.Client, api.StartSession, api.StartSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
+			}),
+		add(server, tool{name: "session_list", reads: true, help: "List sessions, newest first, with how many of their agents are where." + untrusted},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
+				if in.Limit <= 0 {
+					in.Limit = 20
+				}
+				return api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.scope(), Live: in.Live, Limit: in.Limit})
+			}),
+		add(server, tool{name: "session_show", reads: true, help: "One session with its agents, and what those that are final came to: commits, lines, tests, tokens, cost." + untrusted},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
+				resp, err := s.session(ctx, in.Session)
+				if err != nil {
+					return nil, err
+				}
+				return newSessionAnswer(resp, in.Status), nil
+			}),
+		s.addSessionActs(server),
+		s.addSessionWait(server),
+	)
+}
+
+// agentOutcome is a report on an agent that the client runs itself.
+type agentOutcome struct {
+	Agent    string `json:"agent,omitempty" jsonschema:"its id; without it the report is on the session: complete or cancel"`
+	Action   string `json:"action" jsonschema:"start, complete, fail or cancel"`
+	PID      int    `json:"pid,omitempty" jsonschema:"of start"`
+	ExitCode int    `json:"exit_code,omitempty" jsonschema:"of fail; 1 unless told"`
+	Error    string `json:"error,omitempty" jsonschema:"of fail and cancel"`
+}
+
+func (o *agentOutcome) update() api.SessionUpdate {
+	u := api.SessionUpdate{Agent: o.Agent, Action: api.SessionAction(o.Action), Error: o.Error}
+	if o.PID != 0 {
+		u.PID = &o.PID
+	}
+	if o.ExitCode != 0 {
+		u.ExitCode = &o.ExitCode
+	}
+	return u
+}
+
+func (s *Server) addSessionActs(server *sdk.Server) error {
+	type resumption struct {
+		Session     string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"go on with the plan as it was at the start although its files have changed since"`
+	}
+	type retry struct {
+		Session     string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		Failed      bool   `json:"failed_only,omitempty" jsonschema:"only what failed, and what was cancelled because of it"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"take the plan as it was at the start although its files have changed since"`
+	}
+	type update struct {
+		Session string         `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		Updates []agentOutcome `json:"updates" jsonschema:"reports, in order"`
+	}
+	return errors.Join(
+		add(server, tool{name: "session_pause", help: "Start no more agents of a session; those that run go on."},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in session) (any, error) {
+				id, err := s.sessionID(ctx, in.Session)
+				if err != nil {
+					return nil, err
+				}
+				return api.Call(ctx, s.Client, api.PauseSession, api.SessionRequest{Session: id, Dir: s.Dir})
+			}),
+		add(server, tool{name: "session_resume", help: "Have a paused session go on, or look again at what kept an agent from starting."},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in resumption) (any, error) {
+				id, err := s.sessionID(ctx, in.Session)
+				if err != nil {
+					return nil, err
+				}
+				return api.Call(ctx, s.Client, api.ResumeSession, api.ResumeSessionRequest{Session: id, Dir: s.Dir, PlanChanged: in.PlanChanged})
+			}),
+		add(server, tool{name: "session_cancel", destroys: true, help: "End all agents of a session. Their worktrees and branches stay."},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in session) (any, error) {
+				id, err := s.sessionID(ctx, in.Session)
+				if err != nil {
+					return nil, err
+				}
+				return api.Call(ctx, s.Client, api.CancelSession, api.SessionRequest{Session: id, Dir: s.Dir})
+			}),
+		add(server, tool{name: "session_retry", help: "Run again what a settled session left undone, in a new session that takes over what is complete."},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in retry) (any, error) {
+				id, err := s.sessionID(ctx, in.Session)
+				if err != nil {
+					return nil, err
+				}
+				return api.Call(ctx, s.Client, api.RetrySession, api.RetrySessionRequest{
+					Session: id, Dir: s.Dir, Failed: in.Failed, PlanChanged: in.PlanChanged, Env: s.Env, Config: s.Config,
+				})
+			}),
+		add(server, tool{name: "session_update", help: "Report what became of agents that you run yourself, in a session that agency session create made."},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in update) (any, error) {
+				id, err := s.sessionID(ctx, in.Session)
+				if err != nil {
+					return nil, err
+				}
+				updates := make([]api.SessionUpdate, 0, len(in.Updates))
+				for i := range in.Updates {
+					updates = append(updates, in.Updates[i].update())
+				}
+				return api.Call(ctx, s.Client, api.UpdateSession, api.UpdateSessionRequest{Session: id, Dir: s.Dir, Updates: updates})
+			}),
+	)
+}
+
+func (s *Server) addSessionWait(server *sdk.Server) error {
+	type waiting struct {
+		Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		Settled bool   `json:"settled_only,omitempty" jsonschema:"do not return when an agent or the session waits for somebody"`
+		Seconds int    `json:"timeout_seconds,omitempty" jsonschema:"45 unless told, at most 600"`
+	}
+	return add(server, tool{name: "session_wait", reads: true, help: `Wait until a session has settled or somebody is needed. timed_out says that neither happened yet: call it again. It shows the agents
+that are not well: needed, failed and cancelled ones.` + untrusted},
+		func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
+			wait, err := duration(in.Seconds, usualWait)
+			if err != nil {
+				return nil, err
+			}
+			id, err := s.sessionID(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			defer tell(ctx, req, wait, "waiting for session "+id)()
+			resp, err := api.Call(ctx, s.Client, api.WaitSession, api.WaitSessionRequest{
+				Session: id, Dir: s.Dir, Attention: !in.Settled, TimeoutMS: wait.Milliseconds(),
+			})
+			if err != nil {
+				return nil, err
+			}
+			resp.Agents = slices.DeleteFunc(resp.Agents, well)
+			needed := !in.Settled && (resp.Session.Paused != "" || slices.ContainsFunc(resp.Agents, func(a api.SessionAgent) bool { return !a.Status.Final() }))
+			timedOut := !resp.Session.Status.Final() && !needed
+			answer := newSessionAnswer(&resp, nil)
+			answer.TimedOut = &timedOut
+			return answer, nil
+		})
+}
+
+// well says that nobody has to look at an agent.
+func well(a api.SessionAgent) bool {
+	switch a.Status {
+	case agency.AgentComplete:
+		return true
+	case agency.AgentQueued:
+		return a.Error == ""
+	case agency.AgentRunning:
+		return !a.Label.NeedsPerson()
+	default:
+		return false
+	}
+}
+
+// session is the session that a reference means, if the tools see it.
+func (s *Server) session(ctx context.Context, ref string) (*api.ShowSessionResponse, error) {
+	resp, err := api.Call(ctx, s.Client, api.ShowSession, api.SessionRequest{Session: ref, Dir: s.Dir})
+	if err != nil || s.AllRepos {
+		return &resp, err
+	}
+	seen, err := api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.Dir})
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(seen.Sessions, func(of api.Session) bool { return of.ID == resp.Session.ID }) {
+		return nil, agency.Errorf(agency.CodeSessionNotFound, "%q is a session of another repository", ref).
+			WithHint("session_list shows those of this one; a person can serve all of them: agency mcp --all-repos")
+	}
+	return &resp, nil
+}
+
+func (s *Server) sessionID(ctx context.Context, ref string) (string, error) {
+	resp, err := s.session(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	return resp.Session.Ref(), nil
+}

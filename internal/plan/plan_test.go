@@ -1,0 +1,370 @@
+package plan_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"agency"
+	"agency/internal/plan"
+)
+
+// repository makes a folder with files, whose names end in / for folders.
+func repository(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o755)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// load reads a plan text that stands in the root of a repository.
+func load(root, text string) (*agency.Plan, error) {
+	p, _, err := plan.Load(plan.Source{Text: text, Dir: root, Root: root})
+	return p, err
+}
+
+func TestReadDocument(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{"prompts/login.md": "Fix the login.\n", "plans/x": ""})
+	p, err := load(root, `
+name: login
+base: main
+max_parallel: 5
+limits: {claude_code: 2, codex: 1}
+on_failure: continue
+defaults:
+  runner: claude_code
+  model: sonnet
+  args: [--verbose]
+  tags: [worker, night]
+  headless: true
+  timeout: 2h
+  idle_timeout: 90s
+  retries: 2
+  done_when: exit
+agents:
+  - id: 001
+    name: 1e3
+    prompt_path: prompts/login.md
+    touches: [internal/auth/**]
+  - id: 0o17
+    prompt: |
+      Write tests: many.
+    after: [001]
+    runner: codex
+    base: deps
+    headless: false
+    retries: 0
+  - id: true
+    prompt: 7
+    after: [001, 0o17]
+    preset: reviewer
+    model: haiku
+  - {id: x, prompt: go, wave: 2}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "login" || p.MaxParallel != 5 || fmt.Sprint(p.Limits) != "map[claude_code:2 codex:1]" || p.OnFailure != agency.ContinueOnFailure || p.Path != "" {
+		t.Errorf("the plan is %+v", p)
+	}
+	first := p.Agent("001")
+	if first == nil || first.Name != "1e3" || first.Prompt != "Fix the login.\n" || first.PromptPath != filepath.Join(root, "prompts/login.md") || first.Base != "main" ||
+		first.Runner != "claude_code" || first.Model != "sonnet" || fmt.Sprint(first.Args, first.Tags) != "[--verbose] [worker night]" || !*first.Headless ||
+		first.Timeout.String() != "2h0m0s" || first.IdleTimeout.String() != "1m30s" || first.Retries != 2 || first.DoneWhen != agency.DoneWhenExit || first.Wave != 1 {
+		t.Errorf("001 is %+v", first)
+	}
+	second := p.Agent("0o17")
+	if second == nil || second.Prompt != "Write tests: many.\n" || second.Runner != "codex" || second.Model != "" || len(second.Args) != 0 || second.Base != agency.BaseDeps ||
+		*second.Headless || second.Retries != 0 || second.Name != "0o17" || second.Wave != 2 || fmt.Sprint(second.Tags) != "[worker night]" {
+		t.Errorf("0o17 is %+v", second)
+	}
+	third := p.Agent("true")
+	if third == nil || third.Prompt != "7" || third.Runner != "" || third.Preset != "reviewer" || third.Model != "haiku" || third.Wave != 3 {
+		t.Errorf("true is %+v", third)
+	}
+	if got := fmt.Sprint(p.Agent("x").After); got != "[001]" {
+		t.Errorf("x comes after %s", got)
+	}
+}
+
+func TestDocumentFaults(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{"empty.md": " ", "a.md": "x", "folder/": "", "binary.md": "a\xff"})
+	if err := os.Symlink("/etc/passwd", filepath.Join(root, "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(root, filepath.Join(root, "round")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, "pipe.md"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one := func(rest string) string { return "agents:\n  - id: a\n    " + rest + "\n" }
+	for name, test := range map[string]struct{ text, message, hint string }{
+		"nothing":                {"# only words\n", "stdin: the plan is empty", "agents"},
+		"a list":                 {"- a\n", "stdin:1:1: the plan must be a table of keys, not a list", "docs/plan.md"},
+		"no agents":              {"name: x\n", "stdin:1:1: the plan has no agents", "agents:"},
+		"agents as a table":      {"agents: {a: b}\n", "stdin:1:9: agents must be a list, not a table", ""},
+		"unknown key":            {"agents: [{id: a, promt: x}]\n", `stdin:1:18: an agent has no key "promt"`, "did you mean prompt?"},
+		"unknown key on top":     {"agent: []\n", `stdin:1:1: the plan has no key "agent"`, "did you mean agents?"},
+		"a setting on top":       {"retries: 2\nagents: []\n", `stdin:1:1: the plan has no key "retries"`, "under defaults:"},
+		"an agent's key on top":  {"after: [a]\nagents: []\n", `the plan has no key "after"`, "under agents:"},
+		"a plan's key below":     {one("prompt: x\n    max_parallel: 3"), `stdin:4:5: an agent has no key "max_parallel"`, "at the top"},
+		"a base in the defaults": {"defaults: {base: main}\n" + one("prompt: x"), `stdin:1:12: defaults has no key "base"`, "at the top"},
+		"a prompt for all":       {"defaults: {prompt: x}\n" + one("prompt: x"), `defaults has no key "prompt"`, "itself"},
+		"twice":                  {one("prompt: x\n    prompt: y"), "stdin:4:5: the key prompt stands twice, first in line 3", ""},
+		"no id":                  {"agents: [{prompt: x}]\n", "stdin:1:10: the agent has no id", "id: 001"},
+		"no prompt":              {"agents: [{id: a}]\n", "stdin:1:10: the agent has no prompt", "prompt_path"},
+		"two prompts":            {one("prompt: x\n    prompt_path: a.md"), "has a prompt and a prompt_path", "keep one"},
+		"no value":               {one("prompt:"), "stdin:3:12: prompt has no value", ""},
+		"an empty text":          {one("prompt: ''"), "prompt is empty", ""},
+		"a list as text":         {one("prompt: [a]"), "prompt must be text, not a list", "quotes"},
+		"text as a list":         {one("prompt: x\n    after: b"), "stdin:4:12: after must be a list, not \"b\"", "write after: [b]"},
+		"a number with a unit":   {one("prompt: x\n    retries: 2x"), `stdin:4:14: retries must be a whole number, not "2x"`, ""},
+		"a number in quotes":     {one("prompt: x\n    retries: '2'"), "retries must be a whole number", ""},
+		"a duration as a number": {one("prompt: x\n    timeout: 90"), `stdin:4:14: timeout must be a duration, not "90"`, "90s, 30m or 2h"},
+		"a negative duration":    {one("prompt: x\n    timeout: -2h"), "timeout is -2h", ""},
+		"a short duration":       {one("prompt: x\n    timeout: 2ms"), `stdin:4:14: agent "a": timeout is 2ms, not between 1s and 720h`, ""},
+		"a truth":                {one("prompt: x\n    headless: yes"), `headless must be true or false, not "yes"`, ""},
+		"limits as a list":       {"limits: [2]\n" + one("prompt: x"), "limits must be a table", "limits: {"},
+		"a limit in words":       {"limits: {codex: two}\n" + one("prompt: x"), `stdin:1:17: the limit of "codex" must be a whole number`, ""},
+		"a limit of zero":        {"limits: {codex: 0}\n" + one("prompt: x"), `stdin:1:9: the limit of "codex" is 0`, ""},
+		"no parallel":            {"max_parallel: 0\n" + one("prompt: x"), "stdin:1:15: max_parallel is 0", ""},
+		"a policy":               {"on_failure: retry\n" + one("prompt: x"), `stdin:1:13: on_failure is "retry"`, "stop, continue, ask"},
+		"a default's fault":      {"defaults:\n  retries: 1000\n" + one("prompt: x"), `stdin:2:12: agent "a": retries is 1000`, ""},
+		"an anchor":              {"agents: &x [{id: a, prompt: x}]\n", "stdin:1:9: anchors and aliases are no part of a plan", "defaults"},
+		"an alias":               {"name: *x\n", "unknown anchor", "defaults"},
+		"a merge":                {"<<: {name: x}\nagents: []\n", `the plan has no key "<<"`, ""},
+		"a tag":                  {"name: !!binary aGk=\n", `the tag "!!binary" is no part of a plan`, ""},
+		"a tab":                  {"name: x\n\tbase: y\n", "stdin:2:1: a tab indents the line", "spaces"},
+		"a tab before a list":    {"agents:\n\t- {id: a, prompt: x}\n", "stdin:2:1: a tab indents the line", "spaces"},
+		"an at sign":             {"name: @x\n", "stdin:1:7: found character that cannot start any token", "quotes"},
+		"a colon":                {one("prompt: fix: it"), "stdin:3:16: mapping values are not allowed", "quotes"},
+		"an open list":           {"agents: [{id: a\n", "did not find expected", ""},
+		"two documents":          {one("prompt: x") + "---\nname: y\n", "stdin:4:1: a second document begins here", "---"},
+		"an end and more":        {one("prompt: x") + "...\nname: y\n", "a second document begins here", ""},
+		"too deep":               {"agents: " + strings.Repeat("[", 100), "nested deeper than 20 levels", ""},
+		"no UTF-8":               {"name: caf\xe9\n", "stdin:1:10: there is a byte that is no text: 0xE9", "UTF-8"},
+		"a control character":    {"name: a\x1b[2J\n", "stdin:1:8: there is a byte that is no text: 0x1B", ""},
+		"a hidden one":           {"name: \"a\\x1b[2J\"\n" + one("prompt: x"), "stdin:1:7: the name of the plan holds a character that is not printed", ""},
+		"unknown dependency":     {one("prompt: x\n    after: [bb]") + "  - {id: b, prompt: x}\n", `stdin:4:12: agent "a" comes after "bb", and the plan has no such agent`, "did you mean b?"},
+		"a circle":               {"agents:\n- {id: 001, prompt: x, after: [002]}\n- {id: 002, prompt: x, after: [001]}\n", "stdin:2:31: agents wait for each other in a circle: 001 -> 002 -> 001", "take one"},
+		"the same id":            {"agents:\n- {id: 1, prompt: x}\n- {id: 1, prompt: x}\n", `stdin:3:8: two agents have the id "1"`, ""},
+		"a wave":                 {"agents:\n- {id: a, prompt: x, wave: 2}\n- {id: b, prompt: x, wave: 2, after: [a]}\n", `stdin:3:28: agent "b" is in wave 2 and comes after "a", which is in wave 2`, "wave: 3"},
+		"wave zero":              {one("prompt: x\n    wave: 0"), "stdin:4:11: wave is 0", ""},
+		"touching the same":      {"agents:\n- {id: a, prompt: x, touches: [folder]}\n- {id: b, prompt: x, touches: ['**/*.go']}\n", `stdin:3:31: agents "a" and "b" can run at once and touch the same files: folder/ and **/*.go`, "in b, after: [a]"},
+		"a prompt that is away":  {one("prompt_path: b.md"), `stdin:3:18: the prompt file "b.md" does not exist`, filepath.Join(root, "b.md")},
+		"a prompt outside":       {one("prompt_path: ../b.md"), `the prompt file "../b.md" does not lie in the repository`, "copy it"},
+		"an absolute prompt":     {one("prompt_path: /etc/passwd"), `the prompt file "/etc/passwd" does not lie in the repository`, ""},
+		"a prompt that is empty": {one("prompt_path: empty.md"), `the prompt file "empty.md": the prompt is empty`, ""},
+		"a binary prompt":        {one("prompt_path: binary.md"), `is not valid UTF-8`, ""},
+		"a link":                 {one("prompt_path: link.md"), `the prompt file "link.md" is a link, or no regular file`, "copy"},
+		"a link on the way":      {one("prompt_path: round/a.md"), `the prompt file "round/a.md" is a link, or no regular file`, ""},
+		"a pipe":                 {one("prompt_path: pipe.md"), "no regular file", ""},
+		"a folder as a prompt":   {one("prompt_path: folder"), "no regular file", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(root, test.text)
+			e := agency.AsError(err)
+			if e == nil || e.Code != agency.CodePlanInvalid || !strings.Contains(e.Message, test.message) || !strings.Contains(e.Hint, test.hint) {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+func TestAllFaultsAreTold(t *testing.T) {
+	t.Parallel()
+	_, err := load(t.TempDir(), "nam: x\nagents:\n- {id: a, prompt: x, runer: codex}\n- {id: b, retries: many, prompt: x}\n")
+	e := agency.AsError(err)
+	all, _ := e.Details["problems"].([]string)
+	if len(all) != 3 || !strings.HasPrefix(all[0], "stdin:1:1: ") || !strings.HasPrefix(all[1], "stdin:3:22: ") || !strings.HasPrefix(all[2], "stdin:4:20: ") {
+		t.Errorf("got %q", all)
+	}
+	for _, problem := range all[1:] {
+		if told, _, _ := strings.Cut(problem, " ("); !strings.Contains(e.Message, told) {
+			t.Errorf("%q is not in %q", told, e.Message)
+		}
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{
+		"plans/one.yaml": "agents: [{id: a, prompt_path: a.md}]\n", "plans/a.md": "x", "plans/bad.yaml": "agent: x\n", "plans/large.yaml": strings.Repeat("#", 4<<20+1),
+	})
+	file := func(path string) (*agency.Plan, *agency.Error) {
+		p, _, err := plan.Load(plan.Source{Path: path, Dir: filepath.Join(root, "plans"), Root: root})
+		return p, agency.AsError(err)
+	}
+	p, err := file(filepath.Join(root, "plans/one.yaml"))
+	if err != nil || p.Path != filepath.Join(root, "plans/one.yaml") || p.Agents[0].PromptPath != filepath.Join(root, "plans/a.md") {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	if _, err := file(filepath.Join(root, "plans/bad.yaml")); err == nil || !strings.HasPrefix(err.Message, "bad.yaml:1:1: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := file(filepath.Join(root, "plans/large.yaml")); err == nil || err.Code != agency.CodePlanInvalid || !strings.Contains(err.Message, "more than 4194304 bytes") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := file(filepath.Join(root, "none.yaml")); err == nil || err.Code != agency.CodeInvalidPath || !strings.Contains(err.Message, "does not exist") {
+		t.Errorf("got %v", err)
+	}
+	if linkErr := os.Symlink("one.yaml", filepath.Join(root, "plans/link.yaml")); linkErr != nil {
+		t.Fatal(linkErr)
+	}
+	if _, err := file(filepath.Join(root, "plans/link.yaml")); err == nil || err.Code != agency.CodeInvalidPath || !strings.Contains(err.Message, "is a link") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReadFolder(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{
+		"prompts/000-orchestrator.md": "All of it.", "prompts/002-tests.md": "Write tests.", "prompts/001-schema.md": "Write the schema.",
+		"prompts/003-01-part.md": "A part.", "prompts/README.md": "x", "prompts/12-short.md": "x", "prompts/.hidden": "x", "prompts/004-folder.md/": "", "none/x.md": "x",
+		"double/001-a.md": "x", "double/001-b.md": "x", "broken/001-a.md": "",
+	})
+	folder := func(name string) (*agency.Plan, []string, *agency.Error) {
+		p, warnings, err := plan.Load(plan.Source{Path: filepath.Join(root, name), Dir: root, Root: root})
+		return p, warnings, agency.AsError(err)
+	}
+	p, warnings, err := folder("prompts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range p.Agents {
+		got = append(got, p.Agents[i].ID+" "+p.Agents[i].Name+" "+filepath.Base(p.Agents[i].PromptPath)+" "+p.Agents[i].Prompt)
+	}
+	want := []string{"001 001-schema 001-schema.md Write the schema.", "002 002-tests 002-tests.md Write tests.", "003-01 003-01-part 003-01-part.md A part."}
+	if fmt.Sprint(got) != fmt.Sprint(want) || p.Name != "prompts" || fmt.Sprint(p.WaveList()) != "[[001 002 003-01]]" {
+		t.Errorf("got %q of %+v", got, p)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], ": 004-folder.md, 12-short.md, README.md") {
+		t.Errorf("got %q", warnings)
+	}
+	for name, want := range map[string]string{
+		"none": "holds no prompt", "double": `double/001-b.md: two agents have the id "001"`, "broken": `broken: the prompt file "001-a.md": the prompt is empty`,
+	} {
+		if _, _, err := folder(name); err == nil || err.Code != agency.CodePlanInvalid || !strings.Contains(err.Message, want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, _, err := plan.Load(plan.Source{Path: filepath.Join(root, "prompts"), Dir: root}); err == nil || !strings.Contains(err.Error(), "bare") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFanOut(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{"task.md": "Fix it."})
+	fan := func(src plan.Source) (*agency.Plan, *agency.Error) {
+		src.Dir, src.Root = root, root
+		p, _, err := plan.Load(src)
+		return p, agency.AsError(err)
+	}
+	p, err := fan(plan.Source{Agents: []string{"claude_code:2", "codex", "claude_code:1"}, Prompt: "Fix it.", Name: "race", Base: "main", MaxParallel: 9, OnFailure: agency.AskOnFailure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		got += fmt.Sprintf("%s %s %s %s, ", a.ID, a.Name, a.Runner, a.Base)
+	}
+	if want := "001 claude-code-1 claude_code main, 002 claude-code-2 claude_code main, 003 codex-1 codex main, 004 claude-code-3 claude_code main, "; got != want {
+		t.Errorf("got %s", got)
+	}
+	if p.Name != "race" || p.MaxParallel != 9 || p.OnFailure != agency.AskOnFailure || p.Agents[0].Prompt != "Fix it." {
+		t.Errorf("got %+v", p)
+	}
+	if p, err = fan(plan.Source{Agents: []string{"codex:1001"}, PromptPath: "task.md"}); err != nil || p.Agents[1000].ID != "1001" || p.Agents[0].PromptPath != filepath.Join(root, "task.md") {
+		t.Errorf("got %v", err)
+	}
+	for _, words := range [][]string{{"codex:0"}, {"codex:x"}, {":3"}, {"codex:-1"}, {"codex:5001"}, {"codex:5000", "gemini"}, {"codex:99999999999999999999"}} {
+		if _, err := fan(plan.Source{Agents: words, Prompt: "x"}); err == nil || err.Code != agency.CodePlanInvalid || err.Hint == "" {
+			t.Errorf("%q: got %v", words, err)
+		}
+	}
+	for _, src := range []plan.Source{
+		{}, {Agents: []string{"codex"}}, {Agents: []string{"codex"}, Prompt: "x", PromptPath: "task.md"}, {Text: "agents: []", Agents: []string{"codex"}}, {Text: "agents: []", Prompt: "x"},
+	} {
+		if _, err := fan(src); err == nil || err.Code != agency.CodeUsage || err.Hint == "" {
+			t.Errorf("%+v: got %v", src, err)
+		}
+	}
+}
+
+func TestPromptsAreBounded(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{"large.md": strings.Repeat("x", agency.PromptLimit), "larger.md": strings.Repeat("x", agency.PromptLimit+1)})
+	text := "agents:\n"
+	for i := range 5 {
+		text += fmt.Sprintf("- {id: %d, prompt_path: large.md}\n", i)
+	}
+	if _, err := load(root, text); err == nil || !strings.Contains(err.Error(), "stdin:6:24: the prompts of the plan have more than") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := load(root, "agents: [{id: a, prompt_path: larger.md}]"); err == nil || !strings.Contains(err.Error(), "more than 16777216 bytes") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := plan.Load(plan.Source{Agents: []string{"codex:5000"}, Prompt: strings.Repeat("x", 1<<20), Dir: root, Root: root}); err == nil || !strings.Contains(err.Error(), "together") {
+		t.Errorf("got %v", err)
+	}
+	many := "agents:\n" + strings.Repeat("- {id: a, prompt: x}\n", agency.MostAgents+1)
+	if _, err := load(root, many); err == nil || !strings.Contains(err.Error(), "5001 agents, more than 5000") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{
+		"agents: [{id: 001, prompt: x}]", "name: a\nagents:\n- id: a\n  prompt: |\n    x\n  after: [b]\n- {id: b, prompt: y, wave: 1}\n", "a: &a [*a]\n", "limits: {a: 1}\n",
+		"defaults: {timeout: 2h}\nagents:\n- {id: a, prompt_path: a.md, touches: ['**/*.go', '[a-z]']}\n", "---\n...\n---\n", "? {a: b}\n: c\n", "agents:\n\t- x", "\xef\xbb\xbfagents: []", "%TAG ! x\n",
+	} {
+		f.Add(seed)
+	}
+	root := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := load(root, text)
+		if err != nil {
+			e := agency.AsError(err)
+			if e.Code != agency.CodePlanInvalid && e.Code != agency.CodeUsage {
+				t.Fatalf("%q: %+v", text, e)
+			}
+			if strings.ContainsFunc(e.Message, func(r rune) bool { return r < ' ' && r != '\n' }) {
+				t.Fatalf("%q: the message %q holds a control character", text, e.Message)
+			}
+			return
+		}
+		if err := p.Validate(); err != nil {
+			t.Fatalf("%q was read, and is not valid: %v", text, err)
+		}
+		again, err := load(root, text)
+		if err != nil || again.Hash() != p.Hash() {
+			t.Fatalf("%q is another plan the second time: %v", text, err)
+		}
+	})
+}

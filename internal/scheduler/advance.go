@@ -1,0 +1,147 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// advance has a session go on as far as it does at once.
+func (l *loop) advance(ctx context.Context, d *desk) {
+	for ctx.Err() == nil {
+		clock := agency.Clock{Now: l.Now(), Elapsed: l.Elapsed}
+		late := time.Time{}
+		for _, i := range d.Unseen() {
+			if err := l.see(ctx, d, i, clock.Now); err != nil {
+				l.complain("look at run", err, "session", d.Session.ID, "agent", d.Agent(i).ID)
+				late = clock.Now.Add(tryAgain)
+			}
+		}
+		clear(d.holds)
+		d.Holds(d.holds)
+		actions, next := agency.Schedule(d.Desk, clock, l.held())
+		actions = append(l.unstarted(d, clock), actions...)
+		d.due = next
+		if !late.IsZero() && (next.IsZero() || late.Before(next)) {
+			d.due = late
+		}
+		again, err := l.do(ctx, d, actions)
+		if err != nil {
+			l.complain("go on with session", err, "session", d.Session.ID)
+			d.due = clock.Now.Add(tryAgain)
+			return
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// see asks how the run of an agent stands.
+func (l *loop) see(ctx context.Context, d *desk, i int, now time.Time) error {
+	o, err := l.Runs.Outcome(ctx, d.Agent(i).Run)
+	switch {
+	case agency.IsCode(err, agency.CodeRunNotFound):
+		d.See(i, agency.RunFacts{})
+	case err != nil:
+		return err
+	default:
+		d.See(i, factsOf(o, now))
+	}
+	return nil
+}
+
+// unstarted is what follows from starts that failed, where the record of the run does not tell of it.
+func (l *loop) unstarted(d *desk, clock agency.Clock) []agency.Action {
+	var actions []agency.Action
+	for i, failure := range d.failed {
+		if !d.Known(i) {
+			continue
+		}
+		delete(d.failed, i)
+		if d.Begun(i) || d.Agent(i).Status != agency.AgentRunning {
+			continue
+		}
+		e := agency.AsError(failure)
+		actions = append(actions, d.Unstarted(i, e.Code, e.Message, clock))
+	}
+	return actions
+}
+
+// held is until when runners take no work, by what the agents of all sessions met.
+func (l *loop) held() map[string]time.Time {
+	all := map[string]time.Time{}
+	for _, d := range l.desks {
+		for runner, until := range d.holds {
+			if until.After(all[runner]) {
+				all[runner] = until
+			}
+		}
+	}
+	return all
+}
+
+// do carries actions out, the first one for each agent: what only changes the record at once and together, the rest beside the
+// loop. again says that more may follow at once.
+func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again bool, err error) {
+	var quick, slow []agency.Action
+	taken := map[int]bool{}
+	for i := range actions {
+		x := &actions[i]
+		if taken[x.Agent] {
+			continue
+		}
+		taken[x.Agent] = true
+		switch x.Kind {
+		case agency.ActStart, agency.ActAgain, agency.ActStop:
+			slow = append(slow, *x)
+		case agency.ActSettle:
+			return false, l.settle(ctx, d)
+		case agency.ActNote, agency.ActRetry, agency.ActEnd:
+			quick = append(quick, *x)
+		}
+	}
+	if len(quick) > 0 {
+		if again, err = l.record(ctx, d, quick); err != nil {
+			return false, err
+		}
+	}
+	for i := range slow {
+		l.dispatch(d, &slow[i])
+	}
+	return again, nil
+}
+
+// record writes actions into the record. It is false when the record has gone on meanwhile, of which a note tells.
+func (l *loop) record(ctx context.Context, d *desk, actions []agency.Action) (wrote bool, err error) {
+	names := make([]string, len(actions))
+	for i := range actions {
+		names[i] = d.Agent(actions[i].Agent).ID
+	}
+	changed := make([]*agency.SessionAgent, len(actions))
+	state, err := l.Store.ChangeSession(ctx, d.Session.ID, names, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		news := []agency.News{}
+		now, before := l.Now(), s.Paused
+		for i, a := range agents {
+			changed[i] = a
+			if actions[i].Apply(s, a, "", now) {
+				news = append(news, a.News())
+			}
+		}
+		if s.Paused != before {
+			news = append(news, s.News(agency.SessionChanged))
+		}
+		wrote = len(news) > 0
+		return news, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	killpoint.At("scheduler.recorded")
+	for _, a := range changed {
+		l.put(d, state, a)
+	}
+	return wrote, nil
+}

@@ -1,0 +1,152 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// Create writes a session with its plan and has it begin. The environment is that of its agents.
+func (s *Scheduler) Create(ctx context.Context, session *agency.Session, plan *agency.Plan, agents []agency.SessionAgent, env []string) error {
+	data, err := json.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	// Before the record, since without it no agent could start. One that no session belongs to is removed by the next start.
+	if err := s.writeEnv(session.ID, env); err != nil {
+		return err
+	}
+	killpoint.At("scheduler.create.env")
+	if err := s.Store.CreateSession(ctx, session, agents, data); err != nil {
+		_ = s.removeEnv(session.ID)
+		return err
+	}
+	killpoint.At("scheduler.create.recorded")
+	s.post(note{session: session.ID, changed: true})
+	return nil
+}
+
+// Pause starts no more agents of a session. Those that run go on.
+func (s *Scheduler) Pause(ctx context.Context, id agency.SessionID, why string) (*agency.Session, error) {
+	return s.change(ctx, id, func(session *agency.Session) error {
+		switch {
+		case session.CancelAt != nil:
+			return agency.Errorf(agency.CodeInvalidState, "session %s is being cancelled", id).WithHint("agency session show %s", id)
+		case session.Paused == "":
+			session.Paused = why
+		}
+		return nil
+	})
+}
+
+// Resume has a paused session go on, and agents that waited for their base try again.
+func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
+	agents, err := s.Store.SessionAgents(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	waiting := []string{}
+	for i := range agents {
+		if agents[i].Status == agency.AgentQueued && strings.HasPrefix(agents[i].Error, WaitsForBase) {
+			waiting = append(waiting, agents[i].ID)
+		}
+	}
+	session, err := s.Store.ChangeSession(ctx, id, waiting, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		if err := controls(session); err != nil {
+			return nil, err
+		}
+		if session.Paused == "" && len(agents) == 0 {
+			return nil, agency.Errorf(agency.CodeInvalidState, "session %s is not paused", id).WithHint("agency session show %s", id)
+		}
+		session.Paused = ""
+		news := []agency.News{session.News(agency.SessionChanged)}
+		for _, a := range agents {
+			if a.Status == agency.AgentQueued {
+				a.Error = ""
+				news = append(news, a.News())
+			}
+		}
+		return news, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	killpoint.At("scheduler.changed")
+	s.post(note{session: id, changed: true})
+	return session, nil
+}
+
+// Cancel ends a session: what is queued never starts, and what runs is stopped. It returns before that is done.
+func (s *Scheduler) Cancel(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
+	return s.change(ctx, id, func(session *agency.Session) error {
+		if session.CancelAt == nil {
+			now := s.Now()
+			session.CancelAt = &now
+		}
+		return nil
+	})
+}
+
+// SetParallel changes how many agents of a session run at once. Those that run go on.
+func (s *Scheduler) SetParallel(ctx context.Context, id agency.SessionID, n int) (*agency.Session, error) {
+	if n < 1 || n > agency.MostParallel {
+		return nil, agency.Errorf(agency.CodeUsage, "%d agents cannot run at once; it can be 1 to %d", n, agency.MostParallel).WithHint("agency session update %s --max-parallel 3", id)
+	}
+	return s.change(ctx, id, func(session *agency.Session) error {
+		session.MaxParallel = n
+		return nil
+	})
+}
+
+// change edits a session that is running, with the event session.changed.
+func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*agency.Session) error) (*agency.Session, error) {
+	session, err := s.Store.ChangeSession(ctx, id, []string{}, func(session *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+		if err := controls(session); err != nil {
+			return nil, err
+		}
+		if err := edit(session); err != nil {
+			return nil, err
+		}
+		return []agency.News{session.News(agency.SessionChanged)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	killpoint.At("scheduler.changed")
+	s.post(note{session: id, changed: true})
+	return session, nil
+}
+
+// controls refuses to steer what has settled, and what somebody else runs.
+func controls(session *agency.Session) error {
+	switch {
+	case session.Status.Final():
+		return agency.Errorf(agency.CodeInvalidState, "session %s is %s", session.ID, session.Status).
+			WithHint("run again what it left undone: agency session retry %s", session.ID)
+	case session.Outside:
+		return agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", session.ID).
+			WithHint("report on them: agency session update %s --agent 001 cancel", session.ID)
+	}
+	return nil
+}
+
+// Plan is the plan of a session with its agents as they stand.
+func (s *Scheduler) Plan(ctx context.Context, id agency.SessionID) (*agency.Plan, []agency.SessionAgent, error) {
+	data, err := s.Store.SessionPlan(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	var plan agency.Plan
+	if err := json.Unmarshal(data, &plan); err != nil {
+		return nil, nil, fmt.Errorf("read the plan of session %s: %w", id, err)
+	}
+	agents, err := s.Store.SessionAgents(ctx, id)
+	if err == nil && len(agents) != len(plan.Agents) {
+		err = fmt.Errorf("session %s has %d agents and its plan %d", id, len(agents), len(plan.Agents))
+	}
+	return &plan, agents, err
+}

@@ -1,0 +1,304 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+const (
+	// tryAgain is when something is tried again that failed by no fault of a session's, such as a full disk.
+	tryAgain = time.Second
+	// look is the time between two looks at everything.
+	look = time.Minute
+	// drain bounds how long Stop waits for what is under way. What it leaves is settled by the next start.
+	drain = 5 * time.Second
+)
+
+// desk is a session at work. Only the loop touches it.
+type desk struct {
+	*agency.Desk
+	env     []string
+	session time.Time            // UpdatedAt of the record that the session was taken from
+	agents  []time.Time          // likewise, of each agent
+	failed  map[int]error        // starts that failed, until it is decided what follows
+	runs    map[int]agency.RunID // which runs to hear of
+	holds   map[string]time.Time
+	due     time.Time // when to look although nothing happens; zero is never
+}
+
+// agentRef is one agent of a session.
+type agentRef struct {
+	session agency.SessionID
+	agent   int
+}
+
+// note is what the loop hears from those who work beside it.
+type note struct {
+	session agency.SessionID
+	changed bool // somebody else changed the record
+	agent   int
+	record  *agency.SessionAgent // as it is since a change; nil is as it was
+	state   *agency.Session      // as it is since that change
+	over    bool                 // nothing is being done for the agent any more
+	failure error                // of its start
+}
+
+func (s *Scheduler) post(n note) {
+	s.mu.Lock()
+	s.notes = append(s.notes, n)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is to wake up already
+	}
+}
+
+func (s *Scheduler) takeNotes() []note {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.notes
+	s.notes = nil
+	return taken
+}
+
+// Start goes on with every session that is running, from the record alone, until Stop.
+func (s *Scheduler) Start(ctx context.Context) error {
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	seq, err := s.Store.LastSeq(ctx)
+	if err != nil {
+		return fmt.Errorf("start the scheduler: %w", err)
+	}
+	live, err := s.Store.Sessions(ctx, agency.SessionFilter{Live: true})
+	if err != nil {
+		return fmt.Errorf("start the scheduler: %w", err)
+	}
+	if err := s.tidy(live); err != nil {
+		return fmt.Errorf("start the scheduler: %w", err)
+	}
+	for i := range live {
+		if !live[i].Outside {
+			s.post(note{session: live[i].ID, changed: true})
+		}
+	}
+	s.done = make(chan struct{})
+	l := loop{Scheduler: s, desks: map[agency.SessionID]*desk{}, agentOf: map[agency.RunID]agentRef{}}
+	go func() {
+		defer close(s.done)
+		l.run(s.ctx, seq)
+	}()
+	return nil
+}
+
+// Stop ends the scheduling; agents go on. It is idempotent and waits.
+func (s *Scheduler) Stop() {
+	if s.cancel == nil {
+		return
+	}
+	s.starts.close()
+	s.stops.close()
+	s.cancel()
+	<-s.done
+	ended := make(chan struct{})
+	go func() { s.work.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(drain):
+	}
+}
+
+// loop decides for all sessions. It does nothing that takes long.
+type loop struct {
+	*Scheduler
+	desks   map[agency.SessionID]*desk
+	agentOf map[agency.RunID]agentRef
+}
+
+func (l *loop) run(ctx context.Context, seq int64) {
+	// A clock that was set makes what is due come at another time than was reckoned.
+	clock := time.NewTicker(look)
+	defer clock.Stop()
+	for everyone := false; ctx.Err() == nil; {
+		changed := l.Store.Changed()
+		touched := map[agency.SessionID]bool{}
+		ids, newest, err := l.Store.ChangedRuns(ctx, seq)
+		if err != nil {
+			l.complain("read changed runs", err)
+		} else {
+			seq = newest
+		}
+		for _, id := range ids {
+			if ref, ours := l.agentOf[id]; ours {
+				l.desks[ref.session].Forget(ref.agent)
+				touched[ref.session] = true
+			}
+		}
+		for _, n := range l.takeNotes() {
+			l.hear(ctx, &n)
+			touched[n.session] = true
+		}
+		now := l.Now()
+		for id, d := range l.desks {
+			if everyone || !d.due.IsZero() && !d.due.After(now) {
+				d.ForgetAll() // time alone tells of nothing but silence
+				touched[id] = true
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(touched)) {
+			if d := l.desks[id]; d != nil {
+				l.advance(ctx, d)
+			}
+		}
+		everyone = l.wait(ctx, changed, clock.C)
+	}
+}
+
+// wait returns when something happened or is due. It is true when it is time to look at everything.
+func (l *loop) wait(ctx context.Context, changed <-chan struct{}, clock <-chan time.Time) bool {
+	pause, now := look, l.Now()
+	for _, d := range l.desks {
+		if !d.due.IsZero() {
+			pause = min(pause, d.due.Sub(now))
+		}
+	}
+	timer := time.NewTimer(max(pause, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-l.wake:
+	case <-timer.C:
+	case <-clock:
+		return true
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (s *Scheduler) complain(what string, err error, args ...any) {
+	if s.ctx.Err() == nil {
+		s.Log.Error(what, append(args, "err", err)...)
+	}
+}
+
+// hear takes a note.
+func (l *loop) hear(ctx context.Context, n *note) {
+	if n.changed {
+		if err := l.load(ctx, n.session); err != nil {
+			l.complain("read session", err, "session", n.session)
+			if !agency.IsCode(err, agency.CodeSessionNotFound) {
+				l.later(*n)
+			}
+		}
+		return
+	}
+	d := l.desks[n.session]
+	if d == nil {
+		return
+	}
+	if n.record != nil {
+		l.put(d, n.state, n.record)
+	}
+	if n.over {
+		d.SetBusy(n.agent, false)
+		if n.failure != nil {
+			d.failed[n.agent] = n.failure
+		}
+	}
+}
+
+// later repeats a note.
+func (s *Scheduler) later(n note) {
+	s.work.Go(func() {
+		select {
+		case <-time.After(tryAgain):
+			s.post(n)
+		case <-s.ctx.Done():
+		}
+	})
+}
+
+// load takes a session from the record, or what somebody else changed in it.
+func (l *loop) load(ctx context.Context, id agency.SessionID) error {
+	state, agents, err := l.Store.SessionSince(ctx, id, time.Time{})
+	if err != nil {
+		return err
+	}
+	if state.Status.Final() || state.Outside {
+		l.drop(id)
+		return nil
+	}
+	d := l.desks[id]
+	if d == nil {
+		if d, err = l.open(ctx, state, agents); err != nil {
+			return err
+		}
+		l.desks[id] = d
+	}
+	for i := range agents {
+		l.put(d, state, &agents[i])
+	}
+	l.put(d, state, nil)
+	return nil
+}
+
+// open makes the desk of a session.
+func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.SessionAgent) (*desk, error) {
+	data, err := l.Store.SessionPlan(ctx, state.ID)
+	if err != nil {
+		return nil, err
+	}
+	var plan agency.Plan
+	if err := json.Unmarshal(data, &plan); err != nil {
+		return nil, fmt.Errorf("read the plan of session %s: %w", state.ID, err)
+	}
+	if len(plan.Agents) != len(agents) {
+		return nil, fmt.Errorf("session %s has %d agents and its plan %d", state.ID, len(agents), len(plan.Agents))
+	}
+	env, err := l.readEnv(state.ID)
+	if err != nil {
+		l.Log.Warn("read the environment of a session", "session", state.ID, "err", err) // its agents do without
+	}
+	return &desk{
+		Desk: agency.NewDesk(*state, &plan, agents, l.Pace), env: env, agents: make([]time.Time, len(agents)),
+		failed: map[int]error{}, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
+	}, nil
+}
+
+// put takes what the record holds since a change, unless something newer is known. A nil agent is only the session.
+func (l *loop) put(d *desk, state *agency.Session, a *agency.SessionAgent) {
+	if at := state.UpdatedAt; at.After(d.session) {
+		d.Session, d.session = *state, at
+	}
+	if a == nil || !state.UpdatedAt.After(d.agents[a.Position]) {
+		return
+	}
+	i := a.Position
+	d.agents[i] = state.UpdatedAt
+	d.Put(a)
+	if run := d.runs[i]; run != a.Run {
+		delete(l.agentOf, run)
+		d.runs[i] = a.Run
+		if a.Run != "" && !a.Status.Final() {
+			l.agentOf[a.Run] = agentRef{state.ID, i}
+		}
+	}
+	if a.Status.Final() {
+		delete(l.agentOf, a.Run)
+	}
+}
+
+func (l *loop) drop(id agency.SessionID) {
+	d := l.desks[id]
+	if d == nil {
+		return
+	}
+	for _, run := range d.runs {
+		delete(l.agentOf, run)
+	}
+	delete(l.desks, id)
+}

@@ -1,0 +1,341 @@
+package scheduler_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/scheduler"
+	"agency/internal/sqlite"
+)
+
+// crew is an executor in memory, beside the real record. What an attempt comes to is the test's to say.
+type crew struct {
+	*sqlite.Store
+	// play says what attempt n of an agent comes to; a nil attempt works on until it is stopped.
+	play func(agent string, n int) (*agency.Attempt, error)
+	gate chan struct{} // starts wait until it is closed; nil is open
+
+	mu      sync.Mutex
+	runs    map[agency.RunID]*agency.Run
+	news    []agency.RunID
+	changed chan struct{}
+	log     []string // what was asked for, in order
+	twice   []string // what was asked for although it lived
+}
+
+func newCrew(t *testing.T, play func(agent string, n int) (*agency.Attempt, error)) *crew {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "agency.db"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return &crew{Store: store, play: play, runs: map[agency.RunID]*agency.Run{}, changed: make(chan struct{})}
+}
+
+func (c *crew) note(id agency.RunID, what string) {
+	c.log = append(c.log, what)
+	c.news = append(c.news, id)
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *crew) begin(id agency.RunID, agent string, n int) error {
+	a, err := c.play(agent, n)
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		a = &agency.Attempt{State: agency.Running}
+	}
+	a.Number = n
+	c.runs[id] = &agency.Run{ID: id, Name: agent, Attempt: *a}
+	return nil
+}
+
+func (c *crew) Start(_ context.Context, s scheduler.Start) error {
+	if c.gate != nil {
+		<-c.gate
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.note(s.ID, "start "+s.Agent.ID)
+	for _, r := range c.runs {
+		if r.Name == s.Agent.ID && !r.Attempt.State.Final() {
+			c.twice = append(c.twice, r.Name)
+		}
+	}
+	return c.begin(s.ID, s.Agent.ID, 1)
+}
+
+func (c *crew) Again(_ context.Context, a scheduler.Again) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.note(a.ID, "again "+a.Agent.ID+": "+a.Reason)
+	r := c.runs[a.ID]
+	if !r.Attempt.State.Final() {
+		c.twice = append(c.twice, r.Name)
+	}
+	return c.begin(a.ID, a.Agent.ID, r.Attempt.Number+1)
+}
+
+func (c *crew) Stop(_ context.Context, id agency.RunID) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.runs[id]; !r.Attempt.State.Final() {
+		r.Attempt.State = agency.Killed
+	}
+	c.note(id, "stop")
+	return nil
+}
+
+func (c *crew) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcome, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.runs[id]
+	if r == nil {
+		return nil, agency.Errorf(agency.CodeRunNotFound, "there is no run %s", id)
+	}
+	copied := *r
+	return &scheduler.Outcome{Run: &copied, Status: agency.Derive(agency.Facts{Run: &copied}, time.Now()), SignAt: time.Now()}, nil
+}
+
+func (c *crew) Result(_ context.Context, id agency.RunID) (string, error) { return string(id), nil }
+
+func (c *crew) Merge(context.Context, *agency.Session, []string) (string, error) {
+	return "", errors.ErrUnsupported
+}
+
+func (c *crew) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.news
+	c.news = nil
+	return news, 0, ctx.Err()
+}
+
+func (c *crew) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+func (c *crew) asked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.log)
+}
+
+func exits(code int) *agency.Attempt {
+	a := &agency.Attempt{State: agency.Completed, ExitCode: &code, EndedBy: agency.EndedByRunner}
+	if code != 0 {
+		a.State, a.Error = agency.Failed, fmt.Sprintf("exit %d", code)
+	}
+	return a
+}
+
+// engine is a scheduler with a pace for tests.
+func (c *crew) engine(t *testing.T, home string, starts int) *scheduler.Scheduler {
+	t.Helper()
+	s := scheduler.New(scheduler.Deps{
+		Store: c, Runs: c, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
+	}, scheduler.Settings{Home: home, Starts: starts, Pace: agency.Pace{
+		Backoff: []time.Duration{time.Millisecond}, Limited: []time.Duration{time.Millisecond}, Losses: 3,
+	}})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// create begins a session of agents in the notation "b: a" for b that comes after a.
+func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...string) *agency.Session {
+	t.Helper()
+	dir := t.TempDir()
+	session := &agency.Session{
+		ID: agency.NewSessionID(time.Now(), [4]byte([]byte(rand.Text()[:4]))), Source: "orchestrate", Status: agency.SessionRunning,
+		MaxParallel: max(plan.MaxParallel, 1), Owner: agency.User, StartedAt: time.Now(), Repo: agency.Repo{Fingerprint: "f", Root: dir, CommonDir: dir},
+	}
+	agents := []agency.SessionAgent{}
+	for i, word := range notation {
+		id, after, _ := strings.Cut(word, ": ")
+		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: "shell", After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady})
+		agents = append(agents, agency.SessionAgent{Session: session.ID, Position: i, ID: id, Name: id, Wave: 1, Status: agency.AgentQueued})
+	}
+	if err := s.Create(t.Context(), session, &plan, agents, []string{"SECRET=x"}); err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// until waits for a condition on a session.
+func (c *crew) until(t *testing.T, id agency.SessionID, what string, met func(s *agency.Session) bool) *agency.Session {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		changed := c.Store.Changed()
+		s, err := c.Session(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if met(s) {
+			return s
+		}
+		select {
+		case <-changed:
+		case <-time.After(50 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("waited in vain for %s: %+v", what, s.Tally)
+		}
+	}
+}
+
+func settled(s *agency.Session) bool { return s.Status.Final() }
+
+// What is the agent's own fault spends its retries; a loss and a rate limit do not, and a start that fails is a failure.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	lost := &agency.Attempt{State: agency.Failed, ErrorCode: agency.CodeRunnerDisappeared, Error: "the runner disappeared"}
+	limited := exits(1)
+	limited.Situation.Failure = &agency.Trouble{Class: agency.ErrorRateLimit, Text: "429", At: time.Now()}
+	broken := agency.Errorf(agency.CodeRunnerNotConfigured, "no such runner")
+	for name, test := range map[string]struct {
+		attempts []any
+		want     agency.AgentStatus
+		why      string
+	}{
+		"one failure":          {[]any{exits(3), exits(0)}, agency.AgentComplete, ""},
+		"two failures":         {[]any{exits(3), exits(4)}, agency.AgentFailed, "exit 4"},
+		"losses":               {[]any{lost, lost, exits(1), lost, exits(0)}, agency.AgentComplete, ""},
+		"too many losses":      {[]any{lost, lost, lost, lost}, agency.AgentFailed, "the runner disappeared"},
+		"limits":               {[]any{limited, limited, limited, limited, limited, exits(0)}, agency.AgentComplete, ""},
+		"a start that failed":  {[]any{broken, exits(0)}, agency.AgentComplete, ""},
+		"starts that failed":   {[]any{broken, broken}, agency.AgentFailed, "no such runner"},
+		"a start and its work": {[]any{broken, exits(1)}, agency.AgentFailed, "exit 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			played := 0
+			c := newCrew(t, func(string, int) (*agency.Attempt, error) {
+				next := test.attempts[played]
+				played++
+				if err, ok := next.(error); ok {
+					return nil, err
+				}
+				a := *next.(*agency.Attempt)
+				return &a, nil
+			})
+			home := t.TempDir()
+			s := c.engine(t, home, 1)
+			id := create(t, s, agency.Plan{}, "a").ID
+			c.until(t, id, "the end", settled)
+			agents, err := c.SessionAgents(t.Context(), id)
+			if err != nil || agents[0].Status != test.want || agents[0].Error != test.why || played != len(test.attempts) {
+				t.Errorf("got %+v after %d attempts, %v, want %s: %s", agents[0], played, err, test.want, test.why)
+			}
+			s.Stop()
+			if left, _ := os.ReadDir(filepath.Join(home, "sessions")); len(left) > 0 {
+				t.Errorf("%v is left", left)
+			}
+		})
+	}
+}
+
+// A session that was going on goes on with the next scheduler: what runs is not started again, what was only intended is.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, func(agent string, n int) (*agency.Attempt, error) {
+		if agent == "live" && n == 1 {
+			return nil, nil
+		}
+		return exits(0), nil
+	})
+	home := t.TempDir()
+	s := c.engine(t, home, 4)
+	id := create(t, s, agency.Plan{MaxParallel: 2}, "live", "after: live").ID
+	c.until(t, id, "the run", func(*agency.Session) bool { return len(c.asked()) == 1 })
+	s.Stop()
+	// The next one was asked for, and the daemon died before it was made.
+	if _, err := c.ChangeSession(t.Context(), id, []string{"after"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		agents[0].Status, agents[0].Run = agency.AgentRunning, "r_lost"
+		return []agency.News{agents[0].News()}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.engine(t, home, 4)
+	c.until(t, id, "the start", func(s *agency.Session) bool { return s.Tally.Complete == 1 })
+	if _, err := s.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.asked(); !slices.Equal(got, []string{"start live", "start after"}) || len(c.twice) > 0 {
+		t.Errorf("asked for %q, twice %q", got, c.twice)
+	}
+}
+
+// Sessions take turns: a small one does not wait for all of a large one.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
+	c.gate = make(chan struct{})
+	s := c.engine(t, t.TempDir(), 1)
+	large := create(t, s, agency.Plan{MaxParallel: 20}, "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10").ID
+	c.until(t, large, "the first start", func(s *agency.Session) bool { return s.Tally.Running == 1 })
+	small := create(t, s, agency.Plan{MaxParallel: 20}, "s1", "s2").ID
+	// Its starts wait their turn once the scheduler has taken it.
+	c.until(t, small, "the small session", func(*agency.Session) bool { return s.Waiting() >= 11 })
+	close(c.gate)
+	c.until(t, small, "the end of the small session", settled)
+	c.until(t, large, "the end of the large session", settled)
+	got := c.asked()
+	if at := slices.Index(got, "start s2"); at > 4 {
+		t.Errorf("the small session waited: %v", got)
+	}
+}
+
+// Cancel ends what runs and what waits, pause only holds back.
+func TestSteering(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, func(agent string, _ int) (*agency.Attempt, error) {
+		if agent == "works" {
+			return nil, nil
+		}
+		return exits(0), nil
+	})
+	s := c.engine(t, t.TempDir(), 4)
+	id := create(t, s, agency.Plan{MaxParallel: 1}, "works", "next").ID
+	c.until(t, id, "the run", func(s *agency.Session) bool { return s.Tally.Running == 1 })
+	if _, err := s.Pause(t.Context(), id, agency.PausedByHand); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetParallel(t.Context(), id, 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	c.until(t, id, "the next one", func(s *agency.Session) bool { return s.Tally.Complete == 1 })
+	if _, err := s.Resume(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("resuming what is not paused: %v", err)
+	}
+	if _, err := s.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if end := c.until(t, id, "the end", settled); end.Status != agency.SessionCancelled || end.Tally.Cancelled != 1 {
+		t.Errorf("it is %s: %+v", end.Status, end.Tally)
+	}
+	if _, err := s.Cancel(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("cancelling what has settled: %v", err)
+	}
+}

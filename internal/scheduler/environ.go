@@ -1,0 +1,69 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// envLimit is the largest environment that is read back, in bytes.
+const envLimit = 8 << 20
+
+// The environment of whoever started a session holds secrets and is wanted for as long as agents start. It is kept apart from
+// the record, for the owner's eyes only, and goes when the session has settled.
+
+func (s *Scheduler) dir(id agency.SessionID) string {
+	return filepath.Join(s.Home, "sessions", string(id))
+}
+
+func (s *Scheduler) writeEnv(id agency.SessionID, env []string) error {
+	if err := os.MkdirAll(s.dir(id), 0o700); err != nil {
+		return fmt.Errorf("create %s: %w", s.dir(id), err)
+	}
+	// The token proves to be the starter, whose agents have tokens of their own.
+	kept := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_TOKEN=") })
+	data, err := json.Marshal(agency.Environ(kept))
+	if err != nil {
+		return fmt.Errorf("encode the environment: %w", err)
+	}
+	return file.WriteDurable(filepath.Join(s.dir(id), "env.json"), data, 0o600)
+}
+
+func (s *Scheduler) readEnv(id agency.SessionID) ([]string, error) {
+	data, err := file.ReadRegular(filepath.Join(s.dir(id), "env.json"), envLimit)
+	if err != nil {
+		return nil, err
+	}
+	var env agency.Environ
+	return env, json.Unmarshal(data, &env)
+}
+
+func (s *Scheduler) removeEnv(id agency.SessionID) error { return os.RemoveAll(s.dir(id)) }
+
+// tidy removes the environments that no session needs any more, or never came to need.
+func (s *Scheduler) tidy(live []agency.Session) error {
+	root := filepath.Join(s.Home, "sessions")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return fmt.Errorf("create %s: %w", root, err)
+	}
+	dirs, err := os.ReadDir(root)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", root, err)
+	}
+	for _, dir := range dirs {
+		id, err := agency.ParseSessionID(dir.Name())
+		if err != nil || slices.ContainsFunc(live, func(s agency.Session) bool { return s.ID == id }) {
+			continue
+		}
+		if err := s.removeEnv(id); err != nil {
+			s.Log.Warn("remove the environment of a session", "session", id, "err", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,316 @@
+package scheduler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/scheduler"
+	"agency/internal/sqlite"
+)
+
+// filing is a repository, a record and a writer of status files.
+type filing struct {
+	t        *testing.T
+	root     string
+	store    *sqlite.Store
+	files    *scheduler.Files
+	log      logBuffer
+	excluded []string
+	made     int
+}
+
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func newFiling(t *testing.T) *filing {
+	t.Helper()
+	f := &filing{t: t, root: filepath.Join(t.TempDir(), "app")}
+	if err := os.Mkdir(f.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if f.store, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "agency.db"), time.Now); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.store.Close() })
+	f.start()
+	return f
+}
+
+func (f *filing) start() {
+	f.files = scheduler.NewFiles(scheduler.FilesDeps{
+		Store: f.store, Log: slog.New(slog.NewTextHandler(&f.log, nil)), Now: time.Now, Home: "/home/u/.agency",
+		Exclude: func(_ context.Context, _ agency.Repo, folder string) error {
+			f.excluded = append(f.excluded, folder)
+			return errors.New("it is no repository")
+		},
+	})
+	f.files.Start(f.t.Context())
+	f.t.Cleanup(f.files.Stop)
+}
+
+// session makes a session of n agents, each later than the one before.
+func (f *filing) session(statusDir string, outside bool, n int) *agency.Session {
+	f.t.Helper()
+	f.made++
+	at := time.Date(2026, 2, 1, 14, 30, f.made, 0, time.UTC)
+	s := &agency.Session{
+		ID: agency.NewSessionID(at, [4]byte{0xab, 0xcd, byte(f.made)}), Source: "orchestrate", Outside: outside, Status: agency.SessionRunning, StartedAt: at,
+		Owner: agency.User, Repo: agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: f.root, CommonDir: filepath.Join(f.root, ".git")},
+	}
+	s.Place(statusDir)
+	agents := make([]agency.SessionAgent, n)
+	for i := range agents {
+		id := fmt.Sprintf("%03d", i+1)
+		agents[i] = agency.SessionAgent{Session: s.ID, Position: i, ID: id, Name: "task", Wave: 1 + i/2, Status: agency.AgentQueued, LogFile: s.LogFile(id)}
+	}
+	if err := f.store.CreateSession(f.t.Context(), s, agents, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	return s
+}
+
+func (f *filing) report(s *agency.Session, agent string, apply func(*agency.SessionAgent) error) {
+	f.t.Helper()
+	err := f.store.UpdateAgents(f.t.Context(), []agency.AgentReport{{Session: s.ID, Agent: agent, Apply: func(_ *agency.Session, a *agency.SessionAgent, _ time.Time) error {
+		return apply(a)
+	}}})[0]
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// finish has all agents of a session be cancelled.
+func (f *filing) finish(s *agency.Session, agents ...string) {
+	f.t.Helper()
+	for _, id := range agents {
+		f.report(s, id, func(a *agency.SessionAgent) error { return a.Cancel("", time.Now()) })
+	}
+}
+
+// soon waits until something holds.
+func (f *filing) soon(what string, holds func() bool) {
+	f.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("never: %s\n%s", what, f.log.String())
+		}
+	}
+}
+
+// says waits until the file of a session is what the record says.
+func (f *filing) says(s *agency.Session) {
+	f.t.Helper()
+	f.soon("the file of "+string(s.ID)+" is what the record says", func() bool {
+		got, err := os.ReadFile(filepath.Join(s.Dir, "status.json"))
+		if err != nil {
+			return false
+		}
+		return bytes.Equal(got, f.document(s))
+	})
+}
+
+// document is the file as it should be.
+func (f *filing) document(s *agency.Session) []byte {
+	f.t.Helper()
+	now, agents, err := f.store.SessionSince(f.t.Context(), s.ID, time.Time{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	blocks := make([][]byte, len(agents))
+	for i := range agents {
+		blocks[i] = agency.EncodeFileAgent(agents[i].File())
+	}
+	return agency.EncodeSessionFile(now.FileHead(agency.Waves(agents)), blocks)
+}
+
+func (f *filing) active(dir string) string {
+	target, _ := os.Readlink(filepath.Join(dir, scheduler.ActiveSession))
+	return target
+}
+
+// The file follows the record, the link leads to the newest session that runs, and a log of agency's own is a link to the run's.
+func TestFilesFollowTheRecord(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	status := filepath.Join(f.root, ".agency", "status")
+	first, second := f.session(".agency/status", true, 3), f.session(".agency/status", false, 1)
+	f.says(first)
+	f.says(second)
+	leadsTo := func(s *agency.Session) {
+		t.Helper()
+		f.soon("the link leads to "+string(s.ID), func() bool { return f.active(status) == "sessions/"+string(s.ID) })
+	}
+	leadsTo(second)
+	f.report(first, "001", func(a *agency.SessionAgent) error { return a.Start(new(7), time.Now()) })
+	f.says(first)
+
+	run := agency.NewRunID(time.Now(), [10]byte{1})
+	if _, err := f.store.ChangeSession(t.Context(), second.ID, []string{"001"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		agents[0].Status, agents[0].Run = agency.AgentRunning, run
+		return []agency.News{agents[0].News()}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	f.soon("the log is linked", func() bool {
+		target, _ := os.Readlink(filepath.Join(second.Dir, "001.log"))
+		return target == "/home/u/.agency/runs/"+string(run)+"/logs/runner.log"
+	})
+	if _, err := f.store.ChangeSession(t.Context(), second.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		agents[0].Status, s.Status, s.CompletedAt = agency.AgentComplete, agency.SessionComplete, new(time.Now())
+		return []agency.News{s.News(agency.SessionSettled)}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	leadsTo(first) // which still runs
+	f.says(second)
+	f.finish(first, "001", "002", "003")
+	f.says(first)
+	f.soon("both are filed", func() bool { left, err := f.store.UnfiledSessions(t.Context()); return err == nil && len(left) == 0 })
+	leadsTo(first) // and stays there
+	if !slices.Contains(f.excluded, ".agency/status") || !strings.Contains(f.log.String(), "it is no repository") {
+		t.Errorf("excluded %q\n%s", f.excluded, f.log.String())
+	}
+
+	for _, s := range []*agency.Session{first, second} {
+		if err := errors.Join(f.store.RemoveSession(t.Context(), s.ID), f.files.Remove(s)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, path := range []string{first.Dir, second.Dir, filepath.Join(status, scheduler.ActiveSession)} {
+		if _, err := os.Lstat(path); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
+	}
+}
+
+// Whoever reads sees one whole document whose numbers fit each other, and the last one is what was reported last.
+func TestFilesAreNeverTorn(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	const writers = 8
+	s := f.session(".agency/status", true, 200)
+	f.says(s)
+	var done atomic.Bool
+	var reading, writing sync.WaitGroup
+	reading.Go(func() {
+		for !done.Load() {
+			data, err := os.ReadFile(filepath.Join(s.Dir, "status.json"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			file, err := agency.ParseSessionFile(data)
+			if err != nil || len(file.Agents) != 200 {
+				t.Errorf("a torn file: %v", err)
+				return
+			}
+			var tally agency.Tally
+			for _, o := range file.Agents {
+				a, err := agency.ParseFileAgent(o)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				tally.Add(a.Status, 1)
+			}
+			want := (&agency.Session{Tally: tally}).FileHead(nil).Get("summary")
+			if got := file.Head.Get("summary"); strings.Join(strings.Fields(string(got)), "") != string(want) {
+				t.Errorf("the summary is %s, and the agents are %s", got, want)
+				return
+			}
+		}
+	})
+	for w := range writers {
+		writing.Go(func() {
+			for i := w; i < 100; i += writers {
+				id := fmt.Sprintf("%03d", i+1)
+				f.report(s, id, func(a *agency.SessionAgent) error { return a.Start(nil, time.Now()) })
+				f.report(s, id, func(a *agency.SessionAgent) error { return a.Fail("x", 1, time.Now()) })
+			}
+		})
+	}
+	writing.Wait()
+	f.files.Stop() // writes what is left
+	done.Store(true)
+	reading.Wait()
+	if got, err := os.ReadFile(filepath.Join(s.Dir, "status.json")); err != nil || !bytes.Equal(got, f.document(s)) {
+		t.Errorf("the last file is not what the record says: %v\n%.2000s", err, got)
+	}
+}
+
+// What was lost or changed while nobody wrote is there again after a start, also of a session that settled meanwhile.
+func TestFilesAreRebuilt(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	dir := filepath.Join(t.TempDir(), "elsewhere")
+	first, second := f.session(dir, true, 1), f.session(dir, true, 1)
+	f.says(first)
+	f.files.Stop()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	f.finish(first, "001")
+	if len(f.excluded) > 0 {
+		t.Errorf("excluded from a repository: %q", f.excluded)
+	}
+	f.start()
+	f.says(first)
+	f.says(second)
+	f.soon("the link leads to the one that runs", func() bool { return f.active(dir) == "sessions/"+string(second.ID) })
+}
+
+// A status folder that leads out of the repository is not followed, one that cannot be made is no reason to stop, and both are
+// tried again.
+func TestHostileStatusFolders(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(f.root, ".agency")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.root, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linked, blocked, well := f.session(".agency/status", true, 1), f.session("file/status", true, 1), f.session("fine", true, 1)
+	f.says(well)
+	f.soon("both are complained of", func() bool {
+		return strings.Contains(f.log.String(), string(linked.ID)) && strings.Contains(f.log.String(), string(blocked.ID))
+	})
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("something was written outside: %v, %v", entries, err)
+	}
+	f.finish(well, "001")
+	f.says(well)
+	if err := errors.Join(os.Remove(filepath.Join(f.root, ".agency")), os.Remove(filepath.Join(f.root, "file"))); err != nil {
+		t.Fatal(err)
+	}
+	f.says(linked)
+	f.says(blocked)
+}

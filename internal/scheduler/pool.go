@@ -1,0 +1,67 @@
+package scheduler
+
+import (
+	"sync"
+
+	"agency"
+)
+
+// stopsAtOnce is how many agents are being stopped at once: a stop is mostly waiting.
+const stopsAtOnce = 16
+
+// pool carries out what takes long, a few at once. Sessions take turns, so that a large one does not keep a small one waiting.
+type pool struct {
+	limit int
+	work  *sync.WaitGroup
+
+	mu      sync.Mutex
+	running int
+	closed  bool
+	queues  map[agency.SessionID][]func()
+	turns   []agency.SessionID // those with something in their queues, whose turn is next first
+}
+
+func newPool(limit int, work *sync.WaitGroup) *pool {
+	return &pool{limit: limit, work: work, queues: map[agency.SessionID][]func(){}}
+}
+
+// add has do carried out when it is its turn.
+func (p *pool) add(id agency.SessionID, do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queues[id]) == 0 {
+		p.turns = append(p.turns, id)
+	}
+	p.queues[id] = append(p.queues[id], do)
+	p.next()
+}
+
+// close drops what has not begun.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+}
+
+// next begins what there is room for; the caller holds the lock.
+func (p *pool) next() {
+	for !p.closed && p.running < p.limit && len(p.turns) > 0 {
+		id := p.turns[0]
+		p.turns = p.turns[1:]
+		do := p.queues[id][0]
+		if rest := p.queues[id][1:]; len(rest) > 0 {
+			p.queues[id] = rest
+			p.turns = append(p.turns, id)
+		} else {
+			delete(p.queues, id)
+		}
+		p.running++
+		p.work.Go(func() {
+			do()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.running--
+			p.next()
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"agency"
+)
+
+// Report is a settled session in Markdown: what its agents came to, what went wrong, and how to test. Whatever somebody else wrote
+// stays text: it makes no table, link, tag or heading. The same record makes the same bytes.
+func Report(s *agency.Session, agents []agency.SessionAgent, results map[string]agency.AgentResult) []byte {
+	var b strings.Builder
+	title := s.Name
+	if title == "" {
+		title = s.Ref()
+	}
+	fmt.Fprintf(&b, "# %s: %s\n\n", plainText(title), s.Status)
+	row := func(cells ...string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	row("", "")
+	row("---", "---")
+	row("session", "`"+s.Ref()+"`")
+	row("repository", plainText(s.Repo.Root))
+	if s.SourceFile != "" {
+		row("plan", plainText(s.SourceFile))
+	}
+	row("agents", s.Tally.String())
+	row("started", s.StartedAt.UTC().Format(time.RFC3339))
+	if s.CompletedAt != nil {
+		row("ended", s.CompletedAt.UTC().Format(time.RFC3339))
+		row("took", s.CompletedAt.Sub(s.StartedAt).Truncate(time.Second).String())
+	}
+	if s.RetryOf != "" {
+		row("retry of", "`"+string(s.RetryOf)+"`")
+	}
+	b.WriteString("\n## Agents\n\n")
+	row("agent", "name", "wave", "status", "took", "attempts", "commits", "files", "lines", "tokens", "cost", "branch")
+	row("---", "---", "--:", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "---")
+	for i := range agents {
+		row(agentCells(&agents[i], results)...)
+	}
+	problems(&b, agents, results)
+	tests(&b, agents, results)
+	return []byte(b.String())
+}
+
+func agentCells(a *agency.SessionAgent, results map[string]agency.AgentResult) []string {
+	took := ""
+	if d, ok := a.Duration(); ok {
+		took = d.Truncate(time.Second).String()
+	}
+	cells := []string{"`" + a.ID + "`", plainText(a.Name), strconv.Itoa(a.Wave), string(a.Status), took}
+	r, ok := results[a.ID]
+	if !ok {
+		return append(cells, "", "", "", "", "", "", "")
+	}
+	branch := plainText(r.Branch)
+	if r.Problem != "" {
+		return append(cells, strconv.Itoa(a.Attempt), "", "", "", tokens(&r.Usage), cost(&r.Usage), branch)
+	}
+	commits := strconv.Itoa(r.Commits)
+	if r.Dirty {
+		commits += " and uncommitted"
+	}
+	return append(cells, strconv.Itoa(a.Attempt), commits, strconv.Itoa(r.Files), fmt.Sprintf("+%d -%d", r.Added, r.Deleted),
+		tokens(&r.Usage), cost(&r.Usage), branch)
+}
+
+func tokens(u *agency.Usage) string {
+	if u.InputTokens == nil && u.OutputTokens == nil {
+		return ""
+	}
+	number := func(n *int64) string {
+		if n == nil {
+			return "?"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	return number(u.InputTokens) + " in, " + number(u.OutputTokens) + " out"
+}
+
+func cost(u *agency.Usage) string {
+	if u.CostUSD == nil {
+		return ""
+	}
+	return fmt.Sprintf("$%.2f", *u.CostUSD)
+}
+
+func problems(b *strings.Builder, agents []agency.SessionAgent, results map[string]agency.AgentResult) {
+	lines := []string{}
+	for i := range agents {
+		a := &agents[i]
+		if a.Error != "" && a.Status != agency.AgentComplete {
+			lines = append(lines, fmt.Sprintf("- `%s` %s: %s\n", a.ID, a.Status, plainText(a.Error)))
+		}
+		if r := results[a.ID]; r.Problem != "" {
+			lines = append(lines, fmt.Sprintf("- `%s` left nothing to count: %s\n", a.ID, plainText(r.Problem)))
+		}
+	}
+	if len(lines) > 0 {
+		b.WriteString("\n## Not well\n\n" + strings.Join(lines, ""))
+	}
+}
+
+// tests quotes what the agents say of how to test.
+func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]agency.AgentResult) {
+	titled := false
+	for i := range agents {
+		text := strings.TrimSpace(visible(results[agents[i].ID].Tests))
+		if text == "" {
+			continue
+		}
+		if !titled {
+			titled = true
+			b.WriteString("\n## How to test\n\nIn the words of the agents, which nobody has checked.\n")
+		}
+		fence := "```"
+		for strings.Contains(text, fence) {
+			fence += "`"
+		}
+		fmt.Fprintf(b, "\n`%s`:\n\n%stext\n%s\n%s\n", agents[i].ID, fence, text, fence)
+	}
+}
+
+// plainText makes Markdown that shows text as it is, on one line: every character that could mean something is escaped, so that
+// there is no table, link, tag or heading in it, and no address that becomes a link by itself.
+func plainText(text string) string {
+	var b strings.Builder
+	for _, r := range strings.Join(strings.Fields(visible(text)), " ") {
+		if strings.ContainsRune("\\`*_{}[]<>()#+!|~:@&$^=\"'", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ReplaceAll(b.String(), "www.", `www\.`)
+}
+
+// visible takes out what a program that shows text would obey. Lines and tabs stay.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}

@@ -1,0 +1,29 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+)
+
+func TestResetIn(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 2, 1, 14, 30, 0, 0, time.Local)
+	for text, want := range map[string]time.Duration{
+		"Request rejected (429): retry after 30s":        30 * time.Second,
+		"Rate limit reached. Please try again in 250ms.": 250 * time.Millisecond,
+		"try again in 5 minutes":                         5 * time.Minute,
+		"Claude usage limit reached|1770100000":          time.Unix(1770100000, 0).Sub(at),
+		"You've hit your limit - resets 3pm":             30 * time.Minute,
+		"limit reached, resets at 14:00":                 23*time.Hour + 30*time.Minute,
+		"resets 12am":                                    9*time.Hour + 30*time.Minute,
+		"This request would exceed the rate limit":       0,
+		"try again in 999999 hours":                      0,
+		"resets 99:99":                                   0,
+		"resets 7 times":                                 0,
+	} {
+		got := resetIn(text, at)
+		if want <= 0 && !got.IsZero() || want > 0 && !got.Equal(at.Add(want)) {
+			t.Errorf("%q: %s, want %s later", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// Package scheduler runs sessions: plans of dependent agents. It decides what starts when, within limits and in the order of
+// the dependencies, and keeps the status files. The agents themselves are runs, which it starts only through an interface.
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"agency"
+)
+
+// Store is the durable record of sessions. Each writing method is one transaction together with its events.
+type Store interface {
+	CreateSession(ctx context.Context, s *agency.Session, agents []agency.SessionAgent, plan []byte) error
+	// Session is one session; none is agency.CodeSessionNotFound.
+	Session(ctx context.Context, id agency.SessionID) (*agency.Session, error)
+	// MatchSessions are those whose id or name is ref, or begins with it, newest first.
+	MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error)
+	Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error)
+	// SessionPlan is the plan as CreateSession was given it; nil for an outside session.
+	SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error)
+	// SessionAgents are the agents in the order of the plan.
+	SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error)
+	// ChangeSession lets change edit a session and the agents that are named, all of them when agents is nil, and writes what it
+	// changed. The session's Tally follows from the agents. An error of change is returned and nothing is written.
+	// A transition that agency.NextAgent refuses, or any change of a settled session, is agency.CodeInvalidState.
+	ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
+		change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error)) (*agency.Session, error)
+	// UpdateAgents carries out reports in as few transactions as it takes, and returns one error for each, in order. It may be
+	// called from many goroutines at once, whose reports then share a transaction. Nothing is lost that it returned nil for.
+	UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error
+	// AgentOfRun is the agent that a run works for; found is false for a run of nobody's.
+	AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error)
+	// RemoveSession takes a settled session out of the record.
+	RemoveSession(ctx context.Context, id agency.SessionID) error
+	// SessionSince is a session and those of its agents that changed after since, an UpdatedAt of the session; the zero time gives
+	// all of them. Both are of one moment.
+	SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error)
+	// UnfiledSessions are those whose status files may not say yet how they stand: all that run, and the settled ones that
+	// FileSession was not called for.
+	UnfiledSessions(ctx context.Context) ([]agency.Session, error)
+	FileSession(ctx context.Context, id agency.SessionID) error
+	// LastSeq is the number of the newest event.
+	LastSeq(ctx context.Context) (int64, error)
+	// ChangedRuns are the runs with events behind seq, and the newest seq.
+	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
+	Changed() <-chan struct{}
+}
+
+// Start is what the scheduler wants of a run.
+type Start struct {
+	ID      agency.RunID // drawn before; starting it twice is the same as once
+	Session *agency.Session
+	Agent   *agency.PlanAgent
+	Name    string
+	Branch  string
+	Commit  string // what the branch begins at; empty is what the agent or the repository says
+	Env     []string
+}
+
+// Again is what the scheduler wants of a later attempt.
+type Again struct {
+	ID      agency.RunID
+	Session *agency.Session
+	Agent   *agency.PlanAgent
+	Reason  string // how the attempt before ended
+	Env     []string
+}
+
+// Outcome is how a run stands, as far as a session cares.
+type Outcome struct {
+	Run    *agency.Run
+	Status agency.Status
+	// SignAt is the last sign of life.
+	SignAt time.Time
+}
+
+// Runs is what the scheduler asks of the engine. An executor on other hosts can be one, too.
+type Runs interface {
+	// Start makes a run and starts its agent, or finds that it is there already. A name that is taken is agency.CodeNameExists.
+	Start(ctx context.Context, s Start) error
+	// Again starts another attempt of a run whose newest one has ended, with a prompt that tells of that.
+	Again(ctx context.Context, a Again) error
+	// Stop ends a run's agent; one that has ended is no error.
+	Stop(ctx context.Context, id agency.RunID) error
+	// Outcome is how a run stands; one that was never made, or whose making was undone, is agency.CodeRunNotFound.
+	Outcome(ctx context.Context, id agency.RunID) (*Outcome, error)
+	// Result is a commit with everything that a run came to, what it did not commit included.
+	Result(ctx context.Context, id agency.RunID) (commit string, err error)
+	// Merge is a commit with everything that commits hold. agency.CodeMergeConflict is that they contradict each other; its message
+	// and its detail "files" say where.
+	Merge(ctx context.Context, s *agency.Session, commits []string) (commit string, err error)
+}
+
+// Deps are the parts that a scheduler works with.
+type Deps struct {
+	Store Store
+	Runs  Runs
+	Log   *slog.Logger
+	Now   func() time.Time // never runs backwards
+	// Elapsed is how much of the time since then really passed.
+	Elapsed func(since time.Time) time.Duration
+	Random  func([]byte) // fills with random bytes
+}
+
+// Settings are what a scheduler works by.
+type Settings struct {
+	Home   string // data root: sessions/ID/ in it keeps the environment of a session until it settles
+	Starts int    // how many runs are being started at once, of all sessions together
+	Pace   agency.Pace
+}
+
+// Scheduler owns all sessions of one data root. Only one may exist for a root at a time; the daemon's lock sees to it.
+type Scheduler struct {
+	Deps
+	Settings
+
+	ctx    context.Context // ends with Stop
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the loop has ended
+	work   sync.WaitGroup
+
+	starts, stops *pool
+
+	wake  chan struct{} // holds one token when there are notes
+	mu    sync.Mutex
+	notes []note
+}
+
+// New makes a scheduler. It does nothing until Start.
+func New(deps Deps, settings Settings) *Scheduler {
+	s := &Scheduler{Deps: deps, Settings: settings, wake: make(chan struct{}, 1)}
+	s.starts, s.stops = newPool(max(settings.Starts, 1), &s.work), newPool(stopsAtOnce, &s.work)
+	return s
+}

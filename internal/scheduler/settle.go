@@ -1,0 +1,32 @@
+package scheduler
+
+import (
+	"context"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// settle ends a session whose agents are all final.
+func (l *loop) settle(ctx context.Context, d *desk) error {
+	id := d.Session.ID
+	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+		x := agency.Action{Kind: agency.ActSettle, Agent: -1}
+		if !x.Apply(s, nil, "", l.Now()) {
+			return nil, nil
+		}
+		return []agency.News{s.News(agency.SessionSettled)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if !state.Status.Final() {
+		return l.load(ctx, id) // the record has gone on
+	}
+	killpoint.At("scheduler.settled")
+	l.drop(id)
+	if err := l.removeEnv(id); err != nil {
+		l.complain("remove the environment of a session", err, "session", id)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// job is one action that takes long, with all that it needs: the desk belongs to the loop.
+type job struct {
+	action  agency.Action
+	session agency.Session
+	agent   agency.SessionAgent
+	plan    *agency.PlanAgent
+	env     []string
+	after   []agency.RunID // of those that it comes after, in the order of the plan
+}
+
+// dispatch has an action carried out beside the loop. Until the note that it is over, nothing else is decided for its agent.
+func (l *loop) dispatch(d *desk, x *agency.Action) {
+	j := &job{action: *x, session: d.Session, agent: *d.Agent(x.Agent), plan: &d.Plan.Agents[x.Agent], env: d.env}
+	if x.Kind == agency.ActStart && j.plan.Base == agency.BaseDeps {
+		j.after = runsBefore(d, j.plan)
+	}
+	d.SetBusy(x.Agent, true)
+	switch x.Kind {
+	case agency.ActStop:
+		l.stops.add(d.Session.ID, func() { l.stop(j) })
+	case agency.ActAgain:
+		l.starts.add(d.Session.ID, func() { l.again(j) })
+	default:
+		l.starts.add(d.Session.ID, func() { l.start(j) })
+	}
+}
+
+// runsBefore are the runs of the agents that one comes after.
+func runsBefore(d *desk, p *agency.PlanAgent) []agency.RunID {
+	positions := []int{}
+	for _, id := range p.After {
+		positions = append(positions, d.Position(id))
+	}
+	slices.Sort(positions)
+	runs := []agency.RunID{}
+	for _, i := range positions {
+		runs = append(runs, d.Agent(i).Run)
+	}
+	return runs
+}
+
+// over tells the loop that a job has been done.
+func (s *Scheduler) over(j *job, failure error) {
+	s.post(note{session: j.session.ID, agent: j.agent.Position, over: true, failure: failure})
+}
+
+// pause waits before something is tried again.
+func (s *Scheduler) pause() {
+	select {
+	case <-time.After(tryAgain):
+	case <-s.ctx.Done():
+	}
+}
+
+// start begins an agent: first its base, then the intent with the id of a new run, then the run. After a crash the intent is
+// found without its run, and a new id is drawn: nothing has the old one, and nobody will make it any more.
+func (s *Scheduler) start(j *job) {
+	commit, err := s.base(j)
+	if err != nil {
+		s.unbased(j, err)
+		return
+	}
+	killpoint.At("scheduler.start.based")
+	id := agency.NewRunID(s.Now(), s.random10())
+	if !s.begin(j, id) {
+		return
+	}
+	killpoint.At("scheduler.start.recorded")
+	err = s.startRun(j, Start{ID: id, Session: &j.session, Agent: j.plan, Branch: agency.AgentBranch(j.session.ID, j.agent.ID), Commit: commit, Env: j.env})
+	killpoint.At("scheduler.start.made")
+	s.over(j, err)
+}
+
+// startRun starts a run by the first of its names that is free.
+func (s *Scheduler) startRun(j *job, start Start) error {
+	var err error
+	for _, name := range runNames(&j.agent) {
+		start.Name = name
+		if err = s.Runs.Start(s.ctx, start); !agency.IsCode(err, agency.CodeNameExists) {
+			return err
+		}
+	}
+	return err
+}
+
+// runNames are what the run of an agent may be called, best first: after its name and its session; the last is to have none.
+func runNames(a *agency.SessionAgent) []string {
+	const most = 40
+	hash := string(a.Session)[len(a.Session)-8:]
+	names := []string{}
+	for _, word := range []string{a.Name, a.ID} {
+		slug := strings.Trim(strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+				return r
+			case r >= 'A' && r <= 'Z':
+				return r - 'A' + 'a'
+			default:
+				return '-'
+			}
+		}, word), "-")
+		for strings.Contains(slug, "--") {
+			slug = strings.ReplaceAll(slug, "--", "-")
+		}
+		if slug == "" {
+			continue
+		}
+		if slug[0] <= '9' {
+			slug = "a" + slug
+		}
+		for _, n := range []int{4, 6, 8} {
+			name := strings.TrimRight(slug[:min(len(slug), most-1-n)], "-") + "-" + hash[:n]
+			if agency.CheckName(name) == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return append(names, "")
+}
+
+// begin writes the intent of a job into the record. When it is false there is nothing to do, and the loop knows.
+func (s *Scheduler) begin(j *job, id agency.RunID) bool {
+	applied := false
+	var changed *agency.SessionAgent
+	state, err := s.Store.ChangeSession(s.ctx, j.session.ID, []string{j.agent.ID}, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		changed = agents[0]
+		if applied = j.action.Apply(session, changed, id, s.Now()); !applied {
+			return nil, nil
+		}
+		return []agency.News{changed.News()}, nil
+	})
+	if err != nil {
+		s.complain("record the start of an agent", err, "session", j.session.ID, "agent", j.agent.ID)
+		s.pause()
+		s.over(j, nil)
+		return false
+	}
+	s.post(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: !applied})
+	return applied
+}
+
+// base is the commit that an agent's branch begins at when its base is the results of those that it comes after; else it is empty.
+func (s *Scheduler) base(j *job) (string, error) {
+	commits := []string{}
+	for _, id := range j.after {
+		commit, err := s.Runs.Result(s.ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(commits, commit) {
+			commits = append(commits, commit)
+		}
+	}
+	switch len(commits) {
+	case 0:
+		return "", nil
+	case 1:
+		return commits[0], nil
+	}
+	merged, err := s.Runs.Merge(s.ctx, &j.session, commits)
+	if agency.IsCode(err, agency.CodeMergeConflict) {
+		return "", agency.Errorf(agency.CodeMergeConflict, "the results of %s %w", strings.Join(j.plan.After, " and "), err)
+	}
+	return merged, err
+}
+
+// WaitsForBase begins the Error of a queued agent that cannot get its base. It starts no more until the session is resumed.
+const WaitsForBase = "waiting: "
+
+// unbased leaves an agent queued whose base cannot be made.
+func (s *Scheduler) unbased(j *job, failure error) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	if j.agent.Status != agency.AgentQueued {
+		s.over(j, failure)
+		return
+	}
+	var changed *agency.SessionAgent
+	state, err := s.Store.ChangeSession(s.ctx, j.session.ID, []string{j.agent.ID}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		changed = agents[0]
+		if changed.Status != agency.AgentQueued {
+			return nil, nil
+		}
+		changed.Error = WaitsForBase + agency.AsError(failure).Message
+		return []agency.News{changed.News()}, nil
+	})
+	if err != nil {
+		s.complain("record that an agent waits", err, "session", j.session.ID, "agent", j.agent.ID)
+		s.pause()
+		s.over(j, nil)
+		return
+	}
+	s.post(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: true})
+}
+
+// again begins another attempt of an agent's run.
+func (s *Scheduler) again(j *job) {
+	if !s.begin(j, "") {
+		return
+	}
+	killpoint.At("scheduler.again.recorded")
+	err := s.Runs.Again(s.ctx, Again{ID: j.agent.Run, Session: &j.session, Agent: j.plan, Reason: j.agent.Error, Env: j.env})
+	killpoint.At("scheduler.again.made")
+	s.over(j, err)
+}
+
+// stop ends an agent's attempt. Why is in the record first, since afterwards it could not be told from a stop by hand.
+func (s *Scheduler) stop(j *job) {
+	if j.action.Reason != "" && !s.begin(j, "") {
+		return
+	}
+	killpoint.At("scheduler.stop.recorded")
+	err := s.Runs.Stop(s.ctx, j.agent.Run)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		s.complain("stop agent", err, "session", j.session.ID, "agent", j.agent.ID)
+		s.pause()
+	}
+	killpoint.At("scheduler.stop.made")
+	s.over(j, nil)
+}
+
+func (s *Scheduler) random10() [10]byte {
+	var b [10]byte
+	s.Random(b[:])
+	return b
+}

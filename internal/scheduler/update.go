@@ -1,0 +1,233 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// Sources are the kinds of executors that a session can be of.
+func Sources() []string { return []string{"orchestrate", "execute-phase", "run-prompt"} }
+
+// CheckSource refuses a kind of executor that there is not.
+func CheckSource(source string) error {
+	if !slices.Contains(Sources(), source) {
+		return agency.Errorf(agency.CodeUsage, "the source is %q", source).WithHint("one of: %s", strings.Join(Sources(), ", "))
+	}
+	return nil
+}
+
+// Outside is what an outside executor says of a session at its beginning. Agents and waves are in the form of the status file.
+type Outside struct {
+	Repo       agency.Repo
+	StatusDir  string // absolute, or relative to the root of the repository
+	Source     string
+	SourceFile string
+	Name       string
+	Owner      string
+	Agents     []json.RawMessage
+	Waves      json.RawMessage // null or nothing is from the agents
+}
+
+// CreateOutside records a session whose agents somebody else runs.
+func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Session, error) {
+	if err := CheckSource(o.Source); err != nil {
+		return nil, err
+	}
+	if n := len(o.Agents); n == 0 || n > agency.MostAgents {
+		return nil, agency.Errorf(agency.CodeUsage, "the session has %d agents, not between 1 and %d", n, agency.MostAgents).
+			WithHint(`agency session create --agents '[{"id": "001"}, {"id": "002"}]'`)
+	}
+	for what, text := range map[string]string{"name": o.Name, "source file": o.SourceFile} {
+		if err := agency.CheckLine(what, text); err != nil {
+			return nil, err
+		}
+	}
+	now := s.Now().UTC().Truncate(time.Second)
+	for {
+		var random [4]byte
+		s.Random(random[:])
+		session := agency.Session{
+			ID: agency.NewSessionID(now, random), Name: o.Name, Source: o.Source, SourceFile: o.SourceFile, Outside: true,
+			Repo: o.Repo, Status: agency.SessionRunning, Owner: o.Owner, StartedAt: now,
+		}
+		session.Place(o.StatusDir)
+		agents, err := outsideAgents(&session, o)
+		if err != nil {
+			return nil, err
+		}
+		session.Tally = agency.TallyOf(agents)
+		session.Settle(now) // when all of it is over already
+		err = s.Store.CreateSession(ctx, &session, agents, nil)
+		if agency.IsCode(err, agency.CodeNameExists) {
+			continue // the id is taken: draw another
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &session, nil
+	}
+}
+
+// outsideAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
+func outsideAgents(session *agency.Session, o Outside) ([]agency.SessionAgent, error) {
+	agents, taken := make([]agency.SessionAgent, len(o.Agents)), map[string]string{}
+	for i, data := range o.Agents {
+		members, err := agency.ParseFileObject(data)
+		if err != nil {
+			return nil, agency.Errorf(agency.CodeUsage, "agent number %d: %w", i+1, err).WithHint(`an agent is an object, such as {"id": "001", "name": "fix-auth"}`)
+		}
+		a, err := agency.ParseFileAgent(members)
+		if err != nil {
+			return nil, err
+		}
+		// The names of files may not differ by case alone.
+		if same, ok := taken[strings.ToLower(a.ID)]; ok {
+			return nil, agency.Errorf(agency.CodeUsage, "the agents %q and %q have the same id", same, a.ID).WithHint("give each an id of its own")
+		}
+		taken[strings.ToLower(a.ID)] = a.ID
+		a.Session, a.Position, a.LogFile = session.ID, i, session.LogFile(a.ID)
+		a.Absent = slices.DeleteFunc(a.Absent, func(member string) bool { return !agency.StaysAbsent(member) })
+		agents[i] = a
+	}
+	if len(o.Waves) > 0 && string(o.Waves) != "null" {
+		if err := agency.PutWaves(agents, o.Waves); err != nil {
+			return nil, err
+		}
+	}
+	return agents, nil
+}
+
+// Update is what an outside executor says of one agent, or of its session when Agent is empty. Action is start, complete, fail or
+// cancel.
+type Update struct {
+	Agent    string
+	Action   string
+	PID      *int
+	ExitCode *int // nil is 0 for complete and 1 for fail
+	Error    string
+}
+
+// Update carries out reports on a session, in order, and returns one error for each. What it returned nil for is durable.
+func (s *Scheduler) Update(ctx context.Context, id agency.SessionID, reports []Update) []error {
+	errs := make([]error, len(reports))
+	for from := 0; from < len(reports); {
+		if reports[from].Agent == "" {
+			errs[from] = s.updateSession(ctx, id, &reports[from])
+			from++
+			continue
+		}
+		to := from
+		var batch []agency.AgentReport
+		for ; to < len(reports) && reports[to].Agent != ""; to++ {
+			batch = append(batch, agency.AgentReport{Session: id, Agent: reports[to].Agent, Apply: reports[to].apply})
+		}
+		copy(errs[from:], s.Store.UpdateAgents(ctx, batch))
+		from = to
+	}
+	return errs
+}
+
+// apply is the report as a change of its agent.
+func (r *Update) apply(s *agency.Session, a *agency.SessionAgent, now time.Time) error {
+	if err := reportable(s); err != nil {
+		return err
+	}
+	exit := func(usual int) int {
+		if r.ExitCode != nil {
+			return *r.ExitCode
+		}
+		return usual
+	}
+	switch r.Action {
+	case "start":
+		return a.Start(r.PID, now)
+	case "complete":
+		return a.Complete(exit(0), now)
+	case "fail":
+		return a.Fail(r.Error, exit(1), now)
+	case "cancel":
+		return a.Cancel(r.Error, now)
+	default:
+		return agency.Errorf(agency.CodeUsage, "the action is %q", r.Action).WithHint("one of: start, complete, fail, cancel")
+	}
+}
+
+// updateSession carries out a report on the session itself. That it is complete is no news when it has settled with its last
+// agent.
+func (s *Scheduler) updateSession(ctx context.Context, id agency.SessionID, r *Update) error {
+	switch r.Action {
+	case "complete":
+		return s.completeOutside(ctx, id)
+	case "cancel":
+		return s.cancelOutside(ctx, id, r.Error)
+	default:
+		return agency.Errorf(agency.CodeUsage, "the action %q is for an agent, and none is named", r.Action).
+			WithHint("agency session update %s --agent 001 %s; a session itself takes complete and cancel", id, r.Action)
+	}
+}
+
+func (s *Scheduler) completeOutside(ctx context.Context, id agency.SessionID) error {
+	session, err := s.Store.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := reportable(session); err != nil {
+		return err
+	}
+	switch session.Status {
+	case agency.SessionCancelled:
+		return agency.Errorf(agency.CodeInvalidState, "session %s is cancelled and cannot become complete", id).WithHint("agency session show %s", id)
+	case agency.SessionRunning:
+		return agency.Errorf(agency.CodeInvalidState, "session %s is not complete: %d of its agents are running and %d queued", id,
+			session.Tally.Running, session.Tally.Queued).
+			WithHint("report on them first, or give them up: agency session update %s cancel", id)
+	case agency.SessionComplete, agency.SessionFailed:
+	}
+	return nil
+}
+
+func (s *Scheduler) cancelOutside(ctx context.Context, id agency.SessionID, why string) error {
+	_, err := s.Store.ChangeSession(ctx, id, nil, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		if err := reportable(session); err != nil {
+			return nil, err
+		}
+		if session.Status == agency.SessionCancelled {
+			return nil, nil
+		}
+		if session.Status.Final() {
+			return nil, agency.Errorf(agency.CodeInvalidState, "session %s is %s and cannot be cancelled", id, session.Status).WithHint("agency session show %s", id)
+		}
+		now := s.Now().UTC().Truncate(time.Second)
+		var news []agency.News
+		for _, a := range agents {
+			if a.Status.Final() {
+				continue
+			}
+			before := a.Status
+			if err := a.Cancel(why, now); err != nil {
+				return nil, err
+			}
+			session.Tally.Add(before, -1)
+			session.Tally.Add(a.Status, 1)
+			news = append(news, a.News())
+		}
+		session.CancelAt = &now
+		session.Settle(now)
+		return append(news, session.News(agency.SessionSettled)), nil
+	})
+	return err
+}
+
+// reportable refuses reports on agents that agency runs itself.
+func reportable(s *agency.Session) error {
+	if s.Outside {
+		return nil
+	}
+	return agency.Errorf(agency.CodeInvalidState, "agency itself runs the agents of session %s, and takes no reports on them", s.ID).
+		WithHint("agency session cancel %s, pause, resume or retry steer it", s.ID)
+}

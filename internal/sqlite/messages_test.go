@@ -1,0 +1,80 @@
+package sqlite_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"agency"
+	"agency/internal/sqlite"
+)
+
+func send(t *testing.T, s *sqlite.Store, id, from, replyTo string, recipients ...string) error {
+	t.Helper()
+	m := &agency.Message{ID: id, Type: "message", From: from, To: agency.Target{User: true}, Payload: json.RawMessage("{}"), ReplyTo: replyTo}
+	return s.SendMessage(context.Background(), m, recipients, "")
+}
+
+// A message is acknowledged and answered by its id or the end of it, by whom it came to alone.
+func TestMessageIDs(t *testing.T) {
+	t.Parallel()
+	s, ctx := setup(t), context.Background()
+	for _, id := range []string{"m_one_ABCDEF", "m_two_ABCDEF", "m_GHIJKLM"} {
+		if err := send(t, s, id, "r_1", "", agency.User); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		recipient string
+		ids       []string
+		acked     int
+		code      agency.Code
+	}{
+		{agency.User, []string{"nope"}, 0, agency.CodeMessageNotFound},
+		{agency.User, []string{"IJKLM"}, 0, agency.CodeMessageNotFound}, // too short
+		{agency.User, []string{"%JKLMN"}, 0, agency.CodeMessageNotFound},
+		{agency.User, []string{"ABCDEF"}, 0, agency.CodeUsage},
+		{"r_2", []string{"m_GHIJKLM"}, 0, agency.CodeMessageNotFound},
+		{agency.User, []string{"m_GHIJKLM", "nope"}, 0, agency.CodeMessageNotFound},
+		{agency.User, []string{"HIJKLM", "two_ABCDEF"}, 2, ""},
+		{agency.User, []string{"m_GHIJKLM", "m_one_ABCDEF"}, 1, ""},
+	} {
+		acked, err := s.AckMessages(ctx, tt.recipient, tt.ids)
+		if acked != tt.acked || (err != nil || tt.code != "") && !agency.IsCode(err, tt.code) {
+			t.Errorf("%s acknowledges %q: %d, %v", tt.recipient, tt.ids, acked, err)
+		}
+	}
+	if err := send(t, s, "m_answer", agency.User, "HIJKLM", "r_1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t, s, "m_lie", "r_2", "m_GHIJKLM", agency.User); !agency.IsCode(err, agency.CodeMessageNotFound) {
+		t.Errorf("an answer to what came to another: %v", err)
+	}
+	messages, err := s.Messages(ctx, agency.MessageFilter{Recipient: "r_1"})
+	if err != nil || len(messages) != 1 || messages[0].ReplyTo != "m_GHIJKLM" {
+		t.Errorf("%+v, %v", messages, err)
+	}
+}
+
+// What waits for a run that is removed is a dead letter.
+func TestMessagesOfTheRemoved(t *testing.T) {
+	t.Parallel()
+	s, ctx := setup(t), context.Background()
+	r := newRun(1)
+	if err := s.CreateRun(ctx, r, agency.Creation{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t, s, "m_1", agency.User, "", string(r.ID)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := s.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) { r.RemovedAt = &epoch; return nil, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	messages, err := s.Messages(ctx, agency.MessageFilter{Recipient: string(r.ID)})
+	if err != nil || len(messages) != 1 || messages[0].Dead != r.Handle+" was removed" {
+		t.Errorf("%+v, %v", messages, err)
+	}
+}

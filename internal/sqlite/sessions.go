@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"agency"
+)
+
+// sessionColumns are the columns that a change may write, in the order of sessionValues and sessionDest.
+const sessionColumns = `name, source, source_file, outside, repo, status, queued, running, complete, failed, cancelled, status_dir, dir,
+	plan_path, plan_hash, max_parallel, paused, cancel_at_ms, retry_of, owner, config, started_at_ms, completed_at_ms, extra`
+
+func sessionValues(s *agency.Session) []any {
+	t := &s.Tally
+	return []any{
+		s.Name, s.Source, s.SourceFile, s.Outside, s.Repo.Fingerprint, string(s.Status), t.Queued, t.Running, t.Complete, t.Failed,
+		t.Cancelled, s.StatusDir, s.Dir, s.PlanPath, s.PlanHash, s.MaxParallel, s.Paused, millis(s.CancelAt), string(s.RetryOf), s.Owner,
+		s.Config, millis(&s.StartedAt), millis(s.CompletedAt), object(s.Extra),
+	}
+}
+
+// selectSessions reads sessions; a condition on s and p follows.
+const selectSessions = `SELECT s.seq, s.id, s.updated_at_ms, s.reported, p.root, p.common_dir, ` + sessionColumns + `
+	FROM sessions s JOIN repos p ON p.fingerprint = s.repo `
+
+const selectSession = selectSessions + `WHERE s.id = ?`
+
+func scanSession(row scanner) (agency.Session, error) {
+	var s agency.Session
+	t := &s.Tally
+	err := row.Scan(whole(&s.Seq), text(&s.ID), moment(&s.UpdatedAt), flag(&s.Reported), text(&s.Repo.Root), text(&s.Repo.CommonDir), text(&s.Name),
+		text(&s.Source), text(&s.SourceFile), flag(&s.Outside), text(&s.Repo.Fingerprint), text(&s.Status), whole(&t.Queued),
+		whole(&t.Running), whole(&t.Complete), whole(&t.Failed), whole(&t.Cancelled), text(&s.StatusDir), text(&s.Dir), text(&s.PlanPath),
+		text(&s.PlanHash), whole(&s.MaxParallel), text(&s.Paused), optionalMoment(&s.CancelAt), text(&s.RetryOf), text(&s.Owner),
+		text(&s.Config), moment(&s.StartedAt), optionalMoment(&s.CompletedAt), toObject(&s.Extra))
+	t.Total = t.Queued + t.Running + t.Complete + t.Failed + t.Cancelled
+	return s, err
+}
+
+// object is a JSON object as text, and null when there is none.
+func object(data json.RawMessage) any {
+	if data == nil {
+		return nil
+	}
+	return string(data)
+}
+
+func toObject(to *json.RawMessage) column {
+	return as(func(text string, ok bool) error {
+		if ok {
+			*to = json.RawMessage(text)
+		}
+		return nil
+	})
+}
+
+// CreateSession writes a new session with its repository, its agents and the plan, nil for none, together with the event
+// session.created, and fills in what the store decides: Seq, UpdatedAt and Tally. An id that is taken is E_NAME_EXISTS: draw another.
+func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
+	created := *session
+	err := s.write(ctx, "create session in", func(tx *transaction) error {
+		if err := tx.putRepo(ctx, created.Repo); err != nil {
+			return err
+		}
+		created.UpdatedAt, created.Tally = tx.now, agency.Tally{}
+		for i := range agents {
+			created.Tally.Add(agents[i].Status, 1)
+		}
+		values := append(sessionValues(&created), string(created.ID), tx.now.UnixMilli())
+		result, err := tx.ExecContext(ctx, `INSERT INTO sessions (`+sessionColumns+`, id, updated_at_ms) VALUES (`+marks(len(values))+`)
+			ON CONFLICT (id) DO NOTHING`, values...)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			return agency.Errorf(agency.CodeNameExists, "there is a session %s already", created.ID).WithHint("try again")
+		}
+		if created.Seq, err = result.LastInsertId(); err != nil {
+			return err
+		}
+		if plan != nil {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO session_plans (session, plan) VALUES (?, ?)`, created.Seq, plan); err != nil {
+				return err
+			}
+		}
+		if err := tx.insertAgents(ctx, &created, agents); err != nil {
+			return err
+		}
+		return tx.append(ctx, "", 0, created.News(agency.SessionCreated))
+	})
+	if err != nil {
+		return err
+	}
+	*session = created
+	return nil
+}
+
+// Session is one session. One that does not exist is E_SESSION_NOT_FOUND.
+func (s *Store) Session(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
+	session, err := readSession(ctx, s.readerSession, id)
+	if err != nil {
+		return nil, problem("read session from", s.path, err)
+	}
+	return &session, nil
+}
+
+func readSession(ctx context.Context, prepared *sql.Stmt, id agency.SessionID) (agency.Session, error) {
+	session, err := scanSession(prepared.QueryRowContext(ctx, string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return session, noSession(id)
+	}
+	return session, err
+}
+
+func noSession(id agency.SessionID) error {
+	return agency.Errorf(agency.CodeSessionNotFound, "no session %q", string(id)).WithHint("agency session ls shows the sessions there are")
+}
+
+// MatchSessions are the sessions that ref can mean, newest first and at most limit of them; 0 is no limit. The first of these
+// that finds something decides: the id, the name, the beginning of an id or a name. A beginning has agency.MinPrefix
+// characters or more.
+func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
+	const last = "~" // sorts after every character that an id or a name can hold
+	for _, q := range []struct {
+		where     string
+		args      []any
+		minLength int
+	}{
+		{`s.id = ?`, []any{ref}, 1},
+		{`s.name = ? AND s.name <> ''`, []any{ref}, 1},
+		{
+			`s.seq IN (SELECT seq FROM sessions WHERE id >= ? AND id < ? UNION ALL SELECT seq FROM sessions WHERE name >= ? AND name < ? AND name <> '')`,
+			[]any{ref, ref + last, ref, ref + last},
+			agency.MinPrefix,
+		},
+	} {
+		if len(ref) < q.minLength {
+			continue
+		}
+		found, err := s.querySessions(ctx, `WHERE `+q.where+` ORDER BY s.seq DESC LIMIT ?`, append(q.args, atMost(limit))...)
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	return []agency.Session{}, nil
+}
+
+// Sessions are the sessions that a filter lets through, newest first.
+func (s *Store) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error) {
+	where, args := `WHERE true`, []any{}
+	if f.Repo != "" {
+		where += ` AND s.repo = ?`
+		args = append(args, f.Repo)
+	}
+	if f.Live {
+		where += ` AND s.status = 'running'`
+	}
+	return s.querySessions(ctx, where+` ORDER BY s.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
+}
+
+// UnfiledSessions are those whose status files may not say yet how they stand, oldest first: all that run, and the settled ones
+// that FileSession was not called for.
+func (s *Store) UnfiledSessions(ctx context.Context) ([]agency.Session, error) {
+	return s.querySessions(ctx, `WHERE s.filed = 0 ORDER BY s.seq`)
+}
+
+// FileSession records that the status file of a settled session says how it ended.
+func (s *Store) FileSession(ctx context.Context, id agency.SessionID) error {
+	return s.write(ctx, "change session in", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `UPDATE sessions SET filed = 1 WHERE id = ? AND status <> 'running'`, string(id))
+		return err
+	})
+}
+
+func (s *Store) querySessions(ctx context.Context, where string, args ...any) ([]agency.Session, error) {
+	rows, err := s.readers.QueryContext(ctx, selectSessions+where, args...)
+	if err != nil {
+		return nil, problem("read sessions from", s.path, err)
+	}
+	sessions, err := collect(rows, scanSession)
+	return sessions, problem("read sessions from", s.path, err)
+}
+
+// SessionPlan is the plan as CreateSession was given it; nil for a session without one.
+func (s *Store) SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error) {
+	var plan []byte
+	err := s.readers.QueryRowContext(ctx, `SELECT p.plan FROM sessions s LEFT JOIN session_plans p ON p.session = s.seq WHERE s.id = ?`,
+		string(id)).Scan(&plan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, noSession(id)
+	}
+	return plan, problem("read session from", s.path, err)
+}
+
+// RemoveSession takes a settled session out of the record, with the event session.removed; the events of its life stay. One that
+// is running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
+func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
+	return s.write(ctx, "remove session from", func(tx *transaction) error {
+		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
+		if err != nil {
+			return err
+		}
+		if !session.Status.Final() {
+			return agency.Errorf(agency.CodeInvalidState, "session %s is running", id).WithHint("agency session cancel %s", id)
+		}
+		for _, table := range []string{"session_agents", "session_plans", "session_results"} {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE session = ?`, session.Seq); err != nil {
+				return fmt.Errorf("empty %s: %w", table, err)
+			}
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE seq = ?`, session.Seq); err != nil {
+			return err
+		}
+		return tx.append(ctx, "", 0, session.News(agency.SessionRemoved))
+	})
+}

@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"agency"
+)
+
+// agentColumns are the columns that a change may write, in the order of agentValues and scanAgent.
+const agentColumns = `position, name, prompt_path, wave, status, started_at_ms, completed_at_ms, exit_code, pid, log_file, model, error,
+	run, tries, losses, attempt, not_before_ms, absent, extra`
+
+func agentValues(a *agency.SessionAgent) ([]any, error) {
+	absent, err := list(a.Absent)
+	return []any{
+		a.Position, a.Name, a.PromptPath, a.Wave, string(a.Status), millis(a.StartedAt), millis(a.CompletedAt), number(a.ExitCode),
+		number(a.PID), a.LogFile, a.Model, a.Error, string(a.Run), a.Tries, a.Losses, a.Attempt, millis(a.NotBefore), absent, object(a.Extra),
+	}, err
+}
+
+const (
+	selectAgents = `SELECT s.id, a.id, ` + agentColumns + ` FROM session_agents a JOIN
+		(SELECT seq, id FROM sessions WHERE id = ?) s ON s.seq = a.session `
+	selectAgent = `SELECT '', id, ` + agentColumns + ` FROM session_agents WHERE session = ? AND id = ?`
+)
+
+func scanAgent(row scanner) (agency.SessionAgent, error) {
+	var a agency.SessionAgent
+	err := row.Scan(text(&a.Session), text(&a.ID), whole(&a.Position), text(&a.Name), text(&a.PromptPath), whole(&a.Wave), text(&a.Status),
+		optionalMoment(&a.StartedAt), optionalMoment(&a.CompletedAt), optional(&a.ExitCode), optional(&a.PID), text(&a.LogFile),
+		text(&a.Model), text(&a.Error), text(&a.Run), whole(&a.Tries), whole(&a.Losses), whole(&a.Attempt), optionalMoment(&a.NotBefore),
+		toList(&a.Absent), toObject(&a.Extra))
+	if len(a.Absent) == 0 {
+		a.Absent = nil
+	}
+	return a, err
+}
+
+func (tx *transaction) insertAgents(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) error {
+	if len(agents) == 0 {
+		return nil
+	}
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO session_agents (`+agentColumns+`, session, id, updated_at_ms)
+		VALUES (`+marks(columns(agentColumns)+3)+`)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = insert.Close() }()
+	for i := range agents {
+		values, err := agentValues(&agents[i])
+		if err != nil {
+			return err
+		}
+		if _, err := insert.ExecContext(ctx, append(values, s.Seq, agents[i].ID, s.UpdatedAt.UnixMilli())...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SessionAgents are the agents of a session in the order of the plan; none when there is no such session.
+func (s *Store) SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error) {
+	rows, err := s.readers.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(id))
+	if err != nil {
+		return nil, problem("read session from", s.path, err)
+	}
+	agents, err := collect(rows, scanAgent)
+	return agents, problem("read session from", s.path, err)
+}
+
+// SessionSince is a session and those of its agents that changed after the time since, an UpdatedAt of the session; the zero
+// time gives all. Both are of one moment.
+func (s *Store) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
+	session, agents, err := s.sessionSince(ctx, id, since)
+	if err != nil {
+		return nil, nil, problem("read session from", s.path, err)
+	}
+	return &session, agents, nil
+}
+
+func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since time.Time) (agency.Session, []agency.SessionAgent, error) {
+	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return agency.Session{}, nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	session, err := readSession(ctx, tx.StmtContext(ctx, s.readerSession), id)
+	if err != nil {
+		return session, nil, err
+	}
+	after := int64(0)
+	if !since.IsZero() {
+		after = since.UnixMilli()
+	}
+	rows, err := tx.QueryContext(ctx, selectAgents+`WHERE a.updated_at_ms > ? ORDER BY a.position`, string(id), after)
+	if err != nil {
+		return session, nil, err
+	}
+	agents, err := collect(rows, scanAgent)
+	return session, agents, err
+}
+
+// AgentOfRun is the agent that a run works for; found is false for a run that works for none.
+func (s *Store) AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
+		WHERE a.run = ? AND a.run <> '' ORDER BY s.seq DESC LIMIT 1`, string(id)).Scan(&session, &agent)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", false, nil
+	}
+	return session, agent, err == nil, problem("read session from", s.path, err)
+}
+
+func noAgent(session agency.SessionID, agent string) error {
+	return agency.Errorf(agency.CodeAgentNotFound, "session %s has no agent %q", session, agent).WithHint("agency session show %s", session)
+}

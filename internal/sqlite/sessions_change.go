@@ -1,0 +1,195 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// What every change of a session writes is prepared once: to parse it takes longer than to do it.
+var (
+	updateSession = `UPDATE sessions SET (` + sessionColumns + `, updated_at_ms) = (` + marks(columns(sessionColumns)+1) + `) WHERE seq = ?`
+
+	updateAgent = `UPDATE session_agents SET (` + agentColumns + `, updated_at_ms) = (` + marks(columns(agentColumns)+1) + `)
+		WHERE session = ? AND id = ?`
+)
+
+// ChangeSession lets change edit a session and the agents that are named, all of them when agents is nil, and writes what is
+// different with the events that it returns, all or nothing. No other change comes in between; change must not call the
+// store. The session's Tally follows from the agents, whatever change does to it; so do ids, order and UpdatedAt stay. A transition that
+// agency.NextAgent refuses, or any change of a session that has settled, is E_INVALID_STATE. An error of change is returned as it is and
+// nothing is written; nor is anything when there is no news and nothing is different. A session or agent that does not exist is
+// E_SESSION_NOT_FOUND or E_AGENT_NOT_FOUND. The session returned is the one that is now stored.
+func (s *Store) ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
+	change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error),
+) (*agency.Session, error) {
+	var stored agency.Session
+	err := s.write(ctx, "change session in", func(tx *transaction) error {
+		c, err := tx.openSession(ctx, id)
+		if err != nil {
+			return err
+		}
+		before, err := c.agentsOf(ctx, agents)
+		if err != nil {
+			return err
+		}
+		session, edited, pointers := c.session, slices.Clone(before), make([]*agency.SessionAgent, len(before))
+		for i := range edited {
+			pointers[i] = &edited[i]
+		}
+		news, err := change(&session, pointers)
+		if err != nil {
+			return err
+		}
+		for i := range edited {
+			if err := c.set(&before[i], &edited[i], len(news) > 0); err != nil {
+				return err
+			}
+		}
+		if err := c.setSession(&session, len(news) > 0); err != nil {
+			return err
+		}
+		if err := c.save(ctx); err != nil {
+			return err
+		}
+		stored = c.session
+		return tx.append(ctx, "", 0, news...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &stored, nil
+}
+
+// changing is a session that is changed in one transaction. Agents are written at the end, each once.
+type changing struct {
+	tx      *transaction
+	stored  agency.Session // as it was
+	session agency.Session // as it will be
+	agents  map[string]*agency.SessionAgent
+	changed map[string]bool // agents that are written by save
+	touched bool
+}
+
+func (tx *transaction) openSession(ctx context.Context, id agency.SessionID) (*changing, error) {
+	select1 := tx.StmtContext(ctx, tx.store.writerSession)
+	defer func() { _ = select1.Close() }()
+	s, err := readSession(ctx, select1, id)
+	if err != nil {
+		return nil, err
+	}
+	return &changing{tx: tx, stored: s, session: s, agents: map[string]*agency.SessionAgent{}, changed: map[string]bool{}}, nil
+}
+
+// agent is one agent as it is by now.
+func (c *changing) agent(ctx context.Context, id string) (agency.SessionAgent, error) {
+	if a := c.agents[id]; a != nil {
+		return *a, nil
+	}
+	select1 := c.tx.StmtContext(ctx, c.tx.store.writerAgent)
+	defer func() { _ = select1.Close() }()
+	a, err := scanAgent(select1.QueryRowContext(ctx, c.stored.Seq, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, noAgent(c.stored.ID, id)
+	}
+	a.Session = c.stored.ID
+	return a, err
+}
+
+func (c *changing) agentsOf(ctx context.Context, ids []string) ([]agency.SessionAgent, error) {
+	if ids == nil {
+		rows, err := c.tx.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(c.stored.ID))
+		if err != nil {
+			return nil, err
+		}
+		return collect(rows, scanAgent)
+	}
+	agents := make([]agency.SessionAgent, len(ids))
+	for i, id := range ids {
+		var err error
+		if agents[i], err = c.agent(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return agents, nil
+}
+
+// set takes an agent that was changed, unless it is as before. With force it is written all the same.
+func (c *changing) set(before, after *agency.SessionAgent, force bool) error {
+	after.Session, after.ID, after.Position = before.Session, before.ID, before.Position
+	was, err1 := agentValues(before)
+	is, err2 := agentValues(after)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("encode agent %s of session %s: %w", after.ID, c.stored.ID, err)
+	}
+	if slices.Equal(was, is) && !force {
+		return nil
+	}
+	if before.Status != after.Status {
+		if err := agency.NextAgent(before.Status, after.Status); err != nil {
+			return agency.Errorf(agency.CodeInvalidState, "agent %s of session %s is %s and cannot become %s", after.ID, c.stored.ID, before.Status, after.Status).
+				WithHint("agency session show %s", c.stored.ID)
+		}
+	}
+	if err := c.open(); err != nil {
+		return err
+	}
+	c.session.Tally.Add(before.Status, -1)
+	c.session.Tally.Add(after.Status, 1)
+	c.agents[after.ID], c.changed[after.ID], c.touched = after, true, true
+	return nil
+}
+
+// setSession takes the session as it was edited.
+func (c *changing) setSession(s *agency.Session, force bool) error {
+	tally := c.session.Tally
+	s.ID, s.Seq, s.Repo, s.UpdatedAt, s.Tally = c.stored.ID, c.stored.Seq, c.stored.Repo, c.stored.UpdatedAt, tally
+	if !slices.Equal(sessionValues(s), sessionValues(&c.session)) {
+		if err := c.open(); err != nil {
+			return err
+		}
+		c.touched = true
+	}
+	c.session = *s
+	c.touched = c.touched || force
+	return nil
+}
+
+// open refuses changes of what has settled.
+func (c *changing) open() error {
+	if c.session.Status.Final() {
+		return agency.Errorf(agency.CodeInvalidState, "session %s is %s and does not change any more", c.session.ID, c.session.Status).
+			WithHint("agency session show %s", c.session.ID)
+	}
+	return nil
+}
+
+// save writes what was taken. UpdatedAt grows with each change, even within a millisecond or when the clock goes back.
+func (c *changing) save(ctx context.Context) error {
+	if !c.touched {
+		return nil
+	}
+	c.session.UpdatedAt = c.tx.now
+	if floor := c.stored.UpdatedAt.Add(time.Millisecond); c.session.UpdatedAt.Before(floor) {
+		c.session.UpdatedAt = floor
+	}
+	updated := c.session.UpdatedAt.UnixMilli()
+	if _, err := c.tx.exec(ctx, c.tx.store.writerUpdateSession, append(sessionValues(&c.session), updated, c.stored.Seq)...); err != nil {
+		return err
+	}
+	for id := range c.changed {
+		values, err := agentValues(c.agents[id])
+		if err != nil {
+			return err
+		}
+		if _, err := c.tx.exec(ctx, c.tx.store.writerUpdateAgent, append(values, updated, c.stored.Seq, id)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

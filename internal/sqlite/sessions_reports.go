@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"agency"
+)
+
+// UpdateAgents carries out reports of outside executors, each with its event session.agent, and returns one error for each, in
+// order. Those of callers that come while a transaction is under way share the next one: what they wait for is the disk. A
+// report that is refused is no harm to the others; of those without an error nothing is lost. The last agent's end settles
+// the session. The context only has a say until the reports are taken.
+func (s *Store) UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error {
+	b := &batch{reports: reports, errs: make([]error, len(reports)), turn: make(chan struct{}, 1), done: make(chan struct{})}
+	if err := ctx.Err(); err != nil {
+		b.fail(err)
+		return b.errs
+	}
+	s.batches.join(b)
+	select {
+	case <-b.turn:
+		s.carryOut(context.WithoutCancel(ctx))
+	case <-b.done:
+	}
+	return b.errs
+}
+
+// batch is what one caller reports.
+type batch struct {
+	reports []agency.AgentReport
+	errs    []error
+	turn    chan struct{} // the caller is to carry out everything that waits
+	done    chan struct{} // somebody has
+}
+
+func (b *batch) fail(err error) {
+	for i := range b.errs {
+		if b.errs[i] == nil {
+			b.errs[i] = err
+		}
+	}
+}
+
+// batches are those that wait for a transaction. Its zero value is ready.
+type batches struct {
+	mu      sync.Mutex
+	waiting []*batch
+	busy    bool // one of the callers carries out, or is about to
+}
+
+func (q *batches) join(b *batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, b)
+	if !q.busy {
+		q.busy = true
+		b.turn <- struct{}{}
+	}
+}
+
+func (q *batches) take() []*batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	taken := q.waiting
+	q.waiting = nil
+	return taken
+}
+
+// pass gives the turn to one of those that came meanwhile, so that nobody works for others for ever.
+func (q *batches) pass() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.busy = len(q.waiting) > 0; q.busy {
+		q.waiting[0].turn <- struct{}{}
+	}
+}
+
+var errNotCarriedOut = errors.New("the report was not carried out")
+
+// carryOut puts everything that waits into one transaction. Whatever happens, those that wait are told.
+func (s *Store) carryOut(ctx context.Context) {
+	taken, err := s.batches.take(), errNotCarriedOut
+	defer func() {
+		for _, b := range taken {
+			if err != nil {
+				b.fail(err)
+			}
+			close(b.done)
+		}
+		s.batches.pass()
+	}()
+	err = s.write(ctx, "change session in", func(tx *transaction) error {
+		open := map[agency.SessionID]*changing{}
+		for _, b := range taken {
+			for i := range b.reports {
+				if err := tx.report(ctx, open, &b.reports[i]); refused(err) {
+					b.errs[i] = err
+				} else if err != nil {
+					return err
+				}
+			}
+		}
+		for _, c := range open {
+			if err := c.save(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// refused says that a report is at fault, not the database.
+func refused(err error) bool {
+	var known *agency.Error
+	return errors.As(err, &known)
+}
+
+// report carries out one report in memory, on sessions that are open already or are opened for it, and writes its events.
+func (tx *transaction) report(ctx context.Context, open map[agency.SessionID]*changing, r *agency.AgentReport) error {
+	c := open[r.Session]
+	if c == nil {
+		var err error
+		if c, err = tx.openSession(ctx, r.Session); err != nil {
+			return err
+		}
+		open[r.Session] = c
+	}
+	before, err := c.agent(ctx, r.Agent)
+	if err != nil {
+		return err
+	}
+	if err := c.open(); err != nil {
+		return err
+	}
+	session, after := c.session, before
+	if err := r.Apply(&session, &after, tx.now); err != nil {
+		return agency.AsError(err)
+	}
+	if err := c.set(&before, &after, true); err != nil {
+		return err
+	}
+	news := []agency.News{after.News()}
+	if c.session.Settle(tx.now) {
+		news = append(news, c.session.News(agency.SessionSettled))
+	}
+	return tx.append(ctx, "", 0, news...)
+}

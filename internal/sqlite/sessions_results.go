@@ -1,0 +1,93 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"agency"
+)
+
+// UnreportedSessions are those of agency's own that ReportSession was not called for, oldest first: all that run among them.
+func (s *Store) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
+	return s.querySessions(ctx, `WHERE s.reported = 0 AND s.outside = 0 ORDER BY s.seq`)
+}
+
+// ReportSession records that everything that follows the end of a settled session is done, with the event session.reported. The
+// second time it does nothing.
+func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
+	return s.write(ctx, "change session in", func(tx *transaction) error {
+		result, err := tx.ExecContext(ctx, `UPDATE sessions SET reported = 1 WHERE id = ? AND status <> 'running' AND reported = 0`, string(id))
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
+		if err != nil {
+			return err
+		}
+		return tx.append(ctx, "", 0, session.News(agency.SessionReported))
+	})
+}
+
+// Told are the reasons that were told of a session that waits for somebody, empty when it goes on, and how often something was.
+func (s *Store) Told(ctx context.Context, id agency.SessionID) (needs string, tellings int, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT told, tellings FROM sessions WHERE id = ?`, string(id)).Scan(&needs, &tellings)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noSession(id)
+	}
+	return needs, tellings, problem("read session from", s.path, err)
+}
+
+// SetTold records what was told of a session.
+func (s *Store) SetTold(ctx context.Context, id agency.SessionID, needs string, tellings int) error {
+	return s.write(ctx, "change session in", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `UPDATE sessions SET told = ?, tellings = ? WHERE id = ?`, needs, tellings, string(id))
+		return err
+	})
+}
+
+// AddResult keeps what an agent came to. The second time it does nothing, and neither for a session that was removed.
+func (s *Store) AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the result of %s in session %s: %w", agent, id, err)
+	}
+	return s.write(ctx, "change session in", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO session_results (session, agent, result) SELECT seq, ?, ? FROM sessions WHERE id = ?
+			ON CONFLICT DO NOTHING`, agent, string(data), string(id))
+		return err
+	})
+}
+
+// SessionResults are what is known of what the agents of a session came to, by their ids.
+func (s *Store) SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT r.agent, r.result FROM session_results r JOIN sessions s ON s.seq = r.session WHERE s.id = ?`, string(id))
+	if err != nil {
+		return nil, problem("read session from", s.path, err)
+	}
+	type row struct {
+		agent  string
+		result agency.AgentResult
+	}
+	found, err := collect(rows, func(scan scanner) (row, error) {
+		var r row
+		var data string
+		if err := scan.Scan(text(&r.agent), text(&data)); err != nil {
+			return r, err
+		}
+		return r, json.Unmarshal([]byte(data), &r.result)
+	})
+	if err != nil {
+		return nil, problem("read session from", s.path, err)
+	}
+	results := make(map[string]agency.AgentResult, len(found))
+	for i := range found {
+		results[found[i].agent] = found[i].result
+	}
+	return results, nil
+}

@@ -1,0 +1,412 @@
+package sqlite_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agency"
+	"agency/internal/sqlite"
+)
+
+// newSession is session number n; an outside executor runs its agents.
+func newSession(n int) *agency.Session {
+	id := agency.NewSessionID(epoch, [4]byte{0, 0, byte(n >> 8), byte(n)})
+	return &agency.Session{
+		ID: id, Source: "orchestrate", SourceFile: "prompts/000.md", Outside: true,
+		Repo:   agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: "/src/app", CommonDir: "/src/app/.git"},
+		Status: agency.SessionRunning, StatusDir: "/src/app/.agency/status", Dir: "/src/app/.agency/status/sessions/" + string(id),
+		Owner: agency.User, StartedAt: epoch,
+	}
+}
+
+func newAgents(s *agency.Session, n int) []agency.SessionAgent {
+	agents := make([]agency.SessionAgent, n)
+	for i := range agents {
+		id := fmt.Sprintf("%03d", i+1)
+		agents[i] = agency.SessionAgent{Session: s.ID, Position: i, ID: id, Name: "task", Wave: 1, Status: agency.AgentQueued, LogFile: id + ".log"}
+	}
+	return agents
+}
+
+func createSession(tb testing.TB, s *sqlite.Store, session *agency.Session, agents []agency.SessionAgent) {
+	tb.Helper()
+	if err := s.CreateSession(context.Background(), session, agents, nil); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func to(status agency.AgentStatus) func(*agency.Session, *agency.SessionAgent, time.Time) error {
+	return func(_ *agency.Session, a *agency.SessionAgent, _ time.Time) error {
+		a.Status = status
+		return nil
+	}
+}
+
+// Everything about a session and its agents comes back as it was, and by every way of asking.
+func TestSessionRoundTrip(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	session := newSession(1)
+	session.Name, session.PlanPath, session.PlanHash, session.MaxParallel, session.Paused = "night", "/src/app/plan.yaml", "sha256:0", 7, "agent 002 failed"
+	session.CancelAt, session.RetryOf, session.Config = new(epoch.Add(time.Hour)), newSession(9).ID, "/etc/agency.toml"
+	session.CompletedAt, session.Extra = new(epoch.Add(2*time.Hour)), json.RawMessage(`{"x": [1]}`)
+	agents := newAgents(session, 3)
+	run := newRun(1).ID
+	agents[1] = agency.SessionAgent{
+		Session: session.ID, Position: 1, ID: "b", Name: "two", PromptPath: "p.md", Wave: 2, Status: agency.AgentFailed,
+		StartedAt: new(epoch), CompletedAt: new(epoch.Add(time.Minute)), ExitCode: new(0), PID: new(77), LogFile: "l", Model: "m", Error: "e\n",
+		Run: run, Tries: 1, Losses: 2, Attempt: 3, NotBefore: new(epoch), Extra: json.RawMessage(`{"y":null}`), Absent: []string{"name", "wave"},
+	}
+	if err := s.CreateSession(ctx, session, agents, []byte("plan")); err != nil {
+		t.Fatal(err)
+	}
+	if want := (agency.Tally{Total: 3, Queued: 2, Failed: 1}); session.Tally != want {
+		t.Errorf("tally %+v", session.Tally)
+	}
+	other := newSession(2)
+	createSession(t, s, other, nil)
+
+	got, err := s.Session(ctx, session.ID)
+	if diff := cmp.Diff(session, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	read, err := s.SessionAgents(ctx, session.ID)
+	if diff := cmp.Diff(agents, read); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	if plan, err := s.SessionPlan(ctx, session.ID); err != nil || string(plan) != "plan" {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	if plan, err := s.SessionPlan(ctx, other.ID); err != nil || plan != nil {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	if in, agent, found, err := s.AgentOfRun(ctx, run); err != nil || !found || in != session.ID || agent != "b" {
+		t.Errorf("agent of run: %v %v %v %v", in, agent, found, err)
+	}
+	for _, id := range []agency.RunID{"", newRun(2).ID} {
+		if _, _, found, err := s.AgentOfRun(ctx, id); err != nil || found {
+			t.Errorf("agent of run %q: %v %v", id, found, err)
+		}
+	}
+	for ref, want := range map[string][]agency.SessionID{
+		string(session.ID): {session.ID}, "night": {session.ID}, "nigh": {session.ID}, "20261122": {other.ID, session.ID},
+		"2026": {other.ID, session.ID}, "nig": {}, "%%%%": {}, "": {},
+	} {
+		found, err := s.MatchSessions(ctx, ref, 0)
+		if ids := idsOf(found); err != nil || !slices.Equal(ids, want) {
+			t.Errorf("%q matches %v, %v", ref, ids, err)
+		}
+	}
+	for _, c := range []struct {
+		filter agency.SessionFilter
+		want   []agency.SessionID
+	}{
+		{agency.SessionFilter{}, []agency.SessionID{other.ID, session.ID}},
+		{agency.SessionFilter{Live: true, Repo: session.Repo.Fingerprint, Limit: 1}, []agency.SessionID{other.ID}},
+		{agency.SessionFilter{Repo: "none"}, []agency.SessionID{}},
+	} {
+		found, err := s.Sessions(ctx, c.filter)
+		if ids := idsOf(found); err != nil || !slices.Equal(ids, c.want) {
+			t.Errorf("%+v gives %v, %v", c.filter, ids, err)
+		}
+	}
+	wantCode(t, s.CreateSession(ctx, newSession(1), nil, nil), agency.CodeNameExists)
+	for _, err := range []error{
+		second(s.Session(ctx, newSession(3).ID)), second(s.SessionPlan(ctx, newSession(3).ID)), s.RemoveSession(ctx, newSession(3).ID),
+		second(s.ChangeSession(ctx, newSession(3).ID, nil, nil)),
+	} {
+		wantCode(t, err, agency.CodeSessionNotFound)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func idsOf(sessions []agency.Session) []agency.SessionID {
+	ids := make([]agency.SessionID, len(sessions))
+	for i := range sessions {
+		ids[i] = sessions[i].ID
+	}
+	return ids
+}
+
+// A change is all or nothing, keeps the tally, and is seen by who asks what changed.
+func TestChangeSession(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	session := newSession(1)
+	session.Outside = false
+	createSession(t, s, session, newAgents(session, 3))
+	before, err := s.LastSeq(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type edit = func(*agency.Session, []*agency.SessionAgent) ([]agency.News, error)
+	refused := agency.Errorf(agency.CodeUsage, "no").WithHint("do not")
+	for name, c := range map[string]struct {
+		agents []string
+		edit   edit
+		code   agency.Code
+	}{
+		"refused by change": {nil, func(s *agency.Session, a []*agency.SessionAgent) ([]agency.News, error) {
+			s.Name, a[0].Status = "x", agency.AgentRunning
+			return nil, refused
+		}, agency.CodeUsage},
+		"no transition": {[]string{"001", "002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.News, error) {
+			a[0].Status, a[1].Status = agency.AgentRunning, agency.AgentComplete
+			return nil, nil
+		}, agency.CodeInvalidState},
+		"unknown agent": {[]string{"001", "004"}, nil, agency.CodeAgentNotFound},
+	} {
+		_, err := s.ChangeSession(ctx, session.ID, c.agents, c.edit)
+		if !agency.IsCode(err, c.code) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	same, err := s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+		s.ID, s.Seq, s.Tally = "x", 99, agency.Tally{Failed: 4} // not for change to say
+		return nil, nil
+	})
+	if diff := cmp.Diff(session, same); err != nil || diff != "" {
+		t.Errorf("nothing was changed: %v\n%s", err, diff)
+	}
+	if now, err := s.LastSeq(ctx); err != nil || now != before {
+		t.Fatalf("%d events instead of %d, %v", now, before, err)
+	}
+
+	run := newRun(1).ID
+	changed, err := s.ChangeSession(ctx, session.ID, []string{"002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.News, error) {
+		a[0].Status, a[0].Run, a[0].StartedAt = agency.AgentRunning, run, new(epoch)
+		return []agency.News{a[0].News()}, nil
+	})
+	if want := (agency.Tally{Total: 3, Queued: 2, Running: 1}); err != nil || changed.Tally != want || !changed.UpdatedAt.After(session.UpdatedAt) {
+		t.Fatalf("%+v, %v", changed, err)
+	}
+	event := lastEvent(t, s)
+	if event.Type != agency.SessionAgentNews || string(event.Data) != `{"session":"`+string(session.ID)+`","agent":"002","status":"running","run":"`+string(run)+`"}` {
+		t.Errorf("event %s %s", event.Type, event.Data)
+	}
+	now, agents, err := s.SessionSince(ctx, session.ID, session.UpdatedAt)
+	if err != nil || len(agents) != 1 || agents[0].ID != "002" || !now.UpdatedAt.Equal(changed.UpdatedAt) {
+		t.Errorf("%+v %+v %v", now, agents, err)
+	}
+	if _, agents, err = s.SessionSince(ctx, session.ID, now.UpdatedAt); err != nil || len(agents) != 0 {
+		t.Errorf("%v %v", agents, err)
+	}
+	if _, agents, err = s.SessionSince(ctx, session.ID, time.Time{}); err != nil || len(agents) != 3 {
+		t.Errorf("%v %v", agents, err)
+	}
+}
+
+// What has settled does not change, leaves the list of unfiled ones when its file is written, and only then can be removed; its
+// events stay.
+func TestSettledSession(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	session, other := newSession(1), newSession(2)
+	createSession(t, s, session, newAgents(session, 2))
+	createSession(t, s, other, newAgents(other, 1))
+	wantCode(t, s.RemoveSession(ctx, session.ID), agency.CodeInvalidState)
+	report := func(agent string, status agency.AgentStatus) error {
+		return s.UpdateAgents(ctx, []agency.AgentReport{{Session: session.ID, Agent: agent, Apply: to(status)}})[0]
+	}
+	for _, err := range []error{report("001", agency.AgentRunning), report("001", agency.AgentFailed), s.FileSession(ctx, session.ID)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if unfiled, err := s.UnfiledSessions(ctx); err != nil || len(unfiled) != 2 {
+		t.Errorf("a running session was filed: %v, %v", unfiled, err)
+	}
+	if err := report("002", agency.AgentCancelled); err != nil {
+		t.Fatal(err)
+	}
+	settled, err := s.Session(ctx, session.ID)
+	if err != nil || settled.Status != agency.SessionFailed || settled.CompletedAt == nil {
+		t.Fatalf("%+v, %v", settled, err)
+	}
+	if e := lastEvent(t, s); e.Type != agency.SessionSettled {
+		t.Errorf("the last event is %s", e.Type)
+	}
+	wantCode(t, report("001", agency.AgentRunning), agency.CodeInvalidState)
+	_, err = s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+		s.Paused = "x"
+		return nil, nil
+	})
+	wantCode(t, err, agency.CodeInvalidState)
+	if err := s.FileSession(ctx, session.ID); err != nil {
+		t.Fatal(err)
+	}
+	if unfiled, err := s.UnfiledSessions(ctx); err != nil || len(unfiled) != 1 || unfiled[0].ID != other.ID {
+		t.Errorf("unfiled %v, %v", unfiled, err)
+	}
+	before, err := s.LastSeq(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RemoveSession(ctx, session.ID); err != nil {
+		t.Fatal(err)
+	}
+	if events, err := s.Events(ctx, 0, "", 0); err != nil || int64(len(events)) != before+1 || events[before].Type != agency.SessionRemoved {
+		t.Errorf("events %v, %v", events, err)
+	}
+	if agents, err := s.SessionAgents(ctx, session.ID); err != nil || len(agents) != 0 {
+		t.Errorf("agents %v, %v", agents, err)
+	}
+	third := newSession(3)
+	createSession(t, s, third, nil)
+	if third.Seq != other.Seq+1 {
+		t.Errorf("sequence number %d after %d", third.Seq, other.Seq)
+	}
+}
+
+// Many at once share transactions: everybody gets the answers to what he reported, a report that is refused harms no other, and
+// what was accepted is there, with one event each.
+func TestUpdateAgentsAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	const callers, each = 16, 20
+	session := newSession(1)
+	createSession(t, s, session, newAgents(session, callers+1))
+	before, err := s.LastSeq(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for w := range callers {
+		agent := fmt.Sprintf("%03d", w+1)
+		wg.Go(func() {
+			for k := range each {
+				setPID := func(_ *agency.Session, a *agency.SessionAgent, _ time.Time) error {
+					if k > 0 && (a.PID == nil || *a.PID != k) {
+						return fmt.Errorf("the report before was lost: %v", a.PID)
+					}
+					a.Status, a.PID = agency.AgentRunning, new(k+1)
+					return nil
+				}
+				errs := s.UpdateAgents(ctx, []agency.AgentReport{
+					{Session: session.ID, Agent: "none", Apply: setPID},
+					{Session: session.ID, Agent: agent, Apply: setPID},
+					{Session: newSession(7).ID, Agent: agent, Apply: setPID},
+					{Session: session.ID, Agent: agent, Apply: to(agency.AgentQueued)},
+				})
+				if !agency.IsCode(errs[0], agency.CodeAgentNotFound) || errs[1] != nil || !agency.IsCode(errs[2], agency.CodeSessionNotFound) ||
+					!agency.IsCode(errs[3], agency.CodeInvalidState) {
+					t.Errorf("errors %v", errs)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	agents, err := s.SessionAgents(ctx, session.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range callers {
+		if agents[i].PID == nil || *agents[i].PID != each {
+			t.Errorf("agent %s: %v", agents[i].ID, agents[i].PID)
+		}
+	}
+	got, err := s.Session(ctx, session.ID)
+	if want := (agency.Tally{Total: callers + 1, Queued: 1, Running: callers}); err != nil || got.Tally != want {
+		t.Errorf("tally %+v, %v", got.Tally, err)
+	}
+	if now, err := s.LastSeq(ctx); err != nil || now != before+callers*each {
+		t.Errorf("%d events, %v", now-before, err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if errs := s.UpdateAgents(ended, []agency.AgentReport{{Session: session.ID, Agent: "017", Apply: to(agency.AgentRunning)}}); errs[0] == nil {
+		t.Error("a report of somebody who has gone was taken")
+	}
+}
+
+// Whatever is reported, an agent only goes where it may, the tally is what one counts, and the session settles with the
+// last agent.
+func TestReportsFollowTheTransitions(t *testing.T) {
+	t.Parallel()
+	ctx, s, n := context.Background(), setup(t), 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		session := newSession(n)
+		size := rapid.IntRange(1, 4).Draw(t, "agents")
+		agents := newAgents(session, size)
+		if err := s.CreateSession(ctx, session, agents, nil); err != nil {
+			t.Fatal(err)
+		}
+		status := slices.Repeat([]agency.AgentStatus{agency.AgentQueued}, size)
+		settled := false
+		for range rapid.IntRange(1, 25).Draw(t, "reports") {
+			i := rapid.IntRange(0, size-1).Draw(t, "agent")
+			next := rapid.SampledFrom(agency.AgentStatuses()).Draw(t, "status")
+			err := s.UpdateAgents(ctx, []agency.AgentReport{{Session: session.ID, Agent: agents[i].ID, Apply: to(next)}})[0]
+			may := !settled && (status[i] == next || agency.NextAgent(status[i], next) == nil)
+			if may != (err == nil) {
+				t.Fatalf("%s -> %s: %v", status[i], next, err)
+			}
+			if may {
+				status[i] = next
+			}
+			var tally agency.Tally
+			for _, st := range status {
+				tally.Add(st, 1)
+			}
+			settled = tally.Settled()
+			got, err := s.Session(ctx, session.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Tally != tally || got.Status.Final() != settled || settled && (got.Status == agency.SessionFailed) != (tally.Failed > 0) {
+				t.Fatalf("%+v, want %+v", got, tally)
+			}
+		}
+	})
+}
+
+// What is asked often is found by an index, however many sessions there are.
+func TestSessionQueriesUseIndexes(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for _, query := range []string{
+		`SELECT 1 FROM session_agents WHERE run = 'r' AND run <> ''`,
+		`SELECT 1 FROM sessions WHERE filed = 0 ORDER BY seq`,
+		`SELECT 1 FROM sessions WHERE status = 'running' ORDER BY seq DESC`,
+		`SELECT 1 FROM session_agents WHERE session = 1 AND id = '001'`,
+	} {
+		var id, parent, unused int
+		var detail string
+		if err := s.Readers().QueryRow(`EXPLAIN QUERY PLAN `+query).Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(detail, "INDEX") && !strings.Contains(detail, "PRIMARY KEY") {
+			t.Errorf("%s: %s", query, detail)
+		}
+	}
+}
+
+func BenchmarkUpdateAgents(b *testing.B) {
+	for _, agents := range []int{5, 100, 1000} {
+		b.Run(fmt.Sprint(agents), func(b *testing.B) {
+			s, session := setup(b), newSession(1)
+			createSession(b, s, session, newAgents(session, agents))
+			reports := make([]agency.AgentReport, 64)
+			for b.Loop() {
+				for i := range reports {
+					reports[i] = agency.AgentReport{Session: session.ID, Agent: "003", Apply: to(agency.AgentRunning)}
+				}
+				if err := s.UpdateAgents(context.Background(), reports)[63]; err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*len(reports))/b.Elapsed().Seconds(), "updates/s")
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+
+	"agency"
+)
+
+// Facts are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
+// is on the branch. ended is false while an attempt goes on, so that more may come. A run that was never made is an empty result.
+func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.AgentResult, ended bool, err error) {
+	r, err := s.Store.Run(ctx, id)
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return result, true, nil
+	}
+	if err != nil {
+		return result, false, err
+	}
+	ended, result.Branch = r.Attempt.State.Final(), r.Branch
+	s.Derive(r)
+	attempts, err := s.Store.Attempts(ctx, id)
+	if err != nil {
+		return result, ended, err
+	}
+	for i := range attempts {
+		if a := &attempts[i]; a.Number != r.Attempt.Number {
+			result.Usage.Add(&a.Situation.Usage)
+		}
+	}
+	result.Usage.Add(&r.Attempt.Situation.Usage)
+	if word := r.Attempt.Word.Contract; word != nil {
+		result.Tests = word.HowToTest
+	}
+	stat, dirty, err := s.diffStat(ctx, r)
+	if ctx.Err() != nil {
+		return result, ended, ctx.Err()
+	}
+	if err != nil {
+		result.Problem = agency.AsError(err).Message
+		return result, ended, nil
+	}
+	result.Commits, result.Files, result.Added, result.Deleted, result.Dirty = stat.Commits, stat.Files, stat.Added, stat.Deleted, dirty
+	return result, ended, nil
+}
+
+// diffStat counts what a run changed, and says whether some of it is not committed.
+func (s *Supervisor) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
+	dir, to := r.Worktree, ""
+	if _, missing := os.Lstat(dir); r.RemovedAt != nil || missing != nil {
+		dir = r.Repo.Root
+		if to, err = s.Git.ResolveCommit(ctx, dir, "refs/heads/"+r.Branch); err != nil {
+			return stat, false, err
+		}
+	} else {
+		facts, err := s.Git.Inspect(ctx, dir, "")
+		if err != nil {
+			return stat, false, err
+		}
+		if dirty = facts.Dirty; !dirty {
+			to = facts.Head // which spares an index
+		}
+	}
+	stat, err = s.Git.DiffStat(ctx, dir, r.Commit, to)
+	return stat, dirty, err
+}

@@ -1,0 +1,267 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"agency"
+)
+
+// Limits of what is held against the user's patterns.
+const (
+	mostPrinted  = 1 << 20 // bytes of a stream at one look; of a flood some parts are left out
+	printedLine  = 4 << 10 // bytes of a line
+	printedEvery = time.Minute
+)
+
+// ErrorPatterns are what the user calls errors in the output of runs. Each matches from the beginning of a line.
+type ErrorPatterns struct {
+	Any     []*regexp.Regexp
+	Presets map[string][]*regexp.Regexp // instead, for runs of these presets
+}
+
+func (p *ErrorPatterns) of(preset string) []*regexp.Regexp {
+	if own := p.Presets[preset]; len(own) > 0 {
+		return own
+	}
+	return p.Any
+}
+
+// SetErrorPatterns changes what counts as an error in output. What was printed before is not held against other patterns.
+func (s *Supervisor) SetErrorPatterns(patterns *ErrorPatterns) {
+	before := s.patterns.Swap(patterns)
+	s.mu.Lock()
+	var readers []*outputReader
+	for _, l := range s.live {
+		if !slices.EqualFunc(before.of(l.output.preset), patterns.of(l.output.preset), func(a, b *regexp.Regexp) bool { return a.String() == b.String() }) {
+			readers = append(readers, l.output)
+		}
+	}
+	s.mu.Unlock()
+	now := s.Now()
+	for _, o := range readers {
+		o.mu.Lock()
+		o.since, o.places, o.fresh = now, map[string]place{}, false
+		o.mu.Unlock()
+	}
+}
+
+// outputReader is how far the output of an attempt was held against the patterns. It is not kept: after a start of the daemon
+// the reading goes on at about the time when the daemon before was last seen to live.
+type outputReader struct {
+	kind     agency.RunnerKind
+	preset   string
+	headless bool
+
+	mu     sync.Mutex
+	since  time.Time        // where a stream without a place begins; zero is its beginning
+	places map[string]place // by stream
+	fresh  bool             // all that the terminal shows was printed since
+	shown  []string         // the errors on the terminal at the last look
+}
+
+// place is where the next line of a stream begins, or, when the beginning of a line was left out, is to be looked for.
+type place struct {
+	offset int64
+	inside bool
+}
+
+func newOutputReader(r *agency.Run) *outputReader {
+	a := &r.Attempt
+	o := &outputReader{kind: r.Runner.Kind, preset: r.Preset, headless: a.Headless, places: map[string]place{}, fresh: a.Number == 1}
+	if a.State != agency.Queued {
+		o.fresh = false
+		o.since = changeTime(filepath.Join(r.Dir, "state.json")) // each rescan of the daemon before wrote it
+		if last := a.Situation.PrintedAt; !last.IsZero() && !last.Add(time.Second).Before(o.since) {
+			o.since = last.Add(time.Second) // the index of a log knows whole seconds
+		}
+	}
+	return o
+}
+
+// own says that everything such a program prints is its own word. An agent's output quotes its model and its tools.
+func (o *outputReader) own() bool { return o.kind == agency.Shell || o.kind == agency.Custom }
+
+// streams are the logs that hold lines of the program's own.
+func (o *outputReader) streams() []string {
+	switch {
+	case o.headless:
+		return []string{"stdout", "stderr"}
+	case o.own():
+		return []string{"runner"}
+	default:
+		return nil // its terminal is painted, so it is looked at instead
+	}
+}
+
+// patternsFor are the patterns for a run; nil when there is nothing to look for.
+func (s *Supervisor) patternsFor(l *liveRun) []*regexp.Regexp {
+	return s.patterns.Load().of(l.output.preset)
+}
+
+// readOutput holds the lines that a run printed since the last look against the patterns.
+func (s *Supervisor) readOutput(ctx context.Context, id agency.RunID) {
+	l, ok := s.liveCopy(id)
+	if !ok {
+		return
+	}
+	patterns, o := s.patternsFor(&l), l.output
+	if len(patterns) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found := ""
+	for _, stream := range o.streams() {
+		for line := range bytes.SplitSeq(s.newLines(&l, stream), []byte{'\n'}) {
+			if found != "" {
+				break
+			}
+			text := plainLine(line)
+			if stream == "stdout" && !o.own() && !besideStream(&l, text) {
+				continue
+			}
+			if matches(patterns, text) {
+				found = text
+			}
+		}
+	}
+	s.printed(ctx, id, found)
+}
+
+// besideStream says that a line of an agent's standard output is none of its structured stream. Where there is no such stream,
+// by the user's own arguments perhaps, the lines are the model's.
+func besideStream(l *liveRun, line string) bool {
+	_, streams := l.situation.Sources[agency.FromStream]
+	line = strings.TrimLeft(line, " \t")
+	return streams && !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, "[")
+}
+
+func matches(patterns []*regexp.Regexp, line string) bool {
+	return line != "" && slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(line) })
+}
+
+// plainLine is a line as a person would see it: without colours, and with what was painted over left out.
+func plainLine(line []byte) string {
+	text := strings.ToValidUTF8(string(line[:min(len(line), printedLine)]), "�")
+	text = strings.TrimRight(ansi.Strip(text), " \t\r")
+	return text[strings.LastIndexByte(text, '\r')+1:]
+}
+
+// newLines are the complete lines of a stream since the last look.
+func (s *Supervisor) newLines(l *liveRun, stream string) []byte {
+	o, dir := l.output, attemptDir(l.dir, l.attempt)
+	at, known := o.places[stream]
+	var offset *int64
+	if known || o.since.IsZero() {
+		offset = &at.offset
+	}
+	log, begins, err := s.Attempts.OpenLog(dir, stream, o.since, offset)
+	if err != nil {
+		return nil // there is none yet
+	}
+	defer func() { _ = log.Close() }()
+	inside := at.inside || offset == nil || begins != at.offset // what was dropped, or is older, may have ended within a line
+	data, err := io.ReadAll(io.LimitReader(log, mostPrinted))
+	if err != nil {
+		return nil
+	}
+	last := bytes.LastIndexByte(data, '\n') + 1
+	switch full := len(data) == mostPrinted; {
+	case full && last == 0:
+		o.places[stream] = place{begins + int64(len(data)), true}
+		return nil
+	case full:
+		delete(o.places, stream) // it prints faster than it is read
+		o.since = s.Now()
+	default:
+		o.places[stream] = place{begins + int64(last), inside && last == 0}
+	}
+	data = data[:last]
+	if inside {
+		data = data[min(len(data), bytes.IndexByte(data, '\n')+1):]
+	}
+	return data
+}
+
+// readShown holds what an agent's terminal shows against the patterns, as far as the agent's own marks say that it is an error
+// of its program.
+func (s *Supervisor) readShown(ctx context.Context, id agency.RunID) {
+	l, ok := s.liveCopy(id)
+	if !ok {
+		return
+	}
+	patterns, marks, o := s.patternsFor(&l), s.Harness.ErrorMarks(l.output.kind), l.output
+	if len(patterns) == 0 || len(marks) == 0 || o.headless {
+		return
+	}
+	r, err := s.Store.Run(ctx, id)
+	if err != nil || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
+		return
+	}
+	text, err := s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
+	if err != nil {
+		return // the terminal is going away
+	}
+	var shown []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for _, mark := range marks {
+			if own, marked := strings.CutPrefix(line, mark); marked && matches(patterns, own) {
+				shown = append(shown, own)
+			}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found := ""
+	if o.fresh {
+		found = added(o.shown, shown)
+	}
+	o.fresh, o.shown = true, shown
+	s.printed(ctx, id, found)
+}
+
+// added is the first line that now is there more often than before.
+func added(before, now []string) string {
+	before = slices.Clone(before)
+	for _, line := range now {
+		i := slices.Index(before, line)
+		if i < 0 {
+			return line
+		}
+		before = slices.Delete(before, i, i+1)
+	}
+	return ""
+}
+
+// printed makes a line that matched evidence. While the one before still stands, it only goes on.
+func (s *Supervisor) printed(ctx context.Context, id agency.RunID, line string) {
+	l, ok := s.liveCopy(id)
+	if line == "" || !ok {
+		return
+	}
+	r, err := s.Store.Run(ctx, id)
+	if err != nil || r.Attempt.Number != l.attempt {
+		return
+	}
+	a := r.Attempt
+	a.Situation = *l.situation
+	active := slices.MaxFunc([]time.Time{l.lastNews, a.Situation.HeardAt, a.Word.At}, time.Time.Compare)
+	e := agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Text: safeLine(line)}
+	if a.ErrorStands(active) {
+		if s.Elapsed(a.Situation.PrintedAt) < printedEvery {
+			return
+		}
+		e.Event = agency.Again
+	}
+	s.observe(ctx, &l, []agency.Evidence{e})
+}

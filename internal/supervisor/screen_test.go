@@ -1,0 +1,144 @@
+package supervisor_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// show makes a terminal show other lines.
+func (f *fakeTmux) show(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Screen = text
+}
+
+// boxes is an agent that is known by its screen: an input box, a dialog of its program, or nothing that says anything.
+func boxes(lines []string) []agency.Evidence {
+	switch strings.Join(lines, "\n") {
+	case "box":
+		return []agency.Evidence{{Sign: agency.SignSession, Event: "input", Confidence: 0.5}}
+	case "trust?":
+		return []agency.Evidence{{Sign: agency.SignAsked, Event: "trust", Kind: agency.AsksDialog, Text: "Trust?", Confidence: 0.9}}
+	default:
+		return nil
+	}
+}
+
+// A message waits for the input box of an agent that starts slowly, and is never typed into anything else.
+func TestInputWaitsForItsBox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.ScreenFunc = boxes
+		r, p := w.started("fix-login")
+		w.tmux.show("loading")
+		sent := make(chan error, 1)
+		go func() {
+			_, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			sent <- err
+		}()
+		time.Sleep(10 * time.Second)
+		w.tmux.show("box") // which some draw before a dialog
+		time.Sleep(time.Second)
+		w.tmux.show("loading")
+		time.Sleep(2 * time.Second)
+		if len(p.link.inputs) > 0 || len(sent) > 0 {
+			t.Fatalf("typed %q before there was an input box that stays", p.link.inputs)
+		}
+		w.tmux.show("box")
+		if err := <-sent; err != nil || !slices.Equal(p.link.inputs, []string{"hello"}) {
+			t.Errorf("got %v, typed %q", err, p.link.inputs)
+		}
+	})
+}
+
+func TestInputRefusedWithoutABox(t *testing.T) {
+	t.Parallel()
+	for screen, want := range map[string]string{
+		"an unknown dialog: [Yes] [No]": "shows no input box yet",
+		"trust?":                        "waits for an answer in its terminal",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.harness.ScreenFunc = boxes
+			r, p := w.started("fix-login")
+			w.tmux.show(screen)
+			_, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			if codeOf(err) != agency.CodeInvalidState || !strings.Contains(err.Error(), want) || len(p.link.inputs) > 0 {
+				t.Errorf("%s: got %v, typed %q", screen, err, p.link.inputs)
+			}
+			// What the agent says itself counts for more.
+			w.tmux.show("an unknown screen")
+			w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c"})
+			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+			synctest.Wait()
+			if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); err != nil || len(p.link.inputs) != 1 {
+				t.Errorf("%s: an agent that spoke: %v, typed %q", screen, err, p.link.inputs)
+			}
+		})
+	}
+}
+
+// What a title tells is answered once the screen says what it is about, and only for that.
+func TestAnswerOfTitle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		dialog := func(command string) []agency.Evidence {
+			return []agency.Evidence{{
+				Sign: agency.SignAsked, Event: agency.InFull, ID: command, Kind: agency.AsksPermission, Tool: "Shell", Text: command, Confidence: 0.8,
+			}}
+		}
+		w.harness.ScreenFunc = func(lines []string) []agency.Evidence {
+			if command, ok := strings.CutPrefix(lines[0], "run: "); ok {
+				return dialog(command)
+			}
+			return nil
+		}
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
+		r, p := w.started("fix-login")
+		w.tmux.show("something else")
+		w.tell(p, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "it asks for something"})
+		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+		synctest.Wait()
+		vague := w.sup.Derive(w.run(r.ID)).PromptID()
+		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, vague)); codeOf(err) != agency.CodeInputRefused {
+			t.Errorf("a dialog that cannot be read: %v", err)
+		}
+
+		time.Sleep(time.Second)
+		w.tmux.show("run: ls")
+		_, _, err := w.sup.AnswerRun(t.Context(), allow(r, vague))
+		request := w.sup.Derive(w.run(r.ID)).Request
+		if codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 || request.Text != "ls" {
+			t.Errorf("an answer to what nobody knew: %v, keys %q, request %+v", err, p.link.keys, request)
+		}
+
+		time.Sleep(time.Second)
+		w.tmux.show("run: rm -r .")
+		_, _, err = w.sup.AnswerRun(t.Context(), allow(r, request.PromptID()))
+		next := w.sup.Derive(w.run(r.ID)).Request
+		if codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 || next.Text != "rm -r ." {
+			t.Errorf("an answer to the dialog before: %v, keys %q, request %+v", err, p.link.keys, next)
+		}
+
+		p.link.KeysFunc = func(string) {
+			w.tell(p, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignBusy})
+			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+		}
+		req := supervisor.AnswerRequest{Ref: r.Handle, PromptID: next.PromptID(), Reply: agency.Reply{Decision: agency.Allow}}
+		if _, answered, err := w.sup.AnswerRun(t.Context(), req); err != nil || !answered.Confirmed || !slices.Equal(p.link.keys, []string{"1"}) {
+			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
+		}
+		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.Working {
+			t.Errorf("got %s after the answer", got.Label)
+		}
+	})
+}

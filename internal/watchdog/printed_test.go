@@ -1,0 +1,96 @@
+package watchdog_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// A line of output that the user calls an error is one alert, however often it is printed. It is past when the worker goes on for
+// a while, or is written to; then another line is another alert.
+func TestPrintedError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		says := func() { w.change(worker, func() { worker.output = time.Now() }) }
+		w.change(worker, func() { printsError(worker, "error: quota") })
+		w.want(agency.AlertError)
+		var payload struct {
+			Context string            `json:"error_context"`
+			Class   agency.ErrorClass `json:"error_class"`
+		}
+		a := w.alert(0)
+		if err := json.Unmarshal(a.Payload, &payload); err != nil || payload.Context != "error: quota" || payload.Class != agency.ErrorOutput {
+			t.Errorf("%s: %v", a.Payload, err)
+		}
+		verdict, err := w.dog.Explain(t.Context(), worker.run.ID)
+		if err != nil || !strings.Contains(verdict.Rules[1].Why, `printed "error: quota" `) || !verdict.Rules[1].Holds {
+			t.Errorf("%+v, %v", verdict.Rules, err)
+		}
+		// Silence and repetition change nothing, nor does work that comes at once.
+		for range 3 {
+			w.pass(agency.PrintedPatience - time.Second)
+			w.change(worker, func() { printsError(worker, "error: quota") })
+		}
+		w.pass(agency.PrintedPatience - time.Second)
+		says()
+		w.restart()
+		w.want(agency.AlertError)
+		if w.open() != 1 {
+			t.Error("it is over")
+		}
+		// It goes on: a look at the next interval sees that, though output is no event.
+		w.pass(2 * time.Second)
+		w.mu.Lock()
+		worker.output = time.Now()
+		w.mu.Unlock()
+		w.pass(poll)
+		if w.open() != 0 {
+			t.Error("it goes on, and the alert is open")
+		}
+		w.restart()
+		w.want(agency.AlertError)
+		w.change(worker, func() { printsError(worker, "error: again") })
+		w.want(agency.AlertError, agency.AlertError)
+		// A message or a prompt is the answer.
+		w.pass(time.Second)
+		w.change(worker, func() { now := time.Now(); worker.run.Attempt.InputAt = &now })
+		if w.open() != 0 {
+			t.Error("it was written to, and the alert is open")
+		}
+		w.pass(time.Second)
+		w.change(worker, func() { printsError(worker, "error: again") })
+		w.want(agency.AlertError, agency.AlertError, agency.AlertError)
+		w.change(worker, func() {
+			worker.run.Attempt.Situation.Observe(agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignPrompt})
+		})
+		if w.open() != 0 {
+			t.Error("a new turn began, and the alert is open")
+		}
+	})
+}
+
+// What an agent says by other means comes before what it prints.
+func TestPrintedErrorComesLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.change(worker, func() { printsError(worker, "error: quota") })
+		w.want(agency.AlertNeedsInput)
+		verdict, _ := w.dog.Explain(t.Context(), worker.run.ID)
+		if why := verdict.Rules[1].Why; verdict.Rules[1].Holds || !strings.Contains(why, "comes behind what it says") {
+			t.Error(why)
+		}
+		w.change(worker, func() { works(&worker.run) })
+		w.want(agency.AlertNeedsInput, agency.AlertError)
+		w.change(worker, func() { ends(&worker.run, agency.Completed, "") })
+		w.want(agency.AlertNeedsInput, agency.AlertError, agency.AlertComplete)
+	})
+}

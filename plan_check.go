@@ -1,0 +1,220 @@
+package agency
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The limits of a plan.
+const (
+	MostAgents       = 5_000
+	MostDependencies = 250_000 // of all agents together
+	MostParallel     = 1_000
+	MostRetries      = 100
+	LongestTimeout   = 30 * 24 * time.Hour
+)
+
+// MostPrompts is how large the prompts of a plan may be together, in bytes.
+const MostPrompts = 4 * PromptLimit
+
+var agentIDRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckAgentID refuses what cannot be the id of an agent: it becomes part of a branch and the name of a log file.
+func CheckAgentID(id string) error {
+	if !agentIDRule.MatchString(id) || strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
+		return Errorf(CodePlanInvalid, "the agent id %q is not allowed", clip(id)).
+			WithHint("an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end")
+	}
+	return nil
+}
+
+// Validate checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
+// the same files. What is wrong is E_PLAN_INVALID; its details "agent", "position" (from 0) and "key" say where. It asks for no
+// file, no repository and no configuration.
+func (p *Plan) Validate() error {
+	if err := p.validateSettings(); err != nil {
+		return err
+	}
+	if len(p.Agents) == 0 {
+		return Errorf(CodePlanInvalid, "the plan has no agents").WithHint("give it one: agents: [{id: one, prompt: \"fix the login test\"}]")
+	}
+	prompts := 0
+	for i := range p.Agents {
+		if err := p.validateAgent(i); err != nil {
+			return err
+		}
+		if prompts += len(p.Agents[i].Prompt); prompts > MostPrompts {
+			return p.fault(i, "prompt", "the prompts of the plan have more than %d bytes together", MostPrompts).
+				WithHint("put the material into files of the repository and name them in the prompts")
+		}
+	}
+	g, err := p.graph()
+	if err != nil {
+		return err
+	}
+	if err := p.validateWaves(g); err != nil {
+		return err
+	}
+	return p.validateTouches(g)
+}
+
+// fault is what is wrong with one agent, at a key of it.
+func (p *Plan) fault(i int, key, format string, args ...any) *Error {
+	return Errorf(CodePlanInvalid, format, args...).
+		WithDetail("agent", p.Agents[i].ID).WithDetail("position", i).WithDetail("key", key)
+}
+
+// settingFault is what is wrong with one setting of the whole plan.
+func settingFault(key, format string, args ...any) *Error {
+	return Errorf(CodePlanInvalid, format, args...).WithDetail("key", key)
+}
+
+func (p *Plan) validateSettings() error {
+	if problem := lineProblem(p.Name); problem != "" {
+		return settingFault("name", "the name of the plan %s", problem).WithHint("a name is one line of at most %d characters", longestLine)
+	}
+	if problem := baseProblem(p.Base); problem != "" {
+		return settingFault("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", BaseDeps)
+	}
+	if p.MaxParallel < 1 || p.MaxParallel > MostParallel {
+		return settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, MostParallel)
+	}
+	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
+		if n := p.Limits[runner]; n < 1 || n > MostParallel {
+			return settingFault("limits", "the limit of %q is %d, not between 1 and %d", clip(runner), n, MostParallel).
+				WithHint("leave it out for no limit but max_parallel")
+		}
+	}
+	policies := []OnFailure{StopOnFailure, ContinueOnFailure, AskOnFailure}
+	if !slices.Contains(policies, p.OnFailure) {
+		return settingFault("on_failure", "on_failure is %q", clip(string(p.OnFailure))).WithHint("one of: stop, continue, ask")
+	}
+	if len(p.Agents) > MostAgents {
+		return settingFault("agents", "the plan has %d agents, more than %d", len(p.Agents), MostAgents).WithHint("split it into several plans")
+	}
+	return nil
+}
+
+func (p *Plan) validateAgent(i int) error {
+	a := &p.Agents[i]
+	bad := func(key, format string, args ...any) *Error {
+		return p.fault(i, key, "agent %q: "+format, append([]any{clip(a.ID)}, args...)...)
+	}
+	wrap := func(key string, err error) error {
+		e := AsError(err)
+		return bad(key, "%s", e.Message).WithHint("%s", e.Hint)
+	}
+	if err := CheckAgentID(a.ID); err != nil {
+		e := AsError(err)
+		return p.fault(i, "id", "%s", e.Message).WithHint("%s", e.Hint)
+	}
+	if problem := lineProblem(a.Name); problem != "" {
+		return bad("name", "its name %s", problem).WithHint("a name is one line of at most %d characters", longestLine)
+	}
+	if err := CheckPrompt(a.Prompt); err != nil {
+		key := "prompt"
+		if a.PromptPath != "" {
+			key = "prompt_path"
+		}
+		return wrap(key, err)
+	}
+	for _, tag := range a.Tags {
+		if err := CheckWord("tag", tag); err != nil {
+			return wrap("tags", err)
+		}
+	}
+	if strings.HasPrefix(a.Model, "-") {
+		return bad("model", "the model %q begins with a dash", clip(a.Model)).WithHint("options of the runner go into args")
+	}
+	for _, arg := range a.Args {
+		if strings.ContainsRune(arg, 0) {
+			return bad("args", "an argument holds a NUL byte")
+		}
+	}
+	if problem := baseProblem(a.Base); problem != "" {
+		return bad("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", BaseDeps)
+	}
+	for _, limit := range []struct {
+		key string
+		d   time.Duration
+	}{{"timeout", a.Timeout}, {"idle_timeout", a.IdleTimeout}} {
+		if limit.d != 0 && (limit.d < time.Second || limit.d > LongestTimeout) {
+			return bad(limit.key, "%s is %s, not between 1s and %s", limit.key, limit.d, "720h").WithHint("leave it out for no limit, or give a duration such as 90s, 30m or 2h")
+		}
+	}
+	if a.Retries < 0 || a.Retries > MostRetries {
+		return bad("retries", "retries is %d, not between 0 and %d", a.Retries, MostRetries)
+	}
+	if a.DoneWhen != DoneWhenReady && a.DoneWhen != DoneWhenExit {
+		return bad("done_when", "done_when is %q", clip(string(a.DoneWhen))).WithHint("one of: ready, exit")
+	}
+	return nil
+}
+
+// positions are where the ids stand in the plan. Branches and log files of two agents must differ on every file system.
+func (p *Plan) positions() (map[string]int, error) {
+	ids, folded := make(map[string]int, len(p.Agents)), make(map[string]int, len(p.Agents))
+	for i := range p.Agents {
+		id := p.Agents[i].ID
+		fold := strings.ToLower(id)
+		if first, taken := folded[fold]; taken {
+			e := p.fault(i, "id", "two agents have the id %q", clip(id))
+			if other := p.Agents[first].ID; other != id {
+				e = p.fault(i, "id", "the ids %q and %q differ in upper and lower case only", clip(other), clip(id))
+			}
+			return nil, e.WithHint("give each agent an id of its own")
+		}
+		ids[id], folded[fold] = i, i
+	}
+	return ids, nil
+}
+
+// validateWaves refuses a wave that says something else than the dependencies.
+func (p *Plan) validateWaves(g *planGraph) error {
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if a.Wave < 1 || a.Wave > MostAgents {
+			return p.fault(i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MostAgents)
+		}
+		for _, j := range g.after[i] {
+			if before := &p.Agents[j]; before.Wave >= a.Wave {
+				return p.fault(i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
+					WithHint("leave out the wave: it follows from after; or say wave: %d", before.Wave+1)
+			}
+		}
+	}
+	return nil
+}
+
+const longestLine = 100
+
+// lineProblem says what keeps a text from being shown on one line.
+func lineProblem(s string) string {
+	switch {
+	case !utf8.ValidString(s):
+		return "is not valid UTF-8"
+	case utf8.RuneCountInString(s) > longestLine:
+		return "is too long"
+	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "holds a character that is not printed"
+	}
+	return ""
+}
+
+// baseProblem says what no git reference can be.
+func baseProblem(s string) string {
+	switch {
+	case strings.HasPrefix(s, "-"):
+		return "begins with a dash"
+	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		return "holds a space or a character that is not printed"
+	case len(s) > 512:
+		return "is too long"
+	}
+	return ""
+}

@@ -1,0 +1,220 @@
+package agency
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Fill fills in what a plan leaves open: the usual limits and rules, names, the dependencies that follow from waves, and the
+// waves that follow from dependencies. An agent whose After is nil and whose Wave is given comes after all agents of the nearest
+// lower wave. Ids and dependencies that make no order are E_PLAN_INVALID, as Validate says them.
+func (p *Plan) Fill() error {
+	if p.MaxParallel == 0 {
+		p.MaxParallel = DefaultParallel
+	}
+	if p.Limits == nil {
+		p.Limits = map[string]int{}
+	}
+	if p.OnFailure == "" {
+		p.OnFailure = StopOnFailure
+	}
+	if p.Agents == nil {
+		p.Agents = []PlanAgent{}
+	}
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if a.Name == "" {
+			a.Name = a.ID
+		}
+		if a.Base == "" {
+			a.Base = p.Base
+		}
+		if a.DoneWhen == "" {
+			a.DoneWhen = DoneWhenReady
+		}
+		for _, list := range []*[]string{&a.Args, &a.Tags, &a.Touches} {
+			if *list == nil {
+				*list = []string{}
+			}
+		}
+	}
+	g, err := p.graph()
+	if err != nil {
+		return err
+	}
+	p.fillWaves(g)
+	for i := range p.Agents {
+		if p.Agents[i].After == nil {
+			p.Agents[i].After = []string{}
+		}
+	}
+	return nil
+}
+
+// fillWaves gives each agent without a wave its depth, and then each without dependencies those of its wave.
+func (p *Plan) fillWaves(g *planGraph) {
+	given := make([]bool, len(p.Agents))
+	for i := range p.Agents {
+		given[i] = p.Agents[i].Wave != 0
+	}
+	for _, i := range g.order {
+		a := &p.Agents[i]
+		if given[i] {
+			continue
+		}
+		a.Wave = 1
+		for _, dependency := range g.after[i] {
+			a.Wave = max(a.Wave, p.Agents[dependency].Wave+1)
+		}
+	}
+	waves := map[int][]string{}
+	for i := range p.Agents {
+		waves[p.Agents[i].Wave] = append(waves[p.Agents[i].Wave], p.Agents[i].ID)
+	}
+	numbers := slices.Sorted(maps.Keys(waves))
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if !given[i] || a.After != nil {
+			continue
+		}
+		if lower, _ := slices.BinarySearch(numbers, a.Wave); lower > 0 {
+			a.After = slices.Clip(waves[numbers[lower-1]]) // shared: a copy for each agent of a large wave would fill the memory
+		}
+	}
+}
+
+// planGraph is who comes after whom, by position in the plan.
+type planGraph struct {
+	after [][]int
+	order []int // of all agents: each behind those that it comes after
+}
+
+// graph checks the ids and the dependencies, and orders the agents.
+func (p *Plan) graph() (*planGraph, error) {
+	ids, err := p.positions()
+	if err != nil {
+		return nil, err
+	}
+	g := &planGraph{after: make([][]int, len(p.Agents))}
+	total := 0
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if total += len(a.After); total > MostDependencies {
+			return nil, p.fault(i, "after", "the plan has more than %d dependencies", MostDependencies).
+				WithHint("have an agent in between that the ones come after, and that comes after the others")
+		}
+		g.after[i] = make([]int, 0, len(a.After))
+		seen := make(map[string]bool, len(a.After))
+		for _, id := range a.After {
+			j, known := ids[id]
+			switch {
+			case id == a.ID:
+				return nil, p.fault(i, "after", "agent %q comes after itself", id).WithHint("take it out of its own after")
+			case seen[id]:
+				return nil, p.fault(i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
+			case !known:
+				return nil, p.unknownAgent(i, id, ids)
+			}
+			seen[id] = true
+			g.after[i] = append(g.after[i], j)
+		}
+	}
+	cycle := g.sort()
+	if cycle == nil {
+		return g, nil
+	}
+	names := make([]string, 0, len(cycle))
+	for _, i := range cycle {
+		names = append(names, p.Agents[i].ID)
+	}
+	const most = 20 // to show
+	shown := names
+	if len(shown) > most {
+		shown = slices.Concat(names[:most/2], []string{"..."}, names[len(names)-most/2:])
+	}
+	return nil, p.fault(cycle[0], "after", "agents wait for each other in a circle: %s", strings.Join(shown, " -> ")).
+		WithHint("each comes after the one behind its arrow; take one of these out of an after").
+		WithDetail("cycle", names)
+}
+
+func (p *Plan) unknownAgent(i int, id string, ids map[string]int) error {
+	known := make([]string, 0, len(p.Agents))
+	for k := range p.Agents {
+		if k != i {
+			known = append(known, p.Agents[k].ID)
+		}
+	}
+	err := p.fault(i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, clip(id))
+	for spelled := range ids {
+		if strings.EqualFold(spelled, id) {
+			return err.WithHint("did you mean %s?", spelled)
+		}
+	}
+	if near := Nearest(id, known); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err.WithHint("the first of its agents are %s", strings.Join(known[:min(len(known), 5)], ", "))
+}
+
+// sort orders the agents, or returns a circle: each is followed by one that it comes after, and the last is the first.
+func (g *planGraph) sort() (cycle []int) {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	state := make([]int, len(g.after))
+	type step struct{ at, next int }
+	for start := range g.after {
+		if state[start] != fresh {
+			continue
+		}
+		state[start] = open
+		for path := []step{{at: start}}; len(path) > 0; {
+			top := &path[len(path)-1]
+			if top.next == len(g.after[top.at]) {
+				state[top.at] = done
+				g.order = append(g.order, top.at)
+				path = path[:len(path)-1]
+				continue
+			}
+			dependency := g.after[top.at][top.next]
+			top.next++
+			switch state[dependency] {
+			case fresh:
+				state[dependency] = open
+				path = append(path, step{at: dependency})
+			case open:
+				first := slices.IndexFunc(path, func(s step) bool { return s.at == dependency })
+				for _, s := range path[first:] {
+					cycle = append(cycle, s.at)
+				}
+				return append(cycle, dependency)
+			}
+		}
+	}
+	return nil
+}
+
+// bits is a set of positions.
+type bits []uint64
+
+func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b bits) add(i int)      { b[i/64] |= 1 << (i % 64) }
+
+// ancestors are, for each agent, all that it comes after, directly or through others.
+func (g *planGraph) ancestors() []bits {
+	words := (len(g.after) + 63) / 64
+	all := make([]bits, len(g.after))
+	for _, i := range g.order {
+		all[i] = make(bits, words)
+		for _, dependency := range g.after[i] {
+			all[i].add(dependency)
+			for w, more := range all[dependency] {
+				all[i][w] |= more
+			}
+		}
+	}
+	return all
+}

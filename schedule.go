@@ -1,0 +1,315 @@
+package agency
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RunFacts is how the run of an agent stands, as far as its session cares.
+type RunFacts struct {
+	// Made is false when the making of the run never began, or was undone: nothing of it is left.
+	Made    bool
+	Attempt int // the newest one; what follows is about it
+	State   State
+	PID     int // of the runner while it lives; 0 is none
+	// Asks says that it waits for a person, alive or after a clean end.
+	Asks bool
+	// ReadyAt is since when its word is that the work is ready for review; zero when it is not, or ended in another way than by
+	// itself or a stop.
+	ReadyAt  time.Time
+	Turn     Turn
+	Headless bool
+	ExitCode *int
+	Code     Code   // why it failed, where agency knows
+	Reason   string // the same in words
+	// LimitedAt is when its model refused to work for now; zero is never. ResetAt is until when; zero is unknown.
+	LimitedAt time.Time
+	ResetAt   time.Time
+	SignAt    time.Time // the newest sign of life
+}
+
+// lives says that the newest attempt has not ended.
+func (f *RunFacts) lives() bool { return f.Made && !f.State.Final() }
+
+// Clock is the time of a decision.
+type Clock struct {
+	Now time.Time
+	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
+	Elapsed func(since time.Time) time.Duration
+}
+
+// Pace is how long things are put off.
+type Pace struct {
+	Backoff []time.Duration // before the second attempt, the third ...; the last one stays
+	Limited []time.Duration // after a rate limit that does not say until when, likewise
+	Losses  int             // how many attempts may be lost by no fault of the agent's
+	// ReadyQuiet is how long an agent that says that it is ready may go on when nobody knows whether it works, and ReadyGrace how
+	// long it may when it does work, or ends by itself.
+	ReadyQuiet time.Duration
+	ReadyGrace time.Duration
+}
+
+// DefaultPace is the pace of sessions.
+func DefaultPace() Pace {
+	return Pace{
+		Backoff: []time.Duration{10 * time.Second, 30 * time.Second, 90 * time.Second, 270 * time.Second, 10 * time.Minute},
+		Limited: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute},
+		Losses:  3, ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
+	}
+}
+
+// Desk is everything that decides how a session goes on. It counts what an agent still waits for, so that no decision looks at
+// every dependency.
+type Desk struct {
+	Session Session
+	Plan    *Plan
+	Pace    Pace
+
+	agents     []SessionAgent
+	facts      []*RunFacts // nil is not known yet
+	busy       []bool      // something is being done for it
+	position   map[string]int
+	dependents [][]int
+	missing    []int // how many of those that it comes after are not complete
+	doomed     []int // the first of those that it comes after that ended without success; -1 is none
+}
+
+// NewDesk makes a desk of a session's record. The agents are in the order of the plan.
+func NewDesk(s Session, p *Plan, agents []SessionAgent, pace Pace) *Desk {
+	n := len(p.Agents)
+	d := &Desk{
+		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n), busy: make([]bool, n),
+		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), doomed: make([]int, n),
+	}
+	for i := range p.Agents {
+		d.position[p.Agents[i].ID] = i
+		d.doomed[i] = -1
+	}
+	for i := range p.Agents {
+		d.missing[i] = len(p.Agents[i].After)
+		for _, id := range p.Agents[i].After {
+			before := d.position[id]
+			d.dependents[before] = append(d.dependents[before], i)
+		}
+	}
+	for i := range d.agents {
+		d.passOn(i)
+	}
+	return d
+}
+
+// passOn has those that come after an agent know of its end.
+func (d *Desk) passOn(i int) {
+	switch d.agents[i].Status {
+	case AgentComplete:
+		for _, after := range d.dependents[i] {
+			d.missing[after]--
+		}
+	case AgentFailed, AgentCancelled:
+		for _, after := range d.dependents[i] {
+			if d.doomed[after] < 0 || i < d.doomed[after] {
+				d.doomed[after] = i
+			}
+		}
+	case AgentQueued, AgentRunning:
+	}
+}
+
+// Put takes an agent as it is now in the record.
+func (d *Desk) Put(a *SessionAgent) {
+	i, before := a.Position, d.agents[a.Position].Status
+	if d.agents[i].Run != a.Run {
+		d.facts[i] = nil
+	}
+	d.agents[i] = *a
+	if !before.Final() {
+		d.passOn(i)
+	}
+}
+
+// See takes how an agent's run stands.
+func (d *Desk) See(i int, f RunFacts) { d.facts[i] = &f }
+
+// Forget drops what is known of an agent's run.
+func (d *Desk) Forget(i int) { d.facts[i] = nil }
+
+// ForgetAll drops what is known of all runs.
+func (d *Desk) ForgetAll() { clear(d.facts) }
+
+// Known says whether it is known how an agent's run stands.
+func (d *Desk) Known(i int) bool { return d.facts[i] != nil }
+
+// Begun says whether an agent's run is known to have an attempt whose end nobody took note of yet, live or not.
+func (d *Desk) Begun(i int) bool {
+	f := d.facts[i]
+	return f != nil && f.Made && f.Attempt > d.agents[i].Attempt
+}
+
+// Busy says whether something is being done for an agent. Nothing else is decided about it meanwhile.
+func (d *Desk) Busy(i int) bool { return d.busy[i] }
+
+// SetBusy tells that something begins to be done for an agent, or has been done. What was known of its run is old then.
+func (d *Desk) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
+
+// Agent is an agent as it is in the record.
+func (d *Desk) Agent(i int) *SessionAgent { return &d.agents[i] }
+
+// Agents is how many there are.
+func (d *Desk) Agents() int { return len(d.agents) }
+
+// Position is where in the plan an agent stands, which must be one of it.
+func (d *Desk) Position(id string) int { return d.position[id] }
+
+// Unseen are the agents that run, and of whose runs nothing is known.
+func (d *Desk) Unseen() []int {
+	unseen := []int{}
+	for i := range d.agents {
+		if d.agents[i].Status == AgentRunning && d.facts[i] == nil && !d.busy[i] {
+			unseen = append(unseen, i)
+		}
+	}
+	return unseen
+}
+
+// Holds adds until when the runners of agents that met a rate limit take no work.
+func (d *Desk) Holds(holds map[string]time.Time) {
+	for i := range d.agents {
+		f := d.facts[i]
+		if f == nil || f.LimitedAt.IsZero() || d.agents[i].Status != AgentRunning {
+			continue
+		}
+		if until := d.limitedUntil(i); until.After(holds[d.Plan.Agents[i].Runner]) {
+			holds[d.Plan.Agents[i].Runner] = until
+		}
+	}
+}
+
+// Schedule decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same desk,
+// clock and holds make the same actions, and none is repeated once it is in the record. held is until when a runner takes no work.
+func Schedule(d *Desk, c Clock, held map[string]time.Time) (actions []Action, next time.Time) {
+	if d.Session.Status.Final() {
+		return nil, time.Time{}
+	}
+	slots, runners, open, failed := d.Session.MaxParallel, map[string]int{}, 0, -1
+	for i := range d.agents {
+		switch status := d.agents[i].Status; {
+		case status == AgentRunning, status == AgentQueued && d.busy[i]:
+			open++
+			slots--
+			runners[d.Plan.Agents[i].Runner]++
+		case status == AgentQueued:
+			open++
+		case status == AgentFailed && failed < 0:
+			failed = i
+		}
+	}
+	if open == 0 {
+		return []Action{{Kind: ActSettle, Agent: -1}}, time.Time{}
+	}
+	for i := range d.agents {
+		if d.agents[i].Status != AgentRunning || d.busy[i] {
+			continue
+		}
+		action, at := d.judge(i, c, held)
+		if action != nil {
+			actions = append(actions, *action)
+		}
+		next = sooner(next, at)
+	}
+	cancelled := d.cancelQueued(failed)
+	actions = append(actions, cancelled...)
+	if d.Session.Paused != "" || d.Session.CancelAt != nil || d.Plan.OnFailure == StopOnFailure && failed >= 0 {
+		return actions, next
+	}
+	gone := map[int]bool{}
+	for i := range cancelled {
+		gone[cancelled[i].Agent] = true
+	}
+	for i := range d.agents {
+		if slots <= 0 {
+			break
+		}
+		a, runner := &d.agents[i], d.Plan.Agents[i].Runner
+		if a.Status != AgentQueued || d.busy[i] || d.missing[i] > 0 || gone[i] || a.Error != "" {
+			continue
+		}
+		if limit, limited := d.Plan.Limits[runner]; limited && runners[runner] >= limit {
+			continue
+		}
+		if until := held[runner]; until.After(c.Now) {
+			next = sooner(next, until)
+			continue
+		}
+		actions = append(actions, Action{Kind: ActStart, Agent: i, stops: d.Plan.OnFailure == StopOnFailure})
+		slots--
+		runners[runner]++
+	}
+	return actions, next
+}
+
+// cancelQueued are the ends of those agents that cannot start any more. failed is the first agent that failed; -1 is none.
+func (d *Desk) cancelQueued(failed int) []Action {
+	var actions []Action
+	cancel := func(i int, reason string) {
+		actions = append(actions, Action{Kind: ActEnd, Agent: i, Status: AgentCancelled, Reason: reason})
+	}
+	everyone := ""
+	switch {
+	case d.Session.CancelAt != nil:
+		everyone = SessionWasCancelled
+	case failed >= 0 && d.Plan.OnFailure == StopOnFailure:
+		everyone = fmt.Sprintf("agent %s failed", d.agents[failed].ID)
+	case d.Plan.OnFailure == AskOnFailure && d.Session.Paused != "":
+		return nil // somebody is asked what to do with them
+	}
+	reasons := map[int]string{}
+	work := []int{}
+	for i := range d.agents {
+		switch {
+		case d.agents[i].Status != AgentQueued || d.busy[i]:
+		case everyone != "":
+			cancel(i, everyone)
+		case d.doomed[i] >= 0:
+			reasons[i] = d.blame(d.doomed[i])
+			work = append(work, i)
+		}
+	}
+	for len(work) > 0 {
+		i := work[0]
+		work = work[1:]
+		cancel(i, reasons[i])
+		for _, after := range d.dependents[i] {
+			if _, known := reasons[after]; !known && d.agents[after].Status == AgentQueued && !d.busy[after] {
+				reasons[after] = reasons[i]
+				work = append(work, after)
+			}
+		}
+	}
+	return actions
+}
+
+// dependencyWord begins the reason of an agent that never starts because of one that it comes after.
+const dependencyWord = "dependency "
+
+// blame says why those that come after an agent never start.
+func (d *Desk) blame(i int) string {
+	a := &d.agents[i]
+	switch {
+	case a.Status == AgentFailed:
+		return dependencyWord + a.ID + " failed"
+	case strings.HasPrefix(a.Error, dependencyWord):
+		return a.Error // it never started either
+	default:
+		return dependencyWord + a.ID + " was cancelled"
+	}
+}
+
+// sooner is the earlier of two times, of which zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,120 @@
+package agency
+
+import "time"
+
+// ActionKind says what to do.
+type ActionKind string
+
+// The kinds of actions. Those of the first group take long, and their intent is in the record before they begin.
+const (
+	ActStart ActionKind = "start" // make the run of an agent and start it
+	ActAgain ActionKind = "again" // start another attempt of its run
+	ActStop  ActionKind = "stop"  // end the attempt of its run that lives
+
+	ActNote   ActionKind = "note"   // the record gets what is known of its process
+	ActRetry  ActionKind = "retry"  // an attempt ended, and another one follows
+	ActEnd    ActionKind = "end"    // the agent is final
+	ActSettle ActionKind = "settle" // the session is
+)
+
+// Action is one thing to do for a session.
+type Action struct {
+	Kind  ActionKind
+	Agent int   // its position in the plan; -1 for the session
+	Run   RunID // that it was decided about
+	// Status is what ActEnd makes of the agent.
+	Status    AgentStatus
+	Reason    string
+	Attempt   int  // whose end is taken note of
+	ExitCode  *int // of it
+	Tried     bool // it was the agent's own fault
+	Lost      bool // it was nobody's
+	NotBefore time.Time
+	PID       int    // 0 is none
+	Pause     string // why the session is paused by this; empty when it is not
+
+	ends  ends // of attempts that were in the record when it was decided
+	stops bool // it begins a new agent, which no session does any more after a failure
+}
+
+// ends is what the record says of the attempts of an agent that ended.
+type ends struct{ attempt, tries, losses int }
+
+func endsOf(a *SessionAgent) ends { return ends{a.Attempt, a.Tries, a.Losses} }
+
+// Apply writes an action into the record of its session and its agent, and says what happened. It changes nothing and is false
+// when the record has gone on meanwhile. run is a new id for ActStart.
+func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bool {
+	if s.Status.Final() {
+		return false
+	}
+	if x.Kind == ActSettle {
+		if !s.Settle(now) {
+			return false
+		}
+		s.Paused = ""
+		return true
+	}
+	if a.Run != x.Run || a.Status.Final() || a.Status == AgentQueued && x.Kind != ActStart && x.Kind != ActEnd {
+		return false
+	}
+	switch x.Kind {
+	case ActStart, ActAgain:
+		if s.Paused != "" || s.CancelAt != nil || x.stops && s.Tally.Failed > 0 {
+			return false
+		}
+		return x.begin(a, run, now)
+	case ActStop:
+		if x.Reason == "" || a.Error == x.Reason {
+			return false // the run's own record has it
+		}
+		a.Error = x.Reason
+	case ActNote:
+		a.PID = nil
+		if x.PID != 0 {
+			a.PID = &x.PID
+		}
+	case ActRetry:
+		if x.ends != endsOf(a) {
+			return false
+		}
+		x.note(a)
+		a.Error, a.NotBefore = x.Reason, nil
+		if !x.NotBefore.IsZero() {
+			a.NotBefore = &x.NotBefore
+		}
+	case ActEnd:
+		x.note(a)
+		a.Status, a.CompletedAt, a.Error, a.NotBefore = x.Status, &now, x.Reason, nil
+		if x.Pause != "" {
+			s.Paused = x.Pause
+		}
+	case ActSettle:
+	}
+	return true
+}
+
+func (x *Action) begin(a *SessionAgent, run RunID, now time.Time) bool {
+	if x.Kind == ActStart {
+		a.Run, a.Attempt = run, 0
+	}
+	if a.Status == AgentQueued {
+		a.Status, a.StartedAt = AgentRunning, &now
+	}
+	a.Error, a.NotBefore, a.ExitCode = "", nil, nil
+	return true
+}
+
+// note takes the end of an attempt down.
+func (x *Action) note(a *SessionAgent) {
+	a.PID, a.Attempt = nil, max(a.Attempt, x.Attempt)
+	if x.ExitCode != nil {
+		a.ExitCode = x.ExitCode
+	}
+	if x.Tried {
+		a.Tries++
+	}
+	if x.Lost {
+		a.Losses++
+	}
+}

@@ -1,0 +1,415 @@
+package agency_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"agency"
+)
+
+// stage plays a session: the record, the runs and the clock are here, and the decisions come from the desk.
+type stage struct {
+	t       *rapid.T
+	plan    agency.Plan
+	session agency.Session
+	agents  []agency.SessionAgent
+	runs    map[agency.RunID]*agency.RunFacts
+	desk    *agency.Desk
+	now     time.Time
+	drawn   int
+	starts  int // attempts
+}
+
+var pace = agency.Pace{
+	Backoff: []time.Duration{10 * time.Second, 30 * time.Second}, Limited: []time.Duration{time.Minute, 2 * time.Minute}, Losses: 3,
+	ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
+}
+
+func newStage(t *rapid.T) *stage {
+	s := &stage{t: t, runs: map[agency.RunID]*agency.RunFacts{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
+	n := rapid.IntRange(1, 12).Draw(t, "agents")
+	s.plan = agency.Plan{
+		MaxParallel: rapid.IntRange(1, 4).Draw(t, "parallel"), Limits: map[string]int{},
+		OnFailure: rapid.SampledFrom([]agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}).Draw(t, "on failure"),
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		s.plan.Limits["a"] = rapid.IntRange(1, 2).Draw(t, "limit")
+	}
+	for i := range n {
+		p := agency.PlanAgent{
+			ID: fmt.Sprint("n", i), Runner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "runner"), Wave: 1,
+			Retries: rapid.IntRange(0, 2).Draw(t, "retries"), DoneWhen: rapid.SampledFrom([]agency.DoneWhen{agency.DoneWhenReady, agency.DoneWhenExit}).Draw(t, "done when"),
+			Timeout:     rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "timeout"),
+			IdleTimeout: rapid.SampledFrom([]time.Duration{0, 10 * time.Minute}).Draw(t, "idle timeout"),
+		}
+		for j := range i {
+			if rapid.IntRange(0, 3).Draw(t, "edge") == 0 {
+				p.After = append(p.After, fmt.Sprint("n", j))
+			}
+		}
+		s.plan.Agents = append(s.plan.Agents, p)
+		s.agents = append(s.agents, agency.SessionAgent{Position: i, ID: p.ID, Status: agency.AgentQueued})
+	}
+	s.session = agency.Session{Status: agency.SessionRunning, MaxParallel: s.plan.MaxParallel}
+	s.restart()
+	return s
+}
+
+// restart is a new daemon, which knows only the record.
+func (s *stage) restart() {
+	s.count()
+	s.desk = agency.NewDesk(s.session, &s.plan, s.agents, pace)
+}
+
+func (s *stage) count() {
+	s.session.Tally = agency.Tally{}
+	for i := range s.agents {
+		s.session.Tally.Add(s.agents[i].Status, 1)
+	}
+}
+
+func (s *stage) clock() agency.Clock {
+	return agency.Clock{Now: s.now, Elapsed: func(since time.Time) time.Duration { return s.now.Sub(since) }}
+}
+
+// apply writes an action down as an engine does, and checks that it is a transition and that doing it again changes nothing.
+func (s *stage) apply(x *agency.Action) bool {
+	if x.Kind == agency.ActSettle {
+		s.count()
+		return x.Apply(&s.session, nil, "", s.now)
+	}
+	a := &s.agents[x.Agent]
+	before := a.Status
+	s.drawn++
+	done := x.Apply(&s.session, a, agency.RunID(fmt.Sprint("r", s.drawn)), s.now)
+	if before != a.Status {
+		if err := agency.NextAgent(before, a.Status); err != nil {
+			s.t.Fatalf("%s: %v", a.ID, err)
+		}
+	}
+	if once := *a; done {
+		x.Apply(&s.session, a, "r-twice", s.now.Add(time.Second))
+		if diff := cmp.Diff(once, *a); diff != "" {
+			s.t.Fatalf("doing %s of %s twice: %s", x.Kind, a.ID, diff)
+		}
+	}
+	s.count()
+	s.desk.Session = s.session
+	s.desk.Put(a)
+	return done
+}
+
+// decide lets the session go on until it has nothing to do. It returns when to look again.
+func (s *stage) decide() time.Time {
+	for round := 0; ; round++ {
+		if round > 50+10*len(s.agents) {
+			s.t.Fatalf("it never comes to rest")
+		}
+		for _, i := range s.desk.Unseen() {
+			if f := s.runs[s.agents[i].Run]; f != nil {
+				s.desk.See(i, *f)
+			} else {
+				s.desk.See(i, agency.RunFacts{})
+			}
+		}
+		holds := map[string]time.Time{}
+		s.desk.Holds(holds)
+		actions, next := agency.Schedule(s.desk, s.clock(), holds)
+		again, nextAgain := agency.Schedule(s.desk, s.clock(), holds)
+		if diff := cmp.Diff(actions, again, cmpopts.IgnoreUnexported(agency.Action{})); diff != "" || !next.Equal(nextAgain) {
+			s.t.Fatalf("the same desk decides otherwise: %s", diff)
+		}
+		if len(actions) == 0 || s.session.Status.Final() {
+			return next
+		}
+		for i := range actions {
+			s.carryOut(&actions[i], holds)
+			s.within()
+		}
+	}
+}
+
+// within checks the limits, of which none is lowered in this play.
+func (s *stage) within() {
+	running, ofA := 0, 0
+	for i := range s.agents {
+		if s.agents[i].Status == agency.AgentRunning {
+			running++
+			if s.plan.Agents[i].Runner == "a" {
+				ofA++
+			}
+		}
+	}
+	if limit, limited := s.plan.Limits["a"]; running > s.plan.MaxParallel || limited && ofA > limit {
+		s.t.Fatalf("%d agents run, %d of a, and the limits are %d and %v", running, ofA, s.plan.MaxParallel, s.plan.Limits)
+	}
+}
+
+func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
+	switch x.Kind {
+	case agency.ActStart, agency.ActAgain:
+		i := x.Agent
+		a, p := &s.agents[i], &s.plan.Agents[i]
+		if f := s.runs[a.Run]; f != nil && f.Made && (!f.State.Final() || x.Kind == agency.ActStart) {
+			s.t.Fatalf("%s is started and has a run", a.ID)
+		}
+		before, failed := *a, s.session.Tally.Failed
+		if !s.apply(x) {
+			return
+		}
+		if s.session.Paused != "" || s.session.CancelAt != nil || holds[p.Runner].After(s.now) ||
+			before.Status == agency.AgentQueued && failed > 0 && s.plan.OnFailure == agency.StopOnFailure {
+			s.t.Fatalf("%s is started and must not be", a.ID)
+		}
+		for _, id := range p.After {
+			if before := s.agents[s.desk.Position(id)].Status; before != agency.AgentComplete {
+				s.t.Fatalf("%s is started and %s is %s", a.ID, id, before)
+			}
+		}
+		s.begin(i, x.Kind)
+	case agency.ActStop:
+		if x.Reason != "" {
+			s.apply(x)
+		}
+		if s.fault("stop") {
+			return
+		}
+		if f := s.runs[s.agents[x.Agent].Run]; !f.State.Final() {
+			f.State, f.PID = agency.Killed, 0
+			if f.ReadyAt.IsZero() {
+				f.Asks = false
+			}
+		}
+		s.desk.Forget(x.Agent)
+	default:
+		s.apply(x)
+	}
+}
+
+// fault is the end of the daemon in the middle of something, now and then.
+func (s *stage) fault(where string) bool {
+	if rapid.IntRange(0, 9).Draw(s.t, "fault at "+where) > 0 {
+		return false
+	}
+	s.restart()
+	return true
+}
+
+// begin makes a run, or another attempt of it, unless that fails.
+func (s *stage) begin(i int, kind agency.ActionKind) {
+	a := &s.agents[i]
+	if s.fault(string(kind)) {
+		return // before it was made
+	}
+	s.starts++
+	if rapid.IntRange(0, 9).Draw(s.t, "start fails") == 0 {
+		code := rapid.SampledFrom([]agency.Code{agency.CodeRunnerStartFailed, agency.CodeStartCutOff}).Draw(s.t, "code")
+		s.desk.Forget(i)
+		x := s.desk.Unstarted(i, code, "it did not start", s.clock())
+		s.apply(&x)
+		return
+	}
+	f := s.runs[a.Run]
+	if f == nil {
+		f = &agency.RunFacts{Made: true}
+		s.runs[a.Run] = f
+	}
+	*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, PID: 77, SignAt: s.now}
+	s.desk.Forget(i)
+	s.fault("started")
+}
+
+// happen has something happen to an agent that runs. With calm it ends well.
+func (s *stage) happen(calm bool) {
+	live := []int{}
+	for i := range s.agents {
+		if f := s.runs[s.agents[i].Run]; s.agents[i].Status == agency.AgentRunning && f != nil && (!f.State.Final() || f.Asks) {
+			live = append(live, i)
+		}
+	}
+	if len(live) == 0 {
+		return
+	}
+	i := rapid.SampledFrom(live).Draw(s.t, "which")
+	f := s.runs[s.agents[i].Run]
+	what := "exit 0"
+	if !calm {
+		what = rapid.SampledFrom([]string{"exit 0", "exit 1", "lost", "ready", "asks", "asked and left", "by hand", "limited", "sign"}).Draw(s.t, "what")
+	}
+	if f.State.Final() { // it asked and left: somebody resumes it
+		*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, SignAt: s.now}
+	}
+	f.Asks = false
+	switch what {
+	case "exit 0":
+		zero := 0
+		f.State, f.ExitCode = agency.Completed, &zero
+	case "exit 1":
+		one := 1
+		f.State, f.ExitCode, f.Reason = agency.Failed, &one, "exit 1"
+	case "lost":
+		f.State, f.Code, f.Reason = agency.Failed, agency.CodeRunnerDisappeared, "the runner disappeared"
+	case "ready":
+		f.ReadyAt, f.Turn = s.now, agency.TurnEnded
+	case "asks":
+		f.Asks, f.ReadyAt = true, time.Time{}
+	case "asked and left":
+		f.State, f.Asks, f.ReadyAt = agency.Completed, true, time.Time{}
+	case "by hand":
+		f.State = agency.Killed
+	case "limited":
+		f.State, f.Reason, f.LimitedAt = agency.Failed, "429", s.now
+	case "sign":
+		f.SignAt = s.now
+	}
+	s.desk.Forget(i)
+}
+
+// person is what people do to a session now and then.
+func (s *stage) person() {
+	switch rapid.IntRange(0, 19).Draw(s.t, "person") {
+	case 0:
+		s.session.Paused = "by hand"
+	case 1, 2, 3:
+		s.session.Paused = ""
+	case 4:
+		if rapid.IntRange(0, 4).Draw(s.t, "cancel") == 0 {
+			s.session.CancelAt = &s.now
+		}
+	}
+	s.desk.Session = s.session
+}
+
+// Whatever the plan, and whatever its agents, people and crashes do: each agent runs at most once at a time, after those that it
+// comes after, within the limits; the session settles; and whoever never ran is told why.
+func TestScheduleSettles(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStage(t)
+		steps := rapid.IntRange(0, 40).Draw(t, "steps")
+		for step := 0; !s.session.Status.Final(); step++ {
+			if step > 2000 {
+				t.Fatalf("it does not settle: %+v", s.agents)
+			}
+			calm := step >= steps
+			if calm {
+				s.session.Paused = ""
+				s.desk.Session = s.session
+			}
+			next := s.decide()
+			if s.session.Status.Final() {
+				break
+			}
+			s.happen(calm)
+			if !calm {
+				s.person()
+			}
+			if wait := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "wait"); !calm {
+				s.now = s.now.Add(wait)
+			} else if next.After(s.now) {
+				s.now = next
+			}
+			s.desk.ForgetAll()
+		}
+		s.settled()
+	})
+}
+
+func (s *stage) settled() {
+	failed := false
+	for i := range s.agents {
+		a := &s.agents[i]
+		failed = failed || a.Status == agency.AgentFailed
+		switch {
+		case !a.Status.Final():
+			s.t.Fatalf("%s is %s", a.ID, a.Status)
+		case a.Status != agency.AgentComplete && a.Error == "":
+			s.t.Fatalf("nobody knows why %s is %s", a.ID, a.Status)
+		case a.Status == agency.AgentComplete && a.Error != "":
+			s.t.Fatalf("%s is complete: %s", a.ID, a.Error)
+		case a.CompletedAt == nil:
+			s.t.Fatalf("%s ended at no time", a.ID)
+		case a.StartedAt == nil && a.Status != agency.AgentCancelled:
+			s.t.Fatalf("%s is %s and never began", a.ID, a.Status)
+		case a.Tries > s.plan.Agents[i].Retries+1, a.Losses > pace.Losses+1:
+			s.t.Fatalf("%s had %d tries and %d losses", a.ID, a.Tries, a.Losses)
+		}
+		if f := s.runs[a.Run]; f != nil && f.Made && !f.State.Final() {
+			s.t.Fatalf("%s is %s and its run lives", a.ID, a.Status)
+		}
+		if a.StartedAt == nil && s.session.CancelAt == nil && s.plan.OnFailure != agency.StopOnFailure && !strings.HasPrefix(a.Error, "dependency ") {
+			s.t.Fatalf("%s never began: %s", a.ID, a.Error)
+		}
+	}
+	want := agency.SessionComplete
+	switch {
+	case s.session.CancelAt != nil:
+		want = agency.SessionCancelled
+	case failed:
+		want = agency.SessionFailed
+	}
+	if s.session.Status != want {
+		s.t.Fatalf("the session is %s, want %s", s.session.Status, want)
+	}
+}
+
+// Those that never start because of a failure name it, however far away it is; the others go on.
+func TestSchedulePolicies(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		policy agency.OnFailure
+		want   []string
+		paused string
+	}{
+		"stop":     {agency.StopOnFailure, []string{"running", "failed exit 1", "cancelled agent b failed", "cancelled agent b failed", "cancelled agent b failed"}, ""},
+		"continue": {agency.ContinueOnFailure, []string{"running", "failed exit 1", "cancelled dependency b failed", "cancelled dependency b failed", "queued"}, ""},
+		"ask":      {agency.AskOnFailure, []string{"running", "failed exit 1", "queued", "queued", "queued"}, "agent b failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := agency.Plan{OnFailure: test.policy, Agents: []agency.PlanAgent{
+				{ID: "a"}, {ID: "b"}, {ID: "c", After: []string{"b"}}, {ID: "d", After: []string{"c", "a"}}, {ID: "e", After: []string{"a"}},
+			}}
+			now := time.Now()
+			agents := make([]agency.SessionAgent, len(plan.Agents))
+			for i := range agents {
+				agents[i] = agency.SessionAgent{Position: i, ID: plan.Agents[i].ID, Status: agency.AgentQueued}
+			}
+			agents[0].Status, agents[0].Run, agents[0].StartedAt = agency.AgentRunning, "r1", &now
+			agents[1].Status, agents[1].Run, agents[1].StartedAt = agency.AgentRunning, "r2", &now
+			session := agency.Session{Status: agency.SessionRunning, MaxParallel: 2}
+			d := agency.NewDesk(session, &plan, agents, pace)
+			d.See(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
+			d.See(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed, Reason: "exit 1"})
+			clock := agency.Clock{Now: now, Elapsed: func(time.Time) time.Duration { return 0 }}
+			for {
+				actions, _ := agency.Schedule(d, clock, nil)
+				if len(actions) == 0 {
+					break
+				}
+				for i := range actions {
+					a := &agents[actions[i].Agent]
+					if !actions[i].Apply(&session, a, "", now) {
+						t.Fatalf("%+v is not applied", actions[i])
+					}
+					d.Session = session
+					d.Put(a)
+				}
+			}
+			got := []string{}
+			for i := range agents {
+				got = append(got, strings.TrimSpace(string(agents[i].Status)+" "+agents[i].Error))
+			}
+			if !slices.Equal(got, test.want) || session.Paused != test.paused {
+				t.Errorf("got %q, paused %q, want %q, paused %q", got, session.Paused, test.want, test.paused)
+			}
+		})
+	}
+}

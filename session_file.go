@@ -1,0 +1,285 @@
+package agency
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// SessionFileVersion is the schema of the status files.
+const SessionFileVersion = "1.0"
+
+// The members of a status file and of an agent in it, in their order.
+var (
+	fileMembers = []string{
+		"schema_version", "session_id", "source", "source_file", "started_at", "completed_at", "status", "agents", "summary", "waves",
+	}
+	agentMembers = []string{
+		"id", "name", "prompt_path", "status", "wave", "started_at", "completed_at", "duration_seconds", "exit_code", "pid", "log_file",
+		"model", "error",
+	}
+)
+
+// SessionFile is a status file, status.json, of schema 1.0. It may be partial: a member that is missing stays missing, one
+// that is null stays null, and what is not known is kept.
+type SessionFile struct {
+	// Head are all members. The value of agents is in Agents.
+	Head   FileObject
+	Agents []FileObject
+}
+
+// ParseSessionFile reads a status file. One that is not JSON, or whose agents are not objects with ids, is E_USAGE.
+func ParseSessionFile(data []byte) (*SessionFile, error) {
+	fail := func(err error) (*SessionFile, error) {
+		return nil, Errorf(CodeUsage, "read status file: %w", err).WithHint("it has the form of status.json, schema 1.0: {\"agents\": [{\"id\": \"001\"}]}")
+	}
+	head, err := ParseFileObject(data)
+	if err != nil {
+		return fail(err)
+	}
+	f := SessionFile{Head: head.inOrder(fileMembers)}
+	raw := f.Head.Get("agents")
+	if raw == nil {
+		return &f, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
+		return fail(errors.New("agents is not an array"))
+	}
+	f.Agents = make([]FileObject, len(items))
+	for i, item := range items {
+		agent, err := ParseFileObject(item)
+		if err != nil {
+			return fail(fmt.Errorf("agents[%d]: %w", i, err))
+		}
+		f.Agents[i] = agent.inOrder(agentMembers)
+	}
+	f.Head.Set("agents", json.RawMessage("[]"))
+	return &f, nil
+}
+
+// Encode writes the file as Python's json.dumps(indent=2, ensure_ascii=False) does: known members in the order of the schema, the
+// others behind them, no newline at the end. Numbers stay as they were written.
+func (f *SessionFile) Encode() []byte {
+	agents := make([][]byte, len(f.Agents))
+	for i := range f.Agents {
+		agents[i] = EncodeFileAgent(f.Agents[i])
+	}
+	return EncodeSessionFile(f.Head, agents)
+}
+
+// EncodeFileAgent writes one agent for EncodeSessionFile.
+func EncodeFileAgent(agent FileObject) []byte { return appendObject(nil, agent, 2) }
+
+// EncodeSessionFile writes a file of encoded agents.
+func EncodeSessionFile(head FileObject, agents [][]byte) []byte {
+	size := 4096
+	for _, a := range agents {
+		size += len(a) + 8
+	}
+	to := append(make([]byte, 0, size), '{')
+	for i, m := range head {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(append(append(appendLine(to, 1), '"'), m.Name...), `": `...)
+		if m.Name == "agents" {
+			to = appendBlocks(to, agents)
+		} else {
+			to = appendValue(to, m.Value, 1)
+		}
+	}
+	if len(head) > 0 {
+		to = append(to, '\n')
+	}
+	return append(to, '}')
+}
+
+func appendBlocks(to []byte, blocks [][]byte) []byte {
+	if len(blocks) == 0 {
+		return append(to, "[]"...)
+	}
+	to = append(to, '[')
+	for i, b := range blocks {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(appendLine(to, 2), b...)
+	}
+	return append(appendLine(to, 1), ']')
+}
+
+// Place has the status files of the session lie in a folder, which is absolute or relative to the root of the repository.
+func (s *Session) Place(statusDir string) {
+	if !filepath.IsAbs(statusDir) {
+		statusDir = filepath.Join(s.Repo.Root, statusDir)
+	}
+	s.StatusDir = filepath.Clean(statusDir)
+	s.Dir = filepath.Join(s.StatusDir, "sessions", string(s.ID))
+}
+
+// LogFile is where the log of an agent lies: relative to the root of the repository when it lies in there.
+func (s *Session) LogFile(agent string) string {
+	path := filepath.Join(s.Dir, agent+".log")
+	if rel, err := filepath.Rel(s.Repo.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// FileHead is what a status file says of a session itself.
+func (s *Session) FileHead(waves []SessionWave) FileObject {
+	head := FileObject{
+		{"schema_version", jsonText(SessionFileVersion)},
+		{"session_id", jsonText(string(s.ID))},
+		{"source", jsonText(s.Source)},
+		{"source_file", jsonText(s.SourceFile)},
+		{"started_at", jsonTime(&s.StartedAt)},
+		{"completed_at", jsonTime(s.CompletedAt)},
+		{"status", jsonText(string(s.Status))},
+		{"agents", json.RawMessage("[]")},
+		{"summary", s.Tally.file()},
+		{"waves", filedWaves(waves)},
+	}
+	return head.with(s.Extra)
+}
+
+// File is what a status file says of the agent.
+func (a *SessionAgent) File() FileObject {
+	took := json.RawMessage("null")
+	if a.StartedAt != nil && a.CompletedAt != nil {
+		took = strconv.AppendInt(nil, a.CompletedAt.Unix()-a.StartedAt.Unix(), 10) // of the times as they are written
+	}
+	failure := json.RawMessage("null")
+	if a.Error != "" {
+		failure = jsonText(a.Error)
+	}
+	agent := FileObject{
+		{"id", jsonText(a.ID)},
+		{"name", jsonText(a.Name)},
+		{"prompt_path", jsonText(a.PromptPath)},
+		{"status", jsonText(string(a.Status))},
+		{"wave", strconv.AppendInt(nil, int64(a.Wave), 10)},
+		{"started_at", jsonTime(a.StartedAt)},
+		{"completed_at", jsonTime(a.CompletedAt)},
+		{"duration_seconds", took},
+		{"exit_code", jsonNumber(a.ExitCode)},
+		{"pid", jsonNumber(a.PID)},
+		{"log_file", jsonText(a.LogFile)},
+		{"model", jsonText(a.Model)},
+		{"error", failure},
+	}
+	if len(a.Absent) > 0 {
+		agent = slices.DeleteFunc(agent, func(m FileMember) bool { return empty(m.Value) && slices.Contains(a.Absent, m.Name) })
+	}
+	return agent.with(a.Extra)
+}
+
+// empty says that a value of a known member says nothing.
+func empty(value json.RawMessage) bool {
+	return value == nil || string(value) == "null" || string(value) == `""` || string(value) == "0"
+}
+
+// with adds the members of extra, an object. One that is there already is replaced as long as it says nothing.
+func (o FileObject) with(extra json.RawMessage) FileObject {
+	if extra == nil {
+		return o
+	}
+	members, err := ParseFileObject(extra)
+	if err != nil {
+		return o // only what was parsed before is kept
+	}
+	for _, m := range members {
+		if empty(o.Get(m.Name)) {
+			o.Set(m.Name, m.Value)
+		}
+	}
+	return o
+}
+
+// SessionWave is one wave of a session.
+type SessionWave struct {
+	Wave   int
+	Status WaveStatus
+	Agents []string
+}
+
+// Waves are the waves of agents that are in the order of the plan.
+func Waves(agents []SessionAgent) []SessionWave {
+	var waves []SessionWave
+	index := map[int]int{}
+	begun, final := map[int]bool{}, map[int]int{}
+	for i := range agents {
+		a := &agents[i]
+		if a.Wave == 0 {
+			continue
+		}
+		at, ok := index[a.Wave]
+		if !ok {
+			at = len(waves)
+			index[a.Wave] = at
+			waves = append(waves, SessionWave{Wave: a.Wave})
+		}
+		waves[at].Agents = append(waves[at].Agents, a.ID)
+		begun[a.Wave] = begun[a.Wave] || a.Status != AgentQueued
+		if a.Status.Final() {
+			final[a.Wave]++
+		}
+	}
+	for i := range waves {
+		w := &waves[i]
+		switch {
+		case final[w.Wave] == len(w.Agents):
+			w.Status = WaveComplete
+		case begun[w.Wave]:
+			w.Status = WaveRunning
+		default:
+			w.Status = WavePending
+		}
+	}
+	slices.SortFunc(waves, func(a, b SessionWave) int { return a.Wave - b.Wave })
+	return waves
+}
+
+func filedWaves(waves []SessionWave) json.RawMessage {
+	text := []byte{'['}
+	for i, w := range waves {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(strconv.AppendInt(append(text, `{"wave":`...), int64(w.Wave), 10), `,"status":`...)
+		text = append(append(text, jsonText(string(w.Status))...), `,"agents":[`...)
+		for k, id := range w.Agents {
+			if k > 0 {
+				text = append(text, ',')
+			}
+			text = append(text, jsonText(id)...)
+		}
+		text = append(text, "]}"...)
+	}
+	return append(text, ']')
+}
+
+func (t *Tally) file() json.RawMessage {
+	return fmt.Appendf(nil, `{"total":%d,"queued":%d,"running":%d,"complete":%d,"failed":%d,"cancelled":%d}`,
+		t.Total, t.Queued, t.Running, t.Complete, t.Failed, t.Cancelled)
+}
+
+// jsonTime is a time as the files have it: UTC, whole seconds.
+func jsonTime(t *time.Time) json.RawMessage {
+	if t == nil {
+		return json.RawMessage("null")
+	}
+	return jsonText(t.UTC().Format(time.RFC3339))
+}
+
+func jsonNumber(n *int) json.RawMessage {
+	if n == nil {
+		return json.RawMessage("null")
+	}
+	return strconv.AppendInt(nil, int64(*n), 10)
+}

@@ -1,0 +1,283 @@
+package agency_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"agency"
+)
+
+// python writes a document as the executors of this file format do.
+const python = `import json, sys
+sys.stdout.buffer.write(json.dumps(json.loads(sys.stdin.buffer.read()), indent=2, ensure_ascii=False).encode())`
+
+// dumps is what Python makes of a document; false where there is no Python.
+func dumps(t *testing.T, document []byte) ([]byte, bool) {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		return nil, false
+	}
+	cmd := exec.Command(path, "-c", python)
+	cmd.Stdin = bytes.NewReader(document)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, true
+}
+
+func decoded(t *testing.T, document []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(document, &v); err != nil {
+		t.Fatalf("%v in %s", err, document)
+	}
+	return v
+}
+
+// The documents that executors leave, partial as they are, mean the same when agency has read and written them, and look as
+// Python would have written them. So they do when they have been a record in between.
+func TestSessionFileExamples(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/session/*.json")
+	if err != nil || len(paths) != 5 {
+		t.Fatalf("documents %v, %v", paths, err)
+	}
+	for _, path := range paths {
+		document, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := agency.ParseSessionFile(document)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		written := f.Encode()
+		if !reflect.DeepEqual(decoded(t, document), decoded(t, written)) {
+			t.Errorf("%s means something else now:\n%s", path, written)
+		}
+		if want, ok := dumps(t, written); ok && !bytes.Equal(want, written) {
+			t.Errorf("%s is written\n%s\nwant\n%s", path, written, want)
+		}
+		golden, err := os.ReadFile(strings.TrimSuffix(path, ".json") + ".golden") // as Python wrote it, with known members in the order of the schema
+		if err != nil || !bytes.Equal(golden, written) {
+			t.Errorf("%s is written\n%s\nwant\n%s (%v)", path, written, golden, err)
+		}
+		agents := make([]agency.SessionAgent, len(f.Agents))
+		for i := range f.Agents {
+			if agents[i], err = agency.ParseFileAgent(f.Agents[i]); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			f.Agents[i] = agents[i].File()
+		}
+		if err := agency.PutWaves(agents, f.Head.Get("waves")); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		var tally agency.Tally
+		for i := range agents {
+			tally.Add(agents[i].Status, 1)
+		}
+		made := (&agency.Session{Tally: tally}).FileHead(agency.Waves(agents))
+		f.Head.Set("summary", made.Get("summary"))
+		f.Head.Set("waves", made.Get("waves"))
+		if again := f.Encode(); !bytes.Equal(again, written) {
+			t.Errorf("%s as a record is written\n%s\nwant\n%s", path, again, written)
+		}
+	}
+}
+
+// What agency writes of its own has every member of the schema, in its order, with times in UTC and whole seconds.
+func TestSessionFileOfRecord(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2026, 2, 1, 15, 30, 22, 900_000_000, time.FixedZone("", 3600))
+	s := agency.Session{
+		ID: agency.NewSessionID(begun, [4]byte{0xab, 0xc1, 0x23, 0x45}), Source: "orchestrate", SourceFile: "plans/naïve <&> \u2028.yaml",
+		Status: agency.SessionRunning, StartedAt: begun, Tally: agency.Tally{Total: 2, Queued: 1, Failed: 1}, Extra: json.RawMessage(`{"x":[1,{}]}`),
+	}
+	agents := []agency.SessionAgent{
+		{
+			ID: "001", Name: "a", PromptPath: "p/001.md", Status: agency.AgentFailed, Wave: 1, StartedAt: new(begun), CompletedAt: new(begun.Add(10200 * time.Millisecond)),
+			ExitCode: new(1), LogFile: "x/001.log", Model: "claude", Error: "line\none \x1b\"",
+		},
+		{ID: "002", Name: "b", Status: agency.AgentQueued, Wave: 2, LogFile: "x/002.log"},
+	}
+	f := agency.SessionFile{Head: s.FileHead(agency.Waves(agents)), Agents: []agency.FileObject{agents[0].File(), agents[1].File()}}
+	const want = `{
+  "schema_version": "1.0",
+  "session_id": "20260201-143022-abc12345",
+  "source": "orchestrate",
+  "source_file": "plans/naïve <&> ` + "\u2028" + `.yaml",
+  "started_at": "2026-02-01T14:30:22Z",
+  "completed_at": null,
+  "status": "running",
+  "agents": [
+    {
+      "id": "001",
+      "name": "a",
+      "prompt_path": "p/001.md",
+      "status": "failed",
+      "wave": 1,
+      "started_at": "2026-02-01T14:30:22Z",
+      "completed_at": "2026-02-01T14:30:33Z",
+      "duration_seconds": 11,
+      "exit_code": 1,
+      "pid": null,
+      "log_file": "x/001.log",
+      "model": "claude",
+      "error": "line\none \u001b\""
+    },
+    {
+      "id": "002",
+      "name": "b",
+      "prompt_path": "",
+      "status": "queued",
+      "wave": 2,
+      "started_at": null,
+      "completed_at": null,
+      "duration_seconds": null,
+      "exit_code": null,
+      "pid": null,
+      "log_file": "x/002.log",
+      "model": "",
+      "error": null
+    }
+  ],
+  "summary": {
+    "total": 2,
+    "queued": 1,
+    "running": 0,
+    "complete": 0,
+    "failed": 1,
+    "cancelled": 0
+  },
+  "waves": [
+    {
+      "wave": 1,
+      "status": "complete",
+      "agents": [
+        "001"
+      ]
+    },
+    {
+      "wave": 2,
+      "status": "pending",
+      "agents": [
+        "002"
+      ]
+    }
+  ],
+  "x": [
+    1,
+    {}
+  ]
+}`
+	if got := string(f.Encode()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Any document that means something means the same after it was read and written, and writing it again changes nothing.
+func FuzzSessionFile(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"agents": []}`, `{"agents": [{"id": "1", "x": {"y": [ ] , "z":{ } }}], "a\u0062\/\ud83d\ude00\ud800": "\ud800\udbff\udc00\u0000é\\u"}`,
+		`{"b": 1e5, "a": [-0, 1.50, true, [[[]]]], "status": null, "b": 2}`, "{\"k\": \"\x7f\u2028\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	if paths, err := filepath.Glob("testdata/session/*.json"); err == nil {
+		for _, path := range paths {
+			if document, err := os.ReadFile(path); err == nil {
+				f.Add(document)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		parsed, err := agency.ParseSessionFile(document)
+		if err != nil {
+			return
+		}
+		written := parsed.Encode()
+		if was, is := decoded(t, document), decoded(t, written); !reflect.DeepEqual(was, is) {
+			t.Fatalf("%q means something else: %q", document, written)
+		}
+		again, err := agency.ParseSessionFile(written)
+		if err != nil || !bytes.Equal(again.Encode(), written) {
+			t.Fatalf("%q is written again as %q, %v", written, again.Encode(), err)
+		}
+		for _, o := range parsed.Agents {
+			a, err := agency.ParseFileAgent(o)
+			if err != nil {
+				continue
+			}
+			same, err := agency.ParseFileAgent(a.File())
+			if err != nil || !bytes.Equal(agency.EncodeFileAgent(same.File()), agency.EncodeFileAgent(a.File())) {
+				t.Fatalf("%s is read again as %s, %v", agency.EncodeFileAgent(a.File()), agency.EncodeFileAgent(same.File()), err)
+			}
+		}
+	})
+}
+
+// Whatever the texts, Python writes the same bytes.
+func TestSessionFileLikePython(t *testing.T) {
+	t.Parallel()
+	if _, ok := dumps(t, []byte(`{}`)); !ok {
+		return // the goldens hold
+	}
+	var all []any
+	rapid.Check(t, func(t *rapid.T) { // one process for all of them: it takes long to start
+		value := rapid.Deferred(func() *rapid.Generator[any] { return anyValue(3) }).Draw(t, "value")
+		all = append(all, value)
+	})
+	document, err := json.Marshal(map[string]any{"all": all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := agency.ParseSessionFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := dumps(t, document); !bytes.Equal(f.Encode(), want) {
+		t.Errorf("got\n%s\nwant\n%s", f.Encode(), want)
+	}
+}
+
+func anyValue(depth int) *rapid.Generator[any] {
+	kinds := []*rapid.Generator[any]{rapid.String().AsAny(), rapid.Int().AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil)}
+	if depth > 0 {
+		kinds = append(kinds, rapid.SliceOfN(anyValue(depth-1), 0, 3).AsAny(), rapid.MapOfN(rapid.String(), anyValue(depth-1), 0, 3).AsAny())
+	}
+	return rapid.OneOf(kinds...)
+}
+
+func TestSessionFileRefusals(t *testing.T) {
+	t.Parallel()
+	for _, document := range []string{``, `[]`, `{"agents": {}}`, `{"agents": null}`, `{"agents": [1]}`, `{} {}`, `{`, "{\"a\": \"\xff\"}"} {
+		if _, err := agency.ParseSessionFile([]byte(document)); !agency.IsCode(err, agency.CodeUsage) {
+			t.Errorf("%q: %v", document, err)
+		}
+	}
+	for _, agent := range []string{
+		`{}`, `{"id": ""}`, `{"id": 1}`, `{"id": "../x"}`, `{"id": "1", "status": "done"}`, `{"id": "1", "wave": 1.5}`, `{"id": "1", "wave": -1}`,
+		`{"id": "1", "started_at": "now"}`, `{"id": "1", "error": {}}`, `{"id": "1", "name": "` + strings.Repeat("x", agency.OutsideTextLimit+1) + `"}`,
+		`{"id": "1", "x": "` + strings.Repeat("x", agency.OutsideExtraLimit) + `"}`, `{"id": "1", "name": "\u0000"}`,
+	} {
+		o, err := agency.ParseFileObject([]byte(agent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = agency.ParseFileAgent(o)
+		if !agency.IsCode(err, agency.CodeUsage) || agency.AsError(err).Hint == "" {
+			t.Errorf("%.40q: %v", agent, err)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package agency
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of what an outside executor may say.
+const (
+	OutsideTextLimit  = 16 << 10 // bytes of one text
+	OutsideExtraLimit = 64 << 10 // bytes of the members of an agent that agency does not know
+)
+
+// Start takes down that the agent's program runs. One that runs already is a program in the place of the one before: only its pid
+// changes.
+func (a *SessionAgent) Start(pid *int, at time.Time) error {
+	if pid != nil && *pid <= 0 {
+		return Errorf(CodeUsage, "the pid of agent %s is %d", a.ID, *pid).WithHint("--pid wants the number of a process")
+	}
+	if a.Status != AgentRunning {
+		if err := a.become(AgentRunning); err != nil {
+			return err
+		}
+		a.StartedAt = wholeSecond(at)
+	}
+	a.PID = pid
+	return nil
+}
+
+// Complete takes down that the agent has done its work.
+func (a *SessionAgent) Complete(exitCode int, at time.Time) error {
+	if err := a.become(AgentComplete); err != nil {
+		return err
+	}
+	a.CompletedAt, a.ExitCode, a.PID = wholeSecond(at), &exitCode, nil
+	return nil
+}
+
+// Fail takes down that the agent failed, and why.
+func (a *SessionAgent) Fail(failure string, exitCode int, at time.Time) error {
+	if len(failure) > OutsideTextLimit {
+		return tooLong(a.ID, "error")
+	}
+	if err := a.become(AgentFailed); err != nil {
+		return err
+	}
+	a.CompletedAt, a.ExitCode, a.PID, a.Error = wholeSecond(at), &exitCode, nil, failure
+	return nil
+}
+
+// Cancel takes down that somebody gave the agent up; why may be empty.
+func (a *SessionAgent) Cancel(why string, at time.Time) error {
+	if len(why) > OutsideTextLimit {
+		return tooLong(a.ID, "error")
+	}
+	if err := a.become(AgentCancelled); err != nil {
+		return err
+	}
+	a.CompletedAt, a.PID, a.Error = wholeSecond(at), nil, why
+	return nil
+}
+
+func (a *SessionAgent) become(next AgentStatus) error {
+	if NextAgent(a.Status, next) == nil {
+		a.Status = next
+		return nil
+	}
+	e := Errorf(CodeInvalidState, "agent %s is %s and cannot become %s", a.ID, a.Status, next)
+	if a.Status == AgentQueued {
+		return e.WithHint("it has to start first: agency session update %s --agent %s start", a.Session, a.ID)
+	}
+	return e.WithHint("agency session show %s", a.Session)
+}
+
+// wholeSecond is a time as the status files have it.
+func wholeSecond(at time.Time) *time.Time {
+	at = at.UTC().Truncate(time.Second)
+	return &at
+}
+
+func tooLong(agent, member string) error {
+	return Errorf(CodeUsage, "the %s of agent %s has more than %d bytes", member, agent, OutsideTextLimit).
+		WithHint("say less here and put the rest into its log file")
+}
+
+// ParseFileAgent reads one agent of a status file. Only id is needed. What cannot be told by the fields goes into Extra and
+// Absent, so that File says the same again. A value that no agent can have is E_USAGE.
+func ParseFileAgent(o FileObject) (SessionAgent, error) {
+	a := SessionAgent{Status: AgentQueued}
+	p := agentParser{object: o}
+	p.text("id", &a.ID)
+	if p.err == nil {
+		p.err = CheckAgentID(a.ID)
+	}
+	p.text("name", &a.Name)
+	p.text("prompt_path", &a.PromptPath)
+	p.text("log_file", &a.LogFile)
+	p.text("model", &a.Model)
+	p.text("error", &a.Error)
+	status := string(a.Status)
+	p.text("status", &status)
+	a.Status = AgentStatus(status)
+	p.whole("wave", func(n int) { a.Wave = n })
+	p.time("started_at", &a.StartedAt)
+	p.time("completed_at", &a.CompletedAt)
+	p.whole("exit_code", func(n int) { a.ExitCode = &n })
+	p.whole("pid", func(n int) { a.PID = &n })
+	if !slices.Contains(AgentStatuses(), a.Status) {
+		p.fail("status", "is none of queued, running, complete, failed, cancelled")
+	}
+	if a.Wave < 0 {
+		p.fail("wave", "is less than 0")
+	}
+	if p.err != nil {
+		name := a.ID
+		if name == "" {
+			name = "without an id"
+		}
+		return a, Errorf(CodeUsage, "agent %s: %w", name, p.err).WithHint(`an agent is an object as in status.json, such as {"id": "001", "name": "fix-auth"}`)
+	}
+	for _, name := range agentMembers {
+		if o.Get(name) == nil {
+			a.Absent = append(a.Absent, name)
+		}
+	}
+	var extra FileObject
+	said := a.File()
+	for _, m := range o {
+		if value := said.Get(m.Name); value == nil || empty(value) && string(m.Value) != string(value) {
+			extra = append(extra, m)
+		}
+	}
+	if extra != nil {
+		if a.Extra = extra.compact(); len(a.Extra) > OutsideExtraLimit {
+			return a, tooLong(a.ID, "unknown members")
+		}
+	}
+	return a, nil
+}
+
+// PutWaves tells agents which waves they are in, where they do not say so themselves. The waves are those of a status file; an agent
+// that there is not, or that says otherwise, is E_USAGE.
+func PutWaves(agents []SessionAgent, waves json.RawMessage) error {
+	var given []struct {
+		Wave   int      `json:"wave"`
+		Agents []string `json:"agents"`
+	}
+	if err := json.Unmarshal(waves, &given); err != nil {
+		return Errorf(CodeUsage, "the waves are not as in status.json: %w", err).WithHint(`such as [{"wave": 1, "agents": ["001", "002"]}]`)
+	}
+	index := make(map[string]int, len(agents))
+	for i := range agents {
+		index[agents[i].ID] = i
+	}
+	for _, w := range given {
+		for _, id := range w.Agents {
+			i, ok := index[id]
+			if !ok || w.Wave < 1 || agents[i].Wave != 0 && agents[i].Wave != w.Wave {
+				return Errorf(CodeUsage, "wave %d has agent %q, which is in no such wave", w.Wave, id).
+					WithHint("waves are numbered from 1, and each agent is in one")
+			}
+			agents[i].Wave = w.Wave
+		}
+	}
+	return nil
+}
+
+// StaysAbsent says that a member that an executor left out is left out of the status file, too. The others say how the agent
+// stands, and are always there.
+func StaysAbsent(member string) bool {
+	return member == "name" || member == "prompt_path" || member == "wave" || member == "model"
+}
+
+// CheckLine refuses a text that is not one line of at most some hundred characters.
+func CheckLine(what, text string) error {
+	if problem := lineProblem(text); problem != "" {
+		return Errorf(CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", longestLine)
+	}
+	return nil
+}
+
+// agentParser reads the members of one agent and keeps the first error.
+type agentParser struct {
+	object FileObject
+	err    error
+}
+
+func (p *agentParser) fail(member, what string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s %s", member, what)
+	}
+}
+
+// value is a member that is there and not null.
+func (p *agentParser) value(member string) (json.RawMessage, bool) {
+	value := p.object.Get(member)
+	return value, value != nil && string(value) != "null"
+}
+
+func (p *agentParser) text(member string, to *string) {
+	value, ok := p.value(member)
+	if !ok {
+		return
+	}
+	switch err := json.Unmarshal(value, to); {
+	case err != nil:
+		p.fail(member, "is not a string")
+	case len(*to) > OutsideTextLimit:
+		p.fail(member, fmt.Sprintf("has more than %d bytes", OutsideTextLimit))
+	case strings.ContainsRune(*to, 0):
+		p.fail(member, "has a zero byte in it")
+	}
+}
+
+func (p *agentParser) whole(member string, set func(int)) {
+	value, ok := p.value(member)
+	if !ok {
+		return
+	}
+	var n int
+	if json.Unmarshal(value, &n) != nil {
+		p.fail(member, "is not a whole number")
+		return
+	}
+	set(n)
+}
+
+func (p *agentParser) time(member string, to **time.Time) {
+	if _, ok := p.value(member); !ok {
+		return
+	}
+	var text string
+	p.text(member, &text)
+	at, err := parseFileTime(text)
+	if err != nil {
+		p.fail(member, "is not a time such as 2026-02-01T14:30:22Z")
+		return
+	}
+	*to = wholeSecond(at)
+}
+
+// parseFileTime reads what executors write: with a zone, or without one, which is then UTC.
+func parseFileTime(text string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, errors.New("no time")
+}

@@ -1,0 +1,311 @@
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sessionView is a session as session show shows it.
+type sessionView struct {
+	Session struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+	} `json:"session"`
+	Agents []struct {
+		ID       string `json:"id"`
+		Status   string `json:"status"`
+		Error    string `json:"error"`
+		Branch   string `json:"branch"`
+		Attempts int    `json:"attempts"`
+		RunID    string `json:"run_id"`
+	} `json:"agents"`
+}
+
+// once has a shell agent note when another one of the same name works at the same time. The lock ends with its process.
+const once = `exec 9>>$ROOT/lock-$1; flock -n 9 || echo $1 >>$ROOT/twice; `
+
+// fourPlan is four agents in three waves. The second is ready and never ends by itself; the third loses its wrapper once.
+const fourPlan = `
+base: deps
+max_parallel: 2
+defaults: {runner: shell, headless: true}
+agents:
+  - {id: first, prompt: 'set -- first; %[1]s echo first >first.txt'}
+  - {id: ready, runner: scripted, headless: false, after: [first], prompt: "write ready.txt ready\nready done | look\npause 600"}
+  - id: lost
+    after: [first]
+    prompt: 'set -- lost; %[1]s echo lost >lost.txt; test -e $ROOT/was-lost || { echo x >$ROOT/was-lost; kill -9 $PPID; sleep 600; }'
+  - {id: last, after: [ready, lost], prompt: 'set -- last; %[1]s cat first.txt ready.txt lost.txt >last.txt'}
+`
+
+// sessionPoints are where a session can be cut off.
+var sessionPoints = []string{
+	"scheduler.create.env", "scheduler.create.recorded", "scheduler.start.based", "scheduler.start.recorded", "scheduler.start.made",
+	"scheduler.recorded", "scheduler.stop.recorded", "scheduler.stop.made", "scheduler.again.recorded", "scheduler.again.made", "scheduler.settled",
+	"results.found", "results.written", "results.told",
+}
+
+var sessionSample = []string{"scheduler.start.recorded/daemon", "scheduler.again.recorded/daemon", "scheduler.start.made/wrapper", "scheduler.stop.recorded/tmux", "results.told/daemon"}
+
+// A session comes to the same, whatever dies while it is at any of its steps.
+func TestSessionMatrix(t *testing.T) {
+	t.Parallel()
+	for _, point := range sessionPoints {
+		for _, v := range victims() {
+			name := point + "/" + v.name
+			if !whole && !slices.Contains(sessionSample, name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) { t.Parallel(); killSession(t, point, &v) })
+		}
+	}
+}
+
+func killSession(t *testing.T, point string, v *victim) {
+	begin := time.Now()
+	w := newWorld(t)
+	w.write("plan.yaml", fmt.Sprintf(fourPlan, once))
+	w.write("killpoint", point+" hold")
+	w.start([]string{"session", "start", w.path("plan.yaml"), "--wait", "--timeout", "60s"})
+	hit := w.path("killpoint.hit")
+	w.await("the point "+point, func() bool { _, err := os.Lstat(hit); return err == nil })
+	pids := v.pids(w)
+	w.kill(pids)
+	w.awaitDeath(pids)
+	if err := os.Remove(hit); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitClient()
+	c := cell{row: "session: " + point, victim: v.name, outcome: outDone}
+	died := len(pids) > 0
+	wrong := w.fourComplete(v.name == "tmux" && died)
+	switch {
+	case len(wrong) > 0:
+		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
+		c.outcome = outViolation
+	case !died:
+		c.outcome = outNobody
+	}
+	c.took = time.Since(begin)
+	note(c)
+}
+
+func (w *world) log() string {
+	log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
+	return string(log)
+}
+
+// fourComplete waits for the session of fourPlan, starts it when it was never made, and says what is wrong with what it came to.
+func (w *world) fourComplete(tmuxDied bool) []string {
+	if r := w.f.Agency("session", "wait", "latest", "--timeout", "60s"); strings.Contains(r.Stderr, "E_SESSION_NOT_FOUND") {
+		w.must("session", "start", w.path("plan.yaml"), "--wait", "--timeout", "60s")
+	}
+	wrong := []string{}
+	s := w.sessionOf("latest")
+	if s.Session.Status != "complete" {
+		wrong = append(wrong, "the session is "+s.Session.Status)
+	}
+	for _, a := range s.Agents {
+		if a.Status != "complete" {
+			wrong = append(wrong, fmt.Sprintf("%s is %s: %s", a.ID, a.Status, a.Error))
+		}
+	}
+	last := s.Agents[len(s.Agents)-1]
+	if got, _ := os.ReadFile(filepath.Join(w.f.Data, "worktrees", w.fingerprint(), last.RunID, "last.txt")); string(got) != "first\nready\nlost\n" {
+		wrong = append(wrong, fmt.Sprintf("the last agent made %q", got))
+	}
+	wrong = append(wrong, w.sessionsWell()...)
+	wrong = append(wrong, w.endTold()...)
+	return append(wrong, w.rest(tmuxDied)...)
+}
+
+// endTold says what is wrong with what follows from the end of the one session: a report, and one message.
+func (w *world) endTold() []string {
+	events := func(kind string) int { return strings.Count(w.must("events"), kind) }
+	w.await("the report", func() bool { return events("session.reported") > 0 })
+	wrong := []string{}
+	if told := events(`"msg_type":"session.complete"`); told != 1 {
+		wrong = append(wrong, fmt.Sprintf("the end was told %d times", told))
+	}
+	if _, err := os.Stat(filepath.Join(w.f.Repo, ".agency", "status", "active-session", "report.md")); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	return wrong
+}
+
+// fingerprint is the folder of the repository's worktrees.
+func (w *world) fingerprint() string {
+	dirs, _ := filepath.Glob(filepath.Join(w.f.Data, "worktrees", "*"))
+	if len(dirs) != 1 {
+		w.t.Fatalf("worktrees of %d repositories", len(dirs))
+	}
+	return filepath.Base(dirs[0])
+}
+
+// sessionsWell says what is wrong beside the runs: agents that worked twice at a time, environments that were left.
+func (w *world) sessionsWell() []string {
+	wrong := []string{}
+	if twice, err := os.ReadFile(w.path("twice")); err == nil {
+		wrong = append(wrong, fmt.Sprintf("twice at a time: %q", twice))
+	}
+	// The environment goes right after the end is on record, or at the next start.
+	w.must("daemon", "stop")
+	w.must("daemon", "start")
+	if left, _ := filepath.Glob(filepath.Join(w.f.Data, "sessions", "*")); len(left) > 0 {
+		wrong = append(wrong, fmt.Sprintf("left: %v", left))
+	}
+	return wrong
+}
+
+func (w *world) sessionOf(ref string) sessionView {
+	w.t.Helper()
+	var s sessionView
+	if err := w.data(&s, "session", "show", ref); err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// A session that was cancelled ends, with all that works for it.
+func TestSessionCancel(t *testing.T) {
+	t.Parallel()
+	for _, v := range victims() {
+		if whole || v.name == "daemon" {
+			t.Run(v.name, func(t *testing.T) { t.Parallel(); killCancel(t, &v) })
+		}
+	}
+}
+
+func killCancel(t *testing.T, v *victim) {
+	begin := time.Now()
+	w := newWorld(t)
+	w.write("plan.yaml", "agents:\n  - {id: a, prompt: pause 600}\n  - {id: b, prompt: \"child\\npause 600\"}\n  - {id: c, prompt: say never, after: [a]}\n")
+	w.must("session", "start", w.path("plan.yaml"))
+	w.await("the agents", func() bool {
+		runs, err := w.runs()
+		return err == nil && len(runs) == 3 && !slices.ContainsFunc(runs, func(r runView) bool { return r.State != "running" })
+	})
+	w.hold("scheduler.changed", "session", "cancel", "latest")
+	pids := v.pids(w)
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.release()
+	w.awaitClient()
+	w.f.Agency("session", "cancel", "latest") // again, or for the first time
+	w.f.Agency("session", "wait", "latest", "--timeout", "60s")
+	wrong := append(w.sessionsWell(), w.rest(v.name == "tmux")...)
+	if s := w.sessionOf("latest"); s.Session.Status != "cancelled" {
+		wrong = append(wrong, fmt.Sprintf("the session is %+v", s))
+	}
+	c := cell{row: "session cancel: scheduler.changed", victim: v.name, outcome: outDone}
+	if len(wrong) > 0 {
+		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
+		c.outcome = outViolation
+	}
+	c.took = time.Since(begin)
+	note(c)
+}
+
+// A reboot in the middle of the second wave costs the agents nothing but time.
+func TestSessionReboot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("plan.yaml", fmt.Sprintf(fourPlan, once))
+	w.write("was-lost", "")
+	w.write("killpoint", "scheduler.stop.recorded hold") // the ready one is about to be stopped, the other one works or is over
+	w.must("session", "start", w.path("plan.yaml"))
+	w.await("the second wave", func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
+	w.reboot()
+	w.release()
+	if wrong := w.fourComplete(true); len(wrong) > 0 {
+		t.Fatalf("%s\n%s", strings.Join(wrong, "\n"), w.log())
+	}
+}
+
+// randomPlan is a plan whose outcome does not depend on time: who fails is drawn, and only what depends on it is given up.
+func randomPlan(r *rand.Rand) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "base: deps\non_failure: continue\nmax_parallel: %d\ndefaults: {runner: shell, headless: true}\nagents:\n", 1+r.IntN(3))
+	for i := range 3 + r.IntN(4) {
+		after := []string{}
+		for j := range i {
+			if r.IntN(3) == 0 {
+				after = append(after, fmt.Sprint("n", j))
+			}
+		}
+		end := "true"
+		if r.IntN(6) == 0 {
+			end = "exit 3"
+		}
+		fmt.Fprintf(&b, "  - {id: n%d, after: [%s], prompt: 'set -- $MARK-n%d; %s rm -f n%d.txt; cat n*.txt >.agency/seen 2>/dev/null; sleep 0.%d; echo %d >n%d.txt; %s'}\n",
+			i, strings.Join(after, ", "), i, once, i, r.IntN(3), i, i, end)
+	}
+	return b.String()
+}
+
+// outcomeOf is what a session came to: statuses, reasons, and what each agent saw of those before it.
+func (w *world) outcomeOf(s *sessionView) string {
+	lines := []string{s.Session.Status}
+	for _, a := range s.Agents {
+		seen, _ := os.ReadFile(filepath.Join(w.f.Data, "worktrees", w.fingerprint(), a.RunID, ".agency", "seen"))
+		lines = append(lines, fmt.Sprintf("%s %s %s %q", a.ID, a.Status, a.Error, seen))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Random plans come to the same with a fault at a random time as without one.
+func TestSessionFaults(t *testing.T) {
+	t.Parallel()
+	plans := 3
+	if whole {
+		plans = 200
+	}
+	for seed := range plans {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { t.Parallel(); faultySession(t, uint64(seed)) })
+	}
+}
+
+func faultySession(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := newWorld(t)
+	w.write("plan.yaml", randomPlan(r))
+	run := func(mark string) string {
+		w.f.Env = append(w.f.Env, "MARK="+mark)
+		return strings.TrimSpace(w.must("session", "start", w.path("plan.yaml")))
+	}
+	begin := time.Now()
+	id := run("a")
+	w.f.Agency("session", "wait", id, "--timeout", "60s")
+	took := time.Since(begin)
+	calm := w.sessionOf(id)
+	want := w.outcomeOf(&calm)
+
+	id = run("b")
+	what := rand.New(rand.NewPCG(seed, 2)).IntN(4)
+	time.Sleep(time.Duration(r.Int64N(int64(took)))) // the time of the fault is what is drawn
+	switch what {
+	case 0:
+		w.kill(w.daemons())
+	case 1:
+		w.kill(w.wrapper(w.newest()))
+	case 2:
+		w.kill(w.tmuxServer())
+	case 3:
+		w.reboot()
+	}
+	w.f.Agency("session", "wait", id, "--timeout", "90s")
+	faulty := w.sessionOf(id)
+	wrong := append(w.sessionsWell(), w.rest(what >= 2)...)
+	if got := w.outcomeOf(&faulty); got != want {
+		wrong = append(wrong, fmt.Sprintf("it came to\n%s\nand without a fault to\n%s", got, want))
+	}
+	if len(wrong) > 0 {
+		t.Errorf("seed %d, fault %d: %s\nthe plan:\n%s\nthe log:\n%s", seed, what, strings.Join(wrong, "\n"), randomPlan(rand.New(rand.NewPCG(seed, 1))), w.log())
+	}
+}

@@ -1,0 +1,89 @@
+package script_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"agency/test/fixture"
+)
+
+// Sixteen executors report at once, each over its own connection, while somebody reads the file again and again: no report is lost,
+// and no reading is torn.
+func TestSixteenExecutors(t *testing.T) {
+	t.Parallel()
+	const writers, each = 16, 40
+	f := fixture.New(t, bin)
+	agents := []string{}
+	for i := range writers * each {
+		agents = append(agents, fmt.Sprintf(`{"id":"%04d"}`, i))
+	}
+	var made struct {
+		Data struct {
+			Session struct {
+				ID  string `json:"id"`
+				Dir string `json:"dir"`
+			} `json:"session"`
+		} `json:"data"`
+	}
+	created := f.AgencyIn("["+strings.Join(agents, ",")+"]", "session", "create", "--json", "--agents", "-")
+	if err := json.Unmarshal([]byte(created.Stdout), &made); err != nil {
+		t.Fatalf("%v: %s%s", err, created.Stdout, created.Stderr)
+	}
+	s := made.Data.Session
+	status := filepath.Join(s.Dir, "status.json")
+	var done atomic.Bool
+	var reading, writing sync.WaitGroup
+	reading.Go(func() {
+		for !done.Load() {
+			data, err := os.ReadFile(status)
+			if err != nil || !json.Valid(data) {
+				t.Errorf("a torn file: %v, %d bytes", err, len(data))
+				return
+			}
+		}
+	})
+	for w := range writers {
+		writing.Go(func() {
+			var lines strings.Builder
+			for i := w * each; i < (w+1)*each; i++ {
+				fmt.Fprintf(&lines, `{"agent":"%04d","action":"start","pid":%d}`+"\n", i, i+1)
+				fmt.Fprintf(&lines, `{"agent":"%04d","action":"complete","exit_code":%d}`+"\n", i, i%3)
+			}
+			r := f.AgencyIn(lines.String(), "session", "update", s.ID, "-", "--json")
+			if got := strings.Count(r.Stdout, `{"ok":true,`); r.Exit != 0 || got != 2*each {
+				t.Errorf("writer %d: exit status %d, %d answers\n%s", w, r.Exit, got, r.Stderr)
+			}
+		})
+	}
+	writing.Wait()
+	done.Store(true)
+	reading.Wait()
+	var shown struct {
+		Data struct {
+			Session struct {
+				Status  string         `json:"status"`
+				Summary map[string]int `json:"summary"`
+			} `json:"session"`
+			Agents []struct {
+				ExitCode *int `json:"exit_code"`
+			} `json:"agents"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(f.Agency("session", "show", s.ID, "--json").Stdout), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if got := shown.Data.Session; got.Status != "complete" || got.Summary["complete"] != writers*each {
+		t.Errorf("the session is %+v", got)
+	}
+	for i, a := range shown.Data.Agents {
+		if a.ExitCode == nil || *a.ExitCode != i%3 {
+			t.Errorf("agent %d: exit code %v", i, a.ExitCode)
+		}
+	}
+}
