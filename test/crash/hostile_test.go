@@ -86,10 +86,13 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
+// restorePoints are where a restore of the database can be cut off.
+var restorePoints = []string{"restore.begun", "restore.kept", "restore.aside"}
+
 // A restore that is killed is finished by the next command, and what it replaced is whole, the last words in its log included.
 func TestRestoreCutOff(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"restore.begun", "restore.kept", "restore.aside"} {
+	for _, point := range restorePoints {
 		if !whole && point != "restore.aside" {
 			continue
 		}

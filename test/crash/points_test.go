@@ -230,8 +230,14 @@ func gitSteps() []gitStep {
 		op   *operation
 		args string
 	}{
-		{ops["run"], "branch --no-track"}, {ops["run"], "worktree add"}, {ops["rm"], "update-ref"}, {ops["rm"], "worktree remove"}, {ops["rm"], "branch -D"},
-		{ops["snapshot"], "commit-tree"}, {ops["snapshot"], "update-ref"}, {ops["resume"], "update-ref"},
+		{ops["run"], "branch --no-track"},
+		{ops["run"], "worktree add"},
+		{ops["rm"], "update-ref"},
+		{ops["rm"], "worktree remove"},
+		{ops["rm"], "branch -D"},
+		{ops["snapshot"], "commit-tree"},
+		{ops["snapshot"], "update-ref"},
+		{ops["resume"], "update-ref"},
 	} {
 		for _, when := range []string{"before", "after"} {
 			all = append(all, gitStep{s.op, s.args, when})
