@@ -184,7 +184,7 @@ func (d *Desk) failure(i, attempt int, reason string, blameless bool, c Clock) A
 // blameless says that an attempt ended by no fault of the agent's.
 func blameless(code Code) bool {
 	switch code {
-	case CodeRunnerDisappeared, CodeStartCutOff, CodeTmuxStartFailed, CodeTmuxSessionNotFound, CodeDaemonConnectFailed, CodeInternal:
+	case CodeRunnerDisappeared, CodeStartCutOff, CodeTmuxStartFailed, CodeTmuxSessionNotFound, CodeDaemonConnectFailed, CodeDBError, CodeDBLocked, CodeInternal:
 		return true
 	default:
 		return false

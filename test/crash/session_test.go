@@ -228,6 +228,50 @@ func TestSessionReboot(t *testing.T) {
 	}
 }
 
+// A disk that is full while a session is at work costs it nothing but time, when there is room again soon.
+func TestSessionFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	for _, point := range []string{"scheduler.start.based", "scheduler.start.recorded", "scheduler.start.made", "scheduler.settled"} {
+		for _, room := range []int64{0, 64 << 10} {
+			if whole || point == "scheduler.start.recorded" && room == 0 {
+				t.Run(fmt.Sprintf("%s with %d KiB", point, room>>10), func(t *testing.T) { t.Parallel(); fullDiskSession(t, point, room) })
+			}
+		}
+	}
+}
+
+func fullDiskSession(t *testing.T, point string, room int64) {
+	disk := t.TempDir()
+	if err := mount(disk); err != nil {
+		t.Skipf("no small disk: %v", err)
+	}
+	t.Cleanup(func() { unmount(disk) })
+	w := newWorldAt(t, disk)
+	w.must("wait", "other", "--for", "needs-input", "--timeout", "20s") // it writes until then
+	w.write("plan.yaml", "defaults: {runner: shell, headless: true}\nagents: [{id: a, prompt: 'true'}, {id: b, prompt: 'true', after: [a]}]\n")
+	w.hold(point, "session", "start", w.path("plan.yaml"))
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler, room)
+	w.release()
+	w.f.Agency("session", "wait", "latest", "--timeout", "3s") // it may wait for room
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	w.f.Agency("session", "wait", "latest", "--timeout", "60s")
+	w.awaitClient()
+	wrong := append(w.sessionsWell(), w.rest(false)...)
+	s := w.sessionOf("latest")
+	if s.Session.Status != "complete" {
+		wrong = append(wrong, fmt.Sprintf("the session is %+v", s))
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%s\n%s", strings.Join(wrong, "\n"), w.log())
+	}
+}
+
 // randomPlan is a plan whose outcome does not depend on time: who fails is drawn, and only what depends on it is given up.
 func randomPlan(r *rand.Rand) string {
 	var b strings.Builder
