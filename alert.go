@@ -9,7 +9,7 @@ import (
 // AlertKind says why somebody must act. The words are those of the messages that go out.
 type AlertKind string
 
-// The kinds of alerts, in the order in which they win when several hold.
+// The kinds of alerts about workers, in the order in which they win when several hold.
 const (
 	AlertLost       AlertKind = "worker.lost"        // the worker disappeared, or never started
 	AlertError      AlertKind = "worker.error"       // it failed, or its model refuses it
@@ -18,12 +18,12 @@ const (
 	AlertStuck      AlertKind = "worker.stuck"       // it is said to work, and nothing moves
 )
 
-// AlertKinds are all kinds, the first to win first.
+// AlertKinds are all kinds about workers, the first to win first.
 func AlertKinds() []AlertKind {
 	return []AlertKind{AlertLost, AlertError, AlertNeedsInput, AlertComplete, AlertStuck}
 }
 
-// Words are what a kind says of a worker.
+// Words are what a kind says of a worker or a session.
 func (k AlertKind) Words() string {
 	switch k {
 	case AlertLost:
@@ -36,6 +36,10 @@ func (k AlertKind) Words() string {
 		return "is done"
 	case AlertStuck:
 		return "hangs"
+	case AlertSessionPaused, AlertSessionWaiting:
+		return "waits for you"
+	case AlertSessionFailed:
+		return "failed"
 	}
 	return string(k)
 }
@@ -176,16 +180,17 @@ func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }
 // Watchable says that a run with this status could be stuck: it is said to work.
 func Watchable(l Label) bool { return l == Working || l == Active || l == Stalled }
 
-// Alert is one episode in which somebody must act on a worker: it opens once, may be acknowledged or snoozed, and is
-// resolved when its condition goes.
+// Alert is one episode in which somebody must act on a worker or a session: it opens once, may be acknowledged or snoozed, and
+// is resolved when its condition goes.
 type Alert struct {
 	ID      string    `json:"id"`
 	Seq     int64     `json:"seq"`
 	Kind    AlertKind `json:"msg_type"`
-	RunID   RunID     `json:"run_id"`
-	Attempt int       `json:"attempt"`
+	RunID   RunID     `json:"run_id"`     // empty of a session
+	Session SessionID `json:"session_id"` // empty of a worker
+	Attempt int       `json:"attempt"`    // 0 of a session
 	Cause   string    `json:"cause"`
-	// Payload is a JSON object with worker_id, worker_name, attempt, repo and what the kind adds.
+	// Payload is a JSON object. Of a worker it has worker_id, worker_name, attempt, repo and what the kind adds.
 	Payload json.RawMessage `json:"payload"`
 
 	OpenedAt     time.Time  `json:"opened_at"`
@@ -210,12 +215,13 @@ func AlertText(payload json.RawMessage) string {
 		Prompt string `json:"prompt_preview"`
 		Error  string `json:"error_context"`
 		Done   string `json:"completion_message"`
+		Text   string `json:"text"` // of a session
 		Silent int    `json:"duration_secs"`
 	}
 	if json.Unmarshal(payload, &p) != nil {
 		return ""
 	}
-	for _, text := range []string{p.Prompt, p.Error, p.Done} {
+	for _, text := range []string{p.Prompt, p.Error, p.Done, p.Text} {
 		if text != "" {
 			return text
 		}
@@ -228,8 +234,9 @@ func AlertText(payload json.RawMessage) string {
 
 // AlertFilter chooses alerts.
 type AlertFilter struct {
-	Run      RunID  // empty is every run
-	Repo     string // fingerprint; empty is every repository
-	Resolved bool   // resolved ones too
-	After    int64  // only those with a later Seq
+	Run      RunID     // empty is every run
+	Session  SessionID // empty is every session
+	Repo     string    // fingerprint; empty is every repository
+	Resolved bool      // resolved ones too
+	After    int64     // only those with a later Seq
 }

@@ -34,6 +34,8 @@ type Attempt struct {
 	EndedAt        *time.Time `json:"ended_at"`
 	// StopRequestedAt is set before the first signal of a stop.
 	StopRequestedAt *time.Time `json:"stop_requested_at"`
+	// Restarting says that the stop makes place for the next attempt.
+	Restarting bool `json:"-"`
 	// InputAt is when a message was last sent to the agent: what it asked before that is answered.
 	InputAt       *time.Time `json:"input_at"`
 	ExitCode      *int       `json:"exit_code"` // null when it never exited by itself

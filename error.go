@@ -39,6 +39,7 @@ const (
 	CodePlanInvalid         Code = "E_PLAN_INVALID"
 	CodePlanChanged         Code = "E_PLAN_CHANGED"
 	CodeMergeConflict       Code = "E_MERGE_CONFLICT"
+	CodeResultGone          Code = "E_RESULT_GONE"
 	CodeInvalidState        Code = "E_INVALID_STATE"
 	CodeInputRefused        Code = "E_INPUT_REFUSED"
 	CodeBranchExists        Code = "E_BRANCH_EXISTS"
@@ -101,6 +102,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodePlanInvalid:         {ExitUsage, http.StatusBadRequest},
 	CodePlanChanged:         {ExitConflict, http.StatusConflict},
 	CodeMergeConflict:       {ExitConflict, http.StatusConflict},
+	CodeResultGone:          {ExitConflict, http.StatusConflict},
 	CodeRunAmbiguous:        {ExitUsage, http.StatusConflict},
 	CodeInvalidState:        {ExitConflict, http.StatusConflict},
 	CodeInputRefused:        {ExitConflict, http.StatusConflict},

@@ -220,7 +220,7 @@ func (v *view) contractClue() Clue {
 // undone says why something that the agent said does not stand any more; empty when it does.
 func (v *view) undone(label Label, at time.Time) string {
 	switch {
-	case !v.alive() && v.attempt.State != Completed:
+	case !v.counts(label):
 		return v.over()
 	case v.answered(label, at):
 		return "answered by a message " + v.ago(*v.attempt.InputAt)

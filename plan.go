@@ -70,19 +70,11 @@ type PlanAgent struct {
 	Wave    int      `json:"wave"`
 	Touches []string `json:"touches"` // patterns of the files that it changes
 	// Timeout is the longest time from its start to its end, all attempts together; 0 is none.
-	Timeout time.Duration `json:"timeout_ns"`
+	Timeout time.Duration `json:"timeout_ms"`
 	// IdleTimeout is the longest time without any sign of life; 0 is none.
-	IdleTimeout time.Duration `json:"idle_timeout_ns"`
+	IdleTimeout time.Duration `json:"idle_timeout_ms"`
 	Retries     int           `json:"retries"` // how many more attempts it has after one that failed
 	DoneWhen    DoneWhen      `json:"done_when"`
-}
-
-// Agent is the agent with an id, or nil.
-func (p *Plan) Agent(id string) *PlanAgent {
-	if i := slices.IndexFunc(p.Agents, func(a PlanAgent) bool { return a.ID == id }); i >= 0 {
-		return &p.Agents[i]
-	}
-	return nil
 }
 
 // WaveList are the ids of the agents by wave, lowest first; numbers of waves that the plan leaves out are left out here too.

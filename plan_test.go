@@ -23,6 +23,14 @@ func agents(lines ...string) *agency.Plan {
 	return p
 }
 
+// planAgent is the agent with an id, or nil.
+func planAgent(p *agency.Plan, id string) *agency.PlanAgent {
+	if i := slices.IndexFunc(p.Agents, func(a agency.PlanAgent) bool { return a.ID == id }); i >= 0 {
+		return &p.Agents[i]
+	}
+	return nil
+}
+
 // check fills in and validates a plan.
 func check(p *agency.Plan) error {
 	if err := p.Fill(); err != nil {
@@ -46,7 +54,7 @@ func TestPlanOrder(t *testing.T) {
 	if got := p.Dependents("alone"); len(got) != 0 || got == nil {
 		t.Errorf("%v come after alone", got)
 	}
-	if p.Agent("right").Wave != 2 || p.Agent("none") != nil {
+	if planAgent(p, "right").Wave != 2 || planAgent(p, "none") != nil {
 		t.Error("agents are not found by their ids")
 	}
 }
@@ -66,7 +74,7 @@ func TestPlanWaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]string{"a": "[] 1", "c": "[a b] 5", "d": "[] 5", "e": "[c] 6", "f": "[a] 7", "g": "[e] 7"} {
-		if a := p.Agent(id); fmt.Sprint(a.After, a.Wave) != want {
+		if a := planAgent(p, id); fmt.Sprint(a.After, a.Wave) != want {
 			t.Errorf("%s comes after %v in wave %d, not %s", id, a.After, a.Wave, want)
 		}
 	}
@@ -240,7 +248,7 @@ func TestPlanWavesAreTheDepth(t *testing.T) {
 		var depth func(id string) int
 		depth = func(id string) int {
 			deepest := 0
-			for _, dependency := range p.Agent(id).After {
+			for _, dependency := range planAgent(p, id).After {
 				deepest = max(deepest, depth(dependency))
 			}
 			return deepest + 1
@@ -249,7 +257,7 @@ func TestPlanWavesAreTheDepth(t *testing.T) {
 		for number, wave := range p.WaveList() {
 			shown += len(wave)
 			for _, id := range wave {
-				if a := p.Agent(id); a.Wave != number+1 || a.Wave != depth(id) {
+				if a := planAgent(p, id); a.Wave != number+1 || a.Wave != depth(id) {
 					t.Fatalf("%s is in wave %d, listed in %d, with depth %d", id, a.Wave, number+1, depth(id))
 				}
 			}
@@ -278,7 +286,7 @@ func TestPlanEveryCircleIsFound(t *testing.T) {
 			return
 		}
 		pair := rapid.SampledFrom(pairs).Draw(t, "pair")
-		early := p.Agent(pair[0])
+		early := planAgent(p, pair[0])
 		early.After = append(early.After, pair[1])
 		for i := range p.Agents {
 			p.Agents[i].Wave = 0
@@ -292,7 +300,7 @@ func TestPlanEveryCircleIsFound(t *testing.T) {
 			t.Fatalf("the circle is %v", circle)
 		}
 		for i := range len(circle) - 1 {
-			if !slices.Contains(p.Agent(circle[i]).After, circle[i+1]) {
+			if !slices.Contains(planAgent(p, circle[i]).After, circle[i+1]) {
 				t.Fatalf("in the circle %v, %s does not come after %s", circle, circle[i], circle[i+1])
 			}
 		}

@@ -33,7 +33,10 @@ type runeSpan struct{ low, high rune }
 // anyRune are the characters that a name can have; a slash cannot get into a segment.
 var anyRune = []runeSpan{{1, '/' - 1}, {'/' + 1, unicode.MaxRune}}
 
-const longestTouch = 256 // bytes
+const (
+	longestTouch = 256   // bytes
+	mostTouches  = 1_000 // patterns of one agent
+)
 
 // parseTouch reads a pattern: * is any part of a name, ? one character, [a-z] one of some, [!a-z] one of the others, ** on its own
 // any number of folders, and a slash at the end everything in the folder. problem says what is wrong with it, and hint the way out.
@@ -234,6 +237,10 @@ func (p *Plan) validateTouches(g *planGraph) error {
 	}
 	var all []of
 	for i := range p.Agents {
+		if n := len(p.Agents[i].Touches); n > mostTouches {
+			return p.fault(i, "touches", "agent %q touches %d patterns, more than %d", p.Agents[i].ID, n, mostTouches).
+				WithHint("name folders instead of single files: src/")
+		}
 		for _, text := range p.Agents[i].Touches {
 			t, problem, hint := parseTouch(text)
 			if problem != "" {
@@ -251,11 +258,12 @@ func (p *Plan) validateTouches(g *planGraph) error {
 	for i := range all {
 		for j := i + 1; j < len(all) && strings.HasPrefix(all[j].prefix, all[i].prefix); j++ {
 			a, b := all[i], all[j]
-			if budget--; a.agent == b.agent || before[a.agent].has(b.agent) || before[b.agent].has(a.agent) {
-				continue
+			budget--
+			meet := false
+			if a.agent != b.agent && !before[a.agent].has(b.agent) && !before[b.agent].has(a.agent) {
+				through := a.literal && strings.HasPrefix(b.prefix, a.text+"/") // then a can only be a folder
+				meet = through || touchesMeet(a.touch, b.touch, &budget)
 			}
-			through := a.literal && strings.HasPrefix(b.prefix, a.text+"/") // then a can only be a folder
-			meet := through || touchesMeet(a.touch, b.touch, &budget)
 			if budget < 0 {
 				return settingFault("agents", "the touches of the plan are too many to compare: %d patterns", len(all)).
 					WithHint("name folders instead of single files, or leave touches out where agents come after each other")

@@ -117,6 +117,35 @@ func TestTouchesMeet(t *testing.T) {
 	}
 }
 
+// Plans that would take long to compare are refused: too many patterns of one agent, and too many of agents of which each waits for
+// the one before, although these are not compared at all.
+func TestTouchesCost(t *testing.T) {
+	t.Parallel()
+	p := &Plan{MaxParallel: 1, OnFailure: StopOnFailure}
+	const agents = 40
+	for i := range agents {
+		a := PlanAgent{ID: string(rune('a'+i/26)) + string(rune('a'+i%26)), Prompt: "x", Wave: i + 1, DoneWhen: DoneWhenReady, Touches: make([]string, mostTouches)}
+		if i > 0 {
+			a.After = []string{p.Agents[i-1].ID}
+		}
+		for j := range a.Touches {
+			a.Touches[j] = "*"
+		}
+		p.Agents = append(p.Agents, a)
+	}
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "too many to compare: 40000 patterns") {
+		t.Errorf("got %v", err)
+	}
+	p.Agents = p.Agents[:1]
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+	p.Agents[0].Touches = append(p.Agents[0].Touches, "*")
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "touches 1001 patterns, more than 1000") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func FuzzTouchesMeet(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"a/**/b", "a/*"}, {"*a*", "b?c"}, {"[a-b]", "[!b]"}, {"**/a", "b/**"}, {"a", "a/b"}, {"a?", "a/b"}, {"**/a/**", "b/a"}, {"[ab]c", "?[!c]"},

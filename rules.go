@@ -83,13 +83,23 @@ func newView(f Facts, now time.Time) view {
 	v.situation, v.contract = &v.attempt.Situation, v.attempt.Word.Contract
 	v.changed = v.attempt.lastChange()
 	v.heard = v.attempt.heard(v.changed)
-	if v.alive() || v.attempt.State == Completed || v.attempt.State == Killed {
-		v.saying, v.said = v.standing()
-	}
-	if v.attempt.State == Killed && v.saying != ReadyForReview {
-		v.saying, v.said = "", finding{} // who stopped it has no use for its question, but for its work
+	if label, said := v.standing(); v.counts(label) {
+		v.saying, v.said = label, said
 	}
 	return v
+}
+
+// counts says whether what an agent said counts in the state that its attempt is in. Who stopped it has no use for its question,
+// but for the work that it offers.
+func (v *view) counts(label Label) bool {
+	switch v.attempt.State {
+	case Running, Completed:
+		return true
+	case Killed:
+		return label == ReadyForReview
+	default:
+		return false
+	}
 }
 
 // status is what people see when a rule decides.

@@ -13,7 +13,11 @@ type RunFacts struct {
 	Made    bool
 	Attempt int // the newest one; what follows is about it
 	State   State
-	PID     int // of the runner while it lives; 0 is none
+	PID     int  // of the runner while it lives; 0 is none
+	Ran     bool // its program was started
+	EndedAt time.Time
+	// Restarting says that somebody stops it to make place for the next attempt.
+	Restarting bool
 	// Asks says that it waits for a person, alive or after a clean end.
 	Asks bool
 	// ReadyAt is since when its word is that the work is ready for review; zero when it is not, or ended in another way than by
@@ -45,6 +49,12 @@ type Pace struct {
 	Backoff []time.Duration // before the second attempt, the third ...; the last one stays
 	Limited []time.Duration // after a rate limit that does not say until when, likewise
 	Losses  int             // how many attempts may be lost by no fault of the agent's
+	// Wait is the time between starts that fail by a fault of the machine, or because it is not their turn, likewise; Waits is how
+	// many such faults in a row an agent outlives.
+	Wait  []time.Duration
+	Waits int
+	// Restart is how long the next attempt of one that somebody restarts may take to appear.
+	Restart time.Duration
 	// ReadyQuiet is how long an agent that says that it is ready may go on when nobody knows whether it works, and ReadyGrace how
 	// long it may when it does work, or ends by itself.
 	ReadyQuiet time.Duration
@@ -56,7 +66,9 @@ func DefaultPace() Pace {
 	return Pace{
 		Backoff: []time.Duration{10 * time.Second, 30 * time.Second, 90 * time.Second, 270 * time.Second, 10 * time.Minute},
 		Limited: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute},
-		Losses:  3, ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
+		Losses:  3,
+		Wait:    []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute}, Waits: 18, // a quarter of an hour
+		Restart: 30 * time.Second, ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
 	}
 }
 
@@ -155,9 +167,6 @@ func (d *Desk) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
 
 // Agent is an agent as it is in the record.
 func (d *Desk) Agent(i int) *SessionAgent { return &d.agents[i] }
-
-// Agents is how many there are.
-func (d *Desk) Agents() int { return len(d.agents) }
 
 // Position is where in the plan an agent stands, which must be one of it.
 func (d *Desk) Position(id string) int { return d.position[id] }

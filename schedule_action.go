@@ -29,6 +29,7 @@ type Action struct {
 	ExitCode  *int // of it
 	Tried     bool // it was the agent's own fault
 	Lost      bool // it was nobody's
+	Waits     int  // how many starts in a row failed by no fault of the agent's
 	NotBefore time.Time
 	PID       int    // 0 is none
 	Pause     string // why the session is paused by this; empty when it is not
@@ -38,9 +39,9 @@ type Action struct {
 }
 
 // ends is what the record says of the attempts of an agent that ended.
-type ends struct{ attempt, tries, losses int }
+type ends struct{ attempt, tries, losses, waits int }
 
-func endsOf(a *SessionAgent) ends { return ends{a.Attempt, a.Tries, a.Losses} }
+func endsOf(a *SessionAgent) ends { return ends{a.Attempt, a.Tries, a.Losses, a.Waits} }
 
 // Apply writes an action into the record of its session and its agent, and says what happened. It changes nothing and is false
 // when the record has gone on meanwhile. run is a new id for ActStart.
@@ -65,12 +66,15 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 		}
 		return x.begin(a, run, now)
 	case ActStop:
-		if x.Reason == "" || a.Error == x.Reason {
-			return false // the run's own record has it
+		if x.Attempt == 0 || x.Attempt <= a.Attempt || a.Stopping == x.Attempt {
+			return false // the record has it
 		}
-		a.Error = x.Reason
+		a.Stopping, a.StopReason = x.Attempt, x.Reason
 	case ActNote:
-		a.PID = nil
+		if x.Attempt <= a.Attempt {
+			return false
+		}
+		a.Error, a.NotBefore, a.Waits, a.PID = "", nil, 0, nil
 		if x.PID != 0 {
 			a.PID = &x.PID
 		}
@@ -79,9 +83,12 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 			return false
 		}
 		x.note(a)
-		a.Error, a.NotBefore = x.Reason, nil
+		a.Error, a.NotBefore, a.Waits = x.Reason, nil, x.Waits
 		if !x.NotBefore.IsZero() {
 			a.NotBefore = &x.NotBefore
+		}
+		if s.Paused == "" {
+			s.Paused = x.Pause
 		}
 	case ActEnd:
 		x.note(a)
@@ -94,14 +101,16 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 	return true
 }
 
+// begin takes the intent of an attempt down. Why the one before ended stays until the new one lives: a crash in between must not
+// lose it.
 func (x *Action) begin(a *SessionAgent, run RunID, now time.Time) bool {
 	if x.Kind == ActStart {
-		a.Run, a.Attempt = run, 0
+		a.Run, a.Attempt, a.Stopping, a.StopReason = run, 0, 0, ""
 	}
 	if a.Status == AgentQueued {
 		a.Status, a.StartedAt = AgentRunning, &now
 	}
-	a.Error, a.NotBefore, a.ExitCode = "", nil, nil
+	a.NotBefore, a.ExitCode = nil, nil
 	return true
 }
 

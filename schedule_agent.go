@@ -11,6 +11,9 @@ const (
 	StoppedByHand       = "stopped by hand"
 )
 
+// WaitingWord begins the Error of an agent whose start waits. One that is queued waits for a person.
+const WaitingWord = "waiting: "
+
 // judge decides about one agent that runs, and when to look again.
 func (d *Desk) judge(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
 	a, f := &d.agents[i], d.facts[i]
@@ -33,12 +36,12 @@ func (d *Desk) judgeLive(i int, c Clock) (*Action, time.Time) {
 		return nil, time.Time{} // its start is told of
 	}
 	stop := func(reason string) (*Action, time.Time) {
-		return d.action(Action{Kind: ActStop, Agent: i, Reason: reason}), time.Time{}
+		return d.action(Action{Kind: ActStop, Agent: i, Attempt: f.Attempt, Reason: reason}), time.Time{}
 	}
 	over, next := c.due(a.StartedAt, p.Timeout)
 	switch {
-	case d.Session.CancelAt != nil, a.Error != "": // or it was decided before
-		return stop("")
+	case d.Session.CancelAt != nil, a.Stopping == f.Attempt: // the record has it
+		return d.action(Action{Kind: ActStop, Agent: i}), time.Time{}
 	case over:
 		return stop(timedOut(p))
 	}
@@ -69,38 +72,60 @@ func (d *Desk) judgeLive(i int, c Clock) (*Action, time.Time) {
 		}
 		next = sooner(next, at)
 	}
-	if a.PID == nil && f.PID != 0 || a.PID != nil && *a.PID != f.PID {
-		return d.action(Action{Kind: ActNote, Agent: i, PID: f.PID}), next
+	return d.noteOf(i), next
+}
+
+// noteOf is what the record is to get of the newest attempt, nil when it has it. What it holds of the one before is old.
+func (d *Desk) noteOf(i int) *Action {
+	a, f := &d.agents[i], d.facts[i]
+	pid := 0
+	if a.PID != nil {
+		pid = *a.PID
 	}
-	return nil, next
+	if pid == f.PID && a.Error == "" && a.NotBefore == nil && a.Waits == 0 {
+		return nil
+	}
+	return d.action(Action{Kind: ActNote, Agent: i, Attempt: f.Attempt, PID: f.PID})
 }
 
 // judgeEnd decides about an attempt that ended and whose end nobody took note of yet.
 func (d *Desk) judgeEnd(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
+	if f.Restarting {
+		// Whoever restarts it makes the next attempt, and that counts. None comes when the daemon died meanwhile.
+		if waited, at := c.due(&f.EndedAt, d.Pace.Restart); !waited && !at.IsZero() {
+			return nil, at
+		}
+	}
 	over, next := c.due(a.StartedAt, p.Timeout)
+	stopped := a.Stopping == f.Attempt
 	end := func(status AgentStatus, reason string) (*Action, time.Time) {
 		return d.action(d.ended(i, status, reason)), time.Time{}
 	}
+	failure := func(reason string, of fault) (*Action, time.Time) {
+		return d.action(d.failure(i, f.Attempt, reason, of, c)), time.Time{}
+	}
 	switch {
-	case f.State == Completed && p.DoneWhen == DoneWhenExit, f.State == Completed && !f.Asks,
-		!f.ReadyAt.IsZero() && p.DoneWhen == DoneWhenReady:
+	case stopped && a.StopReason == "", f.State == Completed && p.DoneWhen == DoneWhenExit, f.State == Completed && !f.Asks,
+		!f.ReadyAt.IsZero() && p.DoneWhen == DoneWhenReady && !f.Restarting:
 		return end(AgentComplete, "")
 	case d.Session.CancelAt != nil:
 		return end(AgentCancelled, SessionWasCancelled)
 	case over:
 		return end(AgentFailed, timedOut(p))
 	case f.State == Completed:
-		return nil, next // it asks, and keeps its place until somebody answers
-	case !f.LimitedAt.IsZero() && (f.State == Failed || a.Error != ""):
+		return d.noteOf(i), next // it asks, and keeps its place until somebody answers
+	case !f.LimitedAt.IsZero() && (f.State == Failed || stopped):
 		until := d.limitedUntil(i)
 		return d.action(Action{Kind: ActRetry, Agent: i, Attempt: f.Attempt, ExitCode: f.ExitCode, NotBefore: until, Reason: limitedWords(until, c)}), time.Time{}
-	case a.Error != "":
-		return d.action(d.failure(i, f.Attempt, a.Error, false, c)), time.Time{}
+	case stopped:
+		return failure(a.StopReason, ownFault)
+	case f.Restarting:
+		return failure("its restart was cut off", loss)
 	case f.State == Killed:
 		return end(AgentCancelled, StoppedByHand)
 	default:
-		return d.action(d.failure(i, f.Attempt, f.Reason, blameless(f.Code), c)), time.Time{}
+		return failure(f.Reason, faultOf(f.Code, f.Ran))
 	}
 }
 
@@ -129,7 +154,7 @@ func (d *Desk) judgeBetween(i int, c Clock, held map[string]time.Time) (*Action,
 
 // Unstarted decides what follows when the start of an agent failed without an attempt of which the record tells.
 func (d *Desk) Unstarted(i int, code Code, reason string, c Clock) Action {
-	return *d.action(d.failure(i, d.agents[i].Attempt, reason, blameless(code), c))
+	return *d.action(d.failure(i, d.agents[i].Attempt, reason, faultOf(code, false), c))
 }
 
 // action adds which run it is about.
@@ -158,37 +183,32 @@ func (d *Desk) ended(i int, status AgentStatus, reason string) Action {
 	return x
 }
 
-// failure is another attempt, or the end where none is left. What is no fault of the agent's spends no retry.
-func (d *Desk) failure(i, attempt int, reason string, blameless bool, c Clock) Action {
+// failure is another attempt, or the end where none is left. Only what is the agent's own fault spends a retry.
+func (d *Desk) failure(i, attempt int, reason string, of fault, c Clock) Action {
 	a, p := &d.agents[i], &d.Plan.Agents[i]
-	x := Action{Kind: ActRetry, Agent: i, Attempt: attempt, Reason: reason, Lost: blameless}
+	x := Action{Kind: ActRetry, Agent: i, Attempt: attempt, Reason: reason, Tried: of == ownFault, Lost: of == loss}
 	if f := d.facts[i]; f != nil && f.Made && f.Attempt == attempt {
 		x.ExitCode = f.ExitCode
 	}
 	switch {
-	case blameless && a.Losses < d.Pace.Losses:
+	case of == ownFault && a.Tries < p.Retries:
+		x.NotBefore = c.Now.Add(nth(d.Pace.Backoff, a.Tries))
+	case of == loss && a.Losses < d.Pace.Losses:
 		if a.Losses > 0 {
 			x.NotBefore = c.Now.Add(nth(d.Pace.Backoff, a.Losses-1))
 		}
-	case !blameless && a.Tries < p.Retries:
-		x.NotBefore = c.Now.Add(nth(d.Pace.Backoff, a.Tries))
+	case of == machineFault && a.Waits < d.Pace.Waits:
+		x.Waits, x.Reason, x.NotBefore = a.Waits+1, WaitingWord+reason, c.Now.Add(nth(d.Pace.Wait, a.Waits))
+	case of == notItsTurn:
+		x.Waits, x.Reason, x.NotBefore = min(a.Waits+1, len(d.Pace.Wait)), WaitingWord+reason, c.Now.Add(nth(d.Pace.Wait, a.Waits))
+	case of == needsPerson:
+		x.Reason, x.Pause = WaitingWord+reason, "agent "+a.ID+" cannot start: "+reason
 	default:
 		end := d.ended(i, AgentFailed, reason)
-		end.Attempt, end.Tried, end.Lost = attempt, !blameless, blameless
+		end.Attempt, end.Tried, end.Lost = attempt, x.Tried, x.Lost
 		return end
 	}
-	x.Tried = !blameless
 	return x
-}
-
-// blameless says that an attempt ended by no fault of the agent's.
-func blameless(code Code) bool {
-	switch code {
-	case CodeRunnerDisappeared, CodeStartCutOff, CodeTmuxStartFailed, CodeTmuxSessionNotFound, CodeDaemonConnectFailed, CodeDBError, CodeDBLocked, CodeInternal:
-		return true
-	default:
-		return false
-	}
 }
 
 // limitedUntil is until when an agent's model takes no work.

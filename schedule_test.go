@@ -24,16 +24,17 @@ type stage struct {
 	desk    *agency.Desk
 	now     time.Time
 	drawn   int
-	starts  int // attempts
+	starts  int          // attempts
+	stopped map[int]bool // agents, by hand
 }
 
 var pace = agency.Pace{
 	Backoff: []time.Duration{10 * time.Second, 30 * time.Second}, Limited: []time.Duration{time.Minute, 2 * time.Minute}, Losses: 3,
-	ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
+	Wait: []time.Duration{5 * time.Second, time.Minute}, Waits: 5, Restart: 30 * time.Second, ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
 }
 
 func newStage(t *rapid.T) *stage {
-	s := &stage{t: t, runs: map[agency.RunID]*agency.RunFacts{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
+	s := &stage{t: t, runs: map[agency.RunID]*agency.RunFacts{}, stopped: map[int]bool{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
 	n := rapid.IntRange(1, 12).Draw(t, "agents")
 	s.plan = agency.Plan{
 		MaxParallel: rapid.IntRange(1, 4).Draw(t, "parallel"), Limits: map[string]int{},
@@ -175,14 +176,14 @@ func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
 		}
 		s.begin(i, x.Kind)
 	case agency.ActStop:
-		if x.Reason != "" {
+		if x.Attempt != 0 {
 			s.apply(x)
 		}
 		if s.fault("stop") {
 			return
 		}
 		if f := s.runs[s.agents[x.Agent].Run]; !f.State.Final() {
-			f.State, f.PID = agency.Killed, 0
+			f.State, f.PID, f.EndedAt = agency.Killed, 0, s.now
 			if f.ReadyAt.IsZero() {
 				f.Asks = false
 			}
@@ -210,7 +211,9 @@ func (s *stage) begin(i int, kind agency.ActionKind) {
 	}
 	s.starts++
 	if rapid.IntRange(0, 9).Draw(s.t, "start fails") == 0 {
-		code := rapid.SampledFrom([]agency.Code{agency.CodeRunnerStartFailed, agency.CodeStartCutOff}).Draw(s.t, "code")
+		code := rapid.SampledFrom([]agency.Code{
+			agency.CodeRunnerStartFailed, agency.CodeStartCutOff, agency.CodeDBError, agency.CodeRepoBusy, agency.CodeTrustRequired,
+		}).Draw(s.t, "code")
 		s.desk.Forget(i)
 		x := s.desk.Unstarted(i, code, "it did not start", s.clock())
 		s.apply(&x)
@@ -221,9 +224,48 @@ func (s *stage) begin(i int, kind agency.ActionKind) {
 		f = &agency.RunFacts{Made: true}
 		s.runs[a.Run] = f
 	}
-	*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, PID: 77, SignAt: s.now}
-	s.desk.Forget(i)
+	s.live(i)
 	s.fault("started")
+}
+
+// live is the next attempt of a run, whoever makes it.
+func (s *stage) live(i int) {
+	f := s.runs[s.agents[i].Run]
+	*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignAt: s.now}
+	s.desk.Forget(i)
+}
+
+// restartByHand is somebody's agency resume --restart: the agent keeps its place for the next attempt, which comes unless the daemon
+// dies in between.
+func (s *stage) restartByHand(i int) {
+	f := s.runs[s.agents[i].Run]
+	f.State, f.PID, f.Restarting, f.EndedAt = agency.Killed, 0, true, s.now
+	s.desk.Forget(i)
+	s.decide()
+	if s.agents[i].Status != agency.AgentRunning || f.State != agency.Killed {
+		s.t.Fatalf("%s is restarted by hand, and is %s: %s", s.agents[i].ID, s.agents[i].Status, s.agents[i].Error)
+	}
+	if !s.fault("restart") {
+		s.live(i)
+	}
+}
+
+// resumeByHand is somebody's agency resume of an agent that waits for its next attempt: that one goes on, and nothing is spent.
+func (s *stage) resumeByHand() {
+	for i := range s.agents {
+		a, before := &s.agents[i], s.agents[i]
+		f := s.runs[a.Run]
+		if a.Status != agency.AgentRunning || f == nil || !f.State.Final() || f.Attempt != a.Attempt || rapid.Bool().Draw(s.t, "not this one") {
+			continue
+		}
+		s.live(i)
+		s.decide()
+		over := s.plan.Agents[i].Timeout > 0 && s.now.Sub(*a.StartedAt) >= s.plan.Agents[i].Timeout
+		if s.session.CancelAt == nil && !over && (f.State != agency.Running || f.Attempt != before.Attempt+1 || a.Tries != before.Tries || a.Losses != before.Losses || a.Error != "" || a.NotBefore != nil) {
+			s.t.Fatalf("%s was resumed by hand: %+v, and its run is %+v", a.ID, a, f)
+		}
+		return
+	}
 }
 
 // happen has something happen to an agent that runs. With calm it ends well.
@@ -241,12 +283,12 @@ func (s *stage) happen(calm bool) {
 	f := s.runs[s.agents[i].Run]
 	what := "exit 0"
 	if !calm {
-		what = rapid.SampledFrom([]string{"exit 0", "exit 1", "lost", "ready", "asks", "asked and left", "by hand", "limited", "sign"}).Draw(s.t, "what")
+		what = rapid.SampledFrom([]string{"exit 0", "exit 1", "lost", "ready", "asks", "asked and left", "by hand", "restart", "limited", "sign"}).Draw(s.t, "what")
 	}
 	if f.State.Final() { // it asked and left: somebody resumes it
-		*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, SignAt: s.now}
+		s.live(i)
 	}
-	f.Asks = false
+	f.Asks, f.EndedAt = false, s.now
 	switch what {
 	case "exit 0":
 		zero := 0
@@ -263,7 +305,9 @@ func (s *stage) happen(calm bool) {
 	case "asked and left":
 		f.State, f.Asks, f.ReadyAt = agency.Completed, true, time.Time{}
 	case "by hand":
-		f.State = agency.Killed
+		f.State, s.stopped[i] = agency.Killed, true
+	case "restart":
+		s.restartByHand(i)
 	case "limited":
 		f.State, f.Reason, f.LimitedAt = agency.Failed, "429", s.now
 	case "sign":
@@ -283,6 +327,8 @@ func (s *stage) person() {
 		if rapid.IntRange(0, 4).Draw(s.t, "cancel") == 0 {
 			s.session.CancelAt = &s.now
 		}
+	case 5, 6, 7:
+		s.resumeByHand()
 	}
 	s.desk.Session = s.session
 }
@@ -334,6 +380,8 @@ func (s *stage) settled() {
 			s.t.Fatalf("nobody knows why %s is %s", a.ID, a.Status)
 		case a.Status == agency.AgentComplete && a.Error != "":
 			s.t.Fatalf("%s is complete: %s", a.ID, a.Error)
+		case a.Error == agency.StoppedByHand && !s.stopped[i]:
+			s.t.Fatalf("nobody stopped %s by hand", a.ID)
 		case a.CompletedAt == nil:
 			s.t.Fatalf("%s ended at no time", a.ID)
 		case a.StartedAt == nil && a.Status != agency.AgentCancelled:

@@ -157,7 +157,8 @@ type Session struct {
 	CompletedAt *time.Time
 	// Reported says that it has settled, the results of its agents are known, and its report is written.
 	Reported bool
-	// Extra are the members of the status file that agency does not know, in their order, as one JSON object; nil is none.
+	// Extra are the members of the status file that agency does not know, in their order, as one JSON object; nil is none. Its own
+	// waves are what else was said of waves.
 	Extra json.RawMessage
 }
 
@@ -192,6 +193,12 @@ type SessionAgent struct {
 	Attempt int
 	// NotBefore puts the next attempt off; nil is at once.
 	NotBefore *time.Time
+	// Waits counts the starts in a row that failed by no fault of the agent's.
+	Waits int
+	// Stopping is the number of the attempt of Run that the session itself ends, 0 none, and StopReason why; empty is that the
+	// agent is ready.
+	Stopping   int
+	StopReason string
 	// Extra are the members of the status file that agency does not know, likewise.
 	Extra json.RawMessage
 	// Absent names the members of the status file that an outside executor left out and that are left out again.
@@ -204,6 +211,19 @@ func (a *SessionAgent) Duration() (time.Duration, bool) {
 		return 0, false
 	}
 	return a.CompletedAt.Sub(*a.StartedAt), true
+}
+
+// NeedsPerson says that the agent goes no further until somebody acts: it cannot start, or its run, with its newest attempt and the
+// label of that, waits. An attempt whose end was taken note of waits for nobody: another one follows.
+func (a *SessionAgent) NeedsPerson(attempt int, label Label) bool {
+	switch a.Status {
+	case AgentQueued:
+		return a.waits() != ""
+	case AgentRunning:
+		return attempt > a.Attempt && label.NeedsPerson()
+	default:
+		return false
+	}
 }
 
 // Settle ends the session at a time when nothing is before any of its agents, and says whether it did: cancelled when somebody

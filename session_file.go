@@ -143,7 +143,7 @@ func (s *Session) FileHead(waves []SessionWave) FileObject {
 		{"status", jsonText(string(s.Status))},
 		{"agents", json.RawMessage("[]")},
 		{"summary", s.Tally.file()},
-		{"waves", filedWaves(waves)},
+		{"waves", filedWaves(waves, keptWaves(s.Extra))},
 	}
 	return head.with(s.Extra)
 }
@@ -174,7 +174,10 @@ func (a *SessionAgent) File() FileObject {
 		{"error", failure},
 	}
 	if len(a.Absent) > 0 {
-		agent = slices.DeleteFunc(agent, func(m FileMember) bool { return empty(m.Value) && slices.Contains(a.Absent, m.Name) })
+		// A wave that an agent is only said to be in by the list of waves is still not its own to say.
+		agent = slices.DeleteFunc(agent, func(m FileMember) bool {
+			return (empty(m.Value) || m.Name == "wave") && slices.Contains(a.Absent, m.Name)
+		})
 	}
 	return agent.with(a.Extra)
 }
@@ -243,25 +246,6 @@ func Waves(agents []SessionAgent) []SessionWave {
 	}
 	slices.SortFunc(waves, func(a, b SessionWave) int { return a.Wave - b.Wave })
 	return waves
-}
-
-func filedWaves(waves []SessionWave) json.RawMessage {
-	text := []byte{'['}
-	for i, w := range waves {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(strconv.AppendInt(append(text, `{"wave":`...), int64(w.Wave), 10), `,"status":`...)
-		text = append(append(text, jsonText(string(w.Status))...), `,"agents":[`...)
-		for k, id := range w.Agents {
-			if k > 0 {
-				text = append(text, ',')
-			}
-			text = append(text, jsonText(id)...)
-		}
-		text = append(text, "]}"...)
-	}
-	return append(text, ']')
 }
 
 func (t *Tally) file() json.RawMessage {

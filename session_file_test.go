@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,18 +79,23 @@ func TestSessionFileExamples(t *testing.T) {
 			if agents[i], err = agency.ParseFileAgent(f.Agents[i]); err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
-			f.Agents[i] = agents[i].File()
 		}
-		if err := agency.PutWaves(agents, f.Head.Get("waves")); err != nil {
+		session := agency.Session{Status: agency.SessionRunning}
+		if err := session.TakeFile(f.Head, agents, time.Now()); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		var tally agency.Tally
 		for i := range agents {
-			tally.Add(agents[i].Status, 1)
+			f.Agents[i] = agents[i].File()
 		}
-		made := (&agency.Session{Tally: tally}).FileHead(agency.Waves(agents))
-		f.Head.Set("summary", made.Get("summary"))
-		f.Head.Set("waves", made.Get("waves"))
+		id := f.Head.Get("session_id")
+		was := f.Head
+		f.Head = session.FileHead(agency.Waves(agents))
+		f.Head.Set("session_id", id)
+		for _, member := range []string{"source", "source_file", "started_at", "completed_at"} {
+			if was.Get(member) == nil {
+				f.Head = slices.DeleteFunc(f.Head, func(m agency.FileMember) bool { return m.Name == member })
+			}
+		}
 		if again := f.Encode(); !bytes.Equal(again, written) {
 			t.Errorf("%s as a record is written\n%s\nwant\n%s", path, again, written)
 		}
@@ -257,6 +263,69 @@ func anyValue(depth int) *rapid.Generator[any] {
 		kinds = append(kinds, rapid.SliceOfN(anyValue(depth-1), 0, 3).AsAny(), rapid.MapOfN(rapid.String(), anyValue(depth-1), 0, 3).AsAny())
 	}
 	return rapid.OneOf(kinds...)
+}
+
+// What a whole status file says of a session is in its record, and in the file again: unknown members of it and of its waves, waves
+// without agents, how it ended and when.
+func TestSessionTakesFile(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 15, 0, 0, 0, time.UTC)
+	take := func(document string) (*agency.Session, string, error) {
+		f, err := agency.ParseSessionFile([]byte(document))
+		if err != nil {
+			t.Fatalf("%s: %v", document, err)
+		}
+		agents := make([]agency.SessionAgent, len(f.Agents))
+		for i := range f.Agents {
+			if agents[i], err = agency.ParseFileAgent(f.Agents[i]); err != nil {
+				t.Fatalf("%s: %v", document, err)
+			}
+		}
+		s := &agency.Session{Status: agency.SessionRunning}
+		err = s.TakeFile(f.Head, agents, now)
+		var line bytes.Buffer
+		written := agency.SessionFile{Head: s.FileHead(agency.Waves(agents))}
+		if err := json.Compact(&line, written.Encode()); err != nil {
+			t.Fatal(err)
+		}
+		return s, line.String(), err
+	}
+	const ended = `{"id": "1", "status": "complete"}`
+	for document, want := range map[string]string{
+		`{"team": "blue", "agents": [{"id": "1"}, {"id": "2"}], "waves": [{"wave": 5, "agents": [], "status": "later"},
+			{"wave": 1, "title": "first", "agents": ["1"]}, {"wave": 2, "agents": ["2"]}, {"x": 1, "wave": 4}]}`: `"waves":[{"wave":1,"status":"pending","agents":["1"],` +
+			`"title":"first"},{"wave":2,"status":"pending","agents":["2"]},{"x":1,"wave":4},{"wave":5,"agents":[],"status":"later"}],"team":"blue"}`,
+		`{"agents": [{"id": "1", "wave": 1}], "waves": [{"wave": 1, "title": "first"}]}`:                     `"waves":[{"wave":1,"status":"pending","agents":["1"],"title":"first"}]}`,
+		`{"agents": [` + ended + `], "status": "cancelled", "completed_at": "2026-02-01T14:00:00"}`:          `"started_at":"2026-02-01T14:00:00Z","completed_at":"2026-02-01T14:00:00Z","status":"cancelled"`,
+		`{"agents": [` + ended + `], "status": "running", "started_at": "2026-02-01T14:00:00Z"}`:             `"started_at":"2026-02-01T14:00:00Z","completed_at":"2026-02-01T15:00:00Z","status":"complete"`,
+		`{"agents": [{"id": "1"}], "status": "running", "source": null, "waves": null, "summary": {"x": 1}}`: `"started_at":"2026-02-01T15:00:00Z","completed_at":null,"status":"running"`,
+	} {
+		if _, got, err := take(document); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s is %s, %v\nwant %s", document, got, err, want)
+		}
+	}
+	for document, want := range map[string]string{
+		`{"agents": [` + ended + `], "status": "failed"}`:                                                           "status is failed, and by its agents it is complete",
+		`{"agents": [{"id": "1"}], "status": "cancelled"}`:                                                          "status is cancelled, and by its agents it is running",
+		`{"agents": [{"id": "1"}], "status": "done"}`:                                                               "status is none of running",
+		`{"agents": [{"id": "1"}], "schema_version": "2.0"}`:                                                        "schema_version is not 1.0",
+		`{"agents": [{"id": "1"}], "source": 7}`:                                                                    "source is not a string",
+		`{"agents": [{"id": "1"}], "completed_at": "2026-02-01T14:00:00Z"}`:                                         "completed_at is given",
+		`{"agents": [` + ended + `], "started_at": "2026-02-02", "waves": []}`:                                      "started_at is not a time",
+		`{"agents": [` + ended + `], "started_at": "2026-02-02T00:00:00Z", "completed_at": "2026-02-01T00:00:00Z"}`: "completed_at is before started_at",
+		`{"agents": [{"id": "1"}], "waves": "x"}`:                                                                   "waves is not an array",
+		`{"agents": [{"id": "1"}], "waves": ["x"]}`:                                                                 "waves[0]: it is not a JSON object",
+		`{"agents": [{"id": "1"}], "waves": [{"wave": "x"}]}`:                                                       "waves[0]: wave is no number from 1",
+		`{"agents": [{"id": "1"}], "waves": [{"wave": 1}, {"wave": 1}]}`:                                            "waves[1]: wave is no number from 1",
+		`{"agents": [{"id": "1"}], "waves": [{"wave": 1, "agents": "1"}]}`:                                          "waves[0]: agents is not an array of ids",
+		`{"agents": [{"id": "1"}], "waves": [{"wave": 1, "agents": ["2"]}]}`:                                        `wave 1 has agent "2", which is in no such wave`,
+		`{"agents": [{"id": "1"}], "x": "` + strings.Repeat("x", agency.OutsideExtraLimit) + `"}`:                   "unknown members of the session have more than",
+	} {
+		_, _, err := take(document)
+		if !agency.IsCode(err, agency.CodeUsage) || agency.AsError(err).Hint == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.90s: %v, want %s", document, err, want)
+		}
+	}
 }
 
 func TestSessionFileRefusals(t *testing.T) {

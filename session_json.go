@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -72,6 +73,14 @@ func (o FileObject) compact() json.RawMessage {
 
 // ParseFileObject reads one JSON object, strictly.
 func ParseFileObject(data []byte) (FileObject, error) {
+	o, err := parseFileObject(data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends too early")
+	}
+	return o, err
+}
+
+func parseFileObject(data []byte) (FileObject, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is not UTF-8")
 	}

@@ -8,17 +8,15 @@ import (
 // NoticeKind says why somebody is told of a session. The words are those of the messages and notices that go out.
 type NoticeKind string
 
-// The kinds of notices about sessions.
+// The kinds of notices about sessions that need nobody. What needs somebody is an alert.
 const (
 	NoticeComplete  NoticeKind = "session.complete"
-	NoticeFailed    NoticeKind = "session.failed"
 	NoticeCancelled NoticeKind = "session.cancelled"
-	NoticePaused    NoticeKind = "session.paused" // it waits for somebody
 )
 
 // NoticeKinds are all kinds.
 func NoticeKinds() []NoticeKind {
-	return []NoticeKind{NoticeComplete, NoticeFailed, NoticeCancelled, NoticePaused}
+	return []NoticeKind{NoticeComplete, NoticeCancelled}
 }
 
 // Words are what a kind says of a session.
@@ -26,25 +24,21 @@ func (k NoticeKind) Words() string {
 	switch k {
 	case NoticeComplete:
 		return "is complete"
-	case NoticeFailed:
-		return "failed"
 	case NoticeCancelled:
 		return "was cancelled"
-	case NoticePaused:
-		return "waits for you"
 	}
 	return string(k)
 }
 
-// NoticeOf is the kind of notice that a settled session makes.
+// NoticeOf is the kind of notice that a settled session makes; empty when it failed, which is an alert.
 func NoticeOf(s SessionStatus) NoticeKind {
 	switch s {
-	case SessionFailed:
-		return NoticeFailed
+	case SessionComplete:
+		return NoticeComplete
 	case SessionCancelled:
 		return NoticeCancelled
 	default:
-		return NoticeComplete
+		return ""
 	}
 }
 

@@ -1,11 +1,7 @@
 package agency
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -91,7 +87,7 @@ func tooLong(agent, member string) error {
 // Absent, so that File says the same again. A value that no agent can have is E_USAGE.
 func ParseFileAgent(o FileObject) (SessionAgent, error) {
 	a := SessionAgent{Status: AgentQueued}
-	p := agentParser{object: o}
+	p := objectParser{object: o}
 	p.text("id", &a.ID)
 	if p.err == nil {
 		p.err = CheckAgentID(a.ID)
@@ -142,33 +138,6 @@ func ParseFileAgent(o FileObject) (SessionAgent, error) {
 	return a, nil
 }
 
-// PutWaves tells agents which waves they are in, where they do not say so themselves. The waves are those of a status file; an agent
-// that there is not, or that says otherwise, is E_USAGE.
-func PutWaves(agents []SessionAgent, waves json.RawMessage) error {
-	var given []struct {
-		Wave   int      `json:"wave"`
-		Agents []string `json:"agents"`
-	}
-	if err := json.Unmarshal(waves, &given); err != nil {
-		return Errorf(CodeUsage, "the waves are not as in status.json: %w", err).WithHint(`such as [{"wave": 1, "agents": ["001", "002"]}]`)
-	}
-	index := make(map[string]int, len(agents))
-	for i := range agents {
-		index[agents[i].ID] = i
-	}
-	for _, w := range given {
-		for _, id := range w.Agents {
-			i, ok := index[id]
-			if !ok || w.Wave < 1 || agents[i].Wave != 0 && agents[i].Wave != w.Wave {
-				return Errorf(CodeUsage, "wave %d has agent %q, which is in no such wave", w.Wave, id).
-					WithHint("waves are numbered from 1, and each agent is in one")
-			}
-			agents[i].Wave = w.Wave
-		}
-	}
-	return nil
-}
-
 // StaysAbsent says that a member that an executor left out is left out of the status file, too. The others say how the agent
 // stands, and are always there.
 func StaysAbsent(member string) bool {
@@ -181,74 +150,4 @@ func CheckLine(what, text string) error {
 		return Errorf(CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", longestLine)
 	}
 	return nil
-}
-
-// agentParser reads the members of one agent and keeps the first error.
-type agentParser struct {
-	object FileObject
-	err    error
-}
-
-func (p *agentParser) fail(member, what string) {
-	if p.err == nil {
-		p.err = fmt.Errorf("%s %s", member, what)
-	}
-}
-
-// value is a member that is there and not null.
-func (p *agentParser) value(member string) (json.RawMessage, bool) {
-	value := p.object.Get(member)
-	return value, value != nil && string(value) != "null"
-}
-
-func (p *agentParser) text(member string, to *string) {
-	value, ok := p.value(member)
-	if !ok {
-		return
-	}
-	switch err := json.Unmarshal(value, to); {
-	case err != nil:
-		p.fail(member, "is not a string")
-	case len(*to) > OutsideTextLimit:
-		p.fail(member, fmt.Sprintf("has more than %d bytes", OutsideTextLimit))
-	case strings.ContainsRune(*to, 0):
-		p.fail(member, "has a zero byte in it")
-	}
-}
-
-func (p *agentParser) whole(member string, set func(int)) {
-	value, ok := p.value(member)
-	if !ok {
-		return
-	}
-	var n int
-	if json.Unmarshal(value, &n) != nil {
-		p.fail(member, "is not a whole number")
-		return
-	}
-	set(n)
-}
-
-func (p *agentParser) time(member string, to **time.Time) {
-	if _, ok := p.value(member); !ok {
-		return
-	}
-	var text string
-	p.text(member, &text)
-	at, err := parseFileTime(text)
-	if err != nil {
-		p.fail(member, "is not a time such as 2026-02-01T14:30:22Z")
-		return
-	}
-	*to = wholeSecond(at)
-}
-
-// parseFileTime reads what executors write: with a zone, or without one, which is then UTC.
-func parseFileTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, errors.New("no time")
 }

@@ -20,16 +20,18 @@ type ListAlertsResponse struct {
 	TickedAt *time.Time `json:"ticked_at"`
 }
 
-// Alert is an episode in which somebody must act on a run.
+// Alert is an episode in which somebody must act on a run or a session.
 type Alert struct {
 	ID           string           `json:"id"`
 	Seq          int64            `json:"seq"`
 	Kind         agency.AlertKind `json:"msg_type"`
-	RunID        agency.RunID     `json:"run_id"`
+	RunID        agency.RunID     `json:"run_id"` // empty of a session, and so is run_name
 	RunName      string           `json:"run_name"`
-	Attempt      int              `json:"attempt"`
-	Cause        string           `json:"cause"`   // what tells this episode from others of its kind
-	Payload      json.RawMessage  `json:"payload"` // an object; docs/watchdog.md says what each kind carries
+	SessionID    agency.SessionID `json:"session_id"`   // empty of a run
+	SessionName  string           `json:"session_name"` // of its plan; may be empty
+	Attempt      int              `json:"attempt"`      // 0 of a session
+	Cause        string           `json:"cause"`        // what tells this episode from others of its kind
+	Payload      json.RawMessage  `json:"payload"`      // an object; docs/watchdog.md says what each kind carries
 	OpenedAt     time.Time        `json:"opened_at"`
 	ResolvedAt   *time.Time       `json:"resolved_at"`
 	AckedAt      *time.Time       `json:"acked_at"`
@@ -40,10 +42,22 @@ type Alert struct {
 	Recipients   []string         `json:"recipients"` // who was told last; empty when there was nobody
 }
 
+// Ref is how people call what the alert is about: a run, or a session by its name or else its id.
+func (a *Alert) Ref() string {
+	switch {
+	case a.SessionID == "":
+		return a.RunName
+	case a.SessionName != "":
+		return a.SessionName
+	default:
+		return string(a.SessionID)
+	}
+}
+
 // NewAlert is the view of an alert.
-func NewAlert(a *agency.Alert, runName string) Alert {
+func NewAlert(a *agency.Alert, runName, sessionName string) Alert {
 	return Alert{
-		ID: a.ID, Seq: a.Seq, Kind: a.Kind, RunID: a.RunID, RunName: runName, Attempt: a.Attempt, Cause: a.Cause, Payload: a.Payload,
+		ID: a.ID, Seq: a.Seq, Kind: a.Kind, RunID: a.RunID, RunName: runName, SessionID: a.Session, SessionName: sessionName, Attempt: a.Attempt, Cause: a.Cause, Payload: a.Payload,
 		OpenedAt: a.OpenedAt, ResolvedAt: a.ResolvedAt, AckedAt: a.AckedAt, AckedBy: a.AckedBy, SnoozedUntil: a.SnoozedUntil,
 		Told: a.Told, Level: a.Level, Recipients: a.Recipients,
 	}

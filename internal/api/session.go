@@ -32,6 +32,11 @@ type Session struct {
 // Ref is how people call the session.
 func (s *Session) Ref() string { return string(s.ID) }
 
+// NeedsPerson says that the session, or one of its agents, goes no further until somebody acts.
+func (s *Session) NeedsPerson() bool {
+	return !s.Status.Final() && (s.Paused != "" || s.Waiting > 0)
+}
+
 // SessionAgent is how one agent of a session stands. What comes after Error is empty for an outside agent.
 type SessionAgent struct {
 	ID          string             `json:"id"`
@@ -47,16 +52,18 @@ type SessionAgent struct {
 	Model       string             `json:"model"`
 	Error       string             `json:"error"`
 
-	After     []string            `json:"after"`
-	Runner    string              `json:"runner"`
-	RunID     agency.RunID        `json:"run_id"`     // empty until it starts
-	Run       string              `json:"run"`        // how people call the run
-	Label     agency.Label        `json:"run_status"` // the run's status now; empty when it has none
-	Note      string              `json:"note"`       // what it says, asks or waits for
-	Branch    string              `json:"branch"`
-	Attempts  int                 `json:"attempts"`
-	NotBefore *time.Time          `json:"not_before"` // the next attempt, while one is put off
-	Result    *agency.AgentResult `json:"result"`     // null until it is final and found out, and for one that never ran
+	After     []string     `json:"after"`
+	Runner    string       `json:"runner"`
+	RunID     agency.RunID `json:"run_id"`     // empty until it starts
+	Run       string       `json:"run"`        // how people call the run
+	Label     agency.Label `json:"run_status"` // the run's status now; empty when it has none
+	Note      string       `json:"note"`       // what it says, asks or waits for
+	Branch    string       `json:"branch"`
+	Attempts  int          `json:"attempts"`
+	NotBefore *time.Time   `json:"not_before"` // the next attempt, while one is put off
+	// NeedsPerson says that it cannot start, or that its run waits, until somebody acts.
+	NeedsPerson bool                `json:"needs_person"`
+	Result      *agency.AgentResult `json:"result"` // null until it is final and found out, and for one that never ran
 }
 
 // Wave is one wave of a session.
@@ -167,7 +174,7 @@ type RetrySessionRequest struct {
 	Config      string         `json:"config"`
 }
 
-// WaitSessionRequest waits until a session has settled or, with Attention, until somebody is needed.
+// WaitSessionRequest waits until a session has settled and its report is written or, with Attention, until somebody is needed.
 type WaitSessionRequest struct {
 	Session   string `json:"session"`
 	Dir       string `json:"dir"`
@@ -178,11 +185,13 @@ type WaitSessionRequest struct {
 // CreateSessionRequest records a session whose agents an outside executor runs.
 type CreateSessionRequest struct {
 	Dir        string            `json:"dir"`
-	Source     string            `json:"source"`
+	Env        agency.Environ    `json:"env"` // of the caller, for its configuration
+	Config     string            `json:"config"`
+	Source     string            `json:"source"` // empty is as the file says, or else orchestrate; so is source_file
 	SourceFile string            `json:"source_file"`
 	Name       string            `json:"name"`
 	Agents     []json.RawMessage `json:"agents"` // objects in the form of the status file; only id is needed
-	Waves      json.RawMessage   `json:"waves"`  // likewise; null is from the agents
+	File       json.RawMessage   `json:"file"`   // a whole status file in place of agents; null is none
 }
 
 // SessionAction is what an outside executor reports.

@@ -23,8 +23,9 @@ func (a *App) alertsCommand() *cobra.Command {
 		Short:   "List what somebody must act on",
 		GroupID: "look",
 		Long: `Lists the open alerts of this repository, oldest first. The watchdog opens one for each episode in which a worker is lost, failed,
-waits for somebody, offers its work or hangs, and closes it when that is over. An offer that was acknowledged is left out, too. While
-all is well there are none.`,
+waits for somebody, offers its work or hangs, or in which a session was paused by a failure, has an agent that cannot start without a
+person, or failed, and closes it when that is over. An offer that was acknowledged is left out, too; a session's failure is over then.
+While all is well there are none.`,
 		Example: `  agency alerts
   agency alerts --all-repos -f
   agency alerts ack --all`,
@@ -118,16 +119,16 @@ func (a *App) printAlert(al *api.Alert) error {
 	if a.json {
 		return a.printLine(al)
 	}
-	_, _ = fmt.Fprintf(a.out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, safeLine(al.RunName), alertText(al))
+	_, _ = fmt.Fprintf(a.out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, safeLine(al.Ref()), alertText(al))
 	return a.out.err
 }
 
 func (a *App) alertTable(alerts []api.Alert) string {
-	rows := [][]string{{"ALERT", "RUN", "KIND", "SINCE", "TOLD", "WHAT"}}
+	rows := [][]string{{"ALERT", "NAME", "KIND", "SINCE", "TOLD", "WHAT"}}
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.RunName, string(al.Kind), agency.ShortDuration(a.Now().Sub(al.OpenedAt)), told(al), fit(alertText(al), 60),
+			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(a.Now().Sub(al.OpenedAt)), told(al), fit(alertText(al), 60),
 		})
 	}
 	return a.textTable(rows)

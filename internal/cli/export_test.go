@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency"
 	"agency/internal/api"
 )
 
@@ -48,4 +49,9 @@ func Repaint(lists ...[]string) []string {
 func SessionLines(s *api.ShowSessionResponse, now time.Time, room, rows int) []string {
 	v := &sessionView{ShowSessionResponse: s, now: now, room: room}
 	return v.lines(rows)
+}
+
+// Concerns says whether an event is about a session or one of its runs.
+func Concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) bool {
+	return concerns(e, id, runs)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"agency"
@@ -61,6 +62,14 @@ func (a *App) printMessages(ctx context.Context, w io.Writer, messages []agency.
 	}
 }
 
+// sessionWords are what a message of agency's says of a session.
+func sessionWords(kind string) string {
+	if slices.Contains(agency.SessionAlertKinds(), agency.AlertKind(kind)) {
+		return agency.AlertKind(kind).Words()
+	}
+	return agency.NoticeKind(kind).Words()
+}
+
 // messageID is the end of an id, which is enough to acknowledge the message.
 func messageID(id string) string { return safeLine(id[max(0, len(id)-shownID):]) }
 
@@ -82,7 +91,7 @@ func messageText(m *agency.Message) string {
 		if name == "" {
 			name = word("session_id")
 		}
-		return "session " + name + " " + agency.NoticeKind(m.Type).Words() + ": " + word("text")
+		return "session " + name + " " + sessionWords(m.Type) + ": " + word("text")
 	}
 	var lines []string
 	for _, key := range []string{"summary", "text", "message", "question", "error"} {

@@ -14,30 +14,46 @@ import (
 	"agency/internal/file"
 )
 
-// agentsLimit is the longest list of agents, in bytes.
+// agentsLimit is the longest list of agents or status file, in bytes.
 const agentsLimit = 4 << 20
 
 func (a *App) sessionCreate() *cobra.Command {
-	req := api.CreateSessionRequest{Dir: a.Dir}
-	var list string
+	req := api.CreateSessionRequest{Dir: a.Dir, Env: a.Env}
+	var list, path string
 	var agents []string
 	cmd := command(cobra.Command{
-		Use:   "create {--agents FILE|-|JSON | --agent ID[:NAME[:WAVE]] ...}",
+		Use:   "create {--agents FILE|-|JSON | --agent ID[:NAME[:WAVE]] ... | --file FILE|-}",
 		Short: "Record a session whose agents you run yourself",
 		Long: `Records a session of agents that another program runs and reports with agency session update, and prints its id. agency keeps its
 status.json and tells how it stands; it starts nothing. The agents are a JSON array of objects as in status.json, of which only id
-is needed, or a whole document with agents and waves.`,
+is needed. --file takes a whole status.json, which may be partial: what agency does not know in it is kept, and what has ended has
+ended. Its id, its counts and the paths of its logs are agency's to say.`,
 		Example: `  agency session create --agent 001:schema --agent 002:writer
-  agency session create --source execute-phase --source-file plan.md --agents '[{"id": "001", "wave": 1}]'`,
+  agency session create --source execute-phase --source-file plan.md --agents '[{"id": "001", "wave": 1}]'
+  agency session create --file status.json`,
 		Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		if (list == "") == (len(agents) == 0) {
-			return agency.Errorf(agency.CodeUsage, "the agents are to be given by --agents or by --agent").WithHint("%s --agent 001:schema --agent 002:writer", cmd.CommandPath())
+		given := 0
+		for _, flag := range []string{"agents", "agent", "file"} {
+			if cmd.Flags().Changed(flag) {
+				given++
+			}
 		}
-		var err error
-		if list != "" {
-			req.Agents, req.Waves, err = a.agentList(list)
-		} else {
+		if given != 1 {
+			return agency.Errorf(agency.CodeUsage, "the agents are to be given by one of --agents, --agent and --file").
+				WithHint("%s --agent 001:schema --agent 002:writer", cmd.CommandPath())
+		}
+		_, err := a.config()
+		if err != nil {
+			return err
+		}
+		req.Config = a.callerConfig()
+		switch {
+		case cmd.Flags().Changed("file"):
+			req.File, err = a.statusFile(path)
+		case cmd.Flags().Changed("agents"):
+			req.Agents, err = a.agentList(list)
+		default:
 			req.Agents, err = agentFlags(agents)
 		}
 		if err != nil {
@@ -53,46 +69,59 @@ is needed, or a whole document with agents and waves.`,
 		})
 	})
 	f := cmd.Flags()
-	f.StringVar(&req.Source, "source", "orchestrate", "what kind of executor it is: orchestrate, execute-phase or run-prompt")
+	f.StringVar(&req.Source, "source", "", "what kind of executor it is: orchestrate, execute-phase or run-prompt (default: as the file says, or orchestrate)")
 	f.StringVar(&req.SourceFile, "source-file", "", "the plan or prompt that is carried out, as `PATH` in the repository")
 	f.StringVar(&req.Name, "name", "", "a name for the session")
 	f.StringVar(&list, "agents", "", "the agents: a file, - for standard input, or the JSON itself")
+	f.StringVar(&path, "file", "", "a whole status file, or - for standard input")
 	f.StringArrayVar(&agents, "agent", nil, "one agent, as `ID[:NAME[:WAVE]]`; can be repeated")
 	return cmd
 }
 
-// agentList reads agents, and waves where they are given, from a file, standard input or the text itself.
-func (a *App) agentList(list string) (agents []json.RawMessage, waves json.RawMessage, err error) {
+// agentList reads agents from a file, standard input or the text itself.
+func (a *App) agentList(list string) (agents []json.RawMessage, err error) {
 	data, where := []byte(list), "--agents"
-	switch first := strings.TrimSpace(list); {
-	case list == "-":
-		text, err := a.readInput("the agents", agentsLimit)
-		if err != nil {
-			return nil, nil, err
-		}
-		data, where = []byte(text), "standard input"
-	case !strings.HasPrefix(first, "[") && !strings.HasPrefix(first, "{"):
-		where = list
-		if data, err = file.ReadRegular(a.absolute(list), agentsLimit); err != nil {
-			return nil, nil, agency.Errorf(agency.CodeInvalidPath, "read the agents from %s: %w", list, rootCause(err)).
-				WithHint(`--agents wants a file, -, or JSON such as '[{"id": "001"}]'`)
+	if first := strings.TrimSpace(list); !strings.HasPrefix(first, "[") && !strings.HasPrefix(first, "{") {
+		if data, where, err = a.readGiven("agents", list); err != nil {
+			return nil, err
 		}
 	}
-	fail := func(err error) ([]json.RawMessage, json.RawMessage, error) {
-		return nil, nil, agency.Errorf(agency.CodeUsage, "read the agents from %s: %w", where, err).WithHint(`they are JSON such as [{"id": "001"}, {"id": "002"}]`)
+	const hint = `they are JSON such as [{"id": "001"}, {"id": "002"}]; a whole status file goes with --file`
+	if json.Unmarshal(data, &agents) != nil || agents == nil {
+		return nil, agency.Errorf(agency.CodeUsage, "read the agents from %s: they are no JSON array", where).WithHint(hint)
 	}
-	if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
-		members, err := agency.ParseFileObject(data)
-		if err != nil {
-			return fail(err)
+	return agents, nil
+}
+
+// statusFile reads a whole status file from a file or standard input.
+func (a *App) statusFile(path string) (json.RawMessage, error) {
+	data, where, err := a.readGiven("file", path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := agency.ParseSessionFile(data)
+	if err != nil {
+		e := agency.AsError(err)
+		return nil, agency.Errorf(e.Code, "%s: %s", where, e.Message).WithHint("%s", e.Hint)
+	}
+	return f.Encode(), nil
+}
+
+// readGiven reads what a flag names: a file, or - for standard input.
+func (a *App) readGiven(flag, path string) (data []byte, where string, err error) {
+	if path == "-" {
+		text, err := a.readInput("the "+flag, agentsLimit)
+		if len(text) > agentsLimit {
+			err = agency.Errorf(agency.CodeUsage, "standard input has more than %d MiB", agentsLimit>>20).WithHint("split it into several sessions")
 		}
-		waves = members.Get("waves")
-		data = members.Get("agents")
+		return []byte(text), "standard input", err
 	}
-	if err := json.Unmarshal(data, &agents); err != nil {
-		return fail(fmt.Errorf("they are no JSON array"))
+	data, err = file.ReadRegular(a.absolute(path), agentsLimit)
+	if err != nil {
+		return nil, path, agency.Errorf(agency.CodeInvalidPath, "read the agents from %s: %w", path, rootCause(err)).
+			WithHint("--%s wants a file, or - for standard input", flag)
 	}
-	return agents, waves, nil
+	return data, path, nil
 }
 
 // agentFlags makes agents of ID[:NAME[:WAVE]].

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ agent, and fit for a terminal.`,
 		if err != nil {
 			return err
 		}
-		s, err := a.findSession(cmd.Context(), client, args[:1])
+		s, since, err := a.beginSession(cmd.Context(), client, args[:1])
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ agent, and fit for a terminal.`,
 		case a.json:
 			return agency.Errorf(agency.CodeUsage, "with --json the log is that of one agent").WithHint("agency session logs %s AGENT --json", s.Session.ID)
 		default:
-			err = a.logsOfSession(cmd.Context(), client, &s, followed)
+			err = a.logsOfSession(cmd.Context(), client, &s, since, followed)
 		}
 		if cmd.Context().Err() != nil {
 			return nil
@@ -73,8 +74,11 @@ func (a *App) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSes
 	if err != nil {
 		return err
 	}
-	if agent.RunID == "" {
+	switch {
+	case agent.RunID == "" || agent.Run == "" && !agent.Status.Final():
 		return agency.Errorf(agency.CodeInvalidState, "%s is %s and has not written anything", id, agent.Status)
+	case agent.Run == "":
+		return agency.Errorf(agency.CodeInvalidState, "%s never started: %s", id, agent.Error).WithHint("agency session show %s", s.Session.ID)
 	}
 	return a.printLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
 }
@@ -94,8 +98,9 @@ func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
 	return nil, err.WithHint("agency session show %s", s.Session.ID)
 }
 
-// logsOfSession prints what all agents wrote, one after the other; or as it comes, until the session has settled.
-func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, followed bool) error {
+// logsOfSession prints what all agents wrote, one after the other; or as it comes, until the session has settled. since is the number of
+// an event that s is at least as new as.
+func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, followed bool) error {
 	out := &prefixed{w: a.out, columns: 1}
 	for i := range s.Agents {
 		out.columns = max(out.columns, width(s.Agents[i].ID))
@@ -112,32 +117,19 @@ func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.Show
 		}
 		return nil
 	}
-	return a.followLogs(ctx, client, s, out)
+	return a.followLogs(ctx, client, s, since, out)
 }
 
 // followLogs has a reader for each attempt of each agent, from the moment that it is known.
-func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, out *prefixed) error {
+func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, out *prefixed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed, ended, err := follow(ctx, client)
-	if err != nil {
-		return err
-	}
+	changed, ended := followSession(ctx, client, s, since)
 	var readers sync.WaitGroup
 	failed := make(chan error, 1)
 	read := map[string]int{} // the newest attempt of each agent that has a reader
-	for settled := false; !settled; settled = s.Session.Status.Final() {
-		select {
-		case <-changed:
-		case err := <-failed:
-			return err
-		case err := <-ended:
-			return err
-		}
-		// A reader of the state of things after the change sees everything that it brought.
-		if *s, err = api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir}); err != nil {
-			return err
-		}
+	due, pace := make(<-chan time.Time), pace{}
+	for {
 		for i := range s.Agents {
 			agent, id := &s.Agents[i], s.Agents[i].ID
 			for read[id] < agent.Attempts {
@@ -165,6 +157,28 @@ func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSes
 						}
 					}
 				})
+			}
+		}
+		if s.Session.Status.Final() {
+			break
+		}
+		for looked := false; !looked; {
+			select {
+			case <-changed:
+				due = pace.due()
+			case <-due:
+				// A reader of the state of things after the change sees everything that it brought.
+				began := time.Now()
+				resp, err := api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir})
+				if err != nil {
+					return err
+				}
+				*s, looked = resp, true
+				pace.looked(began)
+			case err := <-failed:
+				return err
+			case err := <-ended:
+				return err
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func someSession(status agency.SessionStatus, agents ...api.SessionAgent) api.Sh
 	}
 	for i := range agents {
 		resp.Session.Summary.Add(agents[i].Status, 1)
-		if agents[i].Status == agency.AgentRunning && agents[i].Label.NeedsPerson() {
+		if agents[i].NeedsPerson {
 			resp.Session.Waiting++
 		}
 	}
@@ -56,7 +56,7 @@ func someAgent(id string, wave int, status agency.AgentStatus) api.SessionAgent 
 func mixedSession() api.ShowSessionResponse {
 	done, asks, works, waits := someAgent("001", 1, agency.AgentComplete), someAgent("002", 1, agency.AgentRunning), someAgent("003", 1, agency.AgentRunning), someAgent("004", 2, agency.AgentQueued)
 	failed, off := someAgent("005", 1, agency.AgentFailed), someAgent("006", 2, agency.AgentCancelled)
-	asks.Label, asks.Note = agency.NeedsInput, "Which\x1b[31m database?\nA or B"
+	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "Which\x1b[31m database?\nA or B"
 	works.Label, works.Note = agency.Working, "runs the tests"
 	waits.After = []string{"001", "002"}
 	failed.Error, off.Error, off.StartedAt, off.RunID, off.Attempts = "exit status 1", "dependency 005 failed", nil, "", 0
@@ -124,6 +124,7 @@ func TestSessionPictureFits(t *testing.T) {
 			a := someAgent(fmt.Sprintf("%03d", i), rapid.IntRange(0, 4).Draw(t, "wave"), rapid.SampledFrom(agency.AgentStatuses()).Draw(t, "status"))
 			a.Name, a.Note, a.Error = text.Draw(t, "name"), text.Draw(t, "note"), rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")
 			a.Label = rapid.SampledFrom([]agency.Label{"", agency.Working, agency.NeedsInput, agency.Stalled}).Draw(t, "label")
+			a.NeedsPerson = a.Status == agency.AgentRunning && a.Label.NeedsPerson()
 			agents = append(agents, a)
 		}
 		s := someSession(agency.SessionRunning, agents...)
@@ -153,6 +154,7 @@ func TestSessionShowText(t *testing.T) {
 		Commits: 2, Files: 3, Added: 120, Deleted: 7, Tests: "make\n\x1b[31mtest", Usage: agency.Usage{InputTokens: new(int64(81_000)), OutputTokens: new(int64(2_500)), CostUSD: new(0.5)},
 	}
 	s.Agents[4].Result = &agency.AgentResult{Dirty: true, Added: 1}
+	s.Agents[5].Result = &agency.AgentResult{Problem: "no branch \x1b[31magency/x", Usage: agency.Usage{OutputTokens: new(int64(12))}}
 	d := b.serve(always(s, nil))
 	if exit := b.run("session", "show"); exit != agency.ExitOK {
 		t.Fatalf("exit %d: %s", exit, b.err.String())
@@ -181,9 +183,11 @@ agents:
     - 006  does-006  cancelled            dependency 005 failed
 
 results:
-  AGENT  STATUS      TOOK   TRIES  COMMITS  LINES    TOKENS  COST   TESTS      BRANCH
-  001    ✓ complete  2m00s  1      2        +120 -7  83k     $0.50  make test  agency/20260201-143022-abc12345/001
-  005    ✕ failed    2m00s  1      0+       +1 -0    -       -      -          agency/20260201-143022-abc12345/005
+  AGENT  STATUS       TOOK   TRIES  COMMITS  LINES    TOKENS  COST   TESTS      BRANCH
+  001    ✓ complete   2m00s  1      2        +120 -7  83k     $0.50  make test  agency/20260201-143022-abc12345/001
+  005    ✕ failed     2m00s  1      0+       +1 -0    -       -      -          agency/20260201-143022-abc12345/005
+  006    - cancelled  -      0      -        -        12      -      -          agency/20260201-143022-abc12345/006
+  006 left nothing to count: no branch agency/x
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -201,7 +205,7 @@ func TestSessionWatchLines(t *testing.T) {
 		b.app.Now = func() time.Time { return sessionStart.Add(10 * time.Minute).Local() }
 		one, two := someAgent("001", 1, agency.AgentRunning), someAgent("002", 2, agency.AgentQueued)
 		oneDone, asks, twoDone := someAgent("001", 1, agency.AgentComplete), someAgent("002", 2, agency.AgentRunning), someAgent("002", 2, agency.AgentComplete)
-		asks.Label, asks.Note = agency.NeedsInput, "A or B?"
+		asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "A or B?"
 		life := []api.ShowSessionResponse{
 			someSession(agency.SessionRunning, one, two), someSession(agency.SessionRunning, oneDone, two),
 			someSession(agency.SessionRunning, oneDone, asks), someSession(status, oneDone, twoDone),
@@ -214,7 +218,7 @@ func TestSessionWatchLines(t *testing.T) {
 			case api.ShowSession.Name:
 				return life[min(shown.Add(1)-1, int64(len(life)-1))], nil
 			default:
-				return "id: 7\ndata: {\"seq\":7,\"type\":\"session.agent\",\"data\":{}}\n\n", nil // and there it is cut off
+				return sessionEvent, nil // and there it is cut off
 			}
 		})
 		if got := b.run("session", "watch"); got != exit {
@@ -235,12 +239,87 @@ report: /src/app/.agency/status/sessions/20260201-143022-abc12345/report.md
 	}
 }
 
+// sessionEvent is an event of someSession, and events of others around it.
+const sessionEvent = `id: 7
+data: {"seq":7,"type":"session.agent","data":{"session":"20260201-143022-abc12345","agent":"001"}}
+
+id: 8
+data: {"seq":8,"type":"session.agent","data":{"session":"20260201-143023-00000000","agent":"001"}}
+
+id: 9
+data: {"seq":9,"type":"attempt.started","run_id":"r_other","data":{}}
+
+`
+
+// Whoever follows a session looks again when something happened to it or to its runs, also those that come later, and at nothing else.
+func TestSessionEvents(t *testing.T) {
+	t.Parallel()
+	const session, other = `{"session":"20260201-143022-abc12345","run":"r_2"}`, `{"session":"20260201-143023-00000000","run":"r_3"}`
+	runs := map[agency.RunID]bool{"r_1": true}
+	for i, c := range []struct {
+		run  agency.RunID
+		data string
+		want bool
+	}{
+		{"r_1", `{}`, true},
+		{"r_2", `{}`, false},
+		{"", session, true},
+		{"r_2", `{}`, true},
+		{"", other, false},
+		{"r_3", `{}`, false},
+		{"", `[]`, false},
+		{"", ``, false},
+	} {
+		if got := cli.Concerns(&agency.Event{RunID: c.run, Data: []byte(c.data)}, "20260201-143022-abc12345", runs); got != c.want {
+			t.Errorf("event %d: %v", i, got)
+		}
+	}
+}
+
+// How a wait ends tells of the session by its words and its exit status.
+func TestSessionWaitEnds(t *testing.T) {
+	t.Parallel()
+	complete, failed, off := someAgent("001", 1, agency.AgentComplete), someAgent("002", 1, agency.AgentFailed), someAgent("003", 2, agency.AgentCancelled)
+	off.Error = "stopped\x1b[31m by hand"
+	asks, stuck := someAgent("004", 1, agency.AgentRunning), someAgent("005", 1, agency.AgentQueued)
+	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "A or B?"
+	stuck.Error, stuck.NeedsPerson = "waiting: conflict", true
+	paused := someSession(agency.SessionRunning, complete)
+	paused.Session.Paused = "agent 002 failed"
+	for name, c := range map[string]struct {
+		s    api.ShowSessionResponse
+		exit int
+		says string
+	}{
+		"complete":          {someSession(agency.SessionComplete, complete), agency.ExitOK, "is complete: 1 complete\n"},
+		"failed":            {someSession(agency.SessionFailed, complete, failed, off), agency.ExitError, "is failed: 1 complete, 1 failed, 1 cancelled\n"},
+		"cancelled":         {someSession(agency.SessionCancelled, complete, off), agency.ExitConflict, "is cancelled: 1 complete, 1 cancelled\n"},
+		"complete in parts": {someSession(agency.SessionComplete, complete, off), agency.ExitConflict, "is complete, 1 cancelled: 003: stopped by hand\n"},
+		"nothing done":      {someSession(agency.SessionComplete, off), agency.ExitConflict, "is complete, 1 cancelled: 003: stopped by hand\n"},
+		"asks":              {someSession(agency.SessionRunning, complete, asks), agency.ExitNeedsPerson, "needs you: agent 004 is needs input: A or B?\n"},
+		"cannot start":      {someSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsPerson, "needs you: agent 005 is waiting: conflict\n"},
+		"paused":            {paused, agency.ExitNeedsPerson, "needs you: it is paused: agent 002 failed\n"},
+		"late":              {someSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h0m0s passed and session 20260201-143022-abc12345 is not over"},
+	} {
+		b := newBench(t)
+		b.serve(always(c.s, nil))
+		exit := b.run("session", "wait", "latest", "--attention", "--timeout", "1h")
+		if said := b.out.String() + b.err.String(); exit != c.exit || !strings.Contains(said, c.says) {
+			t.Errorf("%s: exit %d, %q", name, exit, said)
+		}
+	}
+}
+
 func TestSessionLogs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	undone := someAgent("004", 2, agency.AgentFailed)
+	undone.Run, undone.Error = "", "runner was not found"
 	s := someSession(agency.SessionFailed, someAgent("001", 1, agency.AgentComplete), someAgent("long-one", 1, agency.AgentFailed), someAgent("003", 2, agency.AgentQueued))
 	answer := func(op string, _ []byte) (any, error) {
 		switch op {
+		case api.ListEvents.Name:
+			return api.ListEventsResponse{Events: []agency.Event{}, LastSeq: 6}, nil
 		case api.ShowSession.Name:
 			return s, nil
 		default:
@@ -263,5 +342,9 @@ func TestSessionLogs(t *testing.T) {
 	}
 	if exit := b.run("session", "logs", "latest", "003"); exit != agency.ExitConflict {
 		t.Errorf("not begun: exit %d, %q", exit, b.err.String())
+	}
+	s.Agents = append(s.Agents, undone)
+	if exit := b.run("session", "logs", "latest", "004"); exit != agency.ExitConflict || !strings.Contains(b.err.String(), "004 never started: runner was not found") {
+		t.Errorf("never started: exit %d, %q", exit, b.err.String())
 	}
 }

@@ -16,7 +16,7 @@ func (a *App) sessionResume() *cobra.Command {
 		Use:   "resume SESSION",
 		Short: "Have a paused session go on",
 		Long: `Has a session go on that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
-cancelled, and the rest goes on. Agents whose base could not be merged try again.
+cancelled, and the rest goes on. Agents that wait for a person, for a rate limit to end or for their next attempt try again at once.
 
 It is refused when the plan's files changed since the start. With --plan-changed ok the session goes on with the plan as it was.`,
 		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",

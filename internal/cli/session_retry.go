@@ -29,6 +29,8 @@ It is refused when the plan's files changed since the start. With --plan-changed
 			return err
 		case timeout != 0 && !wait:
 			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), timeout, args[0])
+		case timeout < 0:
+			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
 		}
 		resp, err := call(cmd.Context(), a, api.RetrySession, api.RetrySessionRequest{
 			Session: args[0], Dir: a.Dir, Failed: failed, PlanChanged: ok, Env: a.Env, Config: a.callerConfig(),

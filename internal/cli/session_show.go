@@ -117,6 +117,11 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, room int) {
 	for line := range strings.Lines(columns(rows, -1, func(_ int, s string) string { return s })) {
 		_, _ = fmt.Fprintln(w, fitRoom("  "+strings.TrimSuffix(line, "\n"), room))
 	}
+	for i := range resp.Agents {
+		if a := &resp.Agents[i]; a.Result != nil && a.Result.Problem != "" {
+			_, _ = fmt.Fprintln(w, fitRoom("  "+safeLine(a.ID+" left nothing to count: "+a.Result.Problem), room))
+		}
+	}
 }
 
 // filled leaves out the columns that hold nothing but dashes.
@@ -139,8 +144,11 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	if a.StartedAt != nil && a.CompletedAt != nil {
 		took = stopwatch(a.CompletedAt.Sub(*a.StartedAt))
 	}
-	commits := strconv.Itoa(r.Commits)
-	if r.Dirty {
+	commits, lines := strconv.Itoa(r.Commits), fmt.Sprintf("+%d -%d", r.Added, r.Deleted)
+	switch {
+	case r.Problem != "":
+		commits, lines = "-", "-"
+	case r.Dirty:
 		commits += "+" // and what is not committed
 	}
 	branch := a.Branch
@@ -148,7 +156,7 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 		branch = "…/" + rest
 	}
 	return []string{
-		a.ID, agentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, fmt.Sprintf("+%d -%d", r.Added, r.Deleted),
+		a.ID, agentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
 		tokensText(&r.Usage), costText(&r.Usage), orDash(fit(safeLine(r.Tests), summaryColumns)), orDash(safeLine(branch)),
 	}
 }

@@ -24,7 +24,8 @@ func (a *App) sessionStart() *cobra.Command {
 more at once than the limits say. The session goes on by itself, also after a crash or a reboot. What an agent starts from is
 looked up when it starts, so a plan whose base is a branch sees what came to that branch meanwhile.
 
-With --wait it returns when the session has settled. Exit status then: 0 complete, 1 failed, 4 cancelled, 5 the time is up.`,
+With --wait it returns when the session has settled. Exit status then: 0 complete, 1 failed, 4 cancelled, or complete without agents
+that were cancelled, 5 the time is up.`,
 		Example: `  agency session start plan.yaml
   agency session start prompts/ --max-parallel 2 --wait --timeout 2h
   agency session start --agents claude_code:3 --prompt "fix the login test"`,

@@ -55,7 +55,7 @@ func (v *sessionView) standing() string {
 	text := fmt.Sprintf("%s %s %s", sessionMark(&v.Session), v.Session.Status, stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
 	for i := range v.Agents {
-		if a := &v.Agents[i]; needsYou(a) {
+		if a := &v.Agents[i]; a.NeedsPerson {
 			waiting++
 			t.Add(a.Status, -1)
 		}
@@ -86,7 +86,7 @@ func (v *sessionView) footer() []string {
 	}
 	for i := range v.Agents {
 		switch a := &v.Agents[i]; {
-		case !needsYou(a):
+		case !a.NeedsPerson:
 		case a.Run != "":
 			return []string{fmt.Sprintf("%s waits for you: agency attach %s", a.ID, safeLine(a.Run))}
 		default:
@@ -189,7 +189,7 @@ func (v *sessionView) choose(room int) (shown []*api.SessionAgent, hidden agency
 // urgency orders agents by how much somebody wants to see them.
 func urgency(a *api.SessionAgent) int {
 	switch {
-	case needsYou(a):
+	case a.NeedsPerson:
 		return 0
 	case a.Status == agency.AgentFailed:
 		return 1
@@ -202,14 +202,9 @@ func urgency(a *api.SessionAgent) int {
 	}
 }
 
-// needsYou says that an agent waits for a person: its run does, or it cannot start.
-func needsYou(a *api.SessionAgent) bool {
-	return a.Status == agency.AgentRunning && a.Label.NeedsPerson() || a.Status == agency.AgentQueued && a.Error != ""
-}
-
 func agentMark(a *api.SessionAgent) string {
 	switch {
-	case needsYou(a):
+	case a.NeedsPerson:
 		return "◐"
 	case a.Status == agency.AgentRunning:
 		return "●"
@@ -232,7 +227,7 @@ func sessionMark(s *api.Session) string {
 		return "✕"
 	case s.Status == agency.SessionCancelled:
 		return "-"
-	case s.Paused != "" || s.Waiting > 0:
+	case s.NeedsPerson():
 		return "◐"
 	default:
 		return "●"
@@ -249,7 +244,7 @@ func agentName(a *api.SessionAgent) string {
 
 // agentWord is the status of an agent, or what its run waits for.
 func agentWord(a *api.SessionAgent) string {
-	if a.Status == agency.AgentRunning && a.Label.NeedsPerson() {
+	if a.Status == agency.AgentRunning && a.NeedsPerson {
 		return string(a.Label)
 	}
 	return string(a.Status)

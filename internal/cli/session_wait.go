@@ -18,8 +18,9 @@ func (a *App) sessionWait() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:   "wait SESSION",
 		Short: "Wait until a session has settled, or somebody is needed",
-		Long: `Waits until every agent of a session is complete, failed or cancelled; with --attention it returns as soon as somebody is needed, too.
-Exit status: 0 complete, 1 failed, 4 cancelled, 5 the time is up, 8 somebody is needed.`,
+		Long: `Waits until every agent of a session is complete, failed or cancelled, and what they came to is known; with --attention it returns as
+soon as somebody is needed, too. Exit status: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the
+time is up, 8 somebody is needed.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
 		Args:    takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -40,31 +41,50 @@ func (a *App) waitForSession(ctx context.Context, ref string, attention bool, ti
 		return err
 	}
 	s := &resp.Session
-	needed := attention && needsPerson(&resp)
-	if !s.Status.Final() && !needed {
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", timeout, s.Ref(), s.Summary.String()).
-			WithHint("agency session show %s", s.Ref())
-	}
+	needed := attention && s.NeedsPerson()
 	switch {
 	case needed:
 		a.status = agency.ExitNeedsPerson
-	case s.Status == agency.SessionFailed:
-		a.status = agency.ExitError
-	case s.Status == agency.SessionCancelled:
-		a.status = agency.ExitConflict
+	case s.Status.Final():
+		a.status = sessionExit(s)
+	default:
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", timeout, s.Ref(), s.Summary.String()).
+			WithHint("agency session show %s", s.Ref())
 	}
 	return a.print(resp, func(w io.Writer) {
 		if needed {
 			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), safeLine(needs(&resp)))
 			return
 		}
-		_, _ = fmt.Fprintf(w, "session %s is %s: %s\n", s.Ref(), s.Status, s.Summary.String())
+		_, _ = fmt.Fprintf(w, "session %s is %s\n", s.Ref(), safeLine(ending(&resp)))
 	})
 }
 
-// needsPerson says whether a session that runs goes no further until somebody acts.
-func needsPerson(resp *api.ShowSessionResponse) bool {
-	return !resp.Session.Status.Final() && needs(resp) != ""
+// sessionExit is the exit status that a settled session comes to. One that is complete without some of its agents is no success.
+func sessionExit(s *api.Session) int {
+	switch {
+	case s.Status == agency.SessionFailed:
+		return agency.ExitError
+	case s.Status == agency.SessionCancelled, s.Summary.Cancelled > 0:
+		return agency.ExitConflict
+	default:
+		return agency.ExitOK
+	}
+}
+
+// ending is how a session has settled. Of one that is complete without some of its agents it says why. It is untrusted text.
+func ending(resp *api.ShowSessionResponse) string {
+	s := &resp.Session
+	if s.Status != agency.SessionComplete || s.Summary.Cancelled == 0 {
+		return fmt.Sprintf("%s: %s", s.Status, s.Summary.String())
+	}
+	text := fmt.Sprintf("%s, %d cancelled", s.Status, s.Summary.Cancelled)
+	for i := range resp.Agents {
+		if a := &resp.Agents[i]; a.Status == agency.AgentCancelled && a.Error != "" {
+			return fmt.Sprintf("%s: %s: %s", text, a.ID, a.Error)
+		}
+	}
+	return text
 }
 
 // needs is what somebody is needed for. It is untrusted text.
@@ -74,9 +94,10 @@ func needs(resp *api.ShowSessionResponse) string {
 	}
 	for i := range resp.Agents {
 		switch a := &resp.Agents[i]; {
-		case a.Status == agency.AgentQueued && a.Error != "":
+		case !a.NeedsPerson:
+		case a.Status == agency.AgentQueued:
 			return "agent " + a.ID + " is " + a.Error
-		case a.Status == agency.AgentRunning && a.Label.NeedsPerson():
+		default:
 			return fmt.Sprintf("agent %s is %s: %s", a.ID, a.Label, a.Note)
 		}
 	}

@@ -24,7 +24,7 @@ func (a *App) sessionWatch() *cobra.Command {
 		Long: `Shows the agents of a session by wave, and every change, until the session has settled; without SESSION, of the one that runs, or
 else of the latest. Into a file or a pipe it writes a line for each change. Ctrl-C ends the watching only.
 Marks: ● working, ◐ needs you, ○ queued, ✕ failed, ✓ done, - cancelled.
-Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled.`,
+Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled, or some of its agents were.`,
 		Example: "  agency session watch\n  agency session watch 20260201-143022-abc12345",
 		Args:    takesUpTo("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -32,11 +32,11 @@ Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled.`,
 		if err != nil {
 			return err
 		}
-		s, err := a.findSession(cmd.Context(), client, args)
+		s, since, err := a.beginSession(cmd.Context(), client, args)
 		if err != nil {
 			return err
 		}
-		return a.watchSession(cmd.Context(), client, s)
+		return a.watchSession(cmd.Context(), client, s, since)
 	})
 	cmd.ValidArgsFunction = a.completeSessions
 	return cmd
@@ -56,15 +56,13 @@ func (a *App) findSession(ctx context.Context, client *api.Client, args []string
 	return resp, err
 }
 
-// watchSession shows a session and then each change of it until it has settled.
-func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSessionResponse) error {
+// watchSession shows a session and then each change of it until it has settled. since is the number of an event that it is at least
+// as new as.
+func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSessionResponse, since int64) error {
 	req := api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed, ended, err := follow(ctx, client)
-	if err != nil {
-		return err
-	}
+	changed, ended := followSession(ctx, client, &s, since)
 	w := &sessionWatch{app: a, seen: map[string]string{}}
 	resized := make(chan os.Signal, 1)
 	if _, ok := terminal(a.Out); ok && !a.json {
@@ -76,13 +74,14 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 	defer tick.Stop()
 	defer clock.Stop()
 	var due, late <-chan time.Time
-	var rested time.Time
+	var pace pace
+	var err error
 	for {
 		if err := w.show(&s); err != nil {
 			return err
 		}
 		if settled := s.Session.Status.Final(); settled && (s.Session.Outside || s.Session.ReportPath != "") {
-			a.status = sessionExit(s.Session.Status)
+			a.status = sessionExit(&s.Session)
 			return nil
 		} else if settled && late == nil {
 			late = time.After(reportPatience)
@@ -90,13 +89,13 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 		look := false
 		select {
 		case <-changed:
-			due = time.After(time.Until(rested))
+			due = pace.due()
 		case <-due:
 			look = true
 		case <-clock.C:
 			look = true
 		case <-late:
-			a.status = sessionExit(s.Session.Status)
+			a.status = sessionExit(&s.Session)
 			return nil
 		case <-tick.C:
 		case <-resized:
@@ -108,8 +107,7 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 			due = nil
 			began := time.Now()
 			s, err = api.Call(ctx, client, api.ShowSession, req)
-			// A large session that changes all the time must not keep the daemon busy with telling of it.
-			rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
+			pace.looked(began)
 		}
 		if ctx.Err() != nil {
 			w.leave(req.Session)
@@ -123,18 +121,6 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 
 // reportPatience is how long a watch waits for the results of a session that has settled.
 const reportPatience = 5 * time.Second
-
-// sessionExit is the exit status that a settled session comes to.
-func sessionExit(s agency.SessionStatus) int {
-	switch s {
-	case agency.SessionFailed:
-		return agency.ExitError
-	case agency.SessionCancelled:
-		return agency.ExitConflict
-	default:
-		return agency.ExitOK
-	}
-}
 
 // sessionWatch remembers what was shown last.
 type sessionWatch struct {
@@ -204,11 +190,11 @@ func (w *sessionWatch) append(v *sessionView) {
 		if a.CompletedAt != nil && a.StartedAt != nil {
 			line += " after " + v.took(a)
 		}
-		if note := fit(agentNote(a), noteColumns); note != "" && (needsYou(a) || a.Status.Final() || a.Error != "") {
+		if note := fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "") {
 			line += "  " + note
 		}
 		state := agentMark(a) + agentWord(a)
-		if needsYou(a) || a.NotBefore != nil {
+		if a.NeedsPerson || a.NotBefore != nil {
 			state += agentNote(a)
 		}
 		say(a.ID, state, line)

@@ -206,7 +206,7 @@ func checkChannelKind(s string) error {
 
 func checkAlertKind(s string) error {
 	known := []string{}
-	for _, kind := range agency.AlertKinds() {
+	for _, kind := range append(agency.AlertKinds(), agency.SessionAlertKinds()...) {
 		known = append(known, string(kind))
 	}
 	for _, kind := range agency.NoticeKinds() {

@@ -42,6 +42,12 @@ func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, e
 			warnings = append(warnings, fmt.Sprintf("the limit of %s holds for no agent of the plan", runner))
 		}
 	}
+	if !project.Parallel && p.MaxParallel > 1 {
+		p.MaxParallel = 1
+		if len(p.Agents) > 1 {
+			warnings = append(warnings, fmt.Sprintf("%s allows one live run at a time, so max_parallel is 1", repo.Root))
+		}
+	}
 	return p, repo, append([]string{}, warnings...), nil
 }
 
@@ -95,6 +101,40 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 		c.bases[spec.BaseRef] = true
 	}
 	return "", nil
+}
+
+// checkSetup refuses an agent whose run could not be made because of what the repository wants done in new worktrees: as long as
+// nobody has trusted that, or when it is not there. dir is where its base is looked up, unless commit is it, and root the repository.
+func (d *Daemon) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
+	spec, _, err := agentSpec(cfg, project, a)
+	if err != nil {
+		return err
+	}
+	ref := cmp.Or(commit, spec.BaseRef)
+	if commit, err = d.git.ResolveCommit(ctx, dir, ref); err != nil {
+		return err
+	}
+	return d.sup.CheckSetup(ctx, root, ref, commit, env)
+}
+
+// checkSetups is checkSetup for those agents of a plan whose base is known.
+func (d *Daemon) checkSetups(ctx context.Context, cfg *config.Config, p *agency.Plan, repo agency.Repo, dir string, env []string) error {
+	project, err := d.sup.ProjectOf(ctx, repo)
+	if err != nil || !project.NeedsTrust() {
+		return err
+	}
+	checked := map[string]bool{}
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if a.Base == agency.BaseDeps && len(a.After) > 0 || checked[a.Base] {
+			continue
+		}
+		if err := d.checkSetup(ctx, cfg, &project, a, dir, repo.Root, "", env); err != nil {
+			return err
+		}
+		checked[a.Base] = true
+	}
+	return nil
 }
 
 // fault says what of a plan something is wrong with. A runner that is not known may be meant to be another one.
@@ -158,6 +198,10 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 	project, err := d.sup.ProjectOf(ctx, repo)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
+	}
+	if err := d.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
+		e := agency.AsError(err)
+		warnings = append(warnings, fmt.Sprintf("its agents cannot start: %s; %s", e.Message, e.Hint))
 	}
 	resp := api.PlanSessionResponse{
 		Plan: *p, Waves: p.WaveList(), Agents: make([]api.PlannedAgent, 0, len(p.Agents)), Hash: p.Hash(), Warnings: warnings,

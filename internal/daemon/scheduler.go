@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +45,22 @@ func (d *Daemon) neededBy(ctx context.Context, id agency.RunID) (agency.SessionI
 
 // crew gives the scheduler its runs.
 type crew struct{ *Daemon }
+
+func (c crew) MayStart(ctx context.Context, s scheduler.Start) error {
+	root, repo := s.Session.Repo.Root, s.Session.Repo
+	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+		repo.Toplevel = root // the record has none, and a bare repository no files
+	}
+	project, err := c.sup.ProjectOf(ctx, repo)
+	if err != nil || !project.NeedsTrust() {
+		return err
+	}
+	cfg, err := config.Load(s.Session.Config, s.Env)
+	if err != nil {
+		return err
+	}
+	return c.checkSetup(ctx, cfg, &project, s.Agent, root, root, s.Commit, s.Env)
+}
 
 func (c crew) Start(ctx context.Context, s scheduler.Start) error {
 	switch _, err := c.store.Run(ctx, s.ID); {
@@ -91,8 +109,9 @@ func (c crew) Again(ctx context.Context, a scheduler.Again) error {
 	if err != nil {
 		return err
 	}
+	reason := cmp.Or(a.Reason, r.Attempt.Error, "it was cut off")
 	_, err = c.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: string(a.ID), Prompt: againPrompt(a.Agent.Prompt, r.Attempt.Number, a.Reason, c.sup.Preview(ctx, r, outputLines)), Env: a.Env,
+		Ref: string(a.ID), Prompt: againPrompt(a.Agent.Prompt, r.Attempt.Number, reason, c.sup.Preview(ctx, r, outputLines)), Env: a.Env,
 		Warn: func(text string) {
 			c.Log.Warn("start agent again", "session", a.Session.ID, "agent", a.Agent.ID, "note", text)
 		},
@@ -105,10 +124,7 @@ func (c crew) Again(ctx context.Context, a scheduler.Again) error {
 func againPrompt(prompt string, attempt int, reason string, output []string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(prompt, "\n"))
-	if reason == "" {
-		reason = "it was cut off"
-	}
-	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, oneLine(reason))
+	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, agency.OneLine(reason))
 	if len(output) > 0 {
 		b.WriteString("# Its last output:\n")
 	}
@@ -120,8 +136,6 @@ func againPrompt(prompt string, attempt int, reason string, output []string) str
 	}
 	return b.String()
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (c crew) Stop(ctx context.Context, id agency.RunID) error {
 	_, err := c.sup.StopRun(ctx, string(id))
@@ -161,7 +175,20 @@ func (c crew) Result(ctx context.Context, id agency.RunID) (string, error) {
 	if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil && !errors.Is(err, os.ErrNotExist) {
 		return c.git.Result(ctx, r.Worktree, "what "+r.Ref()+" did not commit")
 	}
-	return c.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
+	branch, err := c.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
+	if !agency.IsCode(err, agency.CodeBadRef) {
+		return branch, err
+	}
+	saved, err := c.git.Snapshots(ctx, r.Repo, id)
+	if err != nil {
+		return "", err
+	}
+	if len(saved) == 0 {
+		return "", agency.Errorf(agency.CodeResultGone,
+			"%s was removed with its branch, and nothing of it was saved; point the branch %s at its work, or at %.12s where it began, then resume the session",
+			r.Ref(), r.Branch, r.Commit)
+	}
+	return saved[len(saved)-1].Commit, nil // what was in its worktree when that was removed
 }
 
 func (c crew) Merge(ctx context.Context, s *agency.Session, commits []string) (string, error) {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"time"
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 	"agency/internal/scheduler"
 	"agency/internal/sqlite"
 )
@@ -23,6 +23,10 @@ func (d *Daemon) newFiles() *scheduler.Files {
 }
 
 func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest) (api.SessionResponse, error) {
+	cfg, err := config.Load(req.Config, req.Env)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
 	owner, err := d.caller(ctx)
 	if err != nil {
 		return api.SessionResponse{}, err
@@ -32,13 +36,13 @@ func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest
 		return api.SessionResponse{}, err
 	}
 	s, err := d.sched.CreateOutside(ctx, scheduler.Outside{
-		Repo: repo, StatusDir: d.active.config().Session.StatusDir, Source: req.Source, SourceFile: req.SourceFile, Name: req.Name,
-		Owner: owner, Agents: req.Agents, Waves: req.Waves,
+		Repo: repo, StatusDir: cfg.Session.StatusDir, Source: req.Source, SourceFile: req.SourceFile, Name: req.Name,
+		Owner: owner, Agents: req.Agents, File: req.File,
 	})
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	d.files.Write(ctx) // whoever made it may look at once
+	d.files.Write(ctx, s.ID) // whoever made it may look at once
 	return d.sessionResponse(ctx, s)
 }
 
@@ -127,11 +131,12 @@ func (d *Daemon) removeSessions(ctx context.Context, req api.RemoveSessionsReque
 			return resp, err
 		}
 		if resp.Applied {
-			if err := d.store.RemoveSession(ctx, s.ID); err != nil {
+			warning, err := d.files.Remove(ctx, s)
+			if err != nil {
 				return resp, err
 			}
-			if err := d.files.Remove(s); err != nil {
-				resp.Warnings = append(resp.Warnings, "the files in "+s.Dir+" are still there: "+agency.AsError(err).Message)
+			if warning != "" {
+				resp.Warnings = append(resp.Warnings, warning)
 			}
 		}
 		resp.Sessions = append(resp.Sessions, view)
@@ -146,34 +151,51 @@ func (d *Daemon) sessionResponse(ctx context.Context, s *agency.Session) (api.Se
 
 // sessionView is a session as clients see it.
 func (d *Daemon) sessionView(ctx context.Context, s *agency.Session) (api.Session, error) {
+	view := headView(s)
+	if s.Status.Final() || s.Outside || s.Tally.Settled() {
+		return view, nil
+	}
+	agents, err := d.store.SessionAgents(ctx, s.ID)
+	if err == nil {
+		view.Waiting, err = d.waiting(ctx, s, agents)
+	}
+	return view, err
+}
+
+// headView is what clients see of a session without its agents.
+func headView(s *agency.Session) api.Session {
 	view := api.Session{
 		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Source: s.Source, SourceFile: s.SourceFile, Outside: s.Outside,
 		Repo: s.Repo.Root, MaxParallel: s.MaxParallel, RetryOf: s.RetryOf, Dir: s.Dir, PlanPath: s.PlanPath,
 		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Tally,
 	}
-	if report := filepath.Join(s.Dir, scheduler.ReportName); s.Status.Final() && !s.Outside {
+	if report := s.ReportPath(); s.Status.Final() && !s.Outside {
 		if info, err := os.Lstat(report); err == nil && info.Mode().IsRegular() {
 			view.ReportPath = report
 		}
 	}
+	return view
+}
+
+// waiting counts the agents of a session that need a person.
+func (d *Daemon) waiting(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) (n int, err error) {
 	if s.Status.Final() || s.Outside || s.Tally.Settled() {
-		return view, nil
+		return 0, nil
 	}
-	agents, err := d.store.SessionAgents(ctx, s.ID)
+	runs, err := d.store.SessionRuns(ctx, s.ID, true)
 	if err != nil {
-		return view, err
+		return 0, err
 	}
 	for i := range agents {
-		switch a := &agents[i]; {
-		case a.Status == agency.AgentQueued && a.Error != "":
-			view.Waiting++
-		case a.Status == agency.AgentRunning && a.Run != "":
-			if r, err := d.store.Run(ctx, a.Run); err == nil && d.sup.Derive(r).Label.NeedsPerson() {
-				view.Waiting++
-			}
+		attempt, label := 0, agency.Label("")
+		if r := runs[agents[i].Run]; r != nil {
+			attempt, label = r.Attempt.Number, d.sup.Derive(r).Label
+		}
+		if agents[i].NeedsPerson(attempt, label) {
+			n++
 		}
 	}
-	return view, nil
+	return n, nil
 }
 
 func (d *Daemon) showSession(ctx context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
@@ -191,11 +213,7 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	if err != nil {
 		return none, err
 	}
-	view, err := d.sessionView(ctx, s)
-	if err != nil {
-		return none, err
-	}
-	resp := api.ShowSessionResponse{Session: view, Agents: make([]api.SessionAgent, len(agents)), Waves: []api.Wave{}}
+	resp := api.ShowSessionResponse{Session: headView(s), Agents: make([]api.SessionAgent, len(agents)), Waves: []api.Wave{}}
 	planned, err := d.plannedAgents(ctx, s)
 	if err != nil {
 		return none, err
@@ -204,11 +222,18 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	if err != nil {
 		return none, err
 	}
-	blocks := make([][]byte, len(agents))
+	runs, err := d.store.SessionRuns(ctx, id, false)
+	if err != nil {
+		return none, err
+	}
+	file := agency.SessionFile{Agents: make([]agency.FileObject, len(agents))}
 	for i := range agents {
 		a := &agents[i]
-		blocks[i] = agency.EncodeFileAgent(a.File())
-		resp.Agents[i] = d.agentView(ctx, s, a, planned[a.ID])
+		file.Agents[i] = a.File()
+		resp.Agents[i] = d.agentView(s, a, planned[a.ID], runs[a.Run])
+		if resp.Agents[i].NeedsPerson {
+			resp.Session.Waiting++
+		}
 		if result, ok := results[a.ID]; ok {
 			resp.Agents[i].Result = &result
 		}
@@ -217,7 +242,8 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	for _, w := range waves {
 		resp.Waves = append(resp.Waves, api.Wave(w))
 	}
-	resp.StatusFile = agency.EncodeSessionFile(s.FileHead(waves), blocks)
+	file.Head = s.FileHead(waves)
+	resp.StatusFile = file.Encode()
 	return resp, nil
 }
 
@@ -229,7 +255,7 @@ func (d *Daemon) plannedAgents(ctx context.Context, s *agency.Session) (map[stri
 	}
 	var plan agency.Plan
 	if err := json.Unmarshal(data, &plan); err != nil {
-		return nil, agency.Errorf(agency.CodeDBError, "the plan of session %s cannot be read: %w", s.ID, err).WithHint("agency doctor")
+		return nil, agency.Errorf(agency.CodeDBError, "the plan of session %s cannot be read", s.ID).WithHint("agency doctor")
 	}
 	agents := make(map[string]*agency.PlanAgent, len(plan.Agents))
 	for i := range plan.Agents {
@@ -238,8 +264,8 @@ func (d *Daemon) plannedAgents(ctx context.Context, s *agency.Session) (map[stri
 	return agents, nil
 }
 
-// agentView is an agent as clients see it, with how its run stands.
-func (d *Daemon) agentView(ctx context.Context, s *agency.Session, a *agency.SessionAgent, planned *agency.PlanAgent) api.SessionAgent {
+// agentView is an agent as clients see it, with how its run stands, which is nil before it is made.
+func (d *Daemon) agentView(s *agency.Session, a *agency.SessionAgent, planned *agency.PlanAgent, r *agency.Run) api.SessionAgent {
 	view := api.SessionAgent{
 		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Status: a.Status, StartedAt: a.StartedAt, CompletedAt: a.CompletedAt,
 		ExitCode: a.ExitCode, PID: a.PID, LogFile: a.LogFile, Model: a.Model, Error: a.Error, After: []string{},
@@ -248,16 +274,17 @@ func (d *Daemon) agentView(ctx context.Context, s *agency.Session, a *agency.Ses
 	if planned != nil {
 		view.After, view.Runner = append(view.After, planned.After...), planned.Runner
 	}
-	if s.Outside || a.Run == "" {
+	if s.Outside {
 		return view
 	}
-	view.Branch = agency.AgentBranch(s.ID, a.ID)
-	r, err := d.store.Run(ctx, a.Run)
-	if err != nil {
-		return view // it is not made yet
+	if a.Run != "" {
+		view.Branch = agency.AgentBranch(s.ID, a.ID)
 	}
-	status := d.sup.Derive(r)
-	view.Run, view.Label, view.Note, view.Branch = r.Ref(), status.Label, status.Summary, r.Branch
-	view.Runner, view.Attempts = r.Runner.Name, r.Attempt.Number
+	if r != nil {
+		status := d.sup.Derive(r)
+		view.Run, view.Label, view.Note, view.Branch = r.Ref(), status.Label, status.Summary, r.Branch
+		view.Runner, view.Attempts = r.Runner.Name, r.Attempt.Number
+	}
+	view.NeedsPerson = a.NeedsPerson(view.Attempts, view.Label)
 	return view
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/plan"
+	"agency/internal/scheduler"
 )
 
 // startSession checks a plan, writes it down as a session, and has its agents begin.
@@ -30,13 +30,19 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 	if err := d.pinPlan(ctx, p, repo, req.Dir, cfg); err != nil {
 		return api.SessionResponse{}, err
 	}
+	if err := d.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
+		return api.SessionResponse{}, err
+	}
 	s, err := d.newSession(ctx, cfg, req.Dir, req.Config)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
 	s.Name, s.Source, s.PlanPath, s.PlanHash, s.MaxParallel = p.Name, req.Source, p.Path, hash, p.MaxParallel
 	if s.Source == "" {
-		s.Source = "orchestrate"
+		s.Source = scheduler.DefaultSource
+	}
+	if err := scheduler.CheckSource(s.Source); err != nil {
+		return api.SessionResponse{}, err
 	}
 	if p.Path != "" {
 		s.SourceFile = within(s.Repo.Root, p.Path)
@@ -44,7 +50,7 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 	if err := d.sched.Create(ctx, s, p, newAgents(s, p), req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
-	d.files.Write(ctx) // whoever made it may look at once
+	d.files.Write(ctx, s.ID) // whoever made it may look at once
 	resp, err := d.sessionResponse(ctx, s)
 	resp.Warnings = append(resp.Warnings, warnings...)
 	return resp, err
@@ -219,7 +225,14 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	}
 	s.Name, s.Source, s.SourceFile, s.PlanPath, s.PlanHash, s.MaxParallel = old.Name, old.Source, old.SourceFile, old.PlanPath, old.PlanHash, old.MaxParallel
 	s.RetryOf = old.ID
-	taken, open := takeOver(newAgents(s, p), agents, req.Failed)
+	if err := d.checkSetups(ctx, cfg, p, s.Repo, s.Repo.Root, req.Env); err != nil {
+		return api.SessionResponse{}, err
+	}
+	victims := map[string]bool{}
+	if req.Failed {
+		victims = victimsOf(old, p, agents)
+	}
+	taken, open := takeOver(newAgents(s, p), agents, req.Failed, victims)
 	if !open {
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s left nothing undone", old.ID).WithHint("agency session show %s", old.ID)
 	}
@@ -229,12 +242,34 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	return d.sessionResponse(ctx, s)
 }
 
+// victimsOf are the agents of a settled session that never began because another one failed.
+func victimsOf(s *agency.Session, p *agency.Plan, agents []agency.SessionAgent) map[string]bool {
+	ended := func(a *agency.SessionAgent) time.Time { return orZero(a.CompletedAt) }
+	victims := map[string]bool{}
+	for i := range agents {
+		failed := &agents[i]
+		if failed.Status != agency.AgentFailed {
+			continue
+		}
+		after := p.Dependents(failed.ID)
+		for j := range agents {
+			a := &agents[j]
+			never := a.Status == agency.AgentCancelled && a.StartedAt == nil && !ended(a).Before(ended(failed))
+			withAll := s.CancelAt != nil && !ended(a).Before(*s.CancelAt)
+			if never && !withAll && (p.OnFailure == agency.StopOnFailure || slices.Contains(after, a.ID)) {
+				victims[a.ID] = true
+			}
+		}
+	}
+	return victims
+}
+
 // takeOver fills the agents of a new session with what is over in an old one. With failedOnly that is also what was cancelled
-// there for another reason than a failure. It says whether something is left to do.
-func takeOver(fresh, old []agency.SessionAgent, failedOnly bool) (agents []agency.SessionAgent, open bool) {
+// there and is no victim of a failure. It says whether something is left to do.
+func takeOver(fresh, old []agency.SessionAgent, failedOnly bool, victims map[string]bool) (agents []agency.SessionAgent, open bool) {
 	for i := range fresh {
 		a, before := &fresh[i], &old[i]
-		kept := before.Status == agency.AgentComplete || failedOnly && before.Status == agency.AgentCancelled && !strings.HasSuffix(before.Error, " failed")
+		kept := before.Status == agency.AgentComplete || failedOnly && before.Status == agency.AgentCancelled && !victims[before.ID]
 		if !kept {
 			open = true
 			continue
@@ -244,69 +279,4 @@ func takeOver(fresh, old []agency.SessionAgent, failedOnly bool) (agents []agenc
 		*a = taken
 	}
 	return fresh, open
-}
-
-// waitSession waits until a session has settled, or with attention until somebody is needed. What it returns when the time is up
-// is running, and needs nobody.
-func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
-	s, err := d.session(ctx, req.Session, req.Dir)
-	if err != nil {
-		return api.ShowSessionResponse{}, err
-	}
-	ctx, cancel := d.untilStop(ctx)
-	defer cancel()
-	late := make(<-chan time.Time)
-	if req.TimeoutMS > 0 {
-		timer := time.NewTimer(time.Duration(req.TimeoutMS) * time.Millisecond)
-		defer timer.Stop()
-		late = timer.C
-	}
-	// Some statuses come with time alone, without an event.
-	clock := time.NewTicker(d.active.config().Watchdog.PollInterval)
-	defer clock.Stop()
-	for timedOut := false; ; {
-		changed := d.store.Changed()
-		over, err := d.waitedFor(ctx, s.ID, req.Attention)
-		if err != nil {
-			return api.ShowSessionResponse{}, err
-		}
-		if over || timedOut {
-			return d.showSession(ctx, api.SessionRequest{Session: string(s.ID)})
-		}
-		select {
-		case <-changed:
-		case <-clock.C:
-		case <-late:
-			timedOut = true
-		case <-ctx.Done():
-			return api.ShowSessionResponse{}, context.Cause(ctx)
-		}
-	}
-}
-
-// waitedFor says whether a session is where its waiters want it.
-func (d *Daemon) waitedFor(ctx context.Context, id agency.SessionID, attention bool) (bool, error) {
-	s, err := d.store.Session(ctx, id)
-	if err != nil || s.Status.Final() {
-		return true, err
-	}
-	return attention && d.needsPerson(ctx, s), nil
-}
-
-// needsPerson says whether a session, or one of its agents, goes no further until somebody acts.
-func (d *Daemon) needsPerson(ctx context.Context, s *agency.Session) bool {
-	if s.Paused != "" {
-		return true
-	}
-	agents, err := d.store.SessionAgents(ctx, s.ID)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(agents, func(a agency.SessionAgent) bool {
-		if a.Status != agency.AgentRunning || a.Run == "" {
-			return a.Status == agency.AgentQueued && a.Error != ""
-		}
-		r, err := d.store.Run(ctx, a.Run)
-		return err == nil && r.Attempt.Number > a.Attempt && d.sup.Derive(r).Label.NeedsPerson()
-	})
 }

@@ -58,14 +58,31 @@ type teller struct {
 func (t teller) Tell(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
 	r := of.Run
 	recipients, err := t.sup.TellAlert(ctx, a, r, t.tag())
-	if err != nil || !slices.Contains(recipients, agency.User) {
+	if err != nil {
 		return recipients, err
 	}
-	// The id is that of this telling, so that repeating it after a crash does no harm.
-	channels, err := t.notifier().Enqueue(ctx, agency.Notice{
-		ID: fmt.Sprintf("%s-%d", a.ID, a.Told+1), Kind: string(a.Kind), Title: r.Ref() + " " + a.Kind.Words(), Body: agency.AlertText(a.Payload),
-		RunID: r.ID, RunName: r.Ref(), Repo: r.Repo.Root, Tags: r.Tags, Payload: a.Payload, At: t.now(),
+	return t.notify(ctx, a, recipients, &agency.Notice{
+		Title: r.Ref() + " " + a.Kind.Words(), RunID: r.ID, RunName: r.Ref(), Repo: r.Repo.Root, Tags: r.Tags,
 	})
+}
+
+// TellSession is Tell about a session, which has no tags.
+func (t teller) TellSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
+	recipients, err := t.sup.TellSessionAlert(ctx, a, s, t.tag())
+	if err != nil {
+		return recipients, err
+	}
+	return t.notify(ctx, a, recipients, &agency.Notice{Title: sessionTitle(s) + " " + a.Kind.Words(), Repo: s.Repo.Root})
+}
+
+// notify brings an alert to the channels of the person, if it is among the recipients, and adds them. What the notice is about is in it.
+func (t teller) notify(ctx context.Context, a *agency.Alert, recipients []string, n *agency.Notice) ([]string, error) {
+	if !slices.Contains(recipients, agency.User) {
+		return recipients, nil
+	}
+	// The id is that of this telling, so that repeating it after a crash does no harm.
+	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.Told+1), string(a.Kind), agency.AlertText(a.Payload), a.Payload, t.now()
+	channels, err := t.notifier().Enqueue(ctx, *n)
 	for _, channel := range channels {
 		recipients = append(recipients, "channel "+channel)
 	}
@@ -130,8 +147,10 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 		return api.ListAlertsResponse{}, err
 	}
 	if !req.Resolved {
-		// Work that somebody has seen waits for nobody, and is not over before its run is removed or goes on.
-		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool { return a.Kind == agency.AlertComplete && a.AckedAt != nil })
+		// Work or an end that somebody has seen waits for nobody. Work is not over before its run is removed or goes on.
+		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool {
+			return a.AckedAt != nil && (a.Kind == agency.AlertComplete || a.Kind == agency.AlertSessionFailed)
+		})
 	}
 	named, err := d.named(ctx, alerts)
 	return api.ListAlertsResponse{Alerts: named, TickedAt: d.tickedAt()}, err
@@ -145,15 +164,20 @@ func (d *Daemon) tickedAt() *time.Time {
 	return nil
 }
 
-// named adds the names of their runs to alerts.
+// named adds the names of their runs and sessions to alerts.
 func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert, error) {
 	list := make([]api.Alert, 0, len(alerts))
 	for i := range alerts {
-		r, err := d.store.Run(ctx, alerts[i].RunID)
+		a := &alerts[i]
+		if a.Session != "" {
+			list = append(list, api.NewAlert(a, "", agency.AlertSessionName(a.Payload)))
+			continue
+		}
+		r, err := d.store.Run(ctx, a.RunID)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, api.NewAlert(&alerts[i], r.Ref()))
+		list = append(list, api.NewAlert(a, r.Ref(), ""))
 	}
 	return list, nil
 }

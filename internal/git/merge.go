@@ -37,20 +37,16 @@ func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message
 			return "", fmt.Errorf("merge %.12s and %.12s: %w", ours, theirs, err)
 		}
 	}
-	version, err := g.Version(ctx)
-	if err != nil {
-		return "", err
-	}
-	if older(version, oldestMerge) {
-		return "", agency.Errorf(agency.CodeGitNotFound, "git is version %s, and results can be merged by %s or newer", version, oldestMerge).
-			WithHint("install a newer git, or let the agents that come after several others start from a branch of your own: base")
-	}
 	s := saver{git: g, worktree: repo.Root}
 	out, err := g.do(ctx, call{
 		dir: repo.Root, answers: []int{1},
 		args: []string{"merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs},
 	})
 	if err != nil {
+		if version, versionErr := g.Version(ctx); versionErr == nil && older(version, oldestMerge) {
+			return "", agency.Errorf(agency.CodeGitNotFound, "git is version %s, and results can be merged by %s or newer", version, oldestMerge).
+				WithHint("install a newer git, or let the agents that come after several others start from a branch of your own: base")
+		}
 		return "", fmt.Errorf("merge %.12s and %.12s: %w", ours, theirs, err)
 	}
 	tree, rest, _ := strings.Cut(out, "\x00")

@@ -75,6 +75,9 @@ func claudeSession(path string, s *agency.Situation) []agency.Evidence {
 	}
 	switch session.Status {
 	case "idle":
+		if s.Turn == agency.TurnWorking && s.TurnAt.UnixMilli() > session.Since {
+			return nil // it was at rest before the turn that is known by now began
+		}
 		e.Sign = agency.SignResting
 	case "busy":
 		if s.Turn == agency.TurnEnded && s.TurnAt.UnixMilli() >= session.Since {

@@ -101,7 +101,7 @@ func (s *Server) addSessions(server *sdk.Server) error {
 				return api.Call(ctx, s.Client, api.PlanSession, api.PlanSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
 			}),
 		add(server, tool{name: "session_start", help: `Run a plan of dependent agents: each starts when those that it comes after are done. You are told by a message when the session has
-settled (session.complete, session.failed, session.cancelled) or waits for somebody (session.paused).`},
+settled (session.complete, session.failed, session.cancelled) or waits for somebody (session.paused, session.waiting).`},
 			func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
 				return api.Call(ctx, s.Client, api.StartSession, api.StartSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
 			}),
@@ -234,7 +234,7 @@ that are not well: needed, failed and cancelled ones.` + untrusted},
 				return nil, err
 			}
 			resp.Agents = slices.DeleteFunc(resp.Agents, well)
-			needed := !in.Settled && (resp.Session.Paused != "" || slices.ContainsFunc(resp.Agents, func(a api.SessionAgent) bool { return !a.Status.Final() }))
+			needed := !in.Settled && resp.Session.NeedsPerson()
 			timedOut := !resp.Session.Status.Final() && !needed
 			answer := newSessionAnswer(&resp, nil)
 			answer.TimedOut = &timedOut
@@ -247,10 +247,8 @@ func well(a api.SessionAgent) bool {
 	switch a.Status {
 	case agency.AgentComplete:
 		return true
-	case agency.AgentQueued:
-		return a.Error == ""
-	case agency.AgentRunning:
-		return !a.Label.NeedsPerson()
+	case agency.AgentQueued, agency.AgentRunning:
+		return !a.NeedsPerson
 	default:
 		return false
 	}
@@ -262,11 +260,11 @@ func (s *Server) session(ctx context.Context, ref string) (*api.ShowSessionRespo
 	if err != nil || s.AllRepos {
 		return &resp, err
 	}
-	seen, err := api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.Dir})
+	own, err := api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.Dir, Limit: 1}) // to know the repository
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(seen.Sessions, func(of api.Session) bool { return of.ID == resp.Session.ID }) {
+	if len(own.Sessions) == 0 || own.Sessions[0].Repo != resp.Session.Repo {
 		return nil, agency.Errorf(agency.CodeSessionNotFound, "%q is a session of another repository", ref).
 			WithHint("session_list shows those of this one; a person can serve all of them: agency mcp --all-repos")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +12,14 @@ import (
 	"agency"
 	"agency/internal/plan"
 )
+
+// planAgent is the agent with an id, or nil.
+func planAgent(p *agency.Plan, id string) *agency.PlanAgent {
+	if i := slices.IndexFunc(p.Agents, func(a agency.PlanAgent) bool { return a.ID == id }); i >= 0 {
+		return &p.Agents[i]
+	}
+	return nil
+}
 
 // repository makes a folder with files, whose names end in / for folders.
 func repository(t *testing.T, files map[string]string) string {
@@ -87,22 +96,22 @@ agents:
 	if p.Name != "login" || p.MaxParallel != 5 || fmt.Sprint(p.Limits) != "map[claude_code:2 codex:1]" || p.OnFailure != agency.ContinueOnFailure || p.Path != "" {
 		t.Errorf("the plan is %+v", p)
 	}
-	first := p.Agent("001")
+	first := planAgent(p, "001")
 	if first == nil || first.Name != "1e3" || first.Prompt != "Fix the login.\n" || first.PromptPath != filepath.Join(root, "prompts/login.md") || first.Base != "main" ||
 		first.Runner != "claude_code" || first.Model != "sonnet" || fmt.Sprint(first.Args, first.Tags) != "[--verbose] [worker night]" || !*first.Headless ||
 		first.Timeout.String() != "2h0m0s" || first.IdleTimeout.String() != "1m30s" || first.Retries != 2 || first.DoneWhen != agency.DoneWhenExit || first.Wave != 1 {
 		t.Errorf("001 is %+v", first)
 	}
-	second := p.Agent("0o17")
+	second := planAgent(p, "0o17")
 	if second == nil || second.Prompt != "Write tests: many.\n" || second.Runner != "codex" || second.Model != "" || len(second.Args) != 0 || second.Base != agency.BaseDeps ||
 		*second.Headless || second.Retries != 0 || second.Name != "0o17" || second.Wave != 2 || fmt.Sprint(second.Tags) != "[worker night]" {
 		t.Errorf("0o17 is %+v", second)
 	}
-	third := p.Agent("true")
+	third := planAgent(p, "true")
 	if third == nil || third.Prompt != "7" || third.Runner != "" || third.Preset != "reviewer" || third.Model != "haiku" || third.Wave != 3 {
 		t.Errorf("true is %+v", third)
 	}
-	if got := fmt.Sprint(p.Agent("x").After); got != "[001]" {
+	if got := fmt.Sprint(planAgent(p, "x").After); got != "[001]" {
 		t.Errorf("x comes after %s", got)
 	}
 }

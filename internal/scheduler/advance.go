@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"agency"
@@ -65,7 +66,7 @@ func (l *loop) unstarted(d *desk, clock agency.Clock) []agency.Action {
 			continue
 		}
 		e := agency.AsError(failure)
-		actions = append(actions, d.Unstarted(i, e.Code, e.Message, clock))
+		actions = append(actions, d.Unstarted(i, e.Code, wayOut(e), clock))
 	}
 	return actions
 }
@@ -87,7 +88,7 @@ func (l *loop) held() map[string]time.Time {
 // loop. again says that more may follow at once.
 func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again bool, err error) {
 	var quick, slow []agency.Action
-	taken := map[int]bool{}
+	taken, lost := map[int]bool{}, false
 	for i := range actions {
 		x := &actions[i]
 		if taken[x.Agent] {
@@ -95,7 +96,11 @@ func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again 
 		}
 		taken[x.Agent] = true
 		switch x.Kind {
-		case agency.ActStart, agency.ActAgain, agency.ActStop:
+		case agency.ActStart, agency.ActAgain:
+			if lost = lost || d.bare; !d.bare {
+				slow = append(slow, *x)
+			}
+		case agency.ActStop:
 			slow = append(slow, *x)
 		case agency.ActSettle:
 			return false, l.settle(ctx, d)
@@ -111,7 +116,28 @@ func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again 
 	for i := range slow {
 		l.dispatch(d, &slow[i])
 	}
+	if lost {
+		return true, l.pauseBare(ctx, d)
+	}
 	return again, nil
+}
+
+// pauseBare pauses a session that has agents to start and has lost the environment to start them in.
+func (l *loop) pauseBare(ctx context.Context, d *desk) error {
+	id := d.Session.ID
+	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+		if s.Status.Final() || s.Paused != "" || s.CancelAt != nil {
+			return nil, nil
+		}
+		s.Paused = fmt.Sprintf("the environment that its agents start in is lost (%s); run the rest anew: agency session cancel %s, then agency session retry %s",
+			l.envPath(id), id, id)
+		return []agency.News{s.News(agency.SessionChanged)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	l.put(d, state, nil)
+	return nil
 }
 
 // record writes actions into the record. It is false when the record has gone on meanwhile, of which a note tells.

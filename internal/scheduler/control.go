@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"agency"
 	"agency/internal/killpoint"
@@ -43,7 +42,7 @@ func (s *Scheduler) Pause(ctx context.Context, id agency.SessionID, why string) 
 	})
 }
 
-// Resume has a paused session go on, and agents that waited for their base try again.
+// Resume has a paused session go on, and agents that waited for a person, for a limit or for another try go on at once.
 func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
 	agents, err := s.Store.SessionAgents(ctx, id)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 	}
 	waiting := []string{}
 	for i := range agents {
-		if agents[i].Status == agency.AgentQueued && strings.HasPrefix(agents[i].Error, WaitsForBase) {
+		if putOff(&agents[i]) {
 			waiting = append(waiting, agents[i].ID)
 		}
 	}
@@ -65,10 +64,13 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 		session.Paused = ""
 		news := []agency.News{session.News(agency.SessionChanged)}
 		for _, a := range agents {
-			if a.Status == agency.AgentQueued {
-				a.Error = ""
-				news = append(news, a.News())
+			if !putOff(a) {
+				continue
 			}
+			if a.NotBefore, a.Waits = nil, 0; a.Status == agency.AgentQueued {
+				a.Error = ""
+			}
+			news = append(news, a.News())
 		}
 		return news, nil
 	})
@@ -78,6 +80,11 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 	killpoint.At("scheduler.changed")
 	s.post(note{session: id, changed: true})
 	return session, nil
+}
+
+// putOff says that an agent waits for a person before it begins, or for a time between two attempts.
+func putOff(a *agency.SessionAgent) bool {
+	return a.Status == agency.AgentQueued && a.Error != "" || a.Status == agency.AgentRunning && a.NotBefore != nil
 }
 
 // Cancel ends a session: what is queued never starts, and what runs is stopped. It returns before that is done.

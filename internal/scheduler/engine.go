@@ -3,7 +3,9 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -24,6 +26,7 @@ const (
 type desk struct {
 	*agency.Desk
 	env     []string
+	bare    bool                 // its environment is lost
 	session time.Time            // UpdatedAt of the record that the session was taken from
 	agents  []time.Time          // likewise, of each agent
 	failed  map[int]error        // starts that failed, until it is decided what follows
@@ -260,11 +263,12 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 		return nil, fmt.Errorf("session %s has %d agents and its plan %d", state.ID, len(agents), len(plan.Agents))
 	}
 	env, err := l.readEnv(state.ID)
-	if err != nil {
-		l.Log.Warn("read the environment of a session", "session", state.ID, "err", err) // its agents do without
+	bare := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !bare {
+		return nil, fmt.Errorf("read the environment of session %s: %w", state.ID, err)
 	}
 	return &desk{
-		Desk: agency.NewDesk(*state, &plan, agents, l.Pace), env: env, agents: make([]time.Time, len(agents)),
+		Desk: agency.NewDesk(*state, &plan, agents, l.Pace), env: env, bare: bare, agents: make([]time.Time, len(agents)),
 		failed: map[int]error{}, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
 	}, nil
 }

@@ -111,6 +111,8 @@ func (c *crew) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcome, 
 	return &scheduler.Outcome{Run: &copied, Status: agency.Derive(agency.Facts{Run: &copied}, time.Now()), SignAt: time.Now()}, nil
 }
 
+func (c *crew) MayStart(context.Context, scheduler.Start) error { return nil }
+
 func (c *crew) Result(_ context.Context, id agency.RunID) (string, error) { return string(id), nil }
 
 func (c *crew) Merge(context.Context, *agency.Session, []string) (string, error) {
@@ -129,6 +131,22 @@ func (c *crew) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
+}
+
+// end has the attempt of an agent complete.
+func (c *crew) end(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, r := range c.runs {
+		if r.Name == agent {
+			over := exits(0)
+			over.Number = r.Attempt.Number
+			r.Attempt = *over
+			c.news = append(c.news, id)
+		}
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 func (c *crew) asked() []string {
@@ -152,6 +170,7 @@ func (c *crew) engine(t *testing.T, home string, starts int) *scheduler.Schedule
 		Store: c, Runs: c, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
 	}, scheduler.Settings{Home: home, Starts: starts, Pace: agency.Pace{
 		Backoff: []time.Duration{time.Millisecond}, Limited: []time.Duration{time.Millisecond}, Losses: 3,
+		Wait: []time.Duration{time.Millisecond}, Waits: 4,
 	}})
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -211,6 +230,7 @@ func TestAttempts(t *testing.T) {
 	limited := exits(1)
 	limited.Situation.Failure = &agency.Trouble{Class: agency.ErrorRateLimit, Text: "429", At: time.Now()}
 	broken := agency.Errorf(agency.CodeRunnerNotConfigured, "no such runner")
+	full, busy := errors.New("no space left on device"), agency.Errorf(agency.CodeRepoBusy, "another run is live")
 	for name, test := range map[string]struct {
 		attempts []any
 		want     agency.AgentStatus
@@ -223,6 +243,9 @@ func TestAttempts(t *testing.T) {
 		"limits":               {[]any{limited, limited, limited, limited, limited, exits(0)}, agency.AgentComplete, ""},
 		"a start that failed":  {[]any{broken, exits(0)}, agency.AgentComplete, ""},
 		"starts that failed":   {[]any{broken, broken}, agency.AgentFailed, "no such runner"},
+		"a full disk":          {[]any{full, full, full, full, exits(3), full, full, full, full, exits(0)}, agency.AgentComplete, ""},
+		"a disk that is full":  {[]any{full, full, full, full, full}, agency.AgentFailed, "no space left on device"},
+		"a busy repository":    {[]any{busy, busy, busy, busy, busy, busy, broken, busy, exits(0)}, agency.AgentComplete, ""},
 		"a start and its work": {[]any{broken, exits(1)}, agency.AgentFailed, "exit 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -337,5 +360,79 @@ func TestSteering(t *testing.T) {
 	}
 	if _, err := s.Cancel(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("cancelling what has settled: %v", err)
+	}
+}
+
+// A start that somebody has to decide about holds the session until they have, and spends nothing.
+func TestStartNeedsPerson(t *testing.T) {
+	t.Parallel()
+	trusted := false
+	c := newCrew(t, func(string, int) (*agency.Attempt, error) {
+		if !trusted {
+			trusted = true
+			return nil, agency.Errorf(agency.CodeTrustRequired, "nobody has trusted that yet")
+		}
+		return exits(0), nil
+	})
+	s := c.engine(t, t.TempDir(), 1)
+	id := create(t, s, agency.Plan{}, "a").ID
+	paused := c.until(t, id, "the pause", func(s *agency.Session) bool { return s.Paused != "" })
+	if want := "agent a cannot start: nobody has trusted that yet: agency trust, then agency session resume"; paused.Paused != want {
+		t.Errorf("it is paused: %s, want %s", paused.Paused, want)
+	}
+	if _, err := s.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	c.until(t, id, "the end", settled)
+	if agents, err := c.SessionAgents(t.Context(), id); err != nil || agents[0].Status != agency.AgentComplete || agents[0].Tries+agents[0].Losses > 0 {
+		t.Errorf("got %+v, %v", agents, err)
+	}
+}
+
+// Nothing starts in an empty environment because that of the starter is lost; one that only cannot be read now is tried again.
+func TestLostEnvironment(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{
+		"lost":       os.Remove,
+		"unreadable": func(path string) error { return os.Chmod(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "unreadable" && os.Getuid() == 0 {
+				return // root reads everything
+			}
+			c := newCrew(t, func(agent string, _ int) (*agency.Attempt, error) {
+				if agent == "works" {
+					return nil, nil
+				}
+				return exits(0), nil
+			})
+			home := t.TempDir()
+			s := c.engine(t, home, 1)
+			id := create(t, s, agency.Plan{MaxParallel: 1}, "works", "next").ID
+			c.until(t, id, "the run", func(*agency.Session) bool { return len(c.asked()) == 1 })
+			s.Stop()
+			path := filepath.Join(home, "sessions", string(id), "env.json")
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+			s = c.engine(t, home, 1)
+			c.end("works")
+			if name == "unreadable" {
+				if err := os.Chmod(path, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				c.until(t, id, "the end", settled)
+				return
+			}
+			end := c.until(t, id, "the pause", func(s *agency.Session) bool { return s.Paused != "" })
+			if !strings.Contains(end.Paused, "agency session retry "+string(id)) || len(c.asked()) != 1 {
+				t.Errorf("it is paused: %s, asked for %q", end.Paused, c.asked())
+			}
+			if _, err := s.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			c.until(t, id, "the end", settled)
+		})
 	}
 }

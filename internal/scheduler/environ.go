@@ -22,6 +22,8 @@ func (s *Scheduler) dir(id agency.SessionID) string {
 	return filepath.Join(s.Home, "sessions", string(id))
 }
 
+func (s *Scheduler) envPath(id agency.SessionID) string { return filepath.Join(s.dir(id), "env.json") }
+
 func (s *Scheduler) writeEnv(id agency.SessionID, env []string) error {
 	if err := os.MkdirAll(s.dir(id), 0o700); err != nil {
 		return fmt.Errorf("create %s: %w", s.dir(id), err)
@@ -32,11 +34,11 @@ func (s *Scheduler) writeEnv(id agency.SessionID, env []string) error {
 	if err != nil {
 		return fmt.Errorf("encode the environment: %w", err)
 	}
-	return file.WriteDurable(filepath.Join(s.dir(id), "env.json"), data, 0o600)
+	return file.WriteDurable(s.envPath(id), data, 0o600)
 }
 
 func (s *Scheduler) readEnv(id agency.SessionID) ([]string, error) {
-	data, err := file.ReadRegular(filepath.Join(s.dir(id), "env.json"), envLimit)
+	data, err := file.ReadRegular(s.envPath(id), envLimit)
 	if err != nil {
 		return nil, err
 	}

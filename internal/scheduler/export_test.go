@@ -1,5 +1,20 @@
 package scheduler
 
+import (
+	"context"
+	"time"
+)
+
+// PassEvery is the time between two looks at what changed.
+const PassEvery = passEvery
+
+// Pass writes what is due, waits for that, and says when to come again.
+func (f *Files) Pass(ctx context.Context) time.Time {
+	next := f.pass(ctx, false)
+	f.workers.Wait()
+	return next
+}
+
 // Waiting is how many starts wait for their turn.
 func (s *Scheduler) Waiting() int {
 	s.starts.mu.Lock()

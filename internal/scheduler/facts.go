@@ -13,9 +13,13 @@ func factsOf(o *Outcome, now time.Time) agency.RunFacts {
 	f := agency.RunFacts{
 		Made: true, Attempt: a.Number, State: a.State, Turn: a.Situation.Turn, Headless: a.Headless, ExitCode: a.ExitCode,
 		Code: a.ErrorCode, Reason: reasonOf(a), SignAt: o.SignAt,
+		Ran: a.StartedAt != nil, Restarting: a.Restarting,
 	}
 	if !a.State.Final() && a.RunnerProcess != nil {
 		f.PID = a.RunnerProcess.PID
+	}
+	if a.EndedAt != nil {
+		f.EndedAt = *a.EndedAt
 	}
 	switch o.Status.Label {
 	case agency.NeedsInput, agency.Blocked, agency.Waiting, agency.NeedsAttention:

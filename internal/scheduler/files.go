@@ -2,24 +2,23 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"agency"
-	"agency/internal/file"
 )
 
 const (
 	// What changes is written after at most writeEvery, or rewriteShare times as long as a file takes to write: both leave room to
 	// the lag that is promised, 50 ms or ten times the writing.
 	writeEvery   = 25 * time.Millisecond
-	rewriteShare = 7
+	rewriteShare = 6
 	passEvery    = 10 * time.Millisecond // between two looks at what changed
+	writesAtOnce = 8                     // sessions, so that a large one holds up no other
+	writeLimit   = 30 * time.Second      // for one session, waiting for its repository included
 	// A file that cannot be written is tried again, ever more rarely.
 	firstRetry, lastRetry = time.Second, time.Minute
 	lastPass              = 2 * time.Second // for what Stop still has to write
@@ -40,41 +39,56 @@ type FilesDeps struct {
 
 // Files keeps the status files of sessions: status.json, a link to each log, and the link to the active session. They are a
 // view: nothing reads them back, Start writes anew what may be stale, and one that cannot be written is logged and tried again.
+// Each session has a time of its own at which it is due, and several are written at once.
 type Files struct {
 	FilesDeps
 
-	cancel context.CancelFunc
-	done   chan struct{}
+	cancel  context.CancelFunc
+	done    chan struct{}
+	slots   chan struct{} // one token for each session that is being written
+	written chan struct{} // holds one token when a session was written since the last look
+	workers sync.WaitGroup
 
-	mu       sync.Mutex // one writes at a time
+	mu       sync.Mutex
 	sessions map[agency.SessionID]*filed
+
+	linking  sync.Mutex        // one changes links to active sessions at a time
 	active   map[string]string // by status folder: where its link leads to
 	unlinked map[string]string // why it does not
 }
 
 // filed is what was written of one session.
 type filed struct {
-	updated  time.Time // of the record that was read
-	agents   []agency.SessionAgent
-	blocks   [][]byte // the agents as they stand in the file
-	unlinked []int    // agents whose logs have no link yet
-	excluded bool
-	due      time.Time // not before
-	retry    time.Duration
-	failure  string
+	shown *agency.Session // what its file says of it; nil until it has one. Files.mu guards it
+
+	mu        sync.Mutex // one writes at a time; what follows is the writer's
+	updated   time.Time  // of the record that was written
+	agents    []agency.SessionAgent
+	blocks    [][]byte // the agents as they stand in the file
+	unlinked  []int    // agents whose logs have no link yet
+	excluded  bool
+	excludeAt time.Time // not before
+	due       time.Time // not before
+	retry     time.Duration
+	failure   string
 }
 
 // NewFiles makes a writer of status files. It does nothing until Start.
 func NewFiles(deps FilesDeps) *Files {
-	return &Files{FilesDeps: deps, sessions: map[agency.SessionID]*filed{}, active: map[string]string{}, unlinked: map[string]string{}}
+	return &Files{
+		FilesDeps: deps, sessions: map[agency.SessionID]*filed{}, active: map[string]string{}, unlinked: map[string]string{},
+		slots: make(chan struct{}, writesAtOnce), written: make(chan struct{}, 1),
+	}
 }
 
-// Start writes the files of all sessions that may need it, and follows the record until Stop.
+// Start writes the files of all sessions that may need it, removes what is left of those that were removed, and follows the record
+// until Stop.
 func (f *Files) Start(ctx context.Context) {
 	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	f.done = make(chan struct{})
 	go func() {
 		defer close(f.done)
+		f.finishRemovals(ctx)
 		f.run(ctx)
 	}()
 }
@@ -97,6 +111,7 @@ func (f *Files) run(ctx context.Context) {
 		}
 		select {
 		case <-changed:
+		case <-f.written:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -104,18 +119,20 @@ func (f *Files) run(ctx context.Context) {
 		select {
 		case <-time.After(passEvery):
 		case <-ctx.Done():
+			f.workers.Wait()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPass)
 			defer cancel()
 			f.pass(last, true)
+			f.workers.Wait()
+			f.activate()
 			return
 		}
 	}
 }
 
-// pass writes what changed and is due, or all that changed, and says when to come again; zero is at the next change.
+// pass has workers write what changed and is due, as many at once as may be, or with all everything that changed, and says when to
+// come again; zero is at the next change, or when something was written.
 func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	sessions, err := f.Store.UnfiledSessions(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -123,188 +140,110 @@ func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
 		}
 		return f.Now().Add(firstRetry)
 	}
-	known := make(map[agency.SessionID]bool, len(sessions))
-	newest := map[string]*agency.Session{}
+	f.activate()
+	f.forget(sessions)
+	type job struct {
+		*filed
+		id agency.SessionID
+	}
+	var due []job
 	for i := range sessions {
 		s := &sessions[i]
-		known[s.ID] = true
-		if last := newest[s.StatusDir]; last == nil || !s.Status.Final() || last.Status.Final() {
-			newest[s.StatusDir] = s
+		w := f.of(s.ID)
+		if !w.mu.TryLock() {
+			continue // it is being written
 		}
-		w := f.sessions[s.ID]
-		if w == nil {
-			w = &filed{}
-			f.sessions[s.ID] = w
+		switch {
+		case w.updated.Equal(s.UpdatedAt) && w.failure == "" && !s.Status.Final():
+			w.mu.Unlock()
+		case !all && f.Now().Before(w.due):
+			if next.IsZero() || w.due.Before(next) {
+				next = w.due
+			}
+			w.mu.Unlock()
+		default:
+			due = append(due, job{w, s.ID})
 		}
-		if w.updated.Equal(s.UpdatedAt) && w.failure == "" && !s.Status.Final() {
+	}
+	slices.SortStableFunc(due, func(a, b job) int { return a.due.Compare(b.due) })
+	for _, w := range due {
+		if !f.slot(ctx, all) {
+			w.mu.Unlock()
 			continue
 		}
-		if now := f.Now(); all || !now.Before(w.due) {
-			f.write(ctx, s, w)
-			w.due = f.Now().Add(f.pause(w, f.Now().Sub(now)))
-		}
-		if f.sessions[s.ID] != nil && (w.failure != "" || !w.updated.Equal(s.UpdatedAt)) && (next.IsZero() || w.due.Before(next)) {
-			next = w.due
-		}
+		f.workers.Go(func() {
+			f.write(ctx, w.id, w.filed)
+			<-f.slots
+			f.end(w.filed)
+		})
 	}
-	for dir, s := range newest {
-		f.activate(dir, s)
-	}
-	maps.DeleteFunc(f.sessions, func(id agency.SessionID, _ *filed) bool { return !known[id] })
 	return next
 }
 
-// pause is how long to leave a session alone after it was written.
-func (f *Files) pause(w *filed, took time.Duration) time.Duration {
-	if w.failure != "" {
-		return w.retry
-	}
-	return max(writeEvery, rewriteShare*took)
-}
-
-// write brings the files of one session up to date, and takes note when it has settled.
-func (f *Files) write(ctx context.Context, s *agency.Session, w *filed) {
-	err := f.writeSession(ctx, s.ID, w)
-	switch {
-	case ctx.Err() != nil:
-	case agency.IsCode(err, agency.CodeSessionNotFound):
-		delete(f.sessions, s.ID)
-	case err != nil:
-		w.retry = min(max(2*w.retry, firstRetry), lastRetry)
-		if text := err.Error(); text != w.failure {
-			w.failure = text
-			f.Log.Warn("write status files", "session", s.ID, "err", err)
-		}
+// end gives a session free that was written, and has the next pass look at it.
+func (f *Files) end(w *filed) {
+	w.mu.Unlock()
+	select {
+	case f.written <- struct{}{}:
 	default:
-		if w.failure != "" {
-			f.Log.Info("the status files can be written again", "session", s.ID)
-		}
-		w.failure, w.retry = "", 0
 	}
 }
 
-func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed) error {
-	since := w.updated
-	if w.failure != "" {
-		since = time.Time{} // whatever is there is not known any more
+// slot takes the place of one that writes, and with wait waits until one is free.
+func (f *Files) slot(ctx context.Context, wait bool) bool {
+	select {
+	case f.slots <- struct{}{}:
+		return true
+	default:
 	}
-	s, changed, err := f.Store.SessionSince(ctx, id, since)
-	if err != nil {
-		return err
+	if !wait {
+		return false
 	}
-	w.take(changed)
-	w.updated = s.UpdatedAt
-	root, rel, err := place(s)
-	if err != nil {
-		return err
-	}
-	if !w.excluded && root == s.Repo.Root {
-		folder, err := filepath.Rel(s.Repo.Root, s.StatusDir)
-		if err == nil {
-			err = f.Exclude(ctx, s.Repo, filepath.ToSlash(folder))
-		}
-		if err != nil {
-			f.Log.Warn("keep the status files out of git", "session", id, "err", err) // they are of use all the same
-		}
-		w.excluded = true
-	}
-	data := agency.EncodeSessionFile(s.FileHead(agency.Waves(w.agents)), w.blocks)
-	if err := file.WriteBeneath(root, filepath.Join(rel, "status.json"), data, 0o644); err != nil {
-		return err
-	}
-	if err := f.linkLogs(root, rel, w); err != nil {
-		return err
-	}
-	if s.Status.Final() {
-		return f.Store.FileSession(ctx, id)
-	}
-	return nil
-}
-
-// take notes what changed of the agents.
-func (w *filed) take(changed []agency.SessionAgent) {
-	for i := range changed {
-		a := &changed[i]
-		for a.Position >= len(w.agents) {
-			w.agents, w.blocks = append(w.agents, agency.SessionAgent{}), append(w.blocks, nil)
-		}
-		if a.Run != w.agents[a.Position].Run {
-			w.unlinked = append(w.unlinked, a.Position)
-		}
-		w.agents[a.Position], w.blocks[a.Position] = *a, agency.EncodeFileAgent(a.File())
+	select {
+	case f.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
-// linkLogs links the logs of agents that have runs. Those of outside agents are their executor's own files.
-func (f *Files) linkLogs(root, rel string, w *filed) error {
-	for len(w.unlinked) > 0 {
-		a := &w.agents[w.unlinked[0]]
-		log := filepath.Join(f.Home, "runs", string(a.Run), "logs", "runner.log")
-		if err := file.ReplaceLinkBeneath(root, filepath.Join(rel, a.ID+".log"), log); err != nil {
-			return fmt.Errorf("link the log of agent %s: %w", a.ID, err)
-		}
-		w.unlinked = w.unlinked[1:]
-	}
-	return nil
-}
-
-// activate has the link of a status folder lead to the newest session that runs. When none does, it stays at the one that began
-// last.
-func (f *Files) activate(dir string, s *agency.Session) {
-	target := filepath.Join("sessions", string(s.ID))
-	if f.active[dir] == target {
-		return
-	}
-	root, rel, err := place(s)
-	if err == nil {
-		link := filepath.Join(filepath.Dir(filepath.Dir(rel)), ActiveSession)
-		now, readErr := file.ReadLinkBeneath(root, link)
-		if readErr != nil || now != target && (!s.Status.Final() || now < target) { // ids begin with the time
-			err = file.ReplaceLinkBeneath(root, link, target)
-		}
-	}
-	if err != nil {
-		if text := err.Error(); f.unlinked[dir] != text {
-			f.unlinked[dir] = text
-			f.Log.Warn("link the active session", "session", s.ID, "err", err) // the next change tries again
-		}
-		return
-	}
-	f.active[dir] = target
-	delete(f.unlinked, dir)
-}
-
-// Write writes at once what changed.
-func (f *Files) Write(ctx context.Context) { f.pass(ctx, true) }
-
-// Remove takes the status files of a session away that is not in the record any more, and the link that leads to them.
-func (f *Files) Remove(s *agency.Session) error {
+// of is what was written of a session.
+func (f *Files) of(id agency.SessionID) *filed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.sessions, s.ID)
-	root, rel, err := place(s)
-	if err != nil {
-		return err
+	w := f.sessions[id]
+	if w == nil {
+		w = &filed{}
+		f.sessions[id] = w
 	}
-	link := filepath.Join(filepath.Dir(filepath.Dir(rel)), ActiveSession)
-	if target, err := file.ReadLinkBeneath(root, link); err == nil && target == filepath.Join("sessions", string(s.ID)) {
-		delete(f.active, s.StatusDir)
-		if err := file.RemoveBeneath(root, link); err != nil {
-			return err
-		}
-	}
-	return file.RemoveBeneath(root, rel)
+	return w
 }
 
-// place is a folder that is trusted and the session's own folder beneath it, on the way to which no link is followed: the
-// repository, or a status folder elsewhere, which is then made.
-func place(s *agency.Session) (root, rel string, err error) {
-	if rel, err := filepath.Rel(s.Repo.Root, s.Dir); err == nil && filepath.IsLocal(rel) {
-		return s.Repo.Root, rel, nil
+func (f *Files) drop(id agency.SessionID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.sessions, id)
+}
+
+// forget drops the sessions that have settled and are not among the unfiled ones.
+func (f *Files) forget(unfiled []agency.Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := make(map[agency.SessionID]bool, len(unfiled))
+	for i := range unfiled {
+		left[unfiled[i].ID] = true
 	}
-	if err := os.MkdirAll(s.StatusDir, 0o755); err != nil { //nolint:gosec // others read the files
-		return "", "", err
-	}
-	rel, err = filepath.Rel(s.StatusDir, s.Dir)
-	return s.StatusDir, rel, err
+	maps.DeleteFunc(f.sessions, func(id agency.SessionID, w *filed) bool {
+		return !left[id] && w.shown != nil && w.shown.Status.Final()
+	})
+}
+
+// Write writes at once what changed of a session. That its caller goes away does not end it.
+func (f *Files) Write(ctx context.Context, id agency.SessionID) {
+	ctx = context.WithoutCancel(ctx)
+	w := f.of(id)
+	w.mu.Lock()
+	f.write(ctx, id, w)
+	f.end(w)
+	f.activate()
 }

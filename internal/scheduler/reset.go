@@ -14,8 +14,8 @@ var (
 	resetClock = regexp.MustCompile(`(?i)\bresets?\s+(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\b`)
 )
 
-// longestHold is the longest time that is believed: a week's limit.
-const longestHold = 7 * 24 * time.Hour
+// longestHold is the longest time that is believed. The words may be an agent's own, and those of a longer limit are tried again.
+const longestHold = 24 * time.Hour
 
 // resetIn is when a rate limit ends by the words of the refusal; zero is unknown.
 func resetIn(text string, at time.Time) time.Time {

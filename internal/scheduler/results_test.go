@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,16 +20,51 @@ import (
 	"agency/internal/sqlite"
 )
 
-// aftermath is a session in a real record, with what its ends bring about.
+// aftermath is a session in a real record, with what its end brings about.
 type aftermath struct {
 	t     *testing.T
-	store *sqlite.Store
+	store *busyStore
 	s     *agency.Session
-	alive bool // the run of 002 has not ended
+	alive atomic.Bool   // the run of 002 has not ended
+	stuck chan struct{} // git does not answer about 001 until it is closed; nil when it does
+	// meanwhile happens while git is asked about 001.
+	meanwhile func()
 
 	mu    sync.Mutex
-	told  []string // as they arrive: ID, kind, number and text
-	asked int      // how often a run was looked at
+	told  []string // as they arrive: kind and text
+	asked int      // how often git was asked
+}
+
+// busyStore is a record in which something happens all the time.
+type busyStore struct {
+	*sqlite.Store
+	looks, reads, checks atomic.Int64
+	found                func() // after the record of a session was found
+}
+
+func (s *busyStore) Changed() <-chan struct{} {
+	always := make(chan struct{})
+	close(always)
+	return always
+}
+
+func (s *busyStore) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
+	s.looks.Add(1)
+	return s.Store.UnreportedSessions(ctx)
+}
+
+func (s *busyStore) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
+	s.reads.Add(1)
+	return s.Store.SessionSince(ctx, id, since)
+}
+
+func (s *busyStore) Session(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
+	defer s.checks.Add(1)
+	session, err := s.Store.Session(ctx, id)
+	if err == nil && s.found != nil {
+		s.found()
+	}
+	return session, err
 }
 
 func newAftermath(t *testing.T) *aftermath {
@@ -39,8 +75,14 @@ func newAftermath(t *testing.T) *aftermath {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	return sessionIn(t, &busyStore{Store: store}, dir, 1)
+}
+
+// sessionIn makes another session in a record.
+func sessionIn(t *testing.T, store *busyStore, dir string, n byte) *aftermath {
+	t.Helper()
 	start := time.Now().UTC().Truncate(time.Second)
-	id := agency.NewSessionID(start, [4]byte{1, 2, 3, 4})
+	id := agency.NewSessionID(start, [4]byte{n, 2, 3, 4})
 	m := &aftermath{t: t, store: store, s: &agency.Session{
 		ID: id, Name: "auth", Source: "orchestrate", Status: agency.SessionRunning, Owner: agency.User, StartedAt: start, MaxParallel: 3,
 		Repo:      agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: dir, CommonDir: filepath.Join(dir, ".git")},
@@ -78,9 +120,10 @@ func (m *aftermath) run(agent string, status agency.AgentStatus) {
 	})
 }
 
-func (m *aftermath) settle() {
+// settle ends the last agent, and the session.
+func (m *aftermath) settle(status agency.AgentStatus) {
 	m.t.Helper()
-	m.run("003", agency.AgentFailed)
+	m.run("003", status)
 	_, err := m.store.ChangeSession(m.t.Context(), m.s.ID, []string{"003"}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
 		if !s.Settle(time.Now()) {
 			return nil, errors.New("not settled")
@@ -96,16 +139,27 @@ func (m *aftermath) settle() {
 func (m *aftermath) results() *scheduler.Results {
 	return scheduler.NewResults(scheduler.ResultDeps{
 		Store: m.store, Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		Facts: func(_ context.Context, id agency.RunID) (agency.AgentResult, bool, error) {
+		Ended: func(_ context.Context, id agency.RunID) (bool, error) { return id != "r_002" || !m.alive.Load(), nil },
+		Facts: func(ctx context.Context, id agency.RunID) (agency.AgentResult, error) {
 			m.mu.Lock()
-			defer m.mu.Unlock()
 			m.asked++
-			return agency.AgentResult{Commits: 1, Added: len(id)}, id != "r_002" || !m.alive, nil
+			m.mu.Unlock()
+			if id == "r_001" && m.meanwhile != nil {
+				m.meanwhile()
+			}
+			if id == "r_001" && m.stuck != nil {
+				select {
+				case <-m.stuck:
+				case <-ctx.Done():
+					return agency.AgentResult{}, ctx.Err()
+				}
+			}
+			return agency.AgentResult{Commits: 1, Added: len(id)}, nil
 		},
-		Tell: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, n int, text string) error {
+		Tell: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, text string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			if telling := fmt.Sprintf("%s-%d %s", kind, n, text); !slices.Contains(m.told, telling) { // one id, one message
+			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.told, telling) { // one id, one message
 				m.told = append(m.told, telling)
 			}
 			return nil
@@ -133,46 +187,60 @@ func (m *aftermath) tellings() []string {
 }
 
 func (m *aftermath) reported() bool {
-	s, err := m.store.Session(m.t.Context(), m.s.ID)
+	s, err := m.store.Store.Session(m.t.Context(), m.s.ID)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	return s.Reported
 }
 
-// What agents came to is found out once each, as soon as they are final, and again nothing by a later daemon; the end of the session
-// is told and reported once all is known.
+// rest has a daemon look three times, after which it has done whatever it found to do.
+func (m *aftermath) rest() {
+	m.t.Helper()
+	before := m.store.looks.Load()
+	m.until("at rest", func() bool { return m.store.looks.Load() >= before+3 })
+}
+
+func (m *aftermath) known(n int) func() bool {
+	return func() bool {
+		results, err := m.store.SessionResults(m.t.Context(), m.s.ID)
+		return err == nil && len(results) == n
+	}
+}
+
+func (m *aftermath) timesAsked() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked
+}
+
+// What agents came to is found out once each, as soon as they are final and their runs have ended, and again nothing by a later
+// daemon; the end of the session is told and reported once all is known.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	m := newAftermath(t)
-	known := func(n int) func() bool {
-		return func() bool {
-			results, err := m.store.SessionResults(t.Context(), m.s.ID)
-			return err == nil && len(results) == n
-		}
-	}
-	m.alive = true
+	m.alive.Store(true)
 	m.run("001", agency.AgentComplete)
 	m.run("002", agency.AgentComplete)
-	m.until("one result known", known(1))
-	m.settle()
-	m.until("two results known", known(2))
-	if m.reported() || len(m.tellings()) > 0 {
-		t.Errorf("reported before all is known: %q", m.told)
+	m.until("one result known", m.known(1))
+	m.settle(agency.AgentComplete)
+	m.until("two results known", m.known(2))
+	m.rest()
+	if m.reported() || len(m.tellings()) > 0 || m.timesAsked() != 2 {
+		t.Errorf("before all is known: reported %v, told %q, asked git %d times", m.reported(), m.tellings(), m.timesAsked())
 	}
-	m.alive = false
+	m.alive.Store(false)
 	m.until("reported", m.reported)
-	if diff := cmp.Diff([]string{"session.failed-0 2 complete, 1 failed; 003: "}, m.tellings()); diff != "" {
+	if diff := cmp.Diff([]string{"session.complete 3 complete"}, m.tellings()); diff != "" {
 		t.Errorf("told (-want +got)\n%s", diff)
 	}
-	report, err := os.ReadFile(filepath.Join(m.s.Dir, scheduler.ReportName))
+	report, err := os.ReadFile(m.s.ReportPath())
 	if err != nil || len(report) == 0 {
 		t.Errorf("report: %q, %v", report, err)
 	}
-	asked := m.asked
-	m.until("at rest", m.reported)
-	if m.asked != asked {
-		t.Errorf("a later daemon asked again: %d, then %d", asked, m.asked)
+	m.rest()
+	if asked := m.timesAsked(); asked != 3 {
+		t.Errorf("a later daemon asked again: %d times", asked)
 	}
 	if events, err := m.store.Events(t.Context(), 0, "", 100); err != nil || events[len(events)-1].Type != agency.SessionReported {
 		t.Errorf("events: %+v, %v", events, err)
@@ -182,41 +250,88 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// A session that waits for somebody is told of once for each reason, whatever happens to daemons; one that was paused by hand is not.
-func TestNeedIsToldOnce(t *testing.T) {
+// A daemon that starts takes over what one before it has found out, and what it has not told.
+func TestResultsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	m := newAftermath(t)
-	pause := func(why string) {
-		m.change("001", func(s *agency.Session, _ *agency.SessionAgent) { s.Paused = why })
+	m.alive.Store(true)
+	m.run("001", agency.AgentComplete)
+	m.run("002", agency.AgentComplete)
+	m.until("one result known", m.known(1))
+	for range 2 {
+		m.rest()
 	}
-	said := func(n int) func() bool { return func() bool { return len(m.tellings()) == n } }
-	quiet := func() bool {
-		need, _, err := m.store.Told(t.Context(), m.s.ID)
-		return err == nil && need == ""
+	if asked := m.timesAsked(); asked != 1 {
+		t.Errorf("git was asked %d times about one run", asked)
 	}
-	pause("agent 002 failed")
-	m.until("told", said(1))
-	m.until("still told once", said(1))
-	pause("")
-	m.until("quiet", quiet)
-	pause(agency.PausedByHand)
-	m.until("quiet", quiet)
-	pause("agent 002 failed")
-	m.until("told again", said(2))
-	pause("")
-	m.change("003", func(_ *agency.Session, a *agency.SessionAgent) {
-		a.Error = "waiting: the results of 001 and 002 conflict"
-	})
-	m.until("told of the conflict", said(3))
-	m.change("002", func(_ *agency.Session, a *agency.SessionAgent) { a.Error = "waiting: more" })
-	m.until("told of what is new", said(4))
-	m.change("003", func(_ *agency.Session, a *agency.SessionAgent) { a.Error = "" })
-	m.until("seen", func() bool {
-		needs, _, err := m.store.Told(t.Context(), m.s.ID)
-		return err == nil && needs == "002: waiting: more"
-	})
-	want := []string{"session.paused-1 agent 002 failed", "session.paused-2 agent 002 failed", "session.paused-3 003: waiting: the results of 001 and 002 conflict", "session.paused-4 002: waiting: more"}
-	if diff := cmp.Diff(want, m.tellings()); diff != "" {
-		t.Errorf("told (-want +got)\n%s", diff)
+	m.settle(agency.AgentFailed)
+	m.alive.Store(false)
+	m.until("reported", m.reported)
+	if told := m.tellings(); len(told) > 0 {
+		t.Errorf("told %q, of which an alert tells", told)
+	}
+	if asked := m.timesAsked(); asked != 3 {
+		t.Errorf("git was asked %d times about three runs", asked)
+	}
+}
+
+// A session is read when it has changed, and not at every commit.
+func TestResultsReadWhatChanged(t *testing.T) {
+	t.Parallel()
+	m := newAftermath(t)
+	m.alive.Store(true)
+	m.run("001", agency.AgentComplete)
+	m.run("002", agency.AgentComplete)
+	m.rest()
+	if reads := m.store.reads.Load(); reads != 1 {
+		t.Errorf("%d reads in %d looks", reads, m.store.looks.Load())
+	}
+}
+
+// A session does not wait for the repository of another one.
+func TestResultsOfASlowRepository(t *testing.T) {
+	t.Parallel()
+	m := newAftermath(t)
+	m.stuck = make(chan struct{})
+	other := sessionIn(t, m.store, m.s.Repo.Root, 2)
+	m.run("001", agency.AgentComplete)
+	m.run("002", agency.AgentComplete)
+	m.settle(agency.AgentComplete)
+	other.change("001", func(_ *agency.Session, a *agency.SessionAgent) { a.Status = agency.AgentCancelled })
+	other.run("002", agency.AgentComplete)
+	other.settle(agency.AgentComplete)
+	m.until("other session reported, other agents known", func() bool { return other.reported() && m.known(2)() })
+	if m.reported() {
+		t.Error("reported before all is known")
+	}
+	close(m.stuck)
+	m.until("reported", m.reported)
+}
+
+// A session that is removed as soon as it has settled leaves no files, and nobody is told of it.
+func TestResultsOfARemovedSession(t *testing.T) {
+	t.Parallel()
+	for removal, checks := range map[string]int64{"before the report": 1, "while it is written": 2} {
+		m := newAftermath(t)
+		m.run("001", agency.AgentComplete)
+		m.run("002", agency.AgentComplete)
+		m.settle(agency.AgentComplete)
+		remove := func() {
+			if err := errors.Join(m.store.RemoveSession(t.Context(), m.s.ID), os.RemoveAll(m.s.Dir)); err != nil {
+				t.Error(err)
+			}
+		}
+		if checks == 1 {
+			m.meanwhile = remove
+		} else {
+			m.store.found = remove
+		}
+		m.until("checked", func() bool { return m.store.checks.Load() == checks })
+		if _, err := os.Lstat(m.s.Dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("removed %s: %s is there (%v)", removal, m.s.Dir, err)
+		}
+		if told := m.tellings(); len(told) > 0 {
+			t.Errorf("removed %s: told %q", removal, told)
+		}
 	}
 }

@@ -33,8 +33,10 @@ type Store interface {
 	UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error
 	// AgentOfRun is the agent that a run works for; found is false for a run of nobody's.
 	AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error)
-	// RemoveSession takes a settled session out of the record.
+	// RemoveSession takes a settled session out of the record. RemovedSessions has where its files lie, until ForgetSession.
 	RemoveSession(ctx context.Context, id agency.SessionID) error
+	RemovedSessions(ctx context.Context) ([]agency.Session, error)
+	ForgetSession(ctx context.Context, id agency.SessionID) error
 	// SessionSince is a session and those of its agents that changed after since, an UpdatedAt of the session; the zero time gives
 	// all of them. Both are of one moment.
 	SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error)
@@ -65,7 +67,7 @@ type Again struct {
 	ID      agency.RunID
 	Session *agency.Session
 	Agent   *agency.PlanAgent
-	Reason  string // how the attempt before ended
+	Reason  string // how the attempt before ended; empty is what its own record says
 	Env     []string
 }
 
@@ -79,6 +81,8 @@ type Outcome struct {
 
 // Runs is what the scheduler asks of the engine. An executor on other hosts can be one, too.
 type Runs interface {
+	// MayStart refuses what Start would refuse until somebody decides, with the same error.
+	MayStart(ctx context.Context, s Start) error
 	// Start makes a run and starts its agent, or finds that it is there already. A name that is taken is agency.CodeNameExists.
 	Start(ctx context.Context, s Start) error
 	// Again starts another attempt of a run whose newest one has ended, with a prompt that tells of that.
@@ -87,7 +91,8 @@ type Runs interface {
 	Stop(ctx context.Context, id agency.RunID) error
 	// Outcome is how a run stands; one that was never made, or whose making was undone, is agency.CodeRunNotFound.
 	Outcome(ctx context.Context, id agency.RunID) (*Outcome, error)
-	// Result is a commit with everything that a run came to, what it did not commit included.
+	// Result is a commit with everything that a run came to, what it did not commit included. agency.CodeResultGone is that nothing
+	// of it is left; its message says what to do.
 	Result(ctx context.Context, id agency.RunID) (commit string, err error)
 	// Merge is a commit with everything that commits hold. agency.CodeMergeConflict is that they contradict each other; its message
 	// and its detail "files" say where.

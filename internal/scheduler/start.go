@@ -69,17 +69,21 @@ func (s *Scheduler) pause() {
 // found without its run, and a new id is drawn: nothing has the old one, and nobody will make it any more.
 func (s *Scheduler) start(j *job) {
 	commit, err := s.base(j)
+	want := Start{Session: &j.session, Agent: j.plan, Branch: agency.AgentBranch(j.session.ID, j.agent.ID), Commit: commit, Env: j.env}
+	if err == nil {
+		err = s.Runs.MayStart(s.ctx, want)
+	}
 	if err != nil {
 		s.unbased(j, err)
 		return
 	}
 	killpoint.At("scheduler.start.based")
-	id := agency.NewRunID(s.Now(), s.random10())
-	if !s.begin(j, id) {
+	want.ID = agency.NewRunID(s.Now(), s.random10())
+	if !s.begin(j, want.ID) {
 		return
 	}
 	killpoint.At("scheduler.start.recorded")
-	err = s.startRun(j, Start{ID: id, Session: &j.session, Agent: j.plan, Branch: agency.AgentBranch(j.session.ID, j.agent.ID), Commit: commit, Env: j.env})
+	err = s.startRun(j, want)
 	killpoint.At("scheduler.start.made")
 	s.over(j, err)
 }
@@ -177,16 +181,21 @@ func (s *Scheduler) base(j *job) (string, error) {
 	return merged, err
 }
 
-// WaitsForBase begins the Error of a queued agent that cannot get its base. It starts no more until the session is resumed.
-const WaitsForBase = "waiting: "
-
-// unbased leaves an agent queued whose base cannot be made.
+// unbased is what follows from a start that failed before its run was made. Where a person has to decide, the agent stays queued
+// until the session is resumed; anything else is as if the run could not be made.
 func (s *Scheduler) unbased(j *job, failure error) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	if j.agent.Status != agency.AgentQueued {
+	e := agency.AsError(failure)
+	switch {
+	case j.agent.Status != agency.AgentQueued:
 		s.over(j, failure)
+		return
+	case !e.Code.WaitsForPerson():
+		if s.begin(j, agency.NewRunID(s.Now(), s.random10())) {
+			s.over(j, failure)
+		}
 		return
 	}
 	var changed *agency.SessionAgent
@@ -195,7 +204,7 @@ func (s *Scheduler) unbased(j *job, failure error) {
 		if changed.Status != agency.AgentQueued {
 			return nil, nil
 		}
-		changed.Error = WaitsForBase + agency.AsError(failure).Message
+		changed.Error = agency.WaitingWord + wayOut(e)
 		return []agency.News{changed.News()}, nil
 	})
 	if err != nil {
@@ -207,20 +216,32 @@ func (s *Scheduler) unbased(j *job, failure error) {
 	s.post(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: true})
 }
 
+// wayOut is why a start failed, with what to do about it where the words for it are always the same.
+func wayOut(e *agency.Error) string {
+	if e.Code == agency.CodeTrustRequired {
+		return e.Message + ": agency trust, then agency session resume"
+	}
+	return e.Message
+}
+
 // again begins another attempt of an agent's run.
 func (s *Scheduler) again(j *job) {
 	if !s.begin(j, "") {
 		return
 	}
 	killpoint.At("scheduler.again.recorded")
-	err := s.Runs.Again(s.ctx, Again{ID: j.agent.Run, Session: &j.session, Agent: j.plan, Reason: j.agent.Error, Env: j.env})
+	reason := j.agent.Error
+	if strings.HasPrefix(reason, agency.WaitingWord) {
+		reason = "" // not of the attempt before, whose own record tells
+	}
+	err := s.Runs.Again(s.ctx, Again{ID: j.agent.Run, Session: &j.session, Agent: j.plan, Reason: reason, Env: j.env})
 	killpoint.At("scheduler.again.made")
 	s.over(j, err)
 }
 
 // stop ends an agent's attempt. Why is in the record first, since afterwards it could not be told from a stop by hand.
 func (s *Scheduler) stop(j *job) {
-	if j.action.Reason != "" && !s.begin(j, "") {
+	if j.action.Attempt != 0 && !s.begin(j, "") {
 		return
 	}
 	killpoint.At("scheduler.stop.recorded")

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,58 +11,66 @@ import (
 	"agency"
 )
 
+// DefaultSource is the kind of executor when nobody says.
+const DefaultSource = "orchestrate"
+
 // Sources are the kinds of executors that a session can be of.
-func Sources() []string { return []string{"orchestrate", "execute-phase", "run-prompt"} }
+func Sources() []string { return []string{DefaultSource, "execute-phase", "run-prompt"} }
 
 // CheckSource refuses a kind of executor that there is not.
 func CheckSource(source string) error {
-	if !slices.Contains(Sources(), source) {
-		return agency.Errorf(agency.CodeUsage, "the source is %q", source).WithHint("one of: %s", strings.Join(Sources(), ", "))
+	if slices.Contains(Sources(), source) {
+		return nil
 	}
-	return nil
+	if len(source) > longestSource {
+		source = source[:longestSource] + "…"
+	}
+	return agency.Errorf(agency.CodeUsage, "the source is %q", source).WithHint("one of: %s", strings.Join(Sources(), ", "))
 }
 
-// Outside is what an outside executor says of a session at its beginning. Agents and waves are in the form of the status file.
+const longestSource = 40 // bytes that an error shows
+
+// Outside is what an outside executor says of a session at its beginning: agents in the form of the status file, or a whole file.
 type Outside struct {
 	Repo       agency.Repo
 	StatusDir  string // absolute, or relative to the root of the repository
-	Source     string
+	Source     string // empty is as the file says, or else orchestrate; so is SourceFile
 	SourceFile string
 	Name       string
 	Owner      string
 	Agents     []json.RawMessage
-	Waves      json.RawMessage // null or nothing is from the agents
+	File       json.RawMessage // in place of Agents
 }
 
 // CreateOutside records a session whose agents somebody else runs.
 func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Session, error) {
-	if err := CheckSource(o.Source); err != nil {
+	said, err := o.file()
+	if err != nil {
 		return nil, err
 	}
-	if n := len(o.Agents); n == 0 || n > agency.MostAgents {
+	if n := len(said.Agents); n == 0 || n > agency.MostAgents {
 		return nil, agency.Errorf(agency.CodeUsage, "the session has %d agents, not between 1 and %d", n, agency.MostAgents).
 			WithHint(`agency session create --agents '[{"id": "001"}, {"id": "002"}]'`)
-	}
-	for what, text := range map[string]string{"name": o.Name, "source file": o.SourceFile} {
-		if err := agency.CheckLine(what, text); err != nil {
-			return nil, err
-		}
 	}
 	now := s.Now().UTC().Truncate(time.Second)
 	for {
 		var random [4]byte
 		s.Random(random[:])
 		session := agency.Session{
-			ID: agency.NewSessionID(now, random), Name: o.Name, Source: o.Source, SourceFile: o.SourceFile, Outside: true,
-			Repo: o.Repo, Status: agency.SessionRunning, Owner: o.Owner, StartedAt: now,
+			ID: agency.NewSessionID(now, random), Name: o.Name, Outside: true, Repo: o.Repo, Status: agency.SessionRunning, Owner: o.Owner,
 		}
 		session.Place(o.StatusDir)
-		agents, err := outsideAgents(&session, o)
+		agents, err := outsideAgents(&session, said.Agents)
 		if err != nil {
 			return nil, err
 		}
-		session.Tally = agency.TallyOf(agents)
-		session.Settle(now) // when all of it is over already
+		if err := session.TakeFile(said.Head, agents, now); err != nil {
+			return nil, err
+		}
+		session.Source, session.SourceFile = cmp.Or(o.Source, session.Source, DefaultSource), cmp.Or(o.SourceFile, session.SourceFile)
+		if err := checkOutside(&session); err != nil {
+			return nil, err
+		}
 		err = s.Store.CreateSession(ctx, &session, agents, nil)
 		if agency.IsCode(err, agency.CodeNameExists) {
 			continue // the id is taken: draw another
@@ -73,14 +82,39 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 	}
 }
 
-// outsideAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
-func outsideAgents(session *agency.Session, o Outside) ([]agency.SessionAgent, error) {
-	agents, taken := make([]agency.SessionAgent, len(o.Agents)), map[string]string{}
+// file is what is said as a status file.
+func (o *Outside) file() (*agency.SessionFile, error) {
+	switch {
+	case o.File == nil || string(o.File) == "null":
+	case len(o.Agents) > 0:
+		return nil, agency.Errorf(agency.CodeUsage, "there are agents beside a whole status file").WithHint("put them into the file")
+	default:
+		return agency.ParseSessionFile(o.File)
+	}
+	f := &agency.SessionFile{Agents: make([]agency.FileObject, len(o.Agents))}
 	for i, data := range o.Agents {
-		members, err := agency.ParseFileObject(data)
-		if err != nil {
+		var err error
+		if f.Agents[i], err = agency.ParseFileObject(data); err != nil {
 			return nil, agency.Errorf(agency.CodeUsage, "agent number %d: %w", i+1, err).WithHint(`an agent is an object, such as {"id": "001", "name": "fix-auth"}`)
 		}
+	}
+	return f, nil
+}
+
+func checkOutside(s *agency.Session) error {
+	if err := CheckSource(s.Source); err != nil {
+		return err
+	}
+	if err := agency.CheckLine("name", s.Name); err != nil {
+		return err
+	}
+	return agency.CheckLine("source file", s.SourceFile)
+}
+
+// outsideAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
+func outsideAgents(session *agency.Session, said []agency.FileObject) ([]agency.SessionAgent, error) {
+	agents, taken := make([]agency.SessionAgent, len(said)), map[string]string{}
+	for i, members := range said {
 		a, err := agency.ParseFileAgent(members)
 		if err != nil {
 			return nil, err
@@ -93,11 +127,6 @@ func outsideAgents(session *agency.Session, o Outside) ([]agency.SessionAgent, e
 		a.Session, a.Position, a.LogFile = session.ID, i, session.LogFile(a.ID)
 		a.Absent = slices.DeleteFunc(a.Absent, func(member string) bool { return !agency.StaysAbsent(member) })
 		agents[i] = a
-	}
-	if len(o.Waves) > 0 && string(o.Waves) != "null" {
-		if err := agency.PutWaves(agents, o.Waves); err != nil {
-			return nil, err
-		}
 	}
 	return agents, nil
 }

@@ -176,8 +176,18 @@ func TestOutsideRefusals(t *testing.T) {
 		"no id":          outside(`{}`),
 		"twice the same": outside(`{"id": "a"}`, `{"id": "A"}`),
 		"a wave without": func() scheduler.Outside {
+			o := outside()
+			o.File = json.RawMessage(`{"agents": [{"id": "a"}], "waves": [{"wave": 1, "agents": ["b"]}]}`)
+			return o
+		}(),
+		"agents beside a file": func() scheduler.Outside {
 			o := outside(`{"id": "a"}`)
-			o.Waves = json.RawMessage(`[{"wave": 1, "agents": ["b"]}]`)
+			o.File = json.RawMessage(`{"agents": []}`)
+			return o
+		}(),
+		"a source of its file": func() scheduler.Outside {
+			o := outside()
+			o.Source, o.File = "", json.RawMessage(`{"source": "night\u001bly", "agents": [{"id": "a"}]}`)
 			return o
 		}(),
 		"no such source":  func() scheduler.Outside { o := outside(`{"id": "a"}`); o.Source = "x"; return o }(),

@@ -9,13 +9,13 @@ import (
 	"agency"
 )
 
-const alertColumns = `seq, id, kind, run_id, attempt, cause, payload, opened_at_ms, resolved_at_ms, acked_at_ms, acked_by,
+const alertColumns = `seq, id, kind, run_id, session, attempt, cause, payload, opened_at_ms, resolved_at_ms, acked_at_ms, acked_by,
 	snoozed_until_ms, told, level, told_at_ms, recipients`
 
 func scanAlert(row scanner) (agency.Alert, error) {
 	var a agency.Alert
 	var payload string
-	err := row.Scan(whole(&a.Seq), text(&a.ID), text(&a.Kind), text(&a.RunID), whole(&a.Attempt), text(&a.Cause), text(&payload),
+	err := row.Scan(whole(&a.Seq), text(&a.ID), text(&a.Kind), text(&a.RunID), text(&a.Session), whole(&a.Attempt), text(&a.Cause), text(&payload),
 		moment(&a.OpenedAt), optionalMoment(&a.ResolvedAt), optionalMoment(&a.AckedAt), text(&a.AckedBy),
 		optionalMoment(&a.SnoozedUntil), whole(&a.Told), whole(&a.Level), optionalMoment(&a.ToldAt), toList(&a.Recipients))
 	a.Payload = json.RawMessage(payload)
@@ -29,9 +29,13 @@ func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Aler
 		query += ` AND run_id = ?`
 		args = append(args, string(f.Run))
 	}
+	if f.Session != "" {
+		query += ` AND session = ?`
+		args = append(args, string(f.Session))
+	}
 	if f.Repo != "" {
-		query += ` AND run_id IN (SELECT id FROM runs WHERE repo = ?)`
-		args = append(args, f.Repo)
+		query += ` AND (run_id IN (SELECT id FROM runs WHERE repo = ?) OR session IN (SELECT id FROM sessions WHERE repo = ?))`
+		args = append(args, f.Repo, f.Repo)
 	}
 	if !f.Resolved {
 		query += ` AND resolved_at_ms IS NULL`
@@ -49,16 +53,22 @@ func (s *Store) OpenAlerts(ctx context.Context, id agency.RunID) ([]agency.Alert
 	return s.Alerts(ctx, agency.AlertFilter{Run: id})
 }
 
-// OpenAlert adds an episode with its event and fills in its Seq. The same episode, open or not, is not added again.
+// OpenSessionAlerts are those of a session that are not resolved, oldest first.
+func (s *Store) OpenSessionAlerts(ctx context.Context, id agency.SessionID) ([]agency.Alert, error) {
+	return s.Alerts(ctx, agency.AlertFilter{Session: id})
+}
+
+// OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added again: of a run, and a session's
+// failure, open or not; anything else of a session while it is open.
 func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
 	err = s.write(ctx, "open alert in", func(tx *transaction) error {
 		recipients, err := list(a.Recipients)
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO alerts (id, kind, run_id, attempt, cause, payload, opened_at_ms, acked_by, told, level, recipients)
-			VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, ?) ON CONFLICT (run_id, attempt, kind, cause) DO NOTHING`,
-			a.ID, string(a.Kind), string(a.RunID), a.Attempt, a.Cause, string(a.Payload), a.OpenedAt.UnixMilli(), recipients)
+		result, err := tx.ExecContext(ctx, `INSERT INTO alerts (id, kind, run_id, session, attempt, cause, payload, opened_at_ms, acked_by, told, level, recipients)
+			VALUES (?, ?, nullif(?, ''), nullif(?, ''), ?, ?, ?, ?, '', 0, 0, ?) ON CONFLICT DO NOTHING`,
+			a.ID, string(a.Kind), string(a.RunID), string(a.Session), a.Attempt, a.Cause, string(a.Payload), a.OpenedAt.UnixMilli(), recipients)
 		if err != nil {
 			return err
 		}
@@ -69,11 +79,18 @@ func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err
 		if a.Seq, err = result.LastInsertId(); err != nil {
 			return err
 		}
-		return tx.append(ctx, a.RunID, a.Attempt, agency.News{Type: agency.AlertOpened, Data: map[string]any{
-			"alert": a.ID, "msg_type": a.Kind, "payload": a.Payload,
-		}})
+		return tx.append(ctx, a.RunID, a.Attempt, alertNews(a, agency.AlertOpened, "payload", a.Payload))
 	})
 	return added && err == nil, err
+}
+
+// alertNews tells of an alert, and one thing more about it. Like all news of a session, that of its alerts has the session's id.
+func alertNews(a *agency.Alert, event agency.EventType, key string, value any) agency.News {
+	data := map[string]any{"alert": a.ID, "msg_type": a.Kind, key: value}
+	if a.Session != "" {
+		data["session"] = a.Session
+	}
+	return agency.News{Type: event, Data: data}
 }
 
 // ChangeAlert lets change edit an alert's state, and writes it with the event that it returns; with none nothing is
@@ -103,9 +120,7 @@ func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agenc
 		if err != nil {
 			return err
 		}
-		return tx.append(ctx, a.RunID, a.Attempt, agency.News{Type: event, Data: map[string]any{
-			"alert": a.ID, "msg_type": a.Kind, "recipients": a.Recipients,
-		}})
+		return tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "recipients", a.Recipients))
 	})
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"agency"
 )
@@ -59,7 +58,8 @@ func toObject(to *json.RawMessage) column {
 }
 
 // CreateSession writes a new session with its repository, its agents and the plan, nil for none, together with the event
-// session.created, and fills in what the store decides: Seq, UpdatedAt and Tally. An id that is taken is E_NAME_EXISTS: draw another.
+// session.created, and fills in what the store decides: Seq, UpdatedAt and Tally. What is known of runs that it takes over from
+// RetryOf is known of it, too. An id that is taken is E_NAME_EXISTS: draw another.
 func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
 	created := *session
 	err := s.write(ctx, "create session in", func(tx *transaction) error {
@@ -91,6 +91,11 @@ func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agen
 		}
 		if err := tx.insertAgents(ctx, &created, agents); err != nil {
 			return err
+		}
+		if created.RetryOf != "" {
+			if err := tx.inheritResults(ctx, &created); err != nil {
+				return err
+			}
 		}
 		return tx.append(ctx, "", 0, created.News(agency.SessionCreated))
 	})
@@ -126,7 +131,7 @@ func noSession(id agency.SessionID) error {
 // that finds something decides: the id, the name, the beginning of an id or a name. A beginning has agency.MinPrefix
 // characters or more.
 func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
-	const last = "~" // sorts after every character that an id or a name can hold
+	const last = "\U0010ffff" // sorts after every character that an id or a name can hold
 	for _, q := range []struct {
 		where     string
 		args      []any
@@ -196,27 +201,4 @@ func (s *Store) SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, e
 		return nil, noSession(id)
 	}
 	return plan, problem("read session from", s.path, err)
-}
-
-// RemoveSession takes a settled session out of the record, with the event session.removed; the events of its life stay. One that
-// is running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
-func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
-	return s.write(ctx, "remove session from", func(tx *transaction) error {
-		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
-		if err != nil {
-			return err
-		}
-		if !session.Status.Final() {
-			return agency.Errorf(agency.CodeInvalidState, "session %s is running", id).WithHint("agency session cancel %s", id)
-		}
-		for _, table := range []string{"session_agents", "session_plans", "session_results"} {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE session = ?`, session.Seq); err != nil {
-				return fmt.Errorf("empty %s: %w", table, err)
-			}
-		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE seq = ?`, session.Seq); err != nil {
-			return err
-		}
-		return tx.append(ctx, "", 0, session.News(agency.SessionRemoved))
-	})
 }

@@ -11,13 +11,14 @@ import (
 
 // agentColumns are the columns that a change may write, in the order of agentValues and scanAgent.
 const agentColumns = `position, name, prompt_path, wave, status, started_at_ms, completed_at_ms, exit_code, pid, log_file, model, error,
-	run, tries, losses, attempt, not_before_ms, absent, extra`
+	run, tries, losses, attempt, not_before_ms, absent, extra, waits, stopping, stop_reason`
 
 func agentValues(a *agency.SessionAgent) ([]any, error) {
 	absent, err := list(a.Absent)
 	return []any{
 		a.Position, a.Name, a.PromptPath, a.Wave, string(a.Status), millis(a.StartedAt), millis(a.CompletedAt), number(a.ExitCode),
 		number(a.PID), a.LogFile, a.Model, a.Error, string(a.Run), a.Tries, a.Losses, a.Attempt, millis(a.NotBefore), absent, object(a.Extra),
+		a.Waits, a.Stopping, a.StopReason,
 	}, err
 }
 
@@ -32,7 +33,7 @@ func scanAgent(row scanner) (agency.SessionAgent, error) {
 	err := row.Scan(text(&a.Session), text(&a.ID), whole(&a.Position), text(&a.Name), text(&a.PromptPath), whole(&a.Wave), text(&a.Status),
 		optionalMoment(&a.StartedAt), optionalMoment(&a.CompletedAt), optional(&a.ExitCode), optional(&a.PID), text(&a.LogFile),
 		text(&a.Model), text(&a.Error), text(&a.Run), whole(&a.Tries), whole(&a.Losses), whole(&a.Attempt), optionalMoment(&a.NotBefore),
-		toList(&a.Absent), toObject(&a.Extra))
+		toList(&a.Absent), toObject(&a.Extra), whole(&a.Waits), whole(&a.Stopping), text(&a.StopReason))
 	if len(a.Absent) == 0 {
 		a.Absent = nil
 	}
@@ -101,6 +102,30 @@ func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since tim
 	}
 	agents, err := collect(rows, scanAgent)
 	return session, agents, err
+}
+
+// SessionRuns are the runs of the agents of a session by their ids, with running only those of agents that run. What they point to
+// is shared with other answers: it is to be read only.
+func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
+		JOIN runs r ON r.id = a.run WHERE s.id = ? AND (NOT ? OR a.status = 'running') ORDER BY r.seq`, string(id), running)
+	if err != nil {
+		return nil, problem("read runs from", s.path, err)
+	}
+	versions, err := collect(rows, func(row scanner) (version, error) {
+		var v version
+		err := row.Scan(whole(&v.seq), whole(&v.updated))
+		return v, err
+	})
+	if err != nil {
+		return nil, problem("read runs from", s.path, err)
+	}
+	runs, err := s.runsOf(ctx, versions)
+	byID := make(map[agency.RunID]*agency.Run, len(runs))
+	for i := range runs {
+		byID[runs[i].ID] = &runs[i]
+	}
+	return byID, err
 }
 
 // AgentOfRun is the agent that a run works for; found is false for a run that works for none.

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"agency"
@@ -34,23 +32,6 @@ func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
 	})
 }
 
-// Told are the reasons that were told of a session that waits for somebody, empty when it goes on, and how often something was.
-func (s *Store) Told(ctx context.Context, id agency.SessionID) (needs string, tellings int, err error) {
-	err = s.readers.QueryRowContext(ctx, `SELECT told, tellings FROM sessions WHERE id = ?`, string(id)).Scan(&needs, &tellings)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = noSession(id)
-	}
-	return needs, tellings, problem("read session from", s.path, err)
-}
-
-// SetTold records what was told of a session.
-func (s *Store) SetTold(ctx context.Context, id agency.SessionID, needs string, tellings int) error {
-	return s.write(ctx, "change session in", func(tx *transaction) error {
-		_, err := tx.ExecContext(ctx, `UPDATE sessions SET told = ?, tellings = ? WHERE id = ?`, needs, tellings, string(id))
-		return err
-	})
-}
-
 // AddResult keeps what an agent came to. The second time it does nothing, and neither for a session that was removed.
 func (s *Store) AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error {
 	data, err := json.Marshal(r)
@@ -62,6 +43,17 @@ func (s *Store) AddResult(ctx context.Context, id agency.SessionID, agent string
 			ON CONFLICT DO NOTHING`, agent, string(data), string(id))
 		return err
 	})
+}
+
+// inheritResults copies what is known of the runs that a new session takes over from the one that it retries.
+func (tx *transaction) inheritResults(ctx context.Context, s *agency.Session) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO session_results (session, agent, result)
+		SELECT a.session, a.id, r.result FROM session_agents a
+			JOIN sessions o ON o.id = ?
+			JOIN session_agents b ON b.session = o.seq AND b.id = a.id AND b.run = a.run
+			JOIN session_results r ON r.session = o.seq AND r.agent = b.id
+		WHERE a.session = ? AND a.run <> ''`, string(s.RetryOf), s.Seq)
+	return err
 }
 
 // SessionResults are what is known of what the agents of a session came to, by their ids.

@@ -119,6 +119,12 @@ func TestSessionRoundTrip(t *testing.T) {
 			t.Errorf("%+v gives %v, %v", c.filter, ids, err)
 		}
 	}
+	night := newSession(4)
+	night.Name = "nighté" // behind every ASCII character
+	createSession(t, s, night, nil)
+	if found, err := s.MatchSessions(ctx, "nigh", 0); err != nil || !slices.Equal(idsOf(found), []agency.SessionID{night.ID, session.ID}) {
+		t.Errorf("matches %v, %v", idsOf(found), err)
+	}
 	wantCode(t, s.CreateSession(ctx, newSession(1), nil, nil), agency.CodeNameExists)
 	for _, err := range []error{
 		second(s.Session(ctx, newSession(3).ID)), second(s.SessionPlan(ctx, newSession(3).ID)), s.RemoveSession(ctx, newSession(3).ID),
@@ -260,6 +266,18 @@ func TestSettledSession(t *testing.T) {
 	}
 	if agents, err := s.SessionAgents(ctx, session.ID); err != nil || len(agents) != 0 {
 		t.Errorf("agents %v, %v", agents, err)
+	}
+	want := []agency.Session{{ID: session.ID, Repo: agency.Repo{Root: session.Repo.Root}, StatusDir: session.StatusDir, Dir: session.Dir}}
+	if removed, err := s.RemovedSessions(ctx); err != nil || cmp.Diff(want, removed) != "" {
+		t.Errorf("removed %+v, %v", removed, err)
+	}
+	for range 2 {
+		if err := s.ForgetSession(ctx, session.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if removed, err := s.RemovedSessions(ctx); err != nil || len(removed) > 0 {
+		t.Errorf("removed %+v, %v", removed, err)
 	}
 	third := newSession(3)
 	createSession(t, s, third, nil)

@@ -7,21 +7,30 @@ import (
 	"agency"
 )
 
-// Facts are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
-// is on the branch. ended is false while an attempt goes on, so that more may come. A run that was never made is an empty result.
-func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.AgentResult, ended bool, err error) {
+// Ended says that no attempt of a run goes on. A run that was never made has ended.
+func (s *Supervisor) Ended(ctx context.Context, id agency.RunID) (bool, error) {
 	r, err := s.Store.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
-		return result, true, nil
+		return true, nil
+	}
+	return err == nil && r.Attempt.State.Final(), err
+}
+
+// Facts are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
+// is on the branch. A run that was never made is an empty result.
+func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.AgentResult, err error) {
+	r, err := s.Store.Run(ctx, id)
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return result, nil
 	}
 	if err != nil {
-		return result, false, err
+		return result, err
 	}
-	ended, result.Branch = r.Attempt.State.Final(), r.Branch
+	result.Branch = r.Branch
 	s.Derive(r)
 	attempts, err := s.Store.Attempts(ctx, id)
 	if err != nil {
-		return result, ended, err
+		return result, err
 	}
 	for i := range attempts {
 		if a := &attempts[i]; a.Number != r.Attempt.Number {
@@ -34,14 +43,14 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 	}
 	stat, dirty, err := s.diffStat(ctx, r)
 	if ctx.Err() != nil {
-		return result, ended, ctx.Err()
+		return result, ctx.Err()
 	}
 	if err != nil {
 		result.Problem = agency.AsError(err).Message
-		return result, ended, nil
+		return result, nil
 	}
 	result.Commits, result.Files, result.Added, result.Deleted, result.Dirty = stat.Commits, stat.Files, stat.Added, stat.Deleted, dirty
-	return result, ended, nil
+	return result, nil
 }
 
 // diffStat counts what a run changed, and says whether some of it is not committed.

@@ -213,9 +213,42 @@ func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []s
 // same repository, then the person. Where nobody is, the next one is told. The id of the message is that of the alert and of
 // how often it was told before, so that repeating a telling after a crash does no harm.
 func (s *Supervisor) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
+	return s.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
+		recipients, _, err := s.recipients(ctx, string(r.ID), to)
+		return recipients, err
+	})
+}
+
+// TellSessionAlert is TellAlert of a session.
+func (s *Supervisor) TellSessionAlert(ctx context.Context, a *agency.Alert, session *agency.Session, orchestratorTag string) ([]string, error) {
+	return s.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
+		switch {
+		case to.Owner:
+			*to = agency.Target{Run: session.Owner}
+			recipients, err := s.awake(ctx, session.Owner)
+			if slices.Contains(recipients, agency.User) {
+				*to = agency.Target{User: true}
+			}
+			return recipients, err
+		case to.User:
+			return []string{agency.User}, nil
+		}
+		runs, err := s.Store.Runs(ctx, agency.Filter{Live: true, Tag: to.Tag, Repo: session.Repo.Fingerprint})
+		recipients := make([]string, 0, len(runs))
+		for i := range runs {
+			if runs[i].RemovedAt == nil {
+				recipients = append(recipients, string(runs[i].ID))
+			}
+		}
+		return recipients, err
+	})
+}
+
+// tellAlert sends an alert to the first of those above its level that are there. reach says who a target is, and may make it clearer.
+func (s *Supervisor) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
 	targets := []agency.Target{{Owner: true}, {Tag: orchestratorTag}, {User: true}}
 	for _, to := range targets[min(a.Level, len(targets)-1):] {
-		recipients, _, err := s.recipients(ctx, string(r.ID), &to)
+		recipients, err := reach(&to)
 		if err != nil {
 			return nil, err
 		}

@@ -115,14 +115,18 @@ func (s *Supervisor) judge(ctx context.Context, repo agency.Repo, t *agency.Setu
 }
 
 // untrusted is the refusal of what nobody has trusted. again is the command that trusts it, without is one that goes on
-// without it.
+// without it, if there is one.
 func untrusted(p *agency.Project, t *agency.SetupTrust, again, without string) *agency.Error {
 	why := "and nobody has trusted that yet"
 	if t.Changed {
 		why = "which is not what was trusted before"
 	}
+	hint := fmt.Sprintf("look: %s --show; allow it: %s", again, again)
+	if without != "" {
+		hint += "; go without: " + without
+	}
 	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", p.Wants(), why).
-		WithHint("look: %s --show; allow it: %s; go without: %s", again, again, without).
+		WithHint("%s", hint).
 		WithDetail("hash", t.Hash).WithDetail("setup", t.Setup).WithDetail("copy", t.Copy).WithDetail("link", t.Link).WithDetail("files", t.Files)
 }
 
@@ -215,6 +219,22 @@ func (s *Supervisor) setupProblem(ctx context.Context, repo agency.Repo, commit 
 	default:
 		return fmt.Sprintf("%s is not committed, so new worktrees do not have it: git add %s && git commit", script, script)
 	}
+}
+
+// CheckSetup refuses what a run in the repository of dir from a commit, which ref names, would be refused for: a setup that is not
+// there, or that nobody has trusted.
+func (s *Supervisor) CheckSetup(ctx context.Context, dir, ref, commit string, env []string) error {
+	repo, err := s.Git.Discover(ctx, dir)
+	if err != nil {
+		return err
+	}
+	p, err := s.project(ctx, repo, commit)
+	if err != nil || !p.NeedsTrust() {
+		return err
+	}
+	where := fmt.Sprintf("the commit %.12s (%s)", commit, ref)
+	_, err = s.planSetup(ctx, repo, p, s.inCommit(ctx, repo, commit), where, env, trustCommand(ref, p.Base), "")
+	return err
 }
 
 // trustOfRun is Trust for what a resume of a run would do.

@@ -75,7 +75,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	defer cancel()
 	if !r.Attempt.State.Final() {
 		// An agent that ended by itself meanwhile has done what was wanted.
-		if _, err := s.StopRun(ctx, string(r.ID)); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+		if _, err := s.stopRun(ctx, string(r.ID), true); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 			return nil, err
 		}
 	}

@@ -15,6 +15,12 @@ const stopTimeout = 90 * time.Second
 // StopRun ends a running attempt: the intent is written first, then the wrapper ends the whole process tree, then the
 // session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined.
 func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
+	return s.stopRun(ctx, ref, false)
+}
+
+// stopRun is StopRun. restart says that the next attempt follows, which goes into the record with the intent: a session waits for
+// that attempt then.
+func (s *Supervisor) stopRun(ctx context.Context, ref string, restart bool) (*agency.Run, error) {
 	r, err := s.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -24,6 +30,7 @@ func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, erro
 		if a.State != agency.Running {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only a running run can be stopped", r.Ref(), a.State)
 		}
+		a.Restarting = a.Restarting || restart
 		if a.StopRequestedAt != nil {
 			return nil, nil
 		}

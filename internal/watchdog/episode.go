@@ -52,7 +52,7 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 		}
 	}
 	if episode != nil {
-		at, err := w.remind(ctx, episode, worker, now)
+		at, err := w.remind(ctx, episode, now, func(telling *agency.Alert) ([]string, error) { return w.Teller.Tell(ctx, telling, worker) })
 		if err != nil {
 			return err
 		}
@@ -135,6 +135,7 @@ func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time
 		silent := now.Sub(c.Since)
 		p["last_activity"], p["duration_secs"], p["last_output_preview"] = c.Since, int(silent.Seconds()), d.Output
 		p["intervals_stuck"] = int(silent / s.Poll)
+	default: // of a session, which is no worker
 	}
 	return p
 }
@@ -163,7 +164,7 @@ func (w *Watchdog) resolve(ctx context.Context, a *agency.Alert) error {
 
 // remind tells of an open episode for the first time, and again, further up, while nobody says that it was seen. It returns
 // when the next time would be.
-func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, worker *Worker, now time.Time) (time.Time, error) {
+func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, tell func(telling *agency.Alert) ([]string, error)) (time.Time, error) {
 	next := due(a)
 	if next.IsZero() || next.After(now) {
 		return next, nil
@@ -174,7 +175,7 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, worker *Worker, 
 	}
 	telling := *a
 	telling.Level = level
-	recipients, err := w.Teller.Tell(ctx, &telling, worker)
+	recipients, err := tell(&telling)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("tell of %s: %w", a.ID, err)
 	}

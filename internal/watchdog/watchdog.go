@@ -62,21 +62,31 @@ type Runs interface {
 type Store interface {
 	// OpenAlerts are those of a run that are not resolved, oldest first; of all runs when id is empty.
 	OpenAlerts(ctx context.Context, id agency.RunID) ([]agency.Alert, error)
-	// OpenAlert adds an episode, unless the same one was there before, open or not.
+	// OpenSessionAlerts are those of a session, likewise.
+	OpenSessionAlerts(ctx context.Context, id agency.SessionID) ([]agency.Alert, error)
+	// OpenAlert adds an episode, unless the same one is open, or was and cannot come again: that of a run, a session's failure.
 	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
 	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
 	// WatchedRuns are the runs to look at first: those that are not final, and those that ended without an alert.
 	WatchedRuns(ctx context.Context) ([]agency.RunID, error)
+	// WatchedSessions are the sessions to look at first: those that run, and those that failed without an alert.
+	WatchedSessions(ctx context.Context) ([]agency.SessionID, error)
+	// Troubled is a session with those of its agents that failed or wait in the queue with an error, and whether another one took
+	// over from it; none is agency.CodeSessionNotFound.
+	Troubled(ctx context.Context, id agency.SessionID) (s *agency.Session, agents []agency.SessionAgent, retried bool, err error)
 	// LastSeq is the number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// ChangedRuns are the runs with events behind seq, and the newest seq.
 	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
+	// SessionTurns are what events behind seq tell of sessions and of their alerts, in order, and the newest seq.
+	SessionTurns(ctx context.Context, seq int64) (turns []agency.SessionTurn, newest int64, err error)
 	Changed() <-chan struct{}
 }
 
 // Teller brings an alert to those who should act: its level says how far up. It returns who they were; none is no error.
 type Teller interface {
 	Tell(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
+	TellSession(ctx context.Context, a *agency.Alert, s *agency.Session) (recipients []string, err error)
 }
 
 // Settings are the thresholds.
@@ -101,7 +111,7 @@ type Deps struct {
 	NewID   func() string
 }
 
-// Watchdog watches all workers of one data root. Only one may exist for a root at a time.
+// Watchdog watches all workers and sessions of one data root. Only one may exist for a root at a time.
 type Watchdog struct {
 	Deps
 
@@ -114,17 +124,19 @@ type Watchdog struct {
 	silence  map[agency.RunID]*silence
 	due      map[agency.RunID]time.Time // when time alone makes a look worth while
 	ticked   time.Time                  // the last look at anything
+
+	dueSessions map[agency.SessionID]time.Time
 }
 
 // New makes a watchdog. It does nothing until Start.
 func New(deps Deps, settings Settings) *Watchdog {
 	return &Watchdog{
 		Deps: deps, settings: settings, wake: make(chan struct{}, 1),
-		silence: map[agency.RunID]*silence{}, due: map[agency.RunID]time.Time{},
+		silence: map[agency.RunID]*silence{}, due: map[agency.RunID]time.Time{}, dueSessions: map[agency.SessionID]time.Time{},
 	}
 }
 
-// Start reads the open episodes, looks at every worker once, and then watches until Stop. What was alerted before is not
+// Start reads the open episodes, looks at every worker and session once, and then watches until Stop. What was alerted before is not
 // alerted again; what needs somebody and was not is alerted now; the clock of the stuck starts anew.
 func (w *Watchdog) Start(ctx context.Context) error {
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -133,13 +145,14 @@ func (w *Watchdog) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
 	}
-	ids, err := w.everyone(ctx)
+	ids, sessions, err := w.everyone(ctx)
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
 	}
 	go func() {
 		defer close(w.done)
 		w.look(ctx, ids)
+		w.lookAtSessions(ctx, nil, sessions)
 		w.watch(ctx, seq)
 	}()
 	return nil
@@ -164,17 +177,23 @@ func (w *Watchdog) Set(settings Settings) {
 	}
 }
 
-// everyone are all runs, and those of open alerts, which may be gone.
-func (w *Watchdog) everyone(ctx context.Context) ([]agency.RunID, error) {
-	ids, err := w.Store.WatchedRuns(ctx)
-	if err != nil {
-		return nil, err
+// everyone are all runs and sessions, and those of open alerts, which may be gone.
+func (w *Watchdog) everyone(ctx context.Context) (ids []agency.RunID, sessions []agency.SessionID, err error) {
+	if ids, err = w.Store.WatchedRuns(ctx); err != nil {
+		return nil, nil, err
+	}
+	if sessions, err = w.Store.WatchedSessions(ctx); err != nil {
+		return nil, nil, err
 	}
 	alerts, err := w.Store.OpenAlerts(ctx, "")
 	for i := range alerts {
-		ids = append(ids, alerts[i].RunID)
+		if a := &alerts[i]; a.Session != "" {
+			sessions = append(sessions, a.Session)
+		} else {
+			ids = append(ids, a.RunID)
+		}
 	}
-	return ids, err
+	return ids, sessions, err
 }
 
 // TickedAt is when the watchdog last looked at anything.
@@ -186,6 +205,7 @@ func (w *Watchdog) TickedAt() time.Time {
 
 // watch looks at what changed and at what is due.
 func (w *Watchdog) watch(ctx context.Context, seq int64) {
+	turned := seq // the newest event that told of a session
 	for ctx.Err() == nil {
 		changed := w.Store.Changed()
 		ids, newest, err := w.Store.ChangedRuns(ctx, seq)
@@ -196,20 +216,30 @@ func (w *Watchdog) watch(ctx context.Context, seq int64) {
 		} else {
 			seq = newest
 		}
+		turns, newest, err := w.Store.SessionTurns(ctx, turned)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.Log.Error("read changed sessions", "err", err)
+			}
+		} else {
+			turned = newest
+		}
 		now := w.Now()
 		w.mu.Lock()
-		poll, next := w.settings.Poll, time.Time{}
-		for id, at := range w.due {
-			switch {
-			case !at.After(now):
-				ids = append(ids, id)
-			case next.IsZero() || at.Before(next):
-				next = at
-			}
-		}
+		poll := w.settings.Poll
+		due, next := ripe(w.due, now)
+		sessions, nextSession := ripe(w.dueSessions, now)
 		w.mu.Unlock()
-		if len(ids) > 0 {
+		if next.IsZero() || !nextSession.IsZero() && nextSession.Before(next) {
+			next = nextSession
+		}
+		if ids = append(ids, due...); len(ids) > 0 {
 			w.look(ctx, ids)
+		}
+		if len(turns)+len(sessions) > 0 {
+			w.lookAtSessions(ctx, turns, sessions)
+		}
+		if len(ids)+len(turns)+len(sessions) > 0 {
 			continue
 		}
 		wait := poll // a clock that jumps is noticed by then
@@ -221,7 +251,7 @@ func (w *Watchdog) watch(ctx context.Context, seq int64) {
 		case <-changed:
 		case <-timer.C:
 		case <-w.wake:
-			if ids, err := w.everyone(ctx); err == nil {
+			if ids, _, err := w.everyone(ctx); err == nil { // no setting is about sessions
 				w.look(ctx, ids)
 			} else if ctx.Err() == nil {
 				w.Log.Error("read runs", "err", err)
@@ -245,20 +275,42 @@ func (w *Watchdog) look(ctx context.Context, ids []agency.RunID) {
 			w.again(id, w.Now().Add(poll))
 		}
 	}
+	w.tick()
+}
+
+func (w *Watchdog) tick() {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.ticked = w.Now()
-	w.mu.Unlock()
+}
+
+// ripe are those whose time has come, and when that of the next one does; zero is never.
+func ripe[K comparable](due map[K]time.Time, now time.Time) (ids []K, next time.Time) {
+	for id, at := range due {
+		switch {
+		case !at.After(now):
+			ids = append(ids, id)
+		case next.IsZero() || at.Before(next):
+			next = at
+		}
+	}
+	return ids, next
+}
+
+// put asks for a time; zero is never.
+func put[K comparable](due map[K]time.Time, id K, at time.Time) {
+	if at.IsZero() {
+		delete(due, id)
+	} else {
+		due[id] = at
+	}
 }
 
 // again asks for a look at a time; zero is never by time alone.
 func (w *Watchdog) again(id agency.RunID, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at.IsZero() {
-		delete(w.due, id)
-	} else {
-		w.due[id] = at
-	}
+	put(w.due, id, at)
 }
 
 func (w *Watchdog) current() Settings {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,11 @@ type world struct {
 	nobody   bool
 	measured int
 
+	plans  map[agency.SessionID]*plan
+	turns  []numbered // events about sessions
+	looked int        // at sessions
+	drawn  atomic.Int64
+
 	dog *watchdog.Watchdog
 }
 
@@ -49,7 +55,7 @@ type worker struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, workers: map[agency.RunID]*worker{}, events: map[agency.RunID]int64{}, changed: make(chan struct{})}
+	w := &world{t: t, workers: map[agency.RunID]*worker{}, plans: map[agency.SessionID]*plan{}, events: map[agency.RunID]int64{}, changed: make(chan struct{})}
 	t.Cleanup(func() { w.dog.Stop() })
 	w.start()
 	return w
@@ -61,10 +67,9 @@ func (w *world) settings() watchdog.Settings {
 
 func (w *world) start() {
 	w.t.Helper()
-	n := 0
 	w.dog = watchdog.New(watchdog.Deps{
 		Runs: w, Store: w, Teller: w, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since,
-		NewID: func() string { n++; return fmt.Sprintf("a_%d_%d", time.Now().UnixNano(), n) },
+		NewID: func() string { return fmt.Sprintf("a_%d", w.drawn.Add(1)) },
 	}, w.settings())
 	if err := w.dog.Start(context.Background()); err != nil {
 		w.t.Fatal(err)
@@ -212,11 +217,15 @@ func (w *world) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if slices.ContainsFunc(w.alerts, func(o agency.Alert) bool {
-		return o.RunID == a.RunID && o.Attempt == a.Attempt && o.Kind == a.Kind && o.Cause == a.Cause
+		again := o.Session != "" && !o.Open() && o.Kind != agency.AlertSessionFailed
+		return o.RunID == a.RunID && o.Session == a.Session && o.Attempt == a.Attempt && o.Kind == a.Kind && o.Cause == a.Cause && !again
 	}) {
 		return false, nil
 	}
 	w.alerts = append(w.alerts, *a)
+	if a.Session != "" {
+		w.append(agency.SessionTurn{Type: agency.AlertOpened, Session: a.Session, Alert: a.ID})
+	}
 	return true, nil
 }
 
@@ -228,6 +237,9 @@ func (w *world) ChangeAlert(_ context.Context, id string, change func(*agency.Al
 	event, err := change(&a)
 	if err == nil && event != "" {
 		w.alerts[i] = a
+		if a.Session != "" {
+			w.append(agency.SessionTurn{Type: event, Session: a.Session, Alert: a.ID})
+		}
 	}
 	return &a, err
 }

@@ -186,6 +186,8 @@ type instant struct {
 	changed chan struct{}
 }
 
+func (x *instant) MayStart(context.Context, scheduler.Start) error { return nil }
+
 func (x *instant) Start(_ context.Context, s scheduler.Start) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()

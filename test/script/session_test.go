@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"agency/test/fixture"
 )
 
@@ -86,4 +88,63 @@ func TestSixteenExecutors(t *testing.T) {
 			t.Errorf("agent %d: exit code %v", i, a.ExitCode)
 		}
 	}
+}
+
+// What other programs leave as a status file goes into a session of agency's and comes out of its status file again: all of it but the
+// id, and the log files, which are the new session's own.
+func TestStatusFileComesBack(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	for _, name := range []string{"running", "completed", "failed", "cancelled"} {
+		document, err := os.ReadFile(filepath.Join("..", "..", "testdata", "session", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := statusFile(t, document)
+		given["team"] = map[string]any{"night": []any{1.5, nil}}
+		for _, wave := range given["waves"].([]any) {
+			wave.(map[string]any)["title"] = "<first> \u00fc"
+		}
+		if document, err = json.Marshal(given); err != nil {
+			t.Fatal(err)
+		}
+		created := f.AgencyIn(string(document), "session", "create", "--file", "-")
+		if created.Exit != 0 {
+			t.Fatalf("%s: %s", name, created.Stderr)
+		}
+		id := strings.TrimSpace(created.Stdout)
+		written, err := os.ReadFile(filepath.Join(f.Repo, ".agency", "status", "sessions", id, "status.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := statusFile(t, written)
+		if got["session_id"] != id {
+			t.Errorf("%s: the id is %v", name, got["session_id"])
+		}
+		for i, agent := range got["agents"].([]any) {
+			was := given["agents"].([]any)[i].(map[string]any)
+			for member, value := range agent.(map[string]any) {
+				if _, ok := was[member]; !ok && (value == nil || member == "log_file") {
+					delete(agent.(map[string]any), member) // agency has every member of the state, and its own logs
+				}
+			}
+		}
+		got["session_id"] = given["session_id"]
+		if diff := cmp.Diff(given, got); diff != "" {
+			t.Errorf("%s: -given +written\n%s", name, diff)
+		}
+		shown := f.Agency("session", "show", id)
+		if want := given["status"].(string); !strings.Contains(shown.Stdout, want) {
+			t.Errorf("%s is shown as %s", name, shown.Stdout)
+		}
+	}
+}
+
+func statusFile(t *testing.T, document []byte) map[string]any {
+	t.Helper()
+	var file map[string]any
+	if err := json.Unmarshal(document, &file); err != nil {
+		t.Fatalf("%v in %s", err, document)
+	}
+	return file
 }

@@ -1,0 +1,216 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/scheduler"
+	"agency/internal/sqlite"
+)
+
+// slowStore has something happen when a session is read for its file.
+type slowStore struct {
+	*sqlite.Store
+	since func(id agency.SessionID)
+}
+
+func (s *slowStore) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
+	s.since(id)
+	return s.Store.SessionSince(ctx, id, since)
+}
+
+// A session that takes long to write, or whose repository somebody else works on, holds up no other.
+func TestSlowFilesHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	f.files.Stop()
+	large, locked, small := f.session("large", true, 1), f.session("locked", true, 1), f.session("small", true, 2)
+	held, release := make(chan agency.SessionID, 2), make(chan struct{})
+	hold := func(id agency.SessionID) {
+		select {
+		case <-release:
+		default:
+			held <- id
+			<-release
+		}
+	}
+	f.files = scheduler.NewFiles(scheduler.FilesDeps{
+		Store: &slowStore{f.store, func(id agency.SessionID) {
+			if id == large.ID {
+				hold(id)
+			}
+		}},
+		Log: slog.New(slog.NewTextHandler(&f.log, nil)), Now: time.Now, Home: "/home/u/.agency",
+		Exclude: func(_ context.Context, _ agency.Repo, folder string) error {
+			if folder == "locked" {
+				hold(locked.ID)
+			}
+			return nil
+		},
+	})
+	f.files.Start(t.Context())
+	t.Cleanup(f.files.Stop)
+	<-held
+	<-held
+	f.says(small)
+	for _, agent := range []string{"001", "002"} {
+		f.finish(small, agent)
+		f.says(small)
+	}
+	for _, s := range []*agency.Session{large, locked} {
+		if _, err := os.Lstat(filepath.Join(s.Dir, "status.json")); !os.IsNotExist(err) {
+			t.Errorf("%s has a file: %v", s.ID, err)
+		}
+	}
+	close(release)
+	f.says(large)
+	f.says(locked)
+}
+
+// What changes is in the file after 50 ms, or after ten times as long as it takes to write, and a folder that could not be kept out
+// of git is tried again.
+func TestFilesLag(t *testing.T) {
+	t.Parallel()
+	for _, took := range []time.Duration{0, time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond, 6 * time.Millisecond, 300 * time.Millisecond} {
+		t.Run(took.String(), func(t *testing.T) {
+			t.Parallel()
+			f := newFiling(t)
+			f.files.Stop()
+			now, writes, excludes := time.Now(), 0, 0
+			f.files = scheduler.NewFiles(scheduler.FilesDeps{
+				Store: &slowStore{f.store, func(agency.SessionID) { writes++; now = now.Add(took) }},
+				Log:   slog.New(slog.NewTextHandler(&f.log, nil)), Now: func() time.Time { return now }, Home: "/home/u/.agency",
+				Exclude: func(context.Context, agency.Repo, string) error {
+					now = now.Add(time.Second) // which is no part of the writing
+					if excludes++; excludes == 1 {
+						return errors.New("it is locked")
+					}
+					return nil
+				},
+			})
+			s := f.session("status", true, 3)
+			if next := f.files.Pass(t.Context()); !next.IsZero() || writes != 1 {
+				t.Fatalf("next is %s after %d writes", next, writes)
+			}
+			// The worst is a change right after the file was begun.
+			changed := now.Add(-took)
+			f.finish(s, "001")
+			due := f.files.Pass(t.Context())
+			if due.IsZero() || writes != 1 {
+				t.Fatalf("next is %s after %d writes", due, writes)
+			}
+			now = due.Add(-time.Microsecond)
+			if next := f.files.Pass(t.Context()); !next.Equal(due) || writes != 1 {
+				t.Fatalf("next is %s, not %s, after %d writes", next, due, writes)
+			}
+			now = due.Add(scheduler.PassEvery) // when the timer and another change come together
+			f.files.Pass(t.Context())
+			if lag, most := now.Sub(changed), max(50*time.Millisecond, 10*took); writes != 2 || lag > most {
+				t.Errorf("%d writes, the last after %s, more than %s", writes, lag, most)
+			}
+			f.says(s)
+			for i, want := range []int{2, 2} {
+				now = now.Add(time.Hour)
+				f.finish(s, []string{"002", "003"}[i])
+				f.files.Pass(t.Context())
+				if excludes != want {
+					t.Errorf("kept out of git %d times", excludes)
+				}
+			}
+			f.says(s)
+		})
+	}
+}
+
+// That a client goes away takes nothing from the files, and nothing is noted as done that was not.
+func TestFilesOutliveTheirClient(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	f.files.Stop()
+	excludes := 0
+	f.files = scheduler.NewFiles(scheduler.FilesDeps{
+		Store: f.store, Log: slog.New(slog.NewTextHandler(&f.log, nil)), Now: time.Now, Home: "/home/u/.agency",
+		Exclude: func(ctx context.Context, _ agency.Repo, _ string) error { excludes++; return ctx.Err() },
+	})
+	s := f.session("status", true, 2)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	f.files.Write(gone, s.ID)
+	f.says(s)
+	if excludes != 1 || f.active(s.StatusDir) != "sessions/"+string(s.ID) || f.log.String() != "" {
+		t.Errorf("%d tries, the link leads to %q\n%s", excludes, f.active(s.StatusDir), f.log.String())
+	}
+
+	// A write that fails is repeated, although nothing else changes.
+	f.finish(s, "001")
+	if err := errors.Join(os.RemoveAll(s.StatusDir), os.WriteFile(s.StatusDir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	f.files.Write(gone, s.ID)
+	if err := os.Remove(s.StatusDir); err != nil {
+		t.Fatal(err)
+	}
+	f.files.Write(gone, s.ID)
+	f.says(s)
+	if excludes != 1 {
+		t.Errorf("kept out of git %d times", excludes)
+	}
+}
+
+// A folder that somebody removes while its session runs is there again after the next change, with the links to the logs.
+func TestFilesOfARemovedFolder(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	s := f.session("status", false, 2)
+	run := agency.NewRunID(time.Now(), [10]byte{1})
+	start := func(agent string) {
+		t.Helper()
+		_, err := f.store.ChangeSession(t.Context(), s.ID, []string{agent}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+			agents[0].Status, agents[0].Run = agency.AgentRunning, run
+			return []agency.News{agents[0].News()}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := func(agent string) {
+		t.Helper()
+		f.soon("the log of "+agent+" is linked", func() bool { _, err := os.Readlink(filepath.Join(s.Dir, agent+".log")); return err == nil })
+	}
+	start("001")
+	linked("001")
+	f.says(s)
+	if err := os.RemoveAll(s.Dir); err != nil {
+		t.Fatal(err)
+	}
+	start("002")
+	linked("001")
+	linked("002")
+	f.says(s)
+}
+
+// A removal that was cut off is finished at the next start.
+func TestFilesFinishRemovals(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	s := f.session("status", true, 1)
+	f.says(s)
+	f.finish(s, "001")
+	f.says(s)
+	f.soon("it is filed", func() bool { left, err := f.store.UnfiledSessions(t.Context()); return err == nil && len(left) == 0 })
+	f.files.Stop()
+	if err := f.store.RemoveSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	f.start()
+	f.soon("nothing is left", func() bool { left, err := f.store.RemovedSessions(t.Context()); return err == nil && len(left) == 0 })
+	if entries, err := os.ReadDir(filepath.Join(s.StatusDir, "sessions")); err != nil || len(entries) > 0 || f.active(s.StatusDir) != "" {
+		t.Errorf("left: %v, %q, %v", entries, f.active(s.StatusDir), err)
+	}
+}

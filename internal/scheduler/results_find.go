@@ -1,0 +1,160 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/killpoint"
+)
+
+// found is what came of what was done beside the loop for a session.
+type found struct {
+	session agency.SessionID
+	agents  []string // whose results are in the record now
+	err     error
+}
+
+// begin has found out, beside the loop, what the agents of a session came to whose runs have ended; after the last one of a
+// settled session its report and the message follow. Until that is over the loop leaves the session alone.
+func (r *Results) begin(ctx context.Context, o *outcome) error {
+	if o.session.ID == "" {
+		return nil
+	}
+	due := []*agency.SessionAgent{}
+	for _, a := range o.open {
+		ended := a.CompletedAt == nil || r.Now().Sub(*a.CompletedAt) >= endPatience
+		if !ended {
+			var err error
+			if ended, err = r.Ended(ctx, a.Run); err != nil {
+				return err
+			}
+		}
+		if ended {
+			due = append(due, a)
+		}
+	}
+	last := o.session.Status.Final() && len(due) == len(o.open)
+	if !last && len(due) == 0 {
+		return nil
+	}
+	o.busy = true
+	session, agents := &o.session, o.agents
+	r.running.Go(func() {
+		known, err := r.findOut(ctx, session.ID, due)
+		if err == nil && last {
+			err = r.finish(ctx, session, agents)
+		}
+		select {
+		case r.found <- found{session: session.ID, agents: known, err: err}:
+		case <-ctx.Done():
+		}
+	})
+	return nil
+}
+
+// take notes what was found out.
+func (r *Results) take(ctx context.Context, f *found) {
+	o := r.sessions[f.session]
+	if o == nil {
+		return
+	}
+	o.busy = false
+	for _, agent := range f.agents {
+		o.known[agent] = true
+	}
+	o.lookOpen()
+	if f.err != nil {
+		r.putOff(ctx, f.session, o, f.err)
+		return
+	}
+	o.failures = 0
+}
+
+// findOut writes down what agents came to, and says of which it did.
+func (r *Results) findOut(ctx context.Context, id agency.SessionID, agents []*agency.SessionAgent) (known []string, err error) {
+	var mu sync.Mutex
+	var group errgroup.Group // one that fails keeps no other from being found out
+	group.SetLimit(factsEachOnce)
+	for _, a := range agents {
+		group.Go(func() error {
+			result, err := r.facts(ctx, a.Run)
+			if err != nil {
+				return err
+			}
+			if err := r.Store.AddResult(ctx, id, a.ID, &result); err != nil {
+				return err
+			}
+			killpoint.At("results.found")
+			mu.Lock()
+			defer mu.Unlock()
+			known = append(known, a.ID)
+			return nil
+		})
+	}
+	err = group.Wait()
+	return known, err
+}
+
+func (r *Results) facts(ctx context.Context, id agency.RunID) (agency.AgentResult, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return agency.AgentResult{}, ctx.Err()
+	}
+	timed, cancel := context.WithTimeout(ctx, factsTime)
+	defer cancel()
+	result, err := r.Facts(timed, id)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return agency.AgentResult{Problem: fmt.Sprintf("git did not answer within %s", factsTime)}, nil
+	}
+	return result, err
+}
+
+// finish writes the report of a settled session and tells that it has settled. One that was removed meanwhile gets neither: its
+// files go after its record, so whoever writes one and then finds the record gone takes it away again.
+func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) error {
+	results, err := r.Store.SessionResults(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if removed, err := r.removed(ctx, s.ID); removed || err != nil {
+		return err
+	}
+	root, rel, err := place(s)
+	if err != nil {
+		return err
+	}
+	if err := file.WriteBeneath(root, filepath.Join(rel, filepath.Base(s.ReportPath())), Report(s, agents, results), 0o644); err != nil {
+		return err
+	}
+	killpoint.At("results.written")
+	if removed, err := r.removed(ctx, s.ID); err != nil {
+		return err
+	} else if removed {
+		return file.RemoveBeneath(root, rel)
+	}
+	// What needs a person (it is paused, an agent waits, it failed) the watchdog tells of, as alerts, and nothing here does.
+	if kind := agency.NoticeOf(s.Status); kind != "" {
+		if err := r.Tell(ctx, s, kind, s.Ending(agents)); err != nil {
+			return fmt.Errorf("tell of session %s: %w", s.ID, err)
+		}
+	}
+	killpoint.At("results.told")
+	return r.Store.ReportSession(ctx, s.ID)
+}
+
+func (r *Results) removed(ctx context.Context, id agency.SessionID) (bool, error) {
+	_, err := r.Store.Session(ctx, id)
+	if agency.IsCode(err, agency.CodeSessionNotFound) {
+		return true, nil
+	}
+	return false, err
+}

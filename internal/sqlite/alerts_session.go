@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"agency"
+)
+
+// WatchedSessions are the sessions that a watchdog has to look at when it starts: agency's own that run, and those that failed
+// without an alert, because nobody watched.
+func (s *Store) WatchedSessions(ctx context.Context) ([]agency.SessionID, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT id FROM sessions AS s WHERE outside = 0 AND (status = 'running' OR status = 'failed'
+		AND NOT EXISTS (SELECT 1 FROM alerts WHERE session = s.id AND kind = 'session.failed')) ORDER BY seq`)
+	if err != nil {
+		return nil, problem("read sessions from", s.path, err)
+	}
+	ids, err := collect(rows, func(row scanner) (agency.SessionID, error) {
+		var id agency.SessionID
+		err := row.Scan(text(&id))
+		return id, err
+	})
+	return ids, problem("read sessions from", s.path, err)
+}
+
+// SessionTurns are what the events after the sequence number since tell of agency's own sessions and of their alerts, in order, and
+// the newest number.
+func (s *Store) SessionTurns(ctx context.Context, since int64) (turns []agency.SessionTurn, newest int64, err error) {
+	if newest, err = s.LastSeq(ctx); err != nil || newest <= since {
+		return nil, since, err
+	}
+	rows, err := s.readers.QueryContext(ctx, `SELECT e.type, e.session, coalesce(e.data ->> '$.alert', ''), coalesce(e.data ->> '$.agent', ''),
+		coalesce(e.data ->> '$.status', ''), coalesce(e.data ->> '$.error', ''), coalesce(e.data ->> '$.paused', '')
+		FROM (SELECT seq, type, data, data ->> '$.session' AS session FROM events WHERE seq > ? AND seq <= ?
+			AND (type GLOB 'session.*' OR type GLOB 'alert.*')) e
+		LEFT JOIN sessions s ON s.id = e.session WHERE e.session IS NOT NULL AND coalesce(s.outside, 0) = 0 ORDER BY e.seq`, since, newest)
+	if err != nil {
+		return nil, since, problem("read events from", s.path, err)
+	}
+	turns, err = collect(rows, func(row scanner) (agency.SessionTurn, error) {
+		var t agency.SessionTurn
+		err := row.Scan(text(&t.Type), text(&t.Session), text(&t.Alert), text(&t.Agent), text(&t.Status), text(&t.Error), text(&t.Paused))
+		return t, err
+	})
+	if err != nil {
+		return nil, since, problem("read events from", s.path, err)
+	}
+	return turns, newest, nil
+}
+
+// Troubled is a session with those of its agents that failed or wait in the queue with an error, and whether another session took
+// over from it. All is of one moment. None is E_SESSION_NOT_FOUND.
+func (s *Store) Troubled(ctx context.Context, id agency.SessionID) (session *agency.Session, agents []agency.SessionAgent, retried bool, err error) {
+	session, agents, retried, err = s.troubled(ctx, id)
+	if err != nil {
+		return nil, nil, false, problem("read session from", s.path, err)
+	}
+	return session, agents, retried, nil
+}
+
+func (s *Store) troubled(ctx context.Context, id agency.SessionID) (*agency.Session, []agency.SessionAgent, bool, error) {
+	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, nil, false, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	session, err := readSession(ctx, tx.StmtContext(ctx, s.readerSession), id)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	var retried bool
+	if session.Status == agency.SessionFailed {
+		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sessions WHERE retry_of = ?)`, string(id)).Scan(&retried)
+		if err != nil {
+			return nil, nil, false, err
+		}
+	}
+	rows, err := tx.QueryContext(ctx, selectAgents+`WHERE a.status = 'failed' OR a.status = 'queued' AND a.error <> '' ORDER BY a.position`, string(id))
+	if err != nil {
+		return nil, nil, false, err
+	}
+	agents, err := collect(rows, scanAgent)
+	return &session, agents, retried, err
+}

@@ -1,0 +1,215 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/sqlite"
+)
+
+// ownSession is session number n, which agency runs.
+func ownSession(tb testing.TB, s *sqlite.Store, n int) *agency.Session {
+	tb.Helper()
+	session := newSession(n)
+	session.Outside = false
+	createSession(tb, s, session, newAgents(session, 3))
+	return session
+}
+
+func sessionAlert(id string, kind agency.AlertKind, of *agency.Session, cause string) *agency.Alert {
+	return &agency.Alert{ID: id, Kind: kind, Session: of.ID, Cause: cause, Payload: json.RawMessage(`{"text":"x"}`), OpenedAt: epoch, Recipients: []string{}}
+}
+
+// An alert of a session is open once, comes back as it was, and can come again when it is over; a failure cannot.
+func TestSessionAlerts(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	session := ownSession(t, s, 1)
+	opens := func(a *agency.Alert, want bool) {
+		t.Helper()
+		if added, err := s.OpenAlert(t.Context(), a); err != nil || added != want {
+			t.Fatalf("open %s: %v, %v", a.ID, added, err)
+		}
+	}
+	resolve := func(id string) {
+		t.Helper()
+		_, err := s.ChangeAlert(t.Context(), id, func(a *agency.Alert) (agency.EventType, error) {
+			a.ResolvedAt = new(epoch)
+			return agency.AlertResolved, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := sessionAlert("a_1", agency.AlertSessionPaused, session, "agent 001 failed")
+	opens(first, true)
+	opens(sessionAlert("a_2", agency.AlertSessionPaused, session, "agent 001 failed"), false)
+	opens(sessionAlert("a_3", agency.AlertSessionPaused, session, "agent 002 failed"), true)
+	open, err := s.OpenSessionAlerts(t.Context(), session.ID)
+	if err != nil || len(open) != 2 || !cmp.Equal(*first, open[0]) {
+		t.Errorf("open: %+v, %v", open, err)
+	}
+	inRepo, err := s.Alerts(t.Context(), agency.AlertFilter{Repo: session.Repo.Fingerprint})
+	if err != nil || len(inRepo) != 2 {
+		t.Errorf("in the repository: %+v, %v", inRepo, err)
+	}
+	if elsewhere, err := s.Alerts(t.Context(), agency.AlertFilter{Repo: "another"}); err != nil || len(elsewhere) != 0 {
+		t.Errorf("elsewhere: %+v, %v", elsewhere, err)
+	}
+	resolve("a_1")
+	opens(sessionAlert("a_4", agency.AlertSessionPaused, session, "agent 001 failed"), true)
+	opens(sessionAlert("a_5", agency.AlertSessionFailed, session, "failed"), true)
+	resolve("a_5")
+	opens(sessionAlert("a_6", agency.AlertSessionFailed, session, "failed"), false)
+	events, err := s.Events(t.Context(), 0, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range events {
+		if e := &events[i]; strings.HasPrefix(string(e.Type), "alert.") && (e.RunID != "" || !strings.Contains(string(e.Data), `"session":"`+string(session.ID))) {
+			t.Errorf("event %+v", e)
+		}
+	}
+}
+
+// What the watchdog reads of sessions: those to look at, what was told of them, and what they wait for.
+func TestWatchedSessions(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	outside := newSession(9)
+	createSession(t, s, outside, newAgents(outside, 1))
+	running, failed := ownSession(t, s, 1), ownSession(t, s, 2)
+	since, err := s.LastSeq(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(of *agency.Session, edit func(s *agency.Session, agents []*agency.SessionAgent) []agency.News) {
+		t.Helper()
+		_, err := s.ChangeSession(t.Context(), of.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+			return edit(s, agents), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(outside, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.News {
+		agents[0].Error = "waiting: for nobody here"
+		return []agency.News{agents[0].News()}
+	})
+	change(running, func(session *agency.Session, agents []*agency.SessionAgent) []agency.News {
+		session.Paused, agents[1].Error = "agent 001 failed", "waiting: no leave"
+		return []agency.News{session.News(agency.SessionChanged), agents[1].News()}
+	})
+	turns, newest, err := s.SessionTurns(t.Context(), since)
+	want := []agency.SessionTurn{
+		{Type: agency.SessionChanged, Session: running.ID, Status: agency.AgentStatus(agency.SessionRunning), Paused: "agent 001 failed"},
+		{Type: agency.SessionAgentNews, Session: running.ID, Agent: "002", Status: agency.AgentQueued, Error: "waiting: no leave"},
+	}
+	if diff := cmp.Diff(want, turns); diff != "" || err != nil {
+		t.Errorf("turns: %v (-want +got)\n%s", err, diff)
+	}
+	if turns, again, err := s.SessionTurns(t.Context(), newest); err != nil || len(turns) != 0 || again != newest {
+		t.Errorf("later: %+v, %d, %v", turns, again, err)
+	}
+	if _, agents, retried, err := s.Troubled(t.Context(), running.ID); err != nil || retried || len(agents) != 1 || agents[0].ID != "002" {
+		t.Errorf("troubled: %+v, %v, %v", agents, retried, err)
+	}
+	if _, _, _, err := s.Troubled(t.Context(), "20260101-000000-00000000"); !agency.IsCode(err, agency.CodeSessionNotFound) {
+		t.Errorf("of nobody: %v", err)
+	}
+	change(failed, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.News {
+		for _, a := range agents {
+			a.Status = agency.AgentRunning
+		}
+		return []agency.News{agents[0].News()}
+	})
+	change(failed, func(session *agency.Session, agents []*agency.SessionAgent) []agency.News {
+		for _, a := range agents {
+			a.Status = agency.AgentFailed
+		}
+		session.Status, session.CompletedAt = agency.SessionFailed, new(epoch)
+		return []agency.News{session.News(agency.SessionSettled)}
+	})
+	watched := func(want ...agency.SessionID) {
+		t.Helper()
+		if ids, err := s.WatchedSessions(t.Context()); err != nil || !slices.Equal(ids, want) {
+			t.Errorf("watched %q, want %q: %v", ids, want, err)
+		}
+	}
+	watched(running.ID, failed.ID)
+	if _, err := s.OpenAlert(t.Context(), sessionAlert("a_1", agency.AlertSessionFailed, failed, "failed")); err != nil {
+		t.Fatal(err)
+	}
+	watched(running.ID)
+	again := newSession(3)
+	again.Outside, again.RetryOf = false, failed.ID
+	createSession(t, s, again, newAgents(again, 1))
+	if _, agents, retried, err := s.Troubled(t.Context(), failed.ID); err != nil || !retried || len(agents) != 3 {
+		t.Errorf("troubled: %+v, %v, %v", agents, retried, err)
+	}
+	if err := s.RemoveSession(t.Context(), failed.ID); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := s.OpenSessionAlerts(t.Context(), failed.ID); err != nil || len(open) != 1 {
+		t.Errorf("of a removed session: %+v, %v", open, err)
+	}
+}
+
+// Alerts from before sessions had them are as they were, and old failures are no news.
+func TestAlertsBeforeSessions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agency.db")
+	steps, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(steps, func(step string) bool { return strings.Contains(step, "alerts_of_both") })
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), strings.Join(steps[:at], ";\n")+fmt.Sprintf(`;
+		PRAGMA application_id = 0x61676379; PRAGMA user_version = %d;
+		INSERT INTO repos VALUES ('f', '/src/app', '/src/app/.git', 0);
+		INSERT INTO runs (id, handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name, runner_args,
+			model, tags, owner, max_minutes, stall_after_ms, config_hash, host, created_at_ms, updated_at_ms, abandoned, needs_attention, attempt)
+		VALUES ('r_1', 'h', '', '', 'f', '', '', '', '', '', '', '', '[]', '', '[]', 'user', 0, 0, '', '', 0, 0, 0, '', 1);
+		INSERT INTO alerts VALUES (7, 'a_7', 'worker.stuck', 'r_1', 2, 'silent', '{}', 1000, 2000, 1500, 'user', NULL, 3, 2, 1200, '["user"]');
+		INSERT INTO sessions (id, name, source, source_file, outside, repo, status, queued, running, complete, failed, cancelled, status_dir, dir,
+			plan_path, plan_hash, max_parallel, paused, retry_of, owner, config, started_at_ms, updated_at_ms, completed_at_ms, reported)
+		VALUES ('20260101-000000-00000001', 'old', 'orchestrate', '', 0, 'f', 'failed', 0, 0, 0, 1, 0, '/s', '/s/1', '', '', 3, '', '', 'user', '', 1, 1, 5000, 1);`, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, path)
+	alerts, err := s.Alerts(t.Context(), agency.AlertFilter{Resolved: true})
+	if err != nil || len(alerts) != 2 {
+		t.Fatalf("%+v, %v", alerts, err)
+	}
+	moment := func(ms int64) *time.Time { return new(time.UnixMilli(ms).UTC()) }
+	want := agency.Alert{
+		ID: "a_7", Seq: 7, Kind: agency.AlertStuck, RunID: "r_1", Attempt: 2, Cause: "silent", Payload: json.RawMessage(`{}`), OpenedAt: *moment(1000),
+		ResolvedAt: moment(2000), AckedAt: moment(1500), AckedBy: "user", Told: 3, Level: 2, ToldAt: moment(1200), Recipients: []string{"user"},
+	}
+	if diff := cmp.Diff(want, alerts[0]); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if a := alerts[1]; a.Kind != agency.AlertSessionFailed || a.Open() || agency.AlertSessionName(a.Payload) != "old" {
+		t.Errorf("the old failure: %+v", a)
+	}
+	if ids, err := s.WatchedSessions(t.Context()); err != nil || len(ids) != 0 {
+		t.Errorf("watched: %q, %v", ids, err)
+	}
+}

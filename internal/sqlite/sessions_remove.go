@@ -1,0 +1,57 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"agency"
+)
+
+// RemoveSession takes a settled session out of the record, with the event session.removed; the events of its life stay. Where its
+// status files lie is kept until ForgetSession. One that is running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
+func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
+	return s.write(ctx, "remove session from", func(tx *transaction) error {
+		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
+		if err != nil {
+			return err
+		}
+		if !session.Status.Final() {
+			return agency.Errorf(agency.CodeInvalidState, "session %s is running", id).WithHint("agency session cancel %s", id)
+		}
+		for _, table := range []string{"session_agents", "session_plans", "session_results"} {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE session = ?`, session.Seq); err != nil {
+				return fmt.Errorf("empty %s: %w", table, err)
+			}
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE seq = ?`, session.Seq); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO removed_sessions (id, root, status_dir, dir) VALUES (?, ?, ?, ?)`,
+			string(id), session.Repo.Root, session.StatusDir, session.Dir); err != nil {
+			return err
+		}
+		return tx.append(ctx, "", 0, session.News(agency.SessionRemoved))
+	})
+}
+
+// RemovedSessions are those out of the record whose status files may still be there: ids and places, and nothing else of them.
+func (s *Store) RemovedSessions(ctx context.Context) ([]agency.Session, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT id, root, status_dir, dir FROM removed_sessions ORDER BY id`)
+	if err != nil {
+		return nil, problem("read sessions from", s.path, err)
+	}
+	sessions, err := collect(rows, func(row scanner) (agency.Session, error) {
+		var session agency.Session
+		err := row.Scan(text(&session.ID), text(&session.Repo.Root), text(&session.StatusDir), text(&session.Dir))
+		return session, err
+	})
+	return sessions, problem("read sessions from", s.path, err)
+}
+
+// ForgetSession records that nothing is left of a session that was removed.
+func (s *Store) ForgetSession(ctx context.Context, id agency.SessionID) error {
+	return s.write(ctx, "remove session from", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM removed_sessions WHERE id = ?`, string(id))
+		return err
+	})
+}

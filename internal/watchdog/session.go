@@ -1,0 +1,156 @@
+package watchdog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// lookAtSessions looks at sessions: at those that events told of, each once, and at more.
+func (w *Watchdog) lookAtSessions(ctx context.Context, turns []agency.SessionTurn, more []agency.SessionID) {
+	ids, told := more, map[agency.SessionID][]agency.SessionTurn{}
+	for _, t := range turns {
+		ids = append(ids, t.Session)
+		told[t.Session] = append(told[t.Session], t)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := w.lookAtSession(ctx, id, told[id]); err != nil && ctx.Err() == nil {
+			w.Log.Error("look at session", "session", id, "err", err)
+			w.againSession(id, w.Now().Add(w.current().Poll))
+		}
+	}
+	w.tick()
+}
+
+// lookAtSession brings the episodes of one session in line with how it stands, and with what events told of it since the last look.
+func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns []agency.SessionTurn) error {
+	now := w.Now()
+	open, err := w.Store.OpenSessionAlerts(ctx, id)
+	if err != nil {
+		return err
+	}
+	s, agents, retried, err := w.Store.Troubled(ctx, id)
+	gone := agency.IsCode(err, agency.CodeSessionNotFound)
+	if err != nil && !gone {
+		return err
+	}
+	var conditions []agency.SessionCondition
+	if !gone && !retried { // who tried it again has acted
+		conditions = agency.SessionAlarms(s, agents)
+	}
+	var next time.Time
+	remind := func(a *agency.Alert) error {
+		at, err := w.remind(ctx, a, now, func(telling *agency.Alert) ([]string, error) { return w.Teller.TellSession(ctx, telling, s) })
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+		return err
+	}
+	for i := range open {
+		a := &open[i]
+		at := slices.IndexFunc(conditions, func(c agency.SessionCondition) bool { return a.Kind == c.Kind && a.Cause == c.Cause })
+		if at < 0 || seen(a) || interrupted(a, turns) {
+			if err := w.resolve(ctx, a); err != nil {
+				return err
+			}
+			continue
+		}
+		conditions = slices.Delete(conditions, at, at+1)
+		if err := remind(a); err != nil {
+			return err
+		}
+	}
+	for i := range conditions {
+		a, err := w.alertSession(ctx, s, &conditions[i], now)
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			continue // it was there before and is over
+		}
+		if err := remind(a); err != nil {
+			return err
+		}
+	}
+	w.againSession(id, next)
+	if gone || s.RetryOf == "" || !slices.ContainsFunc(turns, func(t agency.SessionTurn) bool { return t.Type == agency.SessionCreated }) {
+		return nil
+	}
+	return w.lookAtSession(ctx, s.RetryOf, nil)
+}
+
+// seen says that an alert is over because somebody saw it: nothing waits for them.
+func seen(a *agency.Alert) bool { return a.Kind == agency.AlertSessionFailed && a.AckedAt != nil }
+
+// interrupted says that the reason of an open alert went since it was opened, though it may have come again. Events from before that
+// do not count: the look that opened the alert may have been ahead of them.
+func interrupted(a *agency.Alert, turns []agency.SessionTurn) bool {
+	wait := map[string]bool{}
+	for _, id := range alertAgents(a) {
+		wait[id] = true
+	}
+	ended := false
+	waiting := len(wait)
+	for i := range turns {
+		t := &turns[i]
+		switch {
+		case t.Type == agency.AlertOpened && t.Alert == a.ID:
+			for id := range wait {
+				wait[id] = true
+			}
+			ended, waiting = false, len(wait)
+		case !t.Ends(a.Kind, a.Cause):
+		case t.Agent == "":
+			ended = true
+		case wait[t.Agent]:
+			wait[t.Agent] = false
+			waiting--
+			ended = waiting == 0
+		}
+	}
+	return ended
+}
+
+// alertAgents are the agents that an alert was opened for.
+func alertAgents(a *agency.Alert) []string {
+	var p struct {
+		Agents []string `json:"agents"`
+	}
+	_ = json.Unmarshal(a.Payload, &p) // none is no agents
+	return p.Agents
+}
+
+// alertSession opens the episode of a condition; nil when it was there before.
+func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *agency.SessionCondition, now time.Time) (*agency.Alert, error) {
+	p := map[string]any{
+		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Tally, "text": c.Text, "agents": c.Agents,
+	}
+	if c.Kind == agency.AlertSessionFailed {
+		p["report_path"] = s.ReportPath()
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encode alert of session %s: %w", s.ID, err)
+	}
+	a := &agency.Alert{ID: w.NewID(), Kind: c.Kind, Session: s.ID, Cause: c.Cause, Payload: data, OpenedAt: now, Recipients: []string{}}
+	added, err := w.Store.OpenAlert(ctx, a)
+	if err != nil || !added {
+		return nil, err
+	}
+	return a, nil
+}
+
+// againSession asks for a look at a session at a time; zero is never by time alone.
+func (w *Watchdog) againSession(id agency.SessionID, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	put(w.dueSessions, id, at)
+}

@@ -1,0 +1,385 @@
+package watchdog_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"agency"
+)
+
+// plan is a session in the record of a world.
+type plan struct {
+	session agency.Session
+	agents  []agency.SessionAgent
+	retried bool
+	removed bool
+}
+
+// play adds a session that runs.
+func (w *world) play(name string, agents ...string) *plan {
+	p := &plan{session: agency.Session{ID: agency.SessionID("s_" + name), Name: name, Status: agency.SessionRunning, Dir: "/status/" + name}}
+	for i, id := range agents {
+		p.agents = append(p.agents, agency.SessionAgent{Session: p.session.ID, Position: i, ID: id, Status: agency.AgentQueued})
+	}
+	w.mu.Lock()
+	w.plans[p.session.ID] = p
+	w.mu.Unlock()
+	w.turn(agency.SessionTurn{Type: agency.SessionCreated, Session: p.session.ID})
+	return p
+}
+
+// turn tells of a session, as an event of the record would.
+func (w *world) turn(turns ...agency.SessionTurn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.append(turns...)
+}
+
+// append is turn for who holds the lock.
+func (w *world) append(turns ...agency.SessionTurn) {
+	for _, t := range turns {
+		w.seq++
+		w.turns = append(w.turns, numbered{w.seq, t})
+	}
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// numbered is an event about a session.
+type numbered struct {
+	seq  int64
+	turn agency.SessionTurn
+}
+
+// pauses has a session paused, or go on when why is empty.
+func (w *world) pauses(p *plan, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.session.Paused = why
+	w.append(agency.SessionTurn{Type: agency.SessionChanged, Session: p.session.ID, Paused: why})
+}
+
+// waits has an agent wait for somebody, or no more when why is empty.
+func (w *world) waits(p *plan, agent int, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := &p.agents[agent]
+	a.Error = why
+	w.append(agency.SessionTurn{Type: agency.SessionAgentNews, Session: p.session.ID, Agent: a.ID, Status: a.Status, Error: why})
+}
+
+// fails has a session settle, and be reported.
+func (w *world) fails(p *plan) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.agents[0].Status, p.agents[0].Error, p.session.Paused = agency.AgentFailed, "exit 3", ""
+	p.session.Tally, p.session.Status, p.session.Reported = agency.TallyOf(p.agents), agency.SessionFailed, true
+	w.append(agency.SessionTurn{Type: agency.SessionReported, Session: p.session.ID})
+}
+
+func (w *world) WatchedSessions(context.Context) ([]agency.SessionID, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := []agency.SessionID{}
+	for id, p := range w.plans {
+		known := slices.ContainsFunc(w.alerts, func(a agency.Alert) bool { return a.Session == id && a.Kind == agency.AlertSessionFailed })
+		if !p.removed && (!p.session.Status.Final() || p.session.Status == agency.SessionFailed && !known) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func (w *world) Troubled(_ context.Context, id agency.SessionID) (*agency.Session, []agency.SessionAgent, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looked++
+	p := w.plans[id]
+	if p == nil || p.removed {
+		return nil, nil, false, agency.Errorf(agency.CodeSessionNotFound, "no session %s", id)
+	}
+	return new(p.session), slices.Clone(p.agents), p.retried, nil
+}
+
+func (w *world) SessionTurns(_ context.Context, since int64) ([]agency.SessionTurn, int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	turns := []agency.SessionTurn{}
+	for _, n := range w.turns {
+		if n.seq > since {
+			turns = append(turns, n.turn)
+		}
+	}
+	return turns, w.seq, nil
+}
+
+func (w *world) OpenSessionAlerts(_ context.Context, id agency.SessionID) ([]agency.Alert, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	open := []agency.Alert{}
+	for _, a := range w.alerts {
+		if a.Open() && a.Session == id {
+			open = append(open, a)
+		}
+	}
+	return open, nil
+}
+
+func (w *world) TellSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, fmt.Sprintf("%s %s %d", s.Name, a.Kind, a.Level))
+	return []string{"user"}, nil
+}
+
+// sees has a person say that an alert about a session was seen.
+func (w *world) sees(i int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := &w.alerts[i]
+	a.AckedAt = new(time.Now())
+	w.append(agency.SessionTurn{Type: agency.AlertAcked, Session: a.Session, Alert: a.ID})
+}
+
+func (w *world) wantTold(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	if got := w.tellings(); !slices.Equal(got, want) {
+		w.t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+func (w *world) wantOpen(n int) {
+	w.t.Helper()
+	synctest.Wait()
+	if got := w.open(); got != n {
+		w.t.Errorf("%d alerts are open, want %d", got, n)
+	}
+}
+
+// A session that agency paused has one alert until it goes on, over all restarts; one that was paused by hand has none, and
+// neither has one that goes on.
+func TestSessionPaused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := w.play("night", "one", "two")
+		w.pass(time.Hour)
+		w.pauses(p, agency.PausedByHand)
+		w.pass(time.Hour)
+		w.wantTold()
+		w.pauses(p, "")
+		w.pauses(p, "agent one failed")
+		w.wantTold("night session.paused 0")
+		w.restart()
+		w.pauses(p, "agent one failed") // as when its limit is changed
+		w.wantTold("night session.paused 0")
+		w.wantOpen(1)
+		w.pass(5 * time.Minute)
+		w.wantTold("night session.paused 0", "night session.paused 1")
+		w.pauses(p, "")
+		w.wantOpen(0)
+		w.pass(24 * time.Hour)
+		w.pauses(p, "agent one failed")
+		w.wantTold("night session.paused 0", "night session.paused 1", "night session.paused 0")
+		w.want(agency.AlertSessionPaused, agency.AlertSessionPaused)
+		w.sees(1)
+		w.pass(24 * time.Hour)
+		w.wantTold("night session.paused 0", "night session.paused 1", "night session.paused 0")
+		w.wantOpen(1)
+	})
+}
+
+// What was told of before a restart or came about during it is known by its cause.
+func TestSessionAcrossRestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		waiting, goesOn, removed := w.play("waiting", "one"), w.play("goes-on", "one"), w.play("removed", "one")
+		w.waits(waiting, 0, "waiting: no leave")
+		w.pauses(goesOn, "agent one failed")
+		w.fails(removed)
+		w.wantOpen(3)
+		w.dog.Stop()
+		failed := w.play("failed", "one")
+		w.fails(failed)
+		w.pauses(goesOn, "")
+		removed.removed = true
+		w.start()
+		w.wantOpen(2)
+		if n := len(w.tellings()); n != 4 {
+			t.Errorf("told %q", w.tellings())
+		}
+		w.restart()
+		w.wantOpen(2)
+		if n := len(w.tellings()); n != 4 {
+			t.Errorf("told again: %q", w.tellings())
+		}
+	})
+}
+
+// Agents that wait for the same are one thing to do. It is over when none of them waits, and another one when they wait again,
+// however fast that goes.
+func TestSessionWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := w.play("night", "one", "two", "three")
+		w.waits(p, 0, "waiting: no leave")
+		w.waits(p, 1, "waiting: no leave")
+		w.waits(p, 2, "waiting: the results conflict")
+		w.wantTold("night session.waiting 0", "night session.waiting 0")
+		w.want(agency.AlertSessionWaiting, agency.AlertSessionWaiting)
+		if got := agency.AlertText(w.alert(1).Payload); got != "three: waiting: the results conflict" {
+			t.Errorf("it says %q", got)
+		}
+		w.waits(p, 0, "")
+		w.waits(p, 0, "waiting: no leave") // in the same moment
+		w.waits(p, 2, "")
+		w.waits(p, 2, "waiting: the results conflict")
+		synctest.Wait()
+		if n := len(w.kinds()); n != 3 {
+			t.Errorf("%d episodes, want 3: %+v", n, w.alerts)
+		}
+		w.wantOpen(2)
+		for i := range p.agents {
+			w.waits(p, i, "")
+		}
+		w.wantOpen(0)
+	})
+}
+
+// A failure is told with the report. It is over when somebody saw it, tried it again, or removed it, and does not come back.
+func TestSessionFailed(t *testing.T) {
+	t.Parallel()
+	for name, over := range map[string]func(w *world, p *plan){
+		"seen": func(w *world, _ *plan) { w.sees(0) },
+		"tried again": func(w *world, p *plan) {
+			p.retried = true
+			again := w.play("again", "one")
+			again.session.RetryOf = p.session.ID
+			w.turn(agency.SessionTurn{Type: agency.SessionCreated, Session: again.session.ID})
+		},
+		"removed": func(w *world, p *plan) {
+			p.removed = true
+			w.turn(agency.SessionTurn{Type: agency.SessionRemoved, Session: p.session.ID})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				p := w.play("night", "one", "two")
+				w.pauses(p, "agent one failed")
+				w.wantOpen(1)
+				w.fails(p)
+				w.wantTold("night session.paused 0", "night session.failed 0")
+				w.wantOpen(1)
+				var payload map[string]any
+				if err := json.Unmarshal(w.alert(1).Payload, &payload); err != nil || payload["report_path"] != "/status/night/report.md" ||
+					payload["text"] != "1 failed, 1 queued; one: exit 3" || payload["session_id"] != "s_night" {
+					t.Errorf("payload %v, %v", payload, err)
+				}
+				w.mu.Lock()
+				w.alerts = w.alerts[1:]
+				w.mu.Unlock()
+				over(w, p)
+				w.wantOpen(0)
+				w.restart()
+				w.turn(agency.SessionTurn{Type: agency.SessionReported, Session: p.session.ID})
+				w.pass(24 * time.Hour)
+				w.wantOpen(0)
+				w.wantTold("night session.paused 0", "night session.failed 0")
+			})
+		})
+	}
+}
+
+// Sessions in which nothing happens cost nothing, however long they take.
+func TestQuietSessionIsNotLookedAt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.play("night", "one")
+		synctest.Wait()
+		w.mu.Lock()
+		before := w.looked
+		w.mu.Unlock()
+		w.pass(24 * time.Hour)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.looked != before {
+			t.Errorf("looked %d times", w.looked-before)
+		}
+	})
+}
+
+// Whatever happens to sessions and to daemons, each episode has one alert, which is told once and open while it lasts.
+func TestEpisodesOfSessions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"pause", "other", "hand", "resume", "wait", "more", "go", "again", "restart"}), 1, 20).Draw(rt, "steps")
+		var told []string
+		open, wantTold, wantOpen := 0, 0, 0
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.play("night", "one", "two")
+			reasons := map[string]bool{}
+			for _, step := range steps {
+				switch step {
+				case "pause":
+					w.pauses(p, "agent one failed")
+				case "other":
+					w.pauses(p, "agent two failed")
+				case "hand":
+					w.pauses(p, agency.PausedByHand)
+				case "resume":
+					w.pauses(p, "")
+				case "wait":
+					w.waits(p, 0, "waiting: no leave")
+				case "more":
+					w.waits(p, 1, "waiting: no leave")
+				case "go":
+					w.waits(p, 0, "")
+					w.waits(p, 1, "")
+				case "again": // in one moment
+					if reasons["waiting: no leave"] {
+						w.mu.Lock()
+						why := [2]string{p.agents[0].Error, p.agents[1].Error}
+						w.mu.Unlock()
+						for i := range why {
+							w.waits(p, i, "")
+						}
+						for i := range why {
+							w.waits(p, i, why[i])
+						}
+						wantTold++
+					}
+				case "restart":
+					w.restart()
+				}
+				synctest.Wait()
+				now := map[string]bool{}
+				for _, c := range agency.SessionAlarms(&p.session, p.agents) {
+					now[c.Cause] = true
+					if !reasons[c.Cause] {
+						wantTold++
+					}
+				}
+				reasons = now
+			}
+			told, open, wantOpen = w.tellings(), w.open(), len(reasons)
+			w.dog.Stop()
+		})
+		if len(told) != wantTold || open != wantOpen {
+			rt.Fatalf("told %d times, want %d; %d are open, want %d", len(told), wantTold, open, wantOpen)
+		}
+	})
+}
