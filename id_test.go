@@ -189,9 +189,9 @@ func FuzzCheckName(f *testing.F) {
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"prompt", "runner", "repo", "base_ref"}
+	known := []string{"prompt", "runner", "repo", "base_ref", "claude_code", "base_commit"}
 	for word, want := range map[string]string{
-		"promt": "prompt", "Prompt": "prompt", "runer": "runner", "base-ref": "base_ref", "repo": "repo", "rep": "repo",
+		"promt": "prompt", "Prompt": "prompt", "runer": "runner", "base-ref": "base_ref", "repo": "repo", "rep": "repo", "Claud": "claude_code", "base": "", "cla": "",
 		"": "", "x": "", "completely": "", strings.Repeat("prompt", 1000): "",
 	} {
 		if got := agency.Nearest(word, known); got != want {

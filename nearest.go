@@ -2,8 +2,8 @@ package agency
 
 import "strings"
 
-// Nearest is the known word that somebody who wrote word most likely meant, or "" when none is close. Upper and lower
-// case count as the same.
+// Nearest is the known word that somebody who wrote word most likely meant, or "" when none is close and no single one begins with it.
+// Upper and lower case count as the same.
 func Nearest(word string, known []string) string {
 	const longest = 64 // of a word that is worth comparing
 	if len(word) > longest {
@@ -15,7 +15,24 @@ func Nearest(word string, known []string) string {
 			best, least = k, d
 		}
 	}
+	if best == "" && len(word) >= MinPrefix {
+		return only(word, known)
+	}
 	return best
+}
+
+// only is the one known word that begins with word; "" when there are none or several.
+func only(word string, known []string) string {
+	found := ""
+	for _, k := range known {
+		if len(k) >= len(word) && strings.EqualFold(k[:len(word)], word) {
+			if found != "" {
+				return ""
+			}
+			found = k
+		}
+	}
+	return found
 }
 
 // distance is the number of letters to insert, remove, replace or swap with their neighbour that turns a into b.

@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -33,34 +34,64 @@ func CheckAgentID(id string) error {
 	return nil
 }
 
-// Validate checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
-// the same files. What is wrong is E_PLAN_INVALID; its details "agent", "position" (from 0) and "key" say where. It asks for no
-// file, no repository and no configuration.
-func (p *Plan) Validate() error {
-	if err := p.validateSettings(); err != nil {
-		return err
+// PlanFaults are the first things that are wrong with a plan, one or more. To whoever wants one error they are the first of them.
+type PlanFaults []*Error
+
+// MostFaults is how many things that are wrong with a plan are told at once.
+const MostFaults = 5
+
+func (f PlanFaults) Error() string { return f[0].Error() }
+func (f PlanFaults) Unwrap() error { return f[0] }
+
+// Add takes an error for one more fault, or for those that it is. It says whether there is room for others.
+func (f *PlanFaults) Add(err error) bool {
+	if more, ok := errors.AsType[PlanFaults](err); ok {
+		*f = append(*f, more...)
+	} else if err != nil {
+		*f = append(*f, AsError(err))
 	}
+	*f = (*f)[:min(len(*f), MostFaults)]
+	return len(*f) < MostFaults
+}
+
+// Err is nil when there is no fault.
+func (f PlanFaults) Err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}
+
+// Validate checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
+// the same files. What is wrong are PlanFaults with E_PLAN_INVALID; their details "agent", "position" (from 0) and "key" say where. It
+// asks for no file, no repository and no configuration.
+func (p *Plan) Validate() error {
+	var faults PlanFaults
+	faults.Add(p.validateSettings())
 	if len(p.Agents) == 0 {
-		return Errorf(CodePlanInvalid, "the plan has no agents").WithHint("give it one: agents: [{id: one, prompt: \"fix the login test\"}]")
+		faults.Add(Errorf(CodePlanInvalid, "the plan has no agents").WithHint("give it one: agents: [{id: one, prompt: \"fix the login test\"}]"))
+		return faults
 	}
 	prompts := 0
 	for i := range p.Agents {
-		if err := p.validateAgent(i); err != nil {
-			return err
+		if !faults.Add(p.validateAgent(i)) {
+			return faults
 		}
 		if prompts += len(p.Agents[i].Prompt); prompts > MostPrompts {
-			return p.fault(i, "prompt", "the prompts of the plan have more than %d bytes together", MostPrompts).
-				WithHint("put the material into files of the repository and name them in the prompts")
+			faults.Add(p.fault(i, "prompt", "the prompts of the plan have more than %d bytes together", MostPrompts).
+				WithHint("put the material into files of the repository and name them in the prompts"))
+			return faults
 		}
 	}
 	g, err := p.graph()
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.validateWaves(g)
 	}
-	if err := p.validateWaves(g); err != nil {
-		return err
+	if err == nil && len(faults) == 0 {
+		err = p.validateTouches(g)
 	}
-	return p.validateTouches(g)
+	faults.Add(err)
+	return faults.Err()
 }
 
 // fault is what is wrong with one agent, at a key of it.
@@ -158,6 +189,7 @@ func (p *Plan) validateAgent(i int) error {
 
 // positions are where the ids stand in the plan. Branches and log files of two agents must differ on every file system.
 func (p *Plan) positions() (map[string]int, error) {
+	var faults PlanFaults
 	ids, folded := make(map[string]int, len(p.Agents)), make(map[string]int, len(p.Agents))
 	for i := range p.Agents {
 		id := p.Agents[i].ID
@@ -167,28 +199,39 @@ func (p *Plan) positions() (map[string]int, error) {
 			if other := p.Agents[first].ID; other != id {
 				e = p.fault(i, "id", "the ids %q and %q differ in upper and lower case only", clip(other), clip(id))
 			}
-			return nil, e.WithHint("give each agent an id of its own")
+			if !faults.Add(e.WithHint("give each agent an id of its own")) {
+				break
+			}
+			continue
 		}
 		ids[id], folded[fold] = i, i
 	}
-	return ids, nil
+	return ids, faults.Err()
 }
 
 // validateWaves refuses a wave that says something else than the dependencies.
 func (p *Plan) validateWaves(g *planGraph) error {
+	var faults PlanFaults
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		if a.Wave < 1 || a.Wave > MostAgents {
-			return p.fault(i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MostAgents)
+			if !faults.Add(p.fault(i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MostAgents)) {
+				return faults
+			}
+			continue
 		}
 		for _, j := range g.after[i] {
 			if before := &p.Agents[j]; before.Wave >= a.Wave {
-				return p.fault(i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
+				told := p.fault(i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
 					WithHint("leave out the wave: it follows from after; or say wave: %d", before.Wave+1)
+				if !faults.Add(told) {
+					return faults
+				}
+				break
 			}
 		}
 	}
-	return nil
+	return faults.Err()
 }
 
 const longestLine = 100

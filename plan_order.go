@@ -43,7 +43,9 @@ func (p *Plan) Fill() error {
 	if err != nil {
 		return err
 	}
-	p.fillWaves(g)
+	if err := p.fillWaves(g); err != nil {
+		return err
+	}
 	for i := range p.Agents {
 		if p.Agents[i].After == nil {
 			p.Agents[i].After = []string{}
@@ -52,8 +54,9 @@ func (p *Plan) Fill() error {
 	return nil
 }
 
-// fillWaves gives each agent without a wave its depth, and then each without dependencies those of its wave.
-func (p *Plan) fillWaves(g *planGraph) {
+// fillWaves gives each agent without a wave its depth, and then each without dependencies those of its wave. Waves that contradict the
+// dependencies that were written are refused before others follow from them.
+func (p *Plan) fillWaves(g *planGraph) error {
 	given := make([]bool, len(p.Agents))
 	for i := range p.Agents {
 		given[i] = p.Agents[i].Wave != 0
@@ -67,6 +70,9 @@ func (p *Plan) fillWaves(g *planGraph) {
 		for _, dependency := range g.after[i] {
 			a.Wave = max(a.Wave, p.Agents[dependency].Wave+1)
 		}
+	}
+	if err := p.validateWaves(g); err != nil {
+		return err
 	}
 	waves := map[int][]string{}
 	for i := range p.Agents {
@@ -82,6 +88,7 @@ func (p *Plan) fillWaves(g *planGraph) {
 			a.After = slices.Clip(waves[numbers[lower-1]]) // shared: a copy for each agent of a large wave would fill the memory
 		}
 	}
+	return nil
 }
 
 // planGraph is who comes after whom, by position in the plan.
@@ -96,6 +103,7 @@ func (p *Plan) graph() (*planGraph, error) {
 	if err != nil {
 		return nil, err
 	}
+	var faults PlanFaults
 	g := &planGraph{after: make([][]int, len(p.Agents))}
 	total := 0
 	for i := range p.Agents {
@@ -110,15 +118,26 @@ func (p *Plan) graph() (*planGraph, error) {
 			j, known := ids[id]
 			switch {
 			case id == a.ID:
-				return nil, p.fault(i, "after", "agent %q comes after itself", id).WithHint("take it out of its own after")
+				err = p.fault(i, "after", "agent %q comes after itself", id).WithHint("take it out of its own after")
 			case seen[id]:
-				return nil, p.fault(i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
+				err = p.fault(i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
 			case !known:
-				return nil, p.unknownAgent(i, id, ids)
+				err = p.unknownAgent(i, id, ids)
+			default:
+				err = nil
+			}
+			if err != nil && !faults.Add(err) {
+				return nil, faults
+			}
+			if err != nil {
+				continue
 			}
 			seen[id] = true
 			g.after[i] = append(g.after[i], j)
 		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
 	}
 	cycle := g.sort()
 	if cycle == nil {

@@ -31,7 +31,9 @@ type RunFacts struct {
 	// LimitedAt is when its model refused to work for now; zero is never. ResetAt is until when; zero is unknown.
 	LimitedAt time.Time
 	ResetAt   time.Time
-	SignAt    time.Time // the newest sign of life
+	SignAt    time.Time // the newest sign of life that needs no measurement
+	// QuietUntil is until when it said that it would be silent.
+	QuietUntil time.Time
 }
 
 // lives says that the newest attempt has not ended.
@@ -81,7 +83,8 @@ type Desk struct {
 
 	agents     []SessionAgent
 	facts      []*RunFacts // nil is not known yet
-	busy       []bool      // something is being done for it
+	measured   []measured
+	busy       []bool // something is being done for it
 	position   map[string]int
 	dependents [][]int
 	missing    []int // how many of those that it comes after are not complete
@@ -92,7 +95,8 @@ type Desk struct {
 func NewDesk(s Session, p *Plan, agents []SessionAgent, pace Pace) *Desk {
 	n := len(p.Agents)
 	d := &Desk{
-		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n), busy: make([]bool, n),
+		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n),
+		measured: make([]measured, n), busy: make([]bool, n),
 		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), doomed: make([]int, n),
 	}
 	for i := range p.Agents {
@@ -201,14 +205,11 @@ func Schedule(d *Desk, c Clock, held map[string]time.Time) (actions []Action, ne
 	if d.Session.Status.Final() {
 		return nil, time.Time{}
 	}
-	slots, runners, open, failed := d.Session.MaxParallel, map[string]int{}, 0, -1
+	room := d.room()
+	open, failed := 0, -1
 	for i := range d.agents {
 		switch status := d.agents[i].Status; {
-		case status == AgentRunning, status == AgentQueued && d.busy[i]:
-			open++
-			slots--
-			runners[d.Plan.Agents[i].Runner]++
-		case status == AgentQueued:
+		case !status.Final():
 			open++
 		case status == AgentFailed && failed < 0:
 			failed = i
@@ -222,10 +223,11 @@ func Schedule(d *Desk, c Clock, held map[string]time.Time) (actions []Action, ne
 			continue
 		}
 		action, at := d.judge(i, c, held)
-		if action != nil {
-			actions = append(actions, *action)
-		}
 		next = sooner(next, at)
+		if action == nil || (action.Kind == ActStart || action.Kind == ActAgain) && !room.take(d.Plan.Agents[i].Runner) {
+			continue
+		}
+		actions = append(actions, *action)
 	}
 	cancelled := d.cancelQueued(failed)
 	actions = append(actions, cancelled...)
@@ -237,23 +239,20 @@ func Schedule(d *Desk, c Clock, held map[string]time.Time) (actions []Action, ne
 		gone[cancelled[i].Agent] = true
 	}
 	for i := range d.agents {
-		if slots <= 0 {
+		if room.slots <= 0 {
 			break
 		}
 		a, runner := &d.agents[i], d.Plan.Agents[i].Runner
 		if a.Status != AgentQueued || d.busy[i] || d.missing[i] > 0 || gone[i] || a.Error != "" {
 			continue
 		}
-		if limit, limited := d.Plan.Limits[runner]; limited && runners[runner] >= limit {
-			continue
-		}
 		if until := held[runner]; until.After(c.Now) {
 			next = sooner(next, until)
 			continue
 		}
-		actions = append(actions, Action{Kind: ActStart, Agent: i, stops: d.Plan.OnFailure == StopOnFailure})
-		slots--
-		runners[runner]++
+		if room.take(runner) {
+			actions = append(actions, Action{Kind: ActStart, Agent: i, stops: d.Plan.OnFailure == StopOnFailure})
+		}
 	}
 	return actions, next
 }

@@ -10,6 +10,8 @@ const (
 	ActStart ActionKind = "start" // make the run of an agent and start it
 	ActAgain ActionKind = "again" // start another attempt of its run
 	ActStop  ActionKind = "stop"  // end the attempt of its run that lives
+	// ActMeasure takes a Pulse, which no record gets. It is asked for again until the desk has one.
+	ActMeasure ActionKind = "measure"
 
 	ActNote   ActionKind = "note"   // the record gets what is known of its process
 	ActRetry  ActionKind = "retry"  // an attempt ended, and another one follows
@@ -96,7 +98,8 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 		if x.Pause != "" {
 			s.Paused = x.Pause
 		}
-	case ActSettle:
+	case ActSettle, ActMeasure:
+		return false
 	}
 	return true
 }

@@ -66,9 +66,12 @@ func (d *Desk) judgeLive(i int, c Clock) (*Action, time.Time) {
 		}
 		next = sooner(next, until)
 	} else if !f.Asks {
-		silent, at := c.due(&f.SignAt, p.IdleTimeout)
-		if silent {
-			return stop(fmt.Sprintf("no sign of life for %s", ShortDuration(p.IdleTimeout)))
+		reason, measure, at := d.judgeSilence(i, c)
+		if reason != "" {
+			return stop(reason)
+		}
+		if note := d.noteOf(i); note == nil && measure != nil {
+			return measure, next
 		}
 		next = sooner(next, at)
 	}
@@ -230,8 +233,6 @@ func (d *Desk) limitedUntil(i int) time.Time {
 func limitedWords(until time.Time, c Clock) string {
 	return "rate limited until " + until.In(c.Now.Location()).Format("15:04")
 }
-
-func timedOut(p *PlanAgent) string { return "timed out after " + ShortDuration(p.Timeout) }
 
 // due says whether so much time has passed, and when it will have. Zero is no limit.
 func (c Clock) due(since *time.Time, limit time.Duration) (over bool, at time.Time) {

@@ -24,7 +24,7 @@ func faultOf(code Code, ran bool) fault {
 		return machineFault
 	case CodeRepoBusy:
 		return notItsTurn
-	case CodeTrustRequired, CodeMergeConflict, CodeResultGone:
+	case CodeTrustRequired, CodeMergeConflict, CodeResultGone, CodeBadRef:
 		return needsPerson
 	default:
 		return ownFault

@@ -26,6 +26,7 @@ type stage struct {
 	drawn   int
 	starts  int          // attempts
 	stopped map[int]bool // agents, by hand
+	works   map[int]bool // in silence, so that only a measurement tells
 }
 
 var pace = agency.Pace{
@@ -34,7 +35,7 @@ var pace = agency.Pace{
 }
 
 func newStage(t *rapid.T) *stage {
-	s := &stage{t: t, runs: map[agency.RunID]*agency.RunFacts{}, stopped: map[int]bool{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
+	s := &stage{t: t, runs: map[agency.RunID]*agency.RunFacts{}, stopped: map[int]bool{}, works: map[int]bool{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
 	n := rapid.IntRange(1, 12).Draw(t, "agents")
 	s.plan = agency.Plan{
 		MaxParallel: rapid.IntRange(1, 4).Draw(t, "parallel"), Limits: map[string]int{},
@@ -132,23 +133,24 @@ func (s *stage) decide() time.Time {
 		}
 		for i := range actions {
 			s.carryOut(&actions[i], holds)
-			s.within()
 		}
 	}
 }
 
-// within checks the limits, of which none is lowered in this play.
-func (s *stage) within() {
+// within checks the limits, of which none is lowered in this play, when an attempt begins. Only a person goes beyond them.
+func (s *stage) within(begins int) {
 	running, ofA := 0, 0
 	for i := range s.agents {
-		if s.agents[i].Status == agency.AgentRunning {
+		f := s.runs[s.agents[i].Run]
+		if i == begins || s.agents[i].Status == agency.AgentRunning && f != nil && f.Attempt > s.agents[i].Attempt {
 			running++
 			if s.plan.Agents[i].Runner == "a" {
 				ofA++
 			}
 		}
 	}
-	if limit, limited := s.plan.Limits["a"]; running > s.plan.MaxParallel || limited && ofA > limit {
+	limit, limited := s.plan.Limits["a"]
+	if limited = limited && s.plan.Agents[begins].Runner == "a"; running > s.plan.MaxParallel || limited && ofA > limit {
 		s.t.Fatalf("%d agents run, %d of a, and the limits are %d and %v", running, ofA, s.plan.MaxParallel, s.plan.Limits)
 	}
 }
@@ -174,8 +176,18 @@ func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
 				s.t.Fatalf("%s is started and %s is %s", a.ID, id, before)
 			}
 		}
+		s.within(i)
 		s.begin(i, x.Kind)
+	case agency.ActMeasure:
+		pulse := agency.Pulse{}
+		if s.works[x.Agent] {
+			pulse.FilesAt = s.now
+		}
+		s.desk.Measured(x.Agent, x.Attempt, pulse, s.now, s.clock())
 	case agency.ActStop:
+		if strings.HasPrefix(x.Reason, "no sign of life") && s.works[x.Agent] && s.runs[s.agents[x.Agent].Run].State == agency.Running {
+			s.t.Fatalf("%s works, and is stopped: %s", s.agents[x.Agent].ID, x.Reason)
+		}
 		if x.Attempt != 0 {
 			s.apply(x)
 		}
@@ -283,7 +295,7 @@ func (s *stage) happen(calm bool) {
 	f := s.runs[s.agents[i].Run]
 	what := "exit 0"
 	if !calm {
-		what = rapid.SampledFrom([]string{"exit 0", "exit 1", "lost", "ready", "asks", "asked and left", "by hand", "restart", "limited", "sign"}).Draw(s.t, "what")
+		what = rapid.SampledFrom([]string{"exit 0", "exit 1", "lost", "ready", "asks", "asked and left", "by hand", "restart", "limited", "sign", "works in silence"}).Draw(s.t, "what")
 	}
 	if f.State.Final() { // it asked and left: somebody resumes it
 		s.live(i)
@@ -311,7 +323,9 @@ func (s *stage) happen(calm bool) {
 	case "limited":
 		f.State, f.Reason, f.LimitedAt = agency.Failed, "429", s.now
 	case "sign":
-		f.SignAt = s.now
+		f.SignAt, s.works[i] = s.now, false
+	case "works in silence":
+		s.works[i] = true
 	}
 	s.desk.Forget(i)
 }
@@ -457,6 +471,52 @@ func TestSchedulePolicies(t *testing.T) {
 			}
 			if !slices.Equal(got, test.want) || session.Paused != test.paused {
 				t.Errorf("got %q, paused %q, want %q, paused %q", got, session.Paused, test.want, test.paused)
+			}
+		})
+	}
+}
+
+// Whoever waits for a next attempt needs no place, of the session or of its runner, and is before the queued when it may go on.
+func TestScheduleWaitingNeedsNoPlace(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	soon := now.Add(time.Minute)
+	plan := agency.Plan{
+		Limits: map[string]int{"a": 2},
+		Agents: []agency.PlanAgent{{ID: "one", Runner: "a"}, {ID: "two", Runner: "a"}, {ID: "three", Runner: "b"}, {ID: "four", Runner: "a"}},
+	}
+	for name, test := range map[string]struct {
+		parallel int
+		after    time.Duration
+		held     map[string]time.Time
+		want     []string
+	}{
+		"back-off":              {2, 0, nil, []string{"start three", "start four"}},
+		"one place":             {1, 0, nil, []string{"start three"}},
+		"a runner that is held": {2, 0, map[string]time.Time{"a": soon}, []string{"start three"}},
+		"a hold of both":        {4, time.Hour, map[string]time.Time{"a": now.Add(2 * time.Hour)}, []string{"start three"}},
+		"their time":            {4, time.Hour, nil, []string{"again one", "again two", "start three"}},
+		"their time, one place": {1, time.Hour, nil, []string{"again one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agents := []agency.SessionAgent{
+				{ID: "one", Status: agency.AgentRunning, Run: "r1", Attempt: 1, NotBefore: &soon, StartedAt: &now},
+				{ID: "two", Position: 1, Status: agency.AgentRunning, Run: "r2", Attempt: 1, NotBefore: &soon, StartedAt: &now},
+				{ID: "three", Position: 2, Status: agency.AgentQueued},
+				{ID: "four", Position: 3, Status: agency.AgentQueued},
+			}
+			d := agency.NewDesk(agency.Session{Status: agency.SessionRunning, MaxParallel: test.parallel}, &plan, agents, pace)
+			for i := range 2 {
+				d.See(i, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
+			}
+			actions, _ := agency.Schedule(d, agency.Clock{Now: now.Add(test.after), Elapsed: now.Add(test.after).Sub}, test.held)
+			got := []string{}
+			for i := range actions {
+				got = append(got, string(actions[i].Kind)+" "+agents[actions[i].Agent].ID)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("it decides %q, want %q", got, test.want)
 			}
 		})
 	}

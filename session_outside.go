@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -14,8 +15,8 @@ const (
 // Start takes down that the agent's program runs. One that runs already is a program in the place of the one before: only its pid
 // changes.
 func (a *SessionAgent) Start(pid *int, at time.Time) error {
-	if pid != nil && *pid <= 0 {
-		return Errorf(CodeUsage, "the pid of agent %s is %d", a.ID, *pid).WithHint("--pid wants the number of a process")
+	if pid != nil && !isPID(*pid) {
+		return Errorf(CodeUsage, "the pid of agent %s is %d", a.ID, *pid).WithHint("the number of a process is between 1 and %d", math.MaxInt32)
 	}
 	if a.Status != AgentRunning {
 		if err := a.become(AgentRunning); err != nil {
@@ -39,7 +40,7 @@ func (a *SessionAgent) Complete(exitCode int, at time.Time) error {
 // Fail takes down that the agent failed, and why.
 func (a *SessionAgent) Fail(failure string, exitCode int, at time.Time) error {
 	if len(failure) > OutsideTextLimit {
-		return tooLong(a.ID, "error")
+		return tooLong(a.ID, "error has", OutsideTextLimit)
 	}
 	if err := a.become(AgentFailed); err != nil {
 		return err
@@ -51,7 +52,7 @@ func (a *SessionAgent) Fail(failure string, exitCode int, at time.Time) error {
 // Cancel takes down that somebody gave the agent up; why may be empty.
 func (a *SessionAgent) Cancel(why string, at time.Time) error {
 	if len(why) > OutsideTextLimit {
-		return tooLong(a.ID, "error")
+		return tooLong(a.ID, "error has", OutsideTextLimit)
 	}
 	if err := a.become(AgentCancelled); err != nil {
 		return err
@@ -72,14 +73,17 @@ func (a *SessionAgent) become(next AgentStatus) error {
 	return e.WithHint("agency session show %s", a.Session)
 }
 
+// isPID says that a number can be that of a process on some system.
+func isPID(n int) bool { return n > 0 && n <= math.MaxInt32 }
+
 // wholeSecond is a time as the status files have it.
 func wholeSecond(at time.Time) *time.Time {
 	at = at.UTC().Truncate(time.Second)
 	return &at
 }
 
-func tooLong(agent, member string) error {
-	return Errorf(CodeUsage, "the %s of agent %s has more than %d bytes", member, agent, OutsideTextLimit).
+func tooLong(agent, what string, most int) error {
+	return Errorf(CodeUsage, "agent %s: its %s more than %d bytes", agent, what, most).
 		WithHint("say less here and put the rest into its log file")
 }
 
@@ -108,6 +112,9 @@ func ParseFileAgent(o FileObject) (SessionAgent, error) {
 	if !slices.Contains(AgentStatuses(), a.Status) {
 		p.fail("status", "is none of queued, running, complete, failed, cancelled")
 	}
+	if a.PID != nil && !isPID(*a.PID) {
+		p.fail("pid", "is no number of a process")
+	}
 	if a.Wave < 0 {
 		p.fail("wave", "is less than 0")
 	}
@@ -132,7 +139,7 @@ func ParseFileAgent(o FileObject) (SessionAgent, error) {
 	}
 	if extra != nil {
 		if a.Extra = extra.compact(); len(a.Extra) > OutsideExtraLimit {
-			return a, tooLong(a.ID, "unknown members")
+			return a, tooLong(a.ID, "unknown members have", OutsideExtraLimit)
 		}
 	}
 	return a, nil

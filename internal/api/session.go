@@ -37,6 +37,11 @@ func (s *Session) NeedsPerson() bool {
 	return !s.Status.Final() && (s.Paused != "" || s.Waiting > 0)
 }
 
+// Stopped says that the session is paused, and that nobody paused it who would know.
+func (s *Session) Stopped() bool {
+	return !s.Status.Final() && s.Paused != "" && s.Paused != agency.PausedByHand
+}
+
 // SessionAgent is how one agent of a session stands. What comes after Error is empty for an outside agent.
 type SessionAgent struct {
 	ID          string             `json:"id"`
@@ -179,6 +184,7 @@ type WaitSessionRequest struct {
 	Session   string `json:"session"`
 	Dir       string `json:"dir"`
 	Attention bool   `json:"attention"`
+	Paused    bool   `json:"paused"`     // return also when it is paused and somebody is needed, which nobody is after a pause by hand
 	TimeoutMS int64  `json:"timeout_ms"` // 0 is none
 }
 

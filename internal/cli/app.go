@@ -247,7 +247,11 @@ func (a *App) getenv(name string) string {
 func command(c cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := run(cmd, args); err != nil {
-			return agency.AsError(err)
+			e := agency.AsError(err)
+			if e.Code == agency.CodeNotGitRepo && cmd.Flags().Lookup("repo") == nil && strings.Contains(e.Hint, "--repo") {
+				e = e.WithHint("cd into a repository, or make one: git init")
+			}
+			return e
 		}
 		return nil
 	}

@@ -47,7 +47,7 @@ agent, and fit for a terminal.`,
 			return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by somebody else, who writes their logs", s.Session.ID).
 				WithHint("ls %s", s.Session.Dir)
 		case len(args) == 2:
-			err = a.logOfAgent(cmd.Context(), client, &s, args[1], followed)
+			err = a.logOfAgent(cmd.Context(), client, &s, since, args[1], followed)
 		case a.json:
 			return agency.Errorf(agency.CodeUsage, "with --json the log is that of one agent").WithHint("agency session logs %s AGENT --json", s.Session.ID)
 		default:
@@ -68,19 +68,65 @@ agent, and fit for a terminal.`,
 	return cmd
 }
 
-// logOfAgent prints the log of one agent's run.
-func (a *App) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, id string, follow bool) error {
+// logOfAgent prints the log of one agent's run. To follow one that has not started is to wait for its start. since is the number of an
+// event that s is at least as new as.
+func (a *App) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string, follow bool) error {
 	agent, err := agentOf(s, id)
+	if err == nil && follow {
+		if unstarted(agent) {
+			a.chat("%s is %s; its log begins when it starts", id, agent.Status)
+		}
+		agent, err = a.startOfAgent(ctx, client, s, since, id)
+	}
 	if err != nil {
 		return err
 	}
 	switch {
-	case agent.RunID == "" || agent.Run == "" && !agent.Status.Final():
-		return agency.Errorf(agency.CodeInvalidState, "%s is %s and has not written anything", id, agent.Status)
+	case unstarted(agent):
+		return agency.Errorf(agency.CodeInvalidState, "%s is %s and has not written anything", id, agent.Status).
+			WithHint("to wait for it: agency session logs %s %s -f", s.Session.ID, id)
 	case agent.Run == "":
 		return agency.Errorf(agency.CodeInvalidState, "%s never started: %s", id, agent.Error).WithHint("agency session show %s", s.Session.ID)
 	}
 	return a.printLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
+}
+
+// unstarted says that an agent may write something yet, and has no log until now.
+func unstarted(agent *api.SessionAgent) bool { return agent.Run == "" && !agent.Status.Final() }
+
+// startOfAgent waits until an agent has a log, or is over.
+func (a *App) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (*api.SessionAgent, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, ended := followSession(ctx, client, s, since)
+	due, pace := make(<-chan time.Time), pace{}
+	for {
+		agent, err := agentOf(s, id)
+		if err != nil || agent.Status.Final() {
+			return agent, err
+		}
+		if log, err := openLog(ctx, client, agent, 0, false); err != nil {
+			return nil, err
+		} else if log != nil {
+			return agent, log.Close()
+		}
+		for looked := false; !looked; {
+			select {
+			case <-changed:
+				due = pace.due()
+			case <-due:
+				began := time.Now()
+				resp, err := api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir})
+				if err != nil {
+					return nil, err
+				}
+				*s, looked = resp, true
+				pace.looked(began)
+			case err := <-ended:
+				return nil, err
+			}
+		}
+	}
 }
 
 func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {

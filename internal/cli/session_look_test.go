@@ -284,8 +284,8 @@ func TestSessionWaitEnds(t *testing.T) {
 	asks, stuck := someAgent("004", 1, agency.AgentRunning), someAgent("005", 1, agency.AgentQueued)
 	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "A or B?"
 	stuck.Error, stuck.NeedsPerson = "waiting: conflict", true
-	paused := someSession(agency.SessionRunning, complete)
-	paused.Session.Paused = "agent 002 failed"
+	paused, byHand := someSession(agency.SessionRunning, complete), someSession(agency.SessionRunning, complete)
+	paused.Session.Paused, byHand.Session.Paused = "agent 002 failed", agency.PausedByHand
 	for name, c := range map[string]struct {
 		s    api.ShowSessionResponse
 		exit int
@@ -296,9 +296,10 @@ func TestSessionWaitEnds(t *testing.T) {
 		"cancelled":         {someSession(agency.SessionCancelled, complete, off), agency.ExitConflict, "is cancelled: 1 complete, 1 cancelled\n"},
 		"complete in parts": {someSession(agency.SessionComplete, complete, off), agency.ExitConflict, "is complete, 1 cancelled: 003: stopped by hand\n"},
 		"nothing done":      {someSession(agency.SessionComplete, off), agency.ExitConflict, "is complete, 1 cancelled: 003: stopped by hand\n"},
-		"asks":              {someSession(agency.SessionRunning, complete, asks), agency.ExitNeedsPerson, "needs you: agent 004 is needs input: A or B?\n"},
+		"asks":              {someSession(agency.SessionRunning, complete, asks), agency.ExitNeedsPerson, "needs you: agent 004 needs input: A or B?\n"},
 		"cannot start":      {someSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsPerson, "needs you: agent 005 is waiting: conflict\n"},
 		"paused":            {paused, agency.ExitNeedsPerson, "needs you: it is paused: agent 002 failed\n"},
+		"paused by hand":    {byHand, agency.ExitNeedsPerson, "needs you: somebody has paused it\n"},
 		"late":              {someSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h0m0s passed and session 20260201-143022-abc12345 is not over"},
 	} {
 		b := newBench(t)
@@ -307,6 +308,19 @@ func TestSessionWaitEnds(t *testing.T) {
 		if said := b.out.String() + b.err.String(); exit != c.exit || !strings.Contains(said, c.says) {
 			t.Errorf("%s: exit %d, %q", name, exit, said)
 		}
+	}
+}
+
+// Where a command has no --repo, nobody is told to give it.
+func TestSessionsOutsideOfRepositories(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.serve(always(nil, agency.Errorf(agency.CodeNotGitRepo, "/x is not in a git repository").WithHint("name a folder of a repository with --repo, or make one: git init")))
+	if b.run("session", "start", "plan.yaml"); !strings.Contains(b.err.String(), "hint: cd into a repository, or make one: git init\n") {
+		t.Errorf("session start: %s", b.err.String())
+	}
+	if b.run("run", "--name", "x", "--prompt", "x"); !strings.Contains(b.err.String(), "--repo") {
+		t.Errorf("run: %s", b.err.String())
 	}
 }
 
@@ -340,7 +354,7 @@ func TestSessionLogs(t *testing.T) {
 	if exit := b.run("session", "logs", "latest", "long-on"); exit != agency.ExitNotFound || !strings.Contains(b.err.String(), "did you mean long-one?") {
 		t.Errorf("no agent: exit %d, %q", exit, b.err.String())
 	}
-	if exit := b.run("session", "logs", "latest", "003"); exit != agency.ExitConflict {
+	if exit := b.run("session", "logs", "latest", "003"); exit != agency.ExitConflict || !strings.Contains(b.err.String(), "to wait for it: agency session logs "+s.Session.Ref()+" 003 -f") {
 		t.Errorf("not begun: exit %d, %q", exit, b.err.String())
 	}
 	s.Agents = append(s.Agents, undone)

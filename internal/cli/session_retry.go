@@ -19,7 +19,8 @@ func (a *App) sessionRetry() *cobra.Command {
 		Long: `Starts a new session with the plan of one that has settled. Agents that were complete are complete in it, with their runs and results; the
 others begin anew, in new runs. With --failed only those begin that failed or were cancelled because of a failure.
 
-It is refused when the plan's files changed since the start. With --plan-changed ok the plan is the one of the old session.`,
+It is refused when the plan's files changed since the start. With --plan-changed ok the plan is the one of the old session. --wait and its
+exit status are those of agency session start.`,
 		Example: "  agency session retry latest\n  agency session retry 20260201-143022-abc12345 --failed --wait",
 		Args:    takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -41,7 +42,7 @@ It is refused when the plan's files changed since the start. With --plan-changed
 		return a.begun(cmd.Context(), &resp, wait, timeout)
 	})
 	cmd.Flags().BoolVar(&failed, "failed", false, "only what failed, and what was cancelled because of it")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the new session has settled")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the new session has settled, or is paused for somebody")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
 	addPlanChanged(cmd, &changed)
 	cmd.ValidArgsFunction = a.completeSessions

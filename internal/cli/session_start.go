@@ -24,8 +24,8 @@ func (a *App) sessionStart() *cobra.Command {
 more at once than the limits say. The session goes on by itself, also after a crash or a reboot. What an agent starts from is
 looked up when it starts, so a plan whose base is a branch sees what came to that branch meanwhile.
 
-With --wait it returns when the session has settled. Exit status then: 0 complete, 1 failed, 4 cancelled, or complete without agents
-that were cancelled, 5 the time is up.`,
+With --wait it returns when the session has settled, or is paused for somebody, as on_failure: ask does after a failure. Exit status
+then: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the time is up, 8 it is paused.`,
 		Example: `  agency session start plan.yaml
   agency session start prompts/ --max-parallel 2 --wait --timeout 2h
   agency session start --agents claude_code:3 --prompt "fix the login test"`,
@@ -52,7 +52,7 @@ that were cancelled, 5 the time is up.`,
 		return a.begun(cmd.Context(), &resp, wait, timeout)
 	})
 	o.add(cmd)
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the session has settled")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the session has settled, or is paused for somebody")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
 	cmd.Flags().StringVar(&source, "source", "", "what the status file calls the kind of execution: orchestrate, execute-phase or run-prompt (default: orchestrate)")
 	return cmd
@@ -62,7 +62,7 @@ that were cancelled, 5 the time is up.`,
 func (a *App) begun(ctx context.Context, resp *api.SessionResponse, wait bool, timeout time.Duration) error {
 	s := &resp.Session
 	if wait && a.json {
-		return a.waitForSession(ctx, s.Ref(), false, timeout)
+		return a.waitForSession(ctx, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
 	}
 	err := a.print(resp, func(w io.Writer) {
 		_, _ = fmt.Fprintln(w, s.Ref())
@@ -75,5 +75,5 @@ func (a *App) begun(ctx context.Context, resp *api.SessionResponse, wait bool, t
 	if err != nil || !wait {
 		return err
 	}
-	return a.waitForSession(ctx, s.Ref(), false, timeout)
+	return a.waitForSession(ctx, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
 }

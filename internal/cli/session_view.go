@@ -206,6 +206,8 @@ func agentMark(a *api.SessionAgent) string {
 	switch {
 	case a.NeedsPerson:
 		return "◐"
+	case betweenAttempts(a):
+		return "○"
 	case a.Status == agency.AgentRunning:
 		return "●"
 	case a.Status == agency.AgentComplete:
@@ -247,12 +249,22 @@ func agentWord(a *api.SessionAgent) string {
 	if a.Status == agency.AgentRunning && a.NeedsPerson {
 		return string(a.Label)
 	}
+	if betweenAttempts(a) {
+		return "waiting"
+	}
 	return string(a.Status)
+}
+
+// betweenAttempts says that an agent has no attempt and waits for the next one.
+func betweenAttempts(a *api.SessionAgent) bool {
+	return a.Status == agency.AgentRunning && a.NotBefore != nil && !a.NeedsPerson
 }
 
 // agentNote is what there is to say of an agent: why it is not well, what it says, or what it waits for.
 func agentNote(a *api.SessionAgent) string {
 	switch {
+	case betweenAttempts(a):
+		return fmt.Sprintf("attempt %d at %s (%s)", a.Attempts+1, a.NotBefore.Local().Format("15:04:05"), safeLine(a.Error))
 	case a.Error != "":
 		return safeLine(a.Error)
 	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end

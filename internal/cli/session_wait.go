@@ -27,7 +27,7 @@ time is up, 8 somebody is needed.`,
 		if timeout < 0 {
 			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
 		}
-		return a.waitForSession(cmd.Context(), args[0], attention, timeout)
+		return a.waitForSession(cmd.Context(), api.WaitSessionRequest{Session: args[0], Attention: attention}, timeout)
 	})
 	cmd.Flags().BoolVar(&attention, "attention", false, "return when somebody is needed, too")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
@@ -35,13 +35,14 @@ time is up, 8 somebody is needed.`,
 	return cmd
 }
 
-func (a *App) waitForSession(ctx context.Context, ref string, attention bool, timeout time.Duration) error {
-	resp, err := call(ctx, a, api.WaitSession, api.WaitSessionRequest{Session: ref, Dir: a.Dir, Attention: attention, TimeoutMS: timeout.Milliseconds()})
+func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, timeout time.Duration) error {
+	req.Dir, req.TimeoutMS = a.Dir, timeout.Milliseconds()
+	resp, err := call(ctx, a, api.WaitSession, req)
 	if err != nil {
 		return err
 	}
 	s := &resp.Session
-	needed := attention && s.NeedsPerson()
+	needed := req.Attention && s.NeedsPerson() || req.Paused && s.Stopped()
 	switch {
 	case needed:
 		a.status = agency.ExitNeedsPerson
@@ -89,8 +90,12 @@ func ending(resp *api.ShowSessionResponse) string {
 
 // needs is what somebody is needed for. It is untrusted text.
 func needs(resp *api.ShowSessionResponse) string {
-	if resp.Session.Paused != "" {
-		return "it is paused: " + resp.Session.Paused
+	switch paused := resp.Session.Paused; paused {
+	case "":
+	case agency.PausedByHand:
+		return "somebody has paused it"
+	default:
+		return "it is paused: " + paused
 	}
 	for i := range resp.Agents {
 		switch a := &resp.Agents[i]; {
@@ -98,7 +103,14 @@ func needs(resp *api.ShowSessionResponse) string {
 		case a.Status == agency.AgentQueued:
 			return "agent " + a.ID + " is " + a.Error
 		default:
-			return fmt.Sprintf("agent %s is %s: %s", a.ID, a.Label, a.Note)
+			text := fmt.Sprintf("agent %s is %s", a.ID, a.Label)
+			if a.Label == agency.NeedsInput {
+				text = "agent " + a.ID + " needs input"
+			}
+			if a.Note != "" {
+				text += ": " + a.Note
+			}
+			return text
 		}
 	}
 	return ""

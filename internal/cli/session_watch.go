@@ -24,7 +24,7 @@ func (a *App) sessionWatch() *cobra.Command {
 		Long: `Shows the agents of a session by wave, and every change, until the session has settled; without SESSION, of the one that runs, or
 else of the latest. Into a file or a pipe it writes a line for each change. Ctrl-C ends the watching only.
 Marks: ● working, ◐ needs you, ○ queued, ✕ failed, ✓ done, - cancelled.
-Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled, or some of its agents were.`,
+Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled, or some of its agents were, 130 Ctrl-C.`,
 		Example: "  agency session watch\n  agency session watch 20260201-143022-abc12345",
 		Args:    takesUpTo("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -42,18 +42,13 @@ Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled, or some
 	return cmd
 }
 
-// findSession is the session that the arguments name; none is the active one, or else the latest.
+// findSession is the session that the arguments name; none is the active one.
 func (a *App) findSession(ctx context.Context, client *api.Client, args []string) (api.ShowSessionResponse, error) {
 	req := api.SessionRequest{Session: "active", Dir: a.Dir}
 	if len(args) > 0 {
 		req.Session = args[0]
 	}
-	resp, err := api.Call(ctx, client, api.ShowSession, req)
-	if len(args) == 0 && agency.IsCode(err, agency.CodeSessionNotFound) {
-		req.Session = "latest"
-		resp, err = api.Call(ctx, client, api.ShowSession, req)
-	}
-	return resp, err
+	return api.Call(ctx, client, api.ShowSession, req)
 }
 
 // watchSession shows a session and then each change of it until it has settled. since is the number of an event that it is at least

@@ -37,6 +37,7 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 	}
 	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf(), d.checkActive())
 	checks = append(checks, d.checkScreens()...)
+	checks = append(checks, d.checkFiles()...)
 	events, err := d.checkEvents(ctx)
 	if err != nil {
 		return api.DoctorResponse{}, err
@@ -52,6 +53,19 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 func failed(name string, err error) api.Check {
 	e := agency.AsError(err)
 	return api.Check{Name: name, Level: levelError, Text: e.Message, Fix: e.Hint}
+}
+
+// checkFiles tells of the sessions whose status files are behind.
+func (d *Daemon) checkFiles() []api.Check {
+	checks := []api.Check{}
+	failures := d.files.Failures()
+	for _, id := range slices.Sorted(maps.Keys(failures)) {
+		checks = append(checks, api.Check{
+			Name: "status files", Level: levelWarning, Text: fmt.Sprintf("those of session %s are behind: %s", id, failures[id]),
+			Fix: "make the way to its folder free of links and writable; it is tried again: agency session show " + string(id) + " --path",
+		})
+	}
+	return checks
 }
 
 // checkScreens reads the user's own patterns for terminals, where there are any.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"agency"
 	"agency/internal/api"
@@ -42,6 +43,9 @@ func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, e
 			warnings = append(warnings, fmt.Sprintf("the limit of %s holds for no agent of the plan", runner))
 		}
 	}
+	if idle := depsOfNobody(p); len(idle) > 0 {
+		warnings = append(warnings, fmt.Sprintf("base is deps, and nobody comes before %s: there are no results to start from, and the usual base holds", strings.Join(idle, ", ")))
+	}
 	if !project.Parallel && p.MaxParallel > 1 {
 		p.MaxParallel = 1
 		if len(p.Agents) > 1 {
@@ -49,6 +53,22 @@ func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, e
 		}
 	}
 	return p, repo, append([]string{}, warnings...), nil
+}
+
+// depsOfNobody are the first agents that are to start from the results of others and come after none. Where the whole plan says so that is the
+// way of its first agents, unless there are no others.
+func depsOfNobody(p *agency.Plan) []string {
+	if p.Base == agency.BaseDeps && slices.ContainsFunc(p.Agents, func(a agency.PlanAgent) bool { return len(a.After) > 0 }) {
+		return nil
+	}
+	const most = 5
+	var ids []string
+	for i := range p.Agents {
+		if a := &p.Agents[i]; a.Base == agency.BaseDeps && len(a.After) == 0 && len(ids) < most {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
 }
 
 // planCheck checks what a plan asks of the configuration, the machine and the repository.
@@ -63,18 +83,29 @@ type planCheck struct {
 }
 
 func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
+	var faults agency.PlanFaults
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
 		if _, err := choices(c.cfg, runnerOf(c.cfg, runner)); err != nil {
-			return c.fault("limits", runner, err).WithDetail("key", "limits")
+			faults.Add(c.fault("limits", runner, err).WithDetail("key", "limits"))
 		}
 	}
+	told := map[string]bool{} // what is wrong with the defaults is wrong with many agents
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if key, err := c.agent(ctx, a); err != nil {
-			return c.fault(fmt.Sprintf("agent %q", a.ID), a.Runner, err).WithDetail("agent", a.ID).WithDetail("position", i).WithDetail("key", key)
+		key, err := c.agent(ctx, a)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil || told[err.Error()]:
+			continue
+		}
+		told[err.Error()] = true
+		fault := c.fault(fmt.Sprintf("agent %q", a.ID), a.Runner, err)
+		if !faults.Add(fault.WithDetail("agent", a.ID).WithDetail("position", i).WithDetail("key", key)) {
+			break
 		}
 	}
-	return nil
+	return faults.Err()
 }
 
 // agent checks one agent. key is what is wrong.

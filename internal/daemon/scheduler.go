@@ -52,11 +52,18 @@ func (c crew) MayStart(ctx context.Context, s scheduler.Start) error {
 		repo.Toplevel = root // the record has none, and a bare repository no files
 	}
 	project, err := c.sup.ProjectOf(ctx, repo)
-	if err != nil || !project.NeedsTrust() {
+	if err != nil || s.Commit != "" && !project.NeedsTrust() {
 		return err
 	}
 	cfg, err := config.Load(s.Session.Config, s.Env)
 	if err != nil {
+		return err
+	}
+	if !project.NeedsTrust() {
+		spec, _, err := agentSpec(cfg, &project, s.Agent)
+		if err == nil {
+			_, err = c.git.ResolveCommit(ctx, root, spec.BaseRef)
+		}
 		return err
 	}
 	return c.checkSetup(ctx, cfg, &project, s.Agent, root, root, s.Commit, s.Env)
@@ -160,6 +167,15 @@ func (c crew) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome,
 	return &scheduler.Outcome{Run: r, Status: status, SignAt: sign}, nil
 }
 
+func (c crew) Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error) {
+	r, err := c.store.Run(ctx, id)
+	if err != nil {
+		return agency.Pulse{}, err
+	}
+	cpu, filesAt := c.sup.Pulse(r)
+	return agency.Pulse{CPU: cpu, FilesAt: filesAt}, nil
+}
+
 func orZero(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}
@@ -175,15 +191,23 @@ func (c crew) Result(ctx context.Context, id agency.RunID) (string, error) {
 	if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil && !errors.Is(err, os.ErrNotExist) {
 		return c.git.Result(ctx, r.Worktree, "what "+r.Ref()+" did not commit")
 	}
-	branch, err := c.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
-	if !agency.IsCode(err, agency.CodeBadRef) {
-		return branch, err
+	branch, branchErr := c.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
+	if branchErr != nil && !agency.IsCode(branchErr, agency.CodeBadRef) {
+		return "", branchErr
 	}
 	saved, err := c.git.Snapshots(ctx, r.Repo, id)
 	if err != nil {
 		return "", err
 	}
-	if len(saved) == 0 {
+	switch newest := len(saved) - 1; {
+	case branchErr == nil && newest < 0:
+		return branch, nil
+	case branchErr == nil:
+		// What the branch got after the worktree was removed is newer than what was saved then.
+		if onTop, err := c.git.Descends(ctx, r.Repo, saved[newest].Commit, branch); err != nil || !onTop {
+			return branch, err
+		}
+	case newest < 0:
 		return "", agency.Errorf(agency.CodeResultGone,
 			"%s was removed with its branch, and nothing of it was saved; point the branch %s at its work, or at %.12s where it began, then resume the session",
 			r.Ref(), r.Branch, r.Commit)

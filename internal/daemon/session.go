@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"time"
 
 	"agency"
@@ -34,6 +35,12 @@ func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest
 	repo, err := d.sup.RepoOf(ctx, req.Dir)
 	if err != nil {
 		return api.SessionResponse{}, err
+	}
+	if req.SourceFile != "" {
+		if req.SourceFile = within(repo.Root, req.SourceFile); !filepath.IsLocal(req.SourceFile) {
+			return api.SessionResponse{}, agency.Errorf(agency.CodeUsage, "the source file %q does not lie in the repository %s", req.SourceFile, repo.Root).
+				WithHint("name it from the root of the repository on")
+		}
 	}
 	s, err := d.sched.CreateOutside(ctx, scheduler.Outside{
 		Repo: repo, StatusDir: cfg.Session.StatusDir, Source: req.Source, SourceFile: req.SourceFile, Name: req.Name,
@@ -199,7 +206,7 @@ func (d *Daemon) waiting(ctx context.Context, s *agency.Session, agents []agency
 }
 
 func (d *Daemon) showSession(ctx context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
-	found, err := d.session(ctx, req.Session, req.Dir)
+	found, err := d.lookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return api.ShowSessionResponse{}, err
 	}

@@ -13,8 +13,18 @@ const (
 	latestSession = "latest" // the one that began last
 )
 
-// session finds the one session that a reference means: its id, its name, a unique beginning of one of them with four or more characters, or, of
-// the repository of dir, active or latest.
+// lookUp is session for whoever only looks, or goes on from what has settled: active is the one that the link to the active session leads to,
+// which is the one that began last when none runs.
+func (d *Daemon) lookUp(ctx context.Context, ref, dir string) (*agency.Session, error) {
+	found, err := d.session(ctx, ref, dir)
+	if ref == activeSession && agency.IsCode(err, agency.CodeSessionNotFound) {
+		return d.newestSession(ctx, latestSession, dir)
+	}
+	return found, err
+}
+
+// session finds the one session that a reference means: its id, its name, a unique part of an id or a name as the store matches them, or, of
+// the repository of dir, active or latest. A name that several sessions have is that of the one that runs.
 func (d *Daemon) session(ctx context.Context, ref, dir string) (*agency.Session, error) {
 	if ref == activeSession || ref == latestSession {
 		return d.newestSession(ctx, ref, dir)
@@ -25,6 +35,8 @@ func (d *Daemon) session(ctx context.Context, ref, dir string) (*agency.Session,
 	case err != nil:
 		return nil, err
 	case len(found) == 1:
+		return &found[0], nil
+	case len(found) > 1 && found[0].Name == ref && found[0].Status == agency.SessionRunning && found[1].Status != agency.SessionRunning:
 		return &found[0], nil
 	case len(found) > 1:
 		candidates := make([]string, 0, len(found))
@@ -46,7 +58,7 @@ func (d *Daemon) newestSession(ctx context.Context, word, dir string) (*agency.S
 	if err != nil {
 		return nil, err
 	}
-	none := agency.Errorf(agency.CodeSessionNotFound, "no session of %s is running", repo.Root).WithHint("agency session ls")
+	none := agency.Errorf(agency.CodeSessionNotFound, "no session of %s is running", repo.Root).WithHint("the one that ran last is called latest; agency session ls shows all")
 	if word == latestSession {
 		none = agency.Errorf(agency.CodeSessionNotFound, "there is no session of %s", repo.Root).WithHint("agency session start plan.yaml")
 	}

@@ -152,7 +152,8 @@ func (d *Daemon) checkPlan(ctx context.Context, s *agency.Session, changed bool)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return refuse("the plan %s cannot be compared with what it was at the start: %w", s.PlanPath, err)
+		e := agency.AsError(refuse("the plan %s cannot be compared with what it was at the start: %w", s.PlanPath, err))
+		return e.WithHint("to go on with the plan as it was at the start: --plan-changed ok")
 	case hash != s.PlanHash:
 		return refuse("the plan %s has changed since session %s began", s.PlanPath, s.ID)
 	}
@@ -202,13 +203,14 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	old, err := d.session(ctx, req.Session, req.Dir)
+	old, err := d.lookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
 	switch {
 	case old.Outside:
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", old.ID)
+		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", old.ID).
+			WithHint("what it left undone is theirs to run again, in a session of its own: agency session create")
 	case !old.Status.Final():
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s is running", old.ID).WithHint("agency session wait %s", old.ID)
 	}

@@ -16,11 +16,11 @@ const (
 	waitPause = 100 * time.Millisecond
 )
 
-// waitSession waits until a session has settled and its results are known, or with attention until somebody is needed. What it
+// waitSession waits until a session has settled and its results are known, or with attention until somebody is needed, or with paused until it is paused for somebody. What it
 // returns when the time is up may be running, and then needed nobody until now.
 func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
 	var none api.ShowSessionResponse
-	found, err := d.session(ctx, req.Session, req.Dir)
+	found, err := d.lookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return none, err
 	}
@@ -34,7 +34,7 @@ func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (a
 	}
 	clock := time.NewTicker(d.active.config().Watchdog.PollInterval)
 	defer clock.Stop()
-	w := &sessionWait{Daemon: d, id: found.ID, attention: req.Attention}
+	w := &sessionWait{Daemon: d, id: found.ID, attention: req.Attention, paused: req.Paused}
 	for timedOut := false; ; {
 		changed, began := d.store.Changed(), time.Now()
 		over, err := w.over(ctx)
@@ -43,7 +43,7 @@ func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (a
 		}
 		if over || timedOut {
 			resp, err := d.showOf(ctx, w.id)
-			if err != nil || timedOut || resp.Session.Status.Final() || resp.Session.NeedsPerson() {
+			if err != nil || timedOut || resp.Session.Status.Final() || req.Attention && resp.Session.NeedsPerson() || req.Paused && resp.Session.Stopped() {
 				return resp, err
 			}
 			w.stale = true // somebody has helped meanwhile
@@ -76,6 +76,7 @@ type sessionWait struct {
 	*Daemon
 	id        agency.SessionID
 	attention bool
+	paused    bool
 
 	patience  <-chan time.Time // for the report; nil until the session has settled
 	impatient bool
@@ -97,6 +98,9 @@ func (w *sessionWait) over(ctx context.Context) (bool, error) {
 			w.patience = time.After(reportPatience)
 		}
 		return s.Outside || s.Reported || w.impatient, nil
+	}
+	if w.paused && s.Paused != "" && s.Paused != agency.PausedByHand {
+		return true, nil
 	}
 	if !w.attention || s.Paused != "" {
 		return w.attention, nil

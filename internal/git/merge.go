@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agency"
@@ -17,9 +18,12 @@ const oldestMerge = "2.38"
 // and so on. What holds another one already is taken as it is, so that it makes no commit of its own. No hook runs, nothing is
 // signed, and no branch moves. E_MERGE_CONFLICT names the files in its detail "files"; E_GIT_NOT_FOUND is a git before 2.38.
 func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
+	commits, err := g.independent(ctx, repo, commits)
+	if err != nil {
+		return "", err
+	}
 	merged := commits[0]
 	for _, commit := range commits[1:] {
-		var err error
 		if merged, err = g.merge(ctx, repo, merged, commit, message); err != nil {
 			return "", err
 		}
@@ -27,16 +31,38 @@ func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, mes
 	return merged, nil
 }
 
-func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
-	for _, pair := range [][2]string{{theirs, ours}, {ours, theirs}} {
-		_, err := g.run(ctx, repo.Root, "merge-base", "--is-ancestor", pair[0], pair[1])
-		if err == nil {
-			return pair[1], nil
-		}
-		if !exited(err, 1) {
-			return "", fmt.Errorf("merge %.12s and %.12s: %w", ours, theirs, err)
+// independent are those of commits, in their order, that no other one of them holds.
+func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []string) ([]string, error) {
+	out, err := g.run(ctx, repo.Root, append([]string{"merge-base", "--independent"}, commits...)...)
+	if err != nil {
+		return nil, fmt.Errorf("compare %d commits to merge: %w", len(commits), err)
+	}
+	left := strings.Fields(out)
+	kept := []string{}
+	for _, commit := range commits {
+		if slices.Contains(left, commit) && !slices.Contains(kept, commit) {
+			kept = append(kept, commit)
 		}
 	}
+	if len(kept) != len(left) || len(kept) == 0 {
+		return nil, fmt.Errorf("compare %d commits to merge: git answers %.80q", len(commits), out)
+	}
+	return kept, nil
+}
+
+// Descends says whether a commit is another one, or on top of it.
+func (g *Git) Descends(ctx context.Context, repo agency.Repo, commit, from string) (bool, error) {
+	_, err := g.run(ctx, repo.Root, "merge-base", "--is-ancestor", from, commit)
+	if exited(err, 1) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("compare %.12s and %.12s: %w", commit, from, err)
+	}
+	return true, nil
+}
+
+func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
 	s := saver{git: g, worktree: repo.Root}
 	out, err := g.do(ctx, call{
 		dir: repo.Root, answers: []int{1},
@@ -75,6 +101,9 @@ func conflicting(list string) error {
 // commit on top of that. The worktree, its index and its HEAD stay as they are, no hook runs and nothing is signed.
 func (g *Git) Result(ctx context.Context, worktree, message string) (string, error) {
 	commit, err := g.result(ctx, worktree, message)
+	if agency.IsCode(err, agency.CodeNotGitRepo) {
+		return "", fmt.Errorf("save the work: %w", err) // which names the folder
+	}
 	if err != nil {
 		return "", fmt.Errorf("save the work in %s: %w", worktree, err)
 	}

@@ -78,6 +78,17 @@ func TestMerge(t *testing.T) {
 			t.Errorf("merging %v is %s, %v, want %s", order, got, err, commits[0])
 		}
 	}
+	if got, err := g.Merge(t.Context(), repo, []string{main, commits[0], merged, commits[1]}, "results"); err != nil || got != merged {
+		t.Errorf("merging what one of them holds is %s, %v, want %s", got, err, merged)
+	}
+	for _, from := range []string{commits[0], merged, main} {
+		if got, err := g.Descends(t.Context(), repo, merged, from); err != nil || !got {
+			t.Errorf("that %.12s is on top of %.12s is %v, %v", merged, from, got, err)
+		}
+	}
+	if got, err := g.Descends(t.Context(), repo, commits[0], commits[1]); err != nil || got {
+		t.Errorf("one result is on top of another: %v, %v", got, err)
+	}
 	if status := sh(t, repo.Root, "status", "--porcelain"); status != "" {
 		t.Errorf("the user's own checkout is %s", status)
 	}

@@ -114,6 +114,11 @@ settled (session.complete, session.failed, session.cancelled) or waits for someb
 			}),
 		add(server, tool{name: "session_show", reads: true, help: "One session with its agents, and what those that are final came to: commits, lines, tests, tokens, cost." + untrusted},
 			func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
+				for _, status := range in.Status {
+					if !slices.Contains(agency.AgentStatuses(), agency.AgentStatus(status)) {
+						return nil, agency.Errorf(agency.CodeUsage, "%q is no status of an agent", status).WithHint("one of: queued, running, complete, failed, cancelled")
+					}
+				}
 				resp, err := s.session(ctx, in.Session)
 				if err != nil {
 					return nil, err

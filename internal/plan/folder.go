@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"agency"
@@ -16,16 +18,25 @@ var promptName = regexp.MustCompile(`^([0-9]{3}(?:-[0-9]{2})?)-.+\.md$`)
 // descriptionPrefix begins the names of what describes a whole folder and is nobody's prompt.
 const descriptionPrefix = "000-"
 
+// promptOrder is the number of a prompt; of another file its name.
+func promptOrder(entry os.DirEntry) string {
+	if number := promptName.FindStringSubmatch(entry.Name()); number != nil {
+		return number[1]
+	}
+	return entry.Name()
+}
+
 // folder makes a plan of a folder of prompts: one agent for each, and none waits for another.
 func (l *loader) folder() (*agency.Plan, error) {
 	dir, err := filepath.EvalSymlinks(l.src.Path)
 	var entries []os.DirEntry
 	if err == nil {
-		entries, err = os.ReadDir(dir) // sorted
+		entries, err = os.ReadDir(dir) // sorted by name
 	}
 	if err != nil {
 		return nil, agency.Errorf(agency.CodeInvalidPath, "the folder %s cannot be read: %w", l.shown(l.src.Path), cause(err))
 	}
+	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(promptOrder(a), promptOrder(b)) }) // 001-02 behind 001
 	p := &agency.Plan{Name: filepath.Base(dir), Path: l.src.Path}
 	l.settings = places{"": l.shown(l.src.Path)}
 	var ignored []string

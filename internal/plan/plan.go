@@ -2,6 +2,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,7 +65,7 @@ func Load(src Source) (*agency.Plan, []string, error) {
 		p.OnFailure = src.OnFailure
 	}
 	if err := p.Fill(); err != nil {
-		return nil, nil, l.locate(err)
+		return nil, nil, l.locate(cmp.Or(l.withFolders(p).Validate(), err)) // which may know more
 	}
 	if err := l.withFolders(p).Validate(); err != nil {
 		return nil, nil, l.locate(err)
@@ -159,8 +160,30 @@ func (l *loader) load() (*agency.Plan, error) {
 	return p, err
 }
 
-// locate puts the place before what is wrong, where the plan has one for it.
+// locate puts the place before what is wrong, where the plan has one for it. Several faults become one error.
 func (l *loader) locate(err error) error {
+	faults, several := errors.AsType[agency.PlanFaults](err)
+	if !several || len(faults) == 1 {
+		return l.located(err)
+	}
+	position := func(e *agency.Error) int {
+		if i, ok := e.Details["position"].(int); ok {
+			return i
+		}
+		return -1
+	}
+	slices.SortStableFunc(faults, func(a, b *agency.Error) int { return cmp.Compare(position(a), position(b)) })
+	lines := make([]string, len(faults))
+	for i, fault := range faults {
+		e := agency.AsError(l.located(fault))
+		lines[i] = withHint(e.Message, e.Hint)
+	}
+	first := faults[0]
+	first.Message = among(first.Message, lines, len(lines))
+	return first.WithDetail("problems", lines)
+}
+
+func (l *loader) located(err error) error {
 	e := agency.AsError(err)
 	if e.Details["key"] == nil {
 		return err

@@ -218,6 +218,28 @@ func TestAllFaultsAreTold(t *testing.T) {
 	}
 }
 
+// What is wrong with the values is told like what is wrong with the keys: the first few at once, each with its place.
+func TestAllBadValuesAreTold(t *testing.T) {
+	t.Parallel()
+	_, err := load(t.TempDir(), `on_failure: never
+agents:
+- {id: a/b, prompt: x}
+- {id: c, prompt: x, retries: 200}
+- {id: d, prompt: x, after: [e, f]}
+- {id: ..g, prompt: x}
+`)
+	e := agency.AsError(err)
+	want := `stdin:1:13: on_failure is "never"
+4 more:
+  stdin:3:8: the agent id "a/b" is not allowed (an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end)
+  stdin:4:31: agent "c": retries is 200, not between 0 and 100
+  stdin:5:29: agent "d" comes after "e", and the plan has no such agent (did you mean c?)
+  stdin:6:8: the agent id "..g" is not allowed (an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end)`
+	if all, _ := e.Details["problems"].([]string); e.Message != want || len(all) != 5 || e.Hint != "one of: stop, continue, ask" {
+		t.Errorf("got %s\n%q, %s", e.Message, all, e.Hint)
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 	root := repository(t, map[string]string{
@@ -252,7 +274,7 @@ func TestReadFolder(t *testing.T) {
 	t.Parallel()
 	root := repository(t, map[string]string{
 		"prompts/000-orchestrator.md": "All of it.", "prompts/002-tests.md": "Write tests.", "prompts/001-schema.md": "Write the schema.",
-		"prompts/003-01-part.md": "A part.", "prompts/README.md": "x", "prompts/12-short.md": "x", "prompts/.hidden": "x", "prompts/004-folder.md/": "", "none/x.md": "x",
+		"prompts/003-01-part.md": "A part.", "prompts/003-whole.md": "All.", "prompts/README.md": "x", "prompts/12-short.md": "x", "prompts/.hidden": "x", "prompts/004-folder.md/": "", "none/x.md": "x",
 		"double/001-a.md": "x", "double/001-b.md": "x", "broken/001-a.md": "",
 	})
 	folder := func(name string) (*agency.Plan, []string, *agency.Error) {
@@ -267,8 +289,8 @@ func TestReadFolder(t *testing.T) {
 	for i := range p.Agents {
 		got = append(got, p.Agents[i].ID+" "+p.Agents[i].Name+" "+filepath.Base(p.Agents[i].PromptPath)+" "+p.Agents[i].Prompt)
 	}
-	want := []string{"001 001-schema 001-schema.md Write the schema.", "002 002-tests 002-tests.md Write tests.", "003-01 003-01-part 003-01-part.md A part."}
-	if fmt.Sprint(got) != fmt.Sprint(want) || p.Name != "prompts" || fmt.Sprint(p.WaveList()) != "[[001 002 003-01]]" {
+	want := []string{"001 001-schema 001-schema.md Write the schema.", "002 002-tests 002-tests.md Write tests.", "003 003-whole 003-whole.md All.", "003-01 003-01-part 003-01-part.md A part."}
+	if fmt.Sprint(got) != fmt.Sprint(want) || p.Name != "prompts" || fmt.Sprint(p.WaveList()) != "[[001 002 003 003-01]]" {
 		t.Errorf("got %q of %+v", got, p)
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], ": 004-folder.md, 12-short.md, README.md") {

@@ -46,20 +46,28 @@ func (p *problems) err() error {
 	const most = 100 // to tell
 	all := []string{}
 	for _, one := range p.list[:min(len(p.list), most)] {
-		line := place(p.name, one.line, one.column) + ": " + one.text
-		if one.hint != "" {
-			line += " (" + one.hint + ")"
-		}
-		all = append(all, line)
+		all = append(all, withHint(place(p.name, one.line, one.column)+": "+one.text, one.hint))
 	}
 	first := p.list[0]
-	message := place(p.name, first.line, first.column) + ": " + first.text
-	if len(p.list) > 1 {
-		message += fmt.Sprintf("\n%d more:\n  %s", len(p.list)-1, strings.Join(all[1:min(len(all), 6)], "\n  "))
-	}
+	message := among(place(p.name, first.line, first.column)+": "+first.text, all, len(p.list))
 	e := agency.Errorf(agency.CodePlanInvalid, "%s", message).WithDetail("problems", all)
 	e.Hint = first.hint
 	return e
+}
+
+// among is the message of the first of several problems, with lines for some of the others. lines has the first, too.
+func among(first string, lines []string, total int) string {
+	if total == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s\n%d more:\n  %s", first, total-1, strings.Join(lines[1:min(len(lines), 6)], "\n  "))
+}
+
+func withHint(line, hint string) string {
+	if hint == "" {
+		return line
+	}
+	return line + " (" + hint + ")"
 }
 
 func place(name string, line, column int) string {

@@ -20,6 +20,7 @@ func (l *loop) advance(ctx context.Context, d *desk) {
 				late = clock.Now.Add(tryAgain)
 			}
 		}
+		d.feel(clock)
 		clear(d.holds)
 		d.Holds(d.holds)
 		actions, next := agency.Schedule(d.Desk, clock, l.held())
@@ -52,6 +53,19 @@ func (l *loop) see(ctx context.Context, d *desk, i int, now time.Time) error {
 		d.See(i, factsOf(o, now))
 	}
 	return nil
+}
+
+// feel takes the measurements of those agents of whose runs it is known how they stand.
+func (d *desk) feel(clock agency.Clock) {
+	for i, b := range d.beats {
+		if !d.Known(i) {
+			continue
+		}
+		delete(d.beats, i)
+		if d.Agent(i).Run == b.run {
+			d.Measured(i, b.attempt, b.pulse, b.at, clock)
+		}
+	}
 }
 
 // unstarted is what follows from starts that failed, where the record of the run does not tell of it.
@@ -100,7 +114,7 @@ func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again 
 			if lost = lost || d.bare; !d.bare {
 				slow = append(slow, *x)
 			}
-		case agency.ActStop:
+		case agency.ActStop, agency.ActMeasure:
 			slow = append(slow, *x)
 		case agency.ActSettle:
 			return false, l.settle(ctx, d)

@@ -78,7 +78,7 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 		return nil, err
 	}
 	killpoint.At("scheduler.changed")
-	s.post(note{session: id, changed: true})
+	s.post(note{session: id, changed: true, resumed: true})
 	return session, nil
 }
 
@@ -132,8 +132,11 @@ func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*
 func controls(session *agency.Session) error {
 	switch {
 	case session.Status.Final():
-		return agency.Errorf(agency.CodeInvalidState, "session %s is %s", session.ID, session.Status).
-			WithHint("run again what it left undone: agency session retry %s", session.ID)
+		e := agency.Errorf(agency.CodeInvalidState, "session %s is %s", session.ID, session.Status)
+		if session.Outside || session.Tally.Complete == session.Tally.Total {
+			return e.WithHint("agency session show %s", session.ID)
+		}
+		return e.WithHint("run again what it left undone: agency session retry %s", session.ID)
 	case session.Outside:
 		return agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", session.ID).
 			WithHint("report on them: agency session update %s --agent 001 cancel", session.ID)

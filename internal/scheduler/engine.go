@@ -26,10 +26,14 @@ const (
 type desk struct {
 	*agency.Desk
 	env     []string
-	bare    bool                 // its environment is lost
-	session time.Time            // UpdatedAt of the record that the session was taken from
-	agents  []time.Time          // likewise, of each agent
-	failed  map[int]error        // starts that failed, until it is decided what follows
+	bare    bool          // its environment is lost
+	session time.Time     // UpdatedAt of the record that the session was taken from
+	agents  []time.Time   // likewise, of each agent
+	failed  map[int]error // starts that failed, until it is decided what follows
+	beats   map[int]*beat // measurements, until they are taken
+	bases   *bases
+	life    context.Context // of what begins agents; it ends when the session is cancelled
+	end     context.CancelFunc
 	runs    map[int]agency.RunID // which runs to hear of
 	holds   map[string]time.Time
 	due     time.Time // when to look although nothing happens; zero is never
@@ -41,15 +45,25 @@ type agentRef struct {
 	agent   int
 }
 
+// beat is a measurement of an attempt.
+type beat struct {
+	run     agency.RunID
+	attempt int
+	pulse   agency.Pulse
+	at      time.Time
+}
+
 // note is what the loop hears from those who work beside it.
 type note struct {
 	session agency.SessionID
 	changed bool // somebody else changed the record
+	resumed bool // likewise, so that what waited for a person is tried again
 	agent   int
 	record  *agency.SessionAgent // as it is since a change; nil is as it was
 	state   *agency.Session      // as it is since that change
 	over    bool                 // nothing is being done for the agent any more
 	failure error                // of its start
+	beat    *beat
 }
 
 func (s *Scheduler) post(n note) {
@@ -197,6 +211,9 @@ func (l *loop) hear(ctx context.Context, n *note) {
 				l.later(*n)
 			}
 		}
+		if d := l.desks[n.session]; d != nil && n.resumed {
+			d.bases = newBases()
+		}
 		return
 	}
 	d := l.desks[n.session]
@@ -210,6 +227,9 @@ func (l *loop) hear(ctx context.Context, n *note) {
 		d.SetBusy(n.agent, false)
 		if n.failure != nil {
 			d.failed[n.agent] = n.failure
+		}
+		if n.beat != nil {
+			d.beats[n.agent] = n.beat
 		}
 	}
 }
@@ -267,9 +287,10 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 	if err != nil && !bare {
 		return nil, fmt.Errorf("read the environment of session %s: %w", state.ID, err)
 	}
+	life, end := context.WithCancel(ctx)
 	return &desk{
 		Desk: agency.NewDesk(*state, &plan, agents, l.Pace), env: env, bare: bare, agents: make([]time.Time, len(agents)),
-		failed: map[int]error{}, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
+		failed: map[int]error{}, beats: map[int]*beat{}, bases: newBases(), life: life, end: end, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
 	}, nil
 }
 
@@ -277,6 +298,9 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 func (l *loop) put(d *desk, state *agency.Session, a *agency.SessionAgent) {
 	if at := state.UpdatedAt; at.After(d.session) {
 		d.Session, d.session = *state, at
+		if state.CancelAt != nil {
+			d.end()
+		}
 	}
 	if a == nil || !state.UpdatedAt.After(d.agents[a.Position]) {
 		return
@@ -304,5 +328,6 @@ func (l *loop) drop(id agency.SessionID) {
 	for _, run := range d.runs {
 		delete(l.agentOf, run)
 	}
+	d.end()
 	delete(l.desks, id)
 }

@@ -113,6 +113,10 @@ func (c *crew) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcome, 
 
 func (c *crew) MayStart(context.Context, scheduler.Start) error { return nil }
 
+func (c *crew) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
+	return agency.Pulse{}, errors.ErrUnsupported
+}
+
 func (c *crew) Result(_ context.Context, id agency.RunID) (string, error) { return string(id), nil }
 
 func (c *crew) Merge(context.Context, *agency.Session, []string) (string, error) {
@@ -166,8 +170,13 @@ func exits(code int) *agency.Attempt {
 // engine is a scheduler with a pace for tests.
 func (c *crew) engine(t *testing.T, home string, starts int) *scheduler.Scheduler {
 	t.Helper()
+	return c.engineOf(t, c, home, starts)
+}
+
+func (c *crew) engineOf(t *testing.T, runs scheduler.Runs, home string, starts int) *scheduler.Scheduler {
+	t.Helper()
 	s := scheduler.New(scheduler.Deps{
-		Store: c, Runs: c, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
+		Store: c, Runs: runs, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
 	}, scheduler.Settings{Home: home, Starts: starts, Pace: agency.Pace{
 		Backoff: []time.Duration{time.Millisecond}, Limited: []time.Duration{time.Millisecond}, Losses: 3,
 		Wait: []time.Duration{time.Millisecond}, Waits: 4,
@@ -190,7 +199,7 @@ func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...
 	agents := []agency.SessionAgent{}
 	for i, word := range notation {
 		id, after, _ := strings.Cut(word, ": ")
-		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: "shell", After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady})
+		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: "shell", Base: agency.BaseDeps, After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady})
 		agents = append(agents, agency.SessionAgent{Session: session.ID, Position: i, ID: id, Name: id, Wave: 1, Status: agency.AgentQueued})
 	}
 	if err := s.Create(t.Context(), session, &plan, agents, []string{"SECRET=x"}); err != nil {

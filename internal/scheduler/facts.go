@@ -12,7 +12,7 @@ func factsOf(o *Outcome, now time.Time) agency.RunFacts {
 	a := &o.Run.Attempt
 	f := agency.RunFacts{
 		Made: true, Attempt: a.Number, State: a.State, Turn: a.Situation.Turn, Headless: a.Headless, ExitCode: a.ExitCode,
-		Code: a.ErrorCode, Reason: reasonOf(a), SignAt: o.SignAt,
+		Code: a.ErrorCode, Reason: reasonOf(a), SignAt: o.SignAt, QuietUntil: a.Situation.QuietUntil,
 		Ran: a.StartedAt != nil, Restarting: a.Restarting,
 	}
 	if !a.State.Final() && a.RunnerProcess != nil {

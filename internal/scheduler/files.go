@@ -70,7 +70,7 @@ type filed struct {
 	excludeAt time.Time // not before
 	due       time.Time // not before
 	retry     time.Duration
-	failure   string
+	failure   string // why its files are behind; Files.mu guards it, too
 }
 
 // NewFiles makes a writer of status files. It does nothing until Start.

@@ -24,7 +24,7 @@ func (f *Files) write(ctx context.Context, id agency.SessionID, w *filed) {
 	case err != nil:
 		w.retry = min(max(2*w.retry, firstRetry), lastRetry)
 		if text := err.Error(); text != w.failure {
-			w.failure = text
+			f.fail(w, text)
 			f.Log.Warn("write status files", "session", id, "err", err)
 		}
 		w.due = f.Now().Add(w.retry)
@@ -32,9 +32,29 @@ func (f *Files) write(ctx context.Context, id agency.SessionID, w *filed) {
 		if w.failure != "" {
 			f.Log.Info("the status files can be written again", "session", id)
 		}
-		w.failure, w.retry = "", 0
+		f.fail(w, "")
+		w.retry = 0
 		w.due = f.Now().Add(pause(took))
 	}
+}
+
+func (f *Files) fail(w *filed, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.failure = text
+}
+
+// Failures are why the status files of sessions are behind, by session.
+func (f *Files) Failures() map[agency.SessionID]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	failures := map[agency.SessionID]string{}
+	for id, w := range f.sessions {
+		if w.failure != "" {
+			failures[id] = w.failure
+		}
+	}
+	return failures
 }
 
 // pause is how long to leave a session alone after it was written in some time.

@@ -75,7 +75,7 @@ type Again struct {
 type Outcome struct {
 	Run    *agency.Run
 	Status agency.Status
-	// SignAt is the last sign of life.
+	// SignAt is the last sign of life that needs no measurement.
 	SignAt time.Time
 }
 
@@ -91,6 +91,8 @@ type Runs interface {
 	Stop(ctx context.Context, id agency.RunID) error
 	// Outcome is how a run stands; one that was never made, or whose making was undone, is agency.CodeRunNotFound.
 	Outcome(ctx context.Context, id agency.RunID) (*Outcome, error)
+	// Pulse measures what a run's agent does in silence.
+	Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error)
 	// Result is a commit with everything that a run came to, what it did not commit included. agency.CodeResultGone is that nothing
 	// of it is left; its message says what to do.
 	Result(ctx context.Context, id agency.RunID) (commit string, err error)

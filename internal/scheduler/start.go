@@ -18,12 +18,16 @@ type job struct {
 	agent   agency.SessionAgent
 	plan    *agency.PlanAgent
 	env     []string
+	life    context.Context // ends when the session is cancelled
+	bases   *bases
 	after   []agency.RunID // of those that it comes after, in the order of the plan
 }
 
 // dispatch has an action carried out beside the loop. Until the note that it is over, nothing else is decided for its agent.
 func (l *loop) dispatch(d *desk, x *agency.Action) {
-	j := &job{action: *x, session: d.Session, agent: *d.Agent(x.Agent), plan: &d.Plan.Agents[x.Agent], env: d.env}
+	j := &job{
+		action: *x, session: d.Session, agent: *d.Agent(x.Agent), plan: &d.Plan.Agents[x.Agent], env: d.env, life: d.life, bases: d.bases,
+	}
 	if x.Kind == agency.ActStart && j.plan.Base == agency.BaseDeps {
 		j.after = runsBefore(d, j.plan)
 	}
@@ -31,6 +35,8 @@ func (l *loop) dispatch(d *desk, x *agency.Action) {
 	switch x.Kind {
 	case agency.ActStop:
 		l.stops.add(d.Session.ID, func() { l.stop(j) })
+	case agency.ActMeasure:
+		l.stops.add(d.Session.ID, func() { l.measure(j) })
 	case agency.ActAgain:
 		l.starts.add(d.Session.ID, func() { l.again(j) })
 	default:
@@ -68,7 +74,7 @@ func (s *Scheduler) pause() {
 // start begins an agent: first its base, then the intent with the id of a new run, then the run. After a crash the intent is
 // found without its run, and a new id is drawn: nothing has the old one, and nobody will make it any more.
 func (s *Scheduler) start(j *job) {
-	commit, err := s.base(j)
+	commit, err := s.base(j.life, j)
 	want := Start{Session: &j.session, Agent: j.plan, Branch: agency.AgentBranch(j.session.ID, j.agent.ID), Commit: commit, Env: j.env}
 	if err == nil {
 		err = s.Runs.MayStart(s.ctx, want)
@@ -156,31 +162,6 @@ func (s *Scheduler) begin(j *job, id agency.RunID) bool {
 	return applied
 }
 
-// base is the commit that an agent's branch begins at when its base is the results of those that it comes after; else it is empty.
-func (s *Scheduler) base(j *job) (string, error) {
-	commits := []string{}
-	for _, id := range j.after {
-		commit, err := s.Runs.Result(s.ctx, id)
-		if err != nil {
-			return "", err
-		}
-		if !slices.Contains(commits, commit) {
-			commits = append(commits, commit)
-		}
-	}
-	switch len(commits) {
-	case 0:
-		return "", nil
-	case 1:
-		return commits[0], nil
-	}
-	merged, err := s.Runs.Merge(s.ctx, &j.session, commits)
-	if agency.IsCode(err, agency.CodeMergeConflict) {
-		return "", agency.Errorf(agency.CodeMergeConflict, "the results of %s %w", strings.Join(j.plan.After, " and "), err)
-	}
-	return merged, err
-}
-
 // unbased is what follows from a start that failed before its run was made. Where a person has to decide, the agent stays queued
 // until the session is resumed; anything else is as if the run could not be made.
 func (s *Scheduler) unbased(j *job, failure error) {
@@ -189,6 +170,9 @@ func (s *Scheduler) unbased(j *job, failure error) {
 	}
 	e := agency.AsError(failure)
 	switch {
+	case j.life.Err() != nil: // it is cancelled, and so will this agent be
+		s.over(j, nil)
+		return
 	case j.agent.Status != agency.AgentQueued:
 		s.over(j, failure)
 		return
@@ -218,10 +202,14 @@ func (s *Scheduler) unbased(j *job, failure error) {
 
 // wayOut is why a start failed, with what to do about it where the words for it are always the same.
 func wayOut(e *agency.Error) string {
-	if e.Code == agency.CodeTrustRequired {
+	switch e.Code {
+	case agency.CodeTrustRequired:
 		return e.Message + ": agency trust, then agency session resume"
+	case agency.CodeBadRef:
+		return e.Message + ": make it one, then agency session resume"
+	default:
+		return e.Message
 	}
-	return e.Message
 }
 
 // again begins another attempt of an agent's run.
@@ -252,6 +240,21 @@ func (s *Scheduler) stop(j *job) {
 	}
 	killpoint.At("scheduler.stop.made")
 	s.over(j, nil)
+}
+
+// measure finds out whether a silent agent works.
+func (s *Scheduler) measure(j *job) {
+	pulse, err := s.Runs.Pulse(s.ctx, j.agent.Run)
+	if err != nil {
+		s.complain("measure agent", err, "session", j.session.ID, "agent", j.agent.ID)
+		s.pause()
+		s.over(j, nil)
+		return
+	}
+	s.post(note{
+		session: j.session.ID, agent: j.agent.Position, over: true,
+		beat: &beat{run: j.agent.Run, attempt: j.action.Attempt, pulse: pulse, at: s.Now()},
+	})
 }
 
 func (s *Scheduler) random10() [10]byte {

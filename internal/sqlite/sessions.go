@@ -127,9 +127,9 @@ func noSession(id agency.SessionID) error {
 	return agency.Errorf(agency.CodeSessionNotFound, "no session %q", string(id)).WithHint("agency session ls shows the sessions there are")
 }
 
-// MatchSessions are the sessions that ref can mean, newest first and at most limit of them; 0 is no limit. The first of these
-// that finds something decides: the id, the name, the beginning of an id or a name. A beginning has agency.MinPrefix
-// characters or more.
+// MatchSessions are the sessions that ref can mean, those that run first, then newest first, and at most limit of them; 0 is no limit. The
+// first of these that finds something decides: the id, the name, the beginning of an id, of its last eight characters or of a name. A
+// beginning has agency.MinPrefix characters or more.
 func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
 	const last = "\U0010ffff" // sorts after every character that an id or a name can hold
 	for _, q := range []struct {
@@ -140,15 +140,16 @@ func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]age
 		{`s.id = ?`, []any{ref}, 1},
 		{`s.name = ? AND s.name <> ''`, []any{ref}, 1},
 		{
-			`s.seq IN (SELECT seq FROM sessions WHERE id >= ? AND id < ? UNION ALL SELECT seq FROM sessions WHERE name >= ? AND name < ? AND name <> '')`,
-			[]any{ref, ref + last, ref, ref + last},
+			`s.seq IN (SELECT seq FROM sessions WHERE id >= ? AND id < ? UNION ALL SELECT seq FROM sessions WHERE name >= ? AND name < ? AND name <> ''
+				UNION ALL SELECT seq FROM sessions WHERE substr(id, length(id) - 7, length(?)) = ?)`,
+			[]any{ref, ref + last, ref, ref + last, ref, ref},
 			agency.MinPrefix,
 		},
 	} {
 		if len(ref) < q.minLength {
 			continue
 		}
-		found, err := s.querySessions(ctx, `WHERE `+q.where+` ORDER BY s.seq DESC LIMIT ?`, append(q.args, atMost(limit))...)
+		found, err := s.querySessions(ctx, `WHERE `+q.where+` ORDER BY s.status <> 'running', s.seq DESC LIMIT ?`, append(q.args, atMost(limit))...)
 		if err != nil || len(found) > 0 {
 			return found, err
 		}

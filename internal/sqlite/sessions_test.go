@@ -125,6 +125,10 @@ func TestSessionRoundTrip(t *testing.T) {
 	if found, err := s.MatchSessions(ctx, "nigh", 0); err != nil || !slices.Equal(idsOf(found), []agency.SessionID{night.ID, session.ID}) {
 		t.Errorf("matches %v, %v", idsOf(found), err)
 	}
+	tail := string(night.ID[len(night.ID)-8:])
+	if found, err := s.MatchSessions(ctx, tail, 0); err != nil || !slices.Equal(idsOf(found), []agency.SessionID{night.ID}) {
+		t.Errorf("%q matches %v, %v", tail, idsOf(found), err)
+	}
 	wantCode(t, s.CreateSession(ctx, newSession(1), nil, nil), agency.CodeNameExists)
 	for _, err := range []error{
 		second(s.Session(ctx, newSession(3).ID)), second(s.SessionPlan(ctx, newSession(3).ID)), s.RemoveSession(ctx, newSession(3).ID),

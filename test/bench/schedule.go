@@ -200,6 +200,10 @@ func (x *instant) Start(_ context.Context, s scheduler.Start) error {
 
 func (x *instant) Again(context.Context, scheduler.Again) error { return errors.ErrUnsupported }
 func (x *instant) Stop(context.Context, agency.RunID) error     { return errors.ErrUnsupported }
+func (x *instant) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
+	return agency.Pulse{}, errors.ErrUnsupported
+}
+
 func (x *instant) Result(context.Context, agency.RunID) (string, error) {
 	return "", errors.ErrUnsupported
 }

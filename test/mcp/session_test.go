@@ -61,6 +61,7 @@ func TestSession(t *testing.T) {
 	}
 	c.must(&s, "session_resume", object{"session": "twice"})
 	c.must(&s, "session_show", object{"session": "twice", "status": []string{"running"}})
+	c.refused("E_USAGE", "session_show", object{"session": "twice", "status": []string{"done"}})
 	var worker worker
 	c.must(&worker, "run_status", object{"run": s.Agents[0].Run})
 	c.must(nil, "run_answer", object{"run": s.Agents[0].Run, "text": "blue", "prompt_id": worker.PromptID})

@@ -1,0 +1,22 @@
+package cli_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/cli"
+)
+
+// An agent without an attempt does not look as if it worked: it shows when the next one begins, and why.
+func TestSessionShowsNextAttempt(t *testing.T) {
+	t.Parallel()
+	retries := someAgent("001", 1, agency.AgentRunning)
+	retries.Error, retries.NotBefore = "exit 3", new(sessionStart.Add(5*time.Minute))
+	s := someSession(agency.SessionRunning, retries, someAgent("002", 1, agency.AgentRunning))
+	want := "○ 001  does-001  waiting  1m00s  attempt 2 at " + retries.NotBefore.Local().Format("15:04:05") + " (exit 3)"
+	if got := cli.SessionLines(&s, sessionStart.Add(2*time.Minute), 80, 0); !slices.Contains(got, want) {
+		t.Errorf("got %q, want a line %q", got, want)
+	}
+}

@@ -1,0 +1,37 @@
+package agency
+
+import "maps"
+
+// room is what the limits leave for attempts to begin.
+type room struct {
+	slots   int            // of the session
+	runners map[string]int // of each runner that has a limit
+}
+
+// room counts every agent that has an attempt, or for which something is being done. One between two attempts needs a place only
+// when the next one begins.
+func (d *Desk) room() room {
+	r := room{slots: d.Session.MaxParallel, runners: maps.Clone(d.Plan.Limits)}
+	for i := range d.agents {
+		if status := d.agents[i].Status; d.busy[i] && !status.Final() || status == AgentRunning && (d.facts[i] == nil || d.Begun(i)) {
+			r.slots--
+			if _, limited := r.runners[d.Plan.Agents[i].Runner]; limited {
+				r.runners[d.Plan.Agents[i].Runner]--
+			}
+		}
+	}
+	return r
+}
+
+// take takes a place for one more attempt; it is false when there is none.
+func (r *room) take(runner string) bool {
+	left, limited := r.runners[runner]
+	if r.slots <= 0 || limited && left <= 0 {
+		return false
+	}
+	r.slots--
+	if limited {
+		r.runners[runner]--
+	}
+	return true
+}

@@ -1,0 +1,135 @@
+package agency_test
+
+import (
+	"testing"
+	"time"
+
+	"agency"
+)
+
+// silentAgent is a session with one agent that nothing is heard of, and what a measurement of it finds.
+type silentAgent struct {
+	desk     *agency.Desk
+	began    time.Time
+	now      time.Time
+	facts    agency.RunFacts
+	pulse    func(now time.Time) agency.Pulse
+	measured int
+}
+
+func newSilentAgent(timeout time.Duration, pulse func(now time.Time) agency.Pulse) *silentAgent {
+	began := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	plan := agency.Plan{Agents: []agency.PlanAgent{{ID: "a", IdleTimeout: timeout}}}
+	agents := []agency.SessionAgent{{ID: "a", Status: agency.AgentRunning, Run: "r", StartedAt: &began}}
+	return &silentAgent{
+		desk: agency.NewDesk(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, &plan, agents, pace), began: began, now: began,
+		facts: agency.RunFacts{Made: true, Attempt: 1, State: agency.Running, SignAt: began}, pulse: pulse,
+	}
+}
+
+func (s *silentAgent) clock() agency.Clock {
+	return agency.Clock{Now: s.now, Elapsed: func(since time.Time) time.Duration { return s.now.Sub(since) }}
+}
+
+// goOn lets time pass until the agent is stopped, and says when and why; or until so much has passed.
+func (s *silentAgent) goOn(t *testing.T, most time.Duration) (after time.Duration, why string) {
+	t.Helper()
+	for rounds := 0; s.now.Sub(s.began) < most; rounds++ {
+		if rounds > 10_000 {
+			t.Fatal("it never comes to rest")
+		}
+		s.desk.See(0, s.facts)
+		actions, next := agency.Schedule(s.desk, s.clock(), nil)
+		switch {
+		case len(actions) == 0 && next.After(s.now):
+			s.now = next
+		case len(actions) == 1 && actions[0].Kind == agency.ActMeasure:
+			s.measured++
+			s.desk.Measured(0, actions[0].Attempt, s.pulse(s.now), s.now, s.clock())
+		case len(actions) == 1 && actions[0].Kind == agency.ActStop:
+			return s.now.Sub(s.began), actions[0].Reason
+		default:
+			t.Fatalf("it decides %+v, and to look again at %s", actions, next)
+		}
+	}
+	return s.now.Sub(s.began), ""
+}
+
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	const timeout, hour = 70 * time.Second, time.Hour
+	began := newSilentAgent(timeout, nil).began
+	for name, test := range map[string]struct {
+		pulse func(now time.Time) agency.Pulse
+		quiet time.Duration // that it declared
+		after time.Duration
+		ends  bool
+	}{
+		"nothing": {func(time.Time) agency.Pulse { return agency.Pulse{} }, 0, timeout, true},
+		"a file each second": {func(now time.Time) agency.Pulse {
+			return agency.Pulse{FilesAt: now.Truncate(time.Second)}
+		}, 0, hour, false},
+		"a file for two minutes": {func(now time.Time) agency.Pulse {
+			return agency.Pulse{FilesAt: earlier(now, began.Add(2*time.Minute))}
+		}, 0, 2*time.Minute + timeout, true},
+		"files of a clock that is ahead": {func(now time.Time) agency.Pulse {
+			return agency.Pulse{FilesAt: now.Add(time.Hour)}
+		}, 0, hour, false},
+		"a tenth of a core":  {func(now time.Time) agency.Pulse { return agency.Pulse{CPU: now.Sub(began) / 10} }, 0, hour, false},
+		"a hundredth of one": {func(now time.Time) agency.Pulse { return agency.Pulse{CPU: now.Sub(began) / 100} }, 0, timeout, true},
+		"half a core now and then": {func(now time.Time) agency.Pulse {
+			// The first minute of every two.
+			passed := now.Sub(began)
+			return agency.Pulse{CPU: (passed.Truncate(2*time.Minute) + min(passed%(2*time.Minute), time.Minute)*2) / 4}
+		}, 0, hour, false},
+		"a lot long ago":     {func(time.Time) agency.Pulse { return agency.Pulse{CPU: time.Hour} }, 0, timeout, true},
+		"a declared silence": {func(time.Time) agency.Pulse { return agency.Pulse{} }, 20 * time.Minute, 20 * time.Minute, true},
+		"a short one":        {func(time.Time) agency.Pulse { return agency.Pulse{} }, time.Second, timeout, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSilentAgent(timeout, test.pulse)
+			if test.quiet > 0 {
+				s.facts.QuietUntil = s.began.Add(test.quiet)
+			}
+			after, why := s.goOn(t, hour)
+			if ended := why != ""; ended != test.ends || ended && (after != test.after || why != "no sign of life for 1m10s") {
+				t.Errorf("after %s: %q, want an end %v after %s", after, why, test.ends, test.after)
+			}
+			if most := 2 + 2*int(after/timeout)*2; s.measured > most {
+				t.Errorf("it was measured %d times in %s", s.measured, after)
+			}
+		})
+	}
+}
+
+// A sign of life that needs no measurement spares one.
+func TestIdleTimeoutMeasuresLate(t *testing.T) {
+	t.Parallel()
+	s := newSilentAgent(time.Minute, func(time.Time) agency.Pulse { return agency.Pulse{} })
+	for range 100 {
+		s.now = s.now.Add(29 * time.Second)
+		s.facts.SignAt = s.now
+		s.desk.See(0, s.facts)
+		if actions, next := agency.Schedule(s.desk, s.clock(), nil); len(actions) > 0 || !next.Equal(s.now.Add(30*time.Second)) {
+			t.Fatalf("it decides %+v, and to look again at %s", actions, next)
+		}
+	}
+}
+
+// A daemon that finds an agent silent measures twice, too, before it says so.
+func TestIdleTimeoutAfterRestart(t *testing.T) {
+	t.Parallel()
+	s := newSilentAgent(time.Minute, func(time.Time) agency.Pulse { return agency.Pulse{} })
+	s.now = s.began.Add(time.Hour)
+	if after, why := s.goOn(t, 2*time.Hour); after != time.Hour+30*time.Second || why != "no sign of life for 1m" || s.measured != 2 {
+		t.Errorf("after %s and %d measurements: %q", after, s.measured, why)
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
