@@ -2,6 +2,7 @@ package agency
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,9 @@ const (
 	DaemonStarted    EventType = "daemon.started"
 	DaemonStopped    EventType = "daemon.stopped"
 )
+
+// OfSession says that the event tells of a session rather than of a run.
+func (t EventType) OfSession() bool { return strings.HasPrefix(string(t), "session.") }
 
 // Event is one line of the append-only record. Seq is the order and has no gaps for a reader who sees all of them.
 type Event struct {

@@ -143,7 +143,7 @@ func (l *loop) run(ctx context.Context, seq int64) {
 	for everyone := false; ctx.Err() == nil; {
 		changed := l.Store.Changed()
 		touched := map[agency.SessionID]bool{}
-		ids, newest, err := l.Store.ChangedRuns(ctx, seq)
+		ids, newest, err := l.changedRuns(ctx, seq)
 		if err != nil {
 			l.complain("read changed runs", err)
 		} else {
@@ -171,8 +171,21 @@ func (l *loop) run(ctx context.Context, seq int64) {
 				l.advance(ctx, d)
 			}
 		}
+		if len(l.desks) == 0 {
+			changed = nil // only a note brings a session
+		}
 		everyone = l.wait(ctx, changed, clock.C)
 	}
+}
+
+// changedRuns are the runs with events behind seq. While no session is at work there is nobody to hear of: what was before a
+// session is read with it.
+func (l *loop) changedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error) {
+	if len(l.desks) == 0 {
+		newest, err = l.Store.LastSeq(ctx)
+		return nil, newest, err
+	}
+	return l.Store.ChangedRuns(ctx, seq)
 }
 
 // wait returns when something happened or is due. It is true when it is time to look at everything.

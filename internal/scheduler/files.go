@@ -103,7 +103,7 @@ func (f *Files) Stop() {
 
 func (f *Files) run(ctx context.Context) {
 	for {
-		changed := f.Store.Changed()
+		changed := f.Store.SessionsChanged()
 		next := f.pass(ctx, false)
 		timer := time.NewTimer(time.Hour)
 		if !next.IsZero() {

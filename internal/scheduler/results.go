@@ -24,6 +24,8 @@ type ResultStore interface {
 	// ReportSession records that nothing is left to do for a settled session.
 	ReportSession(ctx context.Context, id agency.SessionID) error
 	Changed() <-chan struct{}
+	// SessionsChanged is Changed for the events of sessions alone.
+	SessionsChanged() <-chan struct{}
 }
 
 // ResultDeps are the parts that Results works with.
@@ -114,7 +116,7 @@ func (r *Results) run(ctx context.Context) {
 	clock := time.NewTicker(lookEvery)
 	defer clock.Stop()
 	for {
-		changed := r.Store.Changed()
+		changed, sessions := r.Store.Changed(), r.Store.SessionsChanged()
 		if err := r.look(ctx); err != nil && ctx.Err() == nil {
 			r.Log.Warn("look after sessions", "err", err)
 		}
@@ -123,8 +125,12 @@ func (r *Results) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		if len(r.sessions) == 0 {
+			changed = nil // only a new session brings something to do
+		}
 		select {
 		case <-changed:
+		case <-sessions:
 		case <-clock.C:
 		case f := <-r.found:
 			r.take(ctx, &f)

@@ -42,7 +42,7 @@ type busyStore struct {
 	found                func() // after the record of a session was found
 }
 
-func (s *busyStore) Changed() <-chan struct{} {
+func (s *busyStore) SessionsChanged() <-chan struct{} {
 	always := make(chan struct{})
 	close(always)
 	return always

@@ -49,6 +49,8 @@ type Store interface {
 	// ChangedRuns are the runs with events behind seq, and the newest seq.
 	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
 	Changed() <-chan struct{}
+	// SessionsChanged is Changed for the events of sessions alone.
+	SessionsChanged() <-chan struct{}
 }
 
 // Start is what the scheduler wants of a run.

@@ -35,6 +35,7 @@ func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int
 			return err
 		}
 		tx.appended = true
+		tx.sessions = tx.sessions || n.Type.OfSession()
 	}
 	return nil
 }
@@ -73,3 +74,6 @@ func (s *Store) LastSeq(ctx context.Context) (int64, error) {
 // Changed is closed at the next commit that appends an event; call it again for the one after. Who takes the channel
 // before reading never misses an event.
 func (s *Store) Changed() <-chan struct{} { return s.changed.next() }
+
+// SessionsChanged is Changed for the events of sessions alone.
+func (s *Store) SessionsChanged() <-chan struct{} { return s.sessionsChanged.next() }

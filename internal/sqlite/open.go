@@ -34,8 +34,10 @@ type Store struct {
 	writerUpdateAgent            *sql.Stmt
 
 	changed broadcast
-	memory  memory
-	batches batches
+	// sessionsChanged likewise, for those who care about nothing but sessions.
+	sessionsChanged broadcast
+	memory          memory
+	batches         batches
 }
 
 const (

@@ -13,35 +13,39 @@ type transaction struct {
 	store    *Store
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
+	sessions bool // an event of a session was appended
 }
 
 // write runs do in one immediate transaction: everything that it writes is durable when write returns nil, and nothing
 // is kept otherwise. doing names the work in errors.
 func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction) error) error {
-	appended, err := s.transact(ctx, do)
+	tx, err := s.transact(ctx, do)
 	if ctx.Err() != nil && interrupted(err) {
 		return ctx.Err()
 	}
-	if appended {
+	if err == nil && tx.appended {
 		s.changed.send()
+	}
+	if err == nil && tx.sessions {
+		s.sessionsChanged.send()
 	}
 	return problem(doing, s.path, err)
 }
 
-func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (appended bool, err error) {
+func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (*transaction, error) {
 	sqlTx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer func() { _ = sqlTx.Rollback() }()
 	tx := &transaction{store: s, Tx: sqlTx, now: fromMillis(s.now().UnixMilli())}
 	if err := do(tx); err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := tx.Commit(); err != nil {
-		return false, err
+		return nil, err
 	}
-	return tx.appended, nil
+	return tx, nil
 }
 
 // broadcast hands out channels that close at the next send. Its zero value is ready.
