@@ -95,7 +95,7 @@ func TestNotifyProblems(t *testing.T) {
 	}{
 		{"[notify]\nquiet_hours = \"10pm\"", `2:1: "notify.quiet_hours" must be hours of the day such as "22:00-07:00", not "10pm" []`},
 		{"[notify]\nquiet_hours = 7", `2:1: "notify.quiet_hours" must be text, not 7 []`},
-		{"[notify]\nquiet = \"\"", `2:1: unknown key "notify.quiet" [known here: quiet_hours, channels]`},
+		{"[notify]\nquiet = \"\"", `2:1: unknown key "notify.quiet" [did you mean "notify.quiet_hours"?]`},
 		{"[notify.channels.X]\nkind = \"bell\"", `1:18: the channel name "X" is not allowed [a channel name has 1 to 40 characters: lower-case letters, digits, dots, dashes and underscores]`},
 		{"[notify.channels.x]\n", `1:18: "notify.channels.x" has no kind [add one: kind = "desktop", "webhook", "command" or "bell"]`},
 		{"[notify]\nchannels.x.tags = []", `2:12: "notify.channels.x" has no kind [add one: kind = "desktop", "webhook", "command" or "bell"]`},
