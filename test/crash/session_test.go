@@ -296,7 +296,15 @@ func randomPlan(r *rand.Rand) string {
 // outcomeOf is what a session came to: statuses, reasons, and what each agent saw of those before it.
 func (w *world) outcomeOf(s *sessionView) string {
 	lines := []string{s.Session.Status}
+	gone := map[string]bool{}
 	for _, a := range s.Agents {
+		gone[a.ID] = a.Status == "failed" || a.Status == "cancelled"
+	}
+	for _, a := range s.Agents {
+		// Of several that failed, the one that did so first is named, and that depends on time.
+		if name := strings.TrimSuffix(strings.TrimPrefix(a.Error, "dependency "), " failed"); gone[name] {
+			a.Error = "one that it comes after failed"
+		}
 		seen, _ := os.ReadFile(filepath.Join(w.f.Data, "worktrees", w.fingerprint(), a.RunID, ".agency", "seen"))
 		lines = append(lines, fmt.Sprintf("%s %s %s %q", a.ID, a.Status, a.Error, seen))
 	}
