@@ -163,10 +163,8 @@ func (d *Desk) Begun(i int) bool {
 	return f != nil && f.Made && f.Attempt > d.agents[i].Attempt
 }
 
-// Busy says whether something is being done for an agent. Nothing else is decided about it meanwhile.
-func (d *Desk) Busy(i int) bool { return d.busy[i] }
-
-// SetBusy tells that something begins to be done for an agent, or has been done. What was known of its run is old then.
+// SetBusy tells that something begins to be done for an agent, or has been done. Nothing else is decided about it meanwhile, and
+// what was known of its run is old then.
 func (d *Desk) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
 
 // Agent is an agent as it is in the record.

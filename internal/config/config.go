@@ -2,7 +2,6 @@
 package config
 
 import (
-	_ "embed"
 	"log/slog"
 	"slices"
 	"time"
@@ -104,12 +103,6 @@ type Origin struct {
 
 // Origins are all keys, in the order of the file format.
 func (c *Config) Origins() []Origin { return slices.Clone(c.origins) }
-
-//go:embed example.toml
-var example string
-
-// Example is a configuration file with every key, its meaning and its default.
-func Example() string { return example }
 
 // placeholders are what the arguments of a custom runner may hold.
 var placeholders = []string{"prompt_file", "worktree", "run_id"}

@@ -156,7 +156,7 @@ status_dir = ".founder-mode/status"
 // The example must be every key with its default, and its commented part must work too.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	got := mustLoad(t, config.Example())
+	got := mustLoad(t, config.SampleFile())
 	if diff := same(wantDefaults(t), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -165,7 +165,7 @@ func TestExample(t *testing.T) {
 			t.Errorf("the example lacks %s", o.Key)
 		}
 	}
-	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.Example(), "$1")
+	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.SampleFile(), "$1")
 	custom := mustLoad(t, whole).Custom
 	want := map[string]config.Runner{"aider": {Exec: "aider", DefaultArgs: []string{"--yes", "--message-file", "{prompt_file}"}}}
 	if diff := cmp.Diff(want, custom); diff != "" {

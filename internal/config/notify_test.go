@@ -46,7 +46,7 @@ kind = "bell"
 // The channels in the example work when they are no comments any more.
 func TestNotifyExample(t *testing.T) {
 	t.Parallel()
-	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.Example(), "$1")
+	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.SampleFile(), "$1")
 	channels := mustLoad(t, whole).Notify.Channels
 	if len(channels) != 3 || channels["desk"].Kind != "desktop" || channels["hook"].SecretFile == "" || len(channels["tell"].Argv) != 2 {
 		t.Errorf("%+v", channels)

@@ -126,7 +126,7 @@ func TestSystemPrompt(t *testing.T) {
 // The presets of the example work when they are no comments any more.
 func TestPresetExample(t *testing.T) {
 	t.Parallel()
-	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.Example(), "$1")
+	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.SampleFile(), "$1")
 	presets := mustLoad(t, whole).Presets
 	for name, tag := range map[string]string{"orchestrator": "orchestrator", "worker": "worker", "watchdog": "watchdog"} {
 		if p := presets[name]; p.Harness != "claude_code" || p.Description == "" || !cmp.Equal(p.Tags, []string{tag}) {

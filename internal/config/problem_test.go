@@ -179,7 +179,7 @@ func TestEnvironmentProblems(t *testing.T) {
 // Any bytes end in a configuration that reads back, or in an error that names its place or at least the file.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
-		config.Example(), "", "[runners.custom.x]\nexec = 'y'", "a.b.c = [[1], {x=1}]", "[[stop]]", "stop = {grace = \"1s\", grace = 2}",
+		config.SampleFile(), "", "[runners.custom.x]\nexec = 'y'", "a.b.c = [[1], {x=1}]", "[[stop]]", "stop = {grace = \"1s\", grace = 2}",
 		"\"\\u0000\" = 1", "[stop]\r\ngrace = \"1s\"\r\n", "[runners]\ncustom.\"a.b\".exec = \"q\"", "[env]\ndeny = [\"[\"]", "\ufeff",
 	} {
 		f.Add([]byte(seed))

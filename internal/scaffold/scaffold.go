@@ -15,11 +15,10 @@ import (
 	"agency/internal/file"
 )
 
+// instructions tell an agent what its run is and how it reports.
+//
 //go:embed templates/INSTRUCTIONS.md
 var instructions string
-
-// Instructions tell an agent what its run is and how it reports.
-func Instructions() []byte { return []byte(instructions) }
 
 // Worktree writes everything that a new worktree gets, under .agency in root. Until the runner starts it can be
 // repeated, after a crash for example: each file is written anew. The repository is not trusted: nothing outside root is

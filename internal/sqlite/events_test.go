@@ -183,15 +183,4 @@ func TestRepos(t *testing.T) {
 	if diff := cmp.Diff(moved, run.Repo); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := get(s.RepoByRoot(ctx, "/src/app")); got != nil {
-		t.Errorf("got %v, want nil", got)
-	}
-	put(agency.Repo{Fingerprint: "clone", Root: "/new/app"})
-	if got := get(s.RepoByRoot(ctx, "/new/app")); got == nil || got.Fingerprint != "clone" {
-		t.Errorf("got %v, want the one seen last", got)
-	}
-	put(moved)
-	if got := get(s.RepoByRoot(ctx, "/new/app")); got == nil || got.Fingerprint != moved.Fingerprint {
-		t.Errorf("got %v, want the one seen last", got)
-	}
 }

@@ -42,17 +42,8 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 
 // Repo is the repository with a fingerprint, nil when it is not known.
 func (s *Store) Repo(ctx context.Context, fingerprint string) (*agency.Repo, error) {
-	return s.repo(ctx, `WHERE fingerprint = ?`, fingerprint)
-}
-
-// RepoByRoot is the repository that was last seen at a place, nil when there was none.
-func (s *Store) RepoByRoot(ctx context.Context, root string) (*agency.Repo, error) {
-	return s.repo(ctx, `WHERE root = ? ORDER BY seen_at_ms DESC, rowid DESC LIMIT 1`, root)
-}
-
-func (s *Store) repo(ctx context.Context, where, value string) (*agency.Repo, error) {
 	var r agency.Repo
-	err := s.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos `+where, value).
+	err := s.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos WHERE fingerprint = ?`, fingerprint).
 		Scan(&r.Fingerprint, &r.Root, &r.CommonDir)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

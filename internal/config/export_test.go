@@ -1,0 +1,9 @@
+package config
+
+import _ "embed"
+
+//go:embed example.toml
+var example string
+
+// SampleFile is the configuration file with every key, its meaning and its default, which the README names.
+func SampleFile() string { return example }
