@@ -361,3 +361,31 @@ func faultySession(t *testing.T, seed uint64) {
 		t.Errorf("seed %d, fault %d: %s\nthe plan:\n%s\nthe log:\n%s", seed, what, strings.Join(wrong, "\n"), randomPlan(rand.New(rand.NewPCG(seed, 1))), w.log())
 	}
 }
+
+// A restart by hand that is cut off between its two halves costs the session nothing but time.
+func TestSessionRestartCutOff(t *testing.T) {
+	t.Parallel()
+	if !whole {
+		t.Skip("make crash runs this: the session waits half a minute for the other half")
+	}
+	w := newWorld(t)
+	w.write("plan.yaml", fmt.Sprintf("defaults: {runner: shell, headless: true}\nagents:\n"+
+		"  - {id: a, prompt: 'set -- a; %[1]s echo x >$ROOT/began; test -e $ROOT/enough || sleep 600'}\n  - {id: b, prompt: 'true', after: [a]}\n", once))
+	id := strings.TrimSpace(w.must("session", "start", w.path("plan.yaml")))
+	w.await("the agent", func() bool { _, err := os.Lstat(w.path("began")); return err == nil })
+	w.write("enough", "")
+	run := w.sessionOf(id).Agents[0].RunID
+	w.write("killpoint", "resume.saved")
+	w.start([]string{"resume", "--restart", run})
+	w.await("the point", func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
+	w.awaitClient()
+	w.f.Agency("session", "wait", id, "--timeout", "90s")
+	s := w.sessionOf(id)
+	wrong := append(w.sessionsWell(), w.rest(false)...)
+	if s.Session.Status != "complete" || s.Agents[0].Status != "complete" || s.Agents[0].Attempts != 2 || s.Agents[1].Status != "complete" {
+		wrong = append(wrong, fmt.Sprintf("it came to %+v", s))
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%s\n%s\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
+	}
+}
