@@ -8,8 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
-
 	"agency"
 )
 
@@ -95,8 +93,8 @@ func (w *wrapper) typeMessage(text string) (before int64, err error) {
 // checkLines refuses a line that the runner's terminal would cut: while that makes lines of what is typed, as for a shell's read,
 // it drops without a word what does not fit into one.
 func (w *wrapper) checkLines(text string) error {
-	modes, err := unix.IoctlGetTermios(int(w.term.slave.Fd()), getTermios)
-	if err != nil || modes.Lflag&unix.ICANON == 0 {
+	byLine, err := w.term.readsLines()
+	if err != nil || !byLine {
 		return nil //nolint:nilerr // a terminal that is gone is told when the text is typed
 	}
 	number := 0

@@ -136,6 +136,24 @@ func (t *terminal) resize() {
 // terminal and opens it again later from looking like one at its end.
 func (t *terminal) runnerEnded() { _ = t.slave.Close() }
 
+// readsLines reports whether the terminal makes lines of what is typed. The runner may end meanwhile: its side is then closed, which
+// is an error here and never a question to another file that got its number.
+func (t *terminal) readsLines() (bool, error) {
+	conn, err := t.slave.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var modes *unix.Termios
+	var asked error
+	if err := conn.Control(func(fd uintptr) { modes, asked = unix.IoctlGetTermios(int(fd), getTermios) }); err != nil {
+		return false, err
+	}
+	if asked != nil {
+		return false, asked
+	}
+	return modes.Lflag&unix.ICANON != 0, nil
+}
+
 // restore gives the pane back as it was.
 func (t *terminal) restore() {
 	if t.saved != nil {
