@@ -62,7 +62,11 @@ func newWorldAt(t testing.TB, data string) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, f: f}
-	t.Cleanup(f.Close)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if data != "" {
 		f.Data = filepath.Join(data, "agency")
 		f.Env = append(f.Env, "AGENCY_HOME="+f.Data)

@@ -88,7 +88,11 @@ func setup(env *testscript.Env, agent string) error {
 	if err != nil {
 		return err
 	}
-	env.Defer(f.Close)
+	env.Defer(func() {
+		if err := f.Close(); err != nil {
+			env.T().Fatal(err)
+		}
+	})
 	config, err := os.OpenFile(f.Config, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
