@@ -72,8 +72,6 @@ func run() int {
 
 // runDaemon is the daemon in this process. A parent that spawned it is told how the start went.
 func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Config, error), exe string) error {
-	// The daemon lives long and allocates little: to collect more often costs it nothing and keeps a third of its memory free.
-	debug.SetGCPercent(33)
 	report := daemon.Reporter()
 	d := &daemon.Daemon{
 		Config:  cfg,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"agency"
@@ -33,7 +34,7 @@ func upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
 	return conn, nil
 }
 
-// serveWrapper speaks with the wrapper of one attempt for as long as it lives.
+// serveWrapper takes the connection of one attempt's wrapper, which stays for as long as the wrapper lives.
 func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != wrapperProtocol {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "%s wants Upgrade: %s", api.WrapperPath, wrapperProtocol))
@@ -45,27 +46,47 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	link := runner.NewLink(conn)
-	defer func() { _ = link.Close() }()
 	ctx := context.WithoutCancel(r.Context())
+	hello, err := d.greetWrapper(ctx, link)
+	if err != nil {
+		_ = link.Close()
+		return
+	}
+	// The request ends here, or its buffers and the deep stack of its goroutine were most of the memory that an idle run costs.
+	go d.hearWrapper(ctx, link, hello.RunID, hello.Attempt)
+}
+
+// greetWrapper hears who a wrapper is and whether it is the one of its attempt. One that is not is told not to come again.
+func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (runner.Hello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {
 		d.Log.Warn("greet wrapper", "err", err)
-		return
+		return hello, err
 	}
-	id, attempt := hello.RunID, hello.Attempt
-	err = d.sup.Connect(ctx, supervisor.WrapperHello{RunID: id, Attempt: attempt, Token: hello.Token, Process: hello.Wrapper}, link)
-	if err != nil {
-		d.Log.Warn("refuse wrapper", "run", id, "attempt", attempt, "err", err)
-		if !agency.IsCode(err, agency.CodePermissionDenied) && !agency.IsCode(err, agency.CodeRunNotFound) {
-			return // it is not the wrapper's fault, so it may come again
-		}
+	err = d.sup.Connect(ctx, supervisor.WrapperHello{RunID: hello.RunID, Attempt: hello.Attempt, Token: hello.Token, Process: hello.Wrapper}, link)
+	if err == nil {
+		return hello, nil
+	}
+	d.Log.Warn("refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
+	// Anything else is not the wrapper's fault, so it may come again.
+	if agency.IsCode(err, agency.CodePermissionDenied) || agency.IsCode(err, agency.CodeRunNotFound) {
 		if err := link.Refuse(err); err != nil {
-			d.Log.Debug("refuse wrapper", "run", id, "err", err)
+			d.Log.Debug("refuse wrapper", "run", hello.RunID, "err", err)
 		}
-		return
 	}
+	return hello, err
+}
+
+// hearWrapper takes a wrapper's news until it leaves. A defect ends the connection alone, and the wrapper comes again.
+func (d *Daemon) hearWrapper(ctx context.Context, link *runner.Link, id agency.RunID, attempt int) {
+	defer func() { _ = link.Close() }()
 	defer d.sup.Disconnect(id, attempt, link)
-	err = link.Serve(func(u runner.Update) error {
+	defer func() {
+		if defect := recover(); defect != nil {
+			d.Log.Error("wrapper connection failed", "run", id, "defect", defect, "stack", string(debug.Stack()))
+		}
+	}()
+	err := link.Serve(func(u runner.Update) error {
 		return d.sup.Update(ctx, id, attempt, supervisor.WrapperUpdate(u))
 	})
 	if err != nil {

@@ -153,7 +153,7 @@ func upgrade(ctx context.Context, conn net.Conn) (*wire, error) {
 	_ = resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusSwitchingProtocols:
-		return newWire(conn, in), nil
+		return &wire{conn: conn, in: in}, nil
 	case http.StatusForbidden, http.StatusConflict:
 		return nil, errRefused
 	default:

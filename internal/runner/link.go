@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,13 @@ type Link struct {
 	waiting map[uint64]chan message
 }
 
+// linkBuffer holds most messages of a wrapper; a daemon may have a thousand links.
+const linkBuffer = 512
+
 // NewLink makes the daemon's end of an upgraded connection. The link owns it from now on.
 func NewLink(conn net.Conn) *Link {
 	return &Link{
-		wire: newWire(conn, nil), welcomed: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint64]chan message{},
+		wire: &wire{conn: conn, in: bufio.NewReaderSize(conn, linkBuffer)}, welcomed: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint64]chan message{},
 	}
 }
 

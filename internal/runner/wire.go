@@ -98,13 +98,6 @@ type wire struct {
 	mu   sync.Mutex // of sending
 }
 
-func newWire(conn net.Conn, in *bufio.Reader) *wire {
-	if in == nil {
-		in = bufio.NewReader(conn)
-	}
-	return &wire{conn: conn, in: in}
-}
-
 func (w *wire) send(m message) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
