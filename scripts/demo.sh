@@ -68,6 +68,7 @@ All three are settled: one offers its work, one asks you something, one failed. 
   $agency send asker "the new one"     # answer the question
   $agency show asker                   # what the agent says of itself, its branch, its paths
   $agency attach finish                # its terminal; Ctrl-b d leaves it
+  $agency diff finish                  # what it changed
   $agency logs breaks                  # what it wrote before it failed
   $agency events                       # the record
 

@@ -19,6 +19,11 @@ internal/mcp agency/internal/config
 internal/api agency/internal/git
 internal/supervisor agency/internal/tmux
 internal/git agency/internal/tmux
+internal/cli agency/internal/scheduler
+internal/cli agency/internal/watchdog
+internal/spool agency/internal/git
+internal/harness agency/internal/spool
+internal/watchdog agency/internal/spool
 internal/notify agency/internal/config
 internal/file agency
 internal/daemon database/sql'
