@@ -2,6 +2,7 @@ package agency
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -40,7 +41,10 @@ type PlanFaults []*Error
 // MostFaults is how many things that are wrong with a plan are told at once.
 const MostFaults = 5
 
+// Error is the message of the first fault.
 func (f PlanFaults) Error() string { return f[0].Error() }
+
+// Unwrap is the first fault.
 func (f PlanFaults) Unwrap() error { return f[0] }
 
 // Add takes an error for one more fault, or for those that it is. It says whether there is room for others.
@@ -113,7 +117,8 @@ func (p *Plan) validateSettings() error {
 		return settingFault("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", BaseDeps)
 	}
 	if p.MaxParallel < 1 || p.MaxParallel > MostParallel {
-		return settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, MostParallel)
+		return settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, MostParallel).
+			WithHint("leave it out for %d", DefaultParallel)
 	}
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
 		if n := p.Limits[runner]; n < 1 || n > MostParallel {
@@ -243,8 +248,11 @@ func lineProblem(s string) string {
 		return "is not valid UTF-8"
 	case utf8.RuneCountInString(s) > longestLine:
 		return "is too long"
-	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "holds a character that is not printed"
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return fmt.Sprintf("holds %U, which is not printed", r)
+		}
 	}
 	return ""
 }

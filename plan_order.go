@@ -173,6 +173,9 @@ func (p *Plan) unknownAgent(i int, id string, ids map[string]int) error {
 	if near := Nearest(id, known); near != "" {
 		return err.WithHint("did you mean %s?", near)
 	}
+	if len(known) == 0 {
+		return err.WithHint("leave after out: there is no other agent")
+	}
 	return err.WithHint("the first of its agents are %s", strings.Join(known[:min(len(known), 5)], ", "))
 }
 

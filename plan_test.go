@@ -94,6 +94,7 @@ func TestPlanFaults(t *testing.T) {
 		"unknown":             {agents("first", "second: frist"), nil, `"second" comes after "frist", and the plan has no such agent`, "did you mean first?"},
 		"unknown, case":       {agents("First", "b: first"), nil, "no such agent", "did you mean First?"},
 		"unknown, far":        {agents("a", "b: zzzzzz"), nil, "no such agent", "the first of its agents are a"},
+		"unknown, alone":      {agents("b: zzzzzz"), nil, "no such agent", "there is no other agent"},
 		"twice in after":      {agents("a", "b: a a"), nil, `names "a" twice`, ""},
 		"same id":             {agents("a", "b", "a"), nil, `two agents have the id "a"`, ""},
 		"same id, folded":     {agents("Login", "login"), nil, `"Login" and "login" differ in upper and lower case only`, ""},

@@ -89,13 +89,13 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 		if !x.NotBefore.IsZero() {
 			a.NotBefore = &x.NotBefore
 		}
-		if s.Paused == "" {
+		if s.Paused == "" && s.CancelAt == nil {
 			s.Paused = x.Pause
 		}
 	case ActEnd:
 		x.note(a)
 		a.Status, a.CompletedAt, a.Error, a.NotBefore = x.Status, &now, x.Reason, nil
-		if x.Pause != "" {
+		if x.Pause != "" && s.CancelAt == nil {
 			s.Paused = x.Pause
 		}
 	case ActSettle, ActMeasure:

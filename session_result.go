@@ -11,6 +11,8 @@ type AgentResult struct {
 	Branch  string `json:"branch"`  // where the commits are
 	Tests   string `json:"tests"`   // what the agent says of how to test; untrusted
 	Usage   Usage  `json:"usage"`
+	// Nested are repositories inside its worktree, relative to it: nothing of them is in what others start from.
+	Nested []string `json:"nested"`
 	// Problem is why git could not tell the numbers; empty when they are known.
 	Problem string `json:"problem"`
 }
@@ -21,6 +23,8 @@ type DiffStat struct {
 	Files   int
 	Added   int // lines
 	Deleted int // lines
+	// Nested are the repositories inside the worktree, relative to it, that have work of their own, which is not counted.
+	Nested []string
 }
 
 // Add adds what was used elsewhere; what neither tells stays unknown.

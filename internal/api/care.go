@@ -24,8 +24,9 @@ type SnapshotRequest struct {
 
 // ShowSnapshotResponse is a snapshot and the files in which it differs from the commit that the run began at.
 type ShowSnapshotResponse struct {
-	Snapshot agency.Snapshot     `json:"snapshot"`
-	Changes  []agency.FileChange `json:"changes"`
+	Snapshot   agency.Snapshot     `json:"snapshot"`
+	BaseCommit string              `json:"base_commit"` // what the run began at
+	Changes    []agency.FileChange `json:"changes"`     // since then
 }
 
 // RestoreSnapshotRequest makes a branch at a snapshot; without a name one is made up.

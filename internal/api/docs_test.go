@@ -176,6 +176,8 @@ func typeText(t reflect.Type) string {
 		return "text"
 	case reflect.Bool:
 		return "true or false"
+	case reflect.Interface:
+		return "any value"
 	default:
 		return "number"
 	}

@@ -18,7 +18,7 @@ type Envelope struct {
 type Problem struct {
 	Code    agency.Code    `json:"code"`
 	Message string         `json:"message"`
-	Hint    string         `json:"hint,omitempty"`
+	Hint    string         `json:"hint,omitempty"` // the way out
 	Details map[string]any `json:"details"`
 }
 

@@ -206,7 +206,7 @@ type ResumeRunResponse struct {
 // RemoveRunRequest removes a run.
 type RemoveRunRequest struct {
 	Run          string `json:"run"`
-	Force        bool   `json:"force"` // also when nested repositories hold work that cannot be saved
+	Force        bool   `json:"force"` // also when work is lost that cannot be saved
 	DeleteBranch bool   `json:"delete_branch"`
 }
 

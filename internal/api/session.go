@@ -12,7 +12,8 @@ type Session struct {
 	ID          agency.SessionID     `json:"id"`
 	Name        string               `json:"name"`
 	Status      agency.SessionStatus `json:"status"`
-	Paused      string               `json:"paused"` // why nothing new starts; empty while it does
+	Paused      string               `json:"paused"`     // why nothing new starts; empty while it does
+	Cancelling  bool                 `json:"cancelling"` // somebody has cancelled it, and its agents are being ended
 	Source      string               `json:"source"`
 	SourceFile  string               `json:"source_file"`
 	Outside     bool                 `json:"outside"` // somebody else runs its agents and reports them
@@ -65,7 +66,9 @@ type SessionAgent struct {
 	Note      string       `json:"note"`       // what it says, asks or waits for
 	Branch    string       `json:"branch"`
 	Attempts  int          `json:"attempts"`
-	NotBefore *time.Time   `json:"not_before"` // the next attempt, while one is put off
+	NotBefore *time.Time   `json:"not_before"` // the first or next attempt, while one is put off
+	// Held is why it has no attempt although nobody has to act for it: what it comes after, a limit, a pause. Empty when it has one.
+	Held string `json:"held"`
 	// NeedsPerson says that it cannot start, or that its run waits, until somebody acts.
 	NeedsPerson bool                `json:"needs_person"`
 	Result      *agency.AgentResult `json:"result"` // null until it is final and found out, and for one that never ran
@@ -114,6 +117,7 @@ type PlanSessionResponse struct {
 	Waves    [][]string     `json:"waves"` // ids
 	Agents   []PlannedAgent `json:"agents"`
 	Hash     string         `json:"hash"`
+	Refused  *Problem       `json:"refused"` // why session.start refuses the plan as things are now; null when it does not
 	Warnings []string       `json:"warnings"`
 }
 

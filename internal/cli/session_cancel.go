@@ -12,7 +12,7 @@ import (
 func (a *App) sessionCancel() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:   "cancel SESSION",
-		Short: "End a session and all its agents; their worktrees and branches stay",
+		Short: "Cancel a session and stop all its agents; their worktrees and branches stay",
 		Long: `Ends a session: what is queued never starts, and agents that run are stopped with all their processes. Worktrees, branches and logs stay.
 It returns at once; agency session wait tells when all have ended.`,
 		Example: "  agency session cancel active && agency session wait latest",

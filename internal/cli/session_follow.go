@@ -72,3 +72,42 @@ func (p *pace) due() <-chan time.Time { return time.After(time.Until(p.rested)) 
 func (p *pace) looked(began time.Time) {
 	p.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
 }
+
+// sessionChanges are the states of a session, one after the other.
+type sessionChanges struct {
+	client  *api.Client
+	dir     string
+	changed <-chan struct{}
+	ended   <-chan error
+	pace    pace
+}
+
+// changesOf follows a session after an event, until ctx ends.
+func (a *App) changesOf(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) *sessionChanges {
+	changed, ended := followSession(ctx, client, s, since)
+	return &sessionChanges{client: client, dir: a.Dir, changed: changed, ended: ended}
+}
+
+// next waits for a change and brings s up to date. It is over when there are no more changes to tell of, or with what comes by failed.
+func (c *sessionChanges) next(ctx context.Context, s *api.ShowSessionResponse, failed <-chan error) error {
+	var due <-chan time.Time
+	for {
+		select {
+		case <-c.changed:
+			due = c.pace.due()
+		case <-due:
+			// A reader of the state of things after the change sees everything that it brought.
+			began := time.Now()
+			resp, err := api.Call(ctx, c.client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: c.dir})
+			if err == nil {
+				*s = resp
+				c.pace.looked(began)
+			}
+			return err
+		case err := <-failed:
+			return err
+		case err := <-c.ended:
+			return err
+		}
+	}
+}

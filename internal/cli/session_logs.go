@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -98,8 +97,7 @@ func unstarted(agent *api.SessionAgent) bool { return agent.Run == "" && !agent.
 func (a *App) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (*api.SessionAgent, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed, ended := followSession(ctx, client, s, since)
-	due, pace := make(<-chan time.Time), pace{}
+	changes := a.changesOf(ctx, client, s, since)
 	for {
 		agent, err := agentOf(s, id)
 		if err != nil || agent.Status.Final() {
@@ -110,21 +108,8 @@ func (a *App) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowS
 		} else if log != nil {
 			return agent, log.Close()
 		}
-		for looked := false; !looked; {
-			select {
-			case <-changed:
-				due = pace.due()
-			case <-due:
-				began := time.Now()
-				resp, err := api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir})
-				if err != nil {
-					return nil, err
-				}
-				*s, looked = resp, true
-				pace.looked(began)
-			case err := <-ended:
-				return nil, err
-			}
+		if err := changes.next(ctx, s, nil); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -170,11 +155,10 @@ func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.Show
 func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, out *prefixed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changed, ended := followSession(ctx, client, s, since)
+	changes := a.changesOf(ctx, client, s, since)
 	var readers sync.WaitGroup
 	failed := make(chan error, 1)
 	read := map[string]int{} // the newest attempt of each agent that has a reader
-	due, pace := make(<-chan time.Time), pace{}
 	for {
 		for i := range s.Agents {
 			agent, id := &s.Agents[i], s.Agents[i].ID
@@ -208,24 +192,8 @@ func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSes
 		if s.Session.Status.Final() {
 			break
 		}
-		for looked := false; !looked; {
-			select {
-			case <-changed:
-				due = pace.due()
-			case <-due:
-				// A reader of the state of things after the change sees everything that it brought.
-				began := time.Now()
-				resp, err := api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir})
-				if err != nil {
-					return err
-				}
-				*s, looked = resp, true
-				pace.looked(began)
-			case err := <-failed:
-				return err
-			case err := <-ended:
-				return err
-			}
+		if err := changes.next(ctx, s, failed); err != nil {
+			return err
 		}
 	}
 	readers.Wait()

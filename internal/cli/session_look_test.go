@@ -58,7 +58,7 @@ func mixedSession() api.ShowSessionResponse {
 	failed, off := someAgent("005", 1, agency.AgentFailed), someAgent("006", 2, agency.AgentCancelled)
 	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "Which\x1b[31m database?\nA or B"
 	works.Label, works.Note = agency.Working, "runs the tests"
-	waits.After = []string{"001", "002"}
+	waits.After, waits.Held = []string{"001", "002"}, "after 001, 002"
 	failed.Error, off.Error, off.StartedAt, off.RunID, off.Attempts = "exit status 1", "dependency 005 failed", nil, "", 0
 	return someSession(agency.SessionRunning, done, asks, works, waits, failed, off)
 }
@@ -280,7 +280,7 @@ func TestSessionEvents(t *testing.T) {
 func TestSessionWaitEnds(t *testing.T) {
 	t.Parallel()
 	complete, failed, off := someAgent("001", 1, agency.AgentComplete), someAgent("002", 1, agency.AgentFailed), someAgent("003", 2, agency.AgentCancelled)
-	off.Error = "stopped\x1b[31m by hand"
+	off.Error, failed.Error = "stopped\x1b[31m by hand", "exit 1"
 	asks, stuck := someAgent("004", 1, agency.AgentRunning), someAgent("005", 1, agency.AgentQueued)
 	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "A or B?"
 	stuck.Error, stuck.NeedsPerson = "waiting: conflict", true
@@ -292,15 +292,15 @@ func TestSessionWaitEnds(t *testing.T) {
 		says string
 	}{
 		"complete":          {someSession(agency.SessionComplete, complete), agency.ExitOK, "is complete: 1 complete\n"},
-		"failed":            {someSession(agency.SessionFailed, complete, failed, off), agency.ExitError, "is failed: 1 complete, 1 failed, 1 cancelled\n"},
+		"failed":            {someSession(agency.SessionFailed, complete, failed, off), agency.ExitError, "is failed: 1 complete, 1 failed, 1 cancelled; 002: exit 1\n"},
 		"cancelled":         {someSession(agency.SessionCancelled, complete, off), agency.ExitConflict, "is cancelled: 1 complete, 1 cancelled\n"},
-		"complete in parts": {someSession(agency.SessionComplete, complete, off), agency.ExitConflict, "is complete, 1 cancelled: 003: stopped by hand\n"},
-		"nothing done":      {someSession(agency.SessionComplete, off), agency.ExitConflict, "is complete, 1 cancelled: 003: stopped by hand\n"},
+		"complete in parts": {someSession(agency.SessionComplete, complete, off), agency.ExitConflict, "is complete: 1 complete, 1 cancelled; 003: stopped by hand\n"},
+		"nothing done":      {someSession(agency.SessionComplete, off), agency.ExitConflict, "is complete: 1 cancelled; 003: stopped by hand\n"},
 		"asks":              {someSession(agency.SessionRunning, complete, asks), agency.ExitNeedsPerson, "needs you: agent 004 needs input: A or B?\n"},
 		"cannot start":      {someSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsPerson, "needs you: agent 005 is waiting: conflict\n"},
 		"paused":            {paused, agency.ExitNeedsPerson, "needs you: it is paused: agent 002 failed\n"},
 		"paused by hand":    {byHand, agency.ExitNeedsPerson, "needs you: somebody has paused it\n"},
-		"late":              {someSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h0m0s passed and session 20260201-143022-abc12345 is not over"},
+		"late":              {someSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h passed and session 20260201-143022-abc12345 is not over"},
 	} {
 		b := newBench(t)
 		b.serve(always(c.s, nil))

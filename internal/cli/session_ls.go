@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,15 +50,16 @@ func (a *App) sessionList() *cobra.Command {
 	return cmd
 }
 
-// sessionTable is a list of sessions for people.
+// sessionTable is a list of sessions for people, with their repositories where those differ.
 func (a *App) sessionTable(sessions []api.Session) string {
-	rows := [][]string{{"SESSION", "STATUS", "DONE", "TOOK", "NAME"}}
+	rows := [][]string{{"SESSION", "STATUS", "DONE", "TOOK", "NAME", "REPOSITORY"}}
 	for i := range sessions {
 		s := &sessions[i]
-		status, took := string(s.Status), a.Now().Sub(s.StartedAt)
+		status, took := sessionWord(s), a.Now().Sub(s.StartedAt)
 		switch {
 		case s.CompletedAt != nil:
 			took = s.CompletedAt.Sub(s.StartedAt)
+		case s.Cancelling:
 		case s.Paused != "":
 			status = "paused"
 		case s.Waiting > 0:
@@ -70,8 +72,13 @@ func (a *App) sessionTable(sessions []api.Session) string {
 		t := &s.Summary
 		rows = append(rows, []string{
 			s.Ref(), sessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), stopwatch(took),
-			orDash(fit(safeLine(name), summaryColumns)),
+			orDash(fit(safeLine(name), summaryColumns)), safeLine(s.Repo),
 		})
+	}
+	if !slices.ContainsFunc(sessions, func(s api.Session) bool { return s.Repo != sessions[0].Repo }) {
+		for i, row := range rows {
+			rows[i] = row[:len(row)-1]
+		}
 	}
 	return a.textTable(rows)
 }

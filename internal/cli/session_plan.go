@@ -101,12 +101,13 @@ func orNone(list []string) []string {
 func (a *App) sessionPlan() *cobra.Command {
 	o := &planFlags{}
 	cmd := command(cobra.Command{
-		Use:   "plan [FILE | FOLDER | -] [flags]",
+		Use:   "plan [FILE | FOLDER | -]",
 		Short: "Check a plan and show what it would do",
 		Long: `Reads a plan, checks all that can be checked, and shows the agents by wave, what each comes after, branches, commands and limits. It
 starts nothing. A plan is a YAML file (- reads it from standard input), a folder of NNN-name.md prompts, or --agents that all get
 one task. docs/plan.md describes plans, agency schema plan prints their schema.
 
+Exit status: 0 the plan can be started, 8 somebody has to trust what the repository wants done first, 2 there is a mistake in it.
 In branches and commands SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION stand for what is known only at the start.`,
 		Example: `  agency session plan plan.yaml
   agency session plan prompts/
@@ -124,9 +125,16 @@ In branches and commands SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION stand 
 		if err != nil {
 			return err
 		}
+		if resp.Refused != nil {
+			a.status = resp.Refused.Code.Exit()
+		}
 		return a.print(resp, func(w io.Writer) {
 			a.warn(resp.Warnings)
 			a.showPlan(w, &resp)
+			if resp.Refused != nil {
+				a.chat("agency session start refuses this plan: %s", safeLine(resp.Refused.Message))
+				a.chat("%s", safeText(resp.Refused.Hint))
+			}
 		})
 	})
 	o.add(cmd)
@@ -258,16 +266,13 @@ func (g *planGraph) after(p *agency.PlanAgent) string {
 // sameCommand is a command and the agents that have it.
 type sameCommand struct{ agents, command string }
 
-// commands are the commands of the plan, each once.
+// commands are the commands of the plan, each once. Of long arguments, such as a system prompt, they show the beginning.
 func (g *planGraph) commands() []sameCommand {
+	const longest = 60
 	var order []string
 	positions := map[string][]int{}
 	for i := range g.resp.Agents {
-		words := make([]string, 0, len(g.resp.Agents[i].Command))
-		for _, word := range g.resp.Agents[i].Command {
-			words = append(words, shellWord(safeLine(word)))
-		}
-		command := strings.Join(words, " ")
+		command := strings.Join(g.resp.Agents[i].Command, "\x00")
 		if positions[command] == nil {
 			order = append(order, command)
 		}
@@ -275,7 +280,14 @@ func (g *planGraph) commands() []sameCommand {
 	}
 	all := make([]sameCommand, 0, len(order))
 	for _, command := range order {
-		all = append(all, sameCommand{g.ranges(positions[command]), fit(command, 400)})
+		words := strings.Split(command, "\x00")
+		for i, word := range words {
+			if word = safeLine(word); i > 0 {
+				word = fit(word, longest)
+			}
+			words[i] = agency.ShellWord(word)
+		}
+		all = append(all, sameCommand{g.ranges(positions[command]), fit(strings.Join(words, " "), 800)})
 	}
 	return all
 }
@@ -306,14 +318,4 @@ func (g *planGraph) ranges(positions []int) string {
 		from = to + 1
 	}
 	return strings.Join(names, ", ")
-}
-
-// shellWord is a word as a shell would read it, for people to look at.
-func shellWord(word string) string {
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("-_./=:@%+,", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

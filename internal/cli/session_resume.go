@@ -14,8 +14,8 @@ func (a *App) sessionResume() *cobra.Command {
 	var changed string
 	cmd := command(cobra.Command{
 		Use:   "resume SESSION",
-		Short: "Have a paused session go on",
-		Long: `Has a session go on that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
+		Short: "Continue a paused session",
+		Long: `Continues a session that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
 cancelled, and the rest goes on. Agents that wait for a person, for a rate limit to end or for their next attempt try again at once.
 
 It is refused when the plan's files changed since the start. With --plan-changed ok the session goes on with the plan as it was.`,

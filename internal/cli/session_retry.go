@@ -29,9 +29,7 @@ exit status are those of agency session start.`,
 		case err != nil:
 			return err
 		case timeout != 0 && !wait:
-			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), timeout, args[0])
-		case timeout < 0:
-			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
+			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), durationText(timeout), args[0])
 		}
 		resp, err := call(cmd.Context(), a, api.RetrySession, api.RetrySessionRequest{
 			Session: args[0], Dir: a.Dir, Failed: failed, PlanChanged: ok, Env: a.Env, Config: a.callerConfig(),
@@ -43,7 +41,7 @@ exit status are those of agency session start.`,
 	})
 	cmd.Flags().BoolVar(&failed, "failed", false, "only what failed, and what was cancelled because of it")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the new session has settled, or is paused for somebody")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
+	durationVar(cmd.Flags(), &timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
 	addPlanChanged(cmd, &changed)
 	cmd.ValidArgsFunction = a.completeSessions
 	return cmd

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,7 @@ import (
 )
 
 func (a *App) sessionRemove() *cobra.Command {
-	var olderThan string
+	var olderThan time.Duration
 	var apply bool
 	cmd := command(cobra.Command{
 		Use:   "rm {SESSION | --older-than AGE [--apply]}",
@@ -31,11 +29,7 @@ lists those that ended so long ago, of all repositories, and removes them only w
 			return agency.Errorf(agency.CodeUsage, "%s wants a SESSION, or --older-than", cmd.CommandPath()).WithHint("%s --older-than 7d", cmd.CommandPath())
 		}
 		if byAge {
-			age, err := parseAge(olderThan)
-			if err != nil {
-				return err
-			}
-			req.OlderThanMS = age.Milliseconds()
+			req.OlderThanMS = olderThan.Milliseconds()
 		} else {
 			req.Session = args[0]
 		}
@@ -56,21 +50,8 @@ lists those that ended so long ago, of all repositories, and removes them only w
 			}
 		})
 	})
-	cmd.Flags().StringVar(&olderThan, "older-than", "", "those that ended so long ago: 7d, 12h")
+	durationVar(cmd.Flags(), &olderThan, "older-than", 0, "those that ended so long ago: 7d, 12h")
 	cmd.Flags().BoolVar(&apply, "apply", false, "remove them")
 	cmd.ValidArgsFunction = a.completeSessions
 	return cmd
-}
-
-// parseAge reads a duration, which may be in days.
-func parseAge(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		const most = 100_000
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= most {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if age, err := time.ParseDuration(text); err == nil && age >= 0 {
-		return age, nil
-	}
-	return 0, agency.Errorf(agency.CodeUsage, "--older-than is %q, no age", text).WithHint("such as 7d, 36h or 0s")
 }

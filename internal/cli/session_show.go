@@ -118,8 +118,12 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, room int) {
 		_, _ = fmt.Fprintln(w, fitRoom("  "+strings.TrimSuffix(line, "\n"), room))
 	}
 	for i := range resp.Agents {
-		if a := &resp.Agents[i]; a.Result != nil && a.Result.Problem != "" {
+		switch a := &resp.Agents[i]; {
+		case a.Result == nil:
+		case a.Result.Problem != "":
 			_, _ = fmt.Fprintln(w, fitRoom("  "+safeLine(a.ID+" left nothing to count: "+a.Result.Problem), room))
+		case len(a.Result.Nested) > 0:
+			_, _ = fmt.Fprintln(w, fitRoom("  "+safeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), room))
 		}
 	}
 }

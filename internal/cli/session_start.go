@@ -18,7 +18,7 @@ func (a *App) sessionStart() *cobra.Command {
 	var timeout time.Duration
 	var source string
 	cmd := command(cobra.Command{
-		Use:   "start [FILE | FOLDER | -] [flags]",
+		Use:   "start [FILE | FOLDER | -]",
 		Short: "Run a plan of agents",
 		Long: `Checks a plan as agency session plan does, and starts its agents: each as soon as those that it comes after are complete, and never
 more at once than the limits say. The session goes on by itself, also after a crash or a reboot. What an agent starts from is
@@ -36,9 +36,7 @@ then: 0 complete, 1 failed, 4 cancelled, or complete without agents that were ca
 		case err != nil:
 			return err
 		case timeout != 0 && !wait:
-			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), timeout)
-		case timeout < 0:
-			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
+			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), durationText(timeout))
 		}
 		if _, err := a.config(); err != nil {
 			return err
@@ -53,7 +51,7 @@ then: 0 complete, 1 failed, 4 cancelled, or complete without agents that were ca
 	})
 	o.add(cmd)
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the session has settled, or is paused for somebody")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
+	durationVar(cmd.Flags(), &timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
 	cmd.Flags().StringVar(&source, "source", "", "what the status file calls the kind of execution: orchestrate, execute-phase or run-prompt (default: orchestrate)")
 	return cmd
 }

@@ -29,7 +29,7 @@ func (a *App) streamUpdates(ctx context.Context, session string) error {
 		return err
 	}
 	defer func() { _ = stream.Close() }()
-	sent, ended := make(chan int, updateWindow), make(chan error, 1) // the numbers of lines that have no answer yet
+	sent, ended := make(chan sentLine, updateWindow), make(chan error, 1)
 	go func() {
 		ended <- sendUpdates(ctx, bufio.NewReaderSize(a.In, api.UpdateLimit), stream, sent)
 		close(sent)
@@ -37,11 +37,13 @@ func (a *App) streamUpdates(ctx context.Context, session string) error {
 	out := bufio.NewWriter(a.out)
 	answer := updateAnswers{App: a, out: out}
 	for line := range sent {
-		refusal, err := stream.Receive()
-		if err != nil {
-			return errors.Join(ctx.Err(), agency.AsError(fmt.Errorf("line %d: %w", line, err)), out.Flush())
+		refusal := line.refusal
+		if refusal == nil {
+			if refusal, err = stream.Receive(); err != nil {
+				return errors.Join(ctx.Err(), agency.AsError(fmt.Errorf("line %d: %w", line.number, err)), out.Flush())
+			}
 		}
-		if err := answer.take(line, refusal); err != nil {
+		if err := answer.take(line.number, refusal); err != nil {
 			return err
 		}
 		if !stream.Answered() {
@@ -57,31 +59,41 @@ func (a *App) streamUpdates(ctx context.Context, session string) error {
 	return nil
 }
 
+// sentLine is a line without an answer yet.
+type sentLine struct {
+	number  int
+	refusal error // of one that was not sent
+}
+
 // sendUpdates sends lines until there are no more. Empty ones are passed over.
-func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream, sent chan<- int) error {
+func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream, sent chan<- sentLine) error {
 	for number := 1; ; number++ {
+		next := sentLine{number: number}
 		line, err := in.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return agency.Errorf(agency.CodeUsage, "line %d has more than %d bytes", number, api.UpdateLimit).WithHint("one report is one line")
-		case err != nil && !errors.Is(err, io.EOF):
+		for errors.Is(err, bufio.ErrBufferFull) {
+			next.refusal = agency.Errorf(agency.CodeUsage, "the line has more than %d bytes", api.UpdateLimit).WithHint("one report is one line")
+			line, err = in.ReadSlice('\n')
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
 			return agency.Errorf(agency.CodeUsage, "read line %d of standard input: %w", number, err)
 		}
-		if line := bytes.TrimSpace(line); len(line) > 0 {
+		if line := bytes.TrimSpace(line); len(line) > 0 || next.refusal != nil {
 			select {
-			case sent <- number:
+			case sent <- next:
 			default: // the window is full
 				if err := stream.Flush(); err != nil {
 					return err
 				}
 				select {
-				case sent <- number:
+				case sent <- next:
 				case <-ctx.Done():
 					return ctx.Err()
 				}
 			}
-			if err := stream.Send(line); err != nil {
-				return err
+			if next.refusal == nil {
+				if err := stream.Send(line); err != nil {
+					return err
+				}
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -52,7 +52,7 @@ func (v *sessionView) header() []string {
 
 // standing is how the session stands, in a line.
 func (v *sessionView) standing() string {
-	text := fmt.Sprintf("%s %s %s", sessionMark(&v.Session), v.Session.Status, stopwatch(v.elapsed()))
+	text := fmt.Sprintf("%s %s %s", sessionMark(&v.Session), sessionWord(&v.Session), stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
 	for i := range v.Agents {
 		if a := &v.Agents[i]; a.NeedsPerson {
@@ -133,7 +133,11 @@ func (v *sessionView) agents(room int) []string {
 	for i, a := range shown {
 		if titled && a.Wave != wave {
 			wave = a.Wave
-			lines = append(lines, fmt.Sprintf("wave %d", wave))
+			title := fmt.Sprintf("wave %d", wave)
+			if wave == 0 {
+				title = "in no wave"
+			}
+			lines = append(lines, title)
 		}
 		lines = append(lines, indent+painted[i])
 	}
@@ -236,6 +240,14 @@ func sessionMark(s *api.Session) string {
 	}
 }
 
+// sessionWord is the status of a session, or what is being done to it.
+func sessionWord(s *api.Session) string {
+	if s.Cancelling {
+		return "being cancelled"
+	}
+	return string(s.Status)
+}
+
 // agentName is the name of an agent where it says more than the id.
 func agentName(a *api.SessionAgent) string {
 	if name := safeLine(a.Name); name != a.ID {
@@ -257,22 +269,24 @@ func agentWord(a *api.SessionAgent) string {
 
 // betweenAttempts says that an agent has no attempt and waits for the next one.
 func betweenAttempts(a *api.SessionAgent) bool {
-	return a.Status == agency.AgentRunning && a.NotBefore != nil && !a.NeedsPerson
+	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.Held != "") && !a.NeedsPerson
 }
 
 // agentNote is what there is to say of an agent: why it is not well, what it says, or what it waits for.
 func agentNote(a *api.SessionAgent) string {
 	switch {
 	case betweenAttempts(a):
-		return fmt.Sprintf("attempt %d at %s (%s)", a.Attempts+1, a.NotBefore.Local().Format("15:04:05"), safeLine(a.Error))
+		until := ": " + safeLine(a.Held)
+		if a.Held == "" {
+			until = " at " + a.NotBefore.Local().Format("15:04:05")
+		}
+		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, safeLine(strings.TrimPrefix(a.Error, agency.WaitingWord)))
 	case a.Error != "":
 		return safeLine(a.Error)
 	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end
 		return safeLine(a.Note)
-	case a.Status == agency.AgentQueued && len(a.After) > 0:
-		return "after " + strings.Join(a.After, ", ")
 	default:
-		return ""
+		return safeLine(a.Held)
 	}
 }
 

@@ -24,13 +24,10 @@ time is up, 8 somebody is needed.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
 		Args:    takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
-		if timeout < 0 {
-			return agency.Errorf(agency.CodeUsage, "the timeout %s is negative", timeout)
-		}
 		return a.waitForSession(cmd.Context(), api.WaitSessionRequest{Session: args[0], Attention: attention}, timeout)
 	})
 	cmd.Flags().BoolVar(&attention, "attention", false, "return when somebody is needed, too")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	durationVar(cmd.Flags(), &timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
 	cmd.ValidArgsFunction = a.completeSessions
 	return cmd
 }
@@ -49,7 +46,7 @@ func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, ti
 	case s.Status.Final():
 		a.status = sessionExit(s)
 	default:
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", timeout, s.Ref(), s.Summary.String()).
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", durationText(timeout), s.Ref(), s.Summary.String()).
 			WithHint("agency session show %s", s.Ref())
 	}
 	return a.print(resp, func(w io.Writer) {
@@ -73,16 +70,16 @@ func sessionExit(s *api.Session) int {
 	}
 }
 
-// ending is how a session has settled. Of one that is complete without some of its agents it says why. It is untrusted text.
+// ending is how a session has settled, with the first reason when not all is well. It is untrusted text.
 func ending(resp *api.ShowSessionResponse) string {
 	s := &resp.Session
-	if s.Status != agency.SessionComplete || s.Summary.Cancelled == 0 {
-		return fmt.Sprintf("%s: %s", s.Status, s.Summary.String())
+	text, culprit := fmt.Sprintf("%s: %s", s.Status, s.Summary.String()), agency.AgentFailed
+	if s.Status == agency.SessionComplete {
+		culprit = agency.AgentCancelled
 	}
-	text := fmt.Sprintf("%s, %d cancelled", s.Status, s.Summary.Cancelled)
 	for i := range resp.Agents {
-		if a := &resp.Agents[i]; a.Status == agency.AgentCancelled && a.Error != "" {
-			return fmt.Sprintf("%s: %s: %s", text, a.ID, a.Error)
+		if a := &resp.Agents[i]; a.Status == culprit && a.Error != "" {
+			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
 		}
 	}
 	return text

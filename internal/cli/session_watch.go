@@ -185,7 +185,7 @@ func (w *sessionWatch) append(v *sessionView) {
 		if a.CompletedAt != nil && a.StartedAt != nil {
 			line += " after " + v.took(a)
 		}
-		if note := fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "") {
+		if note := fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
 			line += "  " + note
 		}
 		state := agentMark(a) + agentWord(a)

@@ -230,12 +230,11 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
-	if err := d.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
-		e := agency.AsError(err)
-		warnings = append(warnings, fmt.Sprintf("its agents cannot start: %s; %s", e.Message, e.Hint))
-	}
 	resp := api.PlanSessionResponse{
 		Plan: *p, Waves: p.WaveList(), Agents: make([]api.PlannedAgent, 0, len(p.Agents)), Hash: p.Hash(), Warnings: warnings,
+	}
+	if err := d.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
+		resp.Refused = api.Failure(err).Error
 	}
 	for i := range p.Agents {
 		planned, err := plannedAgent(cfg, &project, &p.Agents[i], req)
@@ -258,7 +257,7 @@ func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAge
 	if err != nil {
 		return api.PlannedAgent{}, err
 	}
-	command, err := harness.Build(harness.Request{
+	command, err := harness.Build(agency.CommandRequest{
 		Runner: r, Exec: program, DefaultArgs: chosen.DefaultArgs, Model: spec.Runner.Model, Headless: *spec.Headless,
 		PromptFile: "WORKTREE/" + agency.PromptFile, Worktree: "WORKTREE", RunID: "RUN", Attempt: 1, ConversationID: "CONVERSATION", Env: env,
 		AttemptDir: "ATTEMPT", Hook: []string{"agency", "hook"},

@@ -88,11 +88,8 @@ func (d *Daemon) listSessions(ctx context.Context, req api.ListSessionsRequest) 
 	resp := api.ListSessionsResponse{Sessions: []api.Session{}}
 	if req.Dir != "" {
 		repo, err := d.git.Discover(ctx, req.Dir)
-		if err != nil {
-			return resp, err
-		}
-		if repo.Fingerprint == "" {
-			return resp, nil // agency was never used here
+		if err != nil || repo.Fingerprint == "" {
+			return resp, err // agency was never used here
 		}
 		filter.Repo = repo.Fingerprint
 	}
@@ -172,7 +169,7 @@ func (d *Daemon) sessionView(ctx context.Context, s *agency.Session) (api.Sessio
 // headView is what clients see of a session without its agents.
 func headView(s *agency.Session) api.Session {
 	view := api.Session{
-		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Source: s.Source, SourceFile: s.SourceFile, Outside: s.Outside,
+		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Cancelling: s.CancelAt != nil && !s.Status.Final(), Source: s.Source, SourceFile: s.SourceFile, Outside: s.Outside,
 		Repo: s.Repo.Root, MaxParallel: s.MaxParallel, RetryOf: s.RetryOf, Dir: s.Dir, PlanPath: s.PlanPath,
 		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Tally,
 	}
@@ -221,7 +218,7 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 		return none, err
 	}
 	resp := api.ShowSessionResponse{Session: headView(s), Agents: make([]api.SessionAgent, len(agents)), Waves: []api.Wave{}}
-	planned, err := d.plannedAgents(ctx, s)
+	plan, err := d.planOf(ctx, s)
 	if err != nil {
 		return none, err
 	}
@@ -237,13 +234,21 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	for i := range agents {
 		a := &agents[i]
 		file.Agents[i] = a.File()
-		resp.Agents[i] = d.agentView(s, a, planned[a.ID], runs[a.Run])
+		var planned *agency.PlanAgent
+		if plan != nil {
+			planned = &plan.Agents[i]
+		}
+		resp.Agents[i] = d.agentView(s, a, planned, runs[a.Run])
 		if resp.Agents[i].NeedsPerson {
 			resp.Session.Waiting++
 		}
 		if result, ok := results[a.ID]; ok {
+			result.Nested = append([]string{}, result.Nested...) // a list, never null
 			resp.Agents[i].Result = &result
 		}
+	}
+	if plan != nil {
+		d.addWaits(resp.Agents, s, plan, agents, runs)
 	}
 	waves := agency.Waves(agents)
 	for _, w := range waves {
@@ -254,21 +259,32 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	return resp, nil
 }
 
-// plannedAgents are the agents of a session's plan by their ids; none of an outside session.
-func (d *Daemon) plannedAgents(ctx context.Context, s *agency.Session) (map[string]*agency.PlanAgent, error) {
+// planOf is the plan of a session; nil of an outside one.
+func (d *Daemon) planOf(ctx context.Context, s *agency.Session) (*agency.Plan, error) {
 	data, err := d.store.SessionPlan(ctx, s.ID)
 	if err != nil || data == nil {
 		return nil, err
 	}
 	var plan agency.Plan
-	if err := json.Unmarshal(data, &plan); err != nil {
+	if err := json.Unmarshal(data, &plan); err != nil || len(plan.Agents) != s.Tally.Total {
 		return nil, agency.Errorf(agency.CodeDBError, "the plan of session %s cannot be read", s.ID).WithHint("agency doctor")
 	}
-	agents := make(map[string]*agency.PlanAgent, len(plan.Agents))
-	for i := range plan.Agents {
-		agents[plan.Agents[i].ID] = &plan.Agents[i]
+	return &plan, nil
+}
+
+// addWaits says why agents have no attempt.
+func (d *Daemon) addWaits(views []api.SessionAgent, s *agency.Session, plan *agency.Plan, agents []agency.SessionAgent, runs map[agency.RunID]*agency.Run) {
+	desk := agency.NewDesk(*s, plan, agents, agency.DefaultPace())
+	for i := range agents {
+		if r := runs[agents[i].Run]; r != nil {
+			desk.See(i, agency.RunFacts{Made: true, Attempt: r.Attempt.Number})
+		}
 	}
-	return agents, nil
+	for i, wait := range desk.Waits(agency.Clock{Now: d.clock.Now(), Elapsed: d.clock.Elapsed}, d.sched.Held()) {
+		if views[i].Held = wait.Reason; !wait.Until.IsZero() {
+			views[i].NotBefore = &wait.Until
+		}
+	}
 }
 
 // agentView is an agent as clients see it, with how its run stands, which is nil before it is made.
@@ -291,6 +307,9 @@ func (d *Daemon) agentView(s *agency.Session, a *agency.SessionAgent, planned *a
 		status := d.sup.Derive(r)
 		view.Run, view.Label, view.Note, view.Branch = r.Ref(), status.Label, status.Summary, r.Branch
 		view.Runner, view.Attempts = r.Runner.Name, r.Attempt.Number
+	}
+	if a.Status == agency.AgentRunning && a.Stopping == view.Attempts && a.StopReason != "" {
+		view.Note = a.StopReason + "; it is being ended"
 	}
 	view.NeedsPerson = a.NeedsPerson(view.Attempts, view.Label)
 	return view

@@ -235,12 +235,18 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 		victims = victimsOf(old, p, agents)
 	}
 	taken, open := takeOver(newAgents(s, p), agents, req.Failed, victims)
-	if !open {
+	switch {
+	case open:
+	case req.Failed && old.Tally.Complete < old.Tally.Total:
+		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "no agent of session %s failed", old.ID).
+			WithHint("to run again what is not complete: agency session retry %s", old.ID)
+	default:
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s left nothing undone", old.ID).WithHint("agency session show %s", old.ID)
 	}
 	if err := d.sched.Create(ctx, s, p, taken, req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
+	d.files.Write(ctx, s.ID) // likewise
 	return d.sessionResponse(ctx, s)
 }
 

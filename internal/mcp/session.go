@@ -53,6 +53,7 @@ type agentRow struct {
 	Run      string              `json:"run,omitempty"` // for the tools that take a run
 	Label    agency.Label        `json:"run_status,omitempty"`
 	Note     string              `json:"note,omitempty"`
+	Held     string              `json:"held,omitempty"` // why it has no attempt although nobody has to act
 	Error    string              `json:"error,omitempty"`
 	Attempts int                 `json:"attempts,omitempty"`
 	Branch   string              `json:"branch,omitempty"`
@@ -79,7 +80,7 @@ func newSessionAnswer(resp *api.ShowSessionResponse, statuses []string) sessionA
 			continue
 		}
 		answer.Agents = append(answer.Agents, agentRow{
-			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note,
+			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note, Held: a.Held,
 			Error: a.Error, Attempts: a.Attempts, Branch: a.Branch, Result: a.Result,
 		})
 	}

@@ -10,6 +10,9 @@ import (
 	"agency"
 )
 
+// noAgents is a way out for a plan without agents.
+const noAgents = `agents: [{id: one, prompt: "fix the login test"}]`
+
 // planKeys, settingKeys and agentKeys are the keys of the tables of a plan. Those of an agent are its own and the settings, which
 // defaults can hold for all of them.
 func planKeys() []string {
@@ -105,10 +108,12 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 	agents := f.values["agents"]
 	switch {
 	case agents == nil && len(found.list) == 0:
-		found.add(root, "agents: [{id: one, prompt: \"fix the login test\"}]", "the plan has no agents")
+		found.add(root, noAgents, "the plan has no agents")
 	case agents == nil:
 	case agents.Kind != yaml.SequenceNode:
 		found.add(agents, "agents:\n  - id: one\n    prompt: fix the login test", "agents must be a list, not %s", words(agents))
+	case len(agents.Content) == 0:
+		found.add(agents, noAgents, "the plan has no agents")
 	case len(agents.Content) > agency.MostAgents:
 		found.add(agents, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Content), agency.MostAgents)
 	default:

@@ -23,7 +23,7 @@ func (l *loop) advance(ctx context.Context, d *desk) {
 		d.feel(clock)
 		clear(d.holds)
 		d.Holds(d.holds)
-		actions, next := agency.Schedule(d.Desk, clock, l.held())
+		actions, next := agency.Schedule(d.Desk, clock, l.holdAll())
 		actions = append(l.unstarted(d, clock), actions...)
 		d.due = next
 		if !late.IsZero() && (next.IsZero() || late.Before(next)) {
@@ -85,8 +85,8 @@ func (l *loop) unstarted(d *desk, clock agency.Clock) []agency.Action {
 	return actions
 }
 
-// held is until when runners take no work, by what the agents of all sessions met.
-func (l *loop) held() map[string]time.Time {
+// holdAll finds out until when runners take no work, by what the agents of all sessions met.
+func (l *loop) holdAll() map[string]time.Time {
 	all := map[string]time.Time{}
 	for _, d := range l.desks {
 		for runner, until := range d.holds {
@@ -95,6 +95,9 @@ func (l *loop) held() map[string]time.Time {
 			}
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = all
 	return all
 }
 

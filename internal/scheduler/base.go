@@ -6,38 +6,52 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"agency"
 )
 
 // bases remembers what the agents of a session came to and what their results merged to: neither changes once they are complete.
-// It is of this daemon's time only, and begins anew when a person has the session go on, since they may have mended something.
+// It is of this daemon's time only, and begins anew when a person has the session go on, since they may have fixed something.
 type bases struct {
-	mu      sync.Mutex // held while git works, so that those that start from the same results wait for them instead of repeating it
-	results map[agency.RunID]string
-	merges  map[string]string // by the commits in their order
+	work  singleflight.Group // those that start from the same results wait for them instead of repeating it
+	mu    sync.Mutex
+	known map[string]string // commits by what they come from
 }
 
-func newBases() *bases {
-	return &bases{results: map[agency.RunID]string{}, merges: map[string]string{}}
+func newBases() *bases { return &bases{known: map[string]string{}} }
+
+// get is the commit that comes from something, which find finds out at the first time.
+func (b *bases) get(from string, find func() (string, error)) (string, error) {
+	commit, err, _ := b.work.Do(from, func() (any, error) {
+		b.mu.Lock()
+		commit, known := b.known[from]
+		b.mu.Unlock()
+		if known {
+			return commit, nil
+		}
+		commit, err := find()
+		if err == nil {
+			b.mu.Lock()
+			b.known[from] = commit
+			b.mu.Unlock()
+		}
+		return commit, err
+	})
+	return commit.(string), err
 }
 
 // base is the commit that an agent's branch begins at when its base is the results of those that it comes after; else it is empty.
-// It ends with ctx.
+// It ends with ctx, which is the same for all agents of the session.
 func (s *Scheduler) base(ctx context.Context, j *job) (string, error) {
 	if len(j.after) == 0 {
 		return "", nil
 	}
-	j.bases.mu.Lock()
-	defer j.bases.mu.Unlock()
 	commits := []string{}
 	for _, id := range j.after {
-		commit, known := j.bases.results[id]
-		if !known {
-			var err error
-			if commit, err = s.Runs.Result(ctx, id); err != nil {
-				return "", err
-			}
-			j.bases.results[id] = commit
+		commit, err := j.bases.get("run "+string(id), func() (string, error) { return s.Runs.Result(ctx, id) })
+		if err != nil {
+			return "", err
 		}
 		if !slices.Contains(commits, commit) {
 			commits = append(commits, commit)
@@ -46,16 +60,9 @@ func (s *Scheduler) base(ctx context.Context, j *job) (string, error) {
 	if len(commits) == 1 {
 		return commits[0], nil
 	}
-	key := strings.Join(commits, " ")
-	if merged, known := j.bases.merges[key]; known {
-		return merged, nil
-	}
-	merged, err := s.Runs.Merge(ctx, &j.session, commits)
+	merged, err := j.bases.get(strings.Join(commits, " "), func() (string, error) { return s.Runs.Merge(ctx, &j.session, commits) })
 	if agency.IsCode(err, agency.CodeMergeConflict) {
 		return "", agency.Errorf(agency.CodeMergeConflict, "the results of %s %w", strings.Join(j.plan.After, " and "), err)
-	}
-	if err == nil {
-		j.bases.merges[key] = merged
 	}
 	return merged, err
 }

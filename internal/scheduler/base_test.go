@@ -65,7 +65,7 @@ func TestBaseOnce(t *testing.T) {
 	}
 }
 
-// What a person mended is looked at again when they have the session go on.
+// What a person fixed is looked at again when they have the session go on.
 func TestBaseAnew(t *testing.T) {
 	t.Parallel()
 	conflicts := true // written before anybody resumes
@@ -81,7 +81,7 @@ func TestBaseAnew(t *testing.T) {
 	id := create(t, s, agency.Plan{MaxParallel: 8}, "a", "b", "c: a b").ID
 	m.until(t, id, "the wait for a person", func(*agency.Session) bool {
 		agents, err := m.SessionAgents(t.Context(), id)
-		return err == nil && agents[2].Error == "waiting: the results of a and b conflict in x"
+		return err == nil && agents[2].Error == "waiting: the results of a and b conflict in x: fix it in the worktree of one of them, then agency session resume"
 	})
 	if _, err := s.Resume(t.Context(), id); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func (s *Scheduler) Pause(ctx context.Context, id agency.SessionID, why string) 
 	return s.change(ctx, id, func(session *agency.Session) error {
 		switch {
 		case session.CancelAt != nil:
-			return agency.Errorf(agency.CodeInvalidState, "session %s is being cancelled", id).WithHint("agency session show %s", id)
+			return beingCancelled(id)
 		case session.Paused == "":
 			session.Paused = why
 		}
@@ -58,7 +58,10 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 		if err := controls(session); err != nil {
 			return nil, err
 		}
-		if session.Paused == "" && len(agents) == 0 {
+		switch {
+		case session.CancelAt != nil:
+			return nil, beingCancelled(id)
+		case session.Paused == "" && len(agents) == 0:
 			return nil, agency.Errorf(agency.CodeInvalidState, "session %s is not paused", id).WithHint("agency session show %s", id)
 		}
 		session.Paused = ""
@@ -92,7 +95,7 @@ func (s *Scheduler) Cancel(ctx context.Context, id agency.SessionID) (*agency.Se
 	return s.change(ctx, id, func(session *agency.Session) error {
 		if session.CancelAt == nil {
 			now := s.Now()
-			session.CancelAt = &now
+			session.CancelAt, session.Paused = &now, ""
 		}
 		return nil
 	})
@@ -128,6 +131,10 @@ func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*
 	return session, nil
 }
 
+func beingCancelled(id agency.SessionID) error {
+	return agency.Errorf(agency.CodeInvalidState, "session %s is being cancelled", id).WithHint("wait for its end: agency session wait %s", id)
+}
+
 // controls refuses to steer what has settled, and what somebody else runs.
 func controls(session *agency.Session) error {
 	switch {
@@ -139,7 +146,7 @@ func controls(session *agency.Session) error {
 		return e.WithHint("run again what it left undone: agency session retry %s", session.ID)
 	case session.Outside:
 		return agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", session.ID).
-			WithHint("report on them: agency session update %s --agent 001 cancel", session.ID)
+			WithHint("whoever does reports on them; to give them all up: agency session update %s cancel", session.ID)
 	}
 	return nil
 }

@@ -90,10 +90,10 @@ func (c *crew) Again(_ context.Context, a scheduler.Again) error {
 	return c.begin(a.ID, a.Agent.ID, r.Attempt.Number+1)
 }
 
-func (c *crew) Stop(_ context.Context, id agency.RunID) error {
+func (c *crew) Stop(_ context.Context, id agency.RunID, attempt int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.runs[id]; !r.Attempt.State.Final() {
+	if r := c.runs[id]; !r.Attempt.State.Final() && (attempt == 0 || attempt == r.Attempt.Number) {
 		r.Attempt.State = agency.Killed
 	}
 	c.note(id, "stop")
@@ -370,6 +370,30 @@ func TestSteering(t *testing.T) {
 	if _, err := s.Cancel(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("cancelling what has settled: %v", err)
 	}
+}
+
+// A session that is being cancelled is not paused any more, and nobody has it go on.
+func TestCancelling(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
+	c.gate = make(chan struct{})
+	s := c.engine(t, t.TempDir(), 1)
+	id := create(t, s, agency.Plan{}, "a").ID
+	c.until(t, id, "the start", func(s *agency.Session) bool { return s.Tally.Running == 1 })
+	if _, err := s.Pause(t.Context(), id, agency.PausedByHand); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Cancel(t.Context(), id); err != nil || got.Paused != "" {
+		t.Errorf("it is paused: %q, %v", got.Paused, err)
+	}
+	if _, err := s.Resume(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("resumed: %v", err)
+	}
+	if _, err := s.Pause(t.Context(), id, agency.PausedByHand); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("paused: %v", err)
+	}
+	close(c.gate)
+	c.until(t, id, "the end", settled)
 }
 
 // A start that somebody has to decide about holds the session until they have, and spends nothing.

@@ -34,7 +34,7 @@ func (s *Scheduler) writeEnv(id agency.SessionID, env []string) error {
 	if err != nil {
 		return fmt.Errorf("encode the environment: %w", err)
 	}
-	return file.WriteDurable(s.envPath(id), data, 0o600)
+	return file.WriteDurable(s.envPath(id), data)
 }
 
 func (s *Scheduler) readEnv(id agency.SessionID) ([]string, error) {

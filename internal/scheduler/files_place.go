@@ -65,6 +65,13 @@ func (f *Files) link(dir string, s *agency.Session) error {
 	return nil
 }
 
+// unlink has the next activate look at the link of a status folder.
+func (f *Files) unlink(dir string) {
+	f.linking.Lock()
+	defer f.linking.Unlock()
+	delete(f.active, dir)
+}
+
 // activeLink is the link to the active session beside the folder of a session.
 func activeLink(rel string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(rel)), ActiveSession)

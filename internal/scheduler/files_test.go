@@ -291,6 +291,23 @@ func TestFilesAreRebuilt(t *testing.T) {
 	f.soon("the link leads to the one that runs", func() bool { return f.active(dir) == "sessions/"+string(second.ID) })
 }
 
+// A folder that somebody removes is there again after the next change, with the link to the active session.
+func TestFolderRemoved(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	dir := filepath.Join(t.TempDir(), "elsewhere")
+	s := f.session(dir, true, 2)
+	leads := func() bool { return f.active(dir) == "sessions/"+string(s.ID) }
+	f.says(s)
+	f.soon("the link leads to the session", leads)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	f.finish(s, "001")
+	f.says(s)
+	f.soon("the link leads to the session again", leads)
+}
+
 // A status folder that leads out of the repository is not followed, one that cannot be made is no reason to stop, and both are
 // tried again.
 func TestHostileStatusFolders(t *testing.T) {

@@ -79,7 +79,8 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 	begin = f.Now()
 	path := filepath.Join(rel, "status.json")
 	if _, err := file.StatBeneath(root, path); errors.Is(err, fs.ErrNotExist) {
-		w.unlinked = w.unlinked[:0] // somebody may have removed the folder
+		f.unlink(s.StatusDir) // somebody may have removed the folder
+		w.unlinked = w.unlinked[:0]
 		for i := range w.agents {
 			if w.agents[i].Run != "" {
 				w.unlinked = append(w.unlinked, i)

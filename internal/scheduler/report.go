@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"agency"
 )
@@ -98,6 +97,8 @@ func problems(b *strings.Builder, agents []agency.SessionAgent, results map[stri
 		}
 		if r := results[a.ID]; r.Problem != "" {
 			lines = append(lines, fmt.Sprintf("- `%s` left nothing to count: %s\n", a.ID, plainText(r.Problem)))
+		} else if len(r.Nested) > 0 {
+			lines = append(lines, fmt.Sprintf("- `%s`: repositories of their own, not in its result: %s\n", a.ID, plainText(strings.Join(r.Nested, ", "))))
 		}
 	}
 	if len(lines) > 0 {
@@ -109,7 +110,7 @@ func problems(b *strings.Builder, agents []agency.SessionAgent, results map[stri
 func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]agency.AgentResult) {
 	titled := false
 	for i := range agents {
-		text := strings.TrimSpace(visible(results[agents[i].ID].Tests))
+		text := strings.TrimSpace(agency.Visible(results[agents[i].ID].Tests))
 		if text == "" {
 			continue
 		}
@@ -129,21 +130,11 @@ func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]
 // there is no table, link, tag or heading in it, and no address that becomes a link by itself.
 func plainText(text string) string {
 	var b strings.Builder
-	for _, r := range strings.Join(strings.Fields(visible(text)), " ") {
+	for _, r := range strings.Join(strings.Fields(agency.Visible(text)), " ") {
 		if strings.ContainsRune("\\`*_{}[]<>()#+!|~:@&$^=\"'", r) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
 	}
 	return strings.ReplaceAll(b.String(), "www.", `www\.`)
-}
-
-// visible takes out what a program that shows text would obey. Lines and tabs stay.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }

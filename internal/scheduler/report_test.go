@@ -26,7 +26,7 @@ func settledSession() (*agency.Session, []agency.SessionAgent, map[string]agency
 		{ID: "003", Name: "review", Wave: 2, Status: agency.AgentCancelled, Error: "dependency 002 failed"},
 	}
 	results := map[string]agency.AgentResult{
-		"001": {Branch: "agency/x/001", Commits: 2, Files: 3, Added: 40, Deleted: 7, Dirty: true, Tests: "run\n```\nmake test\n```\x1b[31m", Usage: agency.Usage{InputTokens: new(int64(8000)), OutputTokens: new(int64(900)), CostUSD: new(0.25)}},
+		"001": {Branch: "agency/x/001", Commits: 2, Files: 3, Added: 40, Deleted: 7, Dirty: true, Nested: []string{"vendor/x_y"}, Tests: "run\n```\nmake test\n```\x1b[31m", Usage: agency.Usage{InputTokens: new(int64(8000)), OutputTokens: new(int64(900)), CostUSD: new(0.25)}},
 		"002": {Branch: "agency/x/002", Problem: "the worktree is gone"},
 	}
 	return s, agents, results
@@ -56,6 +56,7 @@ func TestReport(t *testing.T) {
 
 ## Not well
 
+- ` + "`001`" + `: repositories of their own, not in its result: vendor/x\_y
 - ` + "`002`" + ` failed: exit status 1 \| \<b\>bold\</b\>
 - ` + "`002`" + ` left nothing to count: the worktree is gone
 - ` + "`003`" + ` cancelled: dependency 002 failed

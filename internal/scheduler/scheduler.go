@@ -1,5 +1,8 @@
 // Package scheduler runs sessions: plans of dependent agents. It decides what starts when, within limits and in the order of
 // the dependencies, and keeps the status files. The agents themselves are runs, which it starts only through an interface.
+//
+// There are three parts, each of which goes on from the record alone after a crash: Scheduler carries out what agency.Schedule decides,
+// Files writes the status files, and Results finds out what the agents of a session came to and writes its report.
 package scheduler
 
 import (
@@ -89,8 +92,8 @@ type Runs interface {
 	Start(ctx context.Context, s Start) error
 	// Again starts another attempt of a run whose newest one has ended, with a prompt that tells of that.
 	Again(ctx context.Context, a Again) error
-	// Stop ends a run's agent; one that has ended is no error.
-	Stop(ctx context.Context, id agency.RunID) error
+	// Stop ends an attempt of a run, 0 is whichever lives; one that has ended is no error, whatever followed.
+	Stop(ctx context.Context, id agency.RunID, attempt int) error
 	// Outcome is how a run stands; one that was never made, or whose making was undone, is agency.CodeRunNotFound.
 	Outcome(ctx context.Context, id agency.RunID) (*Outcome, error)
 	// Pulse measures what a run's agent does in silence.
@@ -136,6 +139,7 @@ type Scheduler struct {
 	wake  chan struct{} // holds one token when there are notes
 	mu    sync.Mutex
 	notes []note
+	held  map[string]time.Time // by runner, until when it takes no work; never written to
 }
 
 // New makes a scheduler. It does nothing until Start.
@@ -143,4 +147,11 @@ func New(deps Deps, settings Settings) *Scheduler {
 	s := &Scheduler{Deps: deps, Settings: settings, wake: make(chan struct{}, 1)}
 	s.starts, s.stops = newPool(max(settings.Starts, 1), &s.work), newPool(stopsAtOnce, &s.work)
 	return s
+}
+
+// Held is until when runners take no work, by what the agents of all sessions met. It is not to be changed.
+func (s *Scheduler) Held() map[string]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
 }

@@ -205,6 +205,8 @@ func wayOut(e *agency.Error) string {
 	switch e.Code {
 	case agency.CodeTrustRequired:
 		return e.Message + ": agency trust, then agency session resume"
+	case agency.CodeMergeConflict:
+		return e.Message + ": fix it in the worktree of one of them, then agency session resume"
 	case agency.CodeBadRef:
 		return e.Message + ": make it one, then agency session resume"
 	default:
@@ -227,13 +229,18 @@ func (s *Scheduler) again(j *job) {
 	s.over(j, err)
 }
 
-// stop ends an agent's attempt. Why is in the record first, since afterwards it could not be told from a stop by hand.
+// stop ends an agent's attempt. Why is in the record first, since afterwards it could not be told from a stop by hand. Of a
+// session that was cancelled it ends whichever lives.
 func (s *Scheduler) stop(j *job) {
-	if j.action.Attempt != 0 && !s.begin(j, "") {
+	attempt := j.action.Attempt
+	switch {
+	case attempt != 0 && !s.begin(j, ""):
 		return
+	case attempt == 0 && j.session.CancelAt == nil:
+		attempt = j.agent.Stopping
 	}
 	killpoint.At("scheduler.stop.recorded")
-	err := s.Runs.Stop(s.ctx, j.agent.Run)
+	err := s.Runs.Stop(s.ctx, j.agent.Run, attempt)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		s.complain("stop agent", err, "session", j.session.ID, "agent", j.agent.ID)
 		s.pause()
