@@ -27,6 +27,8 @@ const (
 	MessageIDEnd = 6
 	// InboxLimit is how many messages may wait for one recipient.
 	InboxLimit = 1000
+	// MessageAge is how long after it was sent a message is kept that waits for nobody any more.
+	MessageAge = 7 * 24 * time.Hour
 )
 
 // Target says to whom a message goes; exactly one of its fields is set.

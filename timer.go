@@ -3,6 +3,8 @@ package agency
 import (
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Timer writes a message to a run again and again, while the run is idle.
@@ -45,6 +47,8 @@ func (t *Timer) Validate() error {
 		return Errorf(CodeUsage, "the message is empty").WithHint("for example: --message check")
 	case len(t.Message) > timerMessageLimit:
 		return Errorf(CodeUsage, "the message has %d bytes, and a timer's has at most %d", len(t.Message), timerMessageLimit)
+	case strings.ContainsFunc(t.Message, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && r != '\n' && r != '\t' }):
+		return Errorf(CodeUsage, "the message %q holds what no agent takes; a message is plain text, newlines and tabs", t.Message)
 	}
 	return CheckWord("timer name", t.Name)
 }

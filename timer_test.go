@@ -20,6 +20,9 @@ func TestTimerValidate(t *testing.T) {
 		"too long":      {agency.Timer{Name: "boss", Message: "check", Interval: agency.MostInterval + 1}, false},
 		"no message":    {agency.Timer{Name: "boss", Message: "\n", Interval: time.Minute}, false},
 		"large message": {agency.Timer{Name: "boss", Message: strings.Repeat("x", 5000), Interval: time.Minute}, false},
+		"two lines":     {agency.Timer{Name: "boss", Message: "check\n\tall é 漢", Interval: time.Minute}, true},
+		"escape":        {agency.Timer{Name: "boss", Message: "check\x1b[A", Interval: time.Minute}, false},
+		"no UTF-8":      {agency.Timer{Name: "boss", Message: "check\xff", Interval: time.Minute}, false},
 		"no name":       {agency.Timer{Message: "check", Interval: time.Minute}, false},
 		"strange name":  {agency.Timer{Name: "a\x1bb", Message: "check", Interval: time.Minute}, false},
 	} {

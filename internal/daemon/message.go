@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -58,16 +59,14 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 		limit = pollMessages
 	}
 	wait := min(time.Duration(req.WaitMS)*time.Millisecond, pollWait)
-	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Millisecond))
+	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-d.stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, done := context.WithTimeout(ctx, max(wait, time.Millisecond))
+	defer done()
 	messages, err := d.sup.PollMessages(ctx, who, limit, wait > 0)
+	if stopping, ok := errors.AsType[*agency.Error](context.Cause(ctx)); ok && err == nil && len(messages) == 0 {
+		err = stopping // whoever waits goes on with the next daemon
+	}
 	return api.MessagesResponse{Messages: messages}, err
 }
 

@@ -54,7 +54,7 @@ func (d *Daemon) channel(name string, c *config.Channel) notify.Channel {
 	}
 }
 
-// secretOf reads the secret of a web hook each time that it is needed, so that a new one counts at once; nil when it has none.
+// secretOf reads the secret of a webhook each time that it is needed, so that a new one counts at once; nil when it has none.
 func secretOf(c *config.Channel) func() (string, error) {
 	switch {
 	case c.SecretEnv != "":

@@ -30,10 +30,7 @@ func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker,
 	return &watchdog.Worker{Run: r, Status: status, OutputAt: news, Led: led}, err
 }
 
-func (w workers) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, error) {
-	cpu, filesAt := w.sup.Pulse(of.Run)
-	return watchdog.Pulse{CPU: cpu, FilesAt: filesAt}, nil
-}
+func (w workers) Pulse(of *watchdog.Worker) agency.Pulse { return w.sup.Pulse(of.Run) }
 
 func (w workers) Detail(ctx context.Context, of *watchdog.Worker, lines int) watchdog.Detail {
 	d := watchdog.Detail{Output: w.sup.Preview(ctx, of.Run, lines)}
@@ -135,12 +132,10 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 	}
 	if req.Dir != "" {
 		repo, err := d.git.Discover(ctx, req.Dir)
-		if err != nil {
-			return api.ListAlertsResponse{}, err
+		if err != nil || repo.Fingerprint == "" {
+			return api.ListAlertsResponse{Alerts: []api.Alert{}}, err // agency was never used here
 		}
-		if f.Repo = repo.Fingerprint; f.Repo == "" {
-			return api.ListAlertsResponse{Alerts: []api.Alert{}}, nil // agency was never used here
-		}
+		f.Repo = repo.Fingerprint
 	}
 	alerts, err := d.store.Alerts(ctx, f)
 	if err != nil {
@@ -166,18 +161,21 @@ func (d *Daemon) tickedAt() *time.Time {
 
 // named adds the names of their runs and sessions to alerts.
 func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert, error) {
-	list := make([]api.Alert, 0, len(alerts))
+	list, names := make([]api.Alert, 0, len(alerts)), map[agency.RunID]string{} // a run may have had many alerts
 	for i := range alerts {
 		a := &alerts[i]
 		if a.Session != "" {
 			list = append(list, api.NewAlert(a, "", agency.AlertSessionName(a.Payload)))
 			continue
 		}
-		r, err := d.store.Run(ctx, a.RunID)
-		if err != nil {
-			return nil, err
+		if names[a.RunID] == "" {
+			r, err := d.store.Run(ctx, a.RunID)
+			if err != nil {
+				return nil, err
+			}
+			names[a.RunID] = r.Ref()
 		}
-		list = append(list, api.NewAlert(a, r.Ref(), ""))
+		list = append(list, api.NewAlert(a, names[a.RunID], ""))
 	}
 	return list, nil
 }
@@ -204,25 +202,22 @@ func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (
 	}
 	until := d.clock.Now().Add(wait)
 	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
-		a.SnoozedUntil = &until
+		a.AckedAt, a.AckedBy, a.SnoozedUntil = nil, "", &until // who wants it back has not done with it
 		return agency.AlertSnoozed
 	})
 }
 
-// changeAlerts changes alerts that are open.
+// changeAlerts changes alerts that are open, all or none.
 func (d *Daemon) changeAlerts(ctx context.Context, ids []string, change func(*agency.Alert) agency.EventType) (api.AlertsResponse, error) {
-	changed := make([]agency.Alert, 0, len(ids))
-	for _, id := range ids {
-		a, err := d.store.ChangeAlert(ctx, id, func(a *agency.Alert) (agency.EventType, error) {
-			if !a.Open() {
-				return "", agency.Errorf(agency.CodeInvalidState, "the alert %s is over", a.ID).WithHint("agency alerts")
-			}
-			return change(a), nil
-		})
-		if err != nil {
-			return api.AlertsResponse{}, err
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	changed, err := d.store.ChangeAlerts(ctx, ids, func(a *agency.Alert) (agency.EventType, error) {
+		if !a.Open() {
+			return "", agency.Errorf(agency.CodeInvalidState, "the alert %s is over", a.ID).WithHint("agency alerts")
 		}
-		changed = append(changed, *a)
+		return change(a), nil
+	})
+	if err != nil {
+		return api.AlertsResponse{}, err
 	}
 	named, err := d.named(ctx, changed)
 	return api.AlertsResponse{Alerts: named}, err

@@ -57,44 +57,28 @@ func (s *Server) addActs(server *sdk.Server) error {
 		add(server, tool{name: "run_create", help: "Start an agent on a task, in a worktree and branch of its own. You become its owner: its alerts come to you as messages."}, s.create),
 		add(server, tool{name: "run_send", help: `Type a message into a run's agent and press Enter. It is refused while the run shows a dialog (use run_answer), is headless, has ended, or a
 person types there.`},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in sending) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.SendInput, api.SendInputRequest{Run: string(r.ID), Text: in.Text, PromptID: in.PromptID})
-			}),
+			onRun(s, func(ctx context.Context, run string, in sending) (any, error) {
+				return api.Call(ctx, s.Client, api.SendInput, api.SendInputRequest{Run: run, Text: in.Text, PromptID: in.PromptID})
+			})),
 		add(server, tool{name: "run_answer", help: `Answer the permission or question that a run waits for. Look first what it asks (run_status): a permission lets it do that. It is refused
 if the run waits for something else by now. confirmed says that the run was seen to take the answer; if not, look at run_output.`},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in answer) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
+			onRun(s, func(ctx context.Context, run string, in answer) (any, error) {
 				return api.Call(ctx, s.Client, api.AnswerRun, api.AnswerRunRequest{
-					Run: string(r.ID), PromptID: in.PromptID, Decision: agency.Decision(in.Decision), Text: in.Text,
+					Run: run, PromptID: in.PromptID, Decision: agency.Decision(in.Decision), Text: in.Text,
 				})
-			}),
+			})),
 		add(server, tool{name: "run_stop", destroys: true, help: "End a run's agent. Its worktree and branch stay, and run_resume goes on."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in one) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
-				resp, err := api.Call(ctx, s.Client, api.StopRun, api.RunRequest{Run: string(r.ID)})
+			onRun(s, func(ctx context.Context, run string, _ one) (any, error) {
+				resp, err := api.Call(ctx, s.Client, api.StopRun, api.RunRequest{Run: run})
 				return newRow(&resp.Run), err
-			}),
+			})),
 		add(server, tool{name: "run_resume", help: "Start another attempt of a run that ended, in the same worktree, and with the same conversation where that is possible."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in resumption) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
+			onRun(s, func(ctx context.Context, run string, in resumption) (any, error) {
 				resp, err := api.Call(ctx, s.Client, api.ResumeRun, api.ResumeRunRequest{
-					Run: string(r.ID), Prompt: in.Prompt, Restart: in.Restart, Fresh: in.Fresh, Env: s.Env, Config: s.Config,
+					Run: run, Prompt: in.Prompt, Restart: in.Restart, Fresh: in.Fresh, Env: s.Env, Config: s.Config,
 				})
 				return map[string]any{"run": newRow(&resp.Run), "continued": resp.Continued, "note": resp.Note, "warnings": resp.Warnings}, err
-			}),
+			})),
 		add(server, tool{name: "report_status", help: `Say how you yourself are doing, if you are the agent of a run: the people and agents above you see it at once. Report needs_input or blocked
 and then stop; they answer you.`},
 			func(_ context.Context, _ *sdk.CallToolRequest, in report) (any, error) {

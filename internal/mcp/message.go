@@ -121,22 +121,14 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 				return api.Call(ctx, s.Client, api.AckAlerts, api.AckAlertRequest{Alerts: in.Alerts})
 			}),
 		add(server, tool{name: "watchdog_explain", reads: true, help: "What each rule of the watchdog makes of a run, and when it looks again." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in one) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
-				resp, err := api.Call(ctx, s.Client, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: string(r.ID)})
+			onRun(s, func(ctx context.Context, run string, _ one) (any, error) {
+				resp, err := api.Call(ctx, s.Client, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: run})
 				return map[string]any{
 					"run": newRow(&resp.Run), "watched": resp.Watched, "rules": resp.Rules, "alerts": resp.Alerts, "next_at": resp.NextAt,
 				}, err
-			}),
+			})),
 		add(server, tool{name: "watchdog_start", help: "Have a message written to a run again and again, whenever it is idle: to wake an agent that watches or orchestrates others."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in timer) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
+			onRun(s, func(ctx context.Context, run string, in timer) (any, error) {
 				if in.Message == "" {
 					in.Message = "check"
 				}
@@ -144,9 +136,9 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 					in.Seconds = 30
 				}
 				return api.Call(ctx, s.Client, api.StartTimer, api.StartTimerRequest{
-					Run: string(r.ID), Name: in.Name, Message: in.Message, IntervalMS: (time.Duration(in.Seconds) * time.Second).Milliseconds(),
+					Run: run, Name: in.Name, Message: in.Message, IntervalMS: (time.Duration(in.Seconds) * time.Second).Milliseconds(),
 				})
-			}),
+			})),
 		add(server, tool{name: "watchdog_stop", help: "End a timer of watchdog_start."},
 			func(ctx context.Context, _ *sdk.CallToolRequest, in name) (any, error) {
 				if in.Name == "" {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -79,6 +80,21 @@ type one struct {
 	Run string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
 }
 
+// onRun is a tool for one run, which In names as one does, and do gets by its id.
+func onRun[In any](s *Server, do func(ctx context.Context, run string, in In) (any, error)) func(context.Context, *sdk.CallToolRequest, In) (any, error) {
+	return func(ctx context.Context, req *sdk.CallToolRequest, in In) (any, error) {
+		var named one
+		if err := json.Unmarshal(req.Params.Arguments, &named); err != nil {
+			return nil, err
+		}
+		r, err := s.find(ctx, named.Run)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, string(r.ID), in)
+	}
+}
+
 func (s *Server) addRuns(server *sdk.Server) error {
 	type filter struct {
 		Status  []string `json:"status,omitempty" jsonschema:"only these, such as needs-input, working, ready-for-review, failed"`
@@ -105,41 +121,25 @@ func (s *Server) addRuns(server *sdk.Server) error {
 				return map[string]any{"workers": newRows(resp.Runs)}, err
 			}),
 		add(server, tool{name: "run_status", reads: true, help: `One run in full: status, what it asks (is_awaiting_input, is_awaiting_confirmation, prompt_id, questions,
-blockers), how to test what it offers, and how its worktree stands.` + untrusted}, s.status),
+blockers), how to test what it offers, and how its worktree stands.` + untrusted}, onRun(s, s.status)),
 		add(server, tool{name: "run_explain", reads: true, help: "Why a run has its status: the rule that decided, and every piece of evidence." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in one) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
-				resp, err := api.Call(ctx, s.Client, api.ExplainRun, api.RunRequest{Run: string(r.ID)})
+			onRun(s, func(ctx context.Context, run string, _ one) (any, error) {
+				resp, err := api.Call(ctx, s.Client, api.ExplainRun, api.RunRequest{Run: run})
 				return map[string]any{"run": newRow(&resp.Run), "explanation": resp.Explanation}, err
-			}),
+			})),
 		add(server, tool{name: "run_output", reads: true, help: "The last lines that a run's agent shows, and as result what it came to, if it came to something." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in output) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.ShowOutput, api.ShowOutputRequest{Run: string(r.ID), Lines: in.Lines})
-			}),
+			onRun(s, func(ctx context.Context, run string, in output) (any, error) {
+				return api.Call(ctx, s.Client, api.ShowOutput, api.ShowOutputRequest{Run: run, Lines: in.Lines})
+			})),
 		add(server, tool{name: "run_diff", reads: true, help: `What a run changed since it began: commits, uncommitted changes and new files, as a patch against its base.` + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in diff) (any, error) {
-				r, err := s.find(ctx, in.Run)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.DiffRun, api.DiffRunRequest{Run: string(r.ID), MaxBytes: in.MaxBytes})
-			}),
+			onRun(s, func(ctx context.Context, run string, in diff) (any, error) {
+				return api.Call(ctx, s.Client, api.DiffRun, api.DiffRunRequest{Run: run, MaxBytes: in.MaxBytes})
+			})),
 	)
 }
 
-func (s *Server) status(ctx context.Context, _ *sdk.CallToolRequest, in one) (any, error) {
-	r, err := s.find(ctx, in.Run)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := api.Call(ctx, s.Client, api.ShowRun, api.RunRequest{Run: string(r.ID)})
+func (s *Server) status(ctx context.Context, run string, _ one) (any, error) {
+	resp, err := api.Call(ctx, s.Client, api.ShowRun, api.RunRequest{Run: run})
 	if err != nil {
 		return nil, err
 	}

@@ -102,6 +102,9 @@ func (s *Server) scope() string {
 
 // find is the run that a reference means, if the tools see it.
 func (s *Server) find(ctx context.Context, ref string) (*api.Run, error) {
+	if ref == "" { // which would be every run
+		return nil, agency.Errorf(agency.CodeUsage, "the name of the run is empty").WithHint("run_list shows the runs")
+	}
 	resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope(), Run: ref, Removed: true})
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -53,7 +52,9 @@ Progress is told meanwhile.` + untrusted},
 					groups = append(groups, []string{id})
 				}
 			}
-			timedOut, err := s.waitFirst(ctx, req, groups, in.For, wait)
+			stop := tell(ctx, req, wait, "waiting for "+strings.Join(in.Runs, ", "))
+			timedOut, err := s.waitFirst(ctx, groups, in.For, wait)
+			stop()
 			if err != nil {
 				return nil, err
 			}
@@ -70,7 +71,7 @@ Progress is told meanwhile.` + untrusted},
 }
 
 // waitFirst waits until all runs of one of the groups are where they should be.
-func (s *Server) waitFirst(ctx context.Context, req *sdk.CallToolRequest, groups [][]string, labels []string, wait time.Duration) (timedOut bool, err error) {
+func (s *Server) waitFirst(ctx context.Context, groups [][]string, labels []string, wait time.Duration) (timedOut bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, len(groups))
@@ -84,8 +85,6 @@ func (s *Server) waitFirst(ctx context.Context, req *sdk.CallToolRequest, groups
 			done <- err
 		}()
 	}
-	stop := tell(ctx, req, wait, fmt.Sprintf("waiting for %s", strings.Join(flatten(groups), ", ")))
-	defer stop()
 	err = <-done // groups end together when the time is over
 	if errors.Is(err, ended) {
 		return true, nil
@@ -93,25 +92,16 @@ func (s *Server) waitFirst(ctx context.Context, req *sdk.CallToolRequest, groups
 	return false, err
 }
 
-func flatten(groups [][]string) []string {
-	var all []string
-	for _, group := range groups {
-		all = append(all, group...)
-	}
-	return all
-}
-
 // duration is how long to wait, from a number of seconds.
 func duration(seconds int, usual time.Duration) (time.Duration, error) {
-	wait := time.Duration(seconds) * time.Second
-	switch {
+	switch most := int(mostWait.Seconds()); {
 	case seconds == 0:
 		return usual, nil
-	case seconds < 0 || wait > mostWait:
-		return 0, agency.Errorf(agency.CodeUsage, "%d seconds: a wait is 1 to %d seconds long", seconds, int(mostWait.Seconds())).
+	case seconds < 0 || seconds > most:
+		return 0, agency.Errorf(agency.CodeUsage, "%d seconds: a wait is 1 to %d seconds long", seconds, most).
 			WithHint("wait again when it is over")
 	default:
-		return wait, nil
+		return time.Duration(seconds) * time.Second, nil
 	}
 }
 

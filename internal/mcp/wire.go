@@ -3,8 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
-	"unicode"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -81,21 +79,11 @@ func encode(data any) ([]byte, error) {
 		if err := json.Unmarshal(rest[begin:end+1], &text); err != nil {
 			return nil, err
 		}
-		if err := enc.Encode(visible(text)); err != nil {
+		if err := enc.Encode(agency.Visible(text)); err != nil {
 			return nil, err
 		}
 		out.Truncate(out.Len() - 1) // the line end that an encoder adds
 		rest = rest[end+1:]
 	}
 	return out.Bytes(), nil
-}
-
-// visible takes control and format characters out of a text.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -110,13 +110,13 @@ func lives(pid int) bool {
 func TestDesktop(t *testing.T) {
 	t.Parallel()
 	n := &agency.Notice{Title: "--help\x1b[2J", Body: "<img src=x> & \\n\nnext"}
-	want := []string{"notify-send", "--app-name=agency", "--", "--help [2J", "&lt;img src=x&gt; &amp; \\\\n\nnext"}
+	want := []string{"notify-send", "--app-name=agency", "--", "--help[2J", "&lt;img src=x&gt; &amp; \\\\n\nnext"}
 	if got := notify.DesktopArgv("linux", n); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	n.Body = `" & (do shell script "id") & "`
 	got := notify.DesktopArgv("darwin", n)
-	if got[0] != "osascript" || !slices.Equal(got[len(got)-3:], []string{"agency", "--help [2J", n.Body}) {
+	if got[0] != "osascript" || !slices.Equal(got[len(got)-3:], []string{"agency", "--help[2J", n.Body}) {
 		t.Errorf("%q", got)
 	}
 	for _, arg := range got[:len(got)-3] {

@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"agency"
@@ -48,14 +47,9 @@ func desktopArgv(os string, n *agency.Notice) []string {
 // plainBody makes a body what it says: notify-send reads escapes with a backslash, and desktops read markup.
 var plainBody = strings.NewReplacer(`\`, `\\`, "&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// shown is a text without control characters and of at most so many bytes.
+// shown is what is visible of a text, in at most so many bytes.
 func shown(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "�"))
+	s = strings.ReplaceAll(agency.Visible(s), "\t", " ")
 	if len(s) <= most {
 		return s
 	}

@@ -59,4 +59,15 @@ func (m *memory) Dispatches(_ context.Context, noticeID string) ([]agency.Dispat
 
 func (m *memory) TidyOutbox(context.Context, []string, time.Time, time.Time) error { return nil }
 
+func (m *memory) ReleaseDispatches(_ context.Context, now time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.rows {
+		if d := &m.rows[i]; d.Tries == 0 && !d.Settled() && d.DueAt.After(now) {
+			d.DueAt = now
+		}
+	}
+	return nil
+}
+
 func (m *memory) Changed() <-chan struct{} { return nil }

@@ -1,4 +1,4 @@
-// Package notify brings notices to people outside of agency: a desktop, a web hook, any command, the bell of a terminal. What
+// Package notify brings notices to people outside of agency: a desktop, a webhook, any command, the bell of a terminal. What
 // is to be sent stands in an outbox, so a crash loses nothing, and a slow channel keeps nobody waiting.
 package notify
 
@@ -51,6 +51,8 @@ type Outbox interface {
 	Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error)
 	// TidyOutbox gives up what waits for other channels than these, and forgets what was settled before a time.
 	TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error
+	// ReleaseDispatches has what was never tried due by a time.
+	ReleaseDispatches(ctx context.Context, now time.Time) error
 	// Changed is closed after the next dispatch is settled, if not before.
 	Changed() <-chan struct{}
 }
@@ -97,6 +99,10 @@ func (n *Notifier) Start(ctx context.Context) error {
 		return nil
 	}
 	if err := n.Tidy(ctx); err != nil {
+		return fmt.Errorf("start the channels: %w", err)
+	}
+	// It waited for the end of quiet hours, which may be others now.
+	if err := n.Outbox.ReleaseDispatches(ctx, n.Now()); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
 	}
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -39,6 +40,8 @@ func words(err error) string {
 		return at + " broke the connection off without an answer"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return at + " did not answer in time"
+	case strings.Contains(err.Error(), "transport connection broken"): // the library gives it no type
+		return at + " gave an answer that is not HTTP, or too large"
 	}
 	return programWords(err)
 }

@@ -28,6 +28,8 @@ func TestWords(t *testing.T) {
 	}
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer plain.Close()
+	vast := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 11<<20)) }))
+	defer vast.Close()
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
@@ -45,6 +47,7 @@ func TestWords(t *testing.T) {
 	}{
 		{hook("http://"+nobody+"/TOKEN", true), "nothing listens at " + nobody},
 		{hook(plain.URL+"/TOKEN", true), "the receiver broke the connection off without an answer"},
+		{hook(vast.URL, true), "the receiver gave an answer that is not HTTP, or too large"},
 		{hook(strings.Replace(plain.URL, "http:", "https:", 1), true), "the receiver does not speak https"},
 		{hook(secure.URL, true), "the certificate of the receiver is signed by nobody that this machine trusts"},
 		{hook(plain.URL, false), at + " is not an address of the internet, and allow_private is not set"},

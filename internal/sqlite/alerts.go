@@ -96,36 +96,55 @@ func alertNews(a *agency.Alert, event agency.EventType, key string, value any) a
 // ChangeAlert lets change edit an alert's state, and writes it with the event that it returns; with none nothing is
 // written. An error of change is returned as it is. An alert that does not exist is E_ALERT_NOT_FOUND.
 func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
-	var a agency.Alert
+	changed, err := s.ChangeAlerts(ctx, []string{id}, change)
+	if err != nil {
+		return nil, err
+	}
+	return &changed[0], nil
+}
+
+// ChangeAlerts is ChangeAlert of several, all or none.
+func (s *Store) ChangeAlerts(ctx context.Context, ids []string, change func(a *agency.Alert) (agency.EventType, error)) ([]agency.Alert, error) {
+	changed := make([]agency.Alert, 0, len(ids))
 	err := s.write(ctx, "change alert in", func(tx *transaction) error {
-		var err error
-		a, err = scanAlert(tx.QueryRowContext(ctx, `SELECT `+alertColumns+` FROM alerts WHERE id = ?`, id))
-		if errors.Is(err, sql.ErrNoRows) {
-			return agency.Errorf(agency.CodeAlertNotFound, "there is no alert %q", id).WithHint("agency alerts --all")
+		for _, id := range ids {
+			a, err := tx.changeAlert(ctx, id, change)
+			if err != nil {
+				return err
+			}
+			changed = append(changed, a)
 		}
-		if err != nil {
-			return err
-		}
-		event, err := change(&a)
-		if err != nil || event == "" {
-			return err
-		}
-		recipients, err := list(a.Recipients)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, told = ?,
-			level = ?, told_at_ms = ?, recipients = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
-			millis(a.SnoozedUntil), a.Told, a.Level, millis(a.ToldAt), recipients, id)
-		if err != nil {
-			return err
-		}
-		return tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "recipients", a.Recipients))
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &a, nil
+	return changed, nil
+}
+
+func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (agency.Alert, error) {
+	a, err := scanAlert(tx.QueryRowContext(ctx, `SELECT `+alertColumns+` FROM alerts WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, agency.Errorf(agency.CodeAlertNotFound, "there is no alert %q", id).WithHint("agency alerts --all")
+	}
+	if err != nil {
+		return a, err
+	}
+	event, err := change(&a)
+	if err != nil || event == "" {
+		return a, err
+	}
+	recipients, err := list(a.Recipients)
+	if err != nil {
+		return a, err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, told = ?,
+		level = ?, told_at_ms = ?, recipients = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
+		millis(a.SnoozedUntil), a.Told, a.Level, millis(a.ToldAt), recipients, id)
+	if err != nil {
+		return a, err
+	}
+	return a, tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "recipients", a.Recipients))
 }
 
 // WatchedRuns are the runs that a watchdog has to look at when it starts: those that are not final, and those that ended

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -69,10 +70,19 @@ func isBusy(err error) bool {
 	return errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_BUSY
 }
 
+// Damaged is E_DB_ERROR for a database that is no more what it was, with the way back.
+func Damaged(path, what string) *agency.Error {
+	return agency.Errorf(agency.CodeDBError, "open database %s: %s", path, what).WithHint("%s", restoreHint(path))
+}
+
 // restoreHint also says what to do without a backup: an old log next to a fresh file would damage it.
 func restoreHint(path string) string {
-	return fmt.Sprintf("agency db restore FILE puts a backup in its place (%s.backup-*, or one of agency db backup); to start without one, move %s, %s-wal and %s-shm away",
-		path, path, path, path)
+	backup := "one of agency db backup"
+	if before, _ := filepath.Glob(path + ".backup-*"); len(before) > 0 { // made before its schema changed
+		backup += ", or " + before[len(before)-1]
+	}
+	return fmt.Sprintf("agency db restore FILE puts a backup in its place (%s); to start without one, move %s, %s-wal and %s-shm away",
+		backup, path, path, path)
 }
 
 // interrupted says that an error is only the echo of a context that ended.

@@ -33,7 +33,17 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	if len(where) > 0 {
 		query += `WHERE ` + strings.Join(where, ` AND `)
 	}
-	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
+	versions, err := s.queryVersions(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(versions)
+	return s.runsOf(ctx, versions)
+}
+
+// queryVersions reads rows of seq and updated_at_ms.
+func (s *Store) queryVersions(ctx context.Context, query string, args ...any) ([]version, error) {
+	rows, err := s.readers.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, problem("read runs from", s.path, err)
 	}
@@ -42,11 +52,7 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 		err := row.Scan(whole(&v.seq), whole(&v.updated))
 		return v, err
 	})
-	if err != nil {
-		return nil, problem("read runs from", s.path, err)
-	}
-	slices.Reverse(versions)
-	return s.runsOf(ctx, versions)
+	return versions, problem("read runs from", s.path, err)
 }
 
 func (s *Store) queryRuns(ctx context.Context, query string, args ...any) ([]agency.Run, error) {

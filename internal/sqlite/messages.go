@@ -56,10 +56,32 @@ func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients [
 				return err
 			}
 		}
+		if m.Seq%sweepEvery == 0 {
+			if err := tx.forgetMessages(ctx); err != nil {
+				return err
+			}
+		}
 		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageSent, Data: map[string]any{
 			"message": m.ID, "msg_type": m.Type, "from": m.From, "recipients": recipients, "dead": dead,
 		}})
 	})
+}
+
+// sweepEvery is how many messages are sent between two looks for old ones.
+const sweepEvery = 100
+
+// forgetMessages removes what was sent so long ago that it is not kept, except what still waits for somebody. The newest message
+// stays, so no number is given twice.
+func (tx *transaction) forgetMessages(ctx context.Context) error {
+	// Messages are numbered in the order of their times: the look ends at the first that is young.
+	const old = `SELECT seq FROM messages WHERE seq < (SELECT seq FROM messages WHERE created_at_ms >= ? ORDER BY seq LIMIT 1)`
+	before := tx.now.Add(-agency.MessageAge).UnixMilli()
+	_, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE (acked_at_ms IS NOT NULL OR dead <> '') AND message IN (`+old+`)`, before)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM messages WHERE seq IN (`+old+`) AND NOT EXISTS (SELECT 1 FROM deliveries WHERE message = seq)`, before)
+	return err
 }
 
 // supersede takes back what a sender said of itself before: only the newest of it is worth reading, and an inbox that nobody

@@ -3,7 +3,11 @@ package sqlite_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"agency"
 	"agency/internal/sqlite"
@@ -12,7 +16,7 @@ import (
 func send(t *testing.T, s *sqlite.Store, id, from, replyTo string, recipients ...string) error {
 	t.Helper()
 	m := &agency.Message{ID: id, Type: "message", From: from, To: agency.Target{User: true}, Payload: json.RawMessage("{}"), ReplyTo: replyTo}
-	return s.SendMessage(context.Background(), m, recipients, "")
+	return s.SendMessage(context.Background(), m, recipients, "nobody is there")
 }
 
 // A message is acknowledged and answered by its id or the end of it, by whom it came to alone.
@@ -76,5 +80,58 @@ func TestMessagesOfTheRemoved(t *testing.T) {
 	messages, err := s.Messages(ctx, agency.MessageFilter{Recipient: string(r.ID)})
 	if err != nil || len(messages) != 1 || messages[0].Dead != r.Handle+" was removed" {
 		t.Errorf("%+v, %v", messages, err)
+	}
+}
+
+// What was dealt with, or reached nobody, is forgotten a week after it was sent; what waits never is.
+func TestOldMessages(t *testing.T) {
+	t.Parallel()
+	ctx, now := context.Background(), epoch
+	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "agency.db"), func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	sent := 0
+	must := func(recipients ...string) string {
+		sent++
+		id := fmt.Sprintf("m_number_%03d", sent)
+		if err := send(t, s, id, agency.Daemon, "", recipients...); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	done, half, waits := must("r_1"), must("r_1", "r_2"), must("r_1")
+	must() // reaches nobody
+	if _, err := s.AckMessages(ctx, "r_1", []string{done, half}); err != nil {
+		t.Fatal(err)
+	}
+	remain := func() []string {
+		t.Helper()
+		for range 100 {
+			must("r_3")
+		}
+		found, err := s.Messages(ctx, agency.MessageFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := []string{}
+		for _, m := range found {
+			if m.Recipient != "r_3" {
+				kept = append(kept, m.ID+" for "+m.Recipient)
+			}
+		}
+		return kept
+	}
+	now = now.Add(agency.MessageAge)
+	if kept := remain(); len(kept) != 5 {
+		t.Errorf("after a week: %q", kept)
+	}
+	now = now.Add(time.Second)
+	if kept := remain(); !slices.Equal(kept, []string{half + " for r_2", waits + " for r_1"}) {
+		t.Errorf("after more than a week: %q", kept)
+	}
+	if _, err := s.AckMessages(ctx, "r_1", []string{done}); !agency.IsCode(err, agency.CodeMessageNotFound) {
+		t.Errorf("acknowledge what was forgotten: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"agency"
@@ -37,7 +38,8 @@ func (s *Store) dispatches(ctx context.Context, condition string, args ...any) (
 }
 
 // AddDispatches writes a notice for each of the channels, first due at the given time. What a channel has of the same notice
-// already stays as it is.
+// already stays as it is. An alert is told of again and again, by notices with its id, a dash and a number: the new one takes the
+// place of those that are put off beyond that time, so that nobody gets them all at the end of the night.
 func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error {
 	notice, err := json.Marshal(n)
 	if err != nil {
@@ -45,6 +47,13 @@ func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []
 	}
 	return s.write(ctx, "write outbox of", func(tx *transaction) error {
 		for _, channel := range channels {
+			if alert := strings.LastIndexByte(n.ID, '-'); alert >= 0 {
+				_, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE channel = ? AND `+waiting+` AND due_at_ms > ? AND notice_id GLOB ? AND notice_id <> ?`,
+					channel, due.UnixMilli(), n.ID[:alert]+"-*", n.ID)
+				if err != nil {
+					return err
+				}
+			}
 			_, err := tx.ExecContext(ctx, `INSERT INTO outbox (notice_id, channel, notice, tries, due_at_ms, error) VALUES (?, ?, ?, 0, ?, '')
 				ON CONFLICT (notice_id, channel) DO NOTHING`, n.ID, channel, string(notice), due.UnixMilli())
 			if err != nil {
@@ -119,6 +128,14 @@ func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before t
 			}
 		}
 		return nil
+	})
+}
+
+// ReleaseDispatches has what was never tried due at a time, if it waits for a later one.
+func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time) error {
+	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, `UPDATE outbox SET due_at_ms = ? WHERE `+waiting+` AND tries = 0 AND due_at_ms > ?`, now.UnixMilli(), now.UnixMilli())
+		return err
 	})
 }
 

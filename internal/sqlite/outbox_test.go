@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -149,6 +150,54 @@ func TestTidyOutbox(t *testing.T) {
 	}
 	if diff := cmp.Diff([]agency.EventType{agency.NoticeSent, agency.NoticeDead}, eventTypes(t, s)); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
+	}
+}
+
+// What is put off makes place for a later notice of the same alert; what is due, or on its way, does not.
+func TestToldAgain(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	morning := epoch.Add(time.Hour)
+	addNotice(t, s, "a_1-1", epoch, "desk", "hook")
+	d := next(t, s, "desk", epoch)
+	d.DueAt = morning
+	record(t, s, d)
+	addNotice(t, s, "a_2-1", morning, "desk")
+	addNotice(t, s, "a_1-2", epoch.Add(time.Minute), "desk", "hook")
+	addNotice(t, s, "a_1-2", epoch.Add(time.Minute), "desk", "hook")
+	for _, tt := range []struct {
+		channel string
+		want    []string
+	}{{"desk", []string{"a_1-2", "a_2-1"}}, {"hook", []string{"a_1-1", "a_1-2"}}} {
+		got := []string{}
+		for d := next(t, s, tt.channel, morning); d != nil; d = next(t, s, tt.channel, morning) {
+			got = append(got, d.Notice.ID)
+			d.SentAt = &morning
+			record(t, s, d)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.channel, diff)
+		}
+	}
+}
+
+// What was put off without a try is due when it is released; what failed keeps its pause.
+func TestReleaseDispatches(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	addNotice(t, s, "n1", epoch.Add(time.Hour), "desk")
+	addNotice(t, s, "n2", epoch, "hook")
+	d := next(t, s, "hook", epoch)
+	d.Tries, d.FailedAt, d.DueAt = 1, &epoch, epoch.Add(time.Hour)
+	record(t, s, d)
+	if err := s.ReleaseDispatches(t.Context(), epoch); err != nil {
+		t.Fatal(err)
+	}
+	for channel, want := range map[string]time.Time{"desk": epoch, "hook": epoch.Add(time.Hour)} {
+		if d := next(t, s, channel, epoch); !d.DueAt.Equal(want) {
+			t.Errorf("%s: due at %s, want %s", channel, d.DueAt, want)
+		}
 	}
 }
 

@@ -107,18 +107,10 @@ func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since tim
 // SessionRuns are the runs of the agents of a session by their ids, with running only those of agents that run. What they point to
 // is shared with other answers: it is to be read only.
 func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
+	versions, err := s.queryVersions(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
 		JOIN runs r ON r.id = a.run WHERE s.id = ? AND (NOT ? OR a.status = 'running') ORDER BY r.seq`, string(id), running)
 	if err != nil {
-		return nil, problem("read runs from", s.path, err)
-	}
-	versions, err := collect(rows, func(row scanner) (version, error) {
-		var v version
-		err := row.Scan(whole(&v.seq), whole(&v.updated))
-		return v, err
-	})
-	if err != nil {
-		return nil, problem("read runs from", s.path, err)
+		return nil, err
 	}
 	runs, err := s.runsOf(ctx, versions)
 	byID := make(map[agency.RunID]*agency.Run, len(runs))

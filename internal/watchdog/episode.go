@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"agency"
@@ -35,8 +36,8 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	var next time.Time
 	if gone || !s.watches(worker.Run) {
 		delete(w.silence, id)
-	} else if condition, next, err = w.judge(ctx, &s, worker, open, now); err != nil {
-		return err
+	} else {
+		condition, next = w.judge(ctx, &s, worker, open, now)
 	}
 	var episode *agency.Alert
 	for i := range open {
@@ -66,7 +67,7 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 
 // judge is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
 // alert about what stands there.
-func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time, err error) {
+func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time) {
 	c, next = worker.condition(now), agency.NextLook(worker.Status)
 	if !next.After(now) {
 		next = time.Time{}
@@ -75,22 +76,26 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 		next = now.Add(s.Poll) // output that says that it went on is no event
 	}
 	if c.Kind == "" && agency.Watchable(worker.Status.Label) {
-		c, next, err = w.stuck(ctx, s, worker, open, now)
+		c, next = w.stuck(s, worker, open, now)
 	} else {
 		delete(w.silence, worker.Run.ID)
 	}
-	if err != nil || c.Kind != agency.AlertNeedsInput && c.Kind != agency.AlertStuck {
-		return c, next, err
+	if c.Kind != agency.AlertNeedsInput && c.Kind != agency.AlertStuck {
+		return c, next
 	}
 	known := slices.ContainsFunc(open, func(a agency.Alert) bool { return same(&a, worker, c) })
 	if !known && w.Runs.Attached(ctx, worker) {
-		return agency.Condition{}, now.Add(s.Poll), nil
+		return agency.Condition{}, now.Add(s.Poll)
 	}
-	return c, next, nil
+	return c, next
 }
 
 func same(a *agency.Alert, worker *Worker, c agency.Condition) bool {
-	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && a.Cause == c.Cause
+	cause := a.Cause
+	if at := strings.LastIndexByte(cause, '@'); c.PromptType == agency.PromptAttention && at >= 0 {
+		cause = cause[:at]
+	}
+	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && cause == c.Cause
 }
 
 // alert opens the episode of a condition; nil when it was there before and is over.
@@ -98,6 +103,9 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c age
 	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
 	if err != nil {
 		return nil, fmt.Errorf("encode alert of %s: %w", worker.Run.Ref(), err)
+	}
+	if c.PromptType == agency.PromptAttention {
+		c.Cause += fmt.Sprintf("@%d", now.UnixMilli()) // a flag with the same reason is another one when it comes again
 	}
 	a := &agency.Alert{
 		ID: w.NewID(), Kind: c.Kind, RunID: worker.Run.ID, Attempt: worker.Run.Attempt.Number, Cause: c.Cause, Payload: data, OpenedAt: now,

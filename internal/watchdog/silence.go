@@ -1,7 +1,6 @@
 package watchdog
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -57,7 +56,7 @@ type silence struct {
 	since   time.Time
 	stuck   bool // it was told of, perhaps by a watchdog before this one
 	// pulse and pulsed are the last measurement; pulsed is zero while there was none.
-	pulse  Pulse
+	pulse  agency.Pulse
 	pulsed time.Time
 }
 
@@ -87,7 +86,7 @@ func (s *Settings) stuckAfter(r *agency.Run) time.Duration {
 
 // stuck keeps watch over one worker that is said to work. It returns the condition when the worker is stuck, and when to look
 // again. Processor time and files are measured only when all else is silent, once in each of the last intervals before the end.
-func (w *Watchdog) stuck(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time, err error) {
+func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time) {
 	q := w.silent(worker, open, now)
 	patience := s.patience(worker)
 	if quiet := worker.Run.Attempt.Situation.QuietUntil; quiet.After(q.since) {
@@ -97,13 +96,10 @@ func (w *Watchdog) stuck(ctx context.Context, s *Settings, worker *Worker, open 
 	first := max(min(s.Poll, patience-s.Poll), patience-s.stuckAfter(worker.Run))
 	silent := w.Elapsed(q.since)
 	if !q.stuck && silent < first {
-		return c, now.Add(first - silent), nil
+		return c, now.Add(first - silent)
 	}
 	if wait := s.Poll - w.Elapsed(q.pulsed); q.pulsed.IsZero() || wait <= 0 {
-		pulse, err := w.Runs.Pulse(ctx, worker)
-		if err != nil {
-			return c, next, fmt.Errorf("measure %s: %w", worker.Run.Ref(), err)
-		}
+		pulse := w.Runs.Pulse(worker)
 		before := q.since
 		q.takes(pulse, w.Elapsed(q.pulsed), now)
 		if silent = w.Elapsed(q.since); q.since.After(before) {
@@ -121,7 +117,7 @@ func (w *Watchdog) stuck(ctx context.Context, s *Settings, worker *Worker, open 
 	if later := now.Add(first - silent); later.After(next) {
 		next = later
 	}
-	return c, next, nil
+	return c, next
 }
 
 // silent is the silence of a worker as it is now. One that was told of before the daemon started again goes on; any other begins
@@ -150,7 +146,7 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *s
 
 // takes ends the silence, and begins another, where a measurement tells of work: by files, or by the processor time since the
 // measurement before, so long ago.
-func (q *silence) takes(pulse Pulse, passed time.Duration, now time.Time) {
+func (q *silence) takes(pulse agency.Pulse, passed time.Duration, now time.Time) {
 	measured := !q.pulsed.IsZero()
 	switch files := pulse.FilesAt; {
 	case measured && float64(pulse.CPU-q.pulse.CPU) > busyCPU*float64(passed):

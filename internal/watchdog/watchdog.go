@@ -35,12 +35,6 @@ func (w *Worker) condition(now time.Time) agency.Condition {
 	return c
 }
 
-// Pulse is what must be measured to tell a worker that is busy from one that hangs.
-type Pulse struct {
-	CPU     time.Duration // used so far by the worker's processes
-	FilesAt time.Time     // the newest change in its worktree; zero is unknown
-}
-
 // Detail is what goes into an alert besides the condition.
 type Detail struct {
 	Output  []string // the last lines, made safe for a terminal
@@ -52,7 +46,7 @@ type Detail struct {
 type Runs interface {
 	// Worker is one run; a removed one is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
-	Pulse(ctx context.Context, w *Worker) (Pulse, error)
+	Pulse(w *Worker) agency.Pulse
 	Detail(ctx context.Context, w *Worker, lines int) Detail
 	// Attached says that a person looks at the worker's terminal.
 	Attached(ctx context.Context, w *Worker) bool

@@ -47,7 +47,7 @@ type world struct {
 type worker struct {
 	run      agency.Run
 	output   time.Time
-	pulse    watchdog.Pulse
+	pulse    agency.Pulse
 	busy     bool // uses a core all the time
 	begun    time.Time
 	attached bool
@@ -179,7 +179,7 @@ func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	return ids, nil
 }
 
-func (w *world) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, error) {
+func (w *world) Pulse(of *watchdog.Worker) agency.Pulse {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.measured++
@@ -188,7 +188,7 @@ func (w *world) Pulse(_ context.Context, of *watchdog.Worker) (watchdog.Pulse, e
 	if worker.busy {
 		pulse.CPU += time.Since(worker.begun)
 	}
-	return pulse, nil
+	return pulse
 }
 
 func (w *world) Detail(context.Context, *watchdog.Worker, int) watchdog.Detail {
@@ -462,6 +462,23 @@ func TestTurnEnded(t *testing.T) {
 		w.want()
 		w.pass(time.Nanosecond)
 		w.want(agency.AlertNeedsInput)
+	})
+}
+
+// A flag that was taken away and set again, for the same reason, is another episode; one that stays is not.
+func TestFlaggedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		flag := func(why string) { w.change(worker, func() { worker.run.NeedsAttention = why }); w.pass(time.Second) }
+		flag("write to me@example.invalid")
+		w.restart()
+		flag("write to me@example.invalid")
+		w.want(agency.AlertNeedsInput)
+		flag("")
+		flag("write to me@example.invalid")
+		w.want(agency.AlertNeedsInput, agency.AlertNeedsInput)
 	})
 }
 

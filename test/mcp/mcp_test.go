@@ -187,6 +187,7 @@ func TestTools(t *testing.T) {
 	c.refused("E_USAGE", "run_status", object{"rn": "x"})
 	c.refused("E_USAGE", "run_status", object{})
 	c.refused("E_USAGE", "run_wait", object{"runs": []string{}})
+	c.refused("E_USAGE", "poll_messages", object{"wait_seconds": 1 << 55}) // as a duration that is nothing
 	c.refused("E_RUN_NOT_FOUND", "run_status", object{"run": "nobody"})
 	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": " "})
 }
@@ -341,6 +342,7 @@ func TestScope(t *testing.T) {
 	}
 	for _, tool := range []string{"run_status", "run_explain", "run_output", "run_diff", "run_stop", "run_resume", "watchdog_explain", "watchdog_start"} {
 		there.refused("E_RUN_NOT_FOUND", tool, object{"run": "mine"})
+		here.refused("E_USAGE", tool, object{"run": ""}) // and never the first one that is there
 	}
 	there.refused("E_RUN_NOT_FOUND", "run_send", object{"run": "mine", "text": "x"})
 	there.refused("E_RUN_NOT_FOUND", "run_answer", object{"run": "mine", "text": "x", "prompt_id": "x@1"})
