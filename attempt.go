@@ -188,22 +188,3 @@ type Step struct {
 	Name   string     `json:"name"`
 	DoneAt *time.Time `json:"done_at"`
 }
-
-// Launch is everything a wrapper needs to run one attempt. It holds the environment and the token, so it travels in a
-// file of mode 0600 that the wrapper deletes as soon as it has read it.
-type Launch struct {
-	RunID      RunID         `json:"run_id"`
-	Attempt    int           `json:"attempt"`
-	Token      string        `json:"token"`
-	RunnerKind RunnerKind    `json:"runner_kind"`
-	Argv       []string      `json:"argv"` // Argv[0] is an absolute path
-	Env        Environ       `json:"env"`
-	Dir        string        `json:"dir"`         // the worktree
-	AttemptDir string        `json:"attempt_dir"` // where logs and records go
-	Socket     string        `json:"socket"`      // the daemon's
-	Headless   bool          `json:"headless"`
-	Stdin      string        `json:"stdin"`      // file that a headless runner reads; empty is /dev/null
-	TimeLimit  time.Duration `json:"time_limit"` // 0 is none
-	Grace      time.Duration `json:"grace"`      // between TERM and KILL
-	LogBytes   int64         `json:"log_bytes"`  // size at which a log loses its oldest part
-}

@@ -70,6 +70,8 @@ const (
 	ExitConflict    = 4
 	ExitTimeout     = 5
 	ExitNeedsPerson = 8
+	ExitInterrupted = 130 // after Ctrl-C, as shells say it
+	ExitBrokenPipe  = 141 // nobody reads the output any more, as shells say it
 )
 
 // outcomes is the one table from a code to what the outside sees of it.
@@ -156,10 +158,15 @@ type Error struct {
 	Err     error
 }
 
-// Errorf makes an Error from a code and a formatted message. A %w verb keeps its operand as the cause.
+// Errorf makes an Error from a code and a formatted message. A %w verb keeps its operand as the cause, and the way out that
+// the cause has.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	if cause, ok := errors.AsType[*Error](err); ok {
+		e.Hint = cause.Hint
+	}
+	return e
 }
 
 // WithHint returns the error with a way out. It changes and returns its receiver.

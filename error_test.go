@@ -89,8 +89,8 @@ func TestDocumentedCodes(t *testing.T) {
 
 func TestDocumentedExits(t *testing.T) {
 	t.Parallel()
-	// Two come without an error: all is well, and a wait whose runs need a person.
-	exits := map[int]bool{agency.ExitOK: true, agency.ExitNeedsPerson: true}
+	// These come without an error: all is well, a wait whose runs need a person, and output that nobody wants any more.
+	exits := map[int]bool{agency.ExitOK: true, agency.ExitNeedsPerson: true, agency.ExitInterrupted: true, agency.ExitBrokenPipe: true}
 	for _, c := range codes(t) {
 		exits[c.Exit()] = true
 	}
@@ -141,5 +141,17 @@ func TestAsError(t *testing.T) {
 	}
 	if !agency.IsCode(wrapped, agency.CodeRunNotFound) || agency.IsCode(wrapped, agency.CodeUsage) || agency.IsCode(io.EOF, agency.CodeInternal) || agency.IsCode(nil, agency.CodeInternal) {
 		t.Error("IsCode does not look into the chain")
+	}
+}
+
+// What wraps an error in another code keeps its way out, unless it knows a better one.
+func TestErrorfKeepsTheHint(t *testing.T) {
+	t.Parallel()
+	cause := agency.Errorf(agency.CodePermissionDenied, "no").WithHint("unlock it")
+	if e := agency.Errorf(agency.CodeCleanupFailed, "remove: %w", cause); e.Hint != "unlock it" || e.Code != agency.CodeCleanupFailed {
+		t.Errorf("got %+v", e)
+	}
+	if e := agency.Errorf(agency.CodeCleanupFailed, "remove: %w", cause).WithHint("try again"); e.Hint != "try again" {
+		t.Errorf("got %+v", e)
 	}
 }

@@ -1,5 +1,12 @@
 // Package agency is the vocabulary and the rules of agency: what a run is, which transitions it may make, what an
 // agent's own word looks like, how a status is derived. It is pure: no input or output, no clock, no goroutine.
+//
+// Where to begin:
+//   - [Run] and [Attempt] are the record, and [Next] is the one transition function of attempts.
+//   - [Evidence] is folded into a [Situation], from which [Derive] makes the [Status] that people see; [Explain] says why.
+//   - [Alarm] says when somebody must act on a run, which opens an [Alert].
+//   - A [Plan] is what a [Session] carries out, and [Schedule] decides what to do next.
+//   - [Error] is the one error type that reaches users, and [Code] says which kind.
 package agency
 
 import (

@@ -17,7 +17,6 @@ import (
 	"agency/internal/harness"
 	"agency/internal/runner"
 	"agency/internal/spool"
-	"agency/internal/supervisor"
 	"agency/internal/tmux"
 )
 
@@ -38,9 +37,8 @@ func (harnesses) FindExec(r agency.Runner, exec, dir string, env []string) (stri
 	return harness.FindExec(r, exec, dir, env)
 }
 
-func (harnesses) Build(r supervisor.HarnessRequest) (supervisor.HarnessCommand, error) {
-	command, err := harness.Build(harness.Request(r))
-	return supervisor.HarnessCommand(command), err
+func (harnesses) Build(r agency.CommandRequest) (agency.Command, error) {
+	return harness.Build(r)
 }
 
 func (harnesses) Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string {

@@ -27,11 +27,11 @@ func (d *Daemon) listSnapshots(ctx context.Context, req api.RunRequest) (api.Lis
 }
 
 func (d *Daemon) showSnapshot(ctx context.Context, req api.SnapshotRequest) (api.ShowSnapshotResponse, error) {
-	found, changes, err := d.sup.ShowSnapshot(ctx, req.Run, req.Number)
+	r, found, changes, err := d.sup.ShowSnapshot(ctx, req.Run, req.Number)
 	if err != nil {
 		return api.ShowSnapshotResponse{}, err
 	}
-	return api.ShowSnapshotResponse{Snapshot: *found, Changes: changes}, nil
+	return api.ShowSnapshotResponse{Snapshot: *found, BaseCommit: r.Commit, Changes: changes}, nil
 }
 
 func (d *Daemon) restoreSnapshot(ctx context.Context, req api.RestoreSnapshotRequest) (api.RestoreSnapshotResponse, error) {

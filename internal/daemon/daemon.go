@@ -21,10 +21,10 @@ import (
 
 	"agency"
 	"agency/internal/config"
-	"agency/internal/file"
 	"agency/internal/git"
 	"agency/internal/killpoint"
 	"agency/internal/notify"
+	"agency/internal/runner"
 	"agency/internal/scaffold"
 	"agency/internal/scheduler"
 	"agency/internal/sqlite"
@@ -32,6 +32,9 @@ import (
 	"agency/internal/tmux"
 	"agency/internal/watchdog"
 )
+
+// tempDir is the folder of the data root for what no later daemon needs.
+const tempDir = "tmp"
 
 // Limits on what the daemon asks of other programs.
 const (
@@ -92,11 +95,12 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	listening := false
+	var listener net.Listener
 	defer func() {
 		killpoint.At("daemon.ended")
 		// The socket goes last: a client that finds none may rely on all being done.
-		if listening {
+		if listener != nil {
+			_ = listener.Close() // a start that failed left it open
 			_ = os.Remove(d.Config.Socket)
 		}
 		_ = lock.Unlock()
@@ -107,7 +111,11 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	d.clock = newClock(d.Now, func() time.Duration { return time.Since(began) })
 	d.started, d.stopping = d.clock.Now(), make(chan struct{})
 	d.active.begin(d.Config, d.started)
+	_ = os.RemoveAll(filepath.Join(home, tempDir)) // left by a daemon that was killed; it costs nothing but room
 	if _, err := finishRestore(home); err != nil {
+		return err
+	}
+	if err := refuseEmptied(home); err != nil {
 		return err
 	}
 	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.clock.Now); err != nil {
@@ -121,27 +129,27 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	watcher := newWatcher(d.Log)
 	defer watcher.close()
 
-	listener, err := d.listen(ctx)
-	if err != nil {
+	if listener, err = d.listen(ctx); err != nil {
 		return err
 	}
-	listening = true
 	killpoint.At("daemon.listening")
 	d.build(watcher)
+	return d.supervise(ctx, listener, ready)
+}
+
+// supervise starts the parts one after the other, serves, and stops them the other way round.
+func (d *Daemon) supervise(ctx context.Context, listener net.Listener, ready func()) error {
 	if err := d.sup.Start(ctx); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	defer d.sup.Stop()
 	d.notifier.Store(d.newNotifier(&d.Config.Notify))
 	if err := d.notifier.Load().Start(ctx); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	defer func() { d.notifier.Load().Stop() }()
 	d.dog = d.newWatchdog()
 	if err := d.dog.Start(ctx); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	defer d.dog.Stop()
@@ -153,13 +161,11 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	defer d.files.Stop()
 	d.sched = d.newScheduler()
 	if err := d.sched.Start(ctx); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	defer d.sched.Stop()
 	d.timers = d.newTimers()
 	if err := d.timers.Start(ctx); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	defer d.timers.Stop()
@@ -169,7 +175,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	killpoint.At("daemon.recorded")
-	d.Log.Info("daemon started", "version", d.Version, "home", home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
+	d.Log.Info("daemon started", "version", d.Version, "home", d.Config.Home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
 	return d.serve(ctx, listener, ready)
 }
 
@@ -213,7 +219,7 @@ func (d *Daemon) lock(ctx context.Context) (*flock.Flock, error) {
 
 // build puts the parts together.
 func (d *Daemon) build(watcher *watcher) {
-	d.git = git.New(gitTimeout)
+	d.git = git.New(gitTimeout, filepath.Join(d.Config.Home, tempDir))
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
 	// What serves all runs is told apart from what belongs to the run that happened to start it.
 	d.tmux.Env = append(os.Environ(), "AGENCY_DAEMON=1")
@@ -227,10 +233,9 @@ func (d *Daemon) build(watcher *watcher) {
 		Spool:          spools{},
 		Scaffold:       scaffold.Worktree,
 		Contract:       scaffold.Contract,
-		ReadBeneath:    file.ReadBeneath,
 		ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject:   config.ParseProject,
-		RunSetup:       runSetup,
+		RunSetup:       runner.RunSetup,
 		NeededBy:       d.neededBy,
 		Log:            d.Log,
 		Now:            d.clock.Now,

@@ -17,6 +17,9 @@ import (
 	"agency/internal/runner"
 )
 
+// probeBytes is what the data root must have room for: more than a file system keeps beside a file's name.
+const probeBytes = 16 << 10
+
 // The levels of a finding.
 const (
 	levelOK      = "ok"
@@ -142,11 +145,13 @@ func (d *Daemon) checkRepo(ctx context.Context, dir string) api.Check {
 
 func (d *Daemon) checkHome() api.Check {
 	probe, err := os.CreateTemp(d.Config.Home, ".doctor-*")
+	if err == nil {
+		_, err = probe.Write(make([]byte, probeBytes)) // an empty file has room on a full disk, too
+		_, _ = probe.Close(), os.Remove(probe.Name())
+	}
 	if err != nil {
 		return api.Check{Name: "data root", Level: levelError, Text: err.Error(), Fix: "make room in " + d.Config.Home + ", or set AGENCY_HOME to another folder"}
 	}
-	_ = probe.Close()
-	_ = os.Remove(probe.Name())
 	return api.Check{Name: "data root", Level: levelOK, Text: d.Config.Home}
 }
 
@@ -188,9 +193,9 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	worktrees, _ := filepath.Glob(filepath.Join(d.Config.Home, "worktrees", "*", "*"))
 	for _, path := range worktrees {
 		if !present[filepath.Base(path)] {
-			fix := "rm -r -- " + shellQuote(path)
+			fix := "rm -r -- " + agency.ShellWord(path)
 			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
-				fix = "git -C " + shellQuote(path) + " worktree remove -- " + shellQuote(path) // refuses where it holds work
+				fix = "git -C " + agency.ShellWord(path) + " worktree remove -- " + agency.ShellWord(path) // refuses where it holds work
 			}
 			orphan("worktree", path, fix)
 		}
@@ -199,7 +204,7 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	dirs, _ := filepath.Glob(filepath.Join(d.Config.Home, "runs", "*"))
 	for _, path := range dirs {
 		if !known[filepath.Base(path)] {
-			orphan("run directory", path, "rm -r -- "+shellQuote(path))
+			orphan("run directory", path, "rm -r -- "+agency.ShellWord(path))
 		}
 	}
 	if len(checks) == 0 {
@@ -209,12 +214,12 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 }
 
 // orphanBranches looks in every repository that has runs for branches below agency/ that no run made and for locks that a
-// git left, and for locks of repositories that have none.
+// git left, and for locks of repositories that the record does not know.
 func (d *Daemon) orphanBranches(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
-	made, repos := map[string]bool{}, map[string]agency.Repo{}
+	made, repos := map[string]bool{}, map[string]agency.Repo{} // a clone has the branches of the original
 	for i := range runs {
 		r := &runs[i]
-		made[r.Repo.Fingerprint+" "+r.Branch] = true
+		made[r.Branch] = true
 		repos[r.Repo.Fingerprint] = r.Repo
 	}
 	for fingerprint, known := range repos {
@@ -227,18 +232,19 @@ func (d *Daemon) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 			continue
 		}
 		for _, branch := range branches {
-			if !made[fingerprint+" "+branch] && !strings.HasPrefix(branch, "agency/restored-") {
-				orphan("branch", branch+" in "+repo.Root, "git -C "+shellQuote(repo.Root)+" branch -D -- "+shellQuote(branch))
+			if !made[branch] && !strings.HasPrefix(branch, "agency/restored-") {
+				orphan("branch", branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch -d -- "+agency.ShellWord(branch)) // refuses where it holds work
 			}
 		}
 		for _, lock := range d.leftLocks(repo, runs) {
-			orphan("git lock", lock.Path+", left "+agency.ShortDuration(d.clock.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+shellQuote(lock.Path))
+			orphan("git lock", lock.Path+", left "+agency.ShortDuration(d.clock.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+agency.ShellWord(lock.Path))
 		}
 	}
 	locks, _ := filepath.Glob(filepath.Join(d.Config.Home, "locks", "*.lock"))
 	for _, path := range locks {
-		if _, ok := repos[strings.TrimSuffix(filepath.Base(path), ".lock")]; !ok {
-			orphan("lock", path, "rm -- "+shellQuote(path))
+		// A repository may have no runs: only sessions of somebody else's agents, or trust.
+		if repo, err := d.store.Repo(ctx, strings.TrimSuffix(filepath.Base(path), ".lock")); err == nil && repo == nil {
+			orphan("lock", path, "rm -- "+agency.ShellWord(path))
 		}
 	}
 }
@@ -266,21 +272,13 @@ func (d *Daemon) leftLocks(repo agency.Repo, runs []agency.Run) []git.Lock {
 	return slices.DeleteFunc(after, func(l git.Lock) bool { return !slices.Contains(before, l) })
 }
 
-// shellQuote makes one word of a shell of a text that came from outside, for a command that a person may paste.
-func shellQuote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func tmuxCommand(socket string) string {
 	switch {
 	case socket == "":
 		return "tmux"
 	case filepath.IsAbs(socket):
-		return "tmux -S " + shellQuote(socket)
+		return "tmux -S " + agency.ShellWord(socket)
 	default:
-		return "tmux -L " + shellQuote(socket)
+		return "tmux -L " + agency.ShellWord(socket)
 	}
 }

@@ -13,14 +13,9 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/file"
-	"agency/internal/runner"
 	"agency/internal/scaffold"
 	"agency/internal/supervisor"
 )
-
-func runSetup(ctx context.Context, c supervisor.SetupCommand) error {
-	return runner.RunSetup(ctx, runner.Setup(c))
-}
 
 // choose fills in what a spec leaves open: by its preset, then by what the repository says, then by the user's configuration.
 func choose(cfg *config.Config, spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) {
@@ -147,7 +142,10 @@ type initialisation struct {
 func planInit(root string, req *api.InitRepoRequest) (*initialisation, error) {
 	path := filepath.Join(root, agency.ProjectFile)
 	old, err := file.ReadBeneath(root, agency.ProjectFile, agency.ProjectLimit)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, agency.Errorf(agency.CodePermissionDenied, "%s cannot be read: %w", path, fs.ErrPermission)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, agency.Errorf(agency.CodeInvalidPath, "%s cannot be used: %w", path, err).WithHint("it must be a regular file; move it away and try again")
 	}
 	init := &initialisation{exists: err == nil}

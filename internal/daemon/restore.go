@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -22,6 +23,9 @@ func DatabasePath(home string) string { return filepath.Join(home, "agency.db") 
 
 // restoring is the checked copy of a backup on its way to its place, in the data root. Its time says when the restore began.
 const restoring = "agency.db.restoring"
+
+// checking is that copy while it is made and checked; a restore that was killed leaves it to the next.
+const checking = "agency.db.restore"
 
 // restorePatience is how long a restore waits for a daemon that is ending.
 const restorePatience = 2 * time.Second
@@ -86,43 +90,63 @@ func finishRestore(home string) (kept string, err error) {
 
 // copyChecked copies a backup into the data root and checks the copy, so that the backup itself is never opened. What was
 // kept of an earlier database can have a log beside it, with what was written last: that becomes part of the copy.
-func copyChecked(ctx context.Context, backup, home string, now func() time.Time) (path string, err error) {
-	out, err := os.CreateTemp(home, "agency.db.restore-*")
-	if err != nil {
-		return "", agency.Errorf(agency.CodeDBError, "write into %s: %w", home, err)
-	}
-	path = out.Name()
+func copyChecked(ctx context.Context, backup, home string, now func() time.Time) (_ string, err error) {
+	path := filepath.Join(home, checking)
+	drop := func() { _, _, _ = os.Remove(path), os.Remove(path+"-wal"), os.Remove(path+"-shm") }
+	drop()
 	defer func() {
 		if err != nil {
-			_, _ = os.Remove(path), os.Remove(path+"-wal")
+			drop()
+		}
+		// A backup of an older version was backed up once more before it was brought to this one.
+		older, _ := filepath.Glob(path + ".backup-*")
+		for _, copied := range older {
+			_ = os.Remove(copied)
 		}
 	}()
-	if err := errors.Join(copyFile(out, backup), out.Close()); err != nil {
-		return "", agency.Errorf(agency.CodeInvalidPath, "read the backup %s: %w", backup, err)
+	if err := copyFile(path, backup); err != nil {
+		return "", err
 	}
 	if _, err := os.Lstat(backup + "-wal"); err == nil {
-		log, err := os.OpenFile(path+"-wal", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return "", agency.Errorf(agency.CodeDBError, "write into %s: %w", home, err)
-		}
-		if err := errors.Join(copyFile(log, backup+"-wal"), log.Close()); err != nil {
-			return "", agency.Errorf(agency.CodeInvalidPath, "read the backup %s: %w", backup+"-wal", err)
+		if err := copyFile(path+"-wal", backup+"-wal"); err != nil {
+			return "", err
 		}
 	}
 	if err := checkFile(ctx, path, now); err != nil {
-		return "", agency.Errorf(agency.CodeDBError, "%s is no backup that could be restored: %w", backup, err)
+		return "", agency.Errorf(agency.CodeDBError, "%s is no backup that could be restored: %s", backup, strings.ReplaceAll(err.Error(), path, "its copy")).
+			WithHint("name a file that agency db backup wrote, or %s.replaced-* that a restore kept", DatabasePath(home))
 	}
 	return path, nil
 }
 
-// copyFile writes a regular file's content to another one and has it reach the disk.
-func copyFile(to *os.File, from string) error {
+// copyFile makes a new file with a regular file's content, and has it reach the disk.
+func copyFile(path, from string) error {
 	in, err := file.OpenRegular(from)
 	if err != nil {
-		return err
+		return agency.Errorf(agency.CodeInvalidPath, "read the backup: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return agency.Errorf(agency.CodeDBError, "copy the backup: %w", err)
 	}
 	_, err = io.Copy(to, in)
-	return errors.Join(err, to.Sync(), in.Close())
+	if err := errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return agency.Errorf(agency.CodeDBError, "copy the backup %s: %w", from, err)
+	}
+	return nil
+}
+
+// refuseEmptied refuses a database of no bytes where runs are: it would be taken for a new one, and they for strangers.
+func refuseEmptied(home string) error {
+	info, err := os.Lstat(DatabasePath(home))
+	if err != nil || info.Size() > 0 {
+		return nil //nolint:nilerr // without a file there is nothing to refuse
+	}
+	if runs, _ := os.ReadDir(filepath.Join(home, "runs")); len(runs) == 0 {
+		return nil
+	}
+	return sqlite.Damaged(DatabasePath(home), "the file is empty, although there are runs")
 }
 
 // checkFile opens a copy, which takes its log in and brings it to this version, and closes it.

@@ -144,8 +144,8 @@ func againPrompt(prompt string, attempt int, reason string, output []string) str
 	return b.String()
 }
 
-func (c crew) Stop(ctx context.Context, id agency.RunID) error {
-	_, err := c.sup.StopRun(ctx, string(id))
+func (c crew) Stop(ctx context.Context, id agency.RunID, attempt int) error {
+	err := c.sup.StopAttempt(ctx, id, attempt)
 	if agency.IsCode(err, agency.CodeInvalidState) {
 		return nil
 	}
@@ -172,8 +172,7 @@ func (c crew) Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error) 
 	if err != nil {
 		return agency.Pulse{}, err
 	}
-	cpu, filesAt := c.sup.Pulse(r)
-	return agency.Pulse{CPU: cpu, FilesAt: filesAt}, nil
+	return c.sup.Pulse(r), nil
 }
 
 func orZero(at *time.Time) time.Time {

@@ -84,6 +84,7 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string) erro
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{report}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	keepFiles()
 	err = cmd.Start()
 	_ = report.Close()
 	if err != nil {
@@ -91,6 +92,14 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string) erro
 	}
 	go func() { _ = cmd.Wait() }()
 	return awaitReady(ctx, ready, cfg)
+}
+
+// keepFiles keeps the files that this process got from its caller from getting into the daemon, which would hold a lock, or the end
+// of a pipe, of a script for as long as it lives.
+func keepFiles() {
+	for fd := 3; fd < 1024; fd++ {
+		syscall.CloseOnExec(fd)
+	}
 }
 
 // awaitReady reads the daemon's report: one line, "ready", or the error as an envelope. A daemon that dies says nothing.

@@ -12,7 +12,6 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/runner"
-	"agency/internal/supervisor"
 )
 
 // wrapperProtocol is what a wrapper's connection is upgraded to.
@@ -57,14 +56,13 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 }
 
 // greetWrapper hears who a wrapper is and whether it is the one of its attempt. One that is not is told not to come again.
-func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (runner.Hello, error) {
+func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (agency.WrapperHello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {
 		d.Log.Warn("greet wrapper", "err", err)
 		return hello, err
 	}
-	err = d.sup.Connect(ctx, supervisor.WrapperHello{RunID: hello.RunID, Attempt: hello.Attempt, Token: hello.Token, Process: hello.Wrapper}, link)
-	if err == nil {
+	if err = d.sup.Connect(ctx, hello, link); err == nil {
 		return hello, nil
 	}
 	d.Log.Warn("refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
@@ -86,9 +84,7 @@ func (d *Daemon) hearWrapper(ctx context.Context, link *runner.Link, id agency.R
 			d.Log.Error("wrapper connection failed", "run", id, "defect", defect, "stack", string(debug.Stack()))
 		}
 	}()
-	err := link.Serve(func(u runner.Update) error {
-		return d.sup.Update(ctx, id, attempt, supervisor.WrapperUpdate(u))
-	})
+	err := link.Serve(func(u agency.WrapperUpdate) error { return d.sup.Update(ctx, id, attempt, u) })
 	if err != nil {
 		d.Log.Debug("wrapper connection ended", "run", id, "err", err)
 	}

@@ -36,7 +36,7 @@ func ReadBeneath(root, rel string, limit int64) ([]byte, error) {
 
 // WriteBeneath is WriteAtomic for the file rel in the folder root, where everything beneath root belongs to somebody
 // else: a folder of rel that is a link is refused (ErrNotRegular), a link at rel itself is replaced, and so nothing
-// outside root is ever written. Missing folders are made with mode 0755.
+// outside root is ever written. The mode becomes exactly perm, whatever the umask. Missing folders are made with mode 0755.
 func WriteBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {

@@ -10,25 +10,25 @@ import (
 	"path/filepath"
 )
 
-// WriteAtomic replaces the file at path: readers see all of the old content or all of the new. The mode becomes exactly
-// perm, whatever the umask. A link at path is replaced, not followed. After a power failure the file may be the old one
-// or empty; use WriteDurable for what cannot be made again. A crash can leave a file named ".tmp-*" beside it.
-func WriteAtomic(path string, data []byte, perm fs.FileMode) error {
-	return write(path, data, perm, false)
+// WriteAtomic replaces the file at path: readers see all of the old content or all of the new. The mode becomes 0600. A
+// link at path is replaced, not followed. After a power failure the file may be the old one or empty; use WriteDurable
+// for what cannot be made again. A crash can leave a file named ".tmp-*" beside it.
+func WriteAtomic(path string, data []byte) error {
+	return write(path, data, false)
 }
 
 // WriteDurable is WriteAtomic, and when it returns the file and its name are on the disk.
-func WriteDurable(path string, data []byte, perm fs.FileMode) error {
-	return write(path, data, perm, true)
+func WriteDurable(path string, data []byte) error {
+	return write(path, data, true)
 }
 
-func write(path string, data []byte, perm fs.FileMode, durable bool) error {
+func write(path string, data []byte, durable bool) error {
 	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { _ = dir.Close() }()
-	if err := put(dir, filepath.Base(path), data, perm, durable, dir.Rename); err != nil {
+	if err := put(dir, filepath.Base(path), data, 0o600, durable, dir.Rename); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

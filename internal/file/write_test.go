@@ -13,7 +13,7 @@ import (
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(string, []byte, fs.FileMode) error{
+	for name, write := range map[string]func(string, []byte) error{
 		"atomic":  file.WriteAtomic,
 		"durable": file.WriteDurable,
 	} {
@@ -22,7 +22,7 @@ func TestWrite(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "état 🚦.json")
 			for _, content := range []string{"first", "", "the second one"} {
-				if err := write(path, []byte(content), 0o666); err != nil {
+				if err := write(path, []byte(content)); err != nil {
 					t.Fatal(err)
 				}
 				if got := readFile(t, path); got != content {
@@ -33,8 +33,8 @@ func TestWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := info.Mode().Perm(); got != 0o666 {
-				t.Errorf("mode is %o, want 666 whatever the umask", got)
+			if got := info.Mode().Perm(); got != 0o600 {
+				t.Errorf("mode is %o, want 600", got)
 			}
 			wantNames(t, dir, "état 🚦.json")
 		})
@@ -47,11 +47,11 @@ func TestWriteFailureLeavesNothing(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "folder", "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.WriteAtomic(filepath.Join(dir, "folder"), []byte("x"), 0o644); err == nil {
+	if err := file.WriteAtomic(filepath.Join(dir, "folder"), []byte("x")); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
 	wantNames(t, dir, "folder")
-	if err := file.WriteAtomic(filepath.Join(dir, "missing", "f"), nil, 0o644); !errors.Is(err, fs.ErrNotExist) {
+	if err := file.WriteAtomic(filepath.Join(dir, "missing", "f"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v, want fs.ErrNotExist", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestWriteReplacesLink(t *testing.T) {
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
 	mustWrite(t, target, "untouched")
 	mustLink(t, target, link)
-	if err := file.WriteAtomic(link, []byte("new"), 0o600); err != nil {
+	if err := file.WriteAtomic(link, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got := readFile(t, target); got != "untouched" {
@@ -81,7 +81,7 @@ func TestReadersSeeWholeVersions(t *testing.T) {
 		go func() {
 			var err error
 			for range 50 {
-				err = errors.Join(err, file.WriteAtomic(path, version(b), 0o644))
+				err = errors.Join(err, file.WriteAtomic(path, version(b)))
 			}
 			done <- err
 		}()

@@ -22,7 +22,7 @@ func (g *Git) Diff(ctx context.Context, dir, from, to string, limit int) (agency
 func (g *Git) diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error) {
 	if to == "" {
 		var err error
-		if to, err = g.worktreeTree(ctx, dir); err != nil {
+		if to, _, err = g.worktreeTree(ctx, dir); err != nil {
 			return agency.Diff{}, err
 		}
 	}

@@ -26,7 +26,7 @@ func (g *Git) diffStat(ctx context.Context, dir, from, to string) (stat agency.D
 	last := to
 	if to == "" {
 		last = "HEAD"
-		if to, err = g.worktreeTree(ctx, dir); err != nil {
+		if to, stat.Nested, err = g.worktreeTree(ctx, dir); err != nil {
 			return stat, err
 		}
 	}
@@ -64,19 +64,20 @@ func lines(number string) int {
 	return n
 }
 
-// worktreeTree is a tree of everything in a worktree that is not ignored.
-func (g *Git) worktreeTree(ctx context.Context, dir string) (string, error) {
-	temp, err := os.MkdirTemp("", "agency-diff-")
+// worktreeTree is a tree of everything in a worktree that is not ignored, but for the repositories in it.
+func (g *Git) worktreeTree(ctx context.Context, dir string) (tree string, nested []string, err error) {
+	temp, err := g.tempDir()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	s := saver{git: g, worktree: dir, index: filepath.Join(temp, "index")}
 	if err := s.copyIndex(ctx); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if _, err := s.addAll(ctx); err != nil {
-		return "", err
+	if nested, err = s.addAll(ctx); err != nil {
+		return "", nil, err
 	}
-	return s.line(ctx, "write-tree")
+	tree, err = s.line(ctx, "write-tree")
+	return tree, nested, err
 }

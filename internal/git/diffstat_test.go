@@ -3,6 +3,7 @@ package git_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"agency"
@@ -24,8 +25,8 @@ func TestDiffStat(t *testing.T) {
 	for _, x := range []struct {
 		to   string
 		want agency.DiffStat
-	}{{"", agency.DiffStat{}}, {"HEAD", agency.DiffStat{}}} {
-		if got, err := g.DiffStat(t.Context(), repo.Root, base, x.to); err != nil || got != x.want {
+	}{{"", agency.DiffStat{Nested: []string{}}}, {"HEAD", agency.DiffStat{}}} {
+		if got, err := g.DiffStat(t.Context(), repo.Root, base, x.to); err != nil || !reflect.DeepEqual(got, x.want) {
 			t.Errorf("nothing changed: %+v, %v", got, err)
 		}
 	}
@@ -34,16 +35,17 @@ func TestDiffStat(t *testing.T) {
 	write(t, filepath.Join(repo.Root, "binary"), "a\x00b")
 	write(t, filepath.Join(repo.Root, "new"), "five\n")
 	write(t, filepath.Join(repo.Root, "ignored"), "six\n")
+	newRepo(t, filepath.Join(repo.Root, "nested"))
 	before := sh(t, repo.Root, "status", "--porcelain")
 
 	got, err := g.DiffStat(t.Context(), repo.Root, base, "")
 	check(t, err)
-	if want := (agency.DiffStat{Commits: 1, Files: 3, Added: 3, Deleted: 1}); got != want {
+	if want := (agency.DiffStat{Commits: 1, Files: 3, Added: 3, Deleted: 1, Nested: []string{"nested"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the worktree: got %+v, want %+v", got, want)
 	}
 	got, err = g.DiffStat(t.Context(), repo.Root, base, "HEAD")
 	check(t, err)
-	if want := (agency.DiffStat{Commits: 1, Files: 1, Added: 2, Deleted: 1}); got != want {
+	if want := (agency.DiffStat{Commits: 1, Files: 1, Added: 2, Deleted: 1}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the branch: got %+v, want %+v", got, want)
 	}
 	if after := sh(t, repo.Root, "status", "--porcelain"); after != before {

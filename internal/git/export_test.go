@@ -1,5 +1,7 @@
 package git
 
+import "context"
+
 // The parsers, for the fuzz tests.
 var (
 	ParseStatus    = parseStatus
@@ -7,6 +9,13 @@ var (
 	ParseSnapshots = parseSnapshots
 	LastLine       = lastLine
 )
+
+// Says runs a git that ends well, after it has said something on its standard error. complete is of the call.
+func (g *Git) Says(ctx context.Context, dir, words string, complete bool) error {
+	script := "alias.says=!printf '%s' \"" + words + "\" >&2"
+	_, err := g.do(ctx, call{dir: dir, complete: complete, settings: []string{script}, args: []string{"says"}})
+	return err
+}
 
 // UUID says whether s is an identity.
 func UUID(s string) bool { return uuid.MatchString(s) }

@@ -63,6 +63,10 @@ func understand(c call, stderr string, err error) error {
 			f.words = fmt.Sprintf("the lock %s is in the way; if no git is at work there, remove it (agency doctor)", printable(lock))
 		}
 	}
+	if _, rest, found := strings.Cut(stderr, "error: "); found && f.words == "adding files failed" { // which one is said before
+		first, _, _ := strings.Cut(rest, "\n")
+		f.words = printable(first)
+	}
 	if f.words == "" {
 		f.words = err.Error()
 	}
@@ -73,7 +77,7 @@ func understand(c call, stderr string, err error) error {
 func lastLine(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	line := printable(lines[len(lines)-1])
-	for _, prefix := range []string{"fatal: ", "error: "} {
+	for _, prefix := range []string{"fatal: ", "error: ", "warning: "} {
 		line = strings.TrimPrefix(line, prefix)
 	}
 	return line

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -20,10 +22,22 @@ import (
 // to another user, and with an error that wraps context.DeadlineExceeded.
 type Git struct {
 	timeout time.Duration
+	temp    string
 }
 
-// New makes a Git that gives each git process so much time. A process that takes longer is ended, with its hooks.
-func New(timeout time.Duration) *Git { return &Git{timeout: timeout} }
+// New makes a Git that gives each git process so much time. A process that takes longer is ended, with its hooks. Copies of indexes
+// are made in the folder temp, which need not exist, and in the system's when it is empty; a process that is killed leaves them there.
+func New(timeout time.Duration, temp string) *Git { return &Git{timeout: timeout, temp: temp} }
+
+// tempDir makes a folder for the copy of an index, which the caller removes.
+func (g *Git) tempDir() (string, error) {
+	if g.temp != "" {
+		if err := os.MkdirAll(g.temp, 0o700); err != nil {
+			return "", err
+		}
+	}
+	return os.MkdirTemp(g.temp, "agency-index-")
+}
 
 // oldest is the oldest git that will do: the first one whose "worktree list" can be read whatever the paths hold.
 const oldest = "2.36"
@@ -63,9 +77,13 @@ type call struct {
 	args     []string
 	env      []string // added to the common environment
 	input    string
+	complete bool  // a folder that git cannot read is an error: git itself warns, and goes on as if it were empty
 	answers  []int // statuses other than 0 that come with an answer
 	most     int   // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
 }
+
+// unreadable is what git says of a folder that it cannot read.
+const unreadable = "could not open directory '"
 
 // run runs git in dir and returns what it wrote to its standard output.
 func (g *Git) run(ctx context.Context, dir string, args ...string) (string, error) {
@@ -114,6 +132,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	switch {
+	case err == nil && c.complete && strings.Contains(string(stderr.kept), unreadable):
+		return "", understand(c, string(stderr.kept), fs.ErrPermission)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil,
 		ctx.Err() == nil && cmd.ProcessState != nil && slices.Contains(c.answers, cmd.ProcessState.ExitCode()):
 		// Git is done; if a hook left something running that holds the pipe, that is not our concern.
@@ -127,6 +147,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		return "", &failure{command: c.args[0], words: "the answer is too long"}
 	case ctx.Err() != nil:
 		return "", &failure{command: c.args[0], words: context.Cause(ctx).Error(), err: context.Cause(ctx)}
+	case cmd.ProcessState == nil && errors.Is(err, fs.ErrNotExist):
+		return "", &failure{command: c.args[0], words: c.dir + " does not exist", err: err}
 	case cmd.ProcessState == nil: // not started
 		return "", &failure{command: c.args[0], words: err.Error(), err: err}
 	}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func newGit() *git.Git { return git.New(30 * time.Second) }
+func newGit() *git.Git { return git.New(30*time.Second, "") }
 
 // sh runs git for the set-up of a test, with an identity, and returns its output without the last newline.
 func sh(t *testing.T, dir string, args ...string) string {
@@ -148,7 +148,7 @@ func TestTimeoutEndsHooks(t *testing.T) {
 	pidFile := filepath.Join(repo.CommonDir, "pid")
 	hook(t, repo, "post-checkout", `trap "" TERM; echo $$ > "`+pidFile+`"; sleep 1000 & wait; sleep 1000`)
 	path := filepath.Join(tempDir(t), "wt")
-	err := git.New(time.Second).AddWorktree(t.Context(), repo, path, "b", "HEAD")
+	err := git.New(time.Second, "").AddWorktree(t.Context(), repo, path, "b", "HEAD")
 	wantCode(t, err, agency.CodeWorktreeFailed)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v, want one that wraps context.DeadlineExceeded", err)

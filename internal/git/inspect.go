@@ -9,10 +9,12 @@ import (
 )
 
 // Inspect says how a worktree stands against the commit it began at. It changes nothing, not even git's index. Without
-// baseCommit, or before the first commit, nothing is ahead or behind.
+// baseCommit, or before the first commit, nothing is ahead or behind. A folder that cannot be read, and so may hold anything,
+// is an error.
 func (g *Git) Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error) {
-	out, err := g.run(ctx, worktree, "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z",
-		"--untracked-files=normal", "--ignore-submodules=none")
+	out, err := g.do(ctx, call{dir: worktree, complete: true, args: []string{
+		"status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z", "--untracked-files=normal", "--ignore-submodules=none",
+	}})
 	if err != nil {
 		return agency.GitFacts{}, fmt.Errorf("inspect worktree %s: %w", worktree, err)
 	}

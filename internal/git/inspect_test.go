@@ -73,3 +73,16 @@ func FuzzParseStatus(f *testing.F) {
 		}
 	})
 }
+
+// Git takes a folder that it cannot read for an empty one. What may hold work is not clean.
+func TestUnreadableFolder(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	const warning = "warning: could not open directory 'data/': Permission denied"
+	check(t, g.Says(t.Context(), repo.Root, warning, false))
+	check(t, g.Says(t.Context(), repo.Root, "warning: something else", true))
+	err := g.Says(t.Context(), repo.Root, warning, true)
+	if err == nil || !strings.Contains(err.Error(), "could not open directory 'data/'") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"agency"
-	"agency/internal/file"
 )
 
 // Lock is a file by which one git keeps the others away from what it changes. A git that is killed leaves it behind, and
@@ -33,8 +32,7 @@ func (g *Git) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, err
 	}
 	linked, _ := filepath.Glob(filepath.Join(repo.CommonDir, "worktrees", "*"))
 	for _, dir := range linked {
-		at, err := file.ReadRegular(filepath.Join(dir, "gitdir"), 64<<10)
-		if err == nil && ours[filepath.Dir(strings.TrimSpace(string(at)))] {
+		if ours[linkedAt(dir)] {
 			paths = append(paths, filepath.Join(dir, "index.lock"), filepath.Join(dir, "HEAD.lock"))
 		}
 	}

@@ -111,7 +111,7 @@ func (g *Git) Result(ctx context.Context, worktree, message string) (string, err
 }
 
 func (g *Git) result(ctx context.Context, worktree, message string) (string, error) {
-	temp, err := os.MkdirTemp("", "agency-result-")
+	temp, err := g.tempDir()
 	if err != nil {
 		return "", err
 	}

@@ -154,12 +154,10 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 }
 
 // Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking branch and not in
-// baseCommit: work that would be lost with it. A branch that does not exist has none.
-func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error) {
+// the known commits: work that would be lost with it. A branch that does not exist has none.
+func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
 	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes"}
-	if baseCommit != "" {
-		args = append(args, baseCommit)
-	}
+	args = append(args, known...)
 	out, err := g.run(ctx, repo.Root, append(args, "--")...)
 	if said(err, "bad revision 'refs/heads/"+branch+"'") {
 		return false, nil

@@ -136,6 +136,9 @@ func TestUnmerged(t *testing.T) {
 	expect(true, "own commits")
 	sh(t, repo.Root, "update-ref", "refs/agency/snapshots/x/1", "HEAD")
 	expect(true, "in a snapshot only")
+	if got, err := g.Unmerged(t.Context(), repo, "agency/x", base, "refs/agency/snapshots/x/1"); err != nil || got {
+		t.Errorf("in a known snapshot: unmerged is %v, %v", got, err)
+	}
 	sh(t, repo.Root, "branch", "agency/x2")
 	expect(false, "in another branch")
 	sh(t, repo.Root, "branch", "-D", "agency/x2")

@@ -30,7 +30,7 @@ func (g *Git) Snapshot(ctx context.Context, worktree, ref, message string) (agen
 }
 
 func (g *Git) snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error) {
-	temp, err := os.MkdirTemp("", "agency-snapshot-")
+	temp, err := g.tempDir()
 	if err != nil {
 		return agency.Saved{}, err
 	}

@@ -68,9 +68,9 @@ func (g *Git) CreateBranch(ctx context.Context, repo agency.Repo, branch, commit
 	}
 }
 
-// Branches lists the branches whose names begin with a prefix that ends in a slash.
+// Branches lists the branches whose names begin with a prefix that ends in a slash, and that no worktree has checked out.
 func (g *Git) Branches(ctx context.Context, repo agency.Repo, prefix string) ([]string, error) {
-	out, err := g.run(ctx, repo.Root, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"+prefix)
+	out, err := g.run(ctx, repo.Root, "for-each-ref", "--format=%(if)%(worktreepath)%(then)%(else)%(refname:lstrip=2)%(end)", "refs/heads/"+prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list branches of %s: %w", repo.Root, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/file"
 	"agency/internal/killpoint"
 )
 
@@ -48,6 +49,10 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		return nil
 	}
 	e := fail(err)
+	if at, _ := g.Worktree(ctx, repo, path); at != "" { // git did its part
+		e.Message = fmt.Sprintf("create worktree %s: git's hook post-checkout fails: %s", path, words(err))
+		e = e.WithHint("fix it; where it is: git -C %s rev-parse --git-path hooks/post-checkout", agency.ShellWord(repo.Root))
+	}
 	// Undo even when the caller has given up.
 	ctx = context.WithoutCancel(ctx)
 	undo := g.RemoveWorktree(ctx, repo, path)
@@ -61,23 +66,43 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	return e
 }
 
-// Worktree says whether a complete worktree of the repository is at path, and on which branch, "" for none. One whose
-// making was cut short does not count; RemoveWorktree takes it away.
-func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (exists bool, branch string, err error) {
-	w, err := g.find(ctx, repo, path)
-	if err != nil || w == nil || w.unfinished() {
-		return false, "", err
+// Worktree is where the worktree is that was made at path, whose last part no other has: there, or where it was moved to with
+// git; "" is nowhere. One whose making was cut short does not count; RemoveWorktree takes it away.
+func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error) {
+	at = path
+	w, err := g.find(ctx, repo, at)
+	if err == nil && w == nil {
+		// Git keeps what it knows of a worktree under the last part of its first path.
+		at = linkedAt(filepath.Join(repo.CommonDir, "worktrees", filepath.Base(path)))
+		w, err = g.find(ctx, repo, at)
 	}
-	if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
-		return false, "", nil //nolint:nilerr // git knows it, but it is not there
+	if err != nil || w == nil || w.main || w.unfinished() {
+		return "", err
 	}
-	return true, w.branch, nil
+	if link, err := os.Lstat(filepath.Join(at, ".git")); err != nil || !link.Mode().IsRegular() {
+		return "", nil //nolint:nilerr // git knows it, but it is not there, or is a repository of its own by now
+	}
+	return at, nil
+}
+
+// linkedAt is where the worktree is that git keeps its knowledge of in dir; "" is unknown.
+func linkedAt(dir string) string {
+	data, err := file.ReadRegular(filepath.Join(dir, "gitdir"), 64<<10)
+	if err != nil {
+		return ""
+	}
+	dotGit := strings.TrimSuffix(string(data), "\n")
+	if !filepath.IsAbs(dotGit) { // worktree.useRelativePaths
+		dotGit = filepath.Join(dir, dotGit)
+	}
+	return filepath.Dir(dotGit)
 }
 
 // RemoveWorktree removes a worktree with everything in it, and git's knowledge of it. It is fine if it is gone already, or
 // half gone. After a crash it is either whole at path, or gone from there, so that nobody takes half of it for the work; the
-// next call removes the rest. Nothing is asked about changes: save them first. E_CLEANUP_FAILED: it is locked, it is not a
-// worktree but a repository, or a file cannot be removed.
+// next call removes the rest. Of the zero repository, which is one that is gone, only the files are removed. Nothing is asked
+// about changes: save them first. E_CLEANUP_FAILED: it is locked, it is not a worktree but a repository, or a file cannot be
+// removed.
 func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
 	var w *worktree
 	if _, err := os.Stat(repo.Root); err == nil { // else the repository is gone, and its knowledge with it
@@ -88,10 +113,11 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 	info, err := os.Lstat(filepath.Join(path, ".git"))
 	switch {
 	case w != nil && w.main, err == nil && info.IsDir():
-		return uncleaned(errors.New("it is a repository, not a linked worktree"), "remove worktree %s", path)
+		return uncleaned(errors.New("it is a repository, not a linked worktree"), "remove worktree %s", path).
+			WithHint("move it to another place first, or remove it yourself")
 	case w != nil && w.locked && !w.unfinished():
 		return uncleaned(errors.New("it is locked"), "remove worktree %s", path).
-			WithHint("unlock it first: git worktree unlock %s", path)
+			WithHint("unlock it first: git -C %s worktree unlock -- %s", agency.ShellWord(repo.Root), agency.ShellWord(path))
 	}
 	// Files first: git itself refuses to remove a worktree that is only half there.
 	going := path + ".going"
@@ -115,7 +141,7 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 	return nil
 }
 
-// Repair mends the links between a repository that was moved and its worktrees at paths.
+// Repair restores the links between a repository that was moved and its worktrees at paths.
 func (g *Git) Repair(ctx context.Context, repo agency.Repo, paths []string) error {
 	if _, err := g.run(ctx, repo.Root, append([]string{"worktree", "repair", "--"}, paths...)...); err != nil {
 		return fmt.Errorf("repair the worktrees of %s: %w", repo.Root, err)
@@ -172,16 +198,16 @@ func (g *Git) find(ctx context.Context, repo agency.Repo, path string) (*worktre
 	if err != nil {
 		return nil, err
 	}
-	path = canonical(path)
+	whole := canonical(path) // as git writes it, unless a folder on the way became a link later
 	for _, w := range parseWorktrees(out) {
-		if w.path == path {
+		if w.path == whole || w.path == path {
 			return &w, nil
 		}
 	}
 	return nil, nil
 }
 
-// canonical is a path as git writes it. It need not exist, but the folder that it is in may be reached through a link.
+// canonical is a path without links. It need not exist, but the folder that it is in may be reached through a link.
 func canonical(path string) string {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		return filepath.Join(dir, filepath.Base(path))

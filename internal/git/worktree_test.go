@@ -30,9 +30,9 @@ func TestWorktreeLife(t *testing.T) {
 			before := fingerprint(t, repo.Root)
 			path := filepath.Join(base, "worktrees", name)
 			commit := sh(t, repo.Root, "rev-parse", "HEAD~1")
-			wantWorktree(t, g, repo, path, false, "")
+			wantWorktree(t, g, repo, path, "agency/x", false)
 			check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", commit))
-			wantWorktree(t, g, repo, path, true, "agency/x")
+			wantWorktree(t, g, repo, path, "agency/x", true)
 			if got := sh(t, path, "rev-parse", "HEAD"); got != commit {
 				t.Errorf("the worktree is at %s, want %s", got, commit)
 			}
@@ -42,7 +42,7 @@ func TestWorktreeLife(t *testing.T) {
 			write(t, filepath.Join(path, "a"), "changed")
 			for range 2 {
 				check(t, g.RemoveWorktree(t.Context(), repo, path))
-				wantWorktree(t, g, repo, path, false, "")
+				wantWorktree(t, g, repo, path, "agency/x", false)
 			}
 			check(t, g.DeleteBranch(t.Context(), repo, "agency/x"))
 			wantNothingLeft(t, repo, path, "agency/x")
@@ -50,11 +50,21 @@ func TestWorktreeLife(t *testing.T) {
 	}
 }
 
-func wantWorktree(t *testing.T, g *git.Git, repo agency.Repo, path string, exists bool, branch string) {
+// wantWorktree checks that the worktree that was made of a branch at path is there, or nowhere.
+func wantWorktree(t *testing.T, g *git.Git, repo agency.Repo, path, branch string, exists bool) {
 	t.Helper()
-	gotExists, gotBranch, err := g.Worktree(t.Context(), repo, path)
-	if err != nil || gotExists != exists || gotBranch != branch {
-		t.Errorf("Worktree is %v on %q, %v, want %v on %q", gotExists, gotBranch, err, exists, branch)
+	want := ""
+	if exists {
+		want = path
+	}
+	if at, err := g.Worktree(t.Context(), repo, path); err != nil || at != want {
+		t.Errorf("the worktree is at %q, %v, want %q", at, err, want)
+	}
+	if !exists {
+		return
+	}
+	if got := sh(t, path, "branch", "--show-current"); got != branch {
+		t.Errorf("the worktree is on %q, want %q", got, branch)
 	}
 }
 
@@ -81,7 +91,7 @@ func TestAddWorktreeInBareRepository(t *testing.T) {
 	check(t, err)
 	path := filepath.Join(base, "wt")
 	check(t, g.AddWorktree(t.Context(), repo, path, "b", "main"))
-	wantWorktree(t, g, repo, path, true, "b")
+	wantWorktree(t, g, repo, path, "b", true)
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 }
 
@@ -140,8 +150,8 @@ func TestAddWorktreeFails(t *testing.T) {
 		err := g.AddWorktree(t.Context(), repo, path, "b", "HEAD")
 		wantCode(t, err, agency.CodeWorktreeFailed)
 		e := agency.AsError(err)
-		if !strings.HasSuffix(e.Message, ": no [31mway") {
-			t.Errorf("message is %q, want the hook's last line", e.Message)
+		if !strings.HasSuffix(e.Message, "hook post-checkout fails: no [31mway") || e.Hint == "" {
+			t.Errorf("message is %q, want the hook and its last line", e.Message)
 		}
 		wantNothingLeft(t, repo, path, "b")
 	})
@@ -180,7 +190,7 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range 6 {
-		wantWorktree(t, g, repo, path(i), true, fmt.Sprintf("agency/%d", i))
+		wantWorktree(t, g, repo, path(i), fmt.Sprintf("agency/%d", i), true)
 		wg.Go(func() {
 			if err := g.RemoveWorktree(t.Context(), repo, path(i)); err != nil {
 				t.Error(err)
@@ -193,6 +203,40 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	}
 }
 
+// A worktree that somebody moved is found, whatever it has checked out.
+func TestMovedWorktree(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	path, moved := filepath.Join(tempDir(t), "wt"), filepath.Join(tempDir(t), "else where")
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	sh(t, path, "checkout", "-q", "--detach")
+	sh(t, repo.Root, "worktree", "move", path, moved)
+	at, err := g.Worktree(t.Context(), repo, path)
+	check(t, err)
+	if at != moved {
+		t.Errorf("the worktree is at %q, want %q", at, moved)
+	}
+	check(t, os.RemoveAll(moved))
+	wantWorktree(t, g, repo, path, "b", false)
+}
+
+// The folder with the worktrees was moved, and a link left in its place.
+func TestWorktreeBehindALink(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	base := tempDir(t)
+	path := filepath.Join(base, "data", "wt")
+	check(t, os.Mkdir(filepath.Dir(path), 0o700))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, os.Rename(filepath.Join(base, "data"), filepath.Join(base, "moved")))
+	wantWorktree(t, g, repo, path, "b", false)
+	check(t, os.Symlink("moved", filepath.Join(base, "data")))
+	wantWorktree(t, g, repo, path, "b", true)
+	check(t, g.RemoveWorktree(t.Context(), repo, path))
+	check(t, g.DeleteBranch(t.Context(), repo, "b"))
+	wantNothingLeft(t, repo, path, "b")
+}
+
 // A git that was killed while it made a worktree leaves one that is locked with "initializing".
 func TestUnfinishedWorktree(t *testing.T) {
 	t.Parallel()
@@ -200,7 +244,7 @@ func TestUnfinishedWorktree(t *testing.T) {
 	path := filepath.Join(tempDir(t), "wt")
 	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
 	write(t, filepath.Join(repo.CommonDir, "worktrees", "wt", "locked"), "initializing")
-	wantWorktree(t, g, repo, path, false, "")
+	wantWorktree(t, g, repo, path, "b", false)
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 	check(t, g.DeleteBranch(t.Context(), repo, "b"))
 	wantNothingLeft(t, repo, path, "b")
@@ -282,7 +326,7 @@ func TestRemoveWorktreeLeavesOthers(t *testing.T) {
 	check(t, os.Rename(theirs, theirs+".away"))
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 	check(t, os.Rename(theirs+".away", theirs))
-	wantWorktree(t, g, repo, theirs, true, "theirs")
+	wantWorktree(t, g, repo, theirs, "theirs", true)
 }
 
 func TestRepair(t *testing.T) {
@@ -299,7 +343,7 @@ func TestRepair(t *testing.T) {
 	if got := sh(t, path, "rev-parse", "--abbrev-ref", "HEAD"); got != "b" {
 		t.Errorf("the worktree is on %q", got)
 	}
-	wantWorktree(t, g, repo, path, true, "b")
+	wantWorktree(t, g, repo, path, "b", true)
 }
 
 func FuzzParseWorktrees(f *testing.F) {

@@ -88,7 +88,6 @@ type creation struct {
 	project projectFile
 	req     *CreateRequest
 	repo    agency.Repo
-	exec    string
 	inputs  []agency.Input
 	prompt  []byte
 }
@@ -127,7 +126,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		return nil, err
 	}
 	p.env = runnerEnv(req.Env, spec.Env, p.choices.EnvDeny)
-	if p.exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.choices.Exec, dir, p.env); err != nil {
+	if p.choices.Exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.choices.Exec, dir, p.env); err != nil {
 		return nil, err
 	}
 	if err := s.checkTmux(ctx); err != nil {
@@ -249,29 +248,16 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	}
 	first := agency.NewContract(now)
 	r.Attempt = agency.Attempt{
-		Number: 1, State: agency.Queued, Headless: headless(spec), CreatedAt: now,
+		Number: 1, State: agency.Queued, Headless: spec.Headless != nil && *spec.Headless, CreatedAt: now,
 		Word: agency.Observed{Contract: &first, At: now},
 	}
-	build := HarnessRequest{
-		Runner: r.Runner, Exec: p.exec, DefaultArgs: p.choices.DefaultArgs, Model: r.Model, Headless: headless(spec),
-		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
-		RunID: id, Attempt: 1, ConversationID: uuid(s.randomBytes(16)), Env: p.env,
-		AttemptDir: attemptDir(r.Dir, 1), Hook: s.Hook,
-		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
-	}
-	command, err := s.Harness.Build(build)
-	if err != nil {
+	p.run = r
+	if err := s.planCommand(&p.launching, spec, s.newUUID(), false); err != nil {
 		return err
 	}
-	p.command = command
-	r.Attempt.ConversationID = command.ConversationID
-	r.ConfigHash = configHash(&build, &command)
-	p.run = r
 	p.name(s, false)
 	return nil
 }
-
-func headless(spec *agency.Spec) bool { return spec.Headless != nil && *spec.Headless }
 
 // name gives the run a handle and, unless the user chose one, a branch after it.
 func (p *creation) name(s *Supervisor, again bool) {
@@ -316,31 +302,15 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 
 // build does the steps one after the other.
 func (s *Supervisor) build(ctx context.Context, p *creation) error {
-	steps := []struct {
-		name string
-		do   func(context.Context, *creation) error
-	}{
-		{stepFiles, s.makeFiles},
-		{stepWorktree, s.makeWorktree},
-		{stepScaffold, s.makeScaffold},
-		{stepSetup, func(ctx context.Context, p *creation) error { return s.doSetup(ctx, &p.launching) }},
-		{stepSession, func(ctx context.Context, p *creation) error { return s.startSession(ctx, &p.launching) }},
-		{stepStarted, func(ctx context.Context, p *creation) error { return s.awaitStart(ctx, &p.launching) }},
-	}
-	for _, step := range steps {
-		if step.name == stepSetup && p.setup == nil {
-			continue
-		}
-		if err := step.do(ctx, p); err != nil {
-			return err
-		}
-		killpoint.At("create", step.name, "made")
-		if err := s.Store.FinishStep(ctx, p.run.ID, 1, step.name); err != nil {
-			return err
-		}
-		killpoint.At("create", step.name, "recorded")
-	}
-	return nil
+	l := &p.launching
+	return s.takeSteps(ctx, l, "create", []step{
+		{stepFiles, func() error { return s.makeFiles(p) }},
+		{stepWorktree, func() error { return s.makeWorktree(ctx, p) }},
+		{stepScaffold, func() error { return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt) }},
+		{stepSetup, func() error { return s.doSetup(ctx, l) }},
+		{stepSession, func() error { return s.startSession(ctx, l) }},
+		{stepStarted, func() error { return s.awaitStart(ctx, l) }},
+	})
 }
 
 func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
@@ -356,10 +326,6 @@ func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
 		return err
 	}
 	return s.Git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit)
-}
-
-func (s *Supervisor) makeScaffold(_ context.Context, p *creation) error {
-	return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt)
 }
 
 // undo takes a creation back: session, processes, worktree, branch and directory go, and the record keeps the run as failed

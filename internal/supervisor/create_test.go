@@ -116,7 +116,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 				}
 				e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
 				w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = e, false })
-				return w.sup.Update(context.Background(), p.id, 1, supervisor.WrapperUpdate{Exit: e})
+				return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 			}
 		}},
 		"step files":    failingStep("files"),

@@ -10,7 +10,6 @@ import (
 
 	"agency"
 	"agency/internal/spool"
-	"agency/internal/supervisor"
 )
 
 func (w *world) tell(p *wrapper, evidence ...agency.Evidence) {
@@ -166,7 +165,7 @@ func TestScreen(t *testing.T) {
 			w.tmux.Screen = text
 			w.tmux.mu.Unlock()
 			now := time.Now()
-			if err := w.sup.Update(t.Context(), r.ID, 1, supervisor.WrapperUpdate{Output: &now}); err != nil {
+			if err := w.sup.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Output: &now}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Second)

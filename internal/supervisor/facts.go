@@ -50,6 +50,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 		return result, nil
 	}
 	result.Commits, result.Files, result.Added, result.Deleted, result.Dirty = stat.Commits, stat.Files, stat.Added, stat.Deleted, dirty
+	result.Nested = stat.Nested
 	return result, nil
 }
 

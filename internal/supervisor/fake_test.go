@@ -26,6 +26,14 @@ type fakeStore struct {
 	*sqlite.Store
 	FinishStepFunc func(name string) error
 	SetTokenFunc   func() error
+	ChangeRunFunc  func()
+}
+
+func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+	if s.ChangeRunFunc != nil {
+		s.ChangeRunFunc()
+	}
+	return s.Store.ChangeRun(ctx, id, change)
 }
 
 func (s *fakeStore) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
@@ -57,11 +65,14 @@ type fakeGit struct {
 	repos     map[string]agency.Repo // by root
 	branches  map[string]string      // to their commits
 	worktrees map[string]string      // to their branches
+	moved     map[string]string      // worktrees that git moved, to their new places
 	facts     agency.GitFacts        // of every worktree
 	unmerged  bool
-	nested    []string
-	snapshots []agency.Snapshot
-	repaired  []string
+
+	inspectErr error
+	nested     []string
+	snapshots  []agency.Snapshot
+	repaired   []string
 }
 
 const baseCommit = "0123456789012345678901234567890123456789"
@@ -123,11 +134,16 @@ func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branc
 	return os.Mkdir(path, 0o700)
 }
 
-func (g *fakeGit) Worktree(_ context.Context, _ agency.Repo, path string) (bool, string, error) {
+func (g *fakeGit) Worktree(_ context.Context, _ agency.Repo, path string) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	branch, ok := g.worktrees[path]
-	return ok, branch, nil
+	at := path
+	if moved := g.moved[path]; moved != "" {
+		at = moved
+	} else if _, err := os.Lstat(path); err != nil || g.worktrees[path] == "" {
+		at = ""
+	}
+	return at, nil
 }
 
 func (g *fakeGit) RemoveWorktree(_ context.Context, _ agency.Repo, path string) error {
@@ -177,13 +193,14 @@ func (g *fakeGit) Executable(_ context.Context, repo agency.Repo, _, path string
 func (g *fakeGit) Inspect(context.Context, string, string) (agency.GitFacts, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.facts, nil
+	return g.facts, g.inspectErr
 }
 
-func (g *fakeGit) Unmerged(context.Context, agency.Repo, string, string) (bool, error) {
+// Unmerged takes a snapshot for one of everything.
+func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.unmerged, nil
+	return g.unmerged && len(known) == 1, nil
 }
 
 func (g *fakeGit) Snapshot(_ context.Context, _, ref, message string) (agency.Saved, error) {
@@ -277,14 +294,14 @@ func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	return nil
 }
 
-func (f *fakeTmux) Capture(context.Context, string, int) (string, error) {
+func (f *fakeTmux) Capture(context.Context, string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.Screen, nil
 }
 
 func (f *fakeTmux) CaptureStyled(ctx context.Context, pane string) (string, error) {
-	return f.Capture(ctx, pane, 0)
+	return f.Capture(ctx, pane)
 }
 
 func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
@@ -294,7 +311,7 @@ func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
 // fakeHarness makes one command line.
 type fakeHarness struct {
 	FindExecFunc func() error
-	BuildFunc    func(r supervisor.HarnessRequest, c *supervisor.HarnessCommand)
+	BuildFunc    func(r agency.CommandRequest, c *agency.Command)
 	// FilesFunc and ReadFileFunc are the agent's own files.
 	FilesFunc    func(*agency.Situation) []string
 	ReadFileFunc func(path string, s *agency.Situation) []agency.Evidence
@@ -310,8 +327,8 @@ func (h *fakeHarness) FindExec(agency.Runner, string, string, []string) (string,
 	return "/bin/sh", nil
 }
 
-func (h *fakeHarness) Build(r supervisor.HarnessRequest) (supervisor.HarnessCommand, error) {
-	c := supervisor.HarnessCommand{Argv: []string{"/bin/sh", r.PromptFile}}
+func (h *fakeHarness) Build(r agency.CommandRequest) (agency.Command, error) {
+	c := agency.Command{Argv: []string{"/bin/sh", r.PromptFile}}
 	if h.BuildFunc != nil {
 		h.BuildFunc(r, &c)
 	}

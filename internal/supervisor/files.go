@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,7 +13,7 @@ import (
 )
 
 // makeFiles writes the run directory.
-func (s *Supervisor) makeFiles(_ context.Context, p *creation) error {
+func (s *Supervisor) makeFiles(p *creation) error {
 	r := p.run
 	for _, dir := range []string{r.Dir, filepath.Join(r.Dir, "artifacts"), filepath.Join(attemptDir(r.Dir, 1), "logs")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -30,11 +29,11 @@ func (s *Supervisor) makeFiles(_ context.Context, p *creation) error {
 		return err
 	}
 	// The prompt is nowhere else; what the others say is in the store.
-	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt, 0o600); err != nil {
+	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt); err != nil {
 		return asFileError(err)
 	}
 	for name, data := range map[string][]byte{"spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
-		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data, 0o600); err != nil {
+		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data); err != nil {
 			return asFileError(err)
 		}
 	}
@@ -116,7 +115,7 @@ func metaYAML(r *agency.Run, prompt []byte) []byte {
 func (s *Supervisor) writeViews(r *agency.Run) {
 	data, err := indented(r)
 	if err == nil {
-		err = file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data, 0o600)
+		err = file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data)
 	}
 	if err != nil {
 		s.Log.Warn("write meta.json", "run", r.ID, "err", err)
@@ -171,7 +170,7 @@ func (s *Supervisor) writeState(r *agency.Run) {
 	}
 	data, err := indented(state)
 	if err == nil {
-		err = file.WriteAtomic(filepath.Join(r.Dir, "state.json"), data, 0o600)
+		err = file.WriteAtomic(filepath.Join(r.Dir, "state.json"), data)
 	}
 	if err != nil {
 		s.Log.Warn("write state.json", "run", r.ID, "err", err)

@@ -57,11 +57,14 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	if ended := r.Attempt.EndedAt; ended == nil || s.Now().Sub(*ended) < olderThan {
 		return "ended less than " + agency.ShortDuration(olderThan) + " ago"
 	}
-	if session, err := s.NeededBy(ctx, r.ID); err != nil || session != "" {
+	switch session, err := s.NeededBy(ctx, r.ID); {
+	case err != nil:
+		return "its session cannot be read"
+	case session != "":
 		return "session " + string(session) + " needs it"
 	}
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
-	if err != nil || repo.Fingerprint != r.Repo.Fingerprint {
+	repo, err := s.repoOf(ctx, r)
+	if err != nil {
 		return "its repository is not at " + r.Repo.Root
 	}
 	if _, err := os.Lstat(r.Worktree); err != nil {

@@ -35,6 +35,7 @@ func (s *Supervisor) hint(path string) {
 	dir := filepath.Dir(path)
 	s.mu.Lock()
 	watched, known := s.folders[dir]
+	gone, removed := s.folders[path]
 	followers := slices.Collect(maps.Keys(s.followed[path]))
 	for _, listener := range s.listeners[dir] {
 		select {
@@ -45,6 +46,9 @@ func (s *Supervisor) hint(path string) {
 	s.mu.Unlock()
 	if known {
 		watched.changed(s.ctx, watched.id)
+	}
+	if removed {
+		s.missFolder(gone.id, path)
 	}
 	for _, id := range followers {
 		s.follow(s.ctx, id, path)
@@ -113,22 +117,64 @@ func (s *Supervisor) readState(ctx context.Context, id agency.RunID) {
 	s.readReports(ctx, id)
 }
 
-// watchAgain renews the watch of a contract's folder that was removed and made anew: the old watch went with it.
-func (s *Supervisor) watchAgain(l *liveRun) {
-	dir := filepath.Join(l.worktree, agency.StateDir)
-	now := inodeOf(dir)
-	if now == l.folder || now == 0 {
-		return
-	}
+// missingEvery is how often a contract's folder that was removed is looked for.
+const missingEvery = 200 * time.Millisecond
+
+// missFolder looks for the folder of a contract that was removed, as by git clean, until there is one again: the watch went with
+// the old one, and the new one may have its number.
+func (s *Supervisor) missFolder(id agency.RunID, dir string) {
 	s.mu.Lock()
-	if current := s.live[l.id]; current != nil {
-		current.folder = now
+	l := s.live[id]
+	missed := l != nil && l.folder != 0 && dir == filepath.Join(l.worktree, agency.StateDir)
+	if missed {
+		l.folder = 0
 	}
 	s.mu.Unlock()
+	if !missed {
+		return
+	}
+	s.work.Go(func() {
+		look := time.NewTicker(missingEvery)
+		defer look.Stop()
+		for {
+			select {
+			case <-look.C:
+			case <-s.ctx.Done():
+				return
+			}
+			s.mu.Lock()
+			now := s.live[id]
+			over := now == nil || now.folder != 0
+			s.mu.Unlock()
+			if over {
+				return // the run ended, or a rescan was faster
+			}
+			if s.watchAgain(id, dir) {
+				s.readState(s.ctx, id)
+				return
+			}
+		}
+	})
+}
+
+// watchAgain renews the watch of a contract's folder that was removed and made anew.
+func (s *Supervisor) watchAgain(id agency.RunID, dir string) (renewed bool) {
+	inode := inodeOf(dir)
+	s.mu.Lock()
+	l := s.live[id]
+	renewed = l != nil && inode != 0 && inode != l.folder
+	if renewed {
+		l.folder = inode
+	}
+	s.mu.Unlock()
+	if !renewed {
+		return false
+	}
 	s.Watcher.Remove(dir)
 	if err := s.Watcher.Add(dir); err != nil {
-		s.Log.Warn("watch contract", "run", l.id, "err", err)
+		s.Log.Warn("watch contract", "run", id, "err", err)
 	}
+	return true
 }
 
 func inodeOf(path string) uint64 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +25,51 @@ type launching struct {
 	run     *agency.Run
 	token   string
 	env     []string // the runner's, but for what agency adds
-	command HarnessCommand
+	command agency.Command
 	choices *Choices
 	setup   *setup // nil when the repository wants none, or had it
+}
+
+// step is one of the steps that lead to a running agent.
+type step struct {
+	name string
+	do   func() error
+}
+
+// takeSteps takes one step after the other and records each; of names their killpoints.
+func (s *Supervisor) takeSteps(ctx context.Context, l *launching, of string, steps []step) error {
+	for _, step := range steps {
+		if step.name == stepSetup && l.setup == nil {
+			continue
+		}
+		if err := step.do(); err != nil {
+			return err
+		}
+		killpoint.At(of, step.name, "made")
+		if err := s.Store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
+			return err
+		}
+		killpoint.At(of, step.name, "recorded")
+	}
+	return nil
+}
+
+// planCommand makes the command line of a queued attempt; its run gets the conversation and the fingerprint that come of it.
+func (s *Supervisor) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
+	r := l.run
+	req := agency.CommandRequest{
+		Runner: r.Runner, Exec: l.choices.Exec, DefaultArgs: l.choices.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
+		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
+		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
+		AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Hook: s.Hook,
+		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
+	}
+	command, err := s.Harness.Build(req)
+	if err != nil {
+		return err
+	}
+	l.command, r.Attempt.ConversationID, r.ConfigHash = command, command.ConversationID, configHash(&req, &command)
+	return nil
 }
 
 // startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
@@ -39,7 +82,7 @@ func (s *Supervisor) newToken() string { return hex.EncodeToString(s.randomBytes
 func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 	for name, data := range l.command.Files {
 		path := filepath.Join(attemptDir(l.run.Dir, l.run.Attempt.Number), name)
-		if err := file.WriteAtomic(path, data, 0o600); err != nil {
+		if err := file.WriteAtomic(path, data); err != nil {
 			return asFileError(err)
 		}
 	}
@@ -174,7 +217,7 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode launch data: %w", err)
 	}
-	if err := file.WriteAtomic(launchPath(r), data, 0o600); err != nil {
+	if err := file.WriteAtomic(launchPath(r), data); err != nil {
 		return "", asFileError(err)
 	}
 	return launchPath(r), nil
@@ -184,13 +227,21 @@ func launchPath(r *agency.Run) string {
 	return filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "launch.json")
 }
 
-// runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names and what the
+// placesOfGit are the variables by which git is told of another repository than the one it stands in. Whoever is called by a hook
+// of git has them, and an agent would commit to its caller's worktree instead of its own.
+var placesOfGit = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
+	"GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+}
+
+// runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names, git's places and what the
 // configuration denies, and then what the run sets.
 func runnerEnv(caller, set, deny []string) []string {
 	env := make([]string, 0, len(caller)+len(set))
 	for _, kv := range caller {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || denied(name, deny) {
+		if !ok || name == "" || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") ||
+			slices.Contains(placesOfGit, name) || denied(name, deny) {
 			continue
 		}
 		env = append(env, kv)
@@ -209,7 +260,7 @@ func denied(name string, patterns []string) bool {
 
 // configHash fingerprints what must not change silently between attempts: the runner, its program, its model, and its
 // arguments, the run's own and those of the configuration, which say in what sandbox and with which tools it works.
-func configHash(req *HarnessRequest, c *HarnessCommand) string {
+func configHash(req *agency.CommandRequest, c *agency.Command) string {
 	sum := sha256.New()
 	own := []string{string(req.Runner.Kind), req.Runner.Name, req.Model, c.Argv[0], strconv.FormatBool(req.SkipPermissions)}
 	for _, list := range [][]string{own, req.DefaultArgs, req.Runner.Args} {

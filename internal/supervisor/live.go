@@ -23,29 +23,13 @@ type liveRun struct {
 	stamp      fileStamp // of the contract file when it was read last
 	snapshot   fileStamp // of meta.json when it was last compared with the record
 	reports    fileStamp // of the file of reports when it was taken over last
-	folder     uint64    // inode of the folder that is watched for it
+	folder     uint64    // inode of the folder that is watched for it; 0 while there is none
 	// situation is what the evidence comes to, newer than the record's. It is never changed, only replaced.
 	situation *agency.Situation
 	look      *time.Timer       // reads the screen when the output has been still; nil until there was some
 	screen    []agency.Evidence // what the screen said at the last look
 	output    *outputReader
 	moved     chan struct{} // closed and replaced when the attempt's state or its link changes
-}
-
-// WrapperHello is how a wrapper introduces itself.
-type WrapperHello struct {
-	RunID   agency.RunID
-	Attempt int
-	Token   string
-	Process agency.Process
-}
-
-// WrapperUpdate is all that a wrapper knows so far; repeating it is harmless.
-type WrapperUpdate struct {
-	Start  *agency.Start
-	Exit   *agency.Exit
-	Output *time.Time
-	News   *time.Time
 }
 
 // track makes the supervisor watch a run that is not final.
@@ -111,7 +95,7 @@ func (s *Supervisor) awaitState(ctx context.Context, id agency.RunID, done func(
 // Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with another token is
 // refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. After other errors it may try again. An earlier link of the same attempt is
 // closed. The caller reports every update with Update and the end of the connection with Disconnect.
-func (s *Supervisor) Connect(ctx context.Context, hello WrapperHello, link Link) error {
+func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
 	r, err := s.Store.Run(ctx, hello.RunID)
 	if err != nil {
 		return err
@@ -161,7 +145,7 @@ func TokenHash(token string) string {
 }
 
 // Update takes what a connected wrapper says. When it returns nil the news is in the record.
-func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u WrapperUpdate) error {
+func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
 	if u.Output != nil {
 		s.mu.Lock()
 		more := false

@@ -19,7 +19,7 @@ func TestFencing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")
-	for name, hello := range map[string]supervisor.WrapperHello{
+	for name, hello := range map[string]agency.WrapperHello{
 		"wrong token": {RunID: r.ID, Attempt: 1, Token: "guess"},
 		"no token":    {RunID: r.ID, Attempt: 1},
 		"its hash":    {RunID: r.ID, Attempt: 1, Token: supervisor.TokenHash(p.token)},
@@ -29,7 +29,7 @@ func TestFencing(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if err := w.sup.Connect(t.Context(), supervisor.WrapperHello{RunID: r.ID, Attempt: 2, Token: p.token}, &fakeLink{}); err == nil {
+	if err := w.sup.Connect(t.Context(), agency.WrapperHello{RunID: r.ID, Attempt: 2, Token: p.token}, &fakeLink{}); err == nil {
 		t.Error("an attempt that does not exist was let in")
 	}
 	if p.link.closed {
@@ -224,6 +224,32 @@ func TestWord(t *testing.T) {
 	})
 }
 
+// An agent that clears its worktree, as by git clean, is heard again as soon as it speaks, though its new folder may look like the old one.
+func TestWordOfANewFolder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		path := filepath.Join(r.Worktree, agency.ContractFile)
+		state := filepath.Dir(path)
+		if err := os.RemoveAll(filepath.Join(r.Worktree, agency.DotDir)); err != nil {
+			t.Fatal(err)
+		}
+		w.watcher.Remove(state) // as the kernel does
+		w.watcher.hints <- state
+		time.Sleep(time.Second)
+		mustWrite(t, path, asking("Which one?"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := w.sup.Derive(w.run(r.ID)); got.Summary != "Which one?" {
+			t.Errorf("after a second: got %+v", got)
+		}
+		if !slices.Contains(w.watcher.watched(), state) {
+			t.Error("it is not watched")
+		}
+	})
+}
+
 func asking(question string) string {
 	return `{"schema_version":"1.0","status":"needs_input","updated_at":"","summary":"s","questions":["` + question + `"],"blockers":[],"how_to_test":"","risks":[]}`
 }
@@ -262,22 +288,21 @@ func TestAStaleReadingIsDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")
-	dir := filepath.Dir(filepath.Join(r.Worktree, agency.ContractFile))
-	read := w.sup.ReadBeneath
+	path := filepath.Join(r.Worktree, agency.ContractFile)
 	w.sup.Stop()
-	reading, goOn := make(chan struct{}), make(chan struct{})
+	read, goOn := make(chan struct{}), make(chan struct{})
 	w.start()
 	if err := p.connect(); err != nil {
 		t.Fatal(err)
 	}
-	w.sup.ReadBeneath = func(string, string, int64) ([]byte, error) {
-		w.sup.ReadBeneath = read
-		close(reading)
+	w.store.ChangeRunFunc = func() {
+		w.store.ChangeRunFunc = nil
+		close(read)
 		<-goOn
-		return []byte(asking("Stale?")), nil
 	}
-	w.watcher.hints <- filepath.Join(dir, "runner_status.json")
-	<-reading
+	mustWrite(t, path, asking("Stale?"))
+	w.watcher.hints <- path
+	<-read
 	_, err := w.store.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt.State, r.Attempt.EndedAt = agency.Completed, new(time.Now())
 		return nil, nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
-	"unicode"
 
 	"agency"
 	"agency/internal/file"
@@ -41,7 +39,7 @@ func (s *Supervisor) Output(ctx context.Context, ref string, lines int) (*agency
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		s.Log.Warn("read output.md", "run", r.ID, "err", err)
 	}
-	shown.Result = safeText(string(data[:min(len(data), shownResult)]))
+	shown.Result = agency.Visible(string(data[:min(len(data), shownResult)]))
 	return r, shown, nil
 }
 
@@ -63,6 +61,9 @@ func (s *Supervisor) Diff(ctx context.Context, ref string, limit int) (*agency.R
 				WithHint("what was saved of it: agency snapshot ls %s", r.Ref())
 		}
 	}
+	if _, err := s.repoOf(ctx, r); err != nil {
+		return nil, agency.Diff{}, err
+	}
 	diff, err := s.Git.Diff(ctx, dir, r.Commit, to, min(limit, mostDiff))
 	if err != nil {
 		return nil, agency.Diff{}, err
@@ -71,18 +72,8 @@ func (s *Supervisor) Diff(ctx context.Context, ref string, limit int) (*agency.R
 		diff.Files, diff.Truncated = diff.Files[:mostDiffFiles], true
 	}
 	for i := range diff.Files {
-		diff.Files[i].Path = safeText(diff.Files[i].Path)
+		diff.Files[i].Path = agency.Visible(diff.Files[i].Path)
 	}
-	diff.Patch = safeText(diff.Patch)
+	diff.Patch = agency.Visible(diff.Patch)
 	return r, diff, nil
-}
-
-// safeText takes what a terminal would obey out of untrusted text of several lines.
-func safeText(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }

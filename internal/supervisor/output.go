@@ -32,7 +32,7 @@ func (s *Supervisor) writeOutput(ctx context.Context, id agency.RunID, final boo
 	if len(output) == 0 {
 		return
 	}
-	if err := file.WriteAtomic(outputPath(r), output, 0o600); err != nil {
+	if err := file.WriteAtomic(outputPath(r), output); err != nil {
 		s.Log.Warn("write output.md", "run", id, "err", err)
 	}
 }
@@ -40,7 +40,7 @@ func (s *Supervisor) writeOutput(ctx context.Context, id agency.RunID, final boo
 // output is what the newest attempt came to. A report that was filled in before the attempt began is the word of an older
 // one: an answer of this one is better.
 func (s *Supervisor) output(r *agency.Run, final bool) []byte {
-	report, err := s.ReadBeneath(r.Worktree, agency.ReportFile, outputLimit)
+	report, err := file.ReadBeneath(r.Worktree, agency.ReportFile, outputLimit)
 	if err != nil || s.ReportUnfilled(report) {
 		report = nil
 	}

@@ -26,7 +26,7 @@ func (s *Supervisor) project(ctx context.Context, repo agency.Repo, commit strin
 	path := filepath.Join(repo.Toplevel, agency.ProjectFile)
 	switch {
 	case repo.Toplevel != "":
-		if data, err = s.ReadBeneath(repo.Toplevel, agency.ProjectFile, agency.ProjectLimit); errors.Is(err, fs.ErrNotExist) {
+		if data, err = file.ReadBeneath(repo.Toplevel, agency.ProjectFile, agency.ProjectLimit); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	case commit != "":
@@ -53,7 +53,7 @@ func (s *Supervisor) inCommit(ctx context.Context, repo agency.Repo, commit stri
 }
 
 // inWorktree reads the files that are there.
-func (s *Supervisor) inWorktree(root string) reading {
+func inWorktree(root string) reading {
 	return func(path string) ([]byte, bool, error) {
 		info, err := file.StatBeneath(root, path)
 		switch {
@@ -62,7 +62,7 @@ func (s *Supervisor) inWorktree(root string) reading {
 		case err != nil:
 			return nil, false, err
 		}
-		data, err := s.ReadBeneath(root, path, setupFileLimit)
+		data, err := file.ReadBeneath(root, path, setupFileLimit)
 		return data, err == nil, err
 	}
 }
@@ -172,7 +172,7 @@ func (s *Supervisor) Trust(ctx context.Context, req TrustRequest) (agency.Repo, 
 			data, found, err = s.Git.File(ctx, repo, commit, path, setupFileLimit)
 		}
 		if err == nil && !found && repo.Toplevel != "" {
-			data, found, err = s.inWorktree(repo.Toplevel)(path) // not committed yet
+			data, found, err = inWorktree(repo.Toplevel)(path) // not committed yet
 		}
 		return data, found, err
 	}, repo.Root)
@@ -251,7 +251,7 @@ func (s *Supervisor) trustOfRun(ctx context.Context, ref string) (agency.Repo, a
 	if err != nil {
 		return repo, agency.SetupTrust{}, err
 	}
-	t, err := wants(p, s.inWorktree(r.Worktree), r.Worktree)
+	t, err := wants(p, inWorktree(r.Worktree), r.Worktree)
 	if err != nil {
 		return repo, t, err
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,9 @@ func (s *Supervisor) RunsOf(ctx context.Context, dir string, f agency.Filter) ([
 		if repo.Fingerprint == "" {
 			return []agency.Run{}, nil // agency was never used here
 		}
+		if err := s.place(ctx, &repo, false); err != nil { // somebody may have moved or copied it
+			return nil, err
+		}
 		f.Repo = repo.Fingerprint
 	}
 	return s.Store.Runs(ctx, f)
@@ -185,14 +189,15 @@ func lastWritten(path string) *time.Time {
 
 // gitFacts is what git says of a run's worktree, or why it says nothing.
 func (s *Supervisor) gitFacts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
-	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
-		return nil, "the worktree is gone"
-	}
 	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
-	if err != nil {
-		return nil, agency.AsError(err).Message
+	if err == nil {
+		return &facts, ""
 	}
-	return &facts, ""
+	repo, missing := s.repoOf(ctx, r)
+	if missing == nil {
+		missing = s.checkWorktree(ctx, r, repo)
+	}
+	return nil, agency.AsError(cmp.Or(missing, err)).Message
 }
 
 // SendInput types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless

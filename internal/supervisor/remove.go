@@ -18,8 +18,8 @@ const releaseTimeout = 15 * time.Second
 // RemoveRequest removes a run.
 type RemoveRequest struct {
 	Ref          string
-	Force        bool // also when nested repositories hold work that cannot be saved
-	DeleteBranch bool
+	Force        bool // also when work is lost that cannot be saved
+	DeleteBranch bool // also of a run that is removed
 }
 
 // Removal says what a removal did.
@@ -40,6 +40,9 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	defer release()
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
 	if r.RemovedAt != nil {
+		if req.DeleteBranch {
+			return removal, s.removeBranch(ctx, r, req, removal)
+		}
 		if _, err := s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
 			removal.Branch = ""
 		}
@@ -102,7 +105,7 @@ func (s *Supervisor) awaitRelease(ctx context.Context, r *agency.Run) error {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
 			return agency.Errorf(agency.CodeCleanupFailed, "the wrapper of %s is still ending what the agent left behind", r.Ref()).
-				WithHint("try again: agency rm %s", r.Ref())
+				WithHint("try again in a moment")
 		}
 	}
 }
@@ -113,7 +116,7 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		return err
 	}
 	defer unlock()
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	repo, err := s.repoOf(ctx, r)
 	if err != nil {
 		// Without the repository the worktree cannot be saved, so it stays.
 		if _, statErr := os.Lstat(r.Worktree); errors.Is(statErr, os.ErrNotExist) {
@@ -121,28 +124,92 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 			return nil
 		}
 		if !req.Force {
-			return agency.Errorf(agency.CodeCleanupFailed, "the repository of %s is not at %s any more, so the work in %s cannot be saved", r.Ref(), r.Repo.Root, r.Worktree).
-				WithHint("if it was moved, start a run in its new place first; to give the work up: agency rm --force %s", r.Ref())
+			return agency.Errorf(agency.CodeCleanupFailed, "the work in %s cannot be saved: %w", r.Worktree, err).
+				WithHint("if the repository was moved, look at its new place once: agency ls --repo PATH; to give the work up: agency rm --force %s", r.Ref())
 		}
 		removal.Warnings, removal.Branch = append(removal.Warnings, "repository: "+agency.AsError(err).Message), ""
-		return os.RemoveAll(r.Worktree)
+		return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
 	}
 	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
-		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was gone already")
+		if err := s.movedHome(r); err != nil && !req.Force {
+			return err
+		}
+		where := "gone already"
+		if at, err := s.Git.Worktree(ctx, repo, r.Worktree); err == nil && at != "" {
+			where = "moved to " + at + " and stays there"
+		}
+		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
 	} else if err := s.saveWork(ctx, r, repo, req.Force, removal); err != nil {
-		return err
+		broken := s.checkWorktree(ctx, r, repo)
+		if broken == nil {
+			return err
+		}
+		if !req.Force {
+			return agency.Errorf(agency.CodeCleanupFailed, "what is in it cannot be saved: %w", broken).
+				WithHint("%s; or give it up: agency rm --force %s", agency.AsError(broken).Hint, r.Ref())
+		}
+		removal.Warnings = append(removal.Warnings, agency.AsError(broken).Message+", and nothing in it was saved")
+	}
+	if req.DeleteBranch && !req.Force {
+		if err := s.checkSaved(ctx, r, repo); err != nil {
+			return err
+		}
 	}
 	killpoint.At("remove.saved")
 	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "remove the worktree of %s: %w", r.Ref(), err)
+		return err
 	}
 	killpoint.At("remove.worktree")
 	if req.DeleteBranch {
 		if err := s.Git.DeleteBranch(ctx, repo, r.Branch); err != nil {
-			return agency.Errorf(agency.CodeCleanupFailed, "delete the branch %s: %w", r.Branch, err)
+			return err
 		}
 		killpoint.At("remove.branch")
 		removal.Branch = ""
+	}
+	return nil
+}
+
+// removeBranch deletes the branch of a run that is removed already.
+func (s *Supervisor) removeBranch(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	repo, err := s.repoOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	if !req.Force {
+		if err := s.checkSaved(ctx, r, repo); err != nil {
+			return err
+		}
+	}
+	if err := s.Git.DeleteBranch(ctx, repo, r.Branch); err != nil {
+		return err
+	}
+	removal.Branch = ""
+	return nil
+}
+
+// checkSaved refuses to delete a branch with commits that neither another branch nor a snapshot has: those of the worktree are
+// saved with it, but that may be gone, or have something else checked out.
+func (s *Supervisor) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+	snapshots, err := s.Git.Snapshots(ctx, repo, r.ID)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
+	}
+	known := []string{r.Commit}
+	for i := range snapshots {
+		known = append(known, snapshots[i].Commit)
+	}
+	switch unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, known...); {
+	case err != nil:
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
+	case unmerged:
+		return agency.Errorf(agency.CodeCleanupFailed, "the branch %s has commits that are nowhere else, and the worktree of %s is gone or has something else checked out", r.Branch, r.Ref()).
+			WithHint("keep the branch: agency rm %s; or give them up: agency rm --force --delete-branch %s", r.Ref(), r.Ref())
 	}
 	return nil
 }
@@ -161,7 +228,7 @@ func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Re
 	ref := fmt.Sprintf("%s%d", agency.SnapshotRefs(r.ID), number)
 	saved, err := s.Git.Snapshot(ctx, r.Worktree, ref, "work of "+r.Ref()+" "+why)
 	if err != nil {
-		return agency.Saved{}, agency.Errorf(agency.CodeCleanupFailed, "save the work in %s: %w", r.Worktree, err)
+		return agency.Saved{}, agency.Errorf(agency.CodeCleanupFailed, "%w", err)
 	}
 	return saved, nil
 }
@@ -170,7 +237,7 @@ func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Re
 func (s *Supervisor) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (*agency.Saved, error) {
 	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
 	if err != nil {
-		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work in %s: %w", r.Worktree, err)
+		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
 	}
 	if !facts.Dirty {
 		return nil, nil //nolint:nilnil // nothing to save is no error
@@ -183,7 +250,7 @@ func (s *Supervisor) saveDirty(ctx context.Context, r *agency.Run, repo agency.R
 func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
 	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
 	if err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work in %s: %w", r.Worktree, err)
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
 	}
 	unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, r.Commit)
 	if err != nil {
@@ -191,7 +258,7 @@ func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Re
 	}
 	// Commits on a detached HEAD, or on a branch that the agent made, are on no branch of the run.
 	elsewhere := facts.Branch != r.Branch && facts.Ahead > 0
-	if !facts.Dirty && !unmerged && !elsewhere {
+	if !facts.Dirty && !elsewhere && (!unmerged || facts.Branch != r.Branch) {
 		return nil
 	}
 	saved, err := s.snapshot(ctx, r, repo, "before its worktree was removed")

@@ -118,6 +118,64 @@ func TestSnapshotNumbers(t *testing.T) {
 	}
 }
 
+// A branch with work that is nowhere else is not deleted when its worktree can no longer tell of it.
+func TestRemoveKeepsUnsavedBranches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	if err := os.RemoveAll(r.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	w.git.unmerged = true
+	req := supervisor.RemoveRequest{Ref: "fix-login", DeleteBranch: true}
+	_, err := w.sup.RemoveRun(t.Context(), req)
+	wantCode(t, err, agency.CodeCleanupFailed)
+	if w.run(r.ID).RemovedAt != nil || w.git.branches[r.Branch] == "" {
+		t.Errorf("got %+v and branches %v", w.run(r.ID), w.git.branches)
+	}
+	req.Force = true
+	if _, err := w.sup.RemoveRun(t.Context(), req); err != nil || len(w.git.branches) != 0 {
+		t.Errorf("got %v and branches %v", err, w.git.branches)
+	}
+}
+
+// A folder that git does not know as a worktree any more is given up only when that is asked for.
+func TestRemoveOfABrokenWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	delete(w.git.worktrees, r.Worktree)
+	w.git.inspectErr = errors.New("not a git repository")
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	wantCode(t, err, agency.CodeCleanupFailed)
+	if hint := agency.AsError(err).Hint; !strings.Contains(hint, "worktree repair; or give it up: agency rm --force fix-login") {
+		t.Errorf("the hint is %q", hint)
+	}
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	if err != nil || len(got.Warnings) != 1 || got.Snapshot != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// The branch of a run can go later than the run.
+func TestRemoveTheBranchLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	req := supervisor.RemoveRequest{Ref: string(r.ID)}
+	if _, err := w.sup.RemoveRun(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	req.DeleteBranch, w.git.unmerged = true, true
+	_, err := w.sup.RemoveRun(t.Context(), req)
+	wantCode(t, err, agency.CodeCleanupFailed)
+	w.git.unmerged = false
+	got, err := w.sup.RemoveRun(t.Context(), req)
+	if err != nil || got.Branch != "" || len(w.git.branches) != 0 {
+		t.Errorf("got %+v, %v and branches %v", got, err, w.git.branches)
+	}
+}
+
 // What is missing already is a warning.
 func TestRemoveWarns(t *testing.T) {
 	t.Parallel()

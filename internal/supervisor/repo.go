@@ -20,37 +20,89 @@ import (
 // identify gives the repository its lasting identity: the UUID in its git common directory. A repository that was moved
 // keeps its runs, and git learns where its worktrees are; one that was copied gets an identity of its own.
 func (s *Supervisor) identify(ctx context.Context, repo *agency.Repo) error {
-	newID := func() string { return uuid(s.randomBytes(16)) }
-	id, err := s.Git.EnsureID(*repo, newID)
+	id, err := s.Git.EnsureID(*repo, s.newUUID)
 	if err != nil {
 		return err
 	}
 	repo.Fingerprint = id
-	known, err := s.Store.Repo(ctx, id)
+	return s.place(ctx, repo, true)
+}
+
+// place brings the place of a repository with an identity into the record. add says to add one that is not there.
+func (s *Supervisor) place(ctx context.Context, repo *agency.Repo, add bool) error {
+	known, err := s.Store.Repo(ctx, repo.Fingerprint)
+	switch {
+	case err != nil:
+		return err
+	case known == nil && !add, known != nil && known.Root == repo.Root:
+		return nil
+	case known == nil:
+		return s.Store.PutRepo(ctx, *repo)
+	}
+	original, err := s.Git.Discover(ctx, known.Root)
+	switch {
+	case err != nil || original.Fingerprint != repo.Fingerprint || original.Root != known.Root:
+		err = s.moved(ctx, *repo)
+	case same(original.CommonDir, repo.CommonDir):
+		return nil // a mount, or another spelling of its name where case does not matter
+	default:
+		repo.Fingerprint = s.newUUID()
+		err = s.Git.ReplaceID(*repo, repo.Fingerprint)
+	}
 	if err != nil {
 		return err
-	}
-	switch {
-	case known == nil:
-	case known.Root == repo.Root:
-		return nil
-	default:
-		original, err := s.Git.Discover(ctx, known.Root)
-		if err == nil && original.Fingerprint == id && original.Root == known.Root {
-			repo.Fingerprint = newID()
-			if err := s.Git.ReplaceID(*repo, repo.Fingerprint); err != nil {
-				return err
-			}
-			break
-		}
-		if err := s.moved(ctx, *repo); err != nil {
-			return err
-		}
 	}
 	return s.Store.PutRepo(ctx, *repo)
 }
 
-// moved mends the worktrees of a repository that is at another place than before.
+func (s *Supervisor) newUUID() string { return uuid(s.randomBytes(16)) }
+
+// repoOf is the repository of a run. E_INVALID_STATE: it is not where it was; another one may be there.
+func (s *Supervisor) repoOf(ctx context.Context, r *agency.Run) (agency.Repo, error) {
+	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	switch {
+	case err == nil && repo.Fingerprint == r.Repo.Fingerprint:
+		return repo, nil
+	case err == nil, agency.IsCode(err, agency.CodeInvalidPath), agency.IsCode(err, agency.CodeNotGitRepo):
+		return repo, agency.Errorf(agency.CodeInvalidState, "the repository of %s is not at %s any more", r.Ref(), r.Repo.Root).
+			WithHint("if it was moved, look at its new place once: agency ls --repo PATH")
+	default:
+		return repo, err
+	}
+}
+
+// checkWorktree is E_INVALID_STATE when the worktree of a run is not where it was made, and says where it is now.
+func (s *Supervisor) checkWorktree(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+	at, err := s.Git.Worktree(ctx, repo, r.Worktree)
+	if err != nil || at == r.Worktree {
+		return err
+	}
+	if at != "" {
+		return agency.Errorf(agency.CodeInvalidState, "the worktree of %s was moved from %s to %s", r.Ref(), r.Worktree, at).
+			WithHint("move it back: git -C %s worktree move -- %s %s", agency.ShellWord(r.Repo.Root), agency.ShellWord(at), agency.ShellWord(r.Worktree))
+	}
+	if err := s.movedHome(r); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(r.Worktree); err == nil {
+		return agency.Errorf(agency.CodeInvalidState, "%s is no worktree of %s any more", r.Worktree, r.Repo.Root).
+			WithHint("repair it: git -C %s worktree repair", agency.ShellWord(r.Repo.Root))
+	}
+	return agency.Errorf(agency.CodeInvalidState, "the worktree of %s is not at %s any more", r.Ref(), r.Worktree).
+		WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, agency.ShellWord(r.Branch))
+}
+
+// movedHome is E_INVALID_STATE when a run was made in another data folder, which is not there any more.
+func (s *Supervisor) movedHome(r *agency.Run) error {
+	before := filepath.Dir(filepath.Dir(r.Dir))
+	if _, err := os.Lstat(r.Dir); before == s.Home || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return agency.Errorf(agency.CodeInvalidState, "agency's data was moved from %s to %s, and the worktree of %s with it", before, s.Home, r.Ref()).
+		WithHint("move it back, or leave a link in its place: ln -s %s %s", agency.ShellWord(s.Home), agency.ShellWord(before))
+}
+
+// moved repairs the worktrees of a repository that is at another place than before.
 func (s *Supervisor) moved(ctx context.Context, repo agency.Repo) error {
 	runs, err := s.Store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint})
 	if err != nil {
@@ -66,6 +118,16 @@ func (s *Supervisor) moved(ctx context.Context, repo agency.Repo) error {
 		return nil
 	}
 	return s.Git.Repair(ctx, repo, worktrees)
+}
+
+// same says whether two paths lead to the same folder.
+func same(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it would take it along.

@@ -53,6 +53,46 @@ func TestMovedRepository(t *testing.T) {
 	}
 }
 
+// A look at a repository in its new place is enough.
+func TestLookAtAMovedRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.ended("first")
+	repo := w.git.repos[w.root]
+	delete(w.git.repos, w.root)
+	_, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("first"))
+	wantCode(t, err, agency.CodeInvalidState)
+	if hint := agency.AsError(err).Hint; !strings.Contains(hint, "agency ls --repo") {
+		t.Errorf("the hint is %q", hint)
+	}
+	repo.Root, repo.Toplevel = w.root+"-moved", w.root+"-moved"
+	w.git.repos[repo.Root] = repo
+	runs, err := w.sup.RunsOf(t.Context(), repo.Root, agency.Filter{})
+	if err != nil || len(runs) != 1 || !slices.Equal(w.git.repaired, []string{first.Worktree}) {
+		t.Fatalf("got %v, %v and repaired %q", runs, err, w.git.repaired)
+	}
+	if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("first")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A repository under two names, by a mount or where case does not matter, is one.
+func TestRepositoryUnderTwoNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.ended("first")
+	mustWrite(t, filepath.Join(w.root, ".git", "HEAD"), "")
+	other := w.git.repos[w.root]
+	other.Root, other.Toplevel = w.root+"-mounted", w.root+"-mounted"
+	w.git.repos[other.Root] = other
+	req := w.request("second")
+	req.Dir = other.Root
+	second, err := w.sup.CreateRun(t.Context(), req)
+	if err != nil || second.Repo.Fingerprint != first.Repo.Fingerprint || len(w.git.repaired) != 0 {
+		t.Errorf("got %+v, %v", second, err)
+	}
+}
+
 // A copied repository brings the id of the original along, and gets its own.
 func TestCopiedRepository(t *testing.T) {
 	t.Parallel()

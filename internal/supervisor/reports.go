@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/file"
 )
 
 // readReports takes over what the agent reported. It writes reports into its worktree, the one place that it can write in
@@ -36,7 +37,7 @@ func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 			return
 		}
 	}
-	data, err := s.ReadBeneath(l.worktree, agency.ReportsFile, agency.ReportsLimit)
+	data, err := file.ReadBeneath(l.worktree, agency.ReportsFile, agency.ReportsLimit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return

@@ -75,7 +75,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	defer cancel()
 	if !r.Attempt.State.Final() {
 		// An agent that ended by itself meanwhile has done what was wanted.
-		if _, err := s.stopRun(ctx, string(r.ID), true); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+		if _, err := s.stopRun(ctx, r.ID, r.Attempt.Number, true); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 			return nil, err
 		}
 	}
@@ -120,20 +120,11 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 		return agency.Repo{}, refuse("%s is running", r.Ref()).
 			WithHint("talk to it: agency send %s TEXT; or stop and start it again: agency resume --restart %s", r.Ref(), r.Ref())
 	}
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
-	if err != nil {
-		return repo, refuse("the repository of %s is not at %s any more", r.Ref(), r.Repo.Root).
-			WithHint("if it was moved, run any agency command with --repo in its new place first")
-	}
-	exists, _, err := s.Git.Worktree(ctx, repo, r.Worktree)
+	repo, err := s.repoOf(ctx, r)
 	if err != nil {
 		return repo, err
 	}
-	if _, statErr := os.Lstat(r.Worktree); !exists || statErr != nil {
-		return repo, refuse("the worktree of %s is not at %s any more", r.Ref(), r.Worktree).
-			WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, r.Branch)
-	}
-	return repo, nil
+	return repo, s.checkWorktree(ctx, r, repo)
 }
 
 // planAttempt makes the command line of the next attempt without changing anything.
@@ -168,27 +159,18 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		req.Warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
 	if !resumption.Continued {
-		conversation = uuid(s.randomBytes(16))
+		conversation = s.newUUID()
 	}
-	build := HarnessRequest{
-		Runner: r.Runner, Exec: choices.Exec, DefaultArgs: choices.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
-		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
-		RunID: r.ID, Attempt: next.Attempt.Number, ConversationID: conversation, Resume: resumption.Continued, Env: env,
-		AttemptDir: attemptDir(r.Dir, next.Attempt.Number), Hook: s.Hook,
-		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
-	}
-	command, err := s.Harness.Build(build)
-	if err != nil {
+	l := &launching{run: &next, token: s.newToken(), env: env, choices: &choices}
+	if err := s.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
 	}
-	next.ConfigHash = configHash(&build, &command)
 	if next.ConfigHash != r.ConfigHash && !req.Force {
-		now := strings.Join(append([]string{command.Argv[0]}, choices.DefaultArgs...), " ")
+		now := strings.Join(append([]string{l.command.Argv[0]}, choices.DefaultArgs...), " ")
 		return nil, nil, agency.Errorf(agency.CodeInvalidState, "the runner of %s is not the one that it was made with: %s now", r.Ref(), now).
 			WithHint("if that is what you want: agency resume --force %s", r.Ref())
 	}
-	next.Attempt.ConversationID = command.ConversationID
-	return &launching{run: &next, token: s.newToken(), env: env, command: command, choices: &choices}, resumption, nil
+	return l, resumption, nil
 }
 
 // missingNames are those that an environment does not set.
@@ -220,6 +202,11 @@ func (s *Supervisor) specOf(ctx context.Context, r *agency.Run) (*agency.Spec, e
 func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	next := l.run.Attempt
 	number, hash := next.Number, l.run.ConfigHash
+	unlock, err := s.locks.lock(ctx, "session "+string(l.run.ID))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	begun, err := s.Store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
@@ -242,10 +229,7 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 		return err
 	}
 	killpoint.At("resume.token")
-	steps := []struct {
-		name string
-		do   func() error
-	}{
+	return s.takeSteps(ctx, l, "resume", []step{
 		{stepArchive, func() error { return s.archiveWord(l.run) }},
 		{stepFiles, func() error { return s.makeAttemptFiles(l.run, prompt) }},
 		{stepSetup, func() error { return s.doSetup(ctx, l) }},
@@ -257,21 +241,7 @@ func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt stri
 			return s.startSession(ctx, l)
 		}},
 		{stepStarted, func() error { return s.awaitStart(ctx, l) }},
-	}
-	for _, step := range steps {
-		if step.name == stepSetup && l.setup == nil {
-			continue
-		}
-		if err := step.do(); err != nil {
-			return err
-		}
-		killpoint.At("resume", step.name, "made")
-		if err := s.Store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
-			return err
-		}
-		killpoint.At("resume", step.name, "recorded")
-	}
-	return nil
+	})
 }
 
 // archiveWord keeps what the attempt before said beside its logs, so that an old word never describes a new attempt. First
@@ -288,8 +258,8 @@ func (s *Supervisor) archiveWord(r *agency.Run) error {
 		return asFileError(err)
 	}
 	for rel, limit := range map[string]int64{agency.ContractFile: agency.ContractLimit, agency.ReportsFile: agency.ReportsLimit} {
-		if data, err := s.ReadBeneath(r.Worktree, rel, limit); err == nil {
-			if err := file.WriteAtomic(filepath.Join(dir, filepath.Base(rel)), data, 0o600); err != nil {
+		if data, err := file.ReadBeneath(r.Worktree, rel, limit); err == nil {
+			if err := file.WriteAtomic(filepath.Join(dir, filepath.Base(rel)), data); err != nil {
 				return asFileError(err)
 			}
 		}
@@ -309,7 +279,7 @@ func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
 		return asFileError(err)
 	}
 	if prompt != "" {
-		if err := file.WriteDurable(filepath.Join(dir, "prompt.md"), []byte(prompt), 0o600); err != nil {
+		if err := file.WriteDurable(filepath.Join(dir, "prompt.md"), []byte(prompt)); err != nil {
 			return asFileError(err)
 		}
 		if err := file.WriteBeneath(r.Worktree, agency.PromptFile, []byte(prompt), 0o644); err != nil {

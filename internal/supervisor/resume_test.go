@@ -24,8 +24,8 @@ func (w *world) resumeRequest(ref string) supervisor.ResumeRequest {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var built []supervisor.HarnessRequest
-	w.harness.BuildFunc = func(r supervisor.HarnessRequest, c *supervisor.HarnessCommand) {
+	var built []agency.CommandRequest
+	w.harness.BuildFunc = func(r agency.CommandRequest, c *agency.Command) {
 		built = append(built, r)
 		c.ConversationID = r.ConversationID
 	}
@@ -78,7 +78,7 @@ func TestResumeIsRefused(t *testing.T) {
 		}, false},
 		"repository gone": {agency.CodeInvalidState, func(w *world, _ *agency.Run, _ *supervisor.ResumeRequest) { clear(w.git.repos) }, false},
 		"another program": {agency.CodeInvalidState, func(w *world, _ *agency.Run, _ *supervisor.ResumeRequest) {
-			w.harness.BuildFunc = func(_ supervisor.HarnessRequest, c *supervisor.HarnessCommand) { c.Argv[0] = "/opt/sh" }
+			w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.Argv[0] = "/opt/sh" }
 		}, false},
 		"other arguments": {agency.CodeInvalidState, func(w *world, _ *agency.Run, req *supervisor.ResumeRequest) {
 			choices := w.choices()
@@ -114,11 +114,62 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 }
 
+// A worktree that was moved is found, and what brings it back is said.
+func TestResumeOfAMovedWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	if err := os.RemoveAll(r.Worktree); err != nil {
+		t.Fatal(err)
+	}
+	w.git.moved = map[string]string{r.Worktree: "/else where"}
+	_, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login"))
+	wantCode(t, err, agency.CodeInvalidState)
+	want := "move it back: git -C " + w.root + " worktree move -- '/else where' " + r.Worktree
+	if e := agency.AsError(err); !strings.Contains(e.Message, "/else where") || e.Hint != want {
+		t.Errorf("got %q and %q, want %q", e.Message, e.Hint, want)
+	}
+	_, _, err = w.sup.SnapshotRun(t.Context(), "fix-login")
+	if e := agency.AsError(err); e.Hint != want {
+		t.Errorf("snapshot: got %v", err)
+	}
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	if err != nil || len(got.Warnings) == 0 || !strings.Contains(got.Warnings[0], "/else where") {
+		t.Errorf("rm: got %+v, %v", got, err)
+	}
+}
+
+// A data folder that was moved takes the worktrees along, so that nothing of a run is where it was; a link is enough.
+func TestMovedDataFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	before := filepath.Join(t.TempDir(), "data")
+	move := func(r *agency.Run) ([]agency.News, error) {
+		r.Dir, r.Worktree = strings.Replace(r.Dir, w.home, before, 1), strings.Replace(r.Worktree, w.home, before, 1)
+		return nil, nil
+	}
+	if _, err := w.store.ChangeRun(t.Context(), r.ID, move); err != nil {
+		t.Fatal(err)
+	}
+	_, resume := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login"))
+	_, remove := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	for _, err := range []error{resume, remove} {
+		wantCode(t, err, agency.CodeInvalidState)
+		if hint := agency.AsError(err).Hint; !strings.HasSuffix(hint, "ln -s "+w.home+" "+before) {
+			t.Errorf("the hint is %q", hint)
+		}
+	}
+	if w.run(r.ID).RemovedAt != nil {
+		t.Error("it is removed")
+	}
+}
+
 func TestResumeWithForce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ended("fix-login")
-	w.harness.BuildFunc = func(_ supervisor.HarnessRequest, c *supervisor.HarnessCommand) { c.Argv[0] = "/opt/sh" }
+	w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.Argv[0] = "/opt/sh" }
 	req := w.resumeRequest("fix-login")
 	req.Force = true
 	if _, err := w.sup.ResumeRun(t.Context(), req); err != nil {
@@ -172,8 +223,8 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 		t.Fatal(err)
 	}
-	var built supervisor.HarnessRequest
-	w.harness.BuildFunc = func(r supervisor.HarnessRequest, _ *supervisor.HarnessCommand) { built = r }
+	var built agency.CommandRequest
+	w.harness.BuildFunc = func(r agency.CommandRequest, _ *agency.Command) { built = r }
 	got, err := w.sup.ResumeRun(t.Context(), w.resumeRequest(r.Handle))
 	if err != nil || !got.Continued || built.ConversationID != "c-1" || !built.Resume {
 		t.Errorf("got %+v, %v with %+v", got, err, built)
@@ -236,10 +287,11 @@ func TestRunnerEnv(t *testing.T) {
 	caller := []string{
 		"PATH=/usr/bin", "TMUX=/tmp/tmux,1,0", "TMUX_PANE=%1", "TMUX_TMPDIR=/tmp", "AGENCY_HOME=/h", "AGENCY_TOKEN=t", "agency_CONFIG=/c",
 		"SECRET_ONE=1", "MY_SECRET=2", "EMPTY=", "=C:=oddity", "novalue", "TOKEN=a=b", "LANG=C",
+		"GIT_DIR=.git", "GIT_INDEX_FILE=.git/index", "GIT_WORK_TREE=.", "GIT_AUTHOR_NAME=Test",
 	}
 	set := []string{"LANG=de_DE.UTF-8", "SECRET_ONE=wanted"}
 	got := supervisor.RunnerEnv(caller, set, []string{"SECRET_*", "*_SECRET", "T[O]KEN"})
-	want := []string{"PATH=/usr/bin", "agency_CONFIG=/c", "EMPTY=", "LANG=C", "LANG=de_DE.UTF-8", "SECRET_ONE=wanted"}
+	want := []string{"PATH=/usr/bin", "agency_CONFIG=/c", "EMPTY=", "LANG=C", "GIT_AUTHOR_NAME=Test", "LANG=de_DE.UTF-8", "SECRET_ONE=wanted"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -259,7 +311,7 @@ func TestTheRunsEnvironmentWins(t *testing.T) {
 		c.EnvDeny = []string{"B"}
 		return c, nil
 	}
-	w.harness.BuildFunc = func(_ supervisor.HarnessRequest, c *supervisor.HarnessCommand) { c.Env = []string{"C=harness"} }
+	w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.Env = []string{"C=harness"} }
 	var env []string
 	w.tmux.OnStart = func(l agency.Launch) error { env = l.Env; return w.wrap(l).begin() }
 	r, err := w.sup.CreateRun(t.Context(), req)
@@ -325,8 +377,8 @@ func TestResumeEnv(t *testing.T) {
 		{[]string{"TOKEN"}, "", agency.CodeSpecInvalid},
 	} {
 		w := newWorld(t)
-		var built supervisor.HarnessRequest
-		w.harness.BuildFunc = func(r supervisor.HarnessRequest, _ *supervisor.HarnessCommand) { built = r }
+		var built agency.CommandRequest
+		w.harness.BuildFunc = func(r agency.CommandRequest, _ *agency.Command) { built = r }
 		var p *wrapper
 		w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
 		create := w.request("fix-login")

@@ -142,7 +142,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 			start = nil
 		}
 		update := func(exit *agency.Exit) {
-			fine(w.sup.Update(ctx, p.id, 1, supervisor.WrapperUpdate{Start: start, Exit: exit}))
+			fine(w.sup.Update(ctx, p.id, 1, agency.WrapperUpdate{Start: start, Exit: exit}))
 		}
 		// A stop is asked for by somebody who sees it running.
 		stop := func(r *agency.Run) ([]agency.News, error) {
@@ -208,7 +208,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 		}
 		before, seq := w.run(p.id), w.lastSeq()
 		w.restart()
-		fine(p.w.sup.Update(ctx, p.id, 1, supervisor.WrapperUpdate{Start: start, Exit: f.exit}))
+		fine(p.w.sup.Update(ctx, p.id, 1, agency.WrapperUpdate{Start: start, Exit: f.exit}))
 		if diff := cmp.Diff(before, w.run(p.id)); diff != "" || w.lastSeq() != seq {
 			t.Fatalf("settled again it changed, %d events:\n%s", w.lastSeq()-seq, diff)
 		}
@@ -320,6 +320,48 @@ func TestStop(t *testing.T) {
 	}
 	_, err = w.sup.StopRun(t.Context(), "fix-login")
 	wantCode(t, err, agency.CodeInvalidState)
+}
+
+// A stop that was meant for an attempt before does nothing to the one that a person has started meanwhile.
+func TestStopOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {
+		t.Fatal(err)
+	}
+	seq := w.lastSeq()
+	wantCode(t, w.sup.StopAttempt(t.Context(), r.ID, 1), agency.CodeInvalidState)
+	if a := w.run(r.ID).Attempt; a.State != agency.Running || a.StopRequestedAt != nil || w.lastSeq() != seq || len(w.tmux.sessions) != 1 {
+		t.Errorf("got %+v and sessions %v", a, w.tmux.sessions)
+	}
+	if err := w.sup.StopAttempt(t.Context(), r.ID, 2); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.run(r.ID).Attempt; a.State != agency.Killed {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// Between the end of a stopped attempt and that of its session a person starts the next one, whose session has the same name.
+func TestStopLeavesTheNextAttemptItsSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	stop := p.link.StopFunc
+	p.link.StopFunc = func(by agency.EndedBy) error {
+		if err := stop(by); err != nil {
+			return err
+		}
+		_, err := w.sup.ResumeRun(context.Background(), w.resumeRequest("fix-login"))
+		return err
+	}
+	if _, err := w.sup.StopRun(t.Context(), "fix-login"); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.run(r.ID).Attempt; a.Number != 2 || a.State != agency.Running || len(w.tmux.sessions) != 1 {
+		t.Errorf("got %+v and sessions %v", a, w.tmux.sessions)
+	}
 }
 
 // Without a connection the wrapper is ended by a signal, and settled once it is dead.

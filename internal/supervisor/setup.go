@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"agency"
 	"agency/internal/file"
@@ -32,19 +31,9 @@ type setup struct {
 	warn    func(text string)
 }
 
-// SetupCommand is a program that a repository wants run in a worktree.
-type SetupCommand struct {
-	Argv    []string // Argv[0] is absolute
-	Dir     string
-	Env     []string // complete
-	Mark    string   // the entry of Env that tells its processes from all others
-	Log     string   // the file that its output is added to
-	Timeout time.Duration
-}
-
 // RunSetup runs a setup to its end and ends what it leaves behind. A program that fails, or is not done in time, is an error
 // in words that continue "the setup".
-type RunSetup func(ctx context.Context, c SetupCommand) error
+type RunSetup func(ctx context.Context, c agency.SetupCommand) error
 
 // planSetup checks what the repository wants done in new worktrees before anything exists: it has to be there, and trusted.
 // It is nil when there is nothing to do.
@@ -81,7 +70,7 @@ func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
 	// With the daemon ends what nobody would wait for.
 	defer context.AfterFunc(s.ctx, cancel)()
 	// Between the look at it before and now, git's hooks and filters made these files.
-	t, err := wants(p.projectFile, s.inWorktree(r.Worktree), r.Worktree)
+	t, err := wants(p.projectFile, inWorktree(r.Worktree), r.Worktree)
 	if err != nil {
 		return err
 	}
@@ -106,13 +95,13 @@ func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
 	}
 	log := filepath.Join(r.Dir, "setup.log")
 	mark := makingMark(r)
-	err = s.RunSetup(ctx, SetupCommand{
+	err = s.RunSetup(ctx, agency.SetupCommand{
 		Argv: argv, Dir: r.Worktree, Env: append(setupEnv(l, s.Home, s.Socket), mark), Mark: mark, Log: log, Timeout: p.SetupTimeout,
 	})
 	killpoint.At("setup.ended")
 	if err != nil {
 		return agency.Errorf(agency.CodeSetupFailed, "setup %w; its log is %s", err, log).
-			WithHint("when it is mended: agency resume %s; or go without: agency resume --no-setup %s", r.Ref(), r.Ref()).
+			WithHint("when it is fixed: agency resume %s; or go without: agency resume --no-setup %s", r.Ref(), r.Ref()).
 			WithDetail("log", log).WithDetail("run", r.Ref()).WithDetail("worktree_path", r.Worktree)
 	}
 	return nil
@@ -172,7 +161,7 @@ func (s *Supervisor) shareFiles(ctx context.Context, r *agency.Run, p *setup) er
 			return agency.Errorf(agency.CodeSetupFailed, "setup did not end in %s, at %s", p.SetupTimeout, rel)
 		case err != nil:
 			return agency.Errorf(agency.CodeSetupFailed, "setup: %s cannot be %s: %w", rel, verb, err).
-				WithHint("only files and folders beneath %s can be, and no links; mend [worktree] in %s", from, agency.ProjectFile)
+				WithHint("only files and folders beneath %s can be, and no links; fix [worktree] in %s", from, agency.ProjectFile)
 		}
 		for _, name := range skipped {
 			p.warn(fmt.Sprintf("%s was not %s: it is not a regular file", name, verb))
@@ -266,7 +255,7 @@ func (s *Supervisor) planLaterSetup(ctx context.Context, repo agency.Repo, l *la
 		return nil, false, err
 	}
 	if pending && !req.NoSetup {
-		l.setup, err = s.planSetup(ctx, repo, project, s.inWorktree(r.Worktree), r.Worktree, l.env,
+		l.setup, err = s.planSetup(ctx, repo, project, inWorktree(r.Worktree), r.Worktree, l.env,
 			"agency trust --run "+r.Ref(), "agency resume --no-setup "+r.Ref())
 		if err != nil {
 			return nil, false, err

@@ -112,7 +112,7 @@ func TestFailedSetupKeepsTheWorktree(t *testing.T) {
 	w := newWorld(t)
 	w.project(makeDeps)
 	w.trust()
-	w.runSetup = func(supervisor.SetupCommand) error { return errors.New("failed with exit 3") }
+	w.runSetup = func(agency.SetupCommand) error { return errors.New("failed with exit 3") }
 	_, err := w.sup.CreateRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeSetupFailed)
 	r, err := w.sup.Resolve(t.Context(), "one")
@@ -164,7 +164,7 @@ func TestResumeWithoutSetup(t *testing.T) {
 	w := newWorld(t)
 	w.project(makeDeps)
 	w.trust()
-	w.runSetup = func(supervisor.SetupCommand) error { return errors.New("failed with exit 3") }
+	w.runSetup = func(agency.SetupCommand) error { return errors.New("failed with exit 3") }
 	_, err := w.sup.CreateRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeSetupFailed)
 	if _, _, err := w.sup.RevokeTrust(t.Context(), w.root); err != nil {

@@ -15,12 +15,15 @@ func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, 
 		return nil, nil, err
 	}
 	defer release()
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	if r.RemovedAt != nil {
+		return nil, nil, agency.Errorf(agency.CodeInvalidState, "%s is removed and has no worktree", r.Ref()).WithHint("agency snapshot ls %s", r.Ref())
+	}
+	repo, err := s.repoOf(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.RemovedAt != nil {
-		return nil, nil, agency.Errorf(agency.CodeInvalidState, "%s is removed and has no worktree", r.Ref()).WithHint("agency snapshot ls %s", r.Ref())
+	if err := s.checkWorktree(ctx, r, repo); err != nil {
+		return nil, nil, err
 	}
 	saved, err := s.saveDirty(ctx, r, repo, "as asked for")
 	return r, saved, err
@@ -38,17 +41,17 @@ func (s *Supervisor) Snapshots(ctx context.Context, ref string) (*agency.Run, []
 
 // ShowSnapshot is one snapshot and the files in which it differs from the commit that the run began at. Number 0 is the
 // newest.
-func (s *Supervisor) ShowSnapshot(ctx context.Context, ref string, number int) (*agency.Snapshot, []agency.FileChange, error) {
+func (s *Supervisor) ShowSnapshot(ctx context.Context, ref string, number int) (*agency.Run, *agency.Snapshot, []agency.FileChange, error) {
 	r, repo, err := s.runAndRepo(ctx, ref)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	found, err := s.findSnapshot(ctx, r, repo, number)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	changes, err := s.Git.Changes(ctx, repo, r.Commit, found.Commit)
-	return found, changes, err
+	return r, found, changes, err
 }
 
 // RestoreSnapshot makes a new branch at a snapshot. Nothing else is touched: what is on the branch can be looked at,
@@ -97,6 +100,6 @@ func (s *Supervisor) runAndRepo(ctx context.Context, ref string) (*agency.Run, a
 	if err != nil {
 		return nil, agency.Repo{}, err
 	}
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	repo, err := s.repoOf(ctx, r)
 	return r, repo, err
 }

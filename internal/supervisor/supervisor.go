@@ -1,4 +1,5 @@
-// Package supervisor is the engine: it creates, watches, stops, removes and reconciles runs. Everything outside it, git,
+// Package supervisor is the engine: it creates, watches, stops, removes and reconciles runs. The intent of each operation is in the
+// record before anything is done, so that Start can finish or undo what a crash cut off. Everything outside it, git,
 // tmux, the store, the wrappers, it reaches through the small interfaces declared here.
 package supervisor
 
@@ -50,7 +51,7 @@ type Git interface {
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
 	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
 	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error
-	Worktree(ctx context.Context, repo agency.Repo, path string) (exists bool, branch string, err error)
+	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Exclude(repo agency.Repo, pattern string) error
@@ -59,7 +60,7 @@ type Git interface {
 	// Executable says whether a commit has a file, and whether that may be run.
 	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
 	Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error)
-	Unmerged(ctx context.Context, repo agency.Repo, branch, baseCommit string) (bool, error)
+	Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error)
 	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
@@ -80,8 +81,8 @@ type Tmux interface {
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)
-	// Capture is the visible screen of a pane after so many lines of its history, as plain text.
-	Capture(ctx context.Context, pane string, lines int) (string, error)
+	// Capture is the visible screen of a pane as plain text.
+	Capture(ctx context.Context, pane string) (string, error)
 	// CaptureStyled is the visible screen of a pane with the escape sequences of its colours.
 	CaptureStyled(ctx context.Context, pane string) (string, error)
 	// Attached counts the clients that show a session.
@@ -89,41 +90,10 @@ type Tmux interface {
 	AttachArgv(name string, callerEnv []string) []string
 }
 
-// HarnessRequest is what a harness needs to know to make a command line.
-type HarnessRequest struct {
-	Runner         agency.Runner
-	Exec           string
-	DefaultArgs    []string
-	Model          string
-	Headless       bool
-	PromptFile     string
-	Worktree       string
-	RunID          agency.RunID
-	Attempt        int
-	ConversationID string
-	Resume         bool
-	Env            []string // the runner's, complete but for AGENCY_*
-	AttemptDir     string
-	Hook           []string // argv of the hook command; the kind of the runner is appended
-	// SystemPrompt is the agent's role; empty when it has none of its own.
-	SystemPrompt    string
-	SkipPermissions bool
-}
-
-// HarnessCommand is how to start a runner.
-type HarnessCommand struct {
-	Argv           []string // Argv[0] is absolute
-	Env            []string // additions
-	Stdin          string   // file for a headless runner, empty for none
-	ConversationID string   // known before launch, or empty
-	// Files are written into the attempt's directory before the start: name and content.
-	Files map[string][]byte
-}
-
 // Harness knows the command lines of the agents.
 type Harness interface {
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
-	Build(r HarnessRequest) (HarnessCommand, error)
+	Build(r agency.CommandRequest) (agency.Command, error)
 	// Files are the files of the agent's own that tell how it does, as far as the situation names them.
 	Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string
 	// ReadFile reads what is new in one of these files.
@@ -187,9 +157,6 @@ type Scaffold func(worktree string, prompt []byte, at time.Time) error
 // Contract writes the first contract of an attempt into a worktree.
 type Contract func(worktree string, at time.Time) error
 
-// ReadBeneath reads a file of an untrusted directory tree.
-type ReadBeneath func(root, rel string, limit int64) ([]byte, error)
-
 // ReportUnfilled says whether an agent's report says nothing yet.
 type ReportUnfilled func(report []byte) bool
 
@@ -207,7 +174,6 @@ type Deps struct {
 	Spool          Spool
 	Scaffold       Scaffold
 	Contract       Contract
-	ReadBeneath    ReadBeneath
 	ReportUnfilled ReportUnfilled
 	ParseProject   ParseProject
 	RunSetup       RunSetup

@@ -47,7 +47,7 @@ func (s *Supervisor) refreshWindow(ctx context.Context, root, fingerprint string
 		want[runs[i].Handle] = runs[i].Dir
 		want[windowLatest] = runs[i].Handle // the newest is the last
 	}
-	there, err := s.windowEntries(root)
+	there, err := windowEntries(root)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Supervisor) refreshWindow(ctx context.Context, root, fingerprint string
 }
 
 // windowEntries are the links in a window and what they lead to. Where links are impossible they are files with a path.
-func (s *Supervisor) windowEntries(root string) (map[string]string, error) {
+func windowEntries(root string) (map[string]string, error) {
 	found := map[string]string{}
 	info, err := file.StatBeneath(root, windowDir)
 	switch {
@@ -98,7 +98,7 @@ func (s *Supervisor) windowEntries(root string) (map[string]string, error) {
 				found[entry.Name()] = target
 			}
 		case entry.Type().IsRegular():
-			if data, err := s.ReadBeneath(root, rel, 4096); err == nil {
+			if data, err := file.ReadBeneath(root, rel, 4096); err == nil {
 				found[entry.Name()] = strings.TrimSuffix(string(data), "\n")
 			}
 		}

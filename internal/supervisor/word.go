@@ -54,7 +54,7 @@ func (s *Supervisor) rescan() {
 		if r == nil || r.Attempt.Number != l.attempt {
 			continue // it ended meanwhile
 		}
-		s.watchAgain(l)
+		s.watchAgain(l.id, filepath.Join(l.worktree, agency.StateDir))
 		s.lookAgain(l, r)
 		if l.link == nil && r.Attempt.State == agency.Running {
 			if _, err := s.settle(s.ctx, r); err != nil {
@@ -179,7 +179,7 @@ func changeTime(path string) time.Time {
 
 func (s *Supervisor) observeWord(worktree string) agency.Observed {
 	word := agency.Observed{At: s.Now()}
-	data, err := s.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
+	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
 		var c agency.Contract
 		if c, err = agency.ParseContract(data); err == nil {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -39,13 +38,14 @@ func (s *Supervisor) Worker(ctx context.Context, id agency.RunID) (*agency.Run, 
 	return r, status, news, nil
 }
 
-// Pulse is the processor time that a run's processes have used and the newest change of a file in its worktree, zero when
-// there are too many to look at.
-func (s *Supervisor) Pulse(r *agency.Run) (cpu time.Duration, filesAt time.Time) {
+// Pulse measures a run. The newest change of a file is unknown when there are too many to look at.
+func (s *Supervisor) Pulse(r *agency.Run) agency.Pulse {
+	var pulse agency.Pulse
 	if p := r.Attempt.RunnerProcess; p != nil {
-		cpu = s.Attempts.CPU(*p)
+		pulse.CPU = s.Attempts.CPU(*p)
 	}
-	return cpu, newestFile(r.Worktree)
+	pulse.FilesAt = newestFile(r.Worktree)
+	return pulse
 }
 
 // newestFile is when something in a worktree last changed. What git and agency keep in it is no work.
@@ -81,7 +81,7 @@ func newestFile(root string) time.Time {
 func (s *Supervisor) Preview(ctx context.Context, r *agency.Run, lines int) []string {
 	text := ""
 	if !r.Attempt.Headless && r.Attempt.Pane != "" {
-		text, _ = s.Tmux.Capture(ctx, r.Attempt.Pane, 0)
+		text, _ = s.Tmux.Capture(ctx, r.Attempt.Pane)
 	}
 	if strings.TrimSpace(text) == "" {
 		tail, _ := s.Attempts.Tail(attemptDir(r.Dir, r.Attempt.Number), "runner", tailBytes)
@@ -98,17 +98,7 @@ func (s *Supervisor) Preview(ctx context.Context, r *agency.Run, lines int) []st
 
 // safeLine takes what a terminal would obey out of a line of untrusted text.
 func safeLine(line string) string {
-	line = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
-			return -1
-		default:
-			return r
-		}
-	}, line)
-	runes := []rune(strings.TrimSpace(line))
+	runes := []rune(strings.TrimSpace(strings.ReplaceAll(agency.Visible(line), "\t", " ")))
 	return string(runes[:min(len(runes), mostLineRunes)])
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"agency"
 	"agency/internal/config"
-	"agency/internal/file"
 	"agency/internal/scaffold"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
@@ -33,8 +32,8 @@ type world struct {
 	harness  *fakeHarness
 	attempts *fakeAttempts
 	watcher  *fakeWatcher
-	setups   []supervisor.SetupCommand
-	runSetup func(supervisor.SetupCommand) error // nil is a setup that works
+	setups   []agency.SetupCommand
+	runSetup func(agency.SetupCommand) error // nil is a setup that works
 	warnings []string
 	sup      *supervisor.Supervisor
 
@@ -84,10 +83,10 @@ func (w *world) start() {
 	w.t.Helper()
 	w.sup = supervisor.New(supervisor.Deps{
 		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
-		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReadBeneath: file.ReadBeneath, ReportUnfilled: scaffold.ReportUnfilled,
+		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject: config.ParseProject,
 		NeededBy:     func(context.Context, agency.RunID) (agency.SessionID, error) { return "", nil },
-		RunSetup: func(_ context.Context, c supervisor.SetupCommand) error {
+		RunSetup: func(_ context.Context, c agency.SetupCommand) error {
 			w.setups = append(w.setups, c)
 			if w.runSetup != nil {
 				return w.runSetup(c)
@@ -213,8 +212,8 @@ func (w *world) hangUp(session string) {
 	}
 }
 
-func (p *wrapper) hello() supervisor.WrapperHello {
-	return supervisor.WrapperHello{RunID: p.id, Attempt: p.attempt, Token: p.token, Process: p.start.Wrapper}
+func (p *wrapper) hello() agency.WrapperHello {
+	return agency.WrapperHello{RunID: p.id, Attempt: p.attempt, Token: p.token, Wrapper: p.start.Wrapper}
 }
 
 func (p *wrapper) connect() error {
@@ -222,7 +221,7 @@ func (p *wrapper) connect() error {
 }
 
 func (p *wrapper) update() error {
-	return p.w.sup.Update(context.Background(), p.id, p.attempt, supervisor.WrapperUpdate{Start: &p.start, Exit: p.exit})
+	return p.w.sup.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit})
 }
 
 // begin starts the runner, and tells.

@@ -148,29 +148,21 @@ func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
 	return all[i].clients, nil
 }
 
-// captureLimit is the most history that one capture holds, in lines.
-const captureLimit = 10_000
-
-// Capture is the visible screen of a pane after at most so many lines of its history (10,000 at most), as plain text
-// with a newline after each row. It is E_TMUX_SESSION_NOT_FOUND when the pane is not there. The text is the program's:
+// Capture is the visible screen of a pane as plain text with a newline after each row. It is E_TMUX_SESSION_NOT_FOUND when the pane is not there. The text is the program's:
 // untrusted, but without escape sequences.
-func (t *Tmux) Capture(ctx context.Context, pane string, lines int) (string, error) {
-	if !paneRule.MatchString(pane) {
-		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
-	}
-	first := -min(max(lines, 0), captureLimit)
-	return t.capture(ctx, pane, "-S", strconv.Itoa(first))
+func (t *Tmux) Capture(ctx context.Context, pane string) (string, error) {
+	return t.capture(ctx, pane)
 }
 
 // CaptureStyled is the visible screen of a pane with the escape sequences of its colours.
 func (t *Tmux) CaptureStyled(ctx context.Context, pane string) (string, error) {
-	if !paneRule.MatchString(pane) {
-		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
-	}
 	return t.capture(ctx, pane, "-e")
 }
 
 func (t *Tmux) capture(ctx context.Context, pane string, options ...string) (string, error) {
+	if !paneRule.MatchString(pane) {
+		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
+	}
 	out, err := t.run(ctx, "", append([]string{"capture-pane", "-p", "-t", pane}, options...)...)
 	if notFound(err) {
 		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no tmux pane %s", pane)

@@ -38,8 +38,8 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	wait := "until [ -e '" + end + "' ]; do sleep 0.01; done; "
 	pane := s.start(t, "agency_r_1", "/bin/sh", "-c", "echo from the runner; "+wait+"exit 3")
 	shown := func() bool {
-		screen, err := s.Capture(ctx, pane, 1) // tmux 3.2's note about the dead pane pushes one row off the screen
-		return err == nil && strings.HasPrefix(screen, "from the runner\n")
+		screen := s.ask(t, "capture-pane", "-p", "-t", pane, "-S", "-1") // tmux 3.2's note about the dead pane pushes one row off the screen
+		return strings.HasPrefix(screen, "from the runner\n")
 	}
 	eventually(t, "the program writes", shown)
 	write(t, end, "")

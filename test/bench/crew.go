@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"agency"
 	"agency/internal/api"
-	"agency/internal/runner"
 )
 
 // crew plays the wrappers of runs that have none: it holds their locks and their connections to the daemon.
@@ -73,7 +73,7 @@ func (c *crew) introduce(ctx context.Context, socket string, n int) error {
 	}
 	_ = resp.Body.Close()
 	r := &c.runs.runs[n]
-	hello := runner.Hello{RunID: r.ID, Attempt: 1, Token: token, Wrapper: *r.Attempt.Wrapper, Version: 1}
+	hello := agency.WrapperHello{RunID: r.ID, Attempt: 1, Token: token, Wrapper: *r.Attempt.Wrapper, Version: 1}
 	if err := json.NewEncoder(conn).Encode(map[string]any{"kind": "hello", "hello": hello}); err != nil {
 		return err
 	}

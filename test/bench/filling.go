@@ -26,11 +26,11 @@ const token = "0123456789abcdef0123456789abcdef"
 
 // fill brings the store up to so many runs. The first has a real worktree, for what show asks of git. No daemon may run.
 func (f *filling) fill(ctx context.Context, total int, live bool) error {
-	repo, err := git.New(time.Minute).Discover(ctx, f.repo)
+	repo, err := git.New(time.Minute, "").Discover(ctx, f.repo)
 	if err != nil {
 		return err
 	}
-	if repo.Fingerprint, err = git.New(time.Minute).EnsureID(repo, newID); err != nil {
+	if repo.Fingerprint, err = git.New(time.Minute, "").EnsureID(repo, newID); err != nil {
 		return err
 	}
 	store, err := sqlite.Open(ctx, filepath.Join(f.home, "agency.db"), time.Now)

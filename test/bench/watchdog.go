@@ -99,7 +99,7 @@ func ask(r *agency.Run, n int) (time.Time, error) {
 		return time.Time{}, err
 	}
 	began := time.Now()
-	return began, file.WriteAtomic(filepath.Join(r.Worktree, agency.ContractFile), data, 0o600)
+	return began, file.WriteAtomic(filepath.Join(r.Worktree, agency.ContractFile), data)
 }
 
 // watchSilent is how long after its time a worker that hangs is told of.
