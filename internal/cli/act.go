@@ -19,7 +19,7 @@ func (a *App) attachCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "attach RUN",
 		Short:   "Show a run's terminal and type into it",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Shows the terminal of a run. Inside tmux the client switches to it, outside it attaches. The run goes on when you leave: press
 the tmux prefix (Ctrl-b unless you changed it) and then d. It ends with tmux's [exited] when somebody stops the run; what was there is
 in agency logs. With --json it prints the command instead of running it.`,
@@ -74,7 +74,7 @@ func (a *App) sendCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "send RUN TEXT",
 		Short:   "Type a message into a run's agent and press Enter",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Types a message into the agent of a run and presses Enter. It is refused while a person types in the run's terminal, and when the
 agent has ended or is headless. A program that reads lines, such as a shell script, gets at most 4095 bytes of each (1023 on macOS): a
 longer one is refused. TEXT - reads the message from standard input.`,
@@ -118,8 +118,8 @@ const inputLimit = 256 << 10
 func (a *App) stopCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "stop RUN...",
-		Short:   "End a run's agent; its worktree and branch stay",
-		GroupID: "work",
+		Short:   "Stop a run's agent; its worktree and branch stay",
+		GroupID: "run",
 		Long: `Ends the agent of a run, with everything that it started, and then its tmux session: whoever is attached to it is back in their
 own shell. The worktree, the branch and the logs stay, and agency resume goes on.`,
 		Example:     "  agency stop fix-login",
@@ -178,9 +178,10 @@ func (a *App) removeCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "rm RUN...",
 		Short:   "Remove an ended run's worktree and session",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Removes the worktree and the tmux session of a run that has ended. Work that is uncommitted or on no other branch is saved under
-refs/agency/snapshots first. The branch stays unless --delete-branch is given; the record and the logs stay too.`,
+refs/agency/snapshots first. The branch stays unless --delete-branch is given, now or later, and that is refused for commits that
+are nowhere else. The record and the logs stay too.`,
 		Example:     "  agency rm fix-login",
 		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},
@@ -189,7 +190,7 @@ refs/agency/snapshots first. The branch stays unless --delete-branch is given; t
 			return a.remove(cmd.Context(), api.RemoveRunRequest{Run: ref, Force: force, DeleteBranch: deleteBranch})
 		})
 	})
-	cmd.Flags().BoolVar(&force, "force", false, "also when repositories inside the worktree hold work that cannot be saved")
+	cmd.Flags().BoolVar(&force, "force", false, "also when it takes work with it that cannot be saved")
 	cmd.Flags().BoolVar(&deleteBranch, "delete-branch", false, "delete the run's branch too")
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd

@@ -21,7 +21,7 @@ func (a *App) alertsCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "alerts",
 		Short:   "List what somebody must act on",
-		GroupID: "look",
+		GroupID: "inspect",
 		Long: `Lists the open alerts of this repository, oldest first. The watchdog opens one for each episode in which a worker is lost, failed,
 waits for somebody, offers its work or hangs, or in which a session was paused by a failure, has an agent that cannot start without a
 person, or failed, and closes it when that is over. An offer that was acknowledged is left out, too; a session's failure is over then.
@@ -243,7 +243,7 @@ func (a *App) alertsSnooze() *cobra.Command {
 			_, _ = fmt.Fprintf(w, "put off %s for %s\n", count(len(resp.Alerts), "alert"), agency.ShortDuration(wait))
 		})
 	})
-	cmd.Flags().DurationVar(&wait, "for", time.Hour, "how long, such as 30m")
+	durationVar(cmd.Flags(), &wait, "for", time.Hour, "how long, such as 30m")
 	return cmd
 }
 

@@ -16,7 +16,7 @@ func (a *App) answerCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "answer RUN allow|deny|TEXT",
 		Short:   "Answer the permission or question that a run waits for",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Answers what the agent of a run asks, by the keys of the dialog that its terminal shows: allow permits this once, deny refuses a
 permission or a question, and a TEXT is one of the options of a question, or an answer of your own. A run that asks in its own words gets
 the text as a message. It is refused when the terminal does not show what is asked, and while a person types there; dialogs of the program
@@ -57,7 +57,7 @@ func (a *App) diffCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "diff RUN",
 		Short:   "Show what a run changed since it began",
-		GroupID: "look",
+		GroupID: "inspect",
 		Long: `Compares the worktree of a run with the commit that it began at: its commits, uncommitted changes and new files that are not ignored.
 Of a run whose worktree is gone it shows the branch.`,
 		Example:           "  agency diff fix-login\n  agency diff --stat fix-login",

@@ -63,24 +63,18 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	err := root.ExecuteContext(ctx)
 	switch {
 	case errors.Is(a.out.err, syscall.EPIPE):
-		return brokenPipe // whoever reads has seen enough
+		return agency.ExitBrokenPipe // whoever reads has seen enough
 	case a.out.err != nil:
 		err = agency.Errorf(agency.CodeInvalidPath, "write the output: %w", rootCause(a.out.err))
 	case err == nil:
 		return a.status
 	case ctx.Err() != nil:
-		return interrupted // whoever pressed Ctrl-C knows
+		return agency.ExitInterrupted // whoever pressed Ctrl-C knows
 	}
 	// The parser stops at the first mistake, which can stand before --json.
 	a.json = a.json || slices.Contains(args, "--json")
 	return a.fail(asUsage(err))
 }
-
-// The exit statuses after Ctrl-C and after a broken pipe, as shells say them.
-const (
-	interrupted = 130
-	brokenPipe  = 141
-)
 
 // output keeps the first error of a write and writes no more after it, so that what was lost cannot look like success.
 type output struct {

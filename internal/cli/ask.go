@@ -45,7 +45,7 @@ func questions() []question {
 			set:  func(a *api.InitAnswers, text string, _ bool) { a.IDFormat = &text },
 		},
 		{
-			key: "defaults.base", flag: "base", text: "Base branch of new runs", help: "branch, tag or commit that runs start from (default: each user's own, HEAD)",
+			key: "defaults.base", flag: "base", text: "Base branch of new runs", help: "branch, tag or commit that runs start from (default: each user's own, else HEAD)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Base = &text },
 		},
 		{
@@ -156,24 +156,28 @@ func (r *lineReader) next(ctx context.Context) (string, error) {
 	}
 }
 
-// ask puts a question until the answer can be taken. An empty line leaves things as they are.
-func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, answers *api.InitAnswers) error {
+// ask puts a question until the answer can be taken, by the repository as well. An empty line leaves things as they are.
+func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, req *api.InitRepoRequest) error {
 	shown := cmp.Or(now, noneWord)
 	if q.yesNo {
 		if yes, err := strconv.ParseBool(now); err == nil {
 			shown = yesNoWord(yes)
 		}
 	}
+	before := req.Answers
 	for {
 		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", q.text, safeLine(shown))
 		text, err := in.next(ctx)
 		if err != nil || text == "" || text == shown {
 			return err
 		}
-		err = answer(q, text, answers)
+		if err = answer(q, text, &req.Answers); err == nil {
+			_, err = call(ctx, a, api.InitRepo, *req) // it writes nothing yet
+		}
 		if err == nil {
 			return nil
 		}
+		req.Answers = before
 		e := agency.AsError(err)
 		a.chat("  %s", safeLine(strings.TrimSuffix(e.Message+"; "+e.Hint, "; ")))
 	}

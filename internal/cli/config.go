@@ -13,7 +13,7 @@ func (a *App) configCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "config",
 		Short:   "Show and check the configuration",
-		GroupID: "care",
+		GroupID: "maintain",
 		Example: "  agency config show",
 	},
 		command(cobra.Command{
@@ -25,22 +25,7 @@ func (a *App) configCommand() *cobra.Command {
 			}
 			return a.print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(cfg.Path)) })
 		}),
-		command(cobra.Command{
-			Use: "show", Short: "Print every setting and where it comes from", Example: "  agency config show", Args: takes(),
-		}, func(*cobra.Command, []string) error {
-			cfg, err := a.config()
-			if err != nil {
-				return err
-			}
-			origins := cfg.Origins()
-			return a.print(map[string]any{"settings": origins}, func(w io.Writer) {
-				rows := [][]string{{"KEY", "VALUE", "FROM"}}
-				for _, o := range origins {
-					rows = append(rows, []string{o.Key, safeLine(o.Value), safeLine(o.From)})
-				}
-				_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
-			})
-		}),
+		a.configShow(),
 		command(cobra.Command{
 			Use: "check", Short: "Check the configuration and print every problem", Example: "  agency config check", Args: takes(),
 		}, func(*cobra.Command, []string) error {
@@ -51,6 +36,33 @@ func (a *App) configCommand() *cobra.Command {
 			return a.print(map[string]any{"path": cfg.Path, "problems": []string{}}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
 		}),
 	)
+}
+
+func (a *App) configShow() *cobra.Command {
+	var from bool
+	cmd := command(cobra.Command{
+		Use: "show", Short: "Print every setting and where it comes from", Example: "  agency config show\n  agency config show --origin=false", Args: takes(),
+	}, func(*cobra.Command, []string) error {
+		cfg, err := a.config()
+		if err != nil {
+			return err
+		}
+		origins := cfg.Origins()
+		return a.print(map[string]any{"settings": origins}, func(w io.Writer) {
+			rows := [][]string{{"KEY", "VALUE", "FROM"}}
+			for _, o := range origins {
+				rows = append(rows, []string{o.Key, safeLine(o.Value), safeLine(o.From)})
+			}
+			for i := range rows {
+				if !from {
+					rows[i] = rows[i][:2]
+				}
+			}
+			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+		})
+	})
+	cmd.Flags().BoolVar(&from, "origin", true, "where each value comes from, too")
+	return cmd
 }
 
 // allProblems tells people every problem of a configuration; with --json all of them are in the error already.

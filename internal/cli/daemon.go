@@ -20,7 +20,7 @@ func (a *App) daemonCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "daemon",
 		Short:   "Start, stop and look at the daemon",
-		GroupID: "care",
+		GroupID: "maintain",
 		Long:    "The daemon keeps the record and supervises the runs. Every command that needs it starts it; runs go on while it is down.",
 		Example: "  agency daemon status",
 	},
@@ -31,10 +31,10 @@ func (a *App) daemonCommand() *cobra.Command {
 			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Example: "  agency daemon status", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), false) }),
 		command(cobra.Command{
-			Use: "stop", Short: "End the daemon; runs go on", Example: "  agency daemon stop", Args: takes(),
+			Use: "stop", Short: "Stop the daemon; runs go on", Example: "  agency daemon stop", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStop(cmd.Context()) }),
 		command(cobra.Command{
-			Use: "run", Short: "Be the daemon, in the foreground", Example: "  agency daemon run", Args: takes(),
+			Use: "run", Short: "Run the daemon in the foreground", Example: "  agency daemon run", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.config()
 			if err != nil {

@@ -13,7 +13,7 @@ func (a *App) databaseCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "db",
 		Short:   "Check, back up and restore the database",
-		GroupID: "care",
+		GroupID: "maintain",
 		Long:    "The database is the record of all runs. Use these commands instead of opening it: only the daemon may.",
 		Example: "  agency db check",
 	}, a.databaseCheck(), a.databaseBackup(), a.databaseRestore())

@@ -15,7 +15,7 @@ func (a *App) doctorCommand() *cobra.Command {
 	return command(cobra.Command{
 		Use:     "doctor",
 		Short:   "Check what agency depends on, and look for leftovers",
-		GroupID: "care",
+		GroupID: "maintain",
 		Long:    "Checks git, tmux, the runners, the configuration, the data folder and the daemon, and lists what belongs to no run. It changes nothing.",
 		Example: "  agency doctor",
 		Args:    takes(),

@@ -20,7 +20,7 @@ func (a *App) eventsCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "events",
 		Short:   "Print the record of everything that happened",
-		GroupID: "look",
+		GroupID: "inspect",
 		Long: `Prints the events of the record, oldest first. Each has a number that only grows: --since continues after it without a gap.
 With --follow and --json each event is an envelope on a line of its own.`,
 		Example: `  agency events

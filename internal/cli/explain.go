@@ -15,8 +15,8 @@ import (
 func (a *App) explainCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "explain RUN",
-		Short:   "Tell why a run has its status",
-		GroupID: "look",
+		Short:   "Explain why a run has its status",
+		GroupID: "inspect",
 		Long: `Prints the rule that decided the status of a run, and every piece of evidence: where it is from, how sure that is, how old it is,
 what it says, and why it was ignored. A * marks the one that decided. The rules are in docs/state-machine.md.
 

@@ -18,10 +18,14 @@ var (
 	Width      = width
 	Columns    = columns
 	ParseSince = parseSince
-	CopySafe   = copySafe
-	Squeeze    = squeeze
-	Hang       = hang
-	TextRows   = textRows
+
+	ParseDuration = parseDuration
+	DurationText  = durationText
+
+	CopySafe = copySafe
+	Squeeze  = squeeze
+	Hang     = hang
+	TextRows = textRows
 
 	MessageText = messageText
 )

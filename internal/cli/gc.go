@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"agency"
 	"agency/internal/api"
 )
 
@@ -17,16 +16,13 @@ func (a *App) collectCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "gc",
 		Short:   "Propose ended runs that could be removed without losing anything",
-		GroupID: "care",
+		GroupID: "maintain",
 		Long: `Lists the ended runs that are not removed, and what speaks against removing each. A run is removable when its worktree is clean and its
 commits are on another branch; anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply.`,
 		Example: `  agency gc
   agency gc --older-than 24h --state completed --apply`,
 		Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		if olderThan < 0 {
-			return agency.Errorf(agency.CodeUsage, "--older-than is %s; it cannot be negative", olderThan).WithHint("for example: --older-than 24h")
-		}
 		resp, err := call(cmd.Context(), a, api.CollectRuns, api.CollectRunsRequest{OlderThanMS: olderThan.Milliseconds(), States: orEmpty(states), Apply: apply})
 		if err != nil {
 			return err
@@ -49,7 +45,7 @@ commits are on another branch; anything live, dirty, unmerged or unknown is kept
 			}
 		})
 	})
-	cmd.Flags().DurationVar(&olderThan, "older-than", 7*24*time.Hour, "only runs that ended so long ago")
+	durationVar(cmd.Flags(), &olderThan, "older-than", 7*day, "only runs that ended so long ago")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only these: completed, failed, killed")
 	cmd.Flags().BoolVar(&apply, "apply", false, "remove what is removable")
 	return cmd

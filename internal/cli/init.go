@@ -24,7 +24,7 @@ func (a *App) initCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "init",
 		Short:   "Prepare a repository: agency.toml, CLAUDE.md, .gitignore",
-		GroupID: "work",
+		GroupID: "maintain",
 		Long: `Writes what agency wants to know of a repository into it: agency.toml with the answers to a few questions, CLAUDE.md for agents
 (never over one that is there), a marked block in .gitignore and, if wanted, agent_runs/ with a link for every run. On a terminal it
 asks; elsewhere the flags answer, and defaults where there is none. Run again it changes only what has a new answer.`,
@@ -99,7 +99,7 @@ func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question,
 		if cmd.Flags().Changed(q.flag) {
 			continue
 		}
-		if err := a.ask(ctx, in, q, settingOf(&now, q.key), &req.Answers); err != nil {
+		if err := a.ask(ctx, in, q, settingOf(&now, q.key), req); err != nil {
 			return false, err
 		}
 	}

@@ -30,7 +30,7 @@ func (a *App) logsCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "logs RUN",
 		Short:   "Print what a run's agent wrote",
-		GroupID: "look",
+		GroupID: "inspect",
 		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as the agent wrote them; on a terminal escape sequences and
 control characters are taken out.`,
 		Example: `  agency logs fix-login
@@ -106,29 +106,27 @@ func logError(err error) error {
 const logJSONLimit = 64 << 20
 
 func parseSince(text string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	if d, err := parseDuration(text); err == nil {
 		return now.Add(-d), nil
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, agency.Errorf(agency.CodeUsage, "--since is %q, neither a duration nor a time", text).WithHint("--since 10m, or --since 2026-01-31T15:04:05Z")
+	return time.Time{}, agency.Errorf(agency.CodeUsage, "--since is %q, neither a duration nor a time", text).WithHint("--since 10m, --since 2d, or --since 2026-01-31T15:04:05Z")
 }
 
 // copySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut where a read ends; an
-// escape sequence ends with its line at the latest, so that one without an end hides nothing else. Carriage returns, which a
-// terminal's line ends have, are dropped.
+// escape sequence ends with its line at the latest, so that one without an end hides nothing else.
 func copySafe(w io.Writer, r io.Reader) error {
 	var text []byte
+	last := rune(0)
+	show := func(r rune) {
+		if agency.Shows(last, r) {
+			text, last = utf8.AppendRune(text, r), r
+		}
+	}
 	parser := ansi.NewParser()
-	parser.SetHandler(ansi.Handler{
-		Print: func(r rune) { text = utf8.AppendRune(text, safeRune(r)) },
-		Execute: func(b byte) {
-			if b != '\r' {
-				text = utf8.AppendRune(text, safeRune(rune(b)))
-			}
-		},
-	})
+	parser.SetHandler(ansi.Handler{Print: show, Execute: func(b byte) { show(rune(b)) }})
 	chunk := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(chunk)

@@ -76,6 +76,16 @@ func TestHang(t *testing.T) {
 			t.Errorf("%d columns (-want +got)\n%s", room, diff)
 		}
 	}
+	if got, want := cli.Hang(head, "", 30), "a_01M7ZB39940XRQG4  worker.lo…"; got != want {
+		t.Errorf("without a text: got %q, want %q", got, want)
+	}
+	if got, want := cli.Hang("summary: ", "a 界界界界界界界界界界界界界界, /界界界界界界界界界界界界界界界界 e", 35), `summary: a
+         界界界界界界界界界界界界界
+         界,
+         /界界界界界界界界界界界界界界界界
+         e`; got != want {
+		t.Errorf("without spaces: got\n%s\nwant\n%s", got, want)
+	}
 	if got := cli.Hang("          ", "one two", 12); got != "    one two" {
 		t.Errorf("behind spaces: %q", got)
 	}
@@ -84,7 +94,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// No line is wider than the terminal unless a long word ends it, no word is lost, and what is no terminal is not broken at all.
+// No line is wider than the terminal unless a long word ends it, nothing is lost, and what is no terminal is not broken at all.
 func TestTextRows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -95,7 +105,8 @@ func TestTextRows(t *testing.T) {
 		}
 		room := rapid.IntRange(1, 100).Draw(t, "room")
 		for i, text := range cli.TextRows(rows, room) {
-			if got := strings.Join(strings.Fields(text), " "); !strings.HasSuffix(got, rows[i][2]) {
+			// What has no spaces may be broken anywhere.
+			if got := strings.Join(strings.Fields(text), ""); !strings.HasSuffix(got, strings.ReplaceAll(rows[i][2], " ", "")) {
 				t.Errorf("%q is not at the end of %q", rows[i][2], got)
 			}
 			for line := range strings.SplitSeq(text, "\n") {
@@ -262,7 +273,7 @@ func TestShowText(t *testing.T) {
 	contract.Status, contract.Summary, contract.Questions = agency.SaysNeedsInput, "Implementing OAuth but need clarification", []string{"Which provider?", "Persist?"}
 	b.serve(always(api.ShowRunResponse{
 		Run: r, Contract: &contract, Word: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},
-		Git: &agency.GitFacts{Dirty: true, Changed: 2, Untracked: 1, Ahead: 3},
+		Git: &agency.GitFacts{Branch: r.Branch, Dirty: true, Changed: 2, Untracked: 1, Ahead: 3},
 	}, nil))
 	if exit := b.run("show", "fix-login"); exit != agency.ExitOK {
 		t.Fatalf("exit %d: %s", exit, b.err.String())

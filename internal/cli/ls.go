@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ func (a *App) listCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "ls",
 		Short:   "List runs with their status, newest last",
-		GroupID: "look",
+		GroupID: "inspect",
 		Long: `Lists the runs of this repository, or of all repositories outside of one. Marks: ● working, ◐ needs you, ○ idle, ✕ failed,
 ✓ done.`,
 		Example: `  agency ls
@@ -118,10 +119,6 @@ func (a *App) table(runs []api.Run) string {
 	room, onTerminal := terminal(a.Out)
 	for i := range runs {
 		r := &runs[i]
-		summary := r.Summary
-		if r.Problem != "" {
-			summary = r.Problem
-		}
 		pr := "-"
 		if r.PRNumber != nil {
 			pr = fmt.Sprintf("#%d", *r.PRNumber)
@@ -130,7 +127,7 @@ func (a *App) table(runs []api.Run) string {
 		if r.RemovedAt != nil {
 			status += " (removed)"
 		}
-		rows = append(rows, []string{r.Handle, orDash(r.Name), r.Status.Mark() + " " + status, fit(safeLine(summary), summaryColumns), pr})
+		rows = append(rows, []string{r.Handle, orDash(r.Name), r.Status.Mark() + " " + status, fit(safeLine(orProblem(r)), summaryColumns), pr})
 	}
 	paint := func(_ int, s string) string { return s }
 	if a.colour(a.Out) {
@@ -151,6 +148,9 @@ func (a *App) table(runs []api.Run) string {
 	}
 	return b.String()
 }
+
+// orProblem is the summary of a run, or what is wrong with it.
+func orProblem(r *api.Run) string { return cmp.Or(r.Problem, r.Summary) }
 
 // squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
 // then the summary and the name.

@@ -88,7 +88,7 @@ func TestExitStatus(t *testing.T) {
 					}
 				case b.err.Len() > 0:
 					checkSafe(t, b.err.String(), "\n\t")
-					if test.code != "" && (!strings.Contains(b.err.String(), "["+string(test.code)+"]") || !strings.Contains(b.err.String(), "agency: hint: a way �out\n")) {
+					if test.code != "" && (!strings.Contains(b.err.String(), "["+string(test.code)+"]") || !strings.Contains(b.err.String(), "agency: hint: a way out\n")) {
 						t.Errorf("got %q", b.err.String())
 					}
 				}
@@ -104,13 +104,13 @@ func TestExitStatus(t *testing.T) {
 func TestWrongFlagValue(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		`--max-minutes must be a whole number, not "ten" [E_USAGE]`:                        {"run", "--prompt", "x", "--max-minutes", "ten"},
-		`--interval must be a whole number, not "30s" [E_USAGE]`:                           {"watchdog", "start", "--run", "x", "--interval", "30s"},
-		`--parallel must be true or false, not "maybe" [E_USAGE]`:                          {"init", "--parallel=maybe"},
-		`--for must be a duration such as 90s, 30m or 2h, not "a day" [E_USAGE]`:           {"alerts", "snooze", "--for", "a day", "a_1"},
-		`--max-minutes must be a whole number, not "99999999999999999999" [E_USAGE]`:       {"run", "--max-minutes", "99999999999999999999"},
-		"unknown flag: --colour [E_USAGE]":                                                 {"ls", "--colour"},
-		`--quiet-for must be a duration such as 90s, 30m or 2h, not "a\x1b[31m" [E_USAGE]`: {"report", "working", "--quiet-for", "a\x1b[31m"},
+		`--max-minutes must be a whole number, not "ten" [E_USAGE]`:                            {"run", "--prompt", "x", "--max-minutes", "ten"},
+		`--interval must be a whole number, not "30s" [E_USAGE]`:                               {"watchdog", "start", "--run", "x", "--interval", "30s"},
+		`--parallel must be true or false, not "maybe" [E_USAGE]`:                              {"init", "--parallel=maybe"},
+		`--for must be a duration such as 90s, 30m, 2h or 7d, not "a day" [E_USAGE]`:           {"alerts", "snooze", "--for", "a day", "a_1"},
+		`--max-minutes must be a whole number, not "99999999999999999999" [E_USAGE]`:           {"run", "--max-minutes", "99999999999999999999"},
+		"unknown flag: --colour [E_USAGE]":                                                     {"ls", "--colour"},
+		`--quiet-for must be a duration such as 90s, 30m, 2h or 7d, not "a\x1b[31m" [E_USAGE]`: {"report", "working", "--quiet-for", "a\x1b[31m"},
 	} {
 		b := newBench(t)
 		if got := b.run(args...); got != agency.ExitUsage || !strings.Contains(b.err.String(), "agency: error: "+want+"\n") {
@@ -171,7 +171,9 @@ func TestUnknownCommandHints(t *testing.T) {
 		{[]string{"photosynthesis"}, "agency --help"},
 		{[]string{"daemon", "photosynthesis"}, "agency daemon --help"},
 		{[]string{"wrappr", "x"}, "agency --help"}, // it is no command for people
-		{[]string{"ls", "--stauts", "x"}, "agency ls --help"},
+		{[]string{"ls", "--stauts", "x"}, "did you mean --status"},
+		{[]string{"report", "working", "--questions", "x"}, "did you mean --question"},
+		{[]string{"ls", "--photosynthesis"}, "agency ls --help"},
 	} {
 		b := newBench(t)
 		if got := b.run(append(test.args, "--json")...); got != agency.ExitUsage {

@@ -16,7 +16,7 @@ func (a *App) mcpCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve agency to an agent, as tools of the Model Context Protocol",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Serves the tools of agency on standard input and output, for an agent that runs others: it starts workers, waits for what they ask,
 answers them and collects their work. An agent's program starts this command itself; docs/mcp.md says how each is told to.
 

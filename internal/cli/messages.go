@@ -17,9 +17,9 @@ func (a *App) messagesCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "messages",
 		Short:   "Send messages between agents and people, and read them",
-		GroupID: "work",
-		Long: `Messages are durable: each waits in an inbox until its recipient acknowledges it. Below a run the inbox is that run's own, else the
-person's. Alerts come as messages too.`,
+		GroupID: "run",
+		Long: `Messages are durable: each waits in an inbox until its recipient acknowledges it. Inside a run the inbox is that run's own, else the
+person's. Alerts come as messages too. A message that was acknowledged or reached nobody is forgotten a week after it was sent.`,
 		Example: "  agency messages poll\n  agency messages send --to fix-login --text 'take the second way'",
 	}, a.messagesSend(), a.messagesPoll(), a.messagesAck(), a.messagesList())
 }
@@ -77,7 +77,7 @@ func (a *App) messagesSend() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&to.Run, "to", "", "to one `RUN`")
-	f.StringVar(&to.Tag, "tag", "", "to the live runs with a `TAG`; below a run, of the same repository")
+	f.StringVar(&to.Tag, "tag", "", "to the live runs with a `TAG`; inside a run, of the same repository")
 	f.BoolVar(&to.Owner, "owner", false, "to who started this run")
 	f.StringVar(&to.Repo, "repo", "", "to the live runs of the repository at `PATH`")
 	f.BoolVar(&to.Broadcast, "broadcast", false, "to all live runs")
@@ -107,7 +107,7 @@ What was dealt with is acknowledged by its id: agency messages ack ID.`,
 		}
 		return a.print(resp, func(w io.Writer) { a.printMessages(cmd.Context(), w, resp.Messages) })
 	})
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the first one")
+	durationVar(cmd.Flags(), &wait, "wait", 0, "how long to wait for the first one")
 	cmd.Flags().IntVar(&limit, "limit", 0, "the oldest so many (default 100)")
 	return cmd
 }
@@ -115,7 +115,13 @@ What was dealt with is acknowledged by its id: agency messages ack ID.`,
 func (a *App) messagesAck() *cobra.Command {
 	return command(cobra.Command{
 		Use: "ack ID...", Short: "Say that messages were dealt with", Long: "Says that messages were dealt with, so that they do not come again. The end of an id that \"poll\" shows is enough.",
-		Example: "  agency messages ack 3N2M1K0HG", Args: cobra.MinimumNArgs(1),
+		Example: "  agency messages ack 3N2M1K0HG",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return agency.Errorf(agency.CodeUsage, "%s needs at least one ID", cmd.CommandPath()).WithHint("agency messages poll")
+			}
+			return nil
+		},
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := call(cmd.Context(), a, api.AckMessages, api.AckMessagesRequest{Messages: args})
 		if err != nil {

@@ -17,9 +17,9 @@ import (
 func (a *App) notifyCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "notify",
-		Short:   "Try and look at the channels that tell people of alerts",
-		GroupID: "care",
-		Long: `Channels bring alerts to people outside of agency: the desktop, a web hook, a command, or the bell of a terminal. They stand in the
+		Short:   "Test and list the channels that bring alerts to people",
+		GroupID: "maintain",
+		Long: `Channels bring alerts to people outside of agency: the desktop, a webhook, a command, or the bell of a terminal. They stand in the
 configuration, under [notify.channels.NAME]. What cannot be sent is tried again for a day, and then becomes a dead letter.`,
 		Example: `  agency notify test
   agency notify ls`,
@@ -30,7 +30,7 @@ func (a *App) notifyTest() *cobra.Command {
 	return command(cobra.Command{
 		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and say what became of it",
 		Long:    "Sends a test to one channel, or to all, whatever their rules and the quiet hours. It is tried three times within seconds.",
-		Example: "  agency notify test", Args: cobra.MaximumNArgs(1),
+		Example: "  agency notify test", Args: takesUpTo("CHANNEL"),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.TestNotifyRequest{}
 		if len(args) == 1 {

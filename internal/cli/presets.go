@@ -19,7 +19,7 @@ func (a *App) presetsCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "presets",
 		Short:   "List and show the roles that runs can have",
-		GroupID: "look",
+		GroupID: "maintain",
 		Long: `A preset is a role in one word: the runner, the model, the arguments, the tags, the system prompt and the patience of the watchdog
 that a run gets where it does not say otherwise. They are the tables [presets.NAME] of the configuration.`,
 		Example: "  agency presets ls\n  agency run --preset worker --prompt 'fix the login test'",

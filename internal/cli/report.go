@@ -39,7 +39,7 @@ func (a *App) reportCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "report STATUS",
 		Short:   "Say how you are doing (for the agent of a run)",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `For agents: tells whoever supervises this run how it stands. Call it inside the worktree of the run.
 
   working           you are getting on with the task       --summary
@@ -74,7 +74,7 @@ failed and you cannot repair it), complete (everything is done), help (somebody 
 	f.StringArrayVar(&o.blockers, "blocker", nil, "what stops you; may be repeated")
 	f.StringVar(&o.howToTest, "how-to-test", "", "how a reviewer can check the work")
 	f.StringArrayVar(&o.risks, "risk", nil, "what a reviewer should know; may be repeated")
-	f.DurationVar(&o.quiet, "quiet-for", 0, "how long you will be silent, such as 20m; with working")
+	durationVar(f, &o.quiet, "quiet-for", 0, "how long you will be silent, such as 20m; with working")
 	return cmd
 }
 
@@ -251,9 +251,9 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 func (o *reportOptions) wrongQuiet(word agency.Word) string {
 	switch {
 	case o.quiet < 0:
-		return fmt.Sprintf("is %s, which is less than no time", o.quiet)
+		return fmt.Sprintf("is %s, which is less than no time", durationText(o.quiet))
 	case o.quiet > agency.MostQuiet:
-		return fmt.Sprintf("is %s, and 24h is the most", o.quiet)
+		return fmt.Sprintf("is %s, and 24h is the most", durationText(o.quiet))
 	case o.quiet > 0 && word != agency.SaysWorking:
 		return fmt.Sprintf("goes with working, not with %s", word)
 	}

@@ -30,7 +30,7 @@ func (a *App) resumeCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Start an ended run's agent again in the same worktree",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Starts another attempt of a run that has ended, in the same worktree. The agent goes on with its conversation where it can;
 otherwise it begins a new one, and that is said. After a reboot, --all-lost lists the runs that were lost; with --yes it resumes them
 one after the other, and stops after three failures.

@@ -19,33 +19,45 @@ func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "agency",
 		Short:         "Run a team of coding agents on your git repositories",
-		Long:          "agency runs coding agents on your git repositories: each run in its own worktree, branch and supervised tmux session.",
+		Long:          "agency runs coding agents on your git repositories: each run in its own worktree,\nbranch and supervised tmux session.",
 		Example:       rootExample,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
-		Version:       a.Version,
+
+		DisableFlagsInUseLine: true, // as of all commands: what can be given is listed right below
 	}
-	root.RunE = helpOrUnknown
+	// The library's own --version and templates would keep every method in the program, a tenth of its size.
+	version := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version && len(args) == 0 {
+			return a.printVersion()
+		}
+		return helpOrUnknown(cmd, args)
+	}
+	root.SetHelpFunc(a.help)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if a.Dir == "" {
 			return agency.Errorf(agency.CodeInvalidPath, "the current directory is gone").WithHint(`cd "$HOME"`)
 		}
 		return nil
 	}
-	root.SetVersionTemplate("agency {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print exactly one JSON envelope on stdout")
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "read this configuration `FILE` instead of the default one")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return agency.Errorf(agency.CodeUsage, "%s", flagProblem(err)).WithHint("%s --help", cmd.CommandPath())
+		wrong := agency.Errorf(agency.CodeUsage, "%s", flagProblem(err))
+		if near := nearestFlag(cmd, err); near != "" {
+			return wrong.WithHint("did you mean --%s", near)
+		}
+		return wrong.WithHint("%s --help", cmd.CommandPath())
 	})
 	root.AddGroup(
-		&cobra.Group{ID: "work", Title: "Work:"},
-		&cobra.Group{ID: "look", Title: "Look:"},
-		&cobra.Group{ID: "care", Title: "Care:"},
+		&cobra.Group{ID: "run", Title: "Run:"},
+		&cobra.Group{ID: "inspect", Title: "Inspect:"},
+		&cobra.Group{ID: "maintain", Title: "Maintain:"},
 	)
-	root.SetHelpCommandGroupID("care")
-	root.SetCompletionCommandGroupID("care")
+	root.SetHelpCommandGroupID("maintain")
+	root.SetCompletionCommandGroupID("maintain")
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.sessionCommand(), a.attachCommand(), a.sendCommand(), a.answerCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
 		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.presetsCommand(), a.watchdogCommand(), a.explainCommand(), a.diffCommand(), a.logsCommand(), a.eventsCommand(),
@@ -53,11 +65,11 @@ func (a *App) root() *cobra.Command {
 	)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
-	help.RunE = helpOn
+	help.RunE, help.DisableFlagsInUseLine = helpOn, true
 	// cobra's own answer to a shell that it does not know is help and success.
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
-	completion.Args, completion.RunE = cobra.ArbitraryArgs, helpOrUnknown
+	completion.Args, completion.RunE, completion.DisableFlagsInUseLine = cobra.ArbitraryArgs, helpOrUnknown, true
 	return root
 }
 
@@ -138,6 +150,21 @@ func helpOrUnknown(cmd *cobra.Command, args []string) error {
 	return unknownCommand(cmd, args[0])
 }
 
+// nearestFlag is the flag that might have been meant by one that does not exist, or "".
+func nearestFlag(cmd *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return ""
+	}
+	known := []string{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	return agency.Nearest(unknown.GetSpecifiedName(), known)
+}
+
 // flagProblem says what is wrong with a flag. Of wrong values the library would tell in the words of the language's parsers.
 func flagProblem(err error) string {
 	var invalid *pflag.InvalidValueError
@@ -151,7 +178,7 @@ func flagProblem(err error) string {
 	case "int", "int64":
 		want = "a whole number"
 	case "duration":
-		want = "a duration such as 90s, 30m or 2h"
+		want = "a duration such as 90s, 30m, 2h or 7d"
 	default:
 		return err.Error()
 	}

@@ -42,9 +42,9 @@ type runOptions struct {
 func (a *App) runCommand() *cobra.Command {
 	o := &runOptions{}
 	cmd := command(cobra.Command{
-		Use:     "run [flags] [-- RUNNER ARGS...]",
+		Use:     "run [-- RUNNER ARGS...]",
 		Short:   "Start an agent on a task in its own worktree",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `Starts an agent on a task, in a new worktree and branch of the repository and in a tmux session of its own. Your own checkout
 is not touched and may be dirty. Prints the handle of the run.
 
@@ -79,7 +79,7 @@ your configuration. The model and the arguments of a preset belong to its runner
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
 	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after so many minutes (0: no limit)")
-	f.DurationVar(&o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
+	durationVar(f, &o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
 	f.IntVar(&o.stuck, "stuck-after", 0, "call it stuck after so many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
 	f.BoolVar(&o.noSetup, "no-setup", false, "without what the repository's agency.toml wants done in new worktrees")

@@ -34,7 +34,7 @@ func (a *App) schemaCommand() *cobra.Command {
 	return command(cobra.Command{
 		Use:       "schema [NAME]",
 		Short:     "Print the JSON Schema of a file that agency reads",
-		GroupID:   "care",
+		GroupID:   "maintain",
 		Long:      "Prints a JSON Schema (draft 2020-12), or without a name the names of all.",
 		Example:   "  agency schema\n  agency schema runner-status > runner_status.schema.json",
 		ValidArgs: names,

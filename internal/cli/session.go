@@ -6,7 +6,7 @@ func (a *App) sessionCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "session",
 		Short:   "Run whole plans of agents that depend on each other",
-		GroupID: "work",
+		GroupID: "run",
 		Long: `A session carries out a plan: agents, each with a task, of which some come after others. Every agent is a run with a worktree and a
 branch of its own. docs/plan.md describes plans.`,
 		Example: "  agency session plan plan.yaml\n  agency session plan --agents claude_code:3,codex:2 --prompt 'fix the login test'",

@@ -17,7 +17,7 @@ func (a *App) showCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show everything about one run",
-		GroupID: "look",
+		GroupID: "inspect",
 		Example: "  agency show fix-login",
 		Args:    takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -194,6 +194,9 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		if at.ErrorCode != "" {
 			text += " [" + string(at.ErrorCode) + "]"
 		}
+		if at.State == agency.Running && at.StopRequestedAt != nil {
+			text += ", being stopped"
+		}
 		if i == len(s.Attempts)-1 {
 			if at.State == agency.Running && !s.Connected {
 				text += ", wrapper not connected"
@@ -212,6 +215,12 @@ func showGit(w io.Writer, s *api.ShowRunResponse, room int) {
 		state := "clean"
 		if g.Dirty {
 			state = fmt.Sprintf("%d changed, %d untracked", g.Changed, g.Untracked)
+		}
+		switch {
+		case g.Branch == "":
+			state = "on no branch, " + state
+		case g.Branch != s.Run.Branch:
+			state = "on branch " + safeLine(g.Branch) + ", " + state
 		}
 		_, _ = fmt.Fprintf(w, "\n%s\n", hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), room))
 	case s.GitProblem != "":

@@ -16,7 +16,7 @@ func (a *App) snapshotCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "snapshot RUN",
 		Short:   "Save a run's uncommitted work, and get it back",
-		GroupID: "care",
+		GroupID: "maintain",
 		Long: `A snapshot is everything in a run's worktree that is not ignored, as commits under refs/agency/snapshots. The worktree, its index and
 its branch stay as they are. agency rm takes one by itself before work would be lost.`,
 		Example: "  agency snapshot fix-login\n  agency snapshot restore fix-login",
@@ -99,7 +99,7 @@ func (a *App) snapshotShow() *cobra.Command {
 			for _, c := range resp.Changes {
 				_, _ = fmt.Fprintf(w, "%s  %s\n", c.Status, safeLine(c.Path))
 			}
-			a.chat("the whole difference: git diff %s^^ %s", resp.Snapshot.Ref, resp.Snapshot.Ref)
+			a.chat("the whole difference: git diff %.12s %s", resp.BaseCommit, resp.Snapshot.Ref)
 		})
 	})
 	cmd.ValidArgsFunction = a.completeRuns

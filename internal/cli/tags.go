@@ -13,7 +13,7 @@ import (
 
 func (a *App) tagsCommand() *cobra.Command {
 	return group(cobra.Command{
-		Use: "tags", Short: "Change the tags of runs", GroupID: "work",
+		Use: "tags", Short: "Change the tags of runs", GroupID: "run",
 		Long:    "Tags say what a run is: the watchdog watches those tagged worker, and alerts go to those tagged orchestrator.",
 		Example: "  agency tags add plan-release orchestrator",
 	}, a.tagsChange("add", "Add tags to a run"), a.tagsChange("rm", "Take tags away from a run"), a.tagsList())

@@ -6,26 +6,19 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"agency"
 )
 
-// safeText makes untrusted text fit for a terminal: escape sequences are taken out, and control characters other than
-// line feed and tab are shown as �.
+// safeText makes untrusted text fit for a terminal: escape sequences are taken out, and all else that is not visible.
 func safeText(s string) string {
 	if plain(s) {
 		return s
 	}
-	return strings.Map(safeRune, strings.ToValidUTF8(ansi.Strip(s), string(unicode.ReplacementChar)))
-}
-
-// safeRune is � for a character that a terminal would obey instead of showing it.
-func safeRune(r rune) rune {
-	if r != '\n' && r != '\t' && (unicode.IsControl(r) || isBidi(r)) {
-		return unicode.ReplacementChar
-	}
-	return r
+	return agency.Visible(ansi.Strip(s))
 }
 
 // plain says that s is printable ASCII, as nearly all text is: it is safe, and each byte is one column.
@@ -36,11 +29,6 @@ func plain(s string) bool {
 		}
 	}
 	return true
-}
-
-// isBidi says that a character changes the direction of what follows it, so that text could look like other text.
-func isBidi(r rune) bool {
-	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) || r == 0x061c || r == 0x200e || r == 0x200f
 }
 
 // safeLine is safeText on one line.
@@ -81,6 +69,9 @@ func hang(head, text string, room int) string {
 	if room == 0 {
 		return strings.TrimRight(head+text, " ")
 	}
+	if text == "" {
+		return fit(strings.TrimRight(head, " "), room)
+	}
 	indent := width(head)
 	lines := []string{head}
 	if room-indent < min(leastText, width(text)) {
@@ -93,20 +84,31 @@ func hang(head, text string, room int) string {
 	words := 0
 	for word := range strings.FieldsSeq(text) {
 		last := &lines[len(lines)-1]
-		switch {
-		case words == 0:
-			*last += word
-		case width(*last)+1+width(word) <= room:
+		if words > 0 && width(*last)+1+width(word) <= room {
 			*last += " " + word
-		default:
-			lines = append(lines, strings.Repeat(" ", indent)+word)
+			continue
 		}
-		words++
+		for _, part := range breakWide(word, room-indent) {
+			if words == 0 {
+				*last += part
+			} else {
+				lines = append(lines, strings.Repeat(" ", indent)+part)
+			}
+			words++
+		}
 	}
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// breakWide breaks a word that is wider than so many columns where its writing puts no spaces between words, as wide characters tell.
+func breakWide(word string, columns int) []string {
+	if plain(word) || width(word) <= max(columns, utf8.RuneCountInString(word)) || strings.HasPrefix(word, "/") {
+		return []string{word}
+	}
+	return strings.Split(ansi.Hardwrap(word, columns, true), "\n")
 }
 
 // textRows lines up cells of which the last ones are texts, on a terminal with room columns: a row for each, of one line or more.

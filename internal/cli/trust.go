@@ -25,7 +25,7 @@ func (a *App) trustCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "trust",
 		Short:   "Allow what a repository wants done in each new worktree",
-		GroupID: "care",
+		GroupID: "maintain",
 		Long: `A repository's agency.toml can name a setup script, and files to copy or link into each new worktree. Nothing of that is done before
 you have trusted it: the exact bytes of agency.toml and of every file of the repository that the setup names. When one of them
 changes, it has to be trusted again. --show prints them and changes nothing.`,

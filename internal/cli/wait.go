@@ -17,7 +17,7 @@ func (a *App) waitCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "wait RUN...",
 		Short:   "Wait until runs are settled, or reach a status",
-		GroupID: "look",
+		GroupID: "inspect",
 		Long: `Waits until every run is settled: it ended, asks something, or offers its work. With --for it waits for these statuses instead.
 Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a run needs a person.`,
 		Example: `  agency wait fix-login --timeout 30m
@@ -25,15 +25,12 @@ Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a
 		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
-		if timeout < 0 {
-			return agency.Errorf(agency.CodeUsage, "--timeout is %s; it cannot be negative", timeout).WithHint("for example: --timeout 30m")
-		}
 		resp, err := call(cmd.Context(), a, api.WaitRuns, api.WaitRunsRequest{Runs: args, For: orEmpty(labels), TimeoutMS: timeout.Milliseconds()})
 		if err != nil {
 			return err
 		}
 		if resp.TimedOut {
-			return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", timeout, waiting(resp.Runs)).WithDetail("runs", resp.Runs)
+			return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", durationText(timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
 		}
 		if len(labels) == 0 {
 			a.status = outcome(resp.Runs)
@@ -41,7 +38,7 @@ Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a
 		return a.print(resp, func(w io.Writer) { _, _ = io.WriteString(w, a.table(resp.Runs)) })
 	})
 	cmd.Flags().StringSliceVar(&labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	durationVar(cmd.Flags(), &timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
 }

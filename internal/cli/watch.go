@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -34,7 +35,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 	// Ages and stalls come with time alone.
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
-	w := &listWatch{app: a, seen: map[agency.RunID]string{}}
+	w := &listWatch{app: a}
 	resized := make(chan os.Signal, 1)
 	if _, ok := terminal(a.Out); ok && !a.json {
 		w.inPlace = true
@@ -71,8 +72,8 @@ type listWatch struct {
 	app     *App
 	inPlace bool
 	canvas  canvas
-	last    []byte // as JSON
-	seen    map[agency.RunID]string
+	last    []byte                  // as JSON
+	seen    map[agency.RunID]string // the line of each run that is listed
 }
 
 func (w *listWatch) show(resp api.ListRunsResponse) error {
@@ -90,13 +91,20 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		})
 		return w.app.out.err
 	}
+	before := w.seen
+	w.seen = make(map[agency.RunID]string, len(resp.Runs))
 	for i := range resp.Runs {
 		r := &resp.Runs[i]
-		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, fit(safeLine(r.Summary), summaryColumns))
-		if w.seen[r.ID] != line {
-			w.seen[r.ID] = line
+		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, fit(safeLine(orProblem(r)), summaryColumns))
+		if before[r.ID] != line {
 			_, _ = fmt.Fprintln(w.app.out, strings.TrimRight(line, " "))
 		}
+		w.seen[r.ID] = line
+		delete(before, r.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		ref, _, _ := strings.Cut(before[id], "  ")
+		_, _ = fmt.Fprintln(w.app.out, ref+"  no longer listed")
 	}
 	return w.app.out.err
 }

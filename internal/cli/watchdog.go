@@ -14,7 +14,7 @@ import (
 
 func (a *App) watchdogCommand() *cobra.Command {
 	return group(cobra.Command{
-		Use: "watchdog", Short: "Ask what watches the workers, and wake agents by a timer", GroupID: "look",
+		Use: "watchdog", Short: "Show what the watchdog makes of a run, and wake agents by a timer", GroupID: "maintain",
 		Long: `The watchdog is part of the daemon. It looks at every run that is a worker and alerts once for each episode in which somebody must act.
 
 Its timers are for agents that watch or orchestrate others: they write a message to a run again and again, but only while the run is
@@ -61,7 +61,7 @@ func (a *App) watchdogStart() *cobra.Command {
 	var run, name, message string
 	var interval int
 	cmd := command(cobra.Command{
-		Use:   "start [flags]",
+		Use:   "start",
 		Short: "Write a message to a run again and again, whenever it is idle",
 		Long: `Starts a timer. When its interval is over and the run is idle, its turn ended and nothing asked, the message is typed into it; when it
 is at work, asks for something, or a person is typing, the timer waits for the next time. It outlives the daemon, ends with the
@@ -98,7 +98,7 @@ attempt of the run, and takes the place of another one with its name.`,
 
 func (a *App) watchdogStop() *cobra.Command {
 	return command(cobra.Command{
-		Use: "stop [NAME]", Short: "End a timer, or all of them", Example: "  agency watchdog stop boss\n  agency watchdog stop", Args: cobra.MaximumNArgs(1),
+		Use: "stop [NAME]", Short: "Stop a timer, or all of them", Example: "  agency watchdog stop boss\n  agency watchdog stop", Args: takesUpTo("NAME"),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.StopTimersRequest{}
 		if len(args) == 1 {

@@ -124,7 +124,7 @@ func defaults() *Config {
 		Logs:   Logs{MaxBytes: 1 << 30},
 		Env:    Env{Deny: []string{}},
 		Watchdog: Watchdog{
-			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
+			StallThreshold: agency.StallThreshold, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},
 		},
 		Stop:    Stop{Grace: 10 * time.Second},

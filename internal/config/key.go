@@ -48,7 +48,7 @@ func boolKey(name string, p *bool) key {
 		name: name,
 		set: func(v value) error {
 			if v.kind != unstable.Bool {
-				return mustBe("true or false", v)
+				return mustBeScalar("true or false", v)
 			}
 			*p = v.text == "true"
 			return nil
@@ -63,7 +63,7 @@ func numberKey[T ~int | ~int64](name string, p *T, unit, least, most T) key {
 		name: name,
 		set: func(v value) error {
 			if v.kind != unstable.Integer {
-				return mustBe("a whole number", v)
+				return mustBeScalar("a whole number", v)
 			}
 			n, err := strconv.ParseInt(v.text, 0, 64)
 			if err != nil || T(n) < least || T(n) > most {
@@ -140,6 +140,14 @@ func formatKey(name string, p *agency.HandleFormat) key {
 }
 
 func mustBe(what string, v value) error { return fmt.Errorf("must be %s, not %s", what, v.words()) }
+
+// mustBeScalar quotes a text, which lists and tables do not: a whole command line can hold a secret.
+func mustBeScalar(what string, v value) error {
+	if v.kind == unstable.String {
+		return fmt.Errorf("must be %s, not the text %s", what, quote(clip(v.text)))
+	}
+	return mustBe(what, v)
+}
 
 // The checks of single values. Their errors continue a sentence, too.
 

@@ -163,7 +163,7 @@ func hoursKey(name string, p *agency.Hours) key {
 	return k
 }
 
-// urlKey binds the URL of a web hook. It may hold a secret, so neither a message nor what is shown quotes more than its host.
+// urlKey binds the URL of a webhook. It may hold a secret, so neither a message nor what is shown quotes more than its host.
 func urlKey(name string, p *string) key {
 	k := textKey(name, p, checkURL)
 	k.show = func() string {

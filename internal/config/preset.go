@@ -59,7 +59,7 @@ func (p *Preset) SystemPrompt() (string, error) {
 		data, err = file.ReadRegular(path, agency.SystemPromptLimit)
 	}
 	if err != nil {
-		return "", agency.Errorf(agency.CodeConfigInvalid, "the system prompt %s cannot be read: %w", p.PromptFile, err).
+		return "", agency.Errorf(agency.CodeConfigInvalid, "the system prompt %s cannot be read: %w", p.PromptFile, cause(err)).
 			WithHint("it must be a regular file of at most %d bytes that you may read", agency.SystemPromptLimit)
 	}
 	if err := agency.CheckSystemPrompt(string(data)); err != nil {

@@ -32,7 +32,7 @@ func TestProblems(t *testing.T) {
 		{"\"\\u001b\" = 1", `1:1: unknown key "\"\\u001B\"" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, session, notify, presets]`},
 		{"a" + strings.Repeat(".a", 5000) + " = 1", `1:1: unknown key "a" [known here: defaults, ids, runners, tmux, logs, env, watchdog, stop, session, notify, presets]`},
 		// Types.
-		{"[defaults]\nheadless = \"yes\"", `2:1: "defaults.headless" must be true or false, not text []`},
+		{"[defaults]\nheadless = \"yes\"", `2:1: "defaults.headless" must be true or false, not the text "yes" []`},
 		{"[defaults]\nheadless = 1", `2:1: "defaults.headless" must be true or false, not 1 []`},
 		{"[defaults]\nbase = false", `2:1: "defaults.base" must be text, not false []`},
 		{"[defaults.base]\nx = 1", `1:11: "defaults.base" must be text, not a table []`},
@@ -152,7 +152,7 @@ deny = [
 		path + `:9:1: key grace is already defined`,
 		path + `:11:9: array is incomplete`,
 		`AGENCY_LOG must be debug, info, warn or error, not "loud"`,
-		`AGENCY_WATCHDOG_POLL_INTERVAL must be a whole number, not text`,
+		`AGENCY_WATCHDOG_POLL_INTERVAL must be a whole number, not the text "often"`,
 	}
 	e := agency.AsError(err)
 	if diff := cmp.Diff(want, e.Details["problems"]); diff != "" {
@@ -168,7 +168,7 @@ func TestEnvironmentProblems(t *testing.T) {
 	for env, want := range map[string]string{
 		"AGENCY_LOG=wran":                   `AGENCY_LOG must be debug, info, warn or error, not "wran"`,
 		"AGENCY_WATCHDOG_POLL_INTERVAL=0":   `AGENCY_WATCHDOG_POLL_INTERVAL must be from 1 to 3600, not 0`,
-		"AGENCY_WATCHDOG_POLL_INTERVAL=30s": `AGENCY_WATCHDOG_POLL_INTERVAL must be a whole number, not text`,
+		"AGENCY_WATCHDOG_POLL_INTERVAL=30s": `AGENCY_WATCHDOG_POLL_INTERVAL must be a whole number, not the text "30s"`,
 	} {
 		if _, _, err := load(t, "", env); !agency.IsCode(err, agency.CodeConfigInvalid) || err.Error() != want {
 			t.Errorf("%s: %v", env, err)

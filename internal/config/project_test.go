@@ -57,7 +57,7 @@ func TestProjectProblems(t *testing.T) {
 		{"[script]\nsetup = \"x\"", `/r/agency.toml:1:2: unknown key "script"`, `did you mean "scripts"?`},
 		{"[project]\nsandbox = \"container\"", `2:1: "project.sandbox" is "container", which is not there yet`, `the one level that works now is "worktree"`},
 		{"[project]\nsandbox = \"jail\"", `must be "worktree", not "jail"`, ""},
-		{"[project]\nparallel = \"no\"", `2:1: "project.parallel" must be true or false, not text`, ""},
+		{"[project]\nparallel = \"no\"", `2:1: "project.parallel" must be true or false, not the text "no"`, ""},
 		{"[project]\ntype = \"Go lang\"", `must be one word, not "Go lang"`, "a type has 1 to 40"},
 		{"[scripts]\nsetup = \"make deps; rm -rf /\"\nsetup = \"x\"", `3:1: the key "scripts.setup" is there twice, first on line 2`, ""},
 		{"[scripts]\nsetup = \"/bin/sh\"", `must be a path in the repository, not "/bin/sh"`, `a program and its arguments are a list: setup = ["make", "deps"]`},

@@ -23,7 +23,7 @@ const claudeRoleFile = "system-prompt.md"
 
 // claude is Claude Code's command line. Its permission mode is always named, because the mode that it takes by itself
 // changed between versions and can deny everything in a headless run.
-func claude(r Request) Command {
+func claude(r agency.CommandRequest) agency.Command {
 	args, settings := takeOption(r.DefaultArgs, "--settings")
 	own, chosen := takeOption(r.Runner.Args, "--settings")
 	if chosen != "" {
@@ -71,7 +71,7 @@ func claude(r Request) Command {
 		args = append(args, sessionOption(r), r.ConversationID)
 	}
 	args = append(args, own...)
-	return Command{
+	return agency.Command{
 		// Several options take any number of values, so the prompt stands behind "--".
 		Argv:           append(args, "--", Opening),
 		Env:            env,
@@ -82,7 +82,7 @@ func claude(r Request) Command {
 }
 
 // sessionOption names the conversation of an agent that lets its caller choose the id.
-func sessionOption(r Request) string {
+func sessionOption(r agency.CommandRequest) string {
 	if r.Resume {
 		return "--resume"
 	}

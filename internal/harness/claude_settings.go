@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agency"
 	"agency/internal/file"
 )
 
@@ -27,7 +28,7 @@ func claudeEvents(headless bool) []string {
 // claudeSettings are the user's settings, which are JSON or the name of a file or empty, with the hooks that report to
 // agency added to those that are there. It is false when there is nothing to add, or what the user gave cannot be read:
 // Claude Code itself tells what is wrong with it.
-func claudeSettings(users string, r Request) (merged []byte, ok bool) {
+func claudeSettings(users string, r agency.CommandRequest) (merged []byte, ok bool) {
 	if len(r.Hook) == 0 {
 		return nil, false
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // settingsOf builds a command of Claude Code with these arguments and returns the settings that it is given.
-func settingsOf(t *testing.T, r harness.Request) (hooks map[string][]struct {
+func settingsOf(t *testing.T, r agency.CommandRequest) (hooks map[string][]struct {
 	Matcher string `json:"matcher"`
 	Hooks   []struct {
 		Command string `json:"command"`
@@ -62,7 +62,7 @@ func TestClaudeSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hooks, all, argv := settingsOf(t, harness.Request{Runner: agency.Runner{Args: args}, Worktree: dir, Hook: call})
+			hooks, all, argv := settingsOf(t, agency.CommandRequest{Runner: agency.Runner{Args: args}, Worktree: dir, Hook: call})
 			if i := slices.Index(argv, "--settings"); i < 0 || argv[i+1] != "/attempt/claude-settings.json" || strings.Count(strings.Join(argv, " "), "--settings") != 1 {
 				t.Errorf("arguments: %q", argv)
 			}
@@ -86,7 +86,7 @@ func TestClaudeSettings(t *testing.T) {
 	t.Run("unreadable ones are left to the agent", func(t *testing.T) {
 		t.Parallel()
 		for _, bad := range []string{"none.json", "{", `{"hooks":[]}`, dir} {
-			hooks, _, argv := settingsOf(t, harness.Request{Runner: agency.Runner{Args: []string{"--settings", bad}}, Worktree: dir, Hook: call})
+			hooks, _, argv := settingsOf(t, agency.CommandRequest{Runner: agency.Runner{Args: []string{"--settings", bad}}, Worktree: dir, Hook: call})
 			if i := slices.Index(argv, "--settings"); hooks != nil || i < 0 || argv[i+1] != bad {
 				t.Errorf("%s: got %v, %q", bad, hooks, argv)
 			}
@@ -94,7 +94,7 @@ func TestClaudeSettings(t *testing.T) {
 	})
 	t.Run("without a terminal the stream tells of tools", func(t *testing.T) {
 		t.Parallel()
-		hooks, _, _ := settingsOf(t, harness.Request{Headless: true, Worktree: dir, Hook: call})
+		hooks, _, _ := settingsOf(t, agency.CommandRequest{Headless: true, Worktree: dir, Hook: call})
 		if hooks["PreToolUse"] != nil || hooks["PermissionRequest"] != nil || hooks["Stop"] == nil {
 			t.Errorf("got %v", hooks)
 		}
@@ -105,7 +105,7 @@ func TestClaudeSettings(t *testing.T) {
 		if err := os.WriteFile(odd, []byte("#!/bin/sh\nprintf '%s' \"$*\"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		hooks, _, _ := settingsOf(t, harness.Request{Worktree: dir, Hook: []string{odd, "hook"}})
+		hooks, _, _ := settingsOf(t, agency.CommandRequest{Worktree: dir, Hook: []string{odd, "hook"}})
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", hooks["Stop"][0].Hooks[0].Command).CombinedOutput()
 		if string(out) != "hook claude_code" {
 			t.Errorf("got %q, %v", out, err)

@@ -233,6 +233,9 @@ func TestClaudeLabels(t *testing.T) {
 		{"an error at once, and the session file is read late", "err-400.hooks.jsonl", []step{
 			{"hook", active}, {"status idle", active}, {"hook", working}, {"hook", waiting}, {"late busy", waiting}, {"status idle", waiting},
 		}, "(context: Prompt is too long"},
+		{"a prompt, and the session file of before is read late", "exit-slash.hooks.jsonl", []step{
+			{"hook", active}, {"hook", working}, {"late idle", working}, {"status busy", working}, {"status idle", waiting},
+		}, "(its turn ended)"},
 		{"a rate limit", "err-429-max1.hooks.jsonl", []step{
 			{"hook", active},
 			{"hook", working},

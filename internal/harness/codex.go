@@ -8,6 +8,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"agency"
 	"agency/internal/file"
 )
 
@@ -21,7 +22,7 @@ var codexCLI = agent{
 const codexSkip = "--dangerously-bypass-approvals-and-sandbox"
 
 // codex makes the command line. Codex makes its own conversation ids, and tells them to its hooks.
-func codex(r Request) Command {
+func codex(r agency.CommandRequest) agency.Command {
 	resume := r.Resume && r.ConversationID != ""
 	var args []string
 	switch {
@@ -55,7 +56,7 @@ func codex(r Request) Command {
 		args = append(args, "resume")
 	}
 	args = append(args, "--")
-	c := Command{Stdin: taskOnStdin(r)}
+	c := agency.Command{Stdin: taskOnStdin(r)}
 	if resume {
 		args, c.ConversationID = append(args, r.ConversationID), r.ConversationID
 		c.Stdin = "" // "exec resume" takes its prompt from one place only
@@ -65,7 +66,7 @@ func codex(r Request) Command {
 }
 
 // codexSettings are the settings of one run, which no file of the user's learns of.
-func codexSettings(r Request) []string {
+func codexSettings(r agency.CommandRequest) []string {
 	instructions := role(r)
 	if own := codexInstructions(r.Env); own != "" {
 		instructions = own + "\n\n" + instructions

@@ -20,30 +20,30 @@ func TestCodexCommand(t *testing.T) {
 	const settings = "SETTINGS" // -c NAME=VALUE, any number of times
 	tests := []struct {
 		name  string
-		r     harness.Request
+		r     agency.CommandRequest
 		own   string
 		argv  string
 		stdin string
 	}{
-		{"takes no id", harness.Request{ConversationID: minted}, "", "SETTINGS --no-daemon -- OPENING", ""},
+		{"takes no id", agency.CommandRequest{ConversationID: minted}, "", "SETTINGS --no-daemon -- OPENING", ""},
 		{
 			"headless",
-			harness.Request{ConversationID: minted, Headless: true, Model: "gpt-5.5", DefaultArgs: []string{"--search"}},
+			agency.CommandRequest{ConversationID: minted, Headless: true, Model: "gpt-5.5", DefaultArgs: []string{"--search"}},
 			"-s workspace-write", "exec SETTINGS --search --json -m gpt-5.5 -s workspace-write -- OPENING", task,
 		},
 		{
 			"resumed",
-			harness.Request{ConversationID: minted, Resume: true, Model: "gpt-5.5"},
+			agency.CommandRequest{ConversationID: minted, Resume: true, Model: "gpt-5.5"},
 			"-s workspace-write", "resume SETTINGS --no-daemon -m gpt-5.5 -s workspace-write -- " + minted + " OPENING", "",
 		},
 		{
 			"headless resumed",
-			harness.Request{ConversationID: minted, Resume: true, Headless: true},
+			agency.CommandRequest{ConversationID: minted, Resume: true, Headless: true},
 			"", "exec SETTINGS --json -s workspace-write resume -- " + minted + " OPENING", "",
 		},
 		{
 			"headless resumed without an id begins anew",
-			harness.Request{Resume: true, Headless: true},
+			agency.CommandRequest{Resume: true, Headless: true},
 			"", "exec SETTINGS --json -s workspace-write -- OPENING", task,
 		},
 	}
@@ -75,7 +75,7 @@ func TestCodexCommand(t *testing.T) {
 }
 
 // codexConfig is what Codex makes of the settings in a command line.
-func codexConfig(t *testing.T, r harness.Request) map[string]any {
+func codexConfig(t *testing.T, r agency.CommandRequest) map[string]any {
 	t.Helper()
 	r.Runner, r.Exec = agency.Runner{Kind: agency.Codex}, program(t)
 	c, err := harness.Build(r)
@@ -110,7 +110,7 @@ func merge(into, from map[string]any) {
 func TestCodexHooksAreReviewed(t *testing.T) {
 	t.Parallel()
 	for _, headless := range []bool{false, true} {
-		config := codexConfig(t, harness.Request{Headless: headless, Hook: []string{"/opt/it's/agency", "hook"}})
+		config := codexConfig(t, agency.CommandRequest{Headless: headless, Hook: []string{"/opt/it's/agency", "hook"}})
 		hooks, _ := config["hooks"].(map[string]any)
 		state, _ := hooks["state"].(map[string]any)
 		if len(hooks)-1 != len(state) || len(state) < 2 {
@@ -146,7 +146,7 @@ func TestCodexKeepsTheUsersInstructions(t *testing.T) {
 		}
 	}
 	said := func(env ...string) string {
-		text, _ := codexConfig(t, harness.Request{Env: env})["developer_instructions"].(string)
+		text, _ := codexConfig(t, agency.CommandRequest{Env: env})["developer_instructions"].(string)
 		return text
 	}
 	own := "Say \"hi\" & <bye>\x7f."

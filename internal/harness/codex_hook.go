@@ -37,7 +37,7 @@ const codexHookTimeout = 3
 // codexHooks are the settings with which Codex calls agency's hook. It runs only hooks that the user has reviewed, known
 // by where they stand and by a hash of what they do. The review of these is part of the same settings, so that they run
 // without a dialog, and any other hook still needs its own review.
-func codexHooks(r Request) []string {
+func codexHooks(r agency.CommandRequest) []string {
 	command := hookCommand(r)
 	if command == "" {
 		return nil

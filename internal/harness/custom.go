@@ -3,11 +3,13 @@ package harness
 import (
 	"slices"
 	"strings"
+
+	"agency"
 )
 
 // custom is an executable of the user's own. In its arguments {prompt_file}, {worktree} and {run_id} are replaced; no
 // shell reads them.
-func custom(r Request) Command {
+func custom(r agency.CommandRequest) agency.Command {
 	known := strings.NewReplacer(
 		"{prompt_file}", r.PromptFile,
 		"{worktree}", r.Worktree,
@@ -17,5 +19,5 @@ func custom(r Request) Command {
 	for i, arg := range args {
 		args[i] = known.Replace(arg)
 	}
-	return Command{Argv: args}
+	return agency.Command{Argv: args}
 }

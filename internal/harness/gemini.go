@@ -17,7 +17,7 @@ var geminiCLI = agent{
 }
 
 // gemini makes its command line.
-func gemini(r Request) Command {
+func gemini(r agency.CommandRequest) agency.Command {
 	args, prompt := slices.Clone(r.DefaultArgs), "--prompt-interactive"
 	if r.Headless {
 		args = append(args, "-o", "stream-json")
@@ -37,7 +37,7 @@ func gemini(r Request) Command {
 		args = append(args, sessionOption(r), r.ConversationID)
 	}
 	args = append(args, r.Runner.Args...)
-	return Command{
+	return agency.Command{
 		Argv:           append(args, prompt, geminiOpening(r)),
 		Stdin:          taskOnStdin(r),
 		ConversationID: r.ConversationID,
@@ -47,7 +47,7 @@ func gemini(r Request) Command {
 
 // geminiOpening is the prompt. It is the only way for a role into one run: what Gemini reads of instructions belongs to its user
 // or to the project, and a system prompt for one run would take the place of its own.
-func geminiOpening(r Request) string {
+func geminiOpening(r agency.CommandRequest) string {
 	if r.SystemPrompt == "" {
 		return Opening
 	}

@@ -28,7 +28,7 @@ type geminiRun struct {
 func newGeminiRun(t *testing.T, resume bool, home string) *geminiRun {
 	t.Helper()
 	g := &geminiRun{t: t, home: home, now: time.Now().Add(-time.Hour).Truncate(time.Millisecond)}
-	c, err := harness.Build(harness.Request{
+	c, err := harness.Build(agency.CommandRequest{
 		Runner: agency.Runner{Kind: agency.Gemini}, Exec: program(t), ConversationID: minted, Resume: resume, Env: []string{"HOME=" + home},
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ const geminiHead = 4 << 10
 
 // geminiKnown is the evidence with which an attempt in a terminal begins: which conversation it is, and the folder below
 // which Gemini will keep it. Nothing but the caller's environment tells that folder.
-func geminiKnown(r Request) map[string][]byte {
+func geminiKnown(r agency.CommandRequest) map[string][]byte {
 	home := lookup(r.Env, "GEMINI_CLI_HOME")
 	if home == "" {
 		home = lookup(r.Env, "HOME")

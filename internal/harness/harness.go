@@ -15,44 +15,10 @@ import (
 const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +
 	" first: it says how to report how you are doing. If work on the task has begun already, continue it."
 
-// Request is one attempt that needs a command line.
-type Request struct {
-	Runner      agency.Runner
-	Exec        string   // the program as configured: a name or a path
-	DefaultArgs []string // from the configuration, before everything else
-	Model       string   // empty leaves the choice to the agent
-	Headless    bool
-	PromptFile  string // absolute path of the task
-	Worktree    string // absolute path
-	RunID       agency.RunID
-	Attempt     int
-	// ConversationID is the id of an earlier conversation when Resume is set, else a fresh UUID for agents that let
-	// their caller choose. Without one a resumed agent begins a new conversation in the same worktree.
-	ConversationID string
-	Resume         bool
-	Env            []string // the caller's environment, where PATH and HOME are looked up
-	AttemptDir     string   // absolute path; Command.Files go there
-	Hook           []string // argv of the command that an agent's hooks call; the kind of the runner is appended
-	// SystemPrompt is the agent's role, which reaches it beside Protocol; empty when it has none of its own.
-	SystemPrompt string
-	// SkipPermissions has the agent ask for leave for nothing that it does.
-	SkipPermissions bool
-}
-
-// Command is what a wrapper starts.
-type Command struct {
-	Argv           []string // Argv[0] is an absolute path
-	Env            []string // additions, NAME=value
-	Stdin          string   // file that a headless runner reads; empty is /dev/null
-	ConversationID string   // empty when the agent tells its id only after the start
-	// Files must stand in Request.AttemptDir before the start: name and content.
-	Files map[string][]byte
-}
-
 // agent is what is known about one kind of runner. What a kind does not have is nil.
 type agent struct {
 	// command makes everything of a Command but Argv[0].
-	command func(Request) Command
+	command func(agency.CommandRequest) agency.Command
 	// role names the options by which a user gives the agent a system prompt himself.
 	role []string
 	// hook reads what the agent tells a hook, stream a line of its output without a terminal, title the title that it gives
@@ -90,25 +56,25 @@ var conversationRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
 // Build makes the command line of an attempt. It fails with E_SPEC_INVALID for a model or a conversation id that cannot
 // be passed on, and as FindExec does when the program is missing.
-func Build(r Request) (Command, error) {
+func Build(r agency.CommandRequest) (agency.Command, error) {
 	agent, ok := agents[r.Runner.Kind]
 	if !ok {
-		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the runner kind %q does not exist", string(r.Runner.Kind))
+		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the runner kind %q does not exist", string(r.Runner.Kind))
 	}
 	if strings.HasPrefix(r.Model, "-") {
-		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the model %q begins with a dash", r.Model).
+		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the model %q begins with a dash", r.Model).
 			WithHint("pass options of the agent as its arguments, not as a model")
 	}
 	if r.ConversationID != "" && !conversationRule.MatchString(r.ConversationID) {
-		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "%q is not a conversation id", r.ConversationID)
+		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "%q is not a conversation id", r.ConversationID)
 	}
 	if r.SystemPrompt != "" && agent.ownPrompt(r) {
-		return Command{}, agency.Errorf(agency.CodeSpecInvalid, "the arguments of %s give it a system prompt, and so does the run", r.Runner.Name).
+		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the arguments of %s give it a system prompt, and so does the run", r.Runner.Name).
 			WithHint("drop one of the two")
 	}
 	path, err := FindExec(r.Runner, r.Exec, r.Worktree, r.Env)
 	if err != nil {
-		return Command{}, err
+		return agency.Command{}, err
 	}
 	c := agent.command(r)
 	c.Argv = slices.Insert(c.Argv, 0, path)
@@ -116,7 +82,7 @@ func Build(r Request) (Command, error) {
 }
 
 // ownPrompt says that the user's arguments give the agent a system prompt.
-func (a agent) ownPrompt(r Request) bool {
+func (a agent) ownPrompt(r agency.CommandRequest) bool {
 	return names(r.DefaultArgs, a.role...) || names(r.Runner.Args, a.role...)
 }
 
@@ -137,7 +103,7 @@ func names(args []string, options ...string) bool {
 }
 
 // taskOnStdin is the standard input of an agent that reads its task there when it has no terminal.
-func taskOnStdin(r Request) string {
+func taskOnStdin(r agency.CommandRequest) string {
 	if r.Headless {
 		return r.PromptFile
 	}

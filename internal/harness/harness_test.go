@@ -157,7 +157,7 @@ func TestBuild(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := harness.Build(harness.Request{
+			got, err := harness.Build(agency.CommandRequest{
 				Runner: agency.Runner{Kind: tt.in.kind, Name: string(tt.in.kind), Args: strings.Fields(tt.in.own)},
 				Exec:   exe, DefaultArgs: strings.Fields(tt.in.defaults), Model: tt.in.model,
 				Headless: tt.in.headless, Resume: tt.in.resume, ConversationID: tt.in.id,
@@ -171,7 +171,7 @@ func TestBuild(t *testing.T) {
 			for i, arg := range argv {
 				argv[i] = words.Replace(arg)
 			}
-			want := harness.Command{Argv: argv, Env: tt.env, Stdin: tt.stdin, ConversationID: tt.id}
+			want := agency.Command{Argv: argv, Env: tt.env, Stdin: tt.stdin, ConversationID: tt.id}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("command (-want +got):\n%s", diff)
 			}
@@ -184,7 +184,7 @@ func TestBuildLeavesTheRequestAlone(t *testing.T) {
 	for _, kind := range agency.RunnerKinds() {
 		defaults := append(make([]string, 0, 50), "{run_id}")
 		own := append(make([]string, 0, 50), "{worktree}")
-		_, err := harness.Build(harness.Request{
+		_, err := harness.Build(agency.CommandRequest{
 			Runner: agency.Runner{Kind: kind, Args: own}, Exec: program(t), DefaultArgs: defaults,
 			PromptFile: task, Worktree: "/wt", RunID: "r_01",
 		})
@@ -202,39 +202,39 @@ func TestBuildRefuses(t *testing.T) {
 	exe := program(t)
 	tests := []struct {
 		name string
-		r    harness.Request
+		r    agency.CommandRequest
 		code agency.Code
 		say  string
 		hint string
 	}{
 		{
 			"a model that is an option",
-			harness.Request{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: exe, Model: "--dangerously-skip-permissions"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: exe, Model: "--dangerously-skip-permissions"},
 			agency.CodeSpecInvalid, `"--dangerously-skip-permissions"`, "arguments",
 		},
 		{
 			"a conversation that is an option",
-			harness.Request{Runner: agency.Runner{Kind: agency.Codex}, Exec: exe, Resume: true, ConversationID: "--last"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: agency.Codex}, Exec: exe, Resume: true, ConversationID: "--last"},
 			agency.CodeSpecInvalid, `"--last"`, "",
 		},
 		{
 			"a conversation with a line break",
-			harness.Request{Runner: agency.Runner{Kind: agency.OpenCode}, Exec: exe, Resume: true, ConversationID: "ses\nx"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: agency.OpenCode}, Exec: exe, Resume: true, ConversationID: "ses\nx"},
 			agency.CodeSpecInvalid, `"ses\nx"`, "",
 		},
 		{
 			"an unknown kind",
-			harness.Request{Runner: agency.Runner{Kind: "clippy"}, Exec: exe},
+			agency.CommandRequest{Runner: agency.Runner{Kind: "clippy"}, Exec: exe},
 			agency.CodeSpecInvalid, `"clippy"`, "",
 		},
 		{
 			"a missing agent",
-			harness.Request{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: "claude", Env: []string{"PATH=/nonexistent"}},
+			agency.CommandRequest{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: "claude", Env: []string{"PATH=/nonexistent"}},
 			agency.CodeRunnerNotConfigured, "claude is not in PATH", "[runners.claude_code] exec =",
 		},
 		{
 			"a missing custom program",
-			harness.Request{Runner: agency.Runner{Kind: agency.Custom, Name: "mine"}, Exec: "./bot", Worktree: "/nonexistent"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: agency.Custom, Name: "mine"}, Exec: "./bot", Worktree: "/nonexistent"},
 			agency.CodeRunnerNotConfigured, "/nonexistent/bot does not exist", "[runners.custom.mine] exec =",
 		},
 	}

@@ -17,7 +17,7 @@ var openCode = agent{
 }
 
 // opencode makes its command line. It makes its own conversation ids.
-func opencode(r Request) Command {
+func opencode(r agency.CommandRequest) agency.Command {
 	var args []string
 	if r.Headless {
 		args = append(args, "run")
@@ -29,7 +29,7 @@ func opencode(r Request) Command {
 	if r.Model != "" {
 		args = append(args, "-m", r.Model)
 	}
-	c := Command{Env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, Stdin: taskOnStdin(r)}
+	c := agency.Command{Env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, Stdin: taskOnStdin(r)}
 	if content, ok := opencodeConfig(lookup(r.Env, opencodeContent), r); ok {
 		c.Env = append(c.Env, opencodeContent+"="+content)
 		c.Files = map[string][]byte{opencodePluginFile: opencodePlugin(r)}
@@ -63,7 +63,7 @@ const opencodeRoleFile = "system-prompt.md"
 // opencodeConfig is the user's configuration of that kind, which is empty or a JSON object, with agency's plugin and
 // instructions added to the lists that are there. It is false when there is nothing to add, or what the user gave cannot
 // be read: what counts is what he gave.
-func opencodeConfig(users string, r Request) (content string, ok bool) {
+func opencodeConfig(users string, r agency.CommandRequest) (content string, ok bool) {
 	if len(r.Hook) == 0 {
 		return "", false
 	}
@@ -104,7 +104,7 @@ func opencodeConfig(users string, r Request) (content string, ok bool) {
 var opencodePluginSource string
 
 // opencodePlugin is the plugin with the command that it calls. JSON is JavaScript.
-func opencodePlugin(r Request) []byte {
+func opencodePlugin(r agency.CommandRequest) []byte {
 	command, err := json.Marshal(append(slices.Clip(r.Hook), string(r.Runner.Kind)))
 	if err != nil {
 		return nil

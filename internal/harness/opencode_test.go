@@ -232,7 +232,7 @@ func TestOpenCodeConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := harness.Build(harness.Request{
+			c, err := harness.Build(agency.CommandRequest{
 				Runner: agency.Runner{Kind: agency.OpenCode}, Exec: program(t), AttemptDir: "/runs/it's 1",
 				Hook: []string{"/opt/it's/agency", "hook"}, Env: []string{"OPENCODE_CONFIG_CONTENT=" + tt.users},
 			})

@@ -14,7 +14,7 @@ const Protocol = "You work in a run of agency. Before you begin, read " + agency
 	"or write " + agency.ContractFile + "."
 
 // role is all that an agent is told beside its task: what it is for, and how to report.
-func role(r Request) string {
+func role(r agency.CommandRequest) string {
 	if text := strings.TrimSpace(r.SystemPrompt); text != "" {
 		return text + "\n\n" + Protocol
 	}
@@ -22,7 +22,7 @@ func role(r Request) string {
 }
 
 // hookCommand is the command line that an agent's hooks call, for agents that give it to a shell.
-func hookCommand(r Request) string {
+func hookCommand(r agency.CommandRequest) string {
 	words := make([]string, 0, len(r.Hook)+1)
 	for _, word := range append(slices.Clip(r.Hook), string(r.Runner.Kind)) {
 		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")

@@ -14,19 +14,19 @@ func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
 	exe := program(t)
 	const text = "You watch the workers.\nSay \"nothing\" else."
-	for kind, where := range map[agency.RunnerKind]func(c harness.Command) string{
-		agency.ClaudeCode: func(c harness.Command) string {
+	for kind, where := range map[agency.RunnerKind]func(c agency.Command) string{
+		agency.ClaudeCode: func(c agency.Command) string {
 			if i := slices.Index(c.Argv, "--append-system-prompt-file"); i < 0 || c.Argv[i+1] != "/run/attempts/1/system-prompt.md" {
 				return "not in the arguments"
 			}
 			return string(c.Files["system-prompt.md"])
 		},
-		agency.Codex: func(c harness.Command) string {
+		agency.Codex: func(c agency.Command) string {
 			i := slices.IndexFunc(c.Argv, func(arg string) bool { return strings.HasPrefix(arg, "developer_instructions=") })
 			return strings.NewReplacer(`\n`, "\n", `\"`, `"`).Replace(c.Argv[i])
 		},
-		agency.Gemini: func(c harness.Command) string { return c.Argv[len(c.Argv)-1] + harness.Protocol }, // the task names the instructions
-		agency.OpenCode: func(c harness.Command) string {
+		agency.Gemini: func(c agency.Command) string { return c.Argv[len(c.Argv)-1] + harness.Protocol }, // the task names the instructions
+		agency.OpenCode: func(c agency.Command) string {
 			if !slices.ContainsFunc(c.Env, func(kv string) bool {
 				return strings.Contains(kv, `"instructions":[".agency/INSTRUCTIONS.md","/run/attempts/1/system-prompt.md"]`)
 			}) {
@@ -35,7 +35,7 @@ func TestSystemPrompt(t *testing.T) {
 			return string(c.Files["system-prompt.md"]) + harness.Protocol
 		},
 	} {
-		c, err := harness.Build(harness.Request{
+		c, err := harness.Build(agency.CommandRequest{
 			Runner: agency.Runner{Kind: kind}, Exec: exe, AttemptDir: "/run/attempts/1", Hook: []string{"agency", "hook"}, SystemPrompt: text,
 		})
 		if err != nil {
@@ -45,7 +45,7 @@ func TestSystemPrompt(t *testing.T) {
 			t.Errorf("%s is told %q", kind, got)
 		}
 	}
-	_, err := harness.Build(harness.Request{
+	_, err := harness.Build(agency.CommandRequest{
 		Runner: agency.Runner{Kind: agency.ClaudeCode, Name: "claude_code", Args: []string{"--system-prompt=x"}}, Exec: exe, SystemPrompt: text,
 	})
 	if !agency.IsCode(err, agency.CodeSpecInvalid) {
@@ -68,7 +68,7 @@ func TestSkipPermissions(t *testing.T) {
 				if kind == agency.OpenCode {
 					own = nil
 				}
-				c, err := harness.Build(harness.Request{
+				c, err := harness.Build(agency.CommandRequest{
 					Runner: agency.Runner{Kind: kind, Args: own}, Exec: exe, AttemptDir: "/run/attempts/1", Hook: []string{"agency", "hook"},
 					Headless: headless, SkipPermissions: true,
 				})

@@ -34,7 +34,7 @@ type client struct {
 	wrapper *wrapper
 
 	mu      sync.Mutex
-	state   Update
+	state   agency.WrapperUpdate
 	changed chan struct{} // holds a token when the state is news
 
 	exitTaken chan struct{} // closed when the daemon has acknowledged the exit
@@ -46,11 +46,13 @@ func newClient(launch *agency.Launch, self agency.Process, w *wrapper) *client {
 	return &client{launch: launch, self: self, wrapper: w, changed: make(chan struct{}, 1), exitTaken: make(chan struct{})}
 }
 
-func (c *client) started(start agency.Start) { c.change(func(u *Update) { u.Start = &start }) }
+func (c *client) started(start agency.Start) {
+	c.change(func(u *agency.WrapperUpdate) { u.Start = &start })
+}
 
-func (c *client) ended(exit agency.Exit) { c.change(func(u *Update) { u.Exit = &exit }) }
+func (c *client) ended(exit agency.Exit) { c.change(func(u *agency.WrapperUpdate) { u.Exit = &exit }) }
 
-func (c *client) change(set func(*Update)) {
+func (c *client) change(set func(*agency.WrapperUpdate)) {
 	c.mu.Lock()
 	set(&c.state)
 	c.mu.Unlock()
@@ -111,7 +113,7 @@ func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	hello := Hello{RunID: c.launch.RunID, Attempt: c.launch.Attempt, Token: c.launch.Token, Wrapper: c.self, Version: protocolVersion}
+	hello := agency.WrapperHello{RunID: c.launch.RunID, Attempt: c.launch.Attempt, Token: c.launch.Token, Wrapper: c.self, Version: protocolVersion}
 	if err := wire.send(message{Kind: kindHello, Hello: &hello}); err != nil {
 		return false, err
 	}
@@ -240,7 +242,7 @@ func (c *client) answered() {
 }
 
 // update is the whole state as it is now.
-func (c *client) update() Update {
+func (c *client) update() agency.WrapperUpdate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if last := c.wrapper.out.last.Load(); last != 0 {

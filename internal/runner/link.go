@@ -44,13 +44,13 @@ func NewLink(conn net.Conn) *Link {
 }
 
 // Hello reads who the wrapper is. The caller checks the token, and then calls Serve or Refuse.
-func (l *Link) Hello(ctx context.Context) (Hello, error) {
+func (l *Link) Hello(ctx context.Context) (agency.WrapperHello, error) {
 	deadline := time.Now().Add(helloWait)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
 	if err := l.wire.conn.SetReadDeadline(deadline); err != nil {
-		return Hello{}, fmt.Errorf("receive hello: %w", err)
+		return agency.WrapperHello{}, fmt.Errorf("receive hello: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.wire.conn.SetReadDeadline(time.Unix(1, 0)) })
 	m, err := l.wire.receive(helloLimit)
@@ -58,10 +58,10 @@ func (l *Link) Hello(ctx context.Context) (Hello, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return Hello{}, fmt.Errorf("receive hello: %w", err)
+		return agency.WrapperHello{}, fmt.Errorf("receive hello: %w", err)
 	}
 	if m.Kind != kindHello || m.Hello == nil {
-		return Hello{}, fmt.Errorf("receive hello: the first message is %.20q", m.Kind)
+		return agency.WrapperHello{}, fmt.Errorf("receive hello: the first message is %.20q", m.Kind)
 	}
 	l.id = m.Hello.RunID
 	return *m.Hello, l.wire.conn.SetReadDeadline(time.Time{})
@@ -76,7 +76,7 @@ func (l *Link) Refuse(why error) error {
 // Serve welcomes the wrapper and reads until it leaves, which is no error. Each update is acknowledged after update
 // returned nil; an error from it ends the link, and the wrapper comes again with the same news. update must not call
 // Input or Stop.
-func (l *Link) Serve(update func(Update) error) error {
+func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 	defer l.abandon()
 	if err := l.wire.send(message{Kind: kindWelcome}); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 // lastUpdate receives updates until one satisfies ok.
-func lastUpdate(t *testing.T, d *fakeDaemon, what string, ok func(runner.Update) bool) runner.Update {
+func lastUpdate(t *testing.T, d *fakeDaemon, what string, ok func(agency.WrapperUpdate) bool) agency.WrapperUpdate {
 	t.Helper()
 	for {
 		if u := receive(t, what, d.updates); ok(u) {
@@ -26,7 +26,7 @@ func lastUpdate(t *testing.T, d *fakeDaemon, what string, ok func(runner.Update)
 	}
 }
 
-func hasExit(u runner.Update) bool { return u.Exit != nil }
+func hasExit(u agency.WrapperUpdate) bool { return u.Exit != nil }
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestConversation(t *testing.T) {
 	if hello.RunID != f.launch.RunID || hello.Attempt != 1 || hello.Token != "secret" || hello.Wrapper.PID != f.cmd.Process.Pid {
 		t.Errorf("hello %+v", hello)
 	}
-	u := lastUpdate(t, d, "start and output", func(u runner.Update) bool { return u.Start != nil && u.Output != nil })
+	u := lastUpdate(t, d, "start and output", func(u agency.WrapperUpdate) bool { return u.Start != nil && u.Output != nil })
 	if !runner.Alive(u.Start.Runner) || u.Exit != nil {
 		t.Errorf("update %+v", u)
 	}
@@ -60,10 +60,10 @@ func TestDaemonComesLater(t *testing.T) {
 	f.begin(true)
 	f.started()
 	d := f.listen(0)
-	lastUpdate(t, d, "start", func(u runner.Update) bool { return u.Start != nil })
+	lastUpdate(t, d, "start", func(u agency.WrapperUpdate) bool { return u.Start != nil })
 	// It goes away and comes back: the same news again.
 	_ = receive(t, "link", d.links).Close()
-	lastUpdate(t, d, "start again", func(u runner.Update) bool { return u.Start != nil })
+	lastUpdate(t, d, "start again", func(u agency.WrapperUpdate) bool { return u.Start != nil })
 	link := receive(t, "second link", d.links)
 	_ = d.server.Close()
 	_ = link.Close()
@@ -332,7 +332,7 @@ func FuzzServe(f *testing.F) {
 			for dec.Decode(&struct{}{}) == nil {
 			}
 		}()
-		_ = link.Serve(func(runner.Update) error { return nil })
+		_ = link.Serve(func(agency.WrapperUpdate) error { return nil })
 		_ = link.Close()
 	})
 }

@@ -262,8 +262,8 @@ func gone(t testing.TB, pid int) {
 type fakeDaemon struct {
 	server  *http.Server
 	links   chan *runner.Link
-	updates chan runner.Update
-	hellos  chan runner.Hello
+	updates chan agency.WrapperUpdate
+	hellos  chan agency.WrapperHello
 }
 
 // listen starts a daemon that accepts all wrappers, or answers each with a status.
@@ -275,7 +275,7 @@ func (f *fixture) listen(status int) *fakeDaemon {
 		f.t.Fatal(err)
 	}
 	d := &fakeDaemon{
-		links: make(chan *runner.Link, 16), updates: make(chan runner.Update, 256), hellos: make(chan runner.Hello, 16),
+		links: make(chan *runner.Link, 16), updates: make(chan agency.WrapperUpdate, 256), hellos: make(chan agency.WrapperHello, 16),
 	}
 	var served sync.WaitGroup
 	d.server = &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -284,7 +284,7 @@ func (f *fixture) listen(status int) *fakeDaemon {
 			return
 		}
 		if status != 0 {
-			d.hellos <- runner.Hello{}
+			d.hellos <- agency.WrapperHello{}
 			http.Error(rw, "no", status)
 			return
 		}
@@ -302,7 +302,7 @@ func (f *fixture) listen(status int) *fakeDaemon {
 			}
 			d.hellos <- hello
 			d.links <- link
-			_ = link.Serve(func(u runner.Update) error { d.updates <- u; return nil })
+			_ = link.Serve(func(u agency.WrapperUpdate) error { d.updates <- u; return nil })
 		})
 	})}
 	go func() { _ = d.server.Serve(listener) }()

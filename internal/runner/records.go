@@ -152,7 +152,7 @@ func writeStart(attemptDir string, start *agency.Start) error {
 	if err != nil {
 		return fmt.Errorf("encode the start record: %w", err)
 	}
-	return file.WriteAtomic(filepath.Join(attemptDir, startFile), append(data, '\n'), 0o600)
+	return file.WriteAtomic(filepath.Join(attemptDir, startFile), append(data, '\n'))
 }
 
 // writeExit makes the end durable. The record that decides comes last.
@@ -162,11 +162,11 @@ func writeExit(attemptDir string, exit *agency.Exit) error {
 		return fmt.Errorf("encode the exit record: %w", err)
 	}
 	code := fmt.Appendf(nil, "%d\n", exit.ExitCode)
-	if err := file.WriteDurable(filepath.Join(attemptDir, exitCodeFile), code, 0o600); err != nil {
+	if err := file.WriteDurable(filepath.Join(attemptDir, exitCodeFile), code); err != nil {
 		return err
 	}
 	killpoint.At("wrapper.code")
-	return file.WriteDurable(filepath.Join(attemptDir, exitFile), append(data, '\n'), 0o600)
+	return file.WriteDurable(filepath.Join(attemptDir, exitFile), append(data, '\n'))
 }
 
 // touchHeartbeat moves the time of the heartbeat file, for readers who cannot see the lock. They also see when it

@@ -7,33 +7,25 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"agency"
 	"agency/internal/killpoint"
 )
 
-// Setup is a program that prepares a worktree before its runner starts.
-type Setup struct {
-	Argv    []string // Argv[0] is absolute
-	Dir     string
-	Env     []string // complete
-	Mark    string   // the entry of Env that tells its processes from all others
-	Log     string   // the file that its output is added to
-	Timeout time.Duration
-}
-
 const (
 	setupGrace    = 5 * time.Second // between asking its processes to end and ending them
+	setupDrain    = time.Second     // to read what it wrote last
 	setupLogBytes = 8 << 20         // of an output's beginning, and of its end, that are kept
 )
 
 // RunSetup runs a setup to its end, in a process group of its own and with nothing to read. When it returns, none of its
 // processes is left: what it put into the background is ended (where environments can be read; elsewhere, what stayed in its
 // group). A program that cannot be started, fails, or is not done in time is an error in words that continue "setup".
-func RunSetup(ctx context.Context, s Setup) error {
+func RunSetup(ctx context.Context, s agency.SetupCommand) error {
 	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write its log: %w", err)
@@ -41,12 +33,24 @@ func RunSetup(ctx context.Context, s Setup) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	out := &clipped{to: log}
+	// The pipe is not left to the command, which would wait for what the setup put into the background to let go of it.
+	r, w, err := os.Pipe()
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot be started: %w", err), log.Close())
+	}
+	copied := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(out, r)
+		close(copied)
+	}()
 	cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Env, out, out
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Env, w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = setupGrace
-	if err = cmd.Start(); err == nil {
+	err = cmd.Start()
+	_ = w.Close()
+	if err == nil {
 		killpoint.At("setup.started")
 		err = cmd.Wait()
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -56,6 +60,9 @@ func RunSetup(ctx context.Context, s Setup) error {
 	if endErr == nil && left > 0 {
 		endErr = fmt.Errorf("left %d processes that do not end", left)
 	}
+	_ = r.SetReadDeadline(time.Now().Add(setupDrain)) // a process without the mark may hold it still
+	<-copied
+	_ = r.Close()
 	failed := setupFailure(ctx, err, s.Timeout)
 	if failed != nil {
 		out.note(failed.Error())
@@ -71,12 +78,12 @@ func setupFailure(ctx context.Context, err error, timeout time.Duration) error {
 		return fmt.Errorf("did not end in %s", timeout)
 	case ctx.Err() != nil:
 		return errors.New("was cut off")
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it ended well; what it left holds the pipe
+	case err == nil:
 		return nil
 	case exited && exit.ExitCode() >= 0:
 		return fmt.Errorf("failed with exit %d", exit.ExitCode())
 	case exited:
-		return fmt.Errorf("was ended: %s", exit.ProcessState)
+		return fmt.Errorf("was ended by %s", unix.SignalName(exit.Sys().(syscall.WaitStatus).Signal()))
 	default:
 		return fmt.Errorf("cannot be started: %w", err)
 	}
@@ -86,7 +93,6 @@ func setupFailure(ctx context.Context, err error, timeout time.Duration) error {
 type clipped struct {
 	to io.WriteCloser
 
-	mu      sync.Mutex // something that the program left behind may still write when the end is noted
 	written int
 	end     []byte
 	left    int // bytes between the two that are gone
@@ -95,8 +101,6 @@ type clipped struct {
 
 // Write never fails: a full disk must not end the program.
 func (c *clipped) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	now := p[:min(len(p), setupLogBytes-c.written)]
 	c.put(now)
 	c.written += len(now)
@@ -119,8 +123,6 @@ func (c *clipped) note(text string) { _, _ = c.Write([]byte("agency: setup " + t
 
 // close writes the end and closes the log.
 func (c *clipped) close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if over := len(c.end) - setupLogBytes; over > 0 {
 		c.end, c.left = c.end[over:], c.left+over
 	}

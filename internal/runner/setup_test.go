@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"agency"
 	"agency/internal/runner"
 )
 
-func setupOf(t *testing.T, script string) (runner.Setup, string) {
+func setupOf(t *testing.T, script string) (agency.SetupCommand, string) {
 	t.Helper()
 	dir := t.TempDir()
 	mark := "AGENCY_MAKING=" + dir
-	return runner.Setup{
+	return agency.SetupCommand{
 		Argv: []string{"/bin/sh", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), mark, "COLOUR=blue"}, Mark: mark,
 		Log: filepath.Join(dir, "setup.log"), Timeout: 30 * time.Second,
 	}, dir
@@ -37,7 +38,7 @@ func TestSetup(t *testing.T) {
 		"fine":   {`echo $COLOUR; echo oops >&2; pwd >here`, "blue\noops\n", ""},
 		"stdin":  {`cat; echo end`, "end\n", ""},
 		"exit":   {`echo no; exit 3`, "no\nagency: setup failed with exit 3\n", "failed with exit 3"},
-		"signal": {`kill -9 $$`, "agency: setup was ended: signal: killed\n", "was ended: signal: killed"},
+		"signal": {`kill -9 $$`, "agency: setup was ended by SIGKILL\n", "was ended by SIGKILL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

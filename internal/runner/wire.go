@@ -26,23 +26,6 @@ const sendLimit = 5 * time.Second
 // protocolVersion is the version of the messages.
 const protocolVersion = 1
 
-// Hello is the first message of a wrapper.
-type Hello struct {
-	RunID   agency.RunID   `json:"run_id"`
-	Attempt int            `json:"attempt"`
-	Token   string         `json:"token"`
-	Wrapper agency.Process `json:"wrapper"`
-	Version int            `json:"version"`
-}
-
-// Update is everything that a wrapper knows of its attempt, whole each time, so that hearing it again is harmless.
-type Update struct {
-	Start  *agency.Start `json:"start,omitempty"`
-	Exit   *agency.Exit  `json:"exit,omitempty"`
-	Output *time.Time    `json:"output,omitempty"` // when the runner last wrote something
-	News   *time.Time    `json:"news,omitempty"`   // when what it wrote last was not only a repetition
-}
-
 // The kinds of messages. A kind that is not known is ignored: the peer is newer.
 const (
 	kindHello   = "hello"   // from the wrapper, first
@@ -58,14 +41,14 @@ const (
 
 // message is one line in either direction.
 type message struct {
-	Kind     string           `json:"kind"`
-	ID       uint64           `json:"id,omitempty"` // of what is answered or acknowledged
-	Hello    *Hello           `json:"hello,omitempty"`
-	Update   *Update          `json:"update,omitempty"`
-	Text     string           `json:"text,omitempty"`
-	By       agency.EndedBy   `json:"by,omitempty"`
-	Delivery *agency.Delivery `json:"delivery,omitempty"`
-	Error    *wireError       `json:"error,omitempty"`
+	Kind     string                `json:"kind"`
+	ID       uint64                `json:"id,omitempty"` // of what is answered or acknowledged
+	Hello    *agency.WrapperHello  `json:"hello,omitempty"`
+	Update   *agency.WrapperUpdate `json:"update,omitempty"`
+	Text     string                `json:"text,omitempty"`
+	By       agency.EndedBy        `json:"by,omitempty"`
+	Delivery *agency.Delivery      `json:"delivery,omitempty"`
+	Error    *wireError            `json:"error,omitempty"`
 }
 
 // wireError is an error on its way to the other side.

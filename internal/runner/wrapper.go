@@ -1,4 +1,8 @@
 // Package runner is the wrapper around one agent process: pty, logs, control connection, exit record, process identity.
+//
+// Main is a process of its own in the pane of a run, and works without a daemon. The daemon has the other end of its connection, a
+// Link, and reads the records and logs that it leaves: ReadStart, ReadExit, Held, OpenLog. A wrapper that is killed leaves no exit
+// record, and its lock falls free: then EndTree ends what it left running.
 package runner
 
 import (

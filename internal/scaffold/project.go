@@ -359,7 +359,10 @@ func inTheWay(rel string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return agency.Errorf(agency.CodePermissionDenied, "%s cannot be written: %w", rel, err)
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			err = errno // without the name of the file that was to become this one
+		}
+		return agency.Errorf(agency.CodePermissionDenied, "%s cannot be read or written: %w", rel, err)
 	case errors.Is(err, file.ErrNotRegular), errors.Is(err, file.ErrTooLarge), errors.Is(err, fs.ErrExist),
 		errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return agency.Errorf(agency.CodeInvalidPath, "%s is in the way: %w", rel, err).

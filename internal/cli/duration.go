@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const day = 24 * time.Hour
+
+// duration is the value of a flag: a length of time as people write it, 90s, 30m, 2h or 7d, and never less than none.
+type duration time.Duration
+
+// durationVar defines a flag that takes a duration.
+func durationVar(f *pflag.FlagSet, d *time.Duration, name string, unless time.Duration, usage string) {
+	*d = unless
+	f.Var((*duration)(d), name, usage)
+}
+
+// Set implements pflag.Value.
+func (d *duration) Set(text string) error {
+	parsed, err := parseDuration(text)
+	if err == nil {
+		*d = duration(parsed)
+	}
+	return err
+}
+
+// String implements pflag.Value. None at all is the empty text: help shows no default then.
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return durationText(time.Duration(*d))
+}
+
+// Type implements pflag.Value.
+func (d *duration) Type() string { return "duration" }
+
+// parseDuration reads a length of time. Days come first: 7d, 1d12h, 30m.
+func parseDuration(text string) (time.Duration, error) {
+	const most = 100_000 // days
+	whole, rest := time.Duration(0), text
+	if days, after, ok := strings.Cut(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 32)
+		if err != nil || n > most {
+			return 0, fmt.Errorf("%q is no number of days", days)
+		}
+		if whole, rest = time.Duration(n)*day, after; rest == "" {
+			return whole, nil
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err == nil && (d < 0 || whole+d < 0 || whole > 0 && d >= day) {
+		err = fmt.Errorf("%q is no length of time", text)
+	}
+	return whole + d, err
+}
+
+// durationText writes a length of time as parseDuration reads it.
+func durationText(d time.Duration) string {
+	if d != 0 && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	text := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}

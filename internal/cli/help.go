@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpColumns is the most that a line of help has; a narrower terminal has less.
+const helpColumns = 100
+
+// flagLine is what stands before the description in a line about a flag.
+var flagLine = regexp.MustCompile(`^ +-.*?\S  +`)
+
+// help prints the help of a command for the width of the output. Examples are not broken, so that they can be pasted.
+func (a *App) help(cmd *cobra.Command, _ []string) {
+	room := helpColumns
+	if columns := a.room(); columns > 0 {
+		room = min(room, columns)
+	}
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short
+	}
+	_, _ = io.WriteString(cmd.OutOrStdout(), fillHelp(long, room)+"\n\n"+fillFlags(cmd.UsageString(), room))
+}
+
+// fillHelp fills the paragraphs of a text; lines that are indented stay as they are.
+func fillHelp(text string, room int) string {
+	var out, paragraph []string
+	end := func() {
+		if len(paragraph) > 0 {
+			out = append(out, hang("", strings.Join(paragraph, " "), room))
+		}
+		paragraph = nil
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if line == "" || line[0] == ' ' || line[0] == '\t' {
+			end()
+			out = append(out, line)
+		} else {
+			paragraph = append(paragraph, line)
+		}
+	}
+	end()
+	return strings.Join(out, "\n")
+}
+
+// fillFlags fills the descriptions of flags.
+func fillFlags(usage string, room int) string {
+	lines := strings.Split(usage, "\n")
+	for i, line := range lines {
+		if head := flagLine.FindString(line); head != "" && width(line) > room {
+			lines[i] = hang(head, line[len(head):], room)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
