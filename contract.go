@@ -30,8 +30,8 @@ const ContractLimit = 64 << 10
 // ReportsLimit is the largest file of reports that is read, in bytes.
 const ReportsLimit = 1 << 20
 
-// MostQuiet is the longest silence that an agent may declare.
-const MostQuiet = 24 * time.Hour
+// MaxQuiet is the longest silence that an agent may declare.
+const MaxQuiet = 24 * time.Hour
 
 // ContractVersion is the schema_version of the contract.
 const ContractVersion = "1.0"

@@ -46,11 +46,11 @@ const (
 	SignUnknown     Sign = "unknown"      // something that this version does not know; Event names it
 )
 
-// Again is the Event of a line of output that goes on with what was printed before it.
-const Again = "again"
+// EventContinued is the Event of a line of output that goes on with what was printed before it.
+const EventContinued = "again"
 
-// InFull is the Event of a screen's evidence that says all that a dialog asks.
-const InFull = "in full"
+// EventComplete is the Event of a screen's evidence that says all that a dialog asks.
+const EventComplete = "in full"
 
 // RequestKind is what an agent waits for.
 type RequestKind string

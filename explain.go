@@ -12,11 +12,11 @@ type Trust string
 
 // The degrees of trust, the surest first.
 const (
-	TrustRecord Trust = "record" // agency's own record and clock
-	TrustKernel Trust = "kernel" // what the operating system says of processes, locks and terminals
-	TrustAgent  Trust = "agent"  // what the agent's program tells by itself: hooks, streams, its own files
-	TrustWord   Trust = "word"   // what the model wrote
-	TrustLooks  Trust = "looks"  // what the agent's terminal shows
+	TrustRecord     Trust = "record" // agency's own record and clock
+	TrustKernel     Trust = "kernel" // what the operating system says of processes, locks and terminals
+	TrustAgent      Trust = "agent"  // what the agent's program tells by itself: hooks, streams, its own files
+	TrustSelfReport Trust = "word"   // what the model wrote
+	TrustScreen     Trust = "looks"  // what the agent's terminal shows
 )
 
 // Clue is one thing that is known of a run. Says and Ignored can quote the agent, so they are untrusted.
@@ -195,7 +195,7 @@ func (v *view) over() string { return "the attempt is " + string(v.attempt.State
 
 func (v *view) contractClue() Clue {
 	word := &v.attempt.Word
-	c := v.clue(pieceContract, ByContract, TrustWord, word.At, "")
+	c := v.clue(pieceContract, ByContract, TrustSelfReport, word.At, "")
 	switch {
 	case word.Problem != "":
 		c.Says, c.Ignored = "unreadable", "invalid: "+word.Problem
@@ -234,14 +234,14 @@ func (v *view) undone(label Label, at time.Time) string {
 func (v *view) reportClues() []Clue {
 	all := []Clue{}
 	if r := v.situation.Reported; r != nil {
-		c := v.clue(pieceReport, By(FromReport), TrustWord, r.At, string(r.Report)+": "+r.Text)
+		c := v.clue(pieceReport, By(FromReport), TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
 		if c.Ignored = v.undone(r.Report.label(), r.At); c.Ignored == "" && r.At.Before(v.attempt.Word.At) {
 			c.Ignored = "the status file changed " + v.ago(v.attempt.Word.At)
 		}
 		all = append(all, c)
 	}
 	if until := v.situation.QuietUntil; !until.IsZero() {
-		c := v.clue(pieceNone, By(FromReport), TrustWord, v.situation.Sources[FromReport].At, "")
+		c := v.clue(pieceNone, By(FromReport), TrustSelfReport, v.situation.Sources[FromReport].At, "")
 		if left := until.Sub(v.now); left > 0 {
 			c.Says = "will be silent for " + ShortDuration(left) + " more"
 		} else {
@@ -325,8 +325,8 @@ func (s Source) trust() Trust {
 	case FromHook, FromStream, FromSession, FromTranscript:
 		return TrustAgent
 	case FromReport:
-		return TrustWord
+		return TrustSelfReport
 	default:
-		return TrustLooks
+		return TrustScreen
 	}
 }

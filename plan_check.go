@@ -14,15 +14,15 @@ import (
 
 // The limits of a plan.
 const (
-	MostAgents       = 5_000
-	MostDependencies = 250_000 // of all agents together
-	MostParallel     = 1_000
-	MostRetries      = 100
-	LongestTimeout   = 30 * 24 * time.Hour
+	MaxAgents         = 5_000
+	MaxDependencies   = 250_000 // of all agents together
+	MaxParallelAgents = 1_000
+	MaxRetries        = 100
+	MaxTimeout        = 30 * 24 * time.Hour
 )
 
-// MostPrompts is how large the prompts of a plan may be together, in bytes.
-const MostPrompts = 4 * PromptLimit
+// MaxPromptBytes is how large the prompts of a plan may be together, in bytes.
+const MaxPromptBytes = 4 * PromptLimit
 
 var agentIDRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -38,8 +38,8 @@ func CheckAgentID(id string) error {
 // PlanFaults are the first things that are wrong with a plan, one or more. To whoever wants one error they are the first of them.
 type PlanFaults []*Error
 
-// MostFaults is how many things that are wrong with a plan are told at once.
-const MostFaults = 5
+// MaxFaults is how many things that are wrong with a plan are told at once.
+const MaxFaults = 5
 
 // Error is the message of the first fault.
 func (f PlanFaults) Error() string { return f[0].Error() }
@@ -54,8 +54,8 @@ func (f *PlanFaults) Add(err error) bool {
 	} else if err != nil {
 		*f = append(*f, AsError(err))
 	}
-	*f = (*f)[:min(len(*f), MostFaults)]
-	return len(*f) < MostFaults
+	*f = (*f)[:min(len(*f), MaxFaults)]
+	return len(*f) < MaxFaults
 }
 
 // Err is nil when there is no fault.
@@ -81,8 +81,8 @@ func (p *Plan) Validate() error {
 		if !faults.Add(p.validateAgent(i)) {
 			return faults
 		}
-		if prompts += len(p.Agents[i].Prompt); prompts > MostPrompts {
-			faults.Add(p.fault(i, "prompt", "the prompts of the plan have more than %d bytes together", MostPrompts).
+		if prompts += len(p.Agents[i].Prompt); prompts > MaxPromptBytes {
+			faults.Add(p.fault(i, "prompt", "the prompts of the plan have more than %d bytes together", MaxPromptBytes).
 				WithHint("put the material into files of the repository and name them in the prompts"))
 			return faults
 		}
@@ -116,13 +116,13 @@ func (p *Plan) validateSettings() error {
 	if problem := baseProblem(p.Base); problem != "" {
 		return settingFault("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", BaseDeps)
 	}
-	if p.MaxParallel < 1 || p.MaxParallel > MostParallel {
-		return settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, MostParallel).
+	if p.MaxParallel < 1 || p.MaxParallel > MaxParallelAgents {
+		return settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, MaxParallelAgents).
 			WithHint("leave it out for %d", DefaultParallel)
 	}
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
-		if n := p.Limits[runner]; n < 1 || n > MostParallel {
-			return settingFault("limits", "the limit of %q is %d, not between 1 and %d", clip(runner), n, MostParallel).
+		if n := p.Limits[runner]; n < 1 || n > MaxParallelAgents {
+			return settingFault("limits", "the limit of %q is %d, not between 1 and %d", clip(runner), n, MaxParallelAgents).
 				WithHint("leave it out for no limit but max_parallel")
 		}
 	}
@@ -130,8 +130,8 @@ func (p *Plan) validateSettings() error {
 	if !slices.Contains(policies, p.OnFailure) {
 		return settingFault("on_failure", "on_failure is %q", clip(string(p.OnFailure))).WithHint("one of: stop, continue, ask")
 	}
-	if len(p.Agents) > MostAgents {
-		return settingFault("agents", "the plan has %d agents, more than %d", len(p.Agents), MostAgents).WithHint("split it into several plans")
+	if len(p.Agents) > MaxAgents {
+		return settingFault("agents", "the plan has %d agents, more than %d", len(p.Agents), MaxAgents).WithHint("split it into several plans")
 	}
 	return nil
 }
@@ -179,12 +179,12 @@ func (p *Plan) validateAgent(i int) error {
 		key string
 		d   time.Duration
 	}{{"timeout", a.Timeout}, {"idle_timeout", a.IdleTimeout}} {
-		if limit.d != 0 && (limit.d < time.Second || limit.d > LongestTimeout) {
+		if limit.d != 0 && (limit.d < time.Second || limit.d > MaxTimeout) {
 			return bad(limit.key, "%s is %s, not between 1s and %s", limit.key, limit.d, "720h").WithHint("leave it out for no limit, or give a duration such as 90s, 30m or 2h")
 		}
 	}
-	if a.Retries < 0 || a.Retries > MostRetries {
-		return bad("retries", "retries is %d, not between 0 and %d", a.Retries, MostRetries)
+	if a.Retries < 0 || a.Retries > MaxRetries {
+		return bad("retries", "retries is %d, not between 0 and %d", a.Retries, MaxRetries)
 	}
 	if a.DoneWhen != DoneWhenReady && a.DoneWhen != DoneWhenExit {
 		return bad("done_when", "done_when is %q", clip(string(a.DoneWhen))).WithHint("one of: ready, exit")
@@ -219,8 +219,8 @@ func (p *Plan) validateWaves(g *planGraph) error {
 	var faults PlanFaults
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if a.Wave < 1 || a.Wave > MostAgents {
-			if !faults.Add(p.fault(i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MostAgents)) {
+		if a.Wave < 1 || a.Wave > MaxAgents {
+			if !faults.Add(p.fault(i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MaxAgents)) {
 				return faults
 			}
 			continue

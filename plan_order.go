@@ -108,8 +108,8 @@ func (p *Plan) graph() (*planGraph, error) {
 	total := 0
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if total += len(a.After); total > MostDependencies {
-			return nil, p.fault(i, "after", "the plan has more than %d dependencies", MostDependencies).
+		if total += len(a.After); total > MaxDependencies {
+			return nil, p.fault(i, "after", "the plan has more than %d dependencies", MaxDependencies).
 				WithHint("have an agent in between that the ones come after, and that comes after the others")
 		}
 		g.after[i] = make([]int, 0, len(a.After))

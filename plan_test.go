@@ -175,7 +175,7 @@ func TestPlanTouchesBudget(t *testing.T) {
 func TestPlanTooManyDependencies(t *testing.T) {
 	t.Parallel()
 	p := &agency.Plan{}
-	for i := range agency.MostAgents {
+	for i := range agency.MaxAgents {
 		p.Agents = append(p.Agents, agency.PlanAgent{ID: fmt.Sprint(i), Prompt: "x", Wave: 1 + i%2})
 	}
 	if err := agency.AsError(check(p)); err == nil || !strings.Contains(err.Message, "more than 250000 dependencies") {

@@ -74,9 +74,9 @@ func DefaultPace() Pace {
 	}
 }
 
-// Desk is everything that decides how a session goes on. It counts what an agent still waits for, so that no decision looks at
+// SessionState is everything that decides how a session goes on. It counts what an agent still waits for, so that no decision looks at
 // every dependency.
-type Desk struct {
+type SessionState struct {
 	Session Session
 	Plan    *Plan
 	Pace    Pace
@@ -91,10 +91,10 @@ type Desk struct {
 	doomed     []int // the first of those that it comes after that ended without success; -1 is none
 }
 
-// NewDesk makes a desk of a session's record. The agents are in the order of the plan.
-func NewDesk(s Session, p *Plan, agents []SessionAgent, pace Pace) *Desk {
+// NewSessionState makes the state of a session from its record. The agents are in the order of the plan.
+func NewSessionState(s Session, p *Plan, agents []SessionAgent, pace Pace) *SessionState {
 	n := len(p.Agents)
-	d := &Desk{
+	d := &SessionState{
 		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n),
 		measured: make([]measured, n), busy: make([]bool, n),
 		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), doomed: make([]int, n),
@@ -117,7 +117,7 @@ func NewDesk(s Session, p *Plan, agents []SessionAgent, pace Pace) *Desk {
 }
 
 // passOn has those that come after an agent know of its end.
-func (d *Desk) passOn(i int) {
+func (d *SessionState) passOn(i int) {
 	switch d.agents[i].Status {
 	case AgentComplete:
 		for _, after := range d.dependents[i] {
@@ -134,7 +134,7 @@ func (d *Desk) passOn(i int) {
 }
 
 // Put takes an agent as it is now in the record.
-func (d *Desk) Put(a *SessionAgent) {
+func (d *SessionState) Put(a *SessionAgent) {
 	i, before := a.Position, d.agents[a.Position].Status
 	if d.agents[i].Run != a.Run {
 		d.facts[i] = nil
@@ -145,36 +145,36 @@ func (d *Desk) Put(a *SessionAgent) {
 	}
 }
 
-// See takes how an agent's run stands.
-func (d *Desk) See(i int, f RunFacts) { d.facts[i] = &f }
+// SetFacts takes how an agent's run stands.
+func (d *SessionState) SetFacts(i int, f RunFacts) { d.facts[i] = &f }
 
-// Forget drops what is known of an agent's run.
-func (d *Desk) Forget(i int) { d.facts[i] = nil }
+// DropFacts drops what is known of an agent's run.
+func (d *SessionState) DropFacts(i int) { d.facts[i] = nil }
 
-// ForgetAll drops what is known of all runs.
-func (d *Desk) ForgetAll() { clear(d.facts) }
+// DropAllFacts drops what is known of all runs.
+func (d *SessionState) DropAllFacts() { clear(d.facts) }
 
-// Known says whether it is known how an agent's run stands.
-func (d *Desk) Known(i int) bool { return d.facts[i] != nil }
+// HasFacts says whether it is known how an agent's run stands.
+func (d *SessionState) HasFacts(i int) bool { return d.facts[i] != nil }
 
-// Begun says whether an agent's run is known to have an attempt whose end nobody took note of yet, live or not.
-func (d *Desk) Begun(i int) bool {
+// HasNewAttempt says whether an agent's run is known to have an attempt whose end nobody took note of yet, live or not.
+func (d *SessionState) HasNewAttempt(i int) bool {
 	f := d.facts[i]
 	return f != nil && f.Made && f.Attempt > d.agents[i].Attempt
 }
 
 // SetBusy tells that something begins to be done for an agent, or has been done. Nothing else is decided about it meanwhile, and
 // what was known of its run is old then.
-func (d *Desk) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
+func (d *SessionState) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
 
 // Agent is an agent as it is in the record.
-func (d *Desk) Agent(i int) *SessionAgent { return &d.agents[i] }
+func (d *SessionState) Agent(i int) *SessionAgent { return &d.agents[i] }
 
 // Position is where in the plan an agent stands, which must be one of it.
-func (d *Desk) Position(id string) int { return d.position[id] }
+func (d *SessionState) Position(id string) int { return d.position[id] }
 
-// Unseen are the agents that run, and of whose runs nothing is known.
-func (d *Desk) Unseen() []int {
+// MissingFacts are the agents that run, and of whose runs nothing is known.
+func (d *SessionState) MissingFacts() []int {
 	unseen := []int{}
 	for i := range d.agents {
 		if d.agents[i].Status == AgentRunning && d.facts[i] == nil && !d.busy[i] {
@@ -184,8 +184,8 @@ func (d *Desk) Unseen() []int {
 	return unseen
 }
 
-// Holds adds until when the runners of agents that met a rate limit take no work.
-func (d *Desk) Holds(holds map[string]time.Time) {
+// AddRateLimits adds until when the runners of agents that met a rate limit take no work.
+func (d *SessionState) AddRateLimits(holds map[string]time.Time) {
 	for i := range d.agents {
 		f := d.facts[i]
 		if f == nil || f.LimitedAt.IsZero() || d.agents[i].Status != AgentRunning {
@@ -197,9 +197,9 @@ func (d *Desk) Holds(holds map[string]time.Time) {
 	}
 }
 
-// Schedule decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same desk,
+// Schedule decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same state,
 // clock and holds make the same actions, and none is repeated once it is in the record. held is until when a runner takes no work.
-func Schedule(d *Desk, c Clock, held map[string]time.Time) (actions []Action, next time.Time) {
+func Schedule(d *SessionState, c Clock, held map[string]time.Time) (actions []Action, next time.Time) {
 	if d.Session.Status.Final() {
 		return nil, time.Time{}
 	}
@@ -256,7 +256,7 @@ func Schedule(d *Desk, c Clock, held map[string]time.Time) (actions []Action, ne
 }
 
 // cancelQueued are the ends of those agents that cannot start any more. failed is the first agent that failed; -1 is none.
-func (d *Desk) cancelQueued(failed int) []Action {
+func (d *SessionState) cancelQueued(failed int) []Action {
 	var actions []Action
 	cancel := func(i int, reason string) {
 		actions = append(actions, Action{Kind: ActEnd, Agent: i, Status: AgentCancelled, Reason: reason})
@@ -300,7 +300,7 @@ func (d *Desk) cancelQueued(failed int) []Action {
 const dependencyWord = "dependency "
 
 // blame says why those that come after an agent never start.
-func (d *Desk) blame(i int) string {
+func (d *SessionState) blame(i int) string {
 	a := &d.agents[i]
 	switch {
 	case a.Status == AgentFailed:

@@ -10,7 +10,7 @@ const (
 	ActStart ActionKind = "start" // make the run of an agent and start it
 	ActAgain ActionKind = "again" // start another attempt of its run
 	ActStop  ActionKind = "stop"  // end the attempt of its run that lives
-	// ActMeasure takes a Pulse, which no record gets. It is asked for again until the desk has one.
+	// ActMeasure takes a Pulse, which no record gets. It is asked for again until the state has one.
 	ActMeasure ActionKind = "measure"
 
 	ActNote   ActionKind = "note"   // the record gets what is known of its process

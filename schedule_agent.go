@@ -15,7 +15,7 @@ const (
 const WaitingWord = "waiting: "
 
 // judge decides about one agent that runs, and when to look again.
-func (d *Desk) judge(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
+func (d *SessionState) judge(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
 	case f == nil:
@@ -30,7 +30,7 @@ func (d *Desk) judge(i int, c Clock, held map[string]time.Time) (*Action, time.T
 }
 
 // judgeLive decides about an attempt that lives.
-func (d *Desk) judgeLive(i int, c Clock) (*Action, time.Time) {
+func (d *SessionState) judgeLive(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	if f.State == Queued {
 		return nil, time.Time{} // its start is told of
@@ -79,7 +79,7 @@ func (d *Desk) judgeLive(i int, c Clock) (*Action, time.Time) {
 }
 
 // noteOf is what the record is to get of the newest attempt, nil when it has it. What it holds of the one before is old.
-func (d *Desk) noteOf(i int) *Action {
+func (d *SessionState) noteOf(i int) *Action {
 	a, f := &d.agents[i], d.facts[i]
 	pid := 0
 	if a.PID != nil {
@@ -92,7 +92,7 @@ func (d *Desk) noteOf(i int) *Action {
 }
 
 // judgeEnd decides about an attempt that ended and whose end nobody took note of yet.
-func (d *Desk) judgeEnd(i int, c Clock) (*Action, time.Time) {
+func (d *SessionState) judgeEnd(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	if f.Restarting {
 		// Whoever restarts it makes the next attempt, and that counts. None comes when the daemon died meanwhile.
@@ -134,7 +134,7 @@ func (d *Desk) judgeEnd(i int, c Clock) (*Action, time.Time) {
 
 // judgeBetween decides about an agent none of whose attempts is under way: its run was not made yet, or the end of the last one
 // is in the record.
-func (d *Desk) judgeBetween(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
+func (d *SessionState) judgeBetween(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	over, next := c.due(a.StartedAt, p.Timeout)
 	switch {
@@ -156,18 +156,18 @@ func (d *Desk) judgeBetween(i int, c Clock, held map[string]time.Time) (*Action,
 }
 
 // Unstarted decides what follows when the start of an agent failed without an attempt of which the record tells.
-func (d *Desk) Unstarted(i int, code Code, reason string, c Clock) Action {
+func (d *SessionState) Unstarted(i int, code Code, reason string, c Clock) Action {
 	return *d.action(d.failure(i, d.agents[i].Attempt, reason, faultOf(code, false), c))
 }
 
 // action adds which run it is about.
-func (d *Desk) action(x Action) *Action {
+func (d *SessionState) action(x Action) *Action {
 	a := &d.agents[x.Agent]
 	x.Run, x.ends = a.Run, endsOf(a)
 	return &x
 }
 
-func (d *Desk) ended(i int, status AgentStatus, reason string) Action {
+func (d *SessionState) ended(i int, status AgentStatus, reason string) Action {
 	x := Action{Kind: ActEnd, Agent: i, Status: status, Reason: reason}
 	if f := d.facts[i]; f != nil && f.Made {
 		x.Attempt = f.Attempt
@@ -187,7 +187,7 @@ func (d *Desk) ended(i int, status AgentStatus, reason string) Action {
 }
 
 // failure is another attempt, or the end where none is left. Only what is the agent's own fault spends a retry.
-func (d *Desk) failure(i, attempt int, reason string, of fault, c Clock) Action {
+func (d *SessionState) failure(i, attempt int, reason string, of fault, c Clock) Action {
 	a, p := &d.agents[i], &d.Plan.Agents[i]
 	x := Action{Kind: ActRetry, Agent: i, Attempt: attempt, Reason: reason, Tried: of == ownFault, Lost: of == loss}
 	if f := d.facts[i]; f != nil && f.Made && f.Attempt == attempt {
@@ -215,7 +215,7 @@ func (d *Desk) failure(i, attempt int, reason string, of fault, c Clock) Action 
 }
 
 // limitedUntil is until when an agent's model takes no work.
-func (d *Desk) limitedUntil(i int) time.Time {
+func (d *SessionState) limitedUntil(i int) time.Time {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
 	case f.Attempt <= a.Attempt && a.NotBefore != nil:

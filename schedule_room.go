@@ -10,10 +10,10 @@ type room struct {
 
 // room counts every agent that has an attempt, or for which something is being done. One between two attempts needs a place only
 // when the next one begins.
-func (d *Desk) room() room {
+func (d *SessionState) room() room {
 	r := room{slots: d.Session.MaxParallel, runners: maps.Clone(d.Plan.Limits)}
 	for i := range d.agents {
-		if status := d.agents[i].Status; d.busy[i] && !status.Final() || status == AgentRunning && (d.facts[i] == nil || d.Begun(i)) {
+		if status := d.agents[i].Status; d.busy[i] && !status.Final() || status == AgentRunning && (d.facts[i] == nil || d.HasNewAttempt(i)) {
 			r.slots--
 			if _, limited := r.runners[d.Plan.Agents[i].Runner]; limited {
 				r.runners[d.Plan.Agents[i].Runner]--

@@ -15,7 +15,7 @@ type Pulse struct {
 	FilesAt time.Time     // the newest change of a file in its worktree; zero is unknown
 }
 
-// measured is what is known from the measurements of an attempt. It is of this desk only: one that begins anew measures anew.
+// measured is what is known from the measurements of an attempt. It is of this state only: one that begins anew measures anew.
 type measured struct {
 	attempt  int
 	pulse    Pulse
@@ -27,7 +27,7 @@ type measured struct {
 // judgeSilence says why an agent is to be stopped that has given no sign of life for too long, or what to do to find out, or when
 // to look again. What it changes and computes is measured only when all else is silent: at half of its time, and at the end. A
 // silence that it declared is no bad sign before its end.
-func (d *Desk) judgeSilence(i int, c Clock) (reason string, measure *Action, next time.Time) {
+func (d *SessionState) judgeSilence(i int, c Clock) (reason string, measure *Action, next time.Time) {
 	p, f, m := &d.Plan.Agents[i], d.facts[i], &d.measured[i]
 	since := d.signAt(i)
 	if p.IdleTimeout <= 0 || since.IsZero() {
@@ -51,7 +51,7 @@ func (d *Desk) judgeSilence(i int, c Clock) (reason string, measure *Action, nex
 }
 
 // signAt is the newest sign of life of an agent, measured or not.
-func (d *Desk) signAt(i int) time.Time {
+func (d *SessionState) signAt(i int) time.Time {
 	f, m := d.facts[i], &d.measured[i]
 	if m.attempt == f.Attempt && m.workedAt.After(f.SignAt) {
 		return m.workedAt
@@ -60,7 +60,7 @@ func (d *Desk) signAt(i int) time.Time {
 }
 
 // Measured takes a measurement of an agent's attempt, made at a time. Nothing comes of it while it is not known how the run stands.
-func (d *Desk) Measured(i, attempt int, pulse Pulse, at time.Time, c Clock) {
+func (d *SessionState) Measured(i, attempt int, pulse Pulse, at time.Time, c Clock) {
 	f, before := d.facts[i], d.measured[i]
 	if f == nil || f.Attempt != attempt {
 		return

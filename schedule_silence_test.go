@@ -9,7 +9,7 @@ import (
 
 // silentAgent is a session with one agent that nothing is heard of, and what a measurement of it finds.
 type silentAgent struct {
-	desk     *agency.Desk
+	state    *agency.SessionState
 	began    time.Time
 	now      time.Time
 	facts    agency.RunFacts
@@ -22,7 +22,7 @@ func newSilentAgent(timeout time.Duration, pulse func(now time.Time) agency.Puls
 	plan := agency.Plan{Agents: []agency.PlanAgent{{ID: "a", IdleTimeout: timeout}}}
 	agents := []agency.SessionAgent{{ID: "a", Status: agency.AgentRunning, Run: "r", StartedAt: &began}}
 	return &silentAgent{
-		desk: agency.NewDesk(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, &plan, agents, pace), began: began, now: began,
+		state: agency.NewSessionState(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, &plan, agents, pace), began: began, now: began,
 		facts: agency.RunFacts{Made: true, Attempt: 1, State: agency.Running, SignAt: began}, pulse: pulse,
 	}
 }
@@ -38,14 +38,14 @@ func (s *silentAgent) goOn(t *testing.T, most time.Duration) (after time.Duratio
 		if rounds > 10_000 {
 			t.Fatal("it never comes to rest")
 		}
-		s.desk.See(0, s.facts)
-		actions, next := agency.Schedule(s.desk, s.clock(), nil)
+		s.state.SetFacts(0, s.facts)
+		actions, next := agency.Schedule(s.state, s.clock(), nil)
 		switch {
 		case len(actions) == 0 && next.After(s.now):
 			s.now = next
 		case len(actions) == 1 && actions[0].Kind == agency.ActMeasure:
 			s.measured++
-			s.desk.Measured(0, actions[0].Attempt, s.pulse(s.now), s.now, s.clock())
+			s.state.Measured(0, actions[0].Attempt, s.pulse(s.now), s.now, s.clock())
 		case len(actions) == 1 && actions[0].Kind == agency.ActStop:
 			return s.now.Sub(s.began), actions[0].Reason
 		default:
@@ -110,8 +110,8 @@ func TestIdleTimeoutMeasuresLate(t *testing.T) {
 	for range 100 {
 		s.now = s.now.Add(29 * time.Second)
 		s.facts.SignAt = s.now
-		s.desk.See(0, s.facts)
-		if actions, next := agency.Schedule(s.desk, s.clock(), nil); len(actions) > 0 || !next.Equal(s.now.Add(30*time.Second)) {
+		s.state.SetFacts(0, s.facts)
+		if actions, next := agency.Schedule(s.state, s.clock(), nil); len(actions) > 0 || !next.Equal(s.now.Add(30*time.Second)) {
 			t.Fatalf("it decides %+v, and to look again at %s", actions, next)
 		}
 	}

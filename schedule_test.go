@@ -14,14 +14,14 @@ import (
 	"agency"
 )
 
-// stage plays a session: the record, the runs and the clock are here, and the decisions come from the desk.
+// stage plays a session: the record, the runs and the clock are here, and the decisions come from the state.
 type stage struct {
 	t       *rapid.T
 	plan    agency.Plan
 	session agency.Session
 	agents  []agency.SessionAgent
 	runs    map[agency.RunID]*agency.RunFacts
-	desk    *agency.Desk
+	state   *agency.SessionState
 	now     time.Time
 	drawn   int
 	starts  int          // attempts
@@ -67,7 +67,7 @@ func newStage(t *rapid.T) *stage {
 // restart is a new daemon, which knows only the record.
 func (s *stage) restart() {
 	s.count()
-	s.desk = agency.NewDesk(s.session, &s.plan, s.agents, pace)
+	s.state = agency.NewSessionState(s.session, &s.plan, s.agents, pace)
 }
 
 func (s *stage) count() {
@@ -103,8 +103,8 @@ func (s *stage) apply(x *agency.Action) bool {
 		}
 	}
 	s.count()
-	s.desk.Session = s.session
-	s.desk.Put(a)
+	s.state.Session = s.session
+	s.state.Put(a)
 	return done
 }
 
@@ -114,19 +114,19 @@ func (s *stage) decide() time.Time {
 		if round > 50+10*len(s.agents) {
 			s.t.Fatalf("it never comes to rest")
 		}
-		for _, i := range s.desk.Unseen() {
+		for _, i := range s.state.MissingFacts() {
 			if f := s.runs[s.agents[i].Run]; f != nil {
-				s.desk.See(i, *f)
+				s.state.SetFacts(i, *f)
 			} else {
-				s.desk.See(i, agency.RunFacts{})
+				s.state.SetFacts(i, agency.RunFacts{})
 			}
 		}
 		holds := map[string]time.Time{}
-		s.desk.Holds(holds)
-		actions, next := agency.Schedule(s.desk, s.clock(), holds)
-		again, nextAgain := agency.Schedule(s.desk, s.clock(), holds)
+		s.state.AddRateLimits(holds)
+		actions, next := agency.Schedule(s.state, s.clock(), holds)
+		again, nextAgain := agency.Schedule(s.state, s.clock(), holds)
 		if diff := cmp.Diff(actions, again, cmpopts.IgnoreUnexported(agency.Action{})); diff != "" || !next.Equal(nextAgain) {
-			s.t.Fatalf("the same desk decides otherwise: %s", diff)
+			s.t.Fatalf("the same state decides otherwise: %s", diff)
 		}
 		if len(actions) == 0 || s.session.Status.Final() {
 			return next
@@ -172,7 +172,7 @@ func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
 			s.t.Fatalf("%s is started and must not be", a.ID)
 		}
 		for _, id := range p.After {
-			if before := s.agents[s.desk.Position(id)].Status; before != agency.AgentComplete {
+			if before := s.agents[s.state.Position(id)].Status; before != agency.AgentComplete {
 				s.t.Fatalf("%s is started and %s is %s", a.ID, id, before)
 			}
 		}
@@ -183,7 +183,7 @@ func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
 		if s.works[x.Agent] {
 			pulse.FilesAt = s.now
 		}
-		s.desk.Measured(x.Agent, x.Attempt, pulse, s.now, s.clock())
+		s.state.Measured(x.Agent, x.Attempt, pulse, s.now, s.clock())
 	case agency.ActStop:
 		if strings.HasPrefix(x.Reason, "no sign of life") && s.works[x.Agent] && s.runs[s.agents[x.Agent].Run].State == agency.Running {
 			s.t.Fatalf("%s works, and is stopped: %s", s.agents[x.Agent].ID, x.Reason)
@@ -200,7 +200,7 @@ func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
 				f.Asks = false
 			}
 		}
-		s.desk.Forget(x.Agent)
+		s.state.DropFacts(x.Agent)
 	default:
 		s.apply(x)
 	}
@@ -226,8 +226,8 @@ func (s *stage) begin(i int, kind agency.ActionKind) {
 		code := rapid.SampledFrom([]agency.Code{
 			agency.CodeRunnerStartFailed, agency.CodeStartCutOff, agency.CodeDBError, agency.CodeRepoBusy, agency.CodeTrustRequired,
 		}).Draw(s.t, "code")
-		s.desk.Forget(i)
-		x := s.desk.Unstarted(i, code, "it did not start", s.clock())
+		s.state.DropFacts(i)
+		x := s.state.Unstarted(i, code, "it did not start", s.clock())
 		s.apply(&x)
 		return
 	}
@@ -244,7 +244,7 @@ func (s *stage) begin(i int, kind agency.ActionKind) {
 func (s *stage) live(i int) {
 	f := s.runs[s.agents[i].Run]
 	*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignAt: s.now}
-	s.desk.Forget(i)
+	s.state.DropFacts(i)
 }
 
 // restartByHand is somebody's agency resume --restart: the agent keeps its place for the next attempt, which comes unless the daemon
@@ -252,7 +252,7 @@ func (s *stage) live(i int) {
 func (s *stage) restartByHand(i int) {
 	f := s.runs[s.agents[i].Run]
 	f.State, f.PID, f.Restarting, f.EndedAt = agency.Killed, 0, true, s.now
-	s.desk.Forget(i)
+	s.state.DropFacts(i)
 	s.decide()
 	if s.agents[i].Status != agency.AgentRunning || f.State != agency.Killed {
 		s.t.Fatalf("%s is restarted by hand, and is %s: %s", s.agents[i].ID, s.agents[i].Status, s.agents[i].Error)
@@ -327,7 +327,7 @@ func (s *stage) happen(calm bool) {
 	case "works in silence":
 		s.works[i] = true
 	}
-	s.desk.Forget(i)
+	s.state.DropFacts(i)
 }
 
 // person is what people do to a session now and then.
@@ -344,7 +344,7 @@ func (s *stage) person() {
 	case 5, 6, 7:
 		s.resumeByHand()
 	}
-	s.desk.Session = s.session
+	s.state.Session = s.session
 }
 
 // Whatever the plan, and whatever its agents, people and crashes do: each agent runs at most once at a time, after those that it
@@ -361,7 +361,7 @@ func TestScheduleSettles(t *testing.T) {
 			calm := step >= steps
 			if calm {
 				s.session.Paused = ""
-				s.desk.Session = s.session
+				s.state.Session = s.session
 			}
 			next := s.decide()
 			if s.session.Status.Final() {
@@ -376,7 +376,7 @@ func TestScheduleSettles(t *testing.T) {
 			} else if next.After(s.now) {
 				s.now = next
 			}
-			s.desk.ForgetAll()
+			s.state.DropAllFacts()
 		}
 		s.settled()
 	})
@@ -447,9 +447,9 @@ func TestSchedulePolicies(t *testing.T) {
 			agents[0].Status, agents[0].Run, agents[0].StartedAt = agency.AgentRunning, "r1", &now
 			agents[1].Status, agents[1].Run, agents[1].StartedAt = agency.AgentRunning, "r2", &now
 			session := agency.Session{Status: agency.SessionRunning, MaxParallel: 2}
-			d := agency.NewDesk(session, &plan, agents, pace)
-			d.See(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
-			d.See(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed, Reason: "exit 1"})
+			d := agency.NewSessionState(session, &plan, agents, pace)
+			d.SetFacts(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
+			d.SetFacts(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed, Reason: "exit 1"})
 			clock := agency.Clock{Now: now, Elapsed: func(time.Time) time.Duration { return 0 }}
 			for {
 				actions, _ := agency.Schedule(d, clock, nil)
@@ -506,9 +506,9 @@ func TestScheduleWaitingNeedsNoPlace(t *testing.T) {
 				{ID: "three", Position: 2, Status: agency.AgentQueued},
 				{ID: "four", Position: 3, Status: agency.AgentQueued},
 			}
-			d := agency.NewDesk(agency.Session{Status: agency.SessionRunning, MaxParallel: test.parallel}, &plan, agents, pace)
+			d := agency.NewSessionState(agency.Session{Status: agency.SessionRunning, MaxParallel: test.parallel}, &plan, agents, pace)
 			for i := range 2 {
-				d.See(i, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
+				d.SetFacts(i, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
 			}
 			actions, _ := agency.Schedule(d, agency.Clock{Now: now.Add(test.after), Elapsed: now.Add(test.after).Sub}, test.held)
 			got := []string{}

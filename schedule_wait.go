@@ -13,14 +13,14 @@ type AgentWait struct {
 }
 
 // Waits are what the agents wait for, by position, as Schedule sees it. held is until when a runner takes no work.
-func (d *Desk) Waits(c Clock, held map[string]time.Time) []AgentWait {
+func (d *SessionState) Waits(c Clock, held map[string]time.Time) []AgentWait {
 	waits := make([]AgentWait, len(d.agents))
 	if d.Session.Status.Final() || d.Session.CancelAt != nil {
 		return waits
 	}
 	room := d.room()
 	for i := range d.agents {
-		if f := d.facts[i]; d.agents[i].Status == AgentRunning && f != nil && f.Made && !d.Begun(i) {
+		if f := d.facts[i]; d.agents[i].Status == AgentRunning && f != nil && f.Made && !d.HasNewAttempt(i) {
 			waits[i] = d.wait(i, &room, c, held)
 		}
 	}
@@ -33,7 +33,7 @@ func (d *Desk) Waits(c Clock, held map[string]time.Time) []AgentWait {
 }
 
 // wait is what one agent waits for. It takes the place that the agent gets.
-func (d *Desk) wait(i int, room *room, c Clock, held map[string]time.Time) AgentWait {
+func (d *SessionState) wait(i int, room *room, c Clock, held map[string]time.Time) AgentWait {
 	a, runner := &d.agents[i], d.Plan.Agents[i].Runner
 	until, later := held[runner], a.NotBefore != nil && a.NotBefore.After(c.Now)
 	switch {
@@ -55,7 +55,7 @@ func (d *Desk) wait(i int, room *room, c Clock, held map[string]time.Time) Agent
 }
 
 // missed names those that an agent comes after and that are not complete.
-func (d *Desk) missed(i int) string {
+func (d *SessionState) missed(i int) string {
 	const most = 8
 	names := make([]string, 0, most)
 	for _, id := range d.Plan.Agents[i].After {

@@ -60,11 +60,11 @@ func TestWaits(t *testing.T) {
 		if test.change != nil {
 			test.change(&s, record)
 		}
-		desk := agency.NewDesk(s, plan, record, pace)
-		desk.See(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
-		desk.See(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
+		state := agency.NewSessionState(s, plan, record, pace)
+		state.SetFacts(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
+		state.SetFacts(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
 		got := make([]string, len(record))
-		for i, wait := range desk.Waits(clock, map[string]time.Time{"a": reset, "c": now}) {
+		for i, wait := range state.Waits(clock, map[string]time.Time{"a": reset, "c": now}) {
 			got[i] = wait.Reason
 			if i == 2 && name != "cancelled" && !wait.Until.Equal(reset) {
 				t.Errorf("%s: the first attempt is to begin at %s", name, wait.Until)
@@ -76,7 +76,7 @@ func TestWaits(t *testing.T) {
 		if name == "cancelled" {
 			continue
 		}
-		actions, _ := agency.Schedule(desk, clock, map[string]time.Time{"a": reset, "c": now})
+		actions, _ := agency.Schedule(state, clock, map[string]time.Time{"a": reset, "c": now})
 		for _, x := range actions {
 			if x.Kind == agency.ActStart && got[x.Agent] != "" {
 				t.Errorf("%s: %s starts and waits: %s", name, record[x.Agent].ID, got[x.Agent])

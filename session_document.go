@@ -13,10 +13,10 @@ import (
 // waveMembers are the members of a wave in a status file, in their order.
 var waveMembers = []string{"wave", "status", "agents"}
 
-// TakeFile takes over what a status file says of a session, whose agents are those of the file: what it carries out, when it began
+// ImportFile takes over what a status file says of a session, whose agents are those of the file: what it carries out, when it began
 // and ended, which waves there are, and everything that agency does not know. The id, the counts and how the session stands are
 // agency's to say. now stands for times that are not given. What no session can say, or what its agents contradict, is E_USAGE.
-func (s *Session) TakeFile(head FileObject, agents []SessionAgent, now time.Time) error {
+func (s *Session) ImportFile(head FileObject, agents []SessionAgent, now time.Time) error {
 	var version, status string
 	var begun, ended *time.Time
 	p := objectParser{object: head}

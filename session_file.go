@@ -113,8 +113,8 @@ func appendBlocks(to []byte, blocks [][]byte) []byte {
 	return append(appendLine(to, 1), ']')
 }
 
-// Place has the status files of the session lie in a folder, which is absolute or relative to the root of the repository.
-func (s *Session) Place(statusDir string) {
+// SetStatusDir has the status files of the session lie in a folder, which is absolute or relative to the root of the repository.
+func (s *Session) SetStatusDir(statusDir string) {
 	if !filepath.IsAbs(statusDir) {
 		statusDir = filepath.Join(s.Repo.Root, statusDir)
 	}

@@ -81,7 +81,7 @@ func TestSessionFileExamples(t *testing.T) {
 			}
 		}
 		session := agency.Session{Status: agency.SessionRunning}
-		if err := session.TakeFile(f.Head, agents, time.Now()); err != nil {
+		if err := session.ImportFile(f.Head, agents, time.Now()); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		for i := range agents {
@@ -282,7 +282,7 @@ func TestSessionTakesFile(t *testing.T) {
 			}
 		}
 		s := &agency.Session{Status: agency.SessionRunning}
-		err = s.TakeFile(f.Head, agents, now)
+		err = s.ImportFile(f.Head, agents, now)
 		var line bytes.Buffer
 		written := agency.SessionFile{Head: s.FileHead(agency.Waves(agents))}
 		if err := json.Compact(&line, written.Encode()); err != nil {

@@ -29,8 +29,8 @@ type Request struct {
 	Confidence float64     `json:"confidence"` // 1 unless it was read from a screen
 }
 
-// Trouble is an error of an agent with its model.
-type Trouble struct {
+// AgentError is an error of an agent with its model.
+type AgentError struct {
 	Class ErrorClass `json:"class"`
 	Text  string     `json:"text"`
 	At    time.Time  `json:"at"`
@@ -67,18 +67,18 @@ type Situation struct {
 	PromptAt time.Time `json:"prompt_at"` // the newest prompt; zero when none was seen
 	HeardAt  time.Time `json:"heard_at"`  // the newest evidence of any kind that says something about the agent
 
-	Requests    []Request `json:"requests"`
-	Tools       []Tool    `json:"tools"`
-	Done        []string  `json:"done"`        // ids of the tool calls that ended last, the newest last
-	Background  int       `json:"background"`  // work that goes on after the turn
-	Interrupted bool      `json:"interrupted"` // the turn was ended by a person
-	Ended       bool      `json:"ended"`       // the agent said goodbye
-	Retry       *Trouble  `json:"retry"`       // being tried again
-	Failure     *Trouble  `json:"failure"`     // ended the turn
-	Reported    *Reported `json:"reported"`
-	QuietUntil  time.Time `json:"quiet_until"` // the agent declared that it would be silent so long
-	Printed     *Trouble  `json:"printed"`     // the first of the lines of output that the user calls errors; nil before there is one
-	PrintedAt   time.Time `json:"printed_at"`  // the newest of them
+	Requests    []Request   `json:"requests"`
+	Tools       []Tool      `json:"tools"`
+	Done        []string    `json:"done"`        // ids of the tool calls that ended last, the newest last
+	Background  int         `json:"background"`  // work that goes on after the turn
+	Interrupted bool        `json:"interrupted"` // the turn was ended by a person
+	Ended       bool        `json:"ended"`       // the agent said goodbye
+	Retry       *AgentError `json:"retry"`       // being tried again
+	Failure     *AgentError `json:"failure"`     // ended the turn
+	Reported    *Reported   `json:"reported"`
+	QuietUntil  time.Time   `json:"quiet_until"` // the agent declared that it would be silent so long
+	Printed     *AgentError `json:"printed"`     // the first of the lines of output that the user calls errors; nil before there is one
+	PrintedAt   time.Time   `json:"printed_at"`  // the newest of them
 
 	Conversation string `json:"conversation"`
 	Transcript   string `json:"transcript"`
@@ -155,10 +155,10 @@ func (s *Situation) observe(e Evidence) {
 		}
 	case SignRetrying:
 		s.begin(e)
-		s.Retry = &Trouble{Class: e.Class, Text: e.Text, At: e.At}
+		s.Retry = &AgentError{Class: e.Class, Text: e.Text, At: e.At}
 	case SignFailed:
 		s.end(e)
-		s.Failure = &Trouble{Class: e.Class, Text: e.Text, At: e.At}
+		s.Failure = &AgentError{Class: e.Class, Text: e.Text, At: e.At}
 	case SignTurnEnded:
 		s.turnEnded(e)
 	case SignInterrupted:
@@ -190,8 +190,8 @@ func (s *Situation) print(e Evidence) {
 	if e.Sign != SignPrinted {
 		return
 	}
-	if s.Printed == nil || e.Event != Again {
-		s.Printed = &Trouble{Class: ErrorOutput, Text: e.Text, At: e.At}
+	if s.Printed == nil || e.Event != EventContinued {
+		s.Printed = &AgentError{Class: ErrorOutput, Text: e.Text, At: e.At}
 	}
 	s.PrintedAt = e.At
 }
@@ -334,15 +334,15 @@ func (s *Situation) describe(e Evidence) {
 	s.Requests[i] = r
 }
 
-// Untold says that a title told of a request which the evidence of a screen describes in full, and nothing did yet.
-func (s *Situation) Untold(shown []Evidence) bool {
-	return slices.ContainsFunc(shown, func(e Evidence) bool { return e.Source == FromScreen && e.Event == InFull }) &&
+// NeedsDetail says that a title told of a request which the evidence of a screen describes in full, and nothing did yet.
+func (s *Situation) NeedsDetail(shown []Evidence) bool {
+	return slices.ContainsFunc(shown, func(e Evidence) bool { return e.Source == FromScreen && e.Event == EventComplete }) &&
 		slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle && r.ID == "" })
 }
 
 // ask opens a request. A source that knows less about it than the one before adds nothing.
 func (s *Situation) ask(e Evidence) {
-	if e.Source == FromScreen && e.Event == InFull {
+	if e.Source == FromScreen && e.Event == EventComplete {
 		s.describe(e)
 		return
 	}
@@ -433,11 +433,11 @@ func (s *Situation) report(e Evidence) {
 
 // SameMeaning says that two situations look alike to people: what differs is only counters and newer evidence of the same.
 func (s *Situation) SameMeaning(o *Situation) bool {
-	sameTrouble := func(a, b *Trouble) bool { return (a == nil) == (b == nil) && (a == nil || a.Class == b.Class) }
+	sameTrouble := func(a, b *AgentError) bool { return (a == nil) == (b == nil) && (a == nil || a.Class == b.Class) }
 	sameReport := func(a, b *Reported) bool {
 		return (a == nil) == (b == nil) && (a == nil || a.Report == b.Report && a.Text == b.Text && a.At.Equal(b.At))
 	}
-	samePrinted := func(a, b *Trouble) bool { return (a == nil) == (b == nil) && (a == nil || a.At.Equal(b.At)) }
+	samePrinted := func(a, b *AgentError) bool { return (a == nil) == (b == nil) && (a == nil || a.At.Equal(b.At)) }
 	return s.Turn == o.Turn && s.PromptAt.Equal(o.PromptAt) && s.Interrupted == o.Interrupted && s.Ended == o.Ended &&
 		slices.Equal(s.Requests, o.Requests) && (s.Background > 0) == (o.Background > 0) &&
 		sameTrouble(s.Retry, o.Retry) && sameTrouble(s.Failure, o.Failure) && sameReport(s.Reported, o.Reported) &&
@@ -456,7 +456,7 @@ func (s *Situation) Clone() *Situation {
 }
 
 // words are what a trouble is called in a table.
-func (t *Trouble) words() string {
+func (t *AgentError) words() string {
 	name := strings.ReplaceAll(string(t.Class), "_", " ")
 	if t.Text == "" {
 		return name

@@ -240,7 +240,7 @@ func TestPrinted(t *testing.T) {
 	printed := func(event, text string) agency.Evidence {
 		return agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Event: event, Text: text}
 	}
-	s := observed(agency.Evidence{Sign: agency.SignPrompt}, printed("", "one"), printed(agency.Again, "two"))
+	s := observed(agency.Evidence{Sign: agency.SignPrompt}, printed("", "one"), printed(agency.EventContinued, "two"))
 	if s.Turn != agency.TurnWorking || !s.HeardAt.Equal(begun) || s.Printed.Text != "one" || !s.PrintedAt.Equal(begun.Add(2*time.Second)) {
 		t.Errorf("got %s", asJSON(t, &s))
 	}

@@ -102,11 +102,11 @@ type SpecLimits struct {
 	StuckIntervals int `json:"stuck_intervals,omitempty"`
 }
 
-// MostStuck is the largest number of intervals after which an agent can be called stuck.
-const MostStuck = 10_000
+// MaxStuckIntervals is the largest number of intervals after which an agent can be called stuck.
+const MaxStuckIntervals = 10_000
 
-// MostStall is the longest time without a sign after which an agent can be called stalled, in milliseconds.
-const MostStall = 7 * 24 * 60 * 60 * 1000
+// MaxStallMS is the longest time without a sign after which an agent can be called stalled, in milliseconds.
+const MaxStallMS = 7 * 24 * 60 * 60 * 1000
 
 // Validate checks everything that needs no file, no repository and no configuration.
 func (s *Spec) Validate() error {
@@ -141,10 +141,10 @@ func (s *Spec) Validate() error {
 		return bad("the prompt is given as text and as a file").WithHint("give one of the two")
 	case s.Limits.MaxMinutes < 0 || s.Limits.MaxMinutes > 60*24*30:
 		return bad("max_minutes is %d, not between 0 (no limit) and %d", s.Limits.MaxMinutes, 60*24*30)
-	case s.Limits.StuckIntervals < 0 || s.Limits.StuckIntervals > MostStuck:
-		return bad("stuck_intervals is %d, not between 0 (as the configuration says) and %d", s.Limits.StuckIntervals, MostStuck)
-	case s.Limits.StallAfterMS < 0 || s.Limits.StallAfterMS > MostStall:
-		return bad("stall_after_ms is %d, not between 0 (as the configuration says) and %d", s.Limits.StallAfterMS, int64(MostStall))
+	case s.Limits.StuckIntervals < 0 || s.Limits.StuckIntervals > MaxStuckIntervals:
+		return bad("stuck_intervals is %d, not between 0 (as the configuration says) and %d", s.Limits.StuckIntervals, MaxStuckIntervals)
+	case s.Limits.StallAfterMS < 0 || s.Limits.StallAfterMS > MaxStallMS:
+		return bad("stall_after_ms is %d, not between 0 (as the configuration says) and %d", s.Limits.StallAfterMS, int64(MaxStallMS))
 	}
 	if err := CheckEnv(s.Env); err != nil {
 		return err

@@ -30,8 +30,8 @@ type Timer struct {
 
 // The bounds of a timer's interval.
 const (
-	LeastInterval = 5 * time.Second
-	MostInterval  = 24 * time.Hour
+	MinTimerInterval = 5 * time.Second
+	MaxTimerInterval = 24 * time.Hour
 )
 
 // timerMessageLimit is the longest message of a timer, in bytes: it is typed again and again.
@@ -40,8 +40,8 @@ const timerMessageLimit = 4 << 10
 // Validate checks what a user chooses: E_USAGE says what is wrong.
 func (t *Timer) Validate() error {
 	switch {
-	case t.Interval < LeastInterval || t.Interval > MostInterval:
-		return Errorf(CodeUsage, "the interval is %s, not between %s and %s", t.Interval, LeastInterval, MostInterval).
+	case t.Interval < MinTimerInterval || t.Interval > MaxTimerInterval:
+		return Errorf(CodeUsage, "the interval is %s, not between %s and %s", t.Interval, MinTimerInterval, MaxTimerInterval).
 			WithHint("for example: --interval 30")
 	case strings.TrimSpace(t.Message) == "":
 		return Errorf(CodeUsage, "the message is empty").WithHint("for example: --message check")

@@ -15,9 +15,9 @@ func TestTimerValidate(t *testing.T) {
 		ok    bool
 	}{
 		"usual":         {agency.Timer{Name: "boss", Message: "check", Interval: 30 * time.Second}, true},
-		"shortest":      {agency.Timer{Name: "boss", Message: "check", Interval: agency.LeastInterval}, true},
-		"too short":     {agency.Timer{Name: "boss", Message: "check", Interval: agency.LeastInterval - 1}, false},
-		"too long":      {agency.Timer{Name: "boss", Message: "check", Interval: agency.MostInterval + 1}, false},
+		"shortest":      {agency.Timer{Name: "boss", Message: "check", Interval: agency.MinTimerInterval}, true},
+		"too short":     {agency.Timer{Name: "boss", Message: "check", Interval: agency.MinTimerInterval - 1}, false},
+		"too long":      {agency.Timer{Name: "boss", Message: "check", Interval: agency.MaxTimerInterval + 1}, false},
 		"no message":    {agency.Timer{Name: "boss", Message: "\n", Interval: time.Minute}, false},
 		"large message": {agency.Timer{Name: "boss", Message: strings.Repeat("x", 5000), Interval: time.Minute}, false},
 		"two lines":     {agency.Timer{Name: "boss", Message: "check\n\tall é 漢", Interval: time.Minute}, true},

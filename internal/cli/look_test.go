@@ -229,8 +229,8 @@ func TestExplainText(t *testing.T) {
 			Status: agency.Status{Label: agency.NeedsInput, Summary: "may it \x1b[31muse Bash?", Decided: "hook"}, Rule: 7, When: "it asks",
 			Clues: []agency.Clue{
 				{Source: "hook", Trust: agency.TrustAgent, Confidence: 1, At: at, AgeMS: 300_000, Attempt: 1, Says: "asks for a permission\nto \x1b]0;x\x07use Bash", Decided: true},
-				{Source: "contract", Trust: agency.TrustWord, Confidence: 1, Attempt: 1, Says: "unreadable", Ignored: "invalid: questions must be a list of texts"},
-				{Source: "screen", Trust: agency.TrustLooks, Confidence: 0.6, At: at, AgeMS: 1000, Attempt: 1, Says: "3 signs"},
+				{Source: "contract", Trust: agency.TrustSelfReport, Confidence: 1, Attempt: 1, Says: "unreadable", Ignored: "invalid: questions must be a list of texts"},
+				{Source: "screen", Trust: agency.TrustScreen, Confidence: 0.6, At: at, AgeMS: 1000, Attempt: 1, Says: "3 signs"},
 			},
 			Unknown: []agency.UnknownEvent{{Name: "New\x1b[2J", Count: 2}},
 		},

@@ -252,7 +252,7 @@ func (o *reportOptions) wrongQuiet(word agency.Word) string {
 	switch {
 	case o.quiet < 0:
 		return fmt.Sprintf("is %s, which is less than no time", durationText(o.quiet))
-	case o.quiet > agency.MostQuiet:
+	case o.quiet > agency.MaxQuiet:
 		return fmt.Sprintf("is %s, and 24h is the most", durationText(o.quiet))
 	case o.quiet > 0 && word != agency.SaysWorking:
 		return fmt.Sprintf("goes with working, not with %s", word)

@@ -90,7 +90,7 @@ func (f *format) addPresets(names []string, dir string) {
 			listKey("tags", &p.Tags, checkTag),
 			boolKey("headless", &p.Headless),
 			durationKey("stall_threshold", &p.StallThreshold, 0, 7*24*time.Hour),
-			numberKey("stuck_threshold_intervals", &p.StuckIntervals, 1, 0, agency.MostStuck),
+			numberKey("stuck_threshold_intervals", &p.StuckIntervals, 1, 0, agency.MaxStuckIntervals),
 			patternsKey("error_patterns", &p.ErrorPatterns),
 		)
 	}

@@ -25,7 +25,7 @@ const outputLines = 20
 
 func (d *Daemon) newScheduler() *scheduler.Scheduler {
 	return scheduler.New(scheduler.Deps{
-		Store: d.store, Runs: crew{d}, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
+		Store: d.store, Runs: schedulerRuns{d}, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		Random: func(b []byte) { copy(b, randomBytes(len(b))) },
 	}, scheduler.Settings{Home: d.Config.Home, Starts: startsAtOnce, Pace: agency.DefaultPace()})
 }
@@ -43,10 +43,10 @@ func (d *Daemon) neededBy(ctx context.Context, id agency.RunID) (agency.SessionI
 	return s.ID, nil
 }
 
-// crew gives the scheduler its runs.
-type crew struct{ *Daemon }
+// schedulerRuns gives the scheduler its runs.
+type schedulerRuns struct{ *Daemon }
 
-func (c crew) MayStart(ctx context.Context, s scheduler.Start) error {
+func (c schedulerRuns) MayStart(ctx context.Context, s scheduler.Start) error {
 	root, repo := s.Session.Repo.Root, s.Session.Repo
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		repo.Toplevel = root // the record has none, and a bare repository no files
@@ -69,7 +69,7 @@ func (c crew) MayStart(ctx context.Context, s scheduler.Start) error {
 	return c.checkSetup(ctx, cfg, &project, s.Agent, root, root, s.Commit, s.Env)
 }
 
-func (c crew) Start(ctx context.Context, s scheduler.Start) error {
+func (c schedulerRuns) Start(ctx context.Context, s scheduler.Start) error {
 	switch _, err := c.store.Run(ctx, s.ID); {
 	case err == nil:
 		return nil // it is there already
@@ -111,7 +111,7 @@ func planSpec(a *agency.PlanAgent) agency.Spec {
 	return spec
 }
 
-func (c crew) Again(ctx context.Context, a scheduler.Again) error {
+func (c schedulerRuns) Resume(ctx context.Context, a scheduler.ResumeRequest) error {
 	r, err := c.store.Run(ctx, a.ID)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func againPrompt(prompt string, attempt int, reason string, output []string) str
 	return b.String()
 }
 
-func (c crew) Stop(ctx context.Context, id agency.RunID, attempt int) error {
+func (c schedulerRuns) Stop(ctx context.Context, id agency.RunID, attempt int) error {
 	err := c.sup.StopAttempt(ctx, id, attempt)
 	if agency.IsCode(err, agency.CodeInvalidState) {
 		return nil
@@ -152,7 +152,7 @@ func (c crew) Stop(ctx context.Context, id agency.RunID, attempt int) error {
 	return err
 }
 
-func (c crew) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
+func (c schedulerRuns) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
 	r, status, news, err := c.sup.Worker(ctx, id)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (c crew) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome,
 	return &scheduler.Outcome{Run: r, Status: status, SignAt: sign}, nil
 }
 
-func (c crew) Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error) {
+func (c schedulerRuns) Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error) {
 	r, err := c.store.Run(ctx, id)
 	if err != nil {
 		return agency.Pulse{}, err
@@ -182,7 +182,7 @@ func orZero(at *time.Time) time.Time {
 	return *at
 }
 
-func (c crew) Result(ctx context.Context, id agency.RunID) (string, error) {
+func (c schedulerRuns) Result(ctx context.Context, id agency.RunID) (string, error) {
 	r, err := c.store.Run(ctx, id)
 	if err != nil {
 		return "", err
@@ -214,6 +214,6 @@ func (c crew) Result(ctx context.Context, id agency.RunID) (string, error) {
 	return saved[len(saved)-1].Commit, nil // what was in its worktree when that was removed
 }
 
-func (c crew) Merge(ctx context.Context, s *agency.Session, commits []string) (string, error) {
+func (c schedulerRuns) Merge(ctx context.Context, s *agency.Session, commits []string) (string, error) {
 	return c.git.Merge(ctx, s.Repo, commits, "results of session "+string(s.ID))
 }

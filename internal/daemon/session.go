@@ -274,13 +274,13 @@ func (d *Daemon) planOf(ctx context.Context, s *agency.Session) (*agency.Plan, e
 
 // addWaits says why agents have no attempt.
 func (d *Daemon) addWaits(views []api.SessionAgent, s *agency.Session, plan *agency.Plan, agents []agency.SessionAgent, runs map[agency.RunID]*agency.Run) {
-	desk := agency.NewDesk(*s, plan, agents, agency.DefaultPace())
+	state := agency.NewSessionState(*s, plan, agents, agency.DefaultPace())
 	for i := range agents {
 		if r := runs[agents[i].Run]; r != nil {
-			desk.See(i, agency.RunFacts{Made: true, Attempt: r.Attempt.Number})
+			state.SetFacts(i, agency.RunFacts{Made: true, Attempt: r.Attempt.Number})
 		}
 	}
-	for i, wait := range desk.Waits(agency.Clock{Now: d.clock.Now(), Elapsed: d.clock.Elapsed}, d.sched.Held()) {
+	for i, wait := range state.Waits(agency.Clock{Now: d.clock.Now(), Elapsed: d.clock.Elapsed}, d.sched.Held()) {
 		if views[i].Held = wait.Reason; !wait.Until.IsZero() {
 			views[i].NotBefore = &wait.Until
 		}

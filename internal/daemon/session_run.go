@@ -71,7 +71,7 @@ func (d *Daemon) newSession(ctx context.Context, cfg *config.Config, dir, config
 		ID: agency.NewSessionID(now, [4]byte(randomBytes(4))), Repo: repo, Status: agency.SessionRunning, Owner: owner,
 		Config: configPath, StartedAt: now,
 	}
-	s.Place(cfg.Session.StatusDir)
+	s.SetStatusDir(cfg.Session.StatusDir)
 	return s, nil
 }
 

@@ -44,15 +44,15 @@ func (w workers) Attached(ctx context.Context, of *watchdog.Worker) bool {
 	return w.sup.Attached(ctx, of.Run)
 }
 
-// teller brings alerts to inboxes, and to the channels of the person when it is the person who should act.
-type teller struct {
+// alertSink brings alerts to inboxes, and to the channels of the person when it is the person who should act.
+type alertSink struct {
 	sup      *supervisor.Supervisor
 	notifier func() *notify.Notifier // it changes with the configuration
 	tag      func() string           // of orchestrators
 	now      func() time.Time
 }
 
-func (t teller) Tell(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
+func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
 	r := of.Run
 	recipients, err := t.sup.TellAlert(ctx, a, r, t.tag())
 	if err != nil {
@@ -63,8 +63,8 @@ func (t teller) Tell(ctx context.Context, a *agency.Alert, of *watchdog.Worker) 
 	})
 }
 
-// TellSession is Tell about a session, which has no tags.
-func (t teller) TellSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
+// DeliverSession is Tell about a session, which has no tags.
+func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	recipients, err := t.sup.TellSessionAlert(ctx, a, s, t.tag())
 	if err != nil {
 		return recipients, err
@@ -73,7 +73,7 @@ func (t teller) TellSession(ctx context.Context, a *agency.Alert, s *agency.Sess
 }
 
 // notify brings an alert to the channels of the person, if it is among the recipients, and adds them. What the notice is about is in it.
-func (t teller) notify(ctx context.Context, a *agency.Alert, recipients []string, n *agency.Notice) ([]string, error) {
+func (t alertSink) notify(ctx context.Context, a *agency.Alert, recipients []string, n *agency.Notice) ([]string, error) {
 	if !slices.Contains(recipients, agency.User) {
 		return recipients, nil
 	}
@@ -115,7 +115,7 @@ func errorPatterns(c *config.Config) *supervisor.ErrorPatterns {
 
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 	return watchdog.New(watchdog.Deps{
-		Runs: workers{d.sup, d.led}, Store: d.store, Teller: teller{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
+		Runs: workers{d.sup, d.led}, Store: d.store, Sink: alertSink{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
 		Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		NewID: func() string { return agency.NewAlertID(d.clock.Now(), [10]byte(randomBytes(10))) },
 	}, watchdogSettings(&d.Config.Watchdog))

@@ -104,7 +104,7 @@ func lastBox(lines []string) []string {
 func (d *dialog) ask() agency.Evidence {
 	sum := sha256.Sum256([]byte(strings.Join(d.lines, "\n")))
 	e := agency.Evidence{
-		Source: agency.FromScreen, Sign: agency.SignAsked, Event: agency.InFull, Confidence: geminiSure, ID: "screen-" + hex.EncodeToString(sum[:6]), Kind: d.kind,
+		Source: agency.FromScreen, Sign: agency.SignAsked, Event: agency.EventComplete, Confidence: geminiSure, ID: "screen-" + hex.EncodeToString(sum[:6]), Kind: d.kind,
 	}
 	if d.kind == agency.AsksQuestion {
 		e.Text = strings.Join(strings.Fields(strings.Join(d.lines[1:], " ")), " ")

@@ -114,8 +114,8 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 		found.add(agents, "agents:\n  - id: one\n    prompt: fix the login test", "agents must be a list, not %s", words(agents))
 	case len(agents.Content) == 0:
 		found.add(agents, noAgents, "the plan has no agents")
-	case len(agents.Content) > agency.MostAgents:
-		found.add(agents, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Content), agency.MostAgents)
+	case len(agents.Content) > agency.MaxAgents:
+		found.add(agents, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Content), agency.MaxAgents)
 	default:
 		for _, n := range agents.Content {
 			p.Agents = append(p.Agents, l.agent(found, n, &defaults, dir))

@@ -47,8 +47,8 @@ func (l *loader) fan() (*agency.Plan, error) {
 		if runner == "" {
 			return nil, bad("%s names no runner", quoted(word))
 		}
-		if n > agency.MostAgents-len(p.Agents) {
-			return nil, bad("these are more than %d agents", agency.MostAgents)
+		if n > agency.MaxAgents-len(p.Agents) {
+			return nil, bad("these are more than %d agents", agency.MaxAgents)
 		}
 		for range n {
 			of[runner]++

@@ -51,8 +51,8 @@ func (l *loader) folder() (*agency.Plan, error) {
 			continue
 		case strings.HasPrefix(name, descriptionPrefix):
 			continue
-		case len(p.Agents) == agency.MostAgents:
-			return nil, agency.Errorf(agency.CodePlanInvalid, "the folder %s holds more than %d prompts", l.shown(l.src.Path), agency.MostAgents).WithHint("split it into several folders")
+		case len(p.Agents) == agency.MaxAgents:
+			return nil, agency.Errorf(agency.CodePlanInvalid, "the folder %s holds more than %d prompts", l.shown(l.src.Path), agency.MaxAgents).WithHint("split it into several folders")
 		}
 		path, text, err := l.prompts.text(dir, name)
 		if err != nil {

@@ -365,7 +365,7 @@ func TestPromptsAreBounded(t *testing.T) {
 	if _, _, err := plan.Load(plan.Source{Agents: []string{"codex:5000"}, Prompt: strings.Repeat("x", 1<<20), Dir: root, Root: root}); err == nil || !strings.Contains(err.Error(), "together") {
 		t.Errorf("got %v", err)
 	}
-	many := "agents:\n" + strings.Repeat("- {id: a, prompt: x}\n", agency.MostAgents+1)
+	many := "agents:\n" + strings.Repeat("- {id: a, prompt: x}\n", agency.MaxAgents+1)
 	if _, err := load(root, many); err == nil || !strings.Contains(err.Error(), "5001 agents, more than 5000") {
 		t.Errorf("got %v", err)
 	}

@@ -18,8 +18,8 @@ type prompts struct {
 
 // add counts a prompt that a plan has, and refuses one that makes it too large.
 func (p *prompts) add(text string) error {
-	if p.size += len(text); p.size > agency.MostPrompts {
-		return agency.Errorf(agency.CodePlanInvalid, "the prompts of the plan have more than %d bytes together", agency.MostPrompts).
+	if p.size += len(text); p.size > agency.MaxPromptBytes {
+		return agency.Errorf(agency.CodePlanInvalid, "the prompts of the plan have more than %d bytes together", agency.MaxPromptBytes).
 			WithHint("put the material into files of the repository and name them in the prompts")
 	}
 	return nil

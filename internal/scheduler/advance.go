@@ -10,20 +10,20 @@ import (
 )
 
 // advance has a session go on as far as it does at once.
-func (l *loop) advance(ctx context.Context, d *desk) {
+func (l *loop) advance(ctx context.Context, d *liveSession) {
 	for ctx.Err() == nil {
 		clock := agency.Clock{Now: l.Now(), Elapsed: l.Elapsed}
 		late := time.Time{}
-		for _, i := range d.Unseen() {
+		for _, i := range d.MissingFacts() {
 			if err := l.see(ctx, d, i, clock.Now); err != nil {
 				l.complain("look at run", err, "session", d.Session.ID, "agent", d.Agent(i).ID)
 				late = clock.Now.Add(tryAgain)
 			}
 		}
-		d.feel(clock)
+		d.applyMeasurements(clock)
 		clear(d.holds)
-		d.Holds(d.holds)
-		actions, next := agency.Schedule(d.Desk, clock, l.holdAll())
+		d.AddRateLimits(d.holds)
+		actions, next := agency.Schedule(d.SessionState, clock, l.holdAll())
 		actions = append(l.unstarted(d, clock), actions...)
 		d.due = next
 		if !late.IsZero() && (next.IsZero() || late.Before(next)) {
@@ -42,26 +42,26 @@ func (l *loop) advance(ctx context.Context, d *desk) {
 }
 
 // see asks how the run of an agent stands.
-func (l *loop) see(ctx context.Context, d *desk, i int, now time.Time) error {
+func (l *loop) see(ctx context.Context, d *liveSession, i int, now time.Time) error {
 	o, err := l.Runs.Outcome(ctx, d.Agent(i).Run)
 	switch {
 	case agency.IsCode(err, agency.CodeRunNotFound):
-		d.See(i, agency.RunFacts{})
+		d.SetFacts(i, agency.RunFacts{})
 	case err != nil:
 		return err
 	default:
-		d.See(i, factsOf(o, now))
+		d.SetFacts(i, factsOf(o, now))
 	}
 	return nil
 }
 
-// feel takes the measurements of those agents of whose runs it is known how they stand.
-func (d *desk) feel(clock agency.Clock) {
-	for i, b := range d.beats {
-		if !d.Known(i) {
+// applyMeasurements takes the measurements of those agents of whose runs it is known how they stand.
+func (d *liveSession) applyMeasurements(clock agency.Clock) {
+	for i, b := range d.measured {
+		if !d.HasFacts(i) {
 			continue
 		}
-		delete(d.beats, i)
+		delete(d.measured, i)
 		if d.Agent(i).Run == b.run {
 			d.Measured(i, b.attempt, b.pulse, b.at, clock)
 		}
@@ -69,14 +69,14 @@ func (d *desk) feel(clock agency.Clock) {
 }
 
 // unstarted is what follows from starts that failed, where the record of the run does not tell of it.
-func (l *loop) unstarted(d *desk, clock agency.Clock) []agency.Action {
+func (l *loop) unstarted(d *liveSession, clock agency.Clock) []agency.Action {
 	var actions []agency.Action
 	for i, failure := range d.failed {
-		if !d.Known(i) {
+		if !d.HasFacts(i) {
 			continue
 		}
 		delete(d.failed, i)
-		if d.Begun(i) || d.Agent(i).Status != agency.AgentRunning {
+		if d.HasNewAttempt(i) || d.Agent(i).Status != agency.AgentRunning {
 			continue
 		}
 		e := agency.AsError(failure)
@@ -88,7 +88,7 @@ func (l *loop) unstarted(d *desk, clock agency.Clock) []agency.Action {
 // holdAll finds out until when runners take no work, by what the agents of all sessions met.
 func (l *loop) holdAll() map[string]time.Time {
 	all := map[string]time.Time{}
-	for _, d := range l.desks {
+	for _, d := range l.live {
 		for runner, until := range d.holds {
 			if until.After(all[runner]) {
 				all[runner] = until
@@ -103,7 +103,7 @@ func (l *loop) holdAll() map[string]time.Time {
 
 // do carries actions out, the first one for each agent: what only changes the record at once and together, the rest beside the
 // loop. again says that more may follow at once.
-func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again bool, err error) {
+func (l *loop) do(ctx context.Context, d *liveSession, actions []agency.Action) (again bool, err error) {
 	var quick, slow []agency.Action
 	taken, lost := map[int]bool{}, false
 	for i := range actions {
@@ -114,7 +114,7 @@ func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again 
 		taken[x.Agent] = true
 		switch x.Kind {
 		case agency.ActStart, agency.ActAgain:
-			if lost = lost || d.bare; !d.bare {
+			if lost = lost || d.envLost; !d.envLost {
 				slow = append(slow, *x)
 			}
 		case agency.ActStop, agency.ActMeasure:
@@ -140,7 +140,7 @@ func (l *loop) do(ctx context.Context, d *desk, actions []agency.Action) (again 
 }
 
 // pauseBare pauses a session that has agents to start and has lost the environment to start them in.
-func (l *loop) pauseBare(ctx context.Context, d *desk) error {
+func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
 	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
 		if s.Status.Final() || s.Paused != "" || s.CancelAt != nil {
@@ -158,7 +158,7 @@ func (l *loop) pauseBare(ctx context.Context, d *desk) error {
 }
 
 // record writes actions into the record. It is false when the record has gone on meanwhile, of which a note tells.
-func (l *loop) record(ctx context.Context, d *desk, actions []agency.Action) (wrote bool, err error) {
+func (l *loop) record(ctx context.Context, d *liveSession, actions []agency.Action) (wrote bool, err error) {
 	names := make([]string, len(actions))
 	for i := range actions {
 		names[i] = d.Agent(actions[i].Agent).ID

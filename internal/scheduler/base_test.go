@@ -12,9 +12,9 @@ import (
 	"agency/internal/scheduler"
 )
 
-// merging is a crew whose results can be merged, and that counts what it is asked for.
+// merging is a fakeRuns whose results can be merged, and that counts what it is asked for.
 type merging struct {
-	*crew
+	*fakeRuns
 	merge func(ctx context.Context) error
 
 	mu    sync.Mutex
@@ -54,8 +54,8 @@ func (m *merging) Merge(ctx context.Context, _ *agency.Session, commits []string
 func TestBaseOnce(t *testing.T) {
 	t.Parallel()
 	m := &merging{
-		crew:  newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil }),
-		merge: func(context.Context) error { return nil },
+		fakeRuns: newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil }),
+		merge:    func(context.Context) error { return nil },
 	}
 	s := m.engineOf(t, m, t.TempDir(), 4)
 	id := create(t, s, agency.Plan{MaxParallel: 8}, "a", "b", "c: a b", "d: a b", "e: a b", "f: b c").ID
@@ -69,7 +69,7 @@ func TestBaseOnce(t *testing.T) {
 func TestBaseAnew(t *testing.T) {
 	t.Parallel()
 	conflicts := true // written before anybody resumes
-	m := &merging{crew: newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })}
+	m := &merging{fakeRuns: newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })}
 	m.merge = func(context.Context) error {
 		if conflicts {
 			conflicts = false
@@ -97,7 +97,7 @@ func TestBaseCancelled(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
 	m := &merging{
-		crew: newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil }),
+		fakeRuns: newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil }),
 		merge: func(ctx context.Context) error {
 			close(begun)
 			<-ctx.Done()

@@ -25,7 +25,7 @@ func (s *Scheduler) Create(ctx context.Context, session *agency.Session, plan *a
 		return err
 	}
 	killpoint.At("scheduler.create.recorded")
-	s.post(note{session: session.ID, changed: true})
+	s.enqueue(note{session: session.ID, changed: true})
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 		return nil, err
 	}
 	killpoint.At("scheduler.changed")
-	s.post(note{session: id, changed: true, resumed: true})
+	s.enqueue(note{session: id, changed: true, resumed: true})
 	return session, nil
 }
 
@@ -103,8 +103,8 @@ func (s *Scheduler) Cancel(ctx context.Context, id agency.SessionID) (*agency.Se
 
 // SetParallel changes how many agents of a session run at once. Those that run go on.
 func (s *Scheduler) SetParallel(ctx context.Context, id agency.SessionID, n int) (*agency.Session, error) {
-	if n < 1 || n > agency.MostParallel {
-		return nil, agency.Errorf(agency.CodeUsage, "%d agents cannot run at once; it can be 1 to %d", n, agency.MostParallel).WithHint("agency session update %s --max-parallel 3", id)
+	if n < 1 || n > agency.MaxParallelAgents {
+		return nil, agency.Errorf(agency.CodeUsage, "%d agents cannot run at once; it can be 1 to %d", n, agency.MaxParallelAgents).WithHint("agency session update %s --max-parallel 3", id)
 	}
 	return s.change(ctx, id, func(session *agency.Session) error {
 		session.MaxParallel = n
@@ -127,7 +127,7 @@ func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*
 		return nil, err
 	}
 	killpoint.At("scheduler.changed")
-	s.post(note{session: id, changed: true})
+	s.enqueue(note{session: id, changed: true})
 	return session, nil
 }
 

@@ -22,21 +22,21 @@ const (
 	drain = 5 * time.Second
 )
 
-// desk is a session at work. Only the loop touches it.
-type desk struct {
-	*agency.Desk
-	env     []string
-	bare    bool          // its environment is lost
-	session time.Time     // UpdatedAt of the record that the session was taken from
-	agents  []time.Time   // likewise, of each agent
-	failed  map[int]error // starts that failed, until it is decided what follows
-	beats   map[int]*beat // measurements, until they are taken
-	bases   *bases
-	life    context.Context // of what begins agents; it ends when the session is cancelled
-	end     context.CancelFunc
-	runs    map[int]agency.RunID // which runs to hear of
-	holds   map[string]time.Time
-	due     time.Time // when to look although nothing happens; zero is never
+// liveSession is a session at work. Only the loop touches it.
+type liveSession struct {
+	*agency.SessionState
+	env      []string
+	envLost  bool                 // its environment is lost
+	session  time.Time            // UpdatedAt of the record that the session was taken from
+	agents   []time.Time          // likewise, of each agent
+	failed   map[int]error        // starts that failed, until it is decided what follows
+	measured map[int]*measurement // measurements, until they are taken
+	bases    *bases
+	life     context.Context // of what begins agents; it ends when the session is cancelled
+	end      context.CancelFunc
+	runs     map[int]agency.RunID // which runs to hear of
+	holds    map[string]time.Time
+	due      time.Time // when to look although nothing happens; zero is never
 }
 
 // agentRef is one agent of a session.
@@ -45,8 +45,8 @@ type agentRef struct {
 	agent   int
 }
 
-// beat is a measurement of an attempt.
-type beat struct {
+// measurement is the pulse of an attempt at a time.
+type measurement struct {
 	run     agency.RunID
 	attempt int
 	pulse   agency.Pulse
@@ -55,18 +55,18 @@ type beat struct {
 
 // note is what the loop hears from those who work beside it.
 type note struct {
-	session agency.SessionID
-	changed bool // somebody else changed the record
-	resumed bool // likewise, so that what waited for a person is tried again
-	agent   int
-	record  *agency.SessionAgent // as it is since a change; nil is as it was
-	state   *agency.Session      // as it is since that change
-	over    bool                 // nothing is being done for the agent any more
-	failure error                // of its start
-	beat    *beat
+	session     agency.SessionID
+	changed     bool // somebody else changed the record
+	resumed     bool // likewise, so that what waited for a person is tried again
+	agent       int
+	record      *agency.SessionAgent // as it is since a change; nil is as it was
+	state       *agency.Session      // as it is since that change
+	over        bool                 // nothing is being done for the agent any more
+	failure     error                // of its start
+	measurement *measurement
 }
 
-func (s *Scheduler) post(n note) {
+func (s *Scheduler) enqueue(n note) {
 	s.mu.Lock()
 	s.notes = append(s.notes, n)
 	s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Scheduler) post(n note) {
 	}
 }
 
-func (s *Scheduler) takeNotes() []note {
+func (s *Scheduler) drain() []note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.notes
@@ -100,11 +100,11 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	}
 	for i := range live {
 		if !live[i].Outside {
-			s.post(note{session: live[i].ID, changed: true})
+			s.enqueue(note{session: live[i].ID, changed: true})
 		}
 	}
 	s.done = make(chan struct{})
-	l := loop{Scheduler: s, desks: map[agency.SessionID]*desk{}, agentOf: map[agency.RunID]agentRef{}}
+	l := loop{Scheduler: s, live: map[agency.SessionID]*liveSession{}, agentOf: map[agency.RunID]agentRef{}}
 	go func() {
 		defer close(s.done)
 		l.run(s.ctx, seq)
@@ -132,7 +132,7 @@ func (s *Scheduler) Stop() {
 // loop decides for all sessions. It does nothing that takes long.
 type loop struct {
 	*Scheduler
-	desks   map[agency.SessionID]*desk
+	live    map[agency.SessionID]*liveSession
 	agentOf map[agency.RunID]agentRef
 }
 
@@ -151,27 +151,27 @@ func (l *loop) run(ctx context.Context, seq int64) {
 		}
 		for _, id := range ids {
 			if ref, ours := l.agentOf[id]; ours {
-				l.desks[ref.session].Forget(ref.agent)
+				l.live[ref.session].DropFacts(ref.agent)
 				touched[ref.session] = true
 			}
 		}
-		for _, n := range l.takeNotes() {
-			l.hear(ctx, &n)
+		for _, n := range l.drain() {
+			l.handle(ctx, &n)
 			touched[n.session] = true
 		}
 		now := l.Now()
-		for id, d := range l.desks {
+		for id, d := range l.live {
 			if everyone || !d.due.IsZero() && !d.due.After(now) {
-				d.ForgetAll() // time alone tells of nothing but silence
+				d.DropAllFacts() // time alone tells of nothing but silence
 				touched[id] = true
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(touched)) {
-			if d := l.desks[id]; d != nil {
+			if d := l.live[id]; d != nil {
 				l.advance(ctx, d)
 			}
 		}
-		if len(l.desks) == 0 {
+		if len(l.live) == 0 {
 			changed = nil // only a note brings a session
 		}
 		everyone = l.wait(ctx, changed, clock.C)
@@ -181,7 +181,7 @@ func (l *loop) run(ctx context.Context, seq int64) {
 // changedRuns are the runs with events behind seq. While no session is at work there is nobody to hear of: what was before a
 // session is read with it.
 func (l *loop) changedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error) {
-	if len(l.desks) == 0 {
+	if len(l.live) == 0 {
 		newest, err = l.Store.LastSeq(ctx)
 		return nil, newest, err
 	}
@@ -191,7 +191,7 @@ func (l *loop) changedRuns(ctx context.Context, seq int64) (ids []agency.RunID, 
 // wait returns when something happened or is due. It is true when it is time to look at everything.
 func (l *loop) wait(ctx context.Context, changed <-chan struct{}, clock <-chan time.Time) bool {
 	pause, now := look, l.Now()
-	for _, d := range l.desks {
+	for _, d := range l.live {
 		if !d.due.IsZero() {
 			pause = min(pause, d.due.Sub(now))
 		}
@@ -215,8 +215,8 @@ func (s *Scheduler) complain(what string, err error, args ...any) {
 	}
 }
 
-// hear takes a note.
-func (l *loop) hear(ctx context.Context, n *note) {
+// handle takes a note.
+func (l *loop) handle(ctx context.Context, n *note) {
 	if n.changed {
 		if err := l.load(ctx, n.session); err != nil {
 			l.complain("read session", err, "session", n.session)
@@ -224,12 +224,12 @@ func (l *loop) hear(ctx context.Context, n *note) {
 				l.later(*n)
 			}
 		}
-		if d := l.desks[n.session]; d != nil && n.resumed {
+		if d := l.live[n.session]; d != nil && n.resumed {
 			d.bases = newBases()
 		}
 		return
 	}
-	d := l.desks[n.session]
+	d := l.live[n.session]
 	if d == nil {
 		return
 	}
@@ -241,8 +241,8 @@ func (l *loop) hear(ctx context.Context, n *note) {
 		if n.failure != nil {
 			d.failed[n.agent] = n.failure
 		}
-		if n.beat != nil {
-			d.beats[n.agent] = n.beat
+		if n.measurement != nil {
+			d.measured[n.agent] = n.measurement
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (s *Scheduler) later(n note) {
 	s.work.Go(func() {
 		select {
 		case <-time.After(tryAgain):
-			s.post(n)
+			s.enqueue(n)
 		case <-s.ctx.Done():
 		}
 	})
@@ -268,12 +268,12 @@ func (l *loop) load(ctx context.Context, id agency.SessionID) error {
 		l.drop(id)
 		return nil
 	}
-	d := l.desks[id]
+	d := l.live[id]
 	if d == nil {
 		if d, err = l.open(ctx, state, agents); err != nil {
 			return err
 		}
-		l.desks[id] = d
+		l.live[id] = d
 	}
 	for i := range agents {
 		l.put(d, state, &agents[i])
@@ -282,8 +282,8 @@ func (l *loop) load(ctx context.Context, id agency.SessionID) error {
 	return nil
 }
 
-// open makes the desk of a session.
-func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.SessionAgent) (*desk, error) {
+// open takes up a session.
+func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.SessionAgent) (*liveSession, error) {
 	data, err := l.Store.SessionPlan(ctx, state.ID)
 	if err != nil {
 		return nil, err
@@ -296,19 +296,19 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 		return nil, fmt.Errorf("session %s has %d agents and its plan %d", state.ID, len(agents), len(plan.Agents))
 	}
 	env, err := l.readEnv(state.ID)
-	bare := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !bare {
+	envLost := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !envLost {
 		return nil, fmt.Errorf("read the environment of session %s: %w", state.ID, err)
 	}
 	life, end := context.WithCancel(ctx)
-	return &desk{
-		Desk: agency.NewDesk(*state, &plan, agents, l.Pace), env: env, bare: bare, agents: make([]time.Time, len(agents)),
-		failed: map[int]error{}, beats: map[int]*beat{}, bases: newBases(), life: life, end: end, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
+	return &liveSession{
+		SessionState: agency.NewSessionState(*state, &plan, agents, l.Pace), env: env, envLost: envLost, agents: make([]time.Time, len(agents)),
+		failed: map[int]error{}, measured: map[int]*measurement{}, bases: newBases(), life: life, end: end, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
 	}, nil
 }
 
 // put takes what the record holds since a change, unless something newer is known. A nil agent is only the session.
-func (l *loop) put(d *desk, state *agency.Session, a *agency.SessionAgent) {
+func (l *loop) put(d *liveSession, state *agency.Session, a *agency.SessionAgent) {
 	if at := state.UpdatedAt; at.After(d.session) {
 		d.Session, d.session = *state, at
 		if state.CancelAt != nil {
@@ -334,7 +334,7 @@ func (l *loop) put(d *desk, state *agency.Session, a *agency.SessionAgent) {
 }
 
 func (l *loop) drop(id agency.SessionID) {
-	d := l.desks[id]
+	d := l.live[id]
 	if d == nil {
 		return
 	}
@@ -342,5 +342,5 @@ func (l *loop) drop(id agency.SessionID) {
 		delete(l.agentOf, run)
 	}
 	d.end()
-	delete(l.desks, id)
+	delete(l.live, id)
 }

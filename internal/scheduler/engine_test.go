@@ -19,8 +19,8 @@ import (
 	"agency/internal/sqlite"
 )
 
-// crew is an executor in memory, beside the real record. What an attempt comes to is the test's to say.
-type crew struct {
+// fakeRuns is an executor in memory, beside the real record. What an attempt comes to is the test's to say.
+type fakeRuns struct {
 	*sqlite.Store
 	// play says what attempt n of an agent comes to; a nil attempt works on until it is stopped.
 	play func(agent string, n int) (*agency.Attempt, error)
@@ -34,24 +34,24 @@ type crew struct {
 	twice   []string // what was asked for although it lived
 }
 
-func newCrew(t *testing.T, play func(agent string, n int) (*agency.Attempt, error)) *crew {
+func newFakeRuns(t *testing.T, play func(agent string, n int) (*agency.Attempt, error)) *fakeRuns {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "agency.db"), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return &crew{Store: store, play: play, runs: map[agency.RunID]*agency.Run{}, changed: make(chan struct{})}
+	return &fakeRuns{Store: store, play: play, runs: map[agency.RunID]*agency.Run{}, changed: make(chan struct{})}
 }
 
-func (c *crew) note(id agency.RunID, what string) {
+func (c *fakeRuns) note(id agency.RunID, what string) {
 	c.log = append(c.log, what)
 	c.news = append(c.news, id)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-func (c *crew) begin(id agency.RunID, agent string, n int) error {
+func (c *fakeRuns) begin(id agency.RunID, agent string, n int) error {
 	a, err := c.play(agent, n)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *crew) begin(id agency.RunID, agent string, n int) error {
 	return nil
 }
 
-func (c *crew) Start(_ context.Context, s scheduler.Start) error {
+func (c *fakeRuns) Start(_ context.Context, s scheduler.Start) error {
 	if c.gate != nil {
 		<-c.gate
 	}
@@ -79,7 +79,7 @@ func (c *crew) Start(_ context.Context, s scheduler.Start) error {
 	return c.begin(s.ID, s.Agent.ID, 1)
 }
 
-func (c *crew) Again(_ context.Context, a scheduler.Again) error {
+func (c *fakeRuns) Resume(_ context.Context, a scheduler.ResumeRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.note(a.ID, "again "+a.Agent.ID+": "+a.Reason)
@@ -90,7 +90,7 @@ func (c *crew) Again(_ context.Context, a scheduler.Again) error {
 	return c.begin(a.ID, a.Agent.ID, r.Attempt.Number+1)
 }
 
-func (c *crew) Stop(_ context.Context, id agency.RunID, attempt int) error {
+func (c *fakeRuns) Stop(_ context.Context, id agency.RunID, attempt int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.runs[id]; !r.Attempt.State.Final() && (attempt == 0 || attempt == r.Attempt.Number) {
@@ -100,7 +100,7 @@ func (c *crew) Stop(_ context.Context, id agency.RunID, attempt int) error {
 	return nil
 }
 
-func (c *crew) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcome, error) {
+func (c *fakeRuns) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcome, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.runs[id]
@@ -111,19 +111,19 @@ func (c *crew) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcome, 
 	return &scheduler.Outcome{Run: &copied, Status: agency.Derive(agency.Facts{Run: &copied}, time.Now()), SignAt: time.Now()}, nil
 }
 
-func (c *crew) MayStart(context.Context, scheduler.Start) error { return nil }
+func (c *fakeRuns) MayStart(context.Context, scheduler.Start) error { return nil }
 
-func (c *crew) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
+func (c *fakeRuns) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
 	return agency.Pulse{}, errors.ErrUnsupported
 }
 
-func (c *crew) Result(_ context.Context, id agency.RunID) (string, error) { return string(id), nil }
+func (c *fakeRuns) Result(_ context.Context, id agency.RunID) (string, error) { return string(id), nil }
 
-func (c *crew) Merge(context.Context, *agency.Session, []string) (string, error) {
+func (c *fakeRuns) Merge(context.Context, *agency.Session, []string) (string, error) {
 	return "", errors.ErrUnsupported
 }
 
-func (c *crew) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64, error) {
+func (c *fakeRuns) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	news := c.news
@@ -131,14 +131,14 @@ func (c *crew) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64,
 	return news, 0, ctx.Err()
 }
 
-func (c *crew) Changed() <-chan struct{} {
+func (c *fakeRuns) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
 }
 
 // end has the attempt of an agent complete.
-func (c *crew) end(agent string) {
+func (c *fakeRuns) end(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, r := range c.runs {
@@ -153,7 +153,7 @@ func (c *crew) end(agent string) {
 	c.changed = make(chan struct{})
 }
 
-func (c *crew) asked() []string {
+func (c *fakeRuns) asked() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.log)
@@ -168,12 +168,12 @@ func exits(code int) *agency.Attempt {
 }
 
 // engine is a scheduler with a pace for tests.
-func (c *crew) engine(t *testing.T, home string, starts int) *scheduler.Scheduler {
+func (c *fakeRuns) engine(t *testing.T, home string, starts int) *scheduler.Scheduler {
 	t.Helper()
 	return c.engineOf(t, c, home, starts)
 }
 
-func (c *crew) engineOf(t *testing.T, runs scheduler.Runs, home string, starts int) *scheduler.Scheduler {
+func (c *fakeRuns) engineOf(t *testing.T, runs scheduler.Runs, home string, starts int) *scheduler.Scheduler {
 	t.Helper()
 	s := scheduler.New(scheduler.Deps{
 		Store: c, Runs: runs, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
@@ -209,7 +209,7 @@ func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...
 }
 
 // until waits for a condition on a session.
-func (c *crew) until(t *testing.T, id agency.SessionID, what string, met func(s *agency.Session) bool) *agency.Session {
+func (c *fakeRuns) until(t *testing.T, id agency.SessionID, what string, met func(s *agency.Session) bool) *agency.Session {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
@@ -237,7 +237,7 @@ func TestAttempts(t *testing.T) {
 	t.Parallel()
 	lost := &agency.Attempt{State: agency.Failed, ErrorCode: agency.CodeRunnerDisappeared, Error: "the runner disappeared"}
 	limited := exits(1)
-	limited.Situation.Failure = &agency.Trouble{Class: agency.ErrorRateLimit, Text: "429", At: time.Now()}
+	limited.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "429", At: time.Now()}
 	broken := agency.Errorf(agency.CodeRunnerNotConfigured, "no such runner")
 	full, busy := errors.New("no space left on device"), agency.Errorf(agency.CodeRepoBusy, "another run is live")
 	for name, test := range map[string]struct {
@@ -260,7 +260,7 @@ func TestAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			played := 0
-			c := newCrew(t, func(string, int) (*agency.Attempt, error) {
+			c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) {
 				next := test.attempts[played]
 				played++
 				if err, ok := next.(error); ok {
@@ -288,7 +288,7 @@ func TestAttempts(t *testing.T) {
 // A session that was going on goes on with the next scheduler: what runs is not started again, what was only intended is.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, func(agent string, n int) (*agency.Attempt, error) {
+	c := newFakeRuns(t, func(agent string, n int) (*agency.Attempt, error) {
 		if agent == "live" && n == 1 {
 			return nil, nil
 		}
@@ -319,7 +319,7 @@ func TestRecovery(t *testing.T) {
 // Sessions take turns: a small one does not wait for all of a large one.
 func TestFairness(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
+	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
 	c.gate = make(chan struct{})
 	s := c.engine(t, t.TempDir(), 1)
 	large := create(t, s, agency.Plan{MaxParallel: 20}, "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10").ID
@@ -339,7 +339,7 @@ func TestFairness(t *testing.T) {
 // Cancel ends what runs and what waits, pause only holds back.
 func TestSteering(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, func(agent string, _ int) (*agency.Attempt, error) {
+	c := newFakeRuns(t, func(agent string, _ int) (*agency.Attempt, error) {
 		if agent == "works" {
 			return nil, nil
 		}
@@ -375,7 +375,7 @@ func TestSteering(t *testing.T) {
 // A session that is being cancelled is not paused any more, and nobody has it go on.
 func TestCancelling(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
+	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
 	c.gate = make(chan struct{})
 	s := c.engine(t, t.TempDir(), 1)
 	id := create(t, s, agency.Plan{}, "a").ID
@@ -400,7 +400,7 @@ func TestCancelling(t *testing.T) {
 func TestStartNeedsPerson(t *testing.T) {
 	t.Parallel()
 	trusted := false
-	c := newCrew(t, func(string, int) (*agency.Attempt, error) {
+	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) {
 		if !trusted {
 			trusted = true
 			return nil, agency.Errorf(agency.CodeTrustRequired, "nobody has trusted that yet")
@@ -434,7 +434,7 @@ func TestLostEnvironment(t *testing.T) {
 			if name == "unreadable" && os.Getuid() == 0 {
 				return // root reads everything
 			}
-			c := newCrew(t, func(agent string, _ int) (*agency.Attempt, error) {
+			c := newFakeRuns(t, func(agent string, _ int) (*agency.Attempt, error) {
 				if agent == "works" {
 					return nil, nil
 				}

@@ -133,7 +133,7 @@ func (f *Files) run(ctx context.Context) {
 // pass has workers write what changed and is due, as many at once as may be, or with all everything that changed, and says when to
 // come again; zero is at the next change, or when something was written.
 func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
-	sessions, err := f.Store.UnfiledSessions(ctx)
+	sessions, err := f.Store.SessionsWithStaleFiles(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.Log.Error("read sessions for their status files", "err", err)

@@ -87,7 +87,7 @@ func (f *filing) session(statusDir string, outside bool, n int) *agency.Session 
 		ID: agency.NewSessionID(at, [4]byte{0xab, 0xcd, byte(f.made)}), Source: "orchestrate", Outside: outside, Status: agency.SessionRunning, StartedAt: at,
 		Owner: agency.User, Repo: agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: f.root, CommonDir: filepath.Join(f.root, ".git")},
 	}
-	s.Place(statusDir)
+	s.SetStatusDir(statusDir)
 	agents := make([]agency.SessionAgent, n)
 	for i := range agents {
 		id := fmt.Sprintf("%03d", i+1)
@@ -195,7 +195,10 @@ func TestFilesFollowTheRecord(t *testing.T) {
 	f.says(second)
 	f.finish(first, "001", "002", "003")
 	f.says(first)
-	f.soon("both are filed", func() bool { left, err := f.store.UnfiledSessions(t.Context()); return err == nil && len(left) == 0 })
+	f.soon("both are filed", func() bool {
+		left, err := f.store.SessionsWithStaleFiles(t.Context())
+		return err == nil && len(left) == 0
+	})
 	leadsTo(first) // and stays there
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -203,7 +203,10 @@ func TestFilesFinishRemovals(t *testing.T) {
 	f.says(s)
 	f.finish(s, "001")
 	f.says(s)
-	f.soon("it is filed", func() bool { left, err := f.store.UnfiledSessions(t.Context()); return err == nil && len(left) == 0 })
+	f.soon("it is filed", func() bool {
+		left, err := f.store.SessionsWithStaleFiles(t.Context())
+		return err == nil && len(left) == 0
+	})
 	f.files.Stop()
 	if err := f.store.RemoveSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 		return 0, err
 	}
 	if s.Status.Final() {
-		if err := f.Store.FileSession(ctx, id); err != nil {
+		if err := f.Store.MarkFilesWritten(ctx, id); err != nil {
 			return 0, err
 		}
 	}

@@ -43,10 +43,10 @@ type Store interface {
 	// SessionSince is a session and those of its agents that changed after since, an UpdatedAt of the session; the zero time gives
 	// all of them. Both are of one moment.
 	SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error)
-	// UnfiledSessions are those whose status files may not say yet how they stand: all that run, and the settled ones that
-	// FileSession was not called for.
-	UnfiledSessions(ctx context.Context) ([]agency.Session, error)
-	FileSession(ctx context.Context, id agency.SessionID) error
+	// SessionsWithStaleFiles are those whose status files may not say yet how they stand: all that run, and the settled ones that
+	// MarkFilesWritten was not called for.
+	SessionsWithStaleFiles(ctx context.Context) ([]agency.Session, error)
+	MarkFilesWritten(ctx context.Context, id agency.SessionID) error
 	// LastSeq is the number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// ChangedRuns are the runs with events behind seq, and the newest seq.
@@ -67,8 +67,8 @@ type Start struct {
 	Env     []string
 }
 
-// Again is what the scheduler wants of a later attempt.
-type Again struct {
+// ResumeRequest is what the scheduler wants of a later attempt.
+type ResumeRequest struct {
 	ID      agency.RunID
 	Session *agency.Session
 	Agent   *agency.PlanAgent
@@ -90,8 +90,8 @@ type Runs interface {
 	MayStart(ctx context.Context, s Start) error
 	// Start makes a run and starts its agent, or finds that it is there already. A name that is taken is agency.CodeNameExists.
 	Start(ctx context.Context, s Start) error
-	// Again starts another attempt of a run whose newest one has ended, with a prompt that tells of that.
-	Again(ctx context.Context, a Again) error
+	// Resume starts another attempt of a run whose newest one has ended, with a prompt that tells of that.
+	Resume(ctx context.Context, a ResumeRequest) error
 	// Stop ends an attempt of a run, 0 is whichever lives; one that has ended is no error, whatever followed.
 	Stop(ctx context.Context, id agency.RunID, attempt int) error
 	// Outcome is how a run stands; one that was never made, or whose making was undone, is agency.CodeRunNotFound.

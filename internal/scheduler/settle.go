@@ -8,7 +8,7 @@ import (
 )
 
 // settle ends a session whose agents are all final.
-func (l *loop) settle(ctx context.Context, d *desk) error {
+func (l *loop) settle(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
 	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
 		x := agency.Action{Kind: agency.ActSettle, Agent: -1}

@@ -11,7 +11,7 @@ import (
 	"agency/internal/killpoint"
 )
 
-// job is one action that takes long, with all that it needs: the desk belongs to the loop.
+// job is one action that takes long, with all that it needs: the state belongs to the loop.
 type job struct {
 	action  agency.Action
 	session agency.Session
@@ -24,7 +24,7 @@ type job struct {
 }
 
 // dispatch has an action carried out beside the loop. Until the note that it is over, nothing else is decided for its agent.
-func (l *loop) dispatch(d *desk, x *agency.Action) {
+func (l *loop) dispatch(d *liveSession, x *agency.Action) {
 	j := &job{
 		action: *x, session: d.Session, agent: *d.Agent(x.Agent), plan: &d.Plan.Agents[x.Agent], env: d.env, life: d.life, bases: d.bases,
 	}
@@ -45,7 +45,7 @@ func (l *loop) dispatch(d *desk, x *agency.Action) {
 }
 
 // runsBefore are the runs of the agents that one comes after.
-func runsBefore(d *desk, p *agency.PlanAgent) []agency.RunID {
+func runsBefore(d *liveSession, p *agency.PlanAgent) []agency.RunID {
 	positions := []int{}
 	for _, id := range p.After {
 		positions = append(positions, d.Position(id))
@@ -60,7 +60,7 @@ func runsBefore(d *desk, p *agency.PlanAgent) []agency.RunID {
 
 // over tells the loop that a job has been done.
 func (s *Scheduler) over(j *job, failure error) {
-	s.post(note{session: j.session.ID, agent: j.agent.Position, over: true, failure: failure})
+	s.enqueue(note{session: j.session.ID, agent: j.agent.Position, over: true, failure: failure})
 }
 
 // pause waits before something is tried again.
@@ -80,7 +80,7 @@ func (s *Scheduler) start(j *job) {
 		err = s.Runs.MayStart(s.ctx, want)
 	}
 	if err != nil {
-		s.unbased(j, err)
+		s.failBeforeCreate(j, err)
 		return
 	}
 	killpoint.At("scheduler.start.based")
@@ -158,13 +158,13 @@ func (s *Scheduler) begin(j *job, id agency.RunID) bool {
 		s.over(j, nil)
 		return false
 	}
-	s.post(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: !applied})
+	s.enqueue(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: !applied})
 	return applied
 }
 
-// unbased is what follows from a start that failed before its run was made. Where a person has to decide, the agent stays queued
+// failBeforeCreate is what follows from a start that failed before its run was made. Where a person has to decide, the agent stays queued
 // until the session is resumed; anything else is as if the run could not be made.
-func (s *Scheduler) unbased(j *job, failure error) {
+func (s *Scheduler) failBeforeCreate(j *job, failure error) {
 	if s.ctx.Err() != nil {
 		return
 	}
@@ -197,7 +197,7 @@ func (s *Scheduler) unbased(j *job, failure error) {
 		s.over(j, nil)
 		return
 	}
-	s.post(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: true})
+	s.enqueue(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: true})
 }
 
 // wayOut is why a start failed, with what to do about it where the words for it are always the same.
@@ -224,7 +224,7 @@ func (s *Scheduler) again(j *job) {
 	if strings.HasPrefix(reason, agency.WaitingWord) {
 		reason = "" // not of the attempt before, whose own record tells
 	}
-	err := s.Runs.Again(s.ctx, Again{ID: j.agent.Run, Session: &j.session, Agent: j.plan, Reason: reason, Env: j.env})
+	err := s.Runs.Resume(s.ctx, ResumeRequest{ID: j.agent.Run, Session: &j.session, Agent: j.plan, Reason: reason, Env: j.env})
 	killpoint.At("scheduler.again.made")
 	s.over(j, err)
 }
@@ -258,9 +258,9 @@ func (s *Scheduler) measure(j *job) {
 		s.over(j, nil)
 		return
 	}
-	s.post(note{
+	s.enqueue(note{
 		session: j.session.ID, agent: j.agent.Position, over: true,
-		beat: &beat{run: j.agent.Run, attempt: j.action.Attempt, pulse: pulse, at: s.Now()},
+		measurement: &measurement{run: j.agent.Run, attempt: j.action.Attempt, pulse: pulse, at: s.Now()},
 	})
 }
 

@@ -48,8 +48,8 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 	if err != nil {
 		return nil, err
 	}
-	if n := len(said.Agents); n == 0 || n > agency.MostAgents {
-		return nil, agency.Errorf(agency.CodeUsage, "the session has %d agents, not between 1 and %d", n, agency.MostAgents).
+	if n := len(said.Agents); n == 0 || n > agency.MaxAgents {
+		return nil, agency.Errorf(agency.CodeUsage, "the session has %d agents, not between 1 and %d", n, agency.MaxAgents).
 			WithHint(`agency session create --agents '[{"id": "001"}, {"id": "002"}]'`)
 	}
 	now := s.Now().UTC().Truncate(time.Second)
@@ -59,12 +59,12 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 		session := agency.Session{
 			ID: agency.NewSessionID(now, random), Name: o.Name, Outside: true, Repo: o.Repo, Status: agency.SessionRunning, Owner: o.Owner,
 		}
-		session.Place(o.StatusDir)
+		session.SetStatusDir(o.StatusDir)
 		agents, err := outsideAgents(&session, said.Agents)
 		if err != nil {
 			return nil, err
 		}
-		if err := session.TakeFile(said.Head, agents, now); err != nil {
+		if err := session.ImportFile(said.Head, agents, now); err != nil {
 			return nil, err
 		}
 		session.Source, session.SourceFile = cmp.Or(o.Source, session.Source, DefaultSource), cmp.Or(o.SourceFile, session.SourceFile)

@@ -170,14 +170,14 @@ func (s *Store) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.
 	return s.querySessions(ctx, where+` ORDER BY s.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
 }
 
-// UnfiledSessions are those whose status files may not say yet how they stand, oldest first: all that run, and the settled ones
-// that FileSession was not called for.
-func (s *Store) UnfiledSessions(ctx context.Context) ([]agency.Session, error) {
+// SessionsWithStaleFiles are those whose status files may not say yet how they stand, oldest first: all that run, and the settled ones
+// that MarkFilesWritten was not called for.
+func (s *Store) SessionsWithStaleFiles(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.filed = 0 ORDER BY s.seq`)
 }
 
-// FileSession records that the status file of a settled session says how it ended.
-func (s *Store) FileSession(ctx context.Context, id agency.SessionID) error {
+// MarkFilesWritten records that the status file of a settled session says how it ended.
+func (s *Store) MarkFilesWritten(ctx context.Context, id agency.SessionID) error {
 	return s.write(ctx, "change session in", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `UPDATE sessions SET filed = 1 WHERE id = ? AND status <> 'running'`, string(id))
 		return err

@@ -228,12 +228,12 @@ func TestSettledSession(t *testing.T) {
 	report := func(agent string, status agency.AgentStatus) error {
 		return s.UpdateAgents(ctx, []agency.AgentReport{{Session: session.ID, Agent: agent, Apply: to(status)}})[0]
 	}
-	for _, err := range []error{report("001", agency.AgentRunning), report("001", agency.AgentFailed), s.FileSession(ctx, session.ID)} {
+	for _, err := range []error{report("001", agency.AgentRunning), report("001", agency.AgentFailed), s.MarkFilesWritten(ctx, session.ID)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if unfiled, err := s.UnfiledSessions(ctx); err != nil || len(unfiled) != 2 {
+	if unfiled, err := s.SessionsWithStaleFiles(ctx); err != nil || len(unfiled) != 2 {
 		t.Errorf("a running session was filed: %v, %v", unfiled, err)
 	}
 	if err := report("002", agency.AgentCancelled); err != nil {
@@ -252,10 +252,10 @@ func TestSettledSession(t *testing.T) {
 		return nil, nil
 	})
 	wantCode(t, err, agency.CodeInvalidState)
-	if err := s.FileSession(ctx, session.ID); err != nil {
+	if err := s.MarkFilesWritten(ctx, session.ID); err != nil {
 		t.Fatal(err)
 	}
-	if unfiled, err := s.UnfiledSessions(ctx); err != nil || len(unfiled) != 1 || unfiled[0].ID != other.ID {
+	if unfiled, err := s.SessionsWithStaleFiles(ctx); err != nil || len(unfiled) != 1 || unfiled[0].ID != other.ID {
 		t.Errorf("unfiled %v, %v", unfiled, err)
 	}
 	before, err := s.LastSeq(ctx)

@@ -67,7 +67,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	defer cancel()
 	if err := s.build(ctx, p); err != nil {
 		if agency.IsCode(err, agency.CodeSetupFailed) {
-			err = s.giveUp(ctx, p.run, err) // the worktree stays, to look at
+			err = s.abortAttempt(ctx, p.run, err) // the worktree stays, to look at
 			s.showRuns(ctx, p.run)
 			return nil, err
 		}

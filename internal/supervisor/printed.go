@@ -261,7 +261,7 @@ func (s *Supervisor) printed(ctx context.Context, id agency.RunID, line string) 
 		if s.Elapsed(a.Situation.PrintedAt) < printedEvery {
 			return
 		}
-		e.Event = agency.Again
+		e.Event = agency.EventContinued
 	}
 	s.observe(ctx, &l, []agency.Evidence{e})
 }

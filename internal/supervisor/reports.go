@@ -82,7 +82,7 @@ func newReports(spool Spool, data []byte, offset int64, at time.Time) []agency.E
 	for i := range reports {
 		e := &reports[i]
 		*e = agency.Evidence{At: at, Source: agency.FromReport, Sign: agency.SignReport, ID: e.ID, Report: e.Report, Text: e.Text, Quiet: e.Quiet}
-		e.Quiet = min(max(e.Quiet, 0), agency.MostQuiet)
+		e.Quiet = min(max(e.Quiet, 0), agency.MaxQuiet)
 		switch e.Report {
 		case agency.ReportsWord, agency.ReportsError, agency.ReportsComplete, agency.ReportsHelp:
 		default:

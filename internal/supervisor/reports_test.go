@@ -37,7 +37,7 @@ func TestQuietTime(t *testing.T) {
 		"20 minutes":        {stallThreshold + 5*time.Minute, stallThreshold + 5*time.Minute},
 		"none":              {0, stallThreshold},
 		"less than nothing": {-time.Hour, stallThreshold},
-		"for ever":          {1 << 62, agency.MostQuiet},
+		"for ever":          {1 << 62, agency.MaxQuiet},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -157,7 +157,7 @@ func FuzzReports(f *testing.F) {
 		for i, e := range reports {
 			last := i == len(reports)-1
 			if e.Source != agency.FromReport || e.Sign != agency.SignReport && e.Sign != agency.SignUnknown || !e.At.Equal(at) ||
-				e.Quiet < 0 || e.Quiet > agency.MostQuiet || len(e.Text) > agency.EvidenceText || last != (e.Offset > 0) || e.Offset > int64(len(data)) {
+				e.Quiet < 0 || e.Quiet > agency.MaxQuiet || len(e.Text) > agency.EvidenceText || last != (e.Offset > 0) || e.Offset > int64(len(data)) {
 				t.Errorf("got %+v", e)
 			}
 		}

@@ -94,11 +94,11 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	unlock() // the record has it as live
 	if giveUp {
 		if err := s.Store.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
-			return nil, s.giveUp(ctx, l.run, err)
+			return nil, s.abortAttempt(ctx, l.run, err)
 		}
 	}
 	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
-		return nil, s.giveUp(ctx, l.run, err)
+		return nil, s.abortAttempt(ctx, l.run, err)
 	}
 	resumption.Run, err = s.Store.Run(ctx, r.ID)
 	return resumption, err
@@ -289,9 +289,9 @@ func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
 	return s.linkAttempt(r)
 }
 
-// giveUp fails an attempt, and returns why. What the record cannot take now, because the disk is full or the like, is tried again
+// abortAttempt fails an attempt, and returns why. What the record cannot take now, because the disk is full or the like, is tried again
 // until it can.
-func (s *Supervisor) giveUp(ctx context.Context, r *agency.Run, why error) error {
+func (s *Supervisor) abortAttempt(ctx context.Context, r *agency.Run, why error) error {
 	err := s.failAttempt(ctx, r, why)
 	if err != nil {
 		s.work.Go(func() { s.settleWhenDead(r.ID) })

@@ -57,7 +57,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	shown := s.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	s.mu.Lock()
 	now := s.live[id]
-	if now == nil || slices.Equal(now.screen, shown) && !now.situation.Untold(shown) {
+	if now == nil || slices.Equal(now.screen, shown) && !now.situation.NeedsDetail(shown) {
 		s.mu.Unlock()
 		return shown
 	}
@@ -65,7 +65,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	now.screen = shown
 	s.mu.Unlock()
 	news := slices.Clone(shown)
-	if asks(before) && !asks(shown) && before[0].Event != agency.InFull { // else a title tells that it is over
+	if asks(before) && !asks(shown) && before[0].Event != agency.EventComplete { // else a title tells that it is over
 		gone := agency.Evidence{Source: agency.FromScreen, Sign: agency.SignAnswered}
 		if before[0].Kind == agency.AsksDialog {
 			gone.Sign = agency.SignSession // its program begins; whether it works is not said by that

@@ -93,7 +93,7 @@ func TestAnswerOfTitle(t *testing.T) {
 		w := newWorld(t)
 		dialog := func(command string) []agency.Evidence {
 			return []agency.Evidence{{
-				Sign: agency.SignAsked, Event: agency.InFull, ID: command, Kind: agency.AsksPermission, Tool: "Shell", Text: command, Confidence: 0.8,
+				Sign: agency.SignAsked, Event: agency.EventComplete, ID: command, Kind: agency.AsksPermission, Tool: "Shell", Text: command, Confidence: 0.8,
 			}}
 		}
 		w.harness.ScreenFunc = func(lines []string) []agency.Evidence {

@@ -53,7 +53,7 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 		}
 	}
 	if episode != nil {
-		at, err := w.remind(ctx, episode, now, func(telling *agency.Alert) ([]string, error) { return w.Teller.Tell(ctx, telling, worker) })
+		at, err := w.remind(ctx, episode, now, func(telling *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, telling, worker) })
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func printsError(worker *worker, line string) {
 	a := &worker.run.Attempt
 	e := agency.Evidence{At: time.Now(), Source: agency.FromOutput, Sign: agency.SignPrinted, Text: line}
 	if a.ErrorStands(active(worker)) {
-		e.Event = agency.Again
+		e.Event = agency.EventContinued
 	}
 	a.Situation.Observe(e)
 	worker.output = time.Now()

@@ -132,7 +132,7 @@ func (w *world) OpenSessionAlerts(_ context.Context, id agency.SessionID) ([]age
 	return open, nil
 }
 
-func (w *world) TellSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
+func (w *world) DeliverSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told = append(w.told, fmt.Sprintf("%s %s %d", s.Name, a.Kind, a.Level))

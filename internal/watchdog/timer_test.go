@@ -163,7 +163,7 @@ func TestTimerSkips(t *testing.T) {
 		"a request":       {set: func(c *clockwork) { c.run.Attempt.Situation.Requests = []agency.Request{{ID: "1"}} }, why: "it asks for something"},
 		"background work": {set: func(c *clockwork) { c.run.Attempt.Situation.Background = 1 }, why: "it has work in the background"},
 		"a model that refuses": {
-			set: func(c *clockwork) { c.run.Attempt.Situation.Failure = &agency.Trouble{Class: agency.ErrorRateLimit} },
+			set: func(c *clockwork) { c.run.Attempt.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit} },
 			why: "its model failed: rate limit",
 		},
 		"a person types": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "a person is typing") }, why: "a person is typing"},

@@ -77,10 +77,10 @@ type Store interface {
 	Changed() <-chan struct{}
 }
 
-// Teller brings an alert to those who should act: its level says how far up. It returns who they were; none is no error.
-type Teller interface {
-	Tell(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
-	TellSession(ctx context.Context, a *agency.Alert, s *agency.Session) (recipients []string, err error)
+// AlertSink brings an alert to those who should act: its level says how far up. It returns who they were; none is no error.
+type AlertSink interface {
+	Deliver(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
+	DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) (recipients []string, err error)
 }
 
 // Settings are the thresholds.
@@ -95,11 +95,11 @@ type Settings struct {
 
 // Deps are the parts that a watchdog works with.
 type Deps struct {
-	Runs   Runs
-	Store  Store
-	Teller Teller
-	Log    *slog.Logger
-	Now    func() time.Time // never runs backwards
+	Runs  Runs
+	Store Store
+	Sink  AlertSink
+	Log   *slog.Logger
+	Now   func() time.Time // never runs backwards
 	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
 	Elapsed func(since time.Time) time.Duration
 	NewID   func() string

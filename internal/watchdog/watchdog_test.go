@@ -68,7 +68,7 @@ func (w *world) settings() watchdog.Settings {
 func (w *world) start() {
 	w.t.Helper()
 	w.dog = watchdog.New(watchdog.Deps{
-		Runs: w, Store: w, Teller: w, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since,
+		Runs: w, Store: w, Sink: w, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since,
 		NewID: func() string { return fmt.Sprintf("a_%d", w.drawn.Add(1)) },
 	}, w.settings())
 	if err := w.dog.Start(context.Background()); err != nil {
@@ -268,7 +268,7 @@ func (w *world) Changed() <-chan struct{} {
 	return w.changed
 }
 
-func (w *world) Tell(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
+func (w *world) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told = append(w.told, fmt.Sprintf("%s %s %d", of.Run.Name, a.Kind, a.Level))
@@ -423,7 +423,7 @@ func TestConditions(t *testing.T) {
 		}, agency.AlertNeedsInput, "prompt_id", "7@5"},
 		"refused by the model": {func(r *agency.Run) {
 			r.Attempt.Situation.Turn, r.Attempt.Situation.TurnAt = agency.TurnEnded, time.Now()
-			r.Attempt.Situation.Failure = &agency.Trouble{Class: agency.ErrorRateLimit, At: time.Now()}
+			r.Attempt.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, At: time.Now()}
 		}, agency.AlertError, "error_class", "rate_limit"},
 		"help": {func(r *agency.Run) {
 			r.Attempt.Situation.Reported = &agency.Reported{Report: agency.ReportsHelp, Text: "I am lost", At: time.Now()}

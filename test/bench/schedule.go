@@ -198,7 +198,9 @@ func (x *instant) Start(_ context.Context, s scheduler.Start) error {
 	return nil
 }
 
-func (x *instant) Again(context.Context, scheduler.Again) error  { return errors.ErrUnsupported }
+func (x *instant) Resume(context.Context, scheduler.ResumeRequest) error {
+	return errors.ErrUnsupported
+}
 func (x *instant) Stop(context.Context, agency.RunID, int) error { return errors.ErrUnsupported }
 func (x *instant) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
 	return agency.Pulse{}, errors.ErrUnsupported
