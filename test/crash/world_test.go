@@ -140,7 +140,7 @@ func (w *world) awaitClient() {
 // await waits for a condition.
 func (w *world) await(what string, met func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !met(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited in vain for %s", what)
 		}
