@@ -259,14 +259,14 @@ func TestStops(t *testing.T) {
 	for name, c := range end {
 		for kind, script := range map[string]string{
 			"obedient": tree + "wait; wait; wait",
-			"stubborn": tree + `trap "" TERM HUP; while :; do sleep 1; done`,
+			"stubborn": `trap : TERM HUP; ` + tree + `while :; do sleep 1; done`, // first, before anybody knows a pid
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				f := prepare(t, script)
 				f.launch.Grace = 500 * time.Millisecond
 				if c.by == agency.EndedByTimeLimit {
-					f.launch.TimeLimit = 500 * time.Millisecond
+					f.launch.TimeLimit = 2 * time.Second // enough for the script to come that far
 				}
 				f.begin(true)
 				pids := []int{f.pid("escaped"), f.pid("stubborn"), f.started().Runner.PID}
