@@ -9,7 +9,10 @@ import (
 
 // makeRepo makes a git repository of so many small files.
 func makeRepo(ctx context.Context, b *bench, files int) (string, error) {
-	repo := filepath.Join(b.root, fmt.Sprintf("repo-%d", files))
+	repo, err := os.MkdirTemp(b.root, fmt.Sprintf("repo-%d-", files)) // each section has its own
+	if err != nil {
+		return "", err
+	}
 	for i := range files {
 		dir := filepath.Join(repo, fmt.Sprintf("d%03d", i/100))
 		if i%100 == 0 {
