@@ -17,9 +17,6 @@ const (
 	Killed    State = "killed"    // somebody asked for its end
 )
 
-// States are all states, in the order of a life.
-func States() []State { return []State{Queued, Running, Completed, Failed, Killed} }
-
 // Final says that nothing can happen to the attempt any more.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Killed }
 
@@ -82,9 +79,6 @@ const (
 	FactExited      FactKind = "exited"       // the wrapper recorded the runner's end
 	FactLost        FactKind = "lost"         // no wrapper lives and no end was recorded
 )
-
-// FactKinds are all facts.
-func FactKinds() []FactKind { return []FactKind{FactStarted, FactStartFailed, FactExited, FactLost} }
 
 // Fact is one piece of news about an attempt, with what decides the state it leads to.
 type Fact struct {

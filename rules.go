@@ -1,7 +1,6 @@
 package agency
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -33,9 +32,6 @@ var rules = []Rule{
 	{14, Active, "alive, and nothing known", (*view).active},
 	{15, Idle, "nothing known, and no session", (*view).idle},
 }
-
-// Rules are all rules, in the order in which they are tried.
-func Rules() []Rule { return slices.Clone(rules) }
 
 // piece is a part of what is known of a run.
 type piece int

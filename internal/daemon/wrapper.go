@@ -45,12 +45,18 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	link := runner.NewLink(conn)
+	known := false
+	defer func() {
+		if !known {
+			_ = link.Close()
+		}
+	}()
 	ctx := context.WithoutCancel(r.Context())
 	hello, err := d.greetWrapper(ctx, link)
 	if err != nil {
-		_ = link.Close()
 		return
 	}
+	known = true
 	// The request ends here, or its buffers and the deep stack of its goroutine were most of the memory that an idle run costs.
 	go d.hearWrapper(ctx, link, hello.RunID, hello.Attempt)
 }

@@ -117,11 +117,15 @@ func (s *Supervisor) readState(ctx context.Context, id agency.RunID) {
 	s.readReports(ctx, id)
 }
 
-// missingEvery is how often a contract's folder that was removed is looked for.
-const missingEvery = 200 * time.Millisecond
+// How often a contract's folder that was removed is looked for, and for how long: an agent makes it anew soon or never, and the
+// rescan finds a later one.
+const (
+	missingEvery = 200 * time.Millisecond
+	missingFor   = 30 * time.Second
+)
 
-// missFolder looks for the folder of a contract that was removed, as by git clean, until there is one again: the watch went with
-// the old one, and the new one may have its number.
+// missFolder looks for the folder of a contract that was removed, as by git clean: the watch went with the old one, and a new one
+// may have its number.
 func (s *Supervisor) missFolder(id agency.RunID, dir string) {
 	s.mu.Lock()
 	l := s.live[id]
@@ -136,9 +140,12 @@ func (s *Supervisor) missFolder(id agency.RunID, dir string) {
 	s.work.Go(func() {
 		look := time.NewTicker(missingEvery)
 		defer look.Stop()
+		end := time.After(missingFor)
 		for {
 			select {
 			case <-look.C:
+			case <-end:
+				return
 			case <-s.ctx.Done():
 				return
 			}
