@@ -157,7 +157,7 @@ func TestInterruptAndJobControl(t *testing.T) {
 
 	f = prepare(t, "exec bash --norc --noprofile -i")
 	f.begin(true)
-	f.typeKeys("sh -c \"echo g''o; sleep 100\"\r")
+	f.typeKeys("sh -c \"echo g''o; exec sleep 100\"\r") // one process: a shell that just forks by vfork would not stop
 	f.logged("go\r\n")
 	f.typeKeys("\x1a")
 	f.logged("Stopped")
