@@ -83,10 +83,10 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 	return *resp, nil
 }
 
-// withDaemon runs send, and once more after it brought up the daemon that send found missing or of another version.
-// What may have been carried out is not sent again, unless again says that it does no harm: then each time that the daemon
-// goes away, so that who waits outlives it. A client that has met a daemon of its version replaces none: whoever did has
-// upgraded.
+// withDaemon runs send, and again after it brought up a daemon that send found missing: also one that answered when Start looked, for
+// that was about to stop. What may have been carried out is not sent again, unless again says that it does no harm, so that who
+// waits outlives the daemon. An idle daemon of another version is replaced once, and not by a client that has met one of its own:
+// whoever replaced that has upgraded.
 func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) error {
 	for started := 0; ; started++ {
 		err := send()
@@ -96,7 +96,9 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 			return nil
 		case c.Start == nil:
 			return err
-		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && (started == 0 || again && c.met.Load() && started < mostStarts):
+		case errors.Is(err, errSilent):
+			return err // it is there, and another one could not be
+		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && started < mostStarts:
 		case agency.IsCode(err, agency.CodeDaemonLost) && again && started < mostStarts:
 		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && started == 0 && !c.met.Load():
 			if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
@@ -111,8 +113,8 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 	}
 }
 
-// mostStarts is how often one request brings up a daemon that went away while it waited. There is an end to it, should the
-// request be what the daemon dies of.
+// mostStarts is how often one request brings up a daemon that went away. There is an end to it, should the request be what the daemon
+// dies of.
 const mostStarts = 20
 
 // stopOld ends a daemon of another version, and returns when it takes no requests any more: until then Start would find
@@ -153,7 +155,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	case err == nil:
 		return answer, nil
 	case errors.Is(context.Cause(r.Context()), errSilent):
-		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s has not answered for %s", c.Socket, readTimeout).
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w for %s", c.Socket, errSilent, readTimeout).
 			WithHint("agency daemon logs; if it hangs, end its process: the runs go on")
 	case r.Context().Err() != nil:
 		return nil, r.Context().Err()
@@ -195,7 +197,7 @@ const readTimeout = 15 * time.Second
 // stopWait is how long a daemon that was told to stop may go on taking requests.
 const stopWait = 10 * time.Second
 
-var errSilent = errors.New("no answer")
+var errSilent = errors.New("has not answered")
 
 // lost is the error for a request that was sent and not answered: nobody knows whether it was carried out.
 func lost(err error) error {

@@ -230,21 +230,57 @@ func TestCallStartsADaemon(t *testing.T) {
 	}
 }
 
-func TestCallStartsOnce(t *testing.T) {
+// A daemon that cannot start is not started again; one that goes away at once is, up to a limit.
+func TestCallStartsInVain(t *testing.T) {
 	t.Parallel()
-	broken := agency.Errorf(agency.CodeDaemonStartFailed, "no room")
-	for _, fails := range []error{nil, broken} {
+	for want, tt := range map[agency.Code]struct {
+		fails  error
+		starts int
+	}{
+		agency.CodeDaemonStartFailed:   {agency.Errorf(agency.CodeDaemonStartFailed, "no room"), 1},
+		agency.CodeDaemonConnectFailed: {nil, 20},
+	} {
 		starts := 0
 		c := api.NewClient(socketPath(t), "1", func(context.Context) error {
 			starts++
-			return fails
+			return tt.fails
 		})
-		want := agency.CodeDaemonConnectFailed
-		if fails != nil {
-			want = agency.CodeDaemonStartFailed
+		if _, err := status(t.Context(), c); !agency.IsCode(err, want) || starts != tt.starts {
+			t.Errorf("got %v after %d starts, want %s after %d", err, starts, want, tt.starts)
 		}
-		if _, err := status(t.Context(), c); !agency.IsCode(err, want) || starts != 1 {
-			t.Errorf("got %v after %d starts, want %s after one", err, starts, want)
+	}
+}
+
+// A daemon that is about to stop still takes a connection: it loses the request, answers the look for a daemon, and is gone for the next
+// request, which goes to the daemon after it.
+func TestCallMeetsAStoppingDaemon(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{true, false} {
+		path := socketPath(t)
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost {
+			go func() {
+				if conn, err := listener.Accept(); err == nil {
+					_ = conn.Close()
+				}
+			}()
+		} else {
+			_ = listener.Close()
+		}
+		starts := 0
+		c := api.NewClient(path, "1", func(context.Context) error {
+			if starts++; starts == 1 {
+				_ = listener.Close()
+				return nil
+			}
+			serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, api.DaemonStatusResponse{PID: 7}, nil) }))
+			return nil
+		})
+		if got, err := status(t.Context(), c); err != nil || got.PID != 7 || starts != 2 {
+			t.Errorf("got %+v, %v after %d starts", got, err, starts)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -72,8 +71,8 @@ type Daemon struct {
 	active   active
 	timers   *watchdog.Timers
 
-	stopping chan struct{} // closed by requestStop
-	stopOnce sync.Once
+	requestStop context.CancelFunc // asks for the end
+	stopping    chan struct{}      // closed when no connection is taken any more: what waits for something ends
 }
 
 // LockPath and LogPath are where a data root keeps its daemon's lock and log.
@@ -257,12 +256,17 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 	// Streams end with the daemon, requests may finish first.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	asked, stop := context.WithCancel(ctx)
+	defer stop()
+	d.requestStop = stop
 	server := &http.Server{
 		Handler:           d.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelWarn),
 	}
+	// Who is told that the daemon stops looks for the next one, and must not find this one again.
+	server.RegisterOnShutdown(func() { close(d.stopping) })
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	ready()
@@ -276,13 +280,11 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 				go func() { failed <- server.Serve(again) }()
 			}
 			continue
-		case <-ctx.Done():
-		case <-d.stopping:
+		case <-asked.Done():
 		case err = <-failed:
 		}
 		serving = false
 	}
-	d.requestStop()
 	killpoint.At("daemon.stopping")
 	drain, done := context.WithTimeout(base, drainTimeout)
 	defer done()
@@ -305,9 +307,6 @@ func (d *Daemon) isStopping() bool {
 		return false
 	}
 }
-
-// requestStop asks for the end; streams end at once.
-func (d *Daemon) requestStop() { d.stopOnce.Do(func() { close(d.stopping) }) }
 
 // listen opens the socket for the owner alone. The lock is held, so a socket that is there already is a dead daemon's.
 func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {

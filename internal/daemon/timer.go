@@ -67,7 +67,7 @@ func (d *Daemon) listTimers(ctx context.Context, _ api.Empty) (api.ListTimersRes
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
-	open, err := d.store.OpenAlerts(ctx, "")
+	open, err := d.store.Alerts(ctx, agency.AlertFilter{})
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
