@@ -181,7 +181,7 @@ func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }
 func Watchable(l Label) bool { return l == Working || l == Active || l == Stalled }
 
 // Alert is one episode in which somebody must act on a worker or a session: it opens once, may be acknowledged or snoozed, and
-// is resolved when its condition goes.
+// is resolved when its condition goes. Where that only hid behind another one, the same alert is open again afterwards.
 type Alert struct {
 	ID      string    `json:"id"`
 	Seq     int64     `json:"seq"`

@@ -30,6 +30,7 @@ const (
 	AlertAcked       EventType = "alert.acked"
 	AlertSnoozed     EventType = "alert.snoozed"
 	AlertResolved    EventType = "alert.resolved"
+	AlertReopened    EventType = "alert.reopened" // what hid its condition, such as a later question, is gone
 	MessageSent      EventType = "message.sent"
 	MessageAcked     EventType = "message.acked"
 	NoticeSent       EventType = "notice.sent" // a channel took it

@@ -48,16 +48,6 @@ func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Aler
 	return alerts, problem("read alerts from", s.path, err)
 }
 
-// OpenAlerts are those that are not resolved, oldest first: of one run, or of all when id is empty.
-func (s *Store) OpenAlerts(ctx context.Context, id agency.RunID) ([]agency.Alert, error) {
-	return s.Alerts(ctx, agency.AlertFilter{Run: id})
-}
-
-// OpenSessionAlerts are those of a session that are not resolved, oldest first.
-func (s *Store) OpenSessionAlerts(ctx context.Context, id agency.SessionID) ([]agency.Alert, error) {
-	return s.Alerts(ctx, agency.AlertFilter{Session: id})
-}
-
 // OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added again: of a run, and a session's
 // failure, open or not; anything else of a session while it is open.
 func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {

@@ -54,7 +54,7 @@ func TestSessionAlerts(t *testing.T) {
 	opens(first, true)
 	opens(sessionAlert("a_2", agency.AlertSessionPaused, session, "agent 001 failed"), false)
 	opens(sessionAlert("a_3", agency.AlertSessionPaused, session, "agent 002 failed"), true)
-	open, err := s.OpenSessionAlerts(t.Context(), session.ID)
+	open, err := s.Alerts(t.Context(), agency.AlertFilter{Session: session.ID})
 	if err != nil || len(open) != 2 || !cmp.Equal(*first, open[0]) {
 		t.Errorf("open: %+v, %v", open, err)
 	}
@@ -159,7 +159,7 @@ func TestWatchedSessions(t *testing.T) {
 	if err := s.RemoveSession(t.Context(), failed.ID); err != nil {
 		t.Fatal(err)
 	}
-	if open, err := s.OpenSessionAlerts(t.Context(), failed.ID); err != nil || len(open) != 1 {
+	if open, err := s.Alerts(t.Context(), agency.AlertFilter{Session: failed.ID}); err != nil || len(open) != 1 {
 		t.Errorf("of a removed session: %+v, %v", open, err)
 	}
 }

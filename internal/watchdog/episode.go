@@ -23,7 +23,7 @@ func retell(told int) time.Duration {
 // lookAt brings the episodes of one run in line with how it stands.
 func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	s, now := w.current(), w.Now()
-	open, err := w.Store.OpenAlerts(ctx, id)
+	open, err := w.Store.Alerts(ctx, agency.AlertFilter{Run: id})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,8 @@ func same(a *agency.Alert, worker *Worker, c agency.Condition) bool {
 	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && cause == c.Cause
 }
 
-// alert opens the episode of a condition; nil when it was there before and is over.
+// alert opens the episode of a condition. One that was there before, and hid behind another condition, is open again as it was: who
+// was told of it is not told again at once.
 func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c agency.Condition, now time.Time) (*agency.Alert, error) {
 	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
 	if err != nil {
@@ -112,10 +113,21 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c age
 		Recipients: []string{},
 	}
 	added, err := w.Store.OpenAlert(ctx, a)
-	if err != nil || !added {
+	if err != nil || added {
+		return a, err
+	}
+	past, err := w.Store.Alerts(ctx, agency.AlertFilter{Run: a.RunID, Resolved: true})
+	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	at := slices.IndexFunc(past, func(a agency.Alert) bool { return same(&a, worker, c) })
+	if at < 0 {
+		return nil, nil // removed meanwhile
+	}
+	return w.Store.ChangeAlert(ctx, past[at].ID, func(a *agency.Alert) (agency.EventType, error) {
+		a.ResolvedAt = nil
+		return agency.AlertReopened, nil
+	})
 }
 
 // payload is what an alert tells, in the words of its kind.

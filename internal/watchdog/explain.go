@@ -30,7 +30,7 @@ func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error
 	if err != nil {
 		return Verdict{}, err
 	}
-	open, err := w.Store.OpenAlerts(ctx, id)
+	open, err := w.Store.Alerts(ctx, agency.AlertFilter{Run: id})
 	if err != nil {
 		return Verdict{}, err
 	}

@@ -32,6 +32,17 @@ var deeds = map[string]func(w *world, worker *worker){
 	"tool":     func(_ *world, worker *worker) { begins(&worker.run, "1") },
 	"tool end": func(_ *world, worker *worker) { begins(&worker.run) },
 	"prints":   func(_ *world, worker *worker) { printsError(worker, "error: quota") },
+	"prompts":  func(_ *world, worker *worker) { observes(worker, agency.Evidence{Sign: agency.SignAsked, ID: "2"}) },
+	"goes on":  func(_ *world, worker *worker) { observes(worker, agency.Evidence{Sign: agency.SignAnswered, ID: "2"}) },
+	"limit": func(_ *world, worker *worker) {
+		observes(worker, agency.Evidence{Sign: agency.SignFailed, Class: agency.ErrorRateLimit})
+	},
+	"reports": func(_ *world, worker *worker) {
+		observes(worker, agency.Evidence{Sign: agency.SignReport, Report: agency.ReportsError, Text: "no disk"})
+	},
+	"reports work": func(_ *world, worker *worker) {
+		observes(worker, agency.Evidence{Sign: agency.SignReport, Report: agency.ReportsWord})
+	},
 	"rests": func(_ *world, worker *worker) {
 		s := &worker.run.Attempt.Situation
 		s.Turn, s.TurnAt, s.HeardAt, s.Tools = agency.TurnEnded, time.Now(), time.Now(), nil
@@ -50,6 +61,12 @@ func begins(r *agency.Run, tools ...string) {
 	for _, id := range tools {
 		s.Tools = append(s.Tools, agency.Tool{ID: id, At: time.Now()})
 	}
+}
+
+// observes has the situation of a worker take what its hooks tell.
+func observes(worker *worker, e agency.Evidence) {
+	e.At, e.Source = time.Now(), agency.FromHook
+	worker.run.Attempt.Situation.Observe(e)
 }
 
 // printsError has the output of a worker show a line that its user calls an error.
@@ -165,7 +182,7 @@ func live(t *testing.T, history []step) string {
 	if want == "" && agency.Watchable(status.Label) {
 		want = agency.AlertStuck
 	}
-	open, _ := w.OpenAlerts(t.Context(), "")
+	open, _ := w.Alerts(t.Context(), agency.AlertFilter{})
 	if want != "" && (len(open) != 1 || open[0].Kind != want) {
 		return fmt.Sprintf("it is %s, and the open alerts are %v, not %s", status.Label, w.kinds(), want)
 	}

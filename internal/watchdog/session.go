@@ -33,7 +33,7 @@ func (w *Watchdog) lookAtSessions(ctx context.Context, turns []agency.SessionTur
 // lookAtSession brings the episodes of one session in line with how it stands, and with what events told of it since the last look.
 func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns []agency.SessionTurn) error {
 	now := w.Now()
-	open, err := w.Store.OpenSessionAlerts(ctx, id)
+	open, err := w.Store.Alerts(ctx, agency.AlertFilter{Session: id})
 	if err != nil {
 		return err
 	}

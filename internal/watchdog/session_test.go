@@ -120,18 +120,6 @@ func (w *world) SessionTurns(_ context.Context, since int64) ([]agency.SessionTu
 	return turns, w.seq, nil
 }
 
-func (w *world) OpenSessionAlerts(_ context.Context, id agency.SessionID) ([]agency.Alert, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	open := []agency.Alert{}
-	for _, a := range w.alerts {
-		if a.Open() && a.Session == id {
-			open = append(open, a)
-		}
-	}
-	return open, nil
-}
-
 func (w *world) DeliverSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -54,10 +54,8 @@ type Runs interface {
 
 // Store keeps the episodes. Each writing method is one transaction together with its event.
 type Store interface {
-	// OpenAlerts are those of a run that are not resolved, oldest first; of all runs when id is empty.
-	OpenAlerts(ctx context.Context, id agency.RunID) ([]agency.Alert, error)
-	// OpenSessionAlerts are those of a session, likewise.
-	OpenSessionAlerts(ctx context.Context, id agency.SessionID) ([]agency.Alert, error)
+	// Alerts are those that a filter chooses, oldest first.
+	Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error)
 	// OpenAlert adds an episode, unless the same one is open, or was and cannot come again: that of a run, a session's failure.
 	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
 	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
@@ -179,7 +177,7 @@ func (w *Watchdog) everyone(ctx context.Context) (ids []agency.RunID, sessions [
 	if sessions, err = w.Store.WatchedSessions(ctx); err != nil {
 		return nil, nil, err
 	}
-	alerts, err := w.Store.OpenAlerts(ctx, "")
+	alerts, err := w.Store.Alerts(ctx, agency.AlertFilter{})
 	for i := range alerts {
 		if a := &alerts[i]; a.Session != "" {
 			sessions = append(sessions, a.Session)

@@ -144,7 +144,7 @@ func (w *world) tellings() []string {
 }
 
 func (w *world) open() int {
-	open, _ := w.OpenAlerts(context.Background(), "")
+	open, _ := w.Alerts(context.Background(), agency.AlertFilter{})
 	return len(open)
 }
 
@@ -201,16 +201,16 @@ func (w *world) Attached(_ context.Context, of *watchdog.Worker) bool {
 	return w.workers[of.Run.ID].attached
 }
 
-func (w *world) OpenAlerts(_ context.Context, id agency.RunID) ([]agency.Alert, error) {
+func (w *world) Alerts(_ context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	open := []agency.Alert{}
-	for i := range w.alerts {
-		if a := w.alerts[i]; a.Open() && (id == "" || a.RunID == id) {
-			open = append(open, a)
+	alerts := []agency.Alert{}
+	for _, a := range w.alerts {
+		if (a.Open() || f.Resolved) && (f.Run == "" || a.RunID == f.Run) && (f.Session == "" || a.Session == f.Session) {
+			alerts = append(alerts, a)
 		}
 	}
-	return open, nil
+	return alerts, nil
 }
 
 func (w *world) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
