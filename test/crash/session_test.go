@@ -30,6 +30,9 @@ type sessionView struct {
 // once has a shell agent note when another one of the same name works at the same time. The lock ends with its process.
 const once = `exec 9>>$ROOT/lock-$1; flock -n 9 || echo $1 >>$ROOT/twice; `
 
+// recorded has a shell agent wait until its start is in the record: what ends before that was never started.
+const recorded = `until test -e $AGENCY_HOME/runs/$AGENCY_RUN_ID/attempts/$AGENCY_ATTEMPT/started.json; do sleep 0.01; done; `
+
 // fourPlan is four agents in three waves. The second is ready and never ends by itself; the third loses its wrapper once.
 const fourPlan = `
 base: deps
@@ -40,7 +43,7 @@ agents:
   - {id: ready, runner: scripted, headless: false, after: [first], prompt: "write ready.txt ready\nready done | look\npause 600"}
   - id: lost
     after: [first]
-    prompt: 'set -- lost; %[1]s echo lost >lost.txt; test -e $ROOT/was-lost || { echo x >$ROOT/was-lost; kill -9 $PPID; sleep 600; }'
+    prompt: 'set -- lost; %[1]s echo lost >lost.txt; test -e $ROOT/was-lost || { %[2]s echo x >$ROOT/was-lost; kill -9 $PPID; sleep 600; }'
   - {id: last, after: [ready, lost], prompt: 'set -- last; %[1]s cat first.txt ready.txt lost.txt >last.txt'}
 `
 
@@ -70,7 +73,7 @@ func TestSessionMatrix(t *testing.T) {
 func killSession(t *testing.T, point string, v *victim) {
 	begin := time.Now()
 	w := newWorld(t)
-	w.write("plan.yaml", fmt.Sprintf(fourPlan, once))
+	w.write("plan.yaml", fmt.Sprintf(fourPlan, once, recorded))
 	w.write("killpoint", point+" hold")
 	w.start([]string{"session", "start", w.path("plan.yaml"), "--wait", "--timeout", "60s"})
 	hit := w.path("killpoint.hit")
@@ -216,7 +219,7 @@ func killCancel(t *testing.T, v *victim) {
 func TestSessionReboot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write("plan.yaml", fmt.Sprintf(fourPlan, once))
+	w.write("plan.yaml", fmt.Sprintf(fourPlan, once, recorded))
 	w.write("was-lost", "")
 	w.write("killpoint", "scheduler.stop.recorded hold") // the ready one is about to be stopped, the other one works or is over
 	w.must("session", "start", w.path("plan.yaml"))

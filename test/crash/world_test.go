@@ -311,10 +311,7 @@ func (w *world) tmuxServer() []int {
 func (w *world) awaitDeath(pids []int) {
 	w.t.Helper()
 	for _, pid := range pids {
-		w.await(fmt.Sprintf("the death of %d", pid), func() bool {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			return err != nil || bytes.Contains(stat, []byte(") Z "))
-		})
+		w.await(fmt.Sprintf("the death of %d", pid), func() bool { return !fixture.Lives(pid) })
 	}
 }
 

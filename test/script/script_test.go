@@ -122,24 +122,12 @@ func alive(ts *testscript.TestScript, neg bool, args []string) {
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
 	ts.Check(err)
 	deadline := time.Now().Add(10 * time.Second)
-	for lives(pid) == neg {
+	for fixture.Lives(pid) == neg {
 		if time.Now().After(deadline) {
 			ts.Fatalf("process %d: alive is %v", pid, !neg)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-}
-
-// lives says whether a process exists and is no zombie.
-func lives(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
-	return !strings.Contains(string(stat), ") Z ")
 }
 
 // handle VAR: the last line of stdout becomes the variable.
