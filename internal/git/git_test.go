@@ -148,7 +148,7 @@ func TestTimeoutEndsHooks(t *testing.T) {
 	pidFile := filepath.Join(repo.CommonDir, "pid")
 	hook(t, repo, "post-checkout", `trap "" TERM; echo $$ > "`+pidFile+`"; sleep 1000 & wait; sleep 1000`)
 	path := filepath.Join(tempDir(t), "wt")
-	err := git.New(time.Second, "").AddWorktree(t.Context(), repo, path, "b", "HEAD")
+	err := git.New(5*time.Second, "").AddWorktree(t.Context(), repo, path, "b", "HEAD")
 	wantCode(t, err, agency.CodeWorktreeFailed)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v, want one that wraps context.DeadlineExceeded", err)

@@ -162,7 +162,6 @@ func TestFindExecSeesThroughLaunchers(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	t.Parallel()
 	tests := []struct {
 		name, script string
 		kind         agency.RunnerKind
@@ -176,14 +175,19 @@ func TestVersion(t *testing.T) {
 		{"a shell is not asked", `echo 1.0`, agency.Shell, ""},
 		{"a program of the user's is not asked", `echo 1.0`, agency.Custom, ""},
 	}
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, strings.ReplaceAll(name, " ", "-")) }
+	// Before anything is parallel: a program that another test starts meanwhile would hold one open, and it could not run.
+	for _, tt := range tests {
+		if err := os.WriteFile(path(tt.name), []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Parallel()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "agent")
-			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if got := harness.Version(t.Context(), tt.kind, path); got != tt.want {
+			if got := harness.Version(t.Context(), tt.kind, path(tt.name)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -78,9 +78,9 @@ func TestSetupLeavesNothing(t *testing.T) {
 		timeout time.Duration
 		want    string
 	}{
-		"too long":   {`sleep 600 & echo $! >pid; wait`, time.Second, "did not end in 1s"},
+		"too long":   {`sleep 600 & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
 		"background": {`sleep 600 & echo $! >pid`, 30 * time.Second, ""},
-		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, time.Second, "did not end in 1s"},
+		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

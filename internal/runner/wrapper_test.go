@@ -264,9 +264,9 @@ func TestStops(t *testing.T) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				f := prepare(t, script)
-				f.launch.Grace = 500 * time.Millisecond
+				f.launch.Grace = 2 * time.Second // enough for a shell to end
 				if c.by == agency.EndedByTimeLimit {
-					f.launch.TimeLimit = 2 * time.Second // enough for the script to come that far
+					f.launch.TimeLimit = 5 * time.Second // enough for the script to come that far
 				}
 				f.begin(true)
 				pids := []int{f.pid("escaped"), f.pid("stubborn"), f.started().Runner.PID}

@@ -85,6 +85,16 @@ func connect(t *testing.T, f *fixture.Fixture, dir string, env []string, args ..
 	return c
 }
 
+// awaitProgress waits until a tool has told of progress: its answer may overtake that.
+func (c *client) awaitProgress() {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); c.progress.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatal("no progress was told")
+		}
+	}
+}
+
 // object is a JSON object.
 type object = map[string]any
 
@@ -210,9 +220,7 @@ func TestOrchestrate(t *testing.T) {
 	if r := waited.Runs[0]; waited.TimedOut || r.Status != "needs input" || !r.Awaiting || r.Confirm || r.PromptID == "" || r.Summary != "Which colour?" {
 		t.Fatalf("got %+v", waited)
 	}
-	if c.progress.Load() == 0 {
-		t.Error("no progress was told")
-	}
+	c.awaitProgress()
 	var status worker
 	c.must(&status, "run_status", object{"run": "fix"})
 	if !slices.Equal(status.Questions, []string{"Which colour?"}) || status.PromptID != waited.Runs[0].PromptID {

@@ -175,14 +175,14 @@ func mksocket(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// eventually PATTERN COMMAND...: the command succeeds and its output matches, within twenty seconds.
+// eventually PATTERN COMMAND...: the command succeeds and its output matches, within a minute.
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: eventually PATTERN COMMAND...")
 	}
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		if pattern.MatchString(ts.ReadFile("stdout")) {
@@ -207,7 +207,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 1 {
 		ts.Fatalf("usage: until PATH [TEXT]")
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		data, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && len(data) > 0 && (len(args) == 1 || strings.Contains(string(data), args[1])) {
