@@ -167,6 +167,8 @@ type Start struct {
 	TTY       bool      `json:"tty"` // one pty and a merged stream; false is pipes and two streams
 	Wrapper   Process   `json:"wrapper"`
 	Runner    Process   `json:"runner"`
+	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers do not have it.
+	Grace time.Duration `json:"grace,omitempty"`
 }
 
 // Delivery says how far an input to a runner got.

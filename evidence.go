@@ -120,8 +120,10 @@ type Evidence struct {
 	// Subagent names the helper of the agent that this is about; empty is the agent itself.
 	Subagent string `json:"subagent,omitempty"`
 	Usage    *Usage `json:"usage,omitempty"`
-	// Add says that Usage is of one step and adds up; otherwise it is the whole so far.
-	Add    bool          `json:"add,omitempty"`
+	// Add says that Usage is of one step and adds up; otherwise it is all so far.
+	Add bool `json:"add,omitempty"`
+	// Whole says that Usage is of the whole conversation, with what earlier attempts used of it; otherwise it is of this attempt.
+	Whole  bool          `json:"whole,omitempty"`
 	Report Report        `json:"report,omitempty"`
 	Quiet  time.Duration `json:"quiet,omitempty"` // nanoseconds in which no sign is to be expected
 	// Confidence of what was read from a screen, above 0 and at most 1.

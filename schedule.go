@@ -46,6 +46,15 @@ type Clock struct {
 	Elapsed func(since time.Time) time.Duration
 }
 
+// LongestHold is the longest that an agent is put off.
+const LongestHold = 24 * time.Hour
+
+// Ahead says that a time to which something was put off is still to come.
+func (c Clock) Ahead(at time.Time) bool { return at.After(c.Now) && !c.wrong(at) }
+
+// wrong says that a time was written by a clock that was wrong and was set right since: nothing is that far ahead. It is past.
+func (c Clock) wrong(at time.Time) bool { return at.Sub(c.Now) > LongestHold }
+
 // Pace is how long things are put off.
 type Pace struct {
 	Backoff []time.Duration // before the second attempt, the third ...; the last one stays
@@ -83,6 +92,7 @@ type SessionState struct {
 
 	agents     []SessionAgent
 	facts      []*RunFacts // nil is not known yet
+	limits     []time.Time // until when the model of each takes no work, as it was known last
 	measured   []measured
 	busy       []bool // something is being done for it
 	position   map[string]int
@@ -95,7 +105,7 @@ type SessionState struct {
 func NewSessionState(s Session, p *Plan, agents []SessionAgent, pace Pace) *SessionState {
 	n := len(p.Agents)
 	d := &SessionState{
-		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n),
+		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n), limits: make([]time.Time, n),
 		measured: make([]measured, n), busy: make([]bool, n),
 		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), doomed: make([]int, n),
 	}
@@ -184,18 +194,22 @@ func (d *SessionState) MissingFacts() []int {
 	return unseen
 }
 
-// AddRateLimits adds until when the runners of agents that met a rate limit take no work.
-func (d *SessionState) AddRateLimits(holds map[string]time.Time) {
+// AddRateLimits adds until when the runners of agents that met a rate limit take no work. A limit outlives the agent that met it.
+func (d *SessionState) AddRateLimits(c Clock, holds map[string]time.Time) {
 	for i := range d.agents {
-		f := d.facts[i]
-		if f == nil || f.LimitedAt.IsZero() || d.agents[i].Status != AgentRunning {
-			continue
+		if f := d.facts[i]; f != nil && d.agents[i].Status == AgentRunning {
+			if d.limits[i] = (time.Time{}); !f.LimitedAt.IsZero() {
+				d.limits[i] = d.limitedUntil(i)
+			}
 		}
-		if until := d.limitedUntil(i); until.After(holds[d.Plan.Agents[i].Runner]) {
+		if until := d.limits[i]; c.Ahead(until) && until.After(holds[d.Plan.Agents[i].Runner]) {
 			holds[d.Plan.Agents[i].Runner] = until
 		}
 	}
 }
+
+// DropRateLimits drops the limits of agents that are final: somebody wants it tried at once.
+func (d *SessionState) DropRateLimits() { clear(d.limits) }
 
 // Schedule decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same state,
 // clock and holds make the same actions, and none is repeated once it is in the record. held is until when a runner takes no work.

@@ -54,14 +54,14 @@ func (d *SessionState) judgeLive(i int, c Clock) (*Action, time.Time) {
 			grace = 0
 		}
 		done, at := c.due(&f.ReadyAt, max(grace, 1))
-		if done {
+		if done || c.wrong(f.ReadyAt) {
 			return stop("")
 		}
 		next = sooner(next, at)
 	}
 	if !f.LimitedAt.IsZero() && f.Turn != TurnWorking {
 		until := d.limitedUntil(i)
-		if !until.After(c.Now) {
+		if !c.Ahead(until) {
 			return stop(limitedWords(until, c))
 		}
 		next = sooner(next, until)
@@ -96,7 +96,7 @@ func (d *SessionState) judgeEnd(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	if f.Restarting {
 		// Whoever restarts it makes the next attempt, and that counts. None comes when the daemon died meanwhile.
-		if waited, at := c.due(&f.EndedAt, d.Pace.Restart); !waited && !at.IsZero() {
+		if waited, at := c.due(&f.EndedAt, d.Pace.Restart); !waited && !at.IsZero() && !c.wrong(f.EndedAt) {
 			return nil, at
 		}
 	}
@@ -144,7 +144,7 @@ func (d *SessionState) judgeBetween(i int, c Clock, held map[string]time.Time) (
 		return d.action(d.ended(i, AgentFailed, timedOut(p))), time.Time{}
 	case d.Session.Paused != "":
 		return nil, next
-	case a.NotBefore != nil && a.NotBefore.After(c.Now):
+	case a.NotBefore != nil && c.Ahead(*a.NotBefore):
 		return nil, sooner(next, *a.NotBefore)
 	case held[p.Runner].After(c.Now):
 		return nil, sooner(next, held[p.Runner])

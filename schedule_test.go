@@ -122,7 +122,7 @@ func (s *stage) decide() time.Time {
 			}
 		}
 		holds := map[string]time.Time{}
-		s.state.AddRateLimits(holds)
+		s.state.AddRateLimits(s.clock(), holds)
 		actions, next := agency.Schedule(s.state, s.clock(), holds)
 		again, nextAgain := agency.Schedule(s.state, s.clock(), holds)
 		if diff := cmp.Diff(actions, again, cmpopts.IgnoreUnexported(agency.Action{})); diff != "" || !next.Equal(nextAgain) {

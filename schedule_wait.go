@@ -35,7 +35,7 @@ func (d *SessionState) Waits(c Clock, held map[string]time.Time) []AgentWait {
 // wait is what one agent waits for. It takes the place that the agent gets.
 func (d *SessionState) wait(i int, room *room, c Clock, held map[string]time.Time) AgentWait {
 	a, runner := &d.agents[i], d.Plan.Agents[i].Runner
-	until, later := held[runner], a.NotBefore != nil && a.NotBefore.After(c.Now)
+	until, later := held[runner], a.NotBefore != nil && c.Ahead(*a.NotBefore)
 	switch {
 	case a.Status == AgentQueued && d.missing[i] > 0:
 		return AgentWait{Reason: "after " + d.missed(i)}

@@ -84,6 +84,8 @@ type Situation struct {
 	Transcript   string `json:"transcript"`
 	Model        string `json:"model"`
 	Usage        Usage  `json:"usage"`
+	// UsageOf is the conversation all of which Usage counts, with what earlier attempts used of it; empty is this attempt alone.
+	UsageOf string `json:"usage_of"`
 
 	Sources map[Source]Seen `json:"sources"`
 	Unknown map[string]int  `json:"unknown"` // names of events that were not understood, and how often
@@ -398,6 +400,9 @@ func (s *Situation) toolEnded(e Evidence) {
 func (s *Situation) use(e Evidence) {
 	if e.Usage == nil {
 		return
+	}
+	if s.UsageOf = ""; e.Whole {
+		s.UsageOf = s.Conversation
 	}
 	put := func(to **int64, n *int64) {
 		switch {

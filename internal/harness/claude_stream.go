@@ -87,7 +87,7 @@ func (u *claudeUsage) usage() *agency.Usage {
 	return &agency.Usage{InputTokens: new(u.Input + u.Written + u.Cached), CachedTokens: new(u.Cached), OutputTokens: new(u.Output)}
 }
 
-// claudeModelUsage is the usage of one model so far, that of subagents among it.
+// claudeModelUsage is the usage of one model so far, that of subagents and of earlier processes of the conversation among it.
 type claudeModelUsage struct {
 	Input   int64 `json:"inputTokens"`
 	Written int64 `json:"cacheCreationInputTokens"`
@@ -179,7 +179,8 @@ func (l *claudeLine) tools(otherwise agency.Sign) []agency.Evidence {
 
 // result is the end of a turn. Its subtype says success even when a call of the model failed.
 func (l *claudeLine) result() []agency.Evidence {
-	evidence := []agency.Evidence{{Sign: agency.SignUsage, Usage: l.total()}}
+	// What its models used is kept with the conversation; without it there is only what this turn used.
+	evidence := []agency.Evidence{{Sign: agency.SignUsage, Usage: l.total(), Whole: len(l.Models) > 0}}
 	switch {
 	case l.Reason == "aborted_streaming" || l.Reason == "aborted_tools":
 		return append(evidence, agency.Evidence{Sign: agency.SignInterrupted})
@@ -191,7 +192,7 @@ func (l *claudeLine) result() []agency.Evidence {
 	}
 }
 
-// total is what the conversation used so far in this process.
+// total is what the conversation used so far.
 func (l *claudeLine) total() *agency.Usage {
 	total := &agency.Usage{}
 	switch {

@@ -92,7 +92,7 @@ func codexRollout(line []byte) []agency.Evidence {
 	case in.Type != "event_msg":
 		return nil
 	case p.Type == "token_count" && p.Info.Total != nil:
-		e.Sign, e.Usage = agency.SignUsage, p.Info.Total.total()
+		e.Sign, e.Usage, e.Whole = agency.SignUsage, p.Info.Total.total(), true
 	case p.Type == "task_complete" && p.Error != nil:
 		e.Sign, e.Class, e.Text = agency.SignFailed, codexErrorClass(p.Error.Kind, p.Error.Message), p.Error.Message
 	case p.Type == "turn_aborted" && p.Reason == "interrupted":

@@ -38,7 +38,7 @@ func codexStream(line []byte) []agency.Evidence {
 	case "turn.completed":
 		e.Sign = agency.SignTurnEnded
 		if in.Usage != nil {
-			return []agency.Evidence{{Event: in.Type, Sign: agency.SignUsage, Usage: in.Usage.total()}, e}
+			return []agency.Evidence{{Event: in.Type, Sign: agency.SignUsage, Usage: in.Usage.total(), Whole: true}, e}
 		}
 	case "turn.failed":
 		e.Sign, e.Class, e.Text = agency.SignFailed, codexErrorClass(nil, in.Error.Message), in.Error.Message
@@ -100,7 +100,7 @@ func (i *codexItem) read(e agency.Evidence) []agency.Evidence {
 	return []agency.Evidence{e}
 }
 
-// codexUsage is what Codex counts of a whole conversation.
+// codexUsage is what Codex counts of a whole conversation, also of one that it goes on with.
 type codexUsage struct {
 	Input  *int64 `json:"input_tokens"`
 	Cached *int64 `json:"cached_input_tokens"`

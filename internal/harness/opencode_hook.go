@@ -140,7 +140,7 @@ func (e *opencodeEvent) evidence() []agency.Evidence {
 	}
 }
 
-// session is what OpenCode keeps of a conversation. What a helper used is not part of the sum, and would replace it.
+// session is what OpenCode keeps of a conversation, over all programs that went on with it. What a helper used is not part of the sum, and would replace it.
 func (e *opencodeEvent) session() []agency.Evidence {
 	info := &e.Of.Info
 	known := agency.Evidence{Sign: agency.SignSession, Conversation: info.ID}
@@ -148,7 +148,7 @@ func (e *opencodeEvent) session() []agency.Evidence {
 		known.Model = info.Model.Provider + "/" + info.Model.ID
 	}
 	if usage := info.usage(); usage != nil && e.Parent == "" {
-		return []agency.Evidence{known, {Sign: agency.SignUsage, Usage: usage}}
+		return []agency.Evidence{known, {Sign: agency.SignUsage, Usage: usage, Whole: true}}
 	}
 	return []agency.Evidence{known}
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"agency"
@@ -22,8 +23,8 @@ func (l *loop) advance(ctx context.Context, d *liveSession) {
 		}
 		d.applyMeasurements(clock)
 		clear(d.holds)
-		d.AddRateLimits(d.holds)
-		actions, next := agency.Schedule(d.SessionState, clock, l.holdAll())
+		d.AddRateLimits(clock, d.holds)
+		actions, next := agency.Schedule(d.SessionState, clock, l.holdAll(clock))
 		actions = append(l.unstarted(d, clock), actions...)
 		d.due = next
 		if !late.IsZero() && (next.IsZero() || late.Before(next)) {
@@ -86,19 +87,26 @@ func (l *loop) unstarted(d *liveSession, clock agency.Clock) []agency.Action {
 }
 
 // holdAll finds out until when runners take no work, by what the agents of all sessions met.
-func (l *loop) holdAll() map[string]time.Time {
-	all := map[string]time.Time{}
+func (l *loop) holdAll(clock agency.Clock) map[string]time.Time {
+	maps.DeleteFunc(l.left, func(_ string, until time.Time) bool { return !clock.Ahead(until) })
+	all := maps.Clone(l.left)
 	for _, d := range l.live {
-		for runner, until := range d.holds {
-			if until.After(all[runner]) {
-				all[runner] = until
-			}
-		}
+		addHolds(all, d.holds)
 	}
+	maps.DeleteFunc(all, func(_ string, until time.Time) bool { return !clock.Ahead(until) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = all
 	return all
+}
+
+// addHolds keeps the later of two times for each runner.
+func addHolds(all, holds map[string]time.Time) {
+	for runner, until := range holds {
+		if until.After(all[runner]) {
+			all[runner] = until
+		}
+	}
 }
 
 // do carries actions out, the first one for each agent: what only changes the record at once and together, the rest beside the

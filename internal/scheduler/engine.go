@@ -104,7 +104,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		}
 	}
 	s.done = make(chan struct{})
-	l := loop{Scheduler: s, live: map[agency.SessionID]*liveSession{}, agentOf: map[agency.RunID]agentRef{}}
+	l := loop{Scheduler: s, live: map[agency.SessionID]*liveSession{}, agentOf: map[agency.RunID]agentRef{}, left: map[string]time.Time{}}
 	go func() {
 		defer close(s.done)
 		l.run(s.ctx, seq)
@@ -134,6 +134,7 @@ type loop struct {
 	*Scheduler
 	live    map[agency.SessionID]*liveSession
 	agentOf map[agency.RunID]agentRef
+	left    map[string]time.Time // by runner, until when it takes no work, by what agents of settled sessions met
 }
 
 func (l *loop) run(ctx context.Context, seq int64) {
@@ -226,6 +227,10 @@ func (l *loop) handle(ctx context.Context, n *note) {
 		}
 		if d := l.live[n.session]; d != nil && n.resumed {
 			d.bases = newBases()
+			d.DropRateLimits()
+			for i := range d.Plan.Agents {
+				delete(l.left, d.Plan.Agents[i].Runner)
+			}
 		}
 		return
 	}
@@ -341,6 +346,7 @@ func (l *loop) drop(id agency.SessionID) {
 	for _, run := range d.runs {
 		delete(l.agentOf, run)
 	}
+	addHolds(l.left, d.holds)
 	d.end()
 	delete(l.live, id)
 }

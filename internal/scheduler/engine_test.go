@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -188,7 +189,7 @@ func (c *fakeRuns) engineOf(t *testing.T, runs scheduler.Runs, home string, star
 	return s
 }
 
-// create begins a session of agents in the notation "b: a" for b that comes after a.
+// create begins a session of agents in the notation "b: a" for b that comes after a, and "b@runner" for one of another runner.
 func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...string) *agency.Session {
 	t.Helper()
 	dir := t.TempDir()
@@ -199,7 +200,8 @@ func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...
 	agents := []agency.SessionAgent{}
 	for i, word := range notation {
 		id, after, _ := strings.Cut(word, ": ")
-		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: "shell", Base: agency.BaseDeps, After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady})
+		id, runner, _ := strings.Cut(id, "@")
+		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: cmp.Or(runner, "shell"), Base: agency.BaseDeps, After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady})
 		agents = append(agents, agency.SessionAgent{Session: session.ID, Position: i, ID: id, Name: id, Wave: 1, Status: agency.AgentQueued})
 	}
 	if err := s.Create(t.Context(), session, &plan, agents, []string{"SECRET=x"}); err != nil {
@@ -370,6 +372,38 @@ func TestSteering(t *testing.T) {
 	if _, err := s.Cancel(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("cancelling what has settled: %v", err)
 	}
+}
+
+// A rate limit outlives the agent that met it and its session: nothing of that runner starts before the time, unless somebody resumes.
+func TestRateLimitOutlivesItsSession(t *testing.T) {
+	t.Parallel()
+	c := newFakeRuns(t, func(agent string, _ int) (*agency.Attempt, error) {
+		if agent != "limited" {
+			return exits(0), nil
+		}
+		refused := exits(1)
+		refused.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "retry after 1 hour", At: time.Now()}
+		return refused, nil
+	})
+	s := c.engine(t, t.TempDir(), 4)
+	first := create(t, s, agency.Plan{}, "limited").ID
+	c.until(t, first, "the limit", func(*agency.Session) bool { return !s.Held()["shell"].IsZero() })
+	if _, err := s.Cancel(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	c.until(t, first, "the end", settled)
+	second := create(t, s, agency.Plan{MaxParallel: 2}, "works", "free@other").ID
+	c.until(t, second, "the end of what has another runner", func(s *agency.Session) bool { return s.Tally.Complete > 0 })
+	if got := c.asked(); !slices.Equal(got, []string{"start limited", "start free"}) {
+		t.Errorf("asked for %q", got)
+	}
+	if _, err := s.Pause(t.Context(), second, agency.PausedByHand); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Resume(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	c.until(t, second, "the end of what was resumed", settled)
 }
 
 // A session that is being cancelled is not paused any more, and nobody has it go on.

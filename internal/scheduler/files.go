@@ -19,6 +19,7 @@ const (
 	passEvery    = 10 * time.Millisecond // between two looks at what changed
 	writesAtOnce = 8                     // sessions, so that a large one holds up no other
 	writeLimit   = 30 * time.Second      // for one session, waiting for its repository included
+	longestPause = rewriteShare * writeLimit
 	// A file that cannot be written is tried again, ever more rarely.
 	firstRetry, lastRetry = time.Second, time.Minute
 	lastPass              = 2 * time.Second // for what Stop still has to write
@@ -156,7 +157,7 @@ func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
 		switch {
 		case w.updated.Equal(s.UpdatedAt) && w.failure == "" && !s.Status.Final():
 			w.mu.Unlock()
-		case !all && f.Now().Before(w.due):
+		case !all && f.ahead(w.due):
 			if next.IsZero() || w.due.Before(next) {
 				next = w.due
 			}
@@ -178,6 +179,13 @@ func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
 		})
 	}
 	return next
+}
+
+// ahead says that a time to which something was put off is still to come. One that is further ahead than any pause was reckoned by a
+// clock that was wrong, and is past.
+func (f *Files) ahead(at time.Time) bool {
+	wait := at.Sub(f.Now())
+	return wait > 0 && wait <= longestPause
 }
 
 // end gives a session free that was written, and has the next pass look at it.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,38 @@ func TestFilesLag(t *testing.T) {
 			}
 			f.says(s)
 		})
+	}
+}
+
+// What was put off by a clock that was wrong by days is written when the clock is right again.
+func TestFilesAfterAWrongClock(t *testing.T) {
+	t.Parallel()
+	f := newFiling(t)
+	f.files.Stop()
+	now, writes, refused := time.Now().Add(240*time.Hour), 0, true
+	f.files = scheduler.NewFiles(scheduler.FilesDeps{
+		Store: &slowStore{f.store, func(agency.SessionID) { writes++ }},
+		Log:   slog.New(slog.NewTextHandler(&f.log, nil)), Now: func() time.Time { return now }, Home: "/home/u/.agency",
+		Exclude: func(context.Context, agency.Repo, string) error {
+			if refused {
+				return errors.New("it is locked")
+			}
+			return nil
+		},
+	})
+	s := f.session("status", true, 3)
+	f.files.Pass(t.Context())
+	now, refused = time.Now(), false
+	f.finish(s, "001")
+	if next := f.files.Pass(t.Context()); !next.IsZero() || writes != 2 {
+		t.Fatalf("next is %s after %d writes", next, writes)
+	}
+	f.says(s)
+	refused = true // it is kept out of git by now
+	now = now.Add(time.Hour)
+	f.finish(s, "002")
+	if f.files.Pass(t.Context()); strings.Count(f.log.String(), "it is locked") != 1 {
+		t.Errorf("the log says %s", f.log.String())
 	}
 }
 

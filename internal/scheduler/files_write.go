@@ -58,7 +58,9 @@ func (f *Files) Failures() map[agency.SessionID]string {
 }
 
 // pause is how long to leave a session alone after it was written in some time.
-func pause(took time.Duration) time.Duration { return max(writeEvery, rewriteShare*took) }
+func pause(took time.Duration) time.Duration {
+	return min(max(writeEvery, rewriteShare*took), longestPause)
+}
 
 func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed) (took time.Duration, err error) {
 	begin, since := f.Now(), w.updated
@@ -108,7 +110,7 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 
 // exclude keeps the status folder out of git, once. Where that is not possible the files are of use all the same.
 func (f *Files) exclude(ctx context.Context, s *agency.Session, root string, w *filed) {
-	if w.excluded || root != s.Repo.Root || f.Now().Before(w.excludeAt) {
+	if w.excluded || root != s.Repo.Root || f.ahead(w.excludeAt) {
 		return
 	}
 	folder, err := filepath.Rel(s.Repo.Root, s.StatusDir)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"agency"
 )
 
 // The words in which the agents' providers say until when they take no work. Anything else is unknown.
@@ -14,10 +16,12 @@ var (
 	resetClock = regexp.MustCompile(`(?i)\bresets?\s+(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\b`)
 )
 
-// longestHold is the longest time that is believed. The words may be an agent's own, and those of a longer limit are tried again.
-const longestHold = 24 * time.Hour
+// justReset is how long ago an hour of the clock may be that a refusal still means. A refusal is seen later than it was made, and what
+// is tried again at that very hour may come too early by the clock of the provider.
+const justReset = 10 * time.Minute
 
-// resetIn is when a rate limit ends by the words of the refusal; zero is unknown.
+// resetIn is when a rate limit ends by the words of the refusal; zero is unknown. The words may be an agent's own, so that no more than
+// agency.LongestHold is believed; what is limited for longer is tried again.
 func resetIn(text string, at time.Time) time.Time {
 	var until time.Time
 	if m := resetUnix.FindStringSubmatch(text); m != nil {
@@ -38,13 +42,13 @@ func resetIn(text string, at time.Time) time.Time {
 	} else if m := resetClock.FindStringSubmatch(text); m != nil {
 		until = nextClock(m[1], m[2], strings.ToLower(m[3]), at)
 	}
-	if !until.After(at) || until.Sub(at) > longestHold {
+	if !until.After(at) || until.Sub(at) > agency.LongestHold {
 		return time.Time{}
 	}
 	return until
 }
 
-// nextClock is the next time that a clock on the wall shows an hour; zero for what is none.
+// nextClock is the next time that a clock on the wall shows an hour; zero for what is none, and for an hour that has just been.
 func nextClock(hour, minute, half string, at time.Time) time.Time {
 	h, _ := strconv.Atoi(hour)
 	m, _ := strconv.Atoi(minute)
@@ -60,6 +64,9 @@ func nextClock(hour, minute, half string, at time.Time) time.Time {
 	next := time.Date(at.Year(), at.Month(), at.Day(), h, m, 0, 0, at.Location())
 	if !next.After(at) {
 		next = next.AddDate(0, 0, 1)
+	}
+	if at.Sub(next.AddDate(0, 0, -1)) <= justReset {
+		return time.Time{}
 	}
 	return next
 }

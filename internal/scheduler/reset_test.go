@@ -29,3 +29,25 @@ func TestResetIn(t *testing.T) {
 		}
 	}
 }
+
+// What an agent is told at the very hour at which its limit ends, or a moment after it, is no hour of tomorrow.
+func TestResetInAtItsOwnHour(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text string
+		at   time.Time
+		want time.Time
+	}{
+		{"resets 3pm", time.Date(2026, 2, 1, 15, 0, 0, 0, time.Local), time.Time{}},
+		{"resets 3pm", time.Date(2026, 2, 1, 15, 0, 2, 0, time.Local), time.Time{}},
+		{"resets 3pm", time.Date(2026, 2, 1, 15, 10, 0, 0, time.Local), time.Time{}},
+		{"resets 3pm", time.Date(2026, 2, 1, 15, 10, 1, 0, time.Local), time.Date(2026, 2, 2, 15, 0, 0, 0, time.Local)},
+		{"resets 3pm", time.Date(2026, 2, 1, 14, 59, 59, 0, time.Local), time.Date(2026, 2, 1, 15, 0, 0, 0, time.Local)},
+		{"resets 11:55pm", time.Date(2026, 2, 2, 0, 2, 0, 0, time.Local), time.Time{}},
+		{"resets 12am", time.Date(2026, 2, 2, 0, 0, 2, 0, time.Local), time.Time{}},
+	} {
+		if got := resetIn(tt.text, tt.at); !got.Equal(tt.want) {
+			t.Errorf("%q at %s: %s, want %s", tt.text, tt.at.Format(time.TimeOnly), got, tt.want)
+		}
+	}
+}

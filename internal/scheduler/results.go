@@ -48,7 +48,7 @@ const (
 	lookEvery   = 15 * time.Second       // when nothing happens
 	factsTime   = time.Minute            // for what git says of one run
 	endPatience = time.Minute            // for the run of a final agent to end
-	retryFirst  = 15 * time.Second
+	retryFirst  = time.Second
 	retryMost   = 10 * time.Minute
 
 	factsAtOnce   = 8 // runs that git is asked about
@@ -113,8 +113,6 @@ func (r *Results) Stop() {
 
 func (r *Results) run(ctx context.Context) {
 	r.sessions = map[agency.SessionID]*outcome{} // the record has all of it
-	clock := time.NewTicker(lookEvery)
-	defer clock.Stop()
 	for {
 		changed, sessions := r.Store.Changed(), r.Store.SessionsChanged()
 		if err := r.look(ctx); err != nil && ctx.Err() == nil {
@@ -131,13 +129,24 @@ func (r *Results) run(ctx context.Context) {
 		select {
 		case <-changed:
 		case <-sessions:
-		case <-clock.C:
+		case <-time.After(r.pause()):
 		case f := <-r.found:
 			r.take(ctx, &f)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// pause is how long nothing is to be done when nothing happens: until the first session that was put off has its turn.
+func (r *Results) pause() time.Duration {
+	pause := lookEvery
+	for _, o := range r.sessions {
+		if !o.busy && !o.notBefore.IsZero() {
+			pause = min(pause, max(o.notBefore.Sub(r.Now()), lookPause))
+		}
+	}
+	return pause
 }
 
 // look does what there is to do for every session.
@@ -155,9 +164,10 @@ func (r *Results) look(ctx context.Context) error {
 			o = &outcome{}
 			r.sessions[s.ID] = o
 		}
-		if o.busy || r.Now().Before(o.notBefore) {
+		if wait := o.notBefore.Sub(r.Now()); o.busy || wait > 0 && wait <= retryMost { // more is from before the clock was set back
 			continue
 		}
+		o.notBefore = time.Time{}
 		err := r.keepUp(ctx, s, o)
 		if err == nil {
 			err = r.begin(ctx, o)

@@ -22,11 +22,12 @@ import (
 
 // aftermath is a session in a real record, with what its end brings about.
 type aftermath struct {
-	t     *testing.T
-	store *busyStore
-	s     *agency.Session
-	alive atomic.Bool   // the run of 002 has not ended
-	stuck chan struct{} // git does not answer about 001 until it is closed; nil when it does
+	t        *testing.T
+	store    *busyStore
+	s        *agency.Session
+	alive    atomic.Bool   // the run of 002 has not ended
+	failures atomic.Int32  // of git, to come
+	stuck    chan struct{} // git does not answer about 001 until it is closed; nil when it does
 	// meanwhile happens while git is asked about 001.
 	meanwhile func()
 
@@ -153,6 +154,9 @@ func (m *aftermath) results() *scheduler.Results {
 				case <-ctx.Done():
 					return agency.AgentResult{}, ctx.Err()
 				}
+			}
+			if m.failures.Add(-1) >= 0 {
+				return agency.AgentResult{}, errors.New("index.lock exists")
 			}
 			return agency.AgentResult{Commits: 1, Added: len(id)}, nil
 		},
@@ -306,6 +310,20 @@ func TestResultsOfASlowRepository(t *testing.T) {
 	}
 	close(m.stuck)
 	m.until("reported", m.reported)
+}
+
+// What git could not tell at one moment is known soon after, before those who wait for the report give up.
+func TestResultsAfterAFailure(t *testing.T) {
+	t.Parallel()
+	m := newAftermath(t)
+	m.failures.Store(1)
+	m.run("001", agency.AgentComplete)
+	m.run("002", agency.AgentComplete)
+	m.settle(agency.AgentComplete)
+	m.until("reported", m.reported)
+	if asked := m.timesAsked(); asked != 4 {
+		t.Errorf("git was asked %d times about three runs, once in vain", asked)
+	}
 }
 
 // A session that is removed as soon as it has settled leaves no files, and nobody is told of it.

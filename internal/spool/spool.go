@@ -25,19 +25,25 @@ const (
 	// sizeLimit is where the file takes only what changes an agent's situation: an agent that calls tools without end
 	// must not fill the disk.
 	sizeLimit = 64 << 20
+	// fullLimit is where it is begun anew: an agent that goes on without end must not fill the disk with that either.
+	fullLimit = 128 << 20
 	lineLimit = 128 << 10
 	tailLimit = 4 << 20
 )
 
 // Append adds evidence, one line each, in one write: lines of several writers do not mix. Texts are cut to their
-// limits. A file that is a link, a pipe or anything else but a regular file is refused with file.ErrNotRegular. It is not
-// flushed to the disk: after a crash of the machine the attempt is lost, and what matters beyond it is in the record.
+// limits. A file that is a link, a pipe or anything else but a regular file is refused with file.ErrNotRegular. One that would
+// grow beyond 128 MiB is begun anew, and what nobody has read of it is lost. It is not flushed to the disk: after a crash of the
+// machine the attempt is lost, and what matters beyond it is in the record.
 func Append(path string, evidence ...agency.Evidence) error {
 	f, err := open(path)
 	if err != nil {
 		return err
 	}
-	lines, err := encode(f, evidence)
+	lines, size, err := encode(f, evidence)
+	if err == nil && size+int64(len(lines)) > fullLimit {
+		err = f.Truncate(0)
+	}
 	if err == nil && len(lines) > 0 {
 		_, err = f.Write(lines)
 	}
@@ -54,16 +60,13 @@ func AppendBeneath(root, rel string, limit int64, evidence ...agency.Evidence) e
 	if err != nil {
 		return err
 	}
-	lines, err := encode(f, evidence)
-	if err == nil {
-		var info fs.FileInfo
-		switch info, err = f.Stat(); {
-		case err != nil:
-		case info.Size()+int64(len(lines)) > limit:
-			err = file.WriteBeneath(root, rel, lines, 0o644)
-		default:
-			_, err = f.Write(lines)
-		}
+	lines, size, err := encode(f, evidence)
+	switch {
+	case err != nil:
+	case size+int64(len(lines)) > limit:
+		err = file.WriteBeneath(root, rel, lines, 0o644)
+	default:
+		_, err = f.Write(lines)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("append to %s: %w", filepath.Join(root, rel), err)
@@ -89,11 +92,11 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// encode makes the lines. A line that was cut off, by a full disk, is ended first.
-func encode(f *os.File, evidence []agency.Evidence) ([]byte, error) {
+// encode makes the lines, and says how long the file is. A line that was cut off, by a full disk, is ended first.
+func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)
@@ -105,20 +108,33 @@ func encode(f *os.File, evidence []agency.Evidence) ([]byte, error) {
 	}
 	for i := range evidence {
 		e := evidence[i]
-		if info.Size() > sizeLimit && minor(e.Sign) {
-			continue
+		if info.Size() > sizeLimit {
+			if minor(&e) {
+				continue
+			}
+			if e.Sign == agency.SignToolEnded {
+				e.Text = ""
+			}
 		}
 		clip(&e)
 		if err := enc.Encode(&e); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return lines.Bytes(), nil
+	return lines.Bytes(), info.Size(), nil
 }
 
-// minor is evidence without which a situation is still right.
-func minor(s agency.Sign) bool {
-	return s == agency.SignToolStarted || s == agency.SignToolEnded || s == agency.SignUnknown || s == agency.SignUsage
+// minor is evidence without which a situation is still right. Without how far an agent's own file was read, that part of it would
+// be read again and again; and the end of a tool answers what was asked about it.
+func minor(e *agency.Evidence) bool {
+	switch e.Sign {
+	case agency.SignToolStarted, agency.SignUnknown, agency.SignUsage:
+		return e.Offset == 0
+	case agency.SignToolEnded:
+		return e.Offset == 0 && e.ID == ""
+	default:
+		return false
+	}
 }
 
 // Tail reads the evidence behind offset, up to the last complete line or a few megabytes, and where to go on. A file that

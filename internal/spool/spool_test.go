@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -194,6 +195,66 @@ func TestLimits(t *testing.T) {
 	}
 	if evidence, _, err = spool.Tail(path, full); err != nil || len(evidence) != 1 || evidence[0] != asked {
 		t.Errorf("behind %d of %d bytes: %+v, %v", next, full, evidence, err)
+	}
+}
+
+// A file that is full still takes how far the agent's own file was read, and the end of a tool that somebody was asked about.
+func TestFullFileKeepsWhatCounts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), agency.EventsFile)
+	const full = 64<<20 + 1
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, full)); err != nil {
+		t.Fatal(err)
+	}
+	transcript := func(sign agency.Sign, offset int64) agency.Evidence {
+		return agency.Evidence{Source: agency.FromTranscript, Sign: sign, Offset: offset}
+	}
+	hook := func(sign agency.Sign, id, text string) agency.Evidence {
+		return agency.Evidence{Source: agency.FromHook, Sign: sign, ID: id, Text: text}
+	}
+	failed := transcript(agency.SignFailed, 0)
+	if err := spool.Append(path, hook(agency.SignToolStarted, "2", "make"), hook(agency.SignToolEnded, "1", "make"), hook(agency.SignToolEnded, "", ""),
+		hook(agency.SignUnknown, "", ""), transcript(agency.SignUsage, 0), failed, transcript(agency.SignUsage, 700)); err != nil {
+		t.Fatal(err)
+	}
+	evidence, _, err := spool.Tail(path, full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []agency.Evidence{hook(agency.SignToolEnded, "1", ""), failed, transcript(agency.SignUsage, 700)}; !slices.Equal(evidence, want) {
+		t.Errorf("got %+v, want %+v", evidence, want)
+	}
+	var s agency.Situation
+	s.Observe(agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
+	for _, e := range evidence {
+		s.Observe(e)
+	}
+	if len(s.Requests) > 0 || s.TranscriptOffset != 700 {
+		t.Errorf("got requests %v, read up to %d", s.Requests, s.TranscriptOffset)
+	}
+}
+
+// An agent that goes on without end does not fill the disk: the file is begun anew, and its reader goes on with it.
+func TestEndlessFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), agency.EventsFile)
+	const most = 128 << 20
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, most-100)); err != nil {
+		t.Fatal(err)
+	}
+	ended := agency.Evidence{Source: agency.FromHook, Sign: agency.SignTurnEnded, Text: strings.Repeat("y", 1000)}
+	for offset := int64(most - 100); ; {
+		if err := spool.Append(path, ended); err != nil {
+			t.Fatal(err)
+		}
+		evidence, next, err := spool.Tail(path, offset)
+		if err != nil || len(evidence) != 1 || evidence[0] != ended || next > most {
+			t.Fatalf("got %d pieces up to %d, %v", len(evidence), next, err)
+		}
+		if next > offset && offset < most-100 {
+			break // the second line of the new file
+		}
+		offset = next
 	}
 }
 

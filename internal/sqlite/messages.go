@@ -2,16 +2,18 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"agency"
 )
 
-// SendMessage writes a message for its recipients with its event, and fills in Seq and CreatedAt. A message whose id is
-// known is not written again. What it answers is named by its id, or by the end of that, and came to the sender; else it is
-// E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason dead. A sender that wrote too much in
-// the last minute, and a recipient for whom too much waits, are E_LIMIT.
+// SendMessage writes a message for its recipients with its event, and fills in Seq, CreatedAt and, when it reaches nobody, Dead. A
+// message whose id is known is not written again. What it answers is named by its id, or by the end of that, and came to the
+// sender; else it is E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason dead; so it is for a run that
+// was removed meanwhile. A sender that wrote too much in the last minute, and a recipient for whom too much waits, are E_LIMIT.
 func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
 	return s.write(ctx, "send message in", func(tx *transaction) error {
 		var known int
@@ -41,31 +43,64 @@ func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients [
 		if m.Seq, err = result.LastInsertId(); err != nil {
 			return err
 		}
-		if len(recipients) == 0 {
-			recipients = []string{""}
-		} else {
-			dead = ""
-		}
-		for _, r := range recipients {
-			if m.Type == agency.StatusUpdate {
-				if err := tx.supersede(ctx, m, r); err != nil {
-					return err
-				}
-			}
-			if _, err := tx.ExecContext(ctx, `INSERT INTO deliveries (message, recipient, dead) VALUES (?, ?, ?)`, m.Seq, r, dead); err != nil {
-				return err
-			}
+		if m.Dead, err = tx.deliver(ctx, m, recipients, dead); err != nil {
+			return err
 		}
 		if m.Seq%sweepEvery == 0 {
 			if err := tx.forgetMessages(ctx); err != nil {
 				return err
 			}
 		}
+		if len(recipients) == 0 {
+			recipients = []string{""}
+		}
 		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageSent, Data: map[string]any{
-			"message": m.ID, "msg_type": m.Type, "from": m.From, "recipients": recipients, "dead": dead,
+			"message": m.ID, "msg_type": m.Type, "from": m.From, "recipients": recipients, "dead": m.Dead,
 		}})
 	})
 }
+
+// deliver puts a message into the inboxes of its recipients, and says why it reaches none of them; without any that is dead.
+func (tx *transaction) deliver(ctx context.Context, m *agency.Message, recipients []string, dead string) (string, error) {
+	const insert = `INSERT INTO deliveries (message, recipient, dead) VALUES (?, ?, ?)`
+	if len(recipients) == 0 {
+		_, err := tx.ExecContext(ctx, insert, m.Seq, "", dead)
+		return dead, err
+	}
+	reached, dead := false, ""
+	for _, r := range recipients {
+		gone, err := tx.removedRun(ctx, r)
+		if err != nil {
+			return "", err
+		}
+		if m.Type == agency.StatusUpdate && gone == "" {
+			if err := tx.supersede(ctx, m, r); err != nil {
+				return "", err
+			}
+		}
+		if _, err := tx.ExecContext(ctx, insert, m.Seq, r, gone); err != nil {
+			return "", err
+		}
+		reached, dead = reached || gone == "", gone
+	}
+	if reached {
+		return "", nil
+	}
+	return dead, nil
+}
+
+// removedRun says why a recipient gets nothing any more: its run was removed. It is empty for everybody else.
+func (tx *transaction) removedRun(ctx context.Context, recipient string) (string, error) {
+	var r agency.Run
+	err := tx.QueryRowContext(ctx, `SELECT name, handle FROM runs WHERE id = ? AND removed_at_ms IS NOT NULL`, recipient).Scan(text(&r.Name), text(&r.Handle))
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return wasRemoved(&r), err
+}
+
+// wasRemoved is why messages to a removed run are dead.
+func wasRemoved(r *agency.Run) string { return r.Ref() + " was removed" }
 
 // sweepEvery is how many messages are sent between two looks for old ones.
 const sweepEvery = 100
@@ -155,7 +190,7 @@ func (s *Store) DeliverMessages(ctx context.Context, recipient string, seqs []in
 }
 
 // AckMessages notes that a recipient has dealt with messages; they are not delivered again. Each is named by its id, or by the
-// end of it. What was acknowledged before stays as it is. One that never came to the recipient is E_MESSAGE_NOT_FOUND, and then
+// end of it, which means what waits before what was acknowledged. What was acknowledged before stays as it is. One that never came to the recipient is E_MESSAGE_NOT_FOUND, and then
 // none is acknowledged. It returns how many were acknowledged now.
 func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
 	err = s.write(ctx, "acknowledge messages in", func(tx *transaction) error {
@@ -187,28 +222,46 @@ func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string)
 	return acked, err
 }
 
-// inboxID is the whole id of a message that came to a recipient.
+// The ids of messages that came to a recipient: the one, and of those that wait and of all the ones with an end.
+const (
+	inboxOf      = `SELECT m.id FROM deliveries d JOIN messages m ON m.seq = d.message WHERE d.recipient = ? AND `
+	inboxEnd     = `substr(m.id, -length(?)) = ? LIMIT 2`
+	inboxByID    = inboxOf + `m.id = ?`
+	inboxWaiting = inboxOf + `d.acked_at_ms IS NULL AND d.dead = '' AND ` + inboxEnd
+	inboxByEnd   = inboxOf + inboxEnd
+)
+
+// inboxID is the whole id of a message that came to a recipient. It is looked for by its index first, then by its end among what
+// waits, and only then among all messages, which takes long: the writer waits meanwhile.
 func (tx *transaction) inboxID(ctx context.Context, recipient, id string) (string, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT m.id FROM deliveries d JOIN messages m ON m.seq = d.message WHERE d.recipient = ?
-		AND (m.id = ? OR ? AND substr(m.id, -length(?)) = ?) ORDER BY m.id = ? DESC, m.seq LIMIT 2`,
-		recipient, id, len(id) >= agency.MessageIDEnd, id, id, id)
-	if err != nil {
-		return "", err
+	found, err := tx.messageIDs(ctx, inboxByID, recipient, id)
+	if err == nil && len(found) == 0 && len(id) >= agency.MessageIDEnd {
+		found, err = tx.messageIDs(ctx, inboxWaiting, recipient, id, id)
+		if err == nil && len(found) == 0 {
+			found, err = tx.messageIDs(ctx, inboxByEnd, recipient, id, id)
+		}
 	}
-	found, err := collect(rows, func(row scanner) (string, error) {
-		var id string
-		err := row.Scan(text(&id))
-		return id, err
-	})
 	switch {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
 		return "", agency.Errorf(agency.CodeMessageNotFound, "there is no message %q in this inbox", id).WithHint("agency messages poll")
-	case found[0] != id && len(found) > 1:
+	case len(found) > 1:
 		return "", agency.Errorf(agency.CodeUsage, "the ids of several messages end with %q", id).WithHint("the whole ids: agency messages poll --json")
 	}
 	return found[0], nil
+}
+
+func (tx *transaction) messageIDs(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, func(row scanner) (string, error) {
+		var id string
+		err := row.Scan(text(&id))
+		return id, err
+	})
 }
 
 // buryMessages makes dead letters of what waits for a recipient who is gone.

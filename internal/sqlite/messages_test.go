@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,86 @@ func TestMessageIDs(t *testing.T) {
 	messages, err := s.Messages(ctx, agency.MessageFilter{Recipient: "r_1"})
 	if err != nil || len(messages) != 1 || messages[0].ReplyTo != "m_GHIJKLM" {
 		t.Errorf("%+v, %v", messages, err)
+	}
+}
+
+// No message that is acknowledged has the writer look at all messages: an inbox may have had a hundred thousand.
+func TestMessagesAreFoundByIndex(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	plan := func(query string, args ...any) {
+		rows, err := s.Readers().Query(`EXPLAIN QUERY PLAN `+query, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil || !strings.HasPrefix(detail, "SEARCH") {
+				t.Errorf("%s: %s, %v", query, detail, err)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan(sqlite.InboxByID, agency.User, "m_1")
+	plan(sqlite.InboxWaiting, agency.User, "m_number_1", "m_number_1")
+}
+
+// The end of an id means what waits, before what was dealt with.
+func TestMessageEndsOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	s, ctx := setup(t), context.Background()
+	for _, id := range []string{"m_one_ABCDEF", "m_two_ABCDEF"} {
+		if err := send(t, s, id, "r_1", "", agency.User); err != nil {
+			t.Fatal(err)
+		}
+		if acked, err := s.AckMessages(ctx, agency.User, []string{"ABCDEF"}); acked != 1 || err != nil {
+			t.Errorf("%s: %d, %v", id, acked, err)
+		}
+	}
+	if _, err := s.AckMessages(ctx, agency.User, []string{"ABCDEF"}); !agency.IsCode(err, agency.CodeUsage) {
+		t.Errorf("the end of two that were dealt with: %v", err)
+	}
+}
+
+// A run that is removed while a message is on its way to it leaves a dead letter, and its sender knows.
+func TestMessageToTheRemoved(t *testing.T) {
+	t.Parallel()
+	s, ctx := setup(t), context.Background()
+	gone, there := newRun(1), newRun(2)
+	create(t, s, gone, there)
+	remove(t, s, gone.ID)
+	dead := gone.Handle + " was removed"
+	for _, tt := range []struct {
+		recipients []string
+		dead       string
+	}{
+		{[]string{string(gone.ID)}, dead},
+		{[]string{string(gone.ID), string(there.ID)}, ""},
+		{nil, "nobody is there"},
+	} {
+		m := &agency.Message{ID: fmt.Sprint("m_", len(tt.recipients)), Type: agency.StatusUpdate, From: "r_1", Payload: json.RawMessage("{}")}
+		if err := s.SendMessage(ctx, m, tt.recipients, "nobody is there"); err != nil || m.Dead != tt.dead {
+			t.Errorf("to %q: dead %q, %v", tt.recipients, m.Dead, err)
+		}
+		messages, err := s.Messages(ctx, agency.MessageFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range messages {
+			want := map[string]string{string(gone.ID): dead, string(there.ID): "", "": "nobody is there"}[got.Recipient]
+			if got.ID == m.ID && got.Dead != want {
+				t.Errorf("%s for %q: dead %q, want %q", got.ID, got.Recipient, got.Dead, want)
+			}
+		}
+	}
+	for recipient, want := range map[string]int{string(gone.ID): 0, string(there.ID): 1} {
+		if waiting, err := s.Messages(ctx, agency.MessageFilter{Recipient: recipient, Waiting: true}); err != nil || len(waiting) != want {
+			t.Errorf("%d messages wait for %s, %v", len(waiting), recipient, err)
+		}
 	}
 }
 

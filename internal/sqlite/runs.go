@@ -138,7 +138,7 @@ func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *a
 			return err
 		}
 		if there && r.RemovedAt != nil {
-			if err := tx.buryMessages(ctx, string(id), r.Ref()+" was removed"); err != nil {
+			if err := tx.buryMessages(ctx, string(id), wasRemoved(&r)); err != nil {
 				return err
 			}
 		}

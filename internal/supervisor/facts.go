@@ -33,11 +33,11 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 		return result, err
 	}
 	for i := range attempts {
-		if a := &attempts[i]; a.Number != r.Attempt.Number {
-			result.Usage.Add(&a.Situation.Usage)
+		if attempts[i].Number == r.Attempt.Number {
+			attempts[i] = r.Attempt
 		}
 	}
-	result.Usage.Add(&r.Attempt.Situation.Usage)
+	result.Usage = agency.UsageOf(attempts)
 	if word := r.Attempt.Word.Contract; word != nil {
 		result.Tests = word.HowToTest
 	}

@@ -58,6 +58,9 @@ func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipi
 			err = byName(err, r)
 		}
 	}
+	if m.Dead != "" { // whom it was for was removed meanwhile
+		recipients, dead = nil, m.Dead
+	}
 	return recipients, dead, err
 }
 

@@ -1,0 +1,47 @@
+package supervisor_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+)
+
+// A later attempt that goes on with a conversation, and whose agent counts all of it, tells the tokens of the ones before again.
+func TestFactsCountAConversationOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		uses := func(p *wrapper, input int64) {
+			w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c-1"},
+				agency.Evidence{Sign: agency.SignUsage, Whole: true, Usage: &agency.Usage{InputTokens: &input}})
+			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+			synctest.Wait()
+		}
+		uses(p, 200)
+		if err := p.end(agency.Exit{ExitCode: 1, EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+		var again *wrapper
+		w.tmux.OnStart = func(l agency.Launch) error { again = w.wrap(l); return again.begin() }
+		if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {
+			t.Fatal(err)
+		}
+		uses(again, 300)
+		if err := os.RemoveAll(r.Worktree); err != nil { // what git knows is of no interest here
+			t.Fatal(err)
+		}
+		facts, err := w.sup.Facts(t.Context(), r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(agency.Usage{InputTokens: new(int64(300))}, facts.Usage); diff != "" {
+			t.Errorf("usage (-want +got):\n%s", diff)
+		}
+	})
+}

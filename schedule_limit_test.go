@@ -1,0 +1,93 @@
+package agency_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+)
+
+// limited is a session of one agent that met a rate limit.
+func limited(now time.Time, change func(a *agency.SessionAgent, f *agency.RunFacts)) *agency.SessionState {
+	a := agency.SessionAgent{ID: "one", Status: agency.AgentRunning, Run: "r1", Attempt: 1, StartedAt: &now, Error: "rate limited"}
+	f := agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed, LimitedAt: now}
+	change(&a, &f)
+	plan := &agency.Plan{Agents: []agency.PlanAgent{{ID: "one", Runner: "a", DoneWhen: agency.DoneWhenReady}}}
+	d := agency.NewSessionState(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, plan, []agency.SessionAgent{a}, pace)
+	d.SetFacts(0, f)
+	return d
+}
+
+// What was put off by a clock that was wrong by days is not put off when the clock is right again, whoever waits for it.
+func TestScheduleAfterAWrongClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	wrong := now.Add(240 * time.Hour)
+	clock := agency.Clock{Now: now, Elapsed: func(since time.Time) time.Duration { return max(now.Sub(since), 0) }}
+	for name, test := range map[string]struct {
+		change func(a *agency.SessionAgent, f *agency.RunFacts)
+		want   agency.ActionKind
+		until  time.Time
+	}{
+		"between two attempts": {func(a *agency.SessionAgent, _ *agency.RunFacts) { a.NotBefore = new(wrong.Add(time.Minute)) }, agency.ActAgain, time.Time{}},
+		"longest of all":       {func(a *agency.SessionAgent, _ *agency.RunFacts) { a.NotBefore = new(now.Add(agency.LongestHold)) }, "", now.Add(agency.LongestHold)},
+		"ready": {func(_ *agency.SessionAgent, f *agency.RunFacts) {
+			f.Attempt, f.State, f.LimitedAt, f.ReadyAt = 2, agency.Running, time.Time{}, wrong
+		}, agency.ActStop, time.Time{}},
+		"restarting": {func(_ *agency.SessionAgent, f *agency.RunFacts) {
+			f.Attempt, f.State, f.LimitedAt, f.Restarting, f.EndedAt = 2, agency.Killed, time.Time{}, true, wrong
+		}, agency.ActRetry, time.Time{}},
+		"alive at rest": {func(_ *agency.SessionAgent, f *agency.RunFacts) {
+			f.Attempt, f.State, f.LimitedAt, f.ResetAt = 2, agency.Running, wrong, wrong.Add(time.Hour)
+		}, agency.ActStop, time.Time{}},
+	} {
+		d := limited(now, test.change)
+		holds := map[string]time.Time{}
+		d.AddRateLimits(clock, holds)
+		if !holds["a"].Equal(test.until) {
+			t.Errorf("%s: its runner is held until %s, want %s", name, holds["a"], test.until)
+		}
+		if wait := d.Waits(clock, holds)[0]; !wait.Until.Equal(test.until) {
+			t.Errorf("%s: it waits until %s, want %s", name, wait.Until, test.until)
+		}
+		actions, next := agency.Schedule(d, clock, holds)
+		got := agency.ActionKind("")
+		if len(actions) > 0 {
+			got = actions[0].Kind
+		}
+		if got != test.want || !next.Equal(test.until) {
+			t.Errorf("%s: it decides %q until %s, want %q until %s", name, got, next, test.want, test.until)
+		}
+	}
+}
+
+// A rate limit is the runner's: it goes on when the agent that met it is cancelled, and nothing is known of its run any more.
+func TestRateLimitOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	reset := now.Add(time.Hour)
+	d := limited(now, func(a *agency.SessionAgent, _ *agency.RunFacts) { a.NotBefore = &reset })
+	held := func(at time.Time) map[string]time.Time {
+		holds := map[string]time.Time{}
+		d.AddRateLimits(agency.Clock{Now: at, Elapsed: at.Sub}, holds)
+		return holds
+	}
+	want := map[string]time.Time{"a": reset}
+	check := func(when string, at time.Time, want map[string]time.Time) {
+		t.Helper()
+		if diff := cmp.Diff(want, held(at)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	check("while it waits", now, want)
+	d.SetBusy(0, true)
+	check("while it is stopped", now, want)
+	d.Put(&agency.SessionAgent{ID: "one", Status: agency.AgentCancelled, Run: "r1", Attempt: 1})
+	d.DropAllFacts()
+	check("when it is cancelled", now.Add(time.Minute), want)
+	check("at its end", reset, map[string]time.Time{})
+	d.DropRateLimits()
+	check("when somebody wants it tried", now.Add(time.Minute), map[string]time.Time{})
+}
