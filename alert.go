@@ -206,6 +206,9 @@ type Alert struct {
 	Recipients []string `json:"recipients"`
 }
 
+// LongestSnooze is how long an alert can be put off at most.
+const LongestSnooze = 30 * 24 * time.Hour
+
 // Open says that somebody must still act.
 func (a *Alert) Open() bool { return a.ResolvedAt == nil }
 
@@ -234,6 +237,7 @@ func AlertText(payload json.RawMessage) string {
 
 // AlertFilter chooses alerts.
 type AlertFilter struct {
+	IDs      []string  // none are all
 	Run      RunID     // empty is every run
 	Session  SessionID // empty is every session
 	Repo     string    // fingerprint; empty is every repository

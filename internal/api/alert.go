@@ -65,6 +65,7 @@ func NewAlert(a *agency.Alert, runName, sessionName string) Alert {
 
 // AckAlertRequest says that somebody has seen alerts; they are not repeated.
 type AckAlertRequest struct {
+	Dir    string   `json:"dir"`    // only alerts of the repository of this directory; empty is every repository
 	Alerts []string `json:"alerts"` // ids
 }
 

@@ -22,12 +22,18 @@ type StartTimerResponse struct {
 
 // StopTimersRequest ends timers.
 type StopTimersRequest struct {
+	Dir  string `json:"dir"`  // only those that write to runs of the repository of this directory; empty is every repository
 	Name string `json:"name"` // empty is all of the caller's; the person's are all there are
 }
 
 // StopTimersResponse names the timers that are gone.
 type StopTimersResponse struct {
 	Stopped []string `json:"stopped"`
+}
+
+// ListTimersRequest chooses timers.
+type ListTimersRequest struct {
+	Dir string `json:"dir"` // only timers and alerts of the repository of this directory; empty is every repository
 }
 
 // ListTimersResponse is how the watchdog and its timers stand.

@@ -27,6 +27,7 @@ type active struct {
 	problem error     // why a newer file is not used
 
 	reading sync.Mutex // held by who reads and applies a file, so that whoever asks after it finds it applied
+	mute    bool       // under reading: the channels could not be started yet
 }
 
 // stamp tells one state of a file from another; zero is no file.
@@ -97,11 +98,12 @@ func (d *Daemon) watchConfig(ctx context.Context) (stop func()) {
 }
 
 // reload takes over what a changed file says, and returns when it holds. A bad one changes nothing but the answer of doctor, and is
-// told once.
+// told once. Who asked for it may go away meanwhile: it is done all the same.
 func (d *Daemon) reload(ctx context.Context) {
 	if d.Load == nil {
 		return
 	}
+	ctx = context.WithoutCancel(ctx)
 	a := &d.active
 	a.reading.Lock()
 	defer a.reading.Unlock()
@@ -111,6 +113,9 @@ func (d *Daemon) reload(ctx context.Context) {
 	a.stamp = now
 	a.mu.Unlock()
 	if same {
+		if a.mute {
+			d.startChannels(ctx)
+		}
 		return
 	}
 	cfg, err := d.Load()
@@ -140,17 +145,24 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 	d.sup.SetErrorPatterns(errorPatterns(cfg))
 	if !reflect.DeepEqual(old.Notify, cfg.Notify) {
 		// First the new one takes what comes, then the old one leaves: what it had not sent yet waits in the outbox.
-		next := d.newNotifier(&cfg.Notify)
-		before := d.notifier.Swap(next)
+		before := d.notifier.Swap(d.newNotifier(&cfg.Notify))
 		before.Stop()
-		if err := next.Start(ctx); err != nil {
-			d.Log.Error("start the channels", "err", err)
-		}
+		d.startChannels(ctx)
 		d.Log.Info("configuration taken over", "table", "notify", "path", cfg.Path)
 	}
 	if cfg.Tmux != d.Config.Tmux {
 		d.Log.Warn("the tmux server changes only when the daemon starts again", "now", d.Config.Tmux.Socket, "wanted", cfg.Tmux.Socket)
 	}
+}
+
+// startChannels starts the channels of the configuration that holds. When the database does not let them start, the next look at the
+// configuration tries again.
+func (d *Daemon) startChannels(ctx context.Context) {
+	err := d.notifier.Load().Start(ctx)
+	if err != nil && !d.active.mute { // once
+		d.Log.Error("start the channels", "err", err)
+	}
+	d.active.mute = err != nil
 }
 
 // checkActive is what the doctor says of the configuration that the daemon goes by.

@@ -53,8 +53,12 @@ func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api
 	if err != nil {
 		return api.StopTimersResponse{}, err
 	}
+	runs, err := d.runsOf(ctx, req.Dir)
+	if err != nil {
+		return api.StopTimersResponse{}, err
+	}
 	stopped, err := d.timers.End(ctx, func(t *agency.Timer) bool {
-		return (req.Name == "" || t.Name == req.Name) && (who == agency.User || t.Owner == who)
+		return (req.Name == "" || t.Name == req.Name) && (who == agency.User || t.Owner == who) && runs(t.RunID)
 	})
 	if err == nil && req.Name != "" && len(stopped) == 0 {
 		err = agency.Errorf(agency.CodeTimerNotFound, "there is no timer %q that you could end", req.Name).WithHint("agency watchdog status")
@@ -62,17 +66,36 @@ func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api
 	return api.StopTimersResponse{Stopped: stopped}, err
 }
 
-func (d *Daemon) listTimers(ctx context.Context, _ api.Empty) (api.ListTimersResponse, error) {
+// runsOf says of runs whether they belong to the repository of a directory; without one all do.
+func (d *Daemon) runsOf(ctx context.Context, dir string) (func(agency.RunID) bool, error) {
+	if dir == "" {
+		return func(agency.RunID) bool { return true }, nil
+	}
+	repo, err := d.git.Discover(ctx, dir)
+	return func(id agency.RunID) bool {
+		r, err := d.store.Run(ctx, id)
+		return err == nil && r.Repo.Fingerprint == repo.Fingerprint
+	}, err
+}
+
+func (d *Daemon) listTimers(ctx context.Context, req api.ListTimersRequest) (api.ListTimersResponse, error) {
 	timers, err := d.store.Timers(ctx)
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
-	open, err := d.store.Alerts(ctx, agency.AlertFilter{})
+	runs, err := d.runsOf(ctx, req.Dir)
+	if err != nil {
+		return api.ListTimersResponse{}, err
+	}
+	open, err := d.alertsOf(ctx, req.Dir, agency.AlertFilter{})
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
 	resp := api.ListTimersResponse{Timers: make([]api.Timer, 0, len(timers)), TickedAt: d.tickedAt(), OpenAlerts: len(open)}
 	for i := range timers {
+		if !runs(timers[i].RunID) {
+			continue
+		}
 		r, err := d.store.Run(ctx, timers[i].RunID)
 		if err != nil {
 			return api.ListTimersResponse{}, err

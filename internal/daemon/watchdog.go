@@ -130,14 +130,7 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 		}
 		f.Run = r.ID
 	}
-	if req.Dir != "" {
-		repo, err := d.git.Discover(ctx, req.Dir)
-		if err != nil || repo.Fingerprint == "" {
-			return api.ListAlertsResponse{Alerts: []api.Alert{}}, err // agency was never used here
-		}
-		f.Repo = repo.Fingerprint
-	}
-	alerts, err := d.store.Alerts(ctx, f)
+	alerts, err := d.alertsOf(ctx, req.Dir, f)
 	if err != nil {
 		return api.ListAlertsResponse{}, err
 	}
@@ -149,6 +142,18 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 	}
 	named, err := d.named(ctx, alerts)
 	return api.ListAlertsResponse{Alerts: named, TickedAt: d.tickedAt()}, err
+}
+
+// alertsOf are the alerts that a filter chooses of the repository of a directory; without one of every repository.
+func (d *Daemon) alertsOf(ctx context.Context, dir string, f agency.AlertFilter) ([]agency.Alert, error) {
+	if dir != "" {
+		repo, err := d.git.Discover(ctx, dir)
+		if err != nil || repo.Fingerprint == "" {
+			return nil, err // agency was never used here
+		}
+		f.Repo = repo.Fingerprint
+	}
+	return d.store.Alerts(ctx, f)
 }
 
 // tickedAt is when the watchdog last looked at anything; nil when it did not yet.
@@ -185,6 +190,18 @@ func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.Al
 	if err != nil {
 		return api.AlertsResponse{}, err
 	}
+	if req.Dir != "" {
+		known, err := d.alertsOf(ctx, req.Dir, agency.AlertFilter{IDs: req.Alerts, Resolved: true})
+		if err != nil {
+			return api.AlertsResponse{}, err
+		}
+		for _, id := range req.Alerts {
+			if !slices.ContainsFunc(known, func(a agency.Alert) bool { return a.ID == id }) {
+				return api.AlertsResponse{}, agency.Errorf(agency.CodeAlertNotFound, "there is no alert %q in the repository of %s", id, req.Dir).
+					WithHint("agency alerts --all")
+			}
+		}
+	}
 	now := d.clock.Now()
 	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
 		if a.AckedAt != nil {
@@ -197,7 +214,7 @@ func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.Al
 
 func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
 	wait := time.Duration(req.ForMS) * time.Millisecond
-	if wait <= 0 || wait > 30*24*time.Hour {
+	if wait <= 0 || wait > agency.LongestSnooze {
 		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
 	}
 	until := d.clock.Now().Add(wait)

@@ -118,7 +118,7 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 			}),
 		add(server, tool{name: "alerts_ack", help: "Say that you deal with alerts, so that they are not repeated and nobody above you is called."},
 			func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
-				return api.Call(ctx, s.Client, api.AckAlerts, api.AckAlertRequest{Alerts: in.Alerts})
+				return api.Call(ctx, s.Client, api.AckAlerts, api.AckAlertRequest{Dir: s.scope(), Alerts: in.Alerts})
 			}),
 		add(server, tool{name: "watchdog_explain", reads: true, help: "What each rule of the watchdog makes of a run, and when it looks again." + untrusted},
 			onRun(s, func(ctx context.Context, run string, _ one) (any, error) {
@@ -144,11 +144,11 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 				if in.Name == "" {
 					return nil, agency.Errorf(agency.CodeUsage, "the name of the timer is empty").WithHint("watchdog_status shows them")
 				}
-				return api.Call(ctx, s.Client, api.StopTimers, api.StopTimersRequest{Name: in.Name})
+				return api.Call(ctx, s.Client, api.StopTimers, api.StopTimersRequest{Dir: s.scope(), Name: in.Name})
 			}),
-		add(server, tool{name: "watchdog_status", reads: true, help: "When the watchdog last looked, and the timers." + untrusted},
+		add(server, tool{name: "watchdog_status", reads: true, help: "When the watchdog last looked, how many alerts are open, and the timers." + untrusted},
 			func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
-				return api.Call(ctx, s.Client, api.ListTimers, api.Empty{})
+				return api.Call(ctx, s.Client, api.ListTimers, api.ListTimersRequest{Dir: s.scope()})
 			}),
 	)
 }

@@ -20,8 +20,11 @@ const (
 	testTries = 3
 	// outboxPause is how long an outbox that cannot be read or written is left alone.
 	outboxPause = 5 * time.Second
-	// longestSleep makes up for a timer that stood still while the machine slept, and for a clock that was set.
+	// longestSleep makes up for a timer that stood still while the machine slept, for a clock that was set, and for a notice that
+	// somebody handed to the notifier before this one at the moment of the change.
 	longestSleep = time.Minute
+	// longestWait is more than any notice is put off for: by the last pause, or by the quiet hours of a day on which clocks are set back.
+	longestWait = 25 * time.Hour
 )
 
 // final is an error that another try would only repeat.
@@ -51,25 +54,19 @@ func (n *Notifier) serve(ctx context.Context, l *lane) {
 		case err != nil && ctx.Err() == nil:
 			n.Log.Error("outbox", "channel", l.Channel.Name(), "err", err)
 			pause = outboxPause
-		case next.IsZero(): // until somebody wakes it
-			pause = 0
-		default:
+		case !next.IsZero():
 			pause = min(pause, max(next.Sub(n.Now()), time.Millisecond))
 		}
 		sleep(ctx, pause, l.wake)
 	}
 }
 
-// sleep waits for a time, or, when that is 0, for ever; at the latest until it is woken or ctx ends.
+// sleep waits for a time; at the latest until it is woken or ctx ends.
 func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) {
-	var over <-chan time.Time
-	if pause > 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		over = timer.C
-	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	select {
-	case <-over:
+	case <-timer.C:
 	case <-wake:
 	case <-ctx.Done():
 	}
@@ -79,11 +76,12 @@ func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) {
 func (n *Notifier) work(ctx context.Context, l *lane) (next time.Time, err error) {
 	for {
 		now := n.Now()
-		d, err := n.Outbox.NextDispatch(ctx, l.Channel.Name(), now)
+		latest := now.Add(longestWait) // what waits for a later time was put off when the clock was ahead
+		d, err := n.Outbox.NextDispatch(ctx, l.Channel.Name(), now, latest)
 		switch {
 		case err != nil || d == nil:
 			return time.Time{}, err
-		case d.DueAt.After(now):
+		case d.DueAt.After(now) && !d.DueAt.After(latest):
 			return d.DueAt, nil
 		}
 		if end, quiet := n.Quiet.Until(now.In(n.Zone)); quiet && !l.urgent(&d.Notice) {
@@ -132,11 +130,23 @@ func (n *Notifier) try(ctx context.Context, l *lane, d *agency.Dispatch) bool {
 // pause is the time after the given try, longer or shorter by up to a quarter so that what failed together is not tried
 // together.
 func (n *Notifier) pause(tries int) time.Duration {
+	return time.Duration(float64(usualPause(tries)) * (0.75 + n.Random()/2))
+}
+
+func usualPause(tries int) time.Duration {
 	pause := firstPause
 	for range tries - 1 {
 		pause *= 3
 	}
-	return time.Duration(float64(pause) * (0.75 + n.Random()/2))
+	return pause
+}
+
+// released is when something that is put off is due but for the quiet hours.
+func released(d *agency.Dispatch, now time.Time) time.Time {
+	if d.Tries == 0 || d.FailedAt == nil {
+		return now
+	}
+	return d.FailedAt.Add(usualPause(d.Tries) * 5 / 4)
 }
 
 // record writes the outcome of a try, and does not give up while it can: a notice whose success is not on record would be sent

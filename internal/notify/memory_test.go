@@ -27,15 +27,21 @@ func (m *memory) AddDispatches(_ context.Context, n *agency.Notice, channels []s
 	return nil
 }
 
-func (m *memory) NextDispatch(_ context.Context, channel string, now time.Time) (*agency.Dispatch, error) {
+func (m *memory) NextDispatch(_ context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	waiting := slices.DeleteFunc(slices.Clone(m.rows), func(d agency.Dispatch) bool { return d.Channel != channel || d.Settled() })
 	if len(waiting) == 0 {
 		return nil, nil
 	}
+	wait := func(d *agency.Dispatch) time.Duration {
+		if d.DueAt.After(latest) {
+			return 0
+		}
+		return max(0, d.DueAt.Sub(now))
+	}
 	slices.SortStableFunc(waiting, func(a, b agency.Dispatch) int {
-		return cmp.Or(cmp.Compare(max(0, a.DueAt.Sub(now)), max(0, b.DueAt.Sub(now))), cmp.Compare(a.Tries, b.Tries))
+		return cmp.Or(cmp.Compare(wait(&a), wait(&b)), cmp.Compare(a.Tries, b.Tries))
 	})
 	return &waiting[0], nil
 }
@@ -59,12 +65,16 @@ func (m *memory) Dispatches(_ context.Context, noticeID string) ([]agency.Dispat
 
 func (m *memory) TidyOutbox(context.Context, []string, time.Time, time.Time) error { return nil }
 
-func (m *memory) ReleaseDispatches(_ context.Context, now time.Time) error {
+func (m *memory) ReleaseDispatches(_ context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.rows {
-		if d := &m.rows[i]; d.Tries == 0 && !d.Settled() && d.DueAt.After(now) {
-			d.DueAt = now
+		d := &m.rows[i]
+		if d.Settled() || !d.DueAt.After(now) {
+			continue
+		}
+		if at := due(d); at.Before(d.DueAt) {
+			d.DueAt = at
 		}
 	}
 	return nil

@@ -43,16 +43,16 @@ func (r *Route) urgent(n *agency.Notice) bool {
 type Outbox interface {
 	// AddDispatches adds a notice for each channel that does not have the same one already.
 	AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error
-	// NextDispatch is what a channel has to do next; nil when nothing waits.
-	NextDispatch(ctx context.Context, channel string, now time.Time) (*agency.Dispatch, error)
+	// NextDispatch is what a channel has to do next; nil when nothing waits. What is due after latest is due by now.
+	NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error)
 	// RecordDispatch notes how it stands with a dispatch, unless that is settled.
 	RecordDispatch(ctx context.Context, d *agency.Dispatch) error
 	// Dispatches are the ways of one notice.
 	Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error)
 	// TidyOutbox gives up what waits for other channels than these, and forgets what was settled before a time.
 	TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error
-	// ReleaseDispatches has what was never tried due by a time.
-	ReleaseDispatches(ctx context.Context, now time.Time) error
+	// ReleaseDispatches lets due say when what waits for a time after now is due instead, if that is earlier.
+	ReleaseDispatches(ctx context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error
 	// Changed is closed after the next dispatch is settled, if not before.
 	Changed() <-chan struct{}
 }
@@ -102,7 +102,8 @@ func (n *Notifier) Start(ctx context.Context) error {
 		return fmt.Errorf("start the channels: %w", err)
 	}
 	// It waited for the end of quiet hours, which may be others now.
-	if err := n.Outbox.ReleaseDispatches(ctx, n.Now()); err != nil {
+	now := n.Now()
+	if err := n.Outbox.ReleaseDispatches(ctx, now, func(d *agency.Dispatch) time.Time { return released(d, now) }); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
 	}
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))

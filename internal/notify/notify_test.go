@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,6 +240,77 @@ func TestQuietHours(t *testing.T) {
 		if got := hook.received(); len(got) != 4 {
 			t.Errorf("hook got %q", got)
 		}
+	})
+}
+
+// Other quiet hours hold for all that waits, also for what failed before they began; what waits for its next try goes on to wait.
+func TestOtherQuietHours(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agency.db")
+	synctest.Test(t, func(t *testing.T) {
+		outbox := openOutbox(t, path)
+		hook, late := &fake{name: "hook", do: sometimes(1)}, &fake{name: "late", do: sometimes(9)}
+		with := func(quiet agency.Hours) *notify.Notifier {
+			n := notify.New(notify.Settings{
+				Routes: []notify.Route{{Channel: hook}, {Channel: late, Urgent: []string{"worker.error"}}},
+				Quiet:  quiet, Zone: time.UTC, Outbox: outbox, Log: slog.New(slog.DiscardHandler), Now: time.Now, Random: func() float64 { return 0.5 },
+			})
+			start(t, n)
+			return n
+		}
+		n := with(agency.Hours{From: 22 * 60, To: 7 * 60})
+		time.Sleep(22*time.Hour - 500*time.Millisecond)
+		enqueue(t, n, notice("evening"))
+		time.Sleep(time.Hour) // the next tries of late come after 40 minutes and after two hours
+		synctest.Wait()
+		tries := len(late.received())
+		n.Stop()
+		with(agency.Hours{From: 3 * 60, To: 7 * 60})
+		synctest.Wait()
+		wantReceived(t, hook, "evening", "evening")
+		if got := len(late.received()); got != tries {
+			t.Errorf("tried %d times, want %d", got, tries)
+		}
+	})
+}
+
+// A notice that comes by the notifier before, which has stopped, is sent all the same.
+func TestEnqueuedThroughTheOneBefore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agency.db")
+	synctest.Test(t, func(t *testing.T) {
+		outbox, desk := openOutbox(t, path), &fake{name: "desk"}
+		before := newNotifier(outbox, notify.Route{Channel: desk})
+		start(t, before)
+		before.Stop()
+		start(t, newNotifier(outbox, notify.Route{Channel: desk}))
+		synctest.Wait()
+		enqueue(t, before, notice("between"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantReceived(t, desk, "between")
+	})
+}
+
+// What was put off by a clock that was far ahead goes out when the clock is right again.
+func TestClockWasAhead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agency.db")
+	synctest.Test(t, func(t *testing.T) {
+		outbox, desk := openOutbox(t, path), &fake{name: "desk", do: sometimes(1)}
+		var ahead atomic.Int64
+		n := notify.New(notify.Settings{
+			Routes: []notify.Route{{Channel: desk}}, Zone: time.UTC, Outbox: outbox, Log: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, Random: func() float64 { return 0.5 },
+		})
+		start(t, n)
+		ahead.Store(int64(365 * 24 * time.Hour))
+		enqueue(t, n, notice("n1"))
+		synctest.Wait()
+		ahead.Store(0)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		wantReceived(t, desk, "n1", "n1")
 	})
 }
 

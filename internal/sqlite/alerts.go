@@ -25,6 +25,14 @@ func scanAlert(row scanner) (agency.Alert, error) {
 // Alerts are the alerts that a filter chooses, oldest first.
 func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
 	query, args := `SELECT `+alertColumns+` FROM alerts WHERE seq > ?`, []any{f.After}
+	if len(f.IDs) > 0 {
+		ids, err := list(f.IDs)
+		if err != nil {
+			return nil, err
+		}
+		query += ` AND id IN (SELECT value FROM json_each(?))`
+		args = append(args, ids)
+	}
 	if f.Run != "" {
 		query += ` AND run_id = ?`
 		args = append(args, string(f.Run))
@@ -137,12 +145,13 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 	return a, tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "recipients", a.Recipients))
 }
 
-// WatchedRuns are the runs that a watchdog has to look at when it starts: those that are not final, and those that ended
-// without an alert of their newest attempt, because nobody watched.
+// WatchedRuns are the runs that a watchdog has to look at when it starts: those that are not final, and those whose end could be
+// somebody's business. Whether somebody was told of that end is not asked: an alert may be over because the run was not watched for
+// a while, or be about something else.
 func (s *Store) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
 		WHERE r.removed_at_ms IS NULL AND (a.state IN ('queued', 'running')
-		OR NOT EXISTS (SELECT 1 FROM alerts WHERE run_id = r.id AND attempt = r.attempt)) ORDER BY r.seq`)
+		OR r.merged_at_ms IS NULL AND r.abandoned = 0 AND (a.state <> 'killed' OR r.needs_attention <> '')) ORDER BY r.seq`)
 	if err != nil {
 		return nil, problem("read runs from", s.path, err)
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"agency"
 )
@@ -21,6 +22,23 @@ func (s *Store) WatchedSessions(ctx context.Context) ([]agency.SessionID, error)
 		return id, err
 	})
 	return ids, problem("read sessions from", s.path, err)
+}
+
+// OpenedSeq is the number before the event by which the oldest open alert of a session was opened that a turn of the session could
+// end: not a failure's, which stays. Without one it is the number of the newest event.
+func (s *Store) OpenedSeq(ctx context.Context) (int64, error) {
+	var oldest string
+	err := s.readers.QueryRowContext(ctx, `SELECT id FROM alerts WHERE session IS NOT NULL AND resolved_at_ms IS NULL AND kind <> 'session.failed'
+		ORDER BY seq LIMIT 1`).Scan(&oldest)
+	var seq int64
+	if err == nil { // from the newest back, because the record may be long
+		err = s.readers.QueryRowContext(ctx, `SELECT seq - 1 FROM events WHERE type = 'alert.opened' AND data ->> '$.alert' = ?
+			ORDER BY seq DESC LIMIT 1`, oldest).Scan(&seq)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return s.LastSeq(ctx)
+	}
+	return seq, problem("read events from", s.path, err)
 }
 
 // SessionTurns are what the events after the sequence number since tell of agency's own sessions and of their alerts, in order, and

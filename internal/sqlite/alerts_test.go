@@ -29,6 +29,17 @@ func sessionAlert(id string, kind agency.AlertKind, of *agency.Session, cause st
 	return &agency.Alert{ID: id, Kind: kind, Session: of.ID, Cause: cause, Payload: json.RawMessage(`{"text":"x"}`), OpenedAt: epoch, Recipients: []string{}}
 }
 
+// alertsOf are the ids of the alerts that events tell of.
+func alertsOf(events []agency.Event) []string {
+	ids := []string{}
+	for i := range events {
+		var data struct{ Alert string }
+		_ = json.Unmarshal(events[i].Data, &data) // none is no id
+		ids = append(ids, data.Alert)
+	}
+	return ids
+}
+
 // An alert of a session is open once, comes back as it was, and can come again when it is over; a failure cannot.
 func TestSessionAlerts(t *testing.T) {
 	t.Parallel()
@@ -65,9 +76,24 @@ func TestSessionAlerts(t *testing.T) {
 	if elsewhere, err := s.Alerts(t.Context(), agency.AlertFilter{Repo: "another"}); err != nil || len(elsewhere) != 0 {
 		t.Errorf("elsewhere: %+v, %v", elsewhere, err)
 	}
+	opened := func(want string) {
+		t.Helper()
+		seq, err := s.OpenedSeq(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events, err := s.Events(t.Context(), seq, "", 1); err != nil || len(events) > 1 || fmt.Sprint(alertsOf(events)) != want {
+			t.Errorf("behind %d: %+v, %v, want %s", seq, events, err, want)
+		}
+	}
+	opened("[a_1]")
 	resolve("a_1")
+	opened("[a_3]")
 	opens(sessionAlert("a_4", agency.AlertSessionPaused, session, "agent 001 failed"), true)
 	opens(sessionAlert("a_5", agency.AlertSessionFailed, session, "failed"), true)
+	resolve("a_3")
+	resolve("a_4")
+	opened("[]") // a failure stays, whatever the session does
 	resolve("a_5")
 	opens(sessionAlert("a_6", agency.AlertSessionFailed, session, "failed"), false)
 	events, err := s.Events(t.Context(), 0, "", 0)
@@ -78,6 +104,54 @@ func TestSessionAlerts(t *testing.T) {
 		if e := &events[i]; strings.HasPrefix(string(e.Type), "alert.") && (e.RunID != "" || !strings.Contains(string(e.Data), `"session":"`+string(session.ID))) {
 			t.Errorf("event %+v", e)
 		}
+	}
+}
+
+// A watchdog looks at what lives, and at every end that could be somebody's business, also when the attempt had alerts before: about
+// something else, or about this end while nobody watched the run.
+func TestWatchedRuns(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	want := []agency.RunID{}
+	for i, tt := range []struct {
+		edit    func(r *agency.Run)
+		watched bool
+	}{
+		{func(r *agency.Run) { r.Attempt.State = agency.Running }, true},
+		{func(r *agency.Run) { r.Attempt.State = agency.Failed }, true},
+		{func(r *agency.Run) { r.Attempt.State = agency.Completed }, true},
+		{func(r *agency.Run) { r.Attempt.State = agency.Killed }, false},
+		{func(r *agency.Run) { r.Attempt.State, r.NeedsAttention = agency.Killed, "look" }, true},
+		{func(r *agency.Run) { r.Attempt.State, r.MergedAt = agency.Completed, new(epoch) }, false},
+		{func(r *agency.Run) { r.Attempt.State, r.Abandoned = agency.Failed, true }, false},
+		{func(r *agency.Run) { r.Attempt.State, r.RemovedAt = agency.Failed, new(epoch) }, false},
+	} {
+		r := newRun(i + 1)
+		create(t, s, r)
+		change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+			tt.edit(r)
+			return nil, nil
+		})
+		for _, kind := range []agency.AlertKind{agency.AlertNeedsInput, agency.AlertError} {
+			a := &agency.Alert{ID: fmt.Sprintf("a_%d_%s", i, kind), Kind: kind, RunID: r.ID, Attempt: 1, Cause: "ended", Payload: json.RawMessage(`{}`), OpenedAt: epoch}
+			if _, err := s.OpenAlert(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			_, err := s.ChangeAlert(t.Context(), a.ID, func(a *agency.Alert) (agency.EventType, error) {
+				a.ResolvedAt = new(epoch)
+				return agency.AlertResolved, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.watched {
+			want = append(want, r.ID)
+		}
+	}
+	ids, err := s.WatchedRuns(t.Context())
+	if diff := cmp.Diff(want, ids); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
 

@@ -22,6 +22,12 @@ func CheckWriter(ctx context.Context, db *sql.DB, path string) error {
 	return checkSettings(ctx, db, path, writerSettings())
 }
 
+// InboxByID and InboxWaiting are the queries by which messages are found that are acknowledged.
+const (
+	InboxByID    = inboxByID
+	InboxWaiting = inboxWaiting
+)
+
 // Writer is the connection that writes.
 func (s *Store) Writer() *sql.DB { return s.writer }
 

@@ -64,10 +64,11 @@ func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []
 	})
 }
 
-// NextDispatch is what a channel has to do next; nil when nothing waits. Of what is due by now, the one that was tried least
-// comes first, so that one that never succeeds keeps no other from its first try.
-func (s *Store) NextDispatch(ctx context.Context, channel string, now time.Time) (*agency.Dispatch, error) {
-	found, err := s.dispatches(ctx, `channel = ? AND `+waiting+` ORDER BY max(due_at_ms, ?), tries, seq LIMIT 1`, channel, now.UnixMilli())
+// NextDispatch is what a channel has to do next; nil when nothing waits. Of what is due by now, and of what is put off beyond latest,
+// which counts as due, the one that was tried least comes first, so that one that never succeeds keeps no other from its first try.
+func (s *Store) NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error) {
+	found, err := s.dispatches(ctx, `channel = ? AND `+waiting+` ORDER BY max(iif(due_at_ms > ?, 0, due_at_ms), ?), tries, seq LIMIT 1`,
+		channel, latest.UnixMilli(), now.UnixMilli())
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -131,11 +132,29 @@ func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before t
 	})
 }
 
-// ReleaseDispatches has what was never tried due at a time, if it waits for a later one.
-func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time) error {
+// ReleaseDispatches lets due say when what waits for a time after now is due instead, if that is earlier.
+func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error {
 	return s.write(ctx, "write outbox of", func(tx *transaction) error {
-		_, err := tx.ExecContext(ctx, `UPDATE outbox SET due_at_ms = ? WHERE `+waiting+` AND tries = 0 AND due_at_ms > ?`, now.UnixMilli(), now.UnixMilli())
-		return err
+		rows, err := tx.QueryContext(ctx, selectDispatches+waiting+` AND due_at_ms > ?`, now.UnixMilli())
+		if err != nil {
+			return err
+		}
+		later, err := collect(rows, scanDispatch)
+		if err != nil {
+			return err
+		}
+		for i := range later {
+			d := &later[i]
+			at := due(d)
+			if !at.Before(d.DueAt) {
+				continue
+			}
+			_, err := tx.ExecContext(ctx, `UPDATE outbox SET due_at_ms = ? WHERE notice_id = ? AND channel = ?`, at.UnixMilli(), d.Notice.ID, d.Channel)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -29,7 +29,7 @@ func addNotice(t *testing.T, s *sqlite.Store, id string, due time.Time, channels
 
 func next(t *testing.T, s *sqlite.Store, channel string, now time.Time) *agency.Dispatch {
 	t.Helper()
-	d, err := s.NextDispatch(context.Background(), channel, now)
+	d, err := s.NextDispatch(context.Background(), channel, now, now.Add(24*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,22 +182,42 @@ func TestToldAgain(t *testing.T) {
 	}
 }
 
-// What was put off without a try is due when it is released; what failed keeps its pause.
+// What is put off is due at another time if that is earlier, and never later.
 func TestReleaseDispatches(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	addNotice(t, s, "n1", epoch.Add(time.Hour), "desk")
-	addNotice(t, s, "n2", epoch, "hook")
+	addNotice(t, s, "n1", epoch.Add(time.Hour), "desk", "hook", "bell")
+	addNotice(t, s, "n2", epoch, "due")
 	d := next(t, s, "hook", epoch)
 	d.Tries, d.FailedAt, d.DueAt = 1, &epoch, epoch.Add(time.Hour)
 	record(t, s, d)
-	if err := s.ReleaseDispatches(t.Context(), epoch); err != nil {
+	instead := map[string]time.Time{"desk": epoch, "hook": epoch.Add(time.Minute), "bell": epoch.Add(2 * time.Hour)}
+	err := s.ReleaseDispatches(t.Context(), epoch, func(d *agency.Dispatch) time.Time {
+		if at, later := instead[d.Channel]; later {
+			return at
+		}
+		t.Errorf("%s was due", d.Channel)
+		return epoch
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for channel, want := range map[string]time.Time{"desk": epoch, "hook": epoch.Add(time.Hour)} {
+	instead["bell"], instead["due"] = epoch.Add(time.Hour), epoch
+	for channel, want := range instead {
 		if d := next(t, s, channel, epoch); !d.DueAt.Equal(want) {
 			t.Errorf("%s: due at %s, want %s", channel, d.DueAt, want)
 		}
+	}
+}
+
+// What is put off for longer than anything could be is due, and keeps its turn.
+func TestPutOffForEver(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	addNotice(t, s, "ahead", epoch.Add(365*24*time.Hour), "desk")
+	addNotice(t, s, "soon", epoch.Add(time.Minute), "desk")
+	if d := next(t, s, "desk", epoch); d.Notice.ID != "ahead" {
+		t.Errorf("got %s", d.Notice.ID)
 	}
 }
 

@@ -32,9 +32,13 @@ func (s *Store) Timers(ctx context.Context) ([]agency.Timer, error) {
 	return timers, problem("read timers from", s.path, err)
 }
 
-// PutTimer adds a timer in the place of the one with its name, with its event, and fills in its Seq.
+// PutTimer adds a timer in the place of the one with its name, with its event, and fills in its Seq. The name of a timer that goes on
+// and belongs to somebody else is E_NAME_EXISTS, but for the person.
 func (s *Store) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
 	err = s.write(ctx, "start timer in", func(tx *transaction) error {
+		if err := tx.mayReplace(ctx, t); err != nil {
+			return err
+		}
 		result, err := tx.ExecContext(ctx, `DELETE FROM timers WHERE name = ?`, t.Name)
 		if err != nil {
 			return err
@@ -56,6 +60,22 @@ func (s *Store) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, e
 		return tx.append(ctx, t.RunID, 0, agency.News{Type: agency.TimerStarted, Data: map[string]any{"timer": t.Name, "interval_ms": t.Interval.Milliseconds()}})
 	})
 	return replaced && err == nil, err
+}
+
+// mayReplace refuses a timer whose name is not for its owner to take.
+func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
+	var owner string
+	err := tx.QueryRowContext(ctx, `SELECT owner FROM timers WHERE name = ? AND stopped_at_ms IS NULL`, t.Name).Scan(&owner)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil || owner == t.Owner || t.Owner == agency.User:
+		return err
+	case owner == agency.User:
+		owner = "the person"
+	}
+	return agency.Errorf(agency.CodeNameExists, "%s started a timer %q, and it goes on", owner, t.Name).
+		WithHint("agency watchdog start --run %s --name OTHER", t.RunID)
 }
 
 // ChangeTimer lets change edit what a timer has done, and writes it. A timer that ends by that has its event. It is false when

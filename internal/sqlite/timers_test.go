@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,5 +66,40 @@ func TestTimers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]agency.EventType{agency.TimerStarted, agency.TimerStarted, agency.TimerStopped}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A timer makes place for another one of its owner, for one of the person, and when it is over; for nobody else's.
+func TestTimerOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	s, mine, theirs := setup(t), newRun(1), newRun(2)
+	create(t, s, mine, theirs)
+	put := func(owner string) (bool, error) {
+		return s.PutTimer(t.Context(), &agency.Timer{Name: "boss", RunID: mine.ID, Owner: owner, Message: "check", Interval: time.Minute, StartedAt: epoch, NextAt: epoch})
+	}
+	for _, tt := range []struct {
+		owner   string
+		refused bool
+	}{
+		{string(mine.ID), false}, {string(mine.ID), false}, {string(theirs.ID), true}, {agency.User, false}, {string(mine.ID), true}, {agency.User, false},
+	} {
+		_, err := put(tt.owner)
+		if tt.refused {
+			if e := wantCode(t, err, agency.CodeNameExists); !strings.Contains(e.Message, `"boss"`) {
+				t.Error(e.Message)
+			}
+		} else if err != nil {
+			t.Errorf("%s: %v", tt.owner, err)
+		}
+	}
+	timers, err := s.Timers(t.Context())
+	if err != nil || len(timers) != 1 || timers[0].Owner != agency.User {
+		t.Fatalf("%+v, %v", timers, err)
+	}
+	if _, err := s.ChangeTimer(t.Context(), timers[0].Seq, func(timer *agency.Timer) { timer.StoppedAt, timer.StopReason = &epoch, "over" }); err != nil {
+		t.Fatal(err)
+	}
+	if replaced, err := put(string(mine.ID)); err != nil || !replaced {
+		t.Errorf("one that is over: %v, %v", replaced, err)
 	}
 }

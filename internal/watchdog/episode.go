@@ -85,6 +85,9 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 	}
 	known := slices.ContainsFunc(open, func(a agency.Alert) bool { return same(&a, worker, c) })
 	if !known && w.Runs.Attached(ctx, worker) {
+		if q := w.silence[worker.Run.ID]; q != nil {
+			q.stuck = false // nobody is told: what happens until they leave is measured first
+		}
 		return agency.Condition{}, now.Add(s.Poll)
 	}
 	return c, next
@@ -185,7 +188,7 @@ func (w *Watchdog) resolve(ctx context.Context, a *agency.Alert) error {
 // remind tells of an open episode for the first time, and again, further up, while nobody says that it was seen. It returns
 // when the next time would be.
 func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, tell func(telling *agency.Alert) ([]string, error)) (time.Time, error) {
-	next := due(a)
+	next := due(a, now)
 	if next.IsZero() || next.After(now) {
 		return next, nil
 	}
@@ -202,28 +205,37 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, t
 	if recipients == nil {
 		recipients = []string{}
 	}
-	changed, err := w.Store.ChangeAlert(ctx, a.ID, func(a *agency.Alert) (agency.EventType, error) {
-		a.Told, a.ToldAt, a.Level, a.Recipients, a.SnoozedUntil = a.Told+1, &now, level, recipients, nil
+	changed, err := w.Store.ChangeAlert(ctx, a.ID, func(stored *agency.Alert) (agency.EventType, error) {
+		stored.Told, stored.ToldAt, stored.Level, stored.Recipients = stored.Told+1, &now, level, recipients
+		if until := stored.SnoozedUntil; until != nil && a.SnoozedUntil != nil && until.Equal(*a.SnoozedUntil) {
+			stored.SnoozedUntil = nil // one that came meanwhile puts the next telling off
+		}
 		return agency.AlertTold, nil
 	})
 	if err != nil {
 		return time.Time{}, err
 	}
-	return due(changed), nil
+	return due(changed, now), nil
 }
 
-// due is when an episode is told of next; zero is never.
-func due(a *agency.Alert) time.Time {
+// due is when an episode is told of next; zero is never. What is later than any telling is put off was written when the clock was
+// ahead, and is due now.
+func due(a *agency.Alert, now time.Time) time.Time {
+	at, longest := now, time.Duration(0)
 	switch {
 	case a.AckedAt != nil || a.ResolvedAt != nil:
 		return time.Time{}
 	case a.Told == 0:
-		return a.OpenedAt
 	case a.SnoozedUntil != nil:
-		return *a.SnoozedUntil
+		at, longest = *a.SnoozedUntil, agency.LongestSnooze
 	case a.Kind == agency.AlertComplete:
 		return time.Time{} // nobody waits for an answer
 	default:
-		return a.ToldAt.Add(retell(a.Told))
+		longest = retell(a.Told)
+		at = a.ToldAt.Add(longest)
 	}
+	if at.After(now.Add(longest + time.Minute)) { // which is enough for a snooze that came after now was told
+		return now
+	}
+	return at
 }

@@ -40,3 +40,65 @@ func TestHiddenQuestion(t *testing.T) {
 		}
 	})
 }
+
+// The end of a worker is told, also when no daemon saw it and the attempt had an alert before: a permission that was answered long ago.
+func TestUnseenEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() {
+			observes(worker, agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
+		})
+		w.change(worker, func() { observes(worker, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}) })
+		w.dog.Stop()
+		w.change(worker, func() { ends(&worker.run, agency.Failed, "") })
+		w.start()
+		w.want(agency.AlertNeedsInput, agency.AlertError)
+		w.wantTold("a worker.needs_input 0", "a worker.error 0")
+		w.restart()
+		w.wantTold("a worker.needs_input 0", "a worker.error 0")
+	})
+}
+
+// Who is watched may change for a while, by mistake. The end of a worker that is watched again is open again, and not told anew.
+func TestUnwatchedForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { ends(&worker.run, agency.Failed, "") })
+		w.wantOpen(1)
+		mistaken := w.settings()
+		mistaken.WorkerTags = []string{"wroker"}
+		w.dog.Set(mistaken)
+		w.wantOpen(0)
+		w.dog.Set(w.settings())
+		w.wantOpen(1)
+		w.want(agency.AlertError)
+		w.wantTold("a worker.error 0")
+	})
+}
+
+// A worker that hung while somebody looked at its terminal, and has moved since, does not hang when they leave.
+func TestMovedWhileLookedAt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		attach := func(attached bool) {
+			w.mu.Lock()
+			worker.attached = attached
+			w.mu.Unlock()
+		}
+		attach(true)
+		w.pass(3 * poll)
+		attach(false)
+		w.pass(time.Second)
+		w.change(worker, func() { worker.pulse.FilesAt = time.Now() })
+		w.pass(3*poll - time.Second)
+		w.want()
+		w.pass(2 * poll)
+		w.want(agency.AlertStuck)
+	})
+}

@@ -13,11 +13,14 @@ import (
 
 // step is one thing that happens in a history.
 type step struct {
-	what string
-	wait time.Duration // before it
+	what   string
+	wait   time.Duration // before it
+	unseen bool          // no daemon runs when it happens
 }
 
-func (s step) String() string { return fmt.Sprintf("%s after %s", s.what, s.wait) }
+func (s step) String() string {
+	return fmt.Sprintf("%s after %s, unseen: %v", s.what, s.wait, s.unseen)
+}
 
 // deeds are what changes a worker; time, restarts and people who look change nothing about it.
 var deeds = map[string]func(w *world, worker *worker){
@@ -96,7 +99,7 @@ func active(worker *worker) time.Time {
 // time, a restart or a look. One that is due in the end is there.
 func TestOneAlertPerEpisode(t *testing.T) {
 	t.Parallel()
-	names := []string{"restart", "restart", "restart", "attach", "detach", "set"}
+	names := []string{"restart", "restart", "restart", "attach", "detach", "set", "typo"}
 	for name := range deeds {
 		names = append(names, name)
 	}
@@ -104,6 +107,7 @@ func TestOneAlertPerEpisode(t *testing.T) {
 		return step{
 			rapid.SampledFrom(names).Draw(t, "what"),
 			time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Minute)).Draw(t, "wait")),
+			rapid.IntRange(0, 3).Draw(t, "unseen") == 3,
 		}
 	}), 1, 25)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -154,6 +158,14 @@ func live(t *testing.T, history []step) string {
 		case "set":
 			w.dog.Set(w.settings())
 			synctest.Wait()
+		case "typo":
+			s := w.settings()
+			s.WorkerTags = []string{"wroker"}
+			w.dog.Set(s)
+			w.pass(time.Second)
+			w.dog.Set(w.settings())
+			synctest.Wait()
+			delete(last, agency.AlertStuck) // for who was not watched the clock of the stuck begins anew
 		case "attach", "detach":
 			w.mu.Lock()
 			worker.attached = at.what == "attach"
@@ -163,7 +175,13 @@ func live(t *testing.T, history []step) string {
 				continue
 			}
 			done++
+			if at.unseen {
+				w.dog.Stop()
+			}
 			w.change(worker, func() { deeds[at.what](w, worker) })
+			if at.unseen {
+				w.start()
+			}
 		}
 		if problem := check(at); problem != "" {
 			return problem
@@ -173,7 +191,7 @@ func live(t *testing.T, history []step) string {
 	worker.attached = false
 	w.mu.Unlock()
 	w.pass(2 * time.Hour)
-	end := step{"the end", 2 * time.Hour}
+	end := step{what: "the end", wait: 2 * time.Hour}
 	if problem := check(end); problem != "" {
 		return problem
 	}
@@ -207,7 +225,7 @@ func TestHealthyHistories(t *testing.T) {
 		if what == "busy" {
 			longest = 3 * time.Hour // of work
 		}
-		return step{what, time.Duration(rapid.Int64Range(0, int64(longest)-1).Draw(t, "for"))}
+		return step{what: what, wait: time.Duration(rapid.Int64Range(0, int64(longest)-1).Draw(t, "for"))}
 	}), 1, 25)
 	rapid.Check(t, func(rt *rapid.T) {
 		history, restarts := steps.Draw(rt, "history"), rapid.Bool().Draw(rt, "restarts")

@@ -12,17 +12,20 @@ import (
 
 // lookAtSessions looks at sessions: at those that events told of, each once, and at more.
 func (w *Watchdog) lookAtSessions(ctx context.Context, turns []agency.SessionTurn, more []agency.SessionID) {
-	ids, told := more, map[agency.SessionID][]agency.SessionTurn{}
+	ids := more
 	for _, t := range turns {
 		ids = append(ids, t.Session)
-		told[t.Session] = append(told[t.Session], t)
+		w.turns[t.Session] = append(w.turns[t.Session], t)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := w.lookAtSession(ctx, id, told[id]); err != nil && ctx.Err() == nil {
+		err := w.lookAtSession(ctx, id, w.turns[id])
+		if err == nil {
+			delete(w.turns, id)
+		} else if ctx.Err() == nil {
 			w.Log.Error("look at session", "session", id, "err", err)
 			w.againSession(id, w.Now().Add(w.current().Poll))
 		}

@@ -3,6 +3,7 @@ package watchdog_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -101,11 +102,29 @@ func (w *world) Troubled(_ context.Context, id agency.SessionID) (*agency.Sessio
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looked++
+	if w.unreadable > 0 {
+		w.unreadable--
+		return nil, nil, false, errors.New("the disk says no")
+	}
 	p := w.plans[id]
 	if p == nil || p.removed {
 		return nil, nil, false, agency.Errorf(agency.CodeSessionNotFound, "no session %s", id)
 	}
 	return new(p.session), slices.Clone(p.agents), p.retried, nil
+}
+
+func (w *world) OpenedSeq(context.Context) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.alerts {
+		a := &w.alerts[i]
+		if a.Session == "" || !a.Open() || a.Kind == agency.AlertSessionFailed {
+			continue
+		}
+		at := slices.IndexFunc(w.turns, func(n numbered) bool { return n.turn.Type == agency.AlertOpened && n.turn.Alert == a.ID })
+		return w.turns[at].seq - 1, nil
+	}
+	return w.seq, nil
 }
 
 func (w *world) SessionTurns(_ context.Context, since int64) ([]agency.SessionTurn, int64, error) {
@@ -290,6 +309,38 @@ func TestSessionFailed(t *testing.T) {
 	}
 }
 
+// A reason that went and came again is another one, also when a look failed meanwhile, or no daemon ran.
+func TestSessionTurnsAreNotLost(t *testing.T) {
+	t.Parallel()
+	for _, stopped := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.play("night", "one", "two")
+			w.pauses(p, "agent one failed")
+			w.waits(p, 1, "waiting: no leave")
+			w.wantTold("night session.paused 0", "night session.waiting 0")
+			if stopped {
+				w.dog.Stop()
+			} else {
+				w.mu.Lock()
+				w.unreadable = 1
+				w.mu.Unlock()
+			}
+			w.pauses(p, "")
+			w.pauses(p, "agent one failed")
+			if stopped {
+				w.start()
+			} else {
+				w.pass(poll)
+			}
+			w.wantTold("night session.paused 0", "night session.waiting 0", "night session.paused 0")
+			w.wantOpen(2)
+			w.restart()
+			w.wantTold("night session.paused 0", "night session.waiting 0", "night session.paused 0")
+		})
+	}
+}
+
 // Sessions in which nothing happens cost nothing, however long they take.
 func TestQuietSessionIsNotLookedAt(t *testing.T) {
 	t.Parallel()
@@ -313,7 +364,7 @@ func TestQuietSessionIsNotLookedAt(t *testing.T) {
 func TestEpisodesOfSessions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"pause", "other", "hand", "resume", "wait", "more", "go", "again", "restart"}), 1, 20).Draw(rt, "steps")
+		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"pause", "other", "hand", "resume", "wait", "more", "go", "again", "missed", "restart"}), 1, 20).Draw(rt, "steps")
 		var told []string
 		open, wantTold, wantOpen := 0, 0, 0
 		synctest.Test(t, func(t *testing.T) {
@@ -337,7 +388,10 @@ func TestEpisodesOfSessions(t *testing.T) {
 				case "go":
 					w.waits(p, 0, "")
 					w.waits(p, 1, "")
-				case "again": // in one moment
+				case "again", "missed": // in one moment, or while no daemon runs
+					if step == "missed" {
+						w.dog.Stop()
+					}
 					if reasons["waiting: no leave"] {
 						w.mu.Lock()
 						why := [2]string{p.agents[0].Error, p.agents[1].Error}
@@ -349,6 +403,9 @@ func TestEpisodesOfSessions(t *testing.T) {
 							w.waits(p, i, why[i])
 						}
 						wantTold++
+					}
+					if step == "missed" {
+						w.start()
 					}
 				case "restart":
 					w.restart()

@@ -121,12 +121,12 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 }
 
 // silent is the silence of a worker as it is now. One that was told of before the daemon started again goes on; any other begins
-// with the newest sign of life, and for a watchdog that sees the worker for the first time with that moment.
+// with the newest sign of life, and for a watchdog that sees the worker for the first time, or whose clock was ahead, with that moment.
 func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *silence {
 	id, number, signs := worker.Run.ID, worker.Run.Attempt.Number, signsOf(worker)
 	q := w.silence[id]
 	switch {
-	case q == nil || q.attempt != number:
+	case q == nil || q.attempt != number || q.since.After(now) || q.pulsed.After(now):
 		q = &silence{attempt: number, since: now}
 		if since, told := toldOf(open, number); told && since.Before(now) && !signs.newest().After(since) {
 			q.since, q.stuck = since, true

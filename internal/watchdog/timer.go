@@ -13,6 +13,9 @@ import (
 // sendTimeout bounds how long one message of a timer may take to be typed.
 const sendTimeout = 30 * time.Second
 
+// restartPatience is how long after the end of an attempt that made place for the next one that may be missing.
+const restartPatience = 30 * time.Second
+
 // Targets is what timers ask of the engine.
 type Targets interface {
 	// Worker is one run; a removed one is agency.CodeRunNotFound.
@@ -24,7 +27,8 @@ type Targets interface {
 // TimerStore keeps timers. Each writing method is one transaction together with its event.
 type TimerStore interface {
 	Timers(ctx context.Context) ([]agency.Timer, error)
-	// PutTimer adds a timer in the place of the one with its name, and fills in its Seq.
+	// PutTimer adds a timer in the place of the one with its name, and fills in its Seq. The name of a timer that goes on and belongs
+	// to somebody else is agency.CodeNameExists, but for the person.
 	PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error)
 	// ChangeTimer is false when the timer is gone, or another one has its name.
 	ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error)
@@ -197,6 +201,11 @@ func (ts *Timers) tick(ctx context.Context, t *agency.Timer) bool {
 	return found && how != over && ctx.Err() == nil
 }
 
+// restarts says that an attempt ended a moment ago so that another one can begin.
+func restarts(a *agency.Attempt, now time.Time) bool {
+	return a.State.Final() && a.Restarting && a.EndedAt != nil && now.Sub(*a.EndedAt) < restartPatience
+}
+
 // write sends the message of a timer, unless the run is not idle.
 func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) {
 	worker, err := ts.Targets.Worker(ctx, t.RunID)
@@ -205,6 +214,8 @@ func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) 
 		return over, "its run was removed"
 	case err != nil:
 		return failed, agency.AsError(err).Message
+	case restarts(&worker.Run.Attempt, ts.Now()):
+		return skipped, "it is being restarted"
 	case worker.Run.Attempt.State.Final():
 		return over, fmt.Sprintf("its run is %s", worker.Run.Attempt.State)
 	}

@@ -258,3 +258,34 @@ func TestTimerEnds(t *testing.T) {
 		})
 	}
 }
+
+// Between two attempts of a run that is restarted a timer waits; when no other attempt comes it ends as ever.
+func TestTimerOfRestartedRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newClockwork(t)
+		c.set("boss", "check", 10*time.Second)
+		stop := func() {
+			c.do(func() {
+				a := &c.run.Attempt
+				a.State, a.Restarting, a.EndedAt = agency.Killed, true, new(time.Now())
+			})
+		}
+		c.pass(9 * time.Second)
+		stop()
+		c.pass(time.Second)
+		c.want()
+		if k := c.first(); k.StoppedAt != nil || k.Skipped != 1 || k.Outcome != "it is being restarted" {
+			t.Errorf("kept %+v", k)
+		}
+		c.do(func() { c.run.Attempt = agency.Attempt{Number: 2, State: agency.Running} })
+		c.pass(10 * time.Second)
+		c.want("check")
+		stop()
+		c.pass(time.Minute)
+		c.want("check")
+		if k := c.first(); k.StopReason != "its run is killed" || k.Skipped != 3 {
+			t.Errorf("kept %+v", k)
+		}
+	})
+}

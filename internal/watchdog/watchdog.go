@@ -59,7 +59,7 @@ type Store interface {
 	// OpenAlert adds an episode, unless the same one is open, or was and cannot come again: that of a run, a session's failure.
 	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
 	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
-	// WatchedRuns are the runs to look at first: those that are not final, and those that ended without an alert.
+	// WatchedRuns are the runs to look at first: those that are not final, and those whose end could be somebody's business.
 	WatchedRuns(ctx context.Context) ([]agency.RunID, error)
 	// WatchedSessions are the sessions to look at first: those that run, and those that failed without an alert.
 	WatchedSessions(ctx context.Context) ([]agency.SessionID, error)
@@ -70,6 +70,8 @@ type Store interface {
 	LastSeq(ctx context.Context) (int64, error)
 	// ChangedRuns are the runs with events behind seq, and the newest seq.
 	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
+	// OpenedSeq is the seq before the oldest open alert of a session that a turn could end; the newest seq when there is none.
+	OpenedSeq(ctx context.Context) (int64, error)
 	// SessionTurns are what events behind seq tell of sessions and of their alerts, in order, and the newest seq.
 	SessionTurns(ctx context.Context, seq int64) (turns []agency.SessionTurn, newest int64, err error)
 	Changed() <-chan struct{}
@@ -97,7 +99,7 @@ type Deps struct {
 	Store Store
 	Sink  AlertSink
 	Log   *slog.Logger
-	Now   func() time.Time // never runs backwards
+	Now   func() time.Time // runs backwards only when the clock was more than a day ahead
 	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
 	Elapsed func(since time.Time) time.Duration
 	NewID   func() string
@@ -118,6 +120,7 @@ type Watchdog struct {
 	ticked   time.Time                  // the last look at anything
 
 	dueSessions map[agency.SessionID]time.Time
+	turns       map[agency.SessionID][]agency.SessionTurn // told of since the last look that succeeded
 }
 
 // New makes a watchdog. It does nothing until Start.
@@ -125,6 +128,7 @@ func New(deps Deps, settings Settings) *Watchdog {
 	return &Watchdog{
 		Deps: deps, settings: settings, wake: make(chan struct{}, 1),
 		silence: map[agency.RunID]*silence{}, due: map[agency.RunID]time.Time{}, dueSessions: map[agency.SessionID]time.Time{},
+		turns: map[agency.SessionID][]agency.SessionTurn{},
 	}
 }
 
@@ -137,6 +141,15 @@ func (w *Watchdog) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
 	}
+	// The watchdog before may have ended between an event and its look, and nothing else tells that a reason went and came again.
+	opened, err := w.Store.OpenedSeq(ctx)
+	if err != nil {
+		return fmt.Errorf("start the watchdog: %w", err)
+	}
+	turns, turned, err := w.Store.SessionTurns(ctx, opened)
+	if err != nil {
+		return fmt.Errorf("start the watchdog: %w", err)
+	}
 	ids, sessions, err := w.everyone(ctx)
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
@@ -144,8 +157,8 @@ func (w *Watchdog) Start(ctx context.Context) error {
 	go func() {
 		defer close(w.done)
 		w.look(ctx, ids)
-		w.lookAtSessions(ctx, nil, sessions)
-		w.watch(ctx, seq)
+		w.lookAtSessions(ctx, turns, sessions)
+		w.watch(ctx, seq, turned)
 	}()
 	return nil
 }
@@ -195,9 +208,9 @@ func (w *Watchdog) TickedAt() time.Time {
 	return w.ticked
 }
 
-// watch looks at what changed and at what is due.
-func (w *Watchdog) watch(ctx context.Context, seq int64) {
-	turned := seq // the newest event that told of a session
+// watch looks at what changed and at what is due: at runs with events behind seq, and at sessions with events behind turned.
+func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
+	var before time.Time // the last look at what is due
 	for ctx.Err() == nil {
 		changed := w.Store.Changed()
 		ids, newest, err := w.Store.ChangedRuns(ctx, seq)
@@ -218,6 +231,11 @@ func (w *Watchdog) watch(ctx context.Context, seq int64) {
 		}
 		now := w.Now()
 		w.mu.Lock()
+		if now.Before(before) {
+			allDue(w.due, now)
+			allDue(w.dueSessions, now)
+		}
+		before = now
 		poll := w.settings.Poll
 		due, next := ripe(w.due, now)
 		sessions, nextSession := ripe(w.dueSessions, now)
@@ -287,6 +305,13 @@ func ripe[K comparable](due map[K]time.Time, now time.Time) (ids []K, next time.
 		}
 	}
 	return ids, next
+}
+
+// allDue has everybody's time come, because the clock by which it was asked for was ahead.
+func allDue[K comparable](due map[K]time.Time, now time.Time) {
+	for id := range due {
+		due[id] = now
+	}
 }
 
 // put asks for a time; zero is never.

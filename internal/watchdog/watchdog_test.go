@@ -33,12 +33,16 @@ type world struct {
 	changed  chan struct{}
 	told     []string
 	nobody   bool
+	telling  func()       // called while somebody is told; nil is nothing
+	ahead    atomic.Int64 // how far the clock of the watchdog is
 	measured int
 
 	plans  map[agency.SessionID]*plan
 	turns  []numbered // events about sessions
 	looked int        // at sessions
-	drawn  atomic.Int64
+	// unreadable is how many of the next looks at sessions fail.
+	unreadable int
+	drawn      atomic.Int64
 
 	dog *watchdog.Watchdog
 }
@@ -61,6 +65,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
 func (w *world) settings() watchdog.Settings {
 	return watchdog.Settings{Poll: poll, StuckIntervals: 3, StallThreshold: stall, WorkerTags: []string{"worker"}, PreviewLines: 5}
 }
@@ -68,8 +74,9 @@ func (w *world) settings() watchdog.Settings {
 func (w *world) start() {
 	w.t.Helper()
 	w.dog = watchdog.New(watchdog.Deps{
-		Runs: w, Store: w, Sink: w, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since,
-		NewID: func() string { return fmt.Sprintf("a_%d", w.drawn.Add(1)) },
+		Runs: w, Store: w, Sink: w, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Elapsed: func(since time.Time) time.Duration { return max(0, w.now().Sub(since)) },
+		NewID:   func() string { return fmt.Sprintf("a_%d", w.drawn.Add(1)) },
 	}, w.settings())
 	if err := w.dog.Start(context.Background()); err != nil {
 		w.t.Fatal(err)
@@ -172,7 +179,9 @@ func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	defer w.mu.Unlock()
 	ids := []agency.RunID{}
 	for id, worker := range w.workers {
-		if !worker.removed {
+		r := &worker.run
+		settled := r.MergedAt != nil || r.Abandoned || r.Attempt.State == agency.Killed && r.NeedsAttention == ""
+		if !worker.removed && (!r.Attempt.State.Final() || !settled) {
 			ids = append(ids, id)
 		}
 	}
@@ -269,6 +278,9 @@ func (w *world) Changed() <-chan struct{} {
 }
 
 func (w *world) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
+	if w.telling != nil {
+		w.telling()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.told = append(w.told, fmt.Sprintf("%s %s %d", of.Run.Name, a.Kind, a.Level))
@@ -524,25 +536,6 @@ func TestEscalation(t *testing.T) {
 			t.Errorf("told again after it was acknowledged: %q", w.tellings())
 		}
 		w.want(agency.AlertNeedsInput)
-	})
-}
-
-// A snoozed alert comes back when its time is over, and not before.
-func TestSnooze(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		worker := w.add("a")
-		w.change(worker, func() { asks(&worker.run, "Which?") })
-		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(2 * time.Hour)) })
-		w.pass(2*time.Hour - time.Nanosecond)
-		if len(w.tellings()) != 1 {
-			t.Errorf("told %q", w.tellings())
-		}
-		w.pass(time.Nanosecond)
-		if len(w.tellings()) != 2 {
-			t.Errorf("told %q", w.tellings())
-		}
 	})
 }
 

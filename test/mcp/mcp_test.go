@@ -202,6 +202,27 @@ func TestTools(t *testing.T) {
 	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": " "})
 }
 
+// The ids of panes begin again with each tmux server: what a run that was stopped shows is its log, and not the terminal of another.
+func TestOutputIsTheRunsOwn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := connect(t, f, f.Repo, nil)
+	for _, name := range []string{"first", "second"} {
+		c.must(nil, "run_create", object{"name": name, "prompt": "say I am the " + name + "\nask Which colour?\nwait-file .agency/end\n"})
+		c.must(nil, "run_wait", object{"runs": []string{name}, "timeout_seconds": 60})
+		if name == "first" {
+			c.must(nil, "run_stop", object{"run": name}) // and with it the tmux server
+		}
+	}
+	for _, name := range []string{"first", "second"} {
+		var output struct{ Lines []string }
+		c.must(&output, "run_output", object{"run": name})
+		if text := strings.Join(output.Lines, "\n"); !strings.Contains(text, "I am the "+name) || strings.Count(text, "I am the ") != 1 {
+			t.Errorf("%s shows %q", name, text)
+		}
+	}
+}
+
 // An orchestrator starts a worker, waits for its question, answers it, takes its work, and stops it.
 func TestOrchestrate(t *testing.T) {
 	t.Parallel()
@@ -359,4 +380,31 @@ func TestScope(t *testing.T) {
 	there.refused("E_RUN_NOT_FOUND", "alerts_list", object{"run": "mine"})
 	all.must(nil, "run_status", object{"run": "mine"})
 	here.must(nil, "run_wait", object{"runs": []string{"mine"}})
+
+	// Neither do they see its timers and alerts.
+	here.must(nil, "run_create", object{"name": "asks", "prompt": "ask Which?"})
+	here.must(nil, "watchdog_start", object{"run": "asks", "name": "wake", "interval_seconds": 3600})
+	here.must(nil, "run_wait", object{"runs": []string{"asks"}})
+	var alerts struct{ Alerts []struct{ ID string } }
+	for deadline := time.Now().Add(patience); len(alerts.Alerts) == 0; {
+		if here.must(&alerts, "alerts_list", object{"run": "asks"}); time.Now().After(deadline) {
+			t.Fatal("no alert")
+		}
+	}
+	seen := object{"alert_ids": []string{alerts.Alerts[0].ID}}
+	there.refused("E_ALERT_NOT_FOUND", "alerts_ack", seen)
+	there.refused("E_TIMER_NOT_FOUND", "watchdog_stop", object{"name": "wake"})
+	for c, want := range map[*client]bool{here: true, there: false, all: true} {
+		var status struct {
+			Timers []struct{ Name string }
+			Open   int `json:"open_alerts"`
+		}
+		if c.must(&status, "watchdog_status", nil); len(status.Timers) == 1 != want || status.Open > 0 != want {
+			t.Errorf("got %+v, want any: %v", status, want)
+		}
+	}
+	all.must(nil, "alerts_ack", seen)
+	here.must(nil, "alerts_ack", seen)
+	here.must(nil, "watchdog_stop", object{"name": "wake"})
+	here.must(nil, "run_stop", object{"run": "asks"})
 }

@@ -1,0 +1,79 @@
+package watchdog_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// A snoozed alert comes back when its time is over, and not before.
+func TestSnooze(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(2 * time.Hour)) })
+		w.pass(2*time.Hour - time.Nanosecond)
+		if len(w.tellings()) != 1 {
+			t.Errorf("told %q", w.tellings())
+		}
+		w.pass(time.Nanosecond)
+		if len(w.tellings()) != 2 {
+			t.Errorf("told %q", w.tellings())
+		}
+	})
+}
+
+// A snooze in the very moment in which somebody is told counts.
+func TestSnoozeWhileTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { asks(&worker.run, "Which?") })
+		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(time.Hour)) })
+		snoozed := false
+		w.telling = func() {
+			if !snoozed {
+				snoozed = true
+				w.mu.Lock()
+				w.alerts[0].SnoozedUntil = new(time.Now().Add(8 * time.Hour))
+				w.mu.Unlock()
+			}
+		}
+		w.pass(9*time.Hour - time.Second)
+		w.wantTold("a worker.needs_input 0", "a worker.needs_input 1")
+		w.pass(time.Second)
+		w.wantTold("a worker.needs_input 0", "a worker.needs_input 1", "a worker.needs_input 2")
+	})
+}
+
+// What was told, put off or measured by a clock that was far ahead does not wait until the world has caught up.
+func TestClockWasAhead(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			asking, working := w.add("asking"), w.add("working")
+			w.change(asking, func() { asks(&asking.run, "Which?") })
+			w.ahead.Store(int64(365 * 24 * time.Hour))
+			w.change(working, func() { working.output = w.now() })
+			w.pass(time.Minute)
+			told := len(w.tellings())
+			w.ahead.Store(0)
+			if restarts {
+				w.restart()
+			}
+			w.pass(time.Hour - time.Minute)
+			want := []string{"asking worker.needs_input 2", "working worker.stuck 0", "working worker.stuck 1", "working worker.stuck 2"}
+			got := w.tellings()[told:]
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("restarts: %v, told %q, want %q", restarts, got, want)
+			}
+		})
+	}
+}
