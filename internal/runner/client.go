@@ -269,7 +269,7 @@ func (c *client) answer(m message) message {
 		if m.By == "" {
 			m.By = agency.EndedByStop
 		}
-		c.wrapper.requestStop(m.By)
+		c.wrapper.requestStop(m.By, m.Insist)
 	}
 	return reply
 }

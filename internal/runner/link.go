@@ -137,9 +137,18 @@ func (l *Link) Keys(ctx context.Context, keys string) error {
 }
 
 // Stop has the wrapper end its runner, and returns when the first signals are sent; the exit comes as an update. A
-// second Stop ends the grace of the first. Stopping what has ended is no error.
+// second Stop changes nothing. Stopping what has ended is no error.
 func (l *Link) Stop(ctx context.Context, by agency.EndedBy) error {
-	m, err := l.ask(ctx, message{Kind: kindStop, By: by})
+	return l.stop(ctx, message{Kind: kindStop, By: by})
+}
+
+// Insist is as Stop, but ends the grace of a stop that is under way: what still runs is killed.
+func (l *Link) Insist(ctx context.Context) error {
+	return l.stop(ctx, message{Kind: kindStop, By: agency.EndedByStop, Insist: true})
+}
+
+func (l *Link) stop(ctx context.Context, m message) error {
+	m, err := l.ask(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ type message struct {
 	Update   *agency.WrapperUpdate `json:"update,omitempty"`
 	Text     string                `json:"text,omitempty"`
 	By       agency.EndedBy        `json:"by,omitempty"`
+	Insist   bool                  `json:"insist,omitempty"` // of a stop; an older wrapper takes every second one so
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
 	Error    *wireError            `json:"error,omitempty"`
 }

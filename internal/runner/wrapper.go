@@ -93,10 +93,12 @@ type wrapper struct {
 	recordErr error
 }
 
-// stopRequest asks for the runner's end; sent is closed when the first signal is out.
+// stopRequest asks for the runner's end; sent is closed when the first signal is out. The daemon repeats it whenever it cannot
+// know that it was heard, so only who insists takes from the grace.
 type stopRequest struct {
-	by   agency.EndedBy
-	sent chan struct{}
+	by     agency.EndedBy
+	insist bool
+	sent   chan struct{}
 }
 
 func (w *wrapper) run() int {
@@ -111,6 +113,7 @@ func (w *wrapper) run() int {
 	self, err := Identify(os.Getpid())
 	w.start = agency.Start{
 		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: killpoint.Now().UTC(),
+		Grace: w.launch.Grace,
 	}
 	w.client = newClient(&w.launch, self, w)
 	clientDone := make(chan struct{})
@@ -199,7 +202,7 @@ func (w *wrapper) supervise() *agency.Exit {
 		w.terminate()
 		kill = time.After(w.launch.Grace)
 	}
-	insist := func() { // somebody asks a second time
+	insist := func() { // somebody does not want to wait
 		deadline = time.Now()
 		kill = time.After(0)
 	}
@@ -208,9 +211,10 @@ func (w *wrapper) supervise() *agency.Exit {
 		case st := <-w.exited:
 			return w.ending(st, endedBy, deadline)
 		case req := <-w.stops:
-			if endedBy == "" {
+			switch {
+			case endedBy == "":
 				stop(req.by)
-			} else {
+			case req.insist:
 				insist()
 			}
 			close(req.sent)
@@ -300,7 +304,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 }
 
 // endLeftovers ends what the runner left running. After a stop its processes had their TERM already and keep what is
-// left of their grace, until the deadline. Somebody who asks for an end again gets it at once.
+// left of their grace, until the deadline. Somebody who insists on an end gets it at once.
 func (w *wrapper) endLeftovers(deadline time.Time) {
 	if most := time.Now().Add(leftoverGrace); deadline.IsZero() || deadline.After(most) {
 		deadline = most
@@ -320,7 +324,9 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 		case <-time.After(killEvery):
 		case req := <-w.stops:
 			close(req.sent)
-			deadline = now
+			if req.insist {
+				deadline = now
+			}
 		case sig := <-w.signals:
 			if sig == unix.SIGTERM {
 				deadline = now
@@ -348,8 +354,8 @@ func (w *wrapper) insist(exit *agency.Exit) {
 
 // requestStop is the daemon's way to a stop. It returns when the first signal is out, or when there is nothing left
 // to stop.
-func (w *wrapper) requestStop(by agency.EndedBy) {
-	req := stopRequest{by: by, sent: make(chan struct{})}
+func (w *wrapper) requestStop(by agency.EndedBy, insist bool) {
+	req := stopRequest{by: by, insist: insist, sent: make(chan struct{})}
 	select {
 	case w.stops <- req:
 	case <-w.over:

@@ -76,7 +76,9 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 	if err != nil {
 		return nil, Answered{}, err
 	}
-	_, err = s.Store.ChangeRun(ctx, r.ID, func(*agency.Run) ([]agency.News, error) {
+	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), inputTimeout) // what was pressed is pressed
+	defer cancel()
+	_, err = s.Store.ChangeRun(recording, r.ID, func(*agency.Run) ([]agency.News, error) {
 		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
 	})
 	return r, Answered{PromptID: req.PromptID, Confirmed: confirmed}, err
@@ -102,13 +104,14 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 }
 
 // press presses the keys of a reply, one step after the other, each for what the terminal shows then, until the request is
-// closed. It says whether that was seen.
+// closed. It says whether that was seen. Once a key is pressed it goes on to the end, also when ctx ends: half an answer is none.
 func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
 	id := (&agency.Request{At: asked.At}).PromptID() // whatever source tells more of it meanwhile
 	var pressed string                               // the keys of the last step
 	var pressedAt time.Time
+	acting, interrupted := context.WithoutCancel(ctx), ctx.Done()
 	for deadline := time.Now().Add(answerWait); time.Now().Before(deadline); {
-		screen, err := s.Tmux.CaptureStyled(ctx, r.Attempt.Pane)
+		screen, err := s.Tmux.CaptureStyled(acting, r.Session(), r.Attempt.Pane)
 		// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
 		if asked = s.request(r.ID, id); asked == nil {
 			if pressed == "" {
@@ -129,14 +132,14 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 				WithHint("agency attach %s", r.Ref())
 		}
 		if shown && keys != "" && (keys != pressed || time.Since(pressedAt) >= answerAgain) {
-			if err := s.keys(ctx, r, keys); err != nil {
+			if err := s.keys(acting, r, keys); err != nil {
 				return false, err
 			}
-			pressed, pressedAt = keys, time.Now()
+			pressed, pressedAt, interrupted = keys, time.Now(), nil
 		}
 		select {
 		case <-time.After(answerEvery):
-		case <-ctx.Done():
+		case <-interrupted:
 			return false, ctx.Err()
 		}
 	}

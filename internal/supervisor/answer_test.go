@@ -1,6 +1,8 @@
 package supervisor_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +120,78 @@ func TestAnswerWords(t *testing.T) {
 		}
 		if _, _, err := w.sup.AnswerRun(t.Context(), reply); codeOf(err) != agency.CodeInvalidState || len(p.link.inputs) != 1 {
 			t.Errorf("the same again: %v, inputs %q", err, p.link.inputs)
+		}
+	})
+}
+
+// An answer that was begun is brought to its end and recorded, whoever has stopped waiting for it.
+func TestAnswerInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, request := askingLeave(t, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
+		p.link.KeysFunc = func(string) {
+			cancel()
+			if len(p.link.keys) == 2 { // the first came too early
+				w.tell(p, agency.Evidence{Sign: agency.SignToolEnded, ID: "a"})
+				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+			}
+		}
+		_, answered, err := w.sup.AnswerRun(ctx, allow(r, request.PromptID()))
+		if err != nil || !answered.Confirmed || len(p.link.keys) != 2 || w.count(r.ID, agency.InputDelivered) != 1 {
+			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
+		}
+	})
+}
+
+// Nobody is there any more before a key is pressed: none is.
+func TestAnswerInterruptedBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, request := askingLeave(t, w)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err := w.sup.AnswerRun(ctx, allow(r, request.PromptID()))
+		if !errors.Is(err, context.DeadlineExceeded) || len(p.link.keys) != 0 {
+			t.Errorf("got %v, keys %q", err, p.link.keys)
+		}
+	})
+}
+
+// A message that is being typed is typed to its end and recorded, whoever has stopped waiting for it.
+func TestInputInterrupted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	ctx, cancel := context.WithCancel(t.Context())
+	p.link.InputFunc = func(typing context.Context) error { cancel(); return typing.Err() }
+	_, delivery, err := w.sup.SendInput(ctx, "fix-login", "hello", "")
+	if err != nil || !delivery.Confirmed || !slices.Equal(p.link.inputs, []string{"hello"}) {
+		t.Errorf("got %+v, %v, inputs %q", delivery, err, p.link.inputs)
+	}
+	if w.run(r.ID).Attempt.InputAt == nil || w.count(r.ID, agency.InputDelivered) != 1 {
+		t.Error("the record does not tell of the message")
+	}
+}
+
+// A wrapper that does not answer may have typed: the record tells of it, and nothing counts as answered.
+func TestInputWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		w.says(r, asking("Which one?"))
+		time.Sleep(time.Second)
+		p.link.InputFunc = func(typing context.Context) error { <-typing.Done(); return typing.Err() }
+		_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
+		if e := agency.AsError(err); codeOf(err) != agency.CodeInvalidState || !strings.Contains(e.Message, "may have been typed") || e.Hint == "" {
+			t.Errorf("got %v", err)
+		}
+		if got := w.label(r.ID); got != agency.NeedsInput || w.count(r.ID, agency.InputDelivered) != 1 {
+			t.Errorf("got %s and %d events", got, w.count(r.ID, agency.InputDelivered))
 		}
 	})
 }

@@ -337,7 +337,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 		return err
 	}
 	defer unlock()
-	if now, err := s.Store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil {
+	if now, err := s.Store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
 		return err
 	}
 	left := s.endStart(ctx, r)
@@ -347,7 +347,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	}
 	killpoint.At("undo.worktree")
 	if left == nil {
-		left = os.RemoveAll(r.Dir)
+		left = s.removeFiles(ctx, r)
 	}
 	killpoint.At("undo.files")
 	reason := agency.AsError(why)
@@ -374,7 +374,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	})
 	if err == nil {
 		killpoint.At("undo.recorded")
-		s.forget(undone)
+		s.forget(undone, r.Attempt.Number)
 		s.showRuns(ctx, undone)
 	}
 	if err := errors.Join(left, err); err != nil {

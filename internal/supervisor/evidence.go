@@ -10,25 +10,28 @@ import (
 
 // readEvidence brings what was appended to an attempt's evidence file into its situation, and what changes how the agent
 // stands into the record. The file is read in its order, each part once; where reading stopped is part of the situation.
-func (s *Supervisor) readEvidence(ctx context.Context, id agency.RunID) {
+func (s *Supervisor) readEvidence(ctx context.Context, id agency.RunID) { s.takeEvidence(ctx, id) }
+
+// takeEvidence is readEvidence, and says whether all of the file was read.
+func (s *Supervisor) takeEvidence(ctx context.Context, id agency.RunID) bool {
 	unlock, err := s.locks.lock(ctx, "word "+string(id))
 	if err != nil {
-		return
+		return false
 	}
 	defer unlock()
 	for {
 		l, ok := s.liveCopy(id)
 		if !ok {
-			return
+			return false
 		}
 		path := filepath.Join(attemptDir(l.dir, l.attempt), agency.EventsFile)
 		evidence, next, err := s.Spool.Tail(path, l.situation.Offset)
 		if err != nil {
 			s.Log.Warn("read evidence", "run", id, "err", err)
-			return
+			return false
 		}
 		if next == l.situation.Offset {
-			return
+			return true
 		}
 		situation := l.situation.Clone()
 		now := s.Now()
@@ -43,7 +46,7 @@ func (s *Supervisor) readEvidence(ctx context.Context, id agency.RunID) {
 			if ctx.Err() == nil {
 				s.Log.Error("record situation", "run", id, "err", err)
 			}
-			return
+			return false
 		}
 	}
 }
@@ -179,10 +182,11 @@ func (s *Supervisor) follow(ctx context.Context, id agency.RunID, path string) {
 	s.observe(ctx, &l, s.Harness.ReadFile(r.Runner.Kind, path, l.situation))
 }
 
-// observe puts evidence that the daemon itself found into the evidence file, and reads it from there.
-func (s *Supervisor) observe(ctx context.Context, l *liveRun, evidence []agency.Evidence) {
+// observe puts evidence that the daemon itself found into the evidence file, and reads it from there. It says whether the file
+// has it.
+func (s *Supervisor) observe(ctx context.Context, l *liveRun, evidence []agency.Evidence) (kept bool) {
 	if len(evidence) == 0 {
-		return
+		return true
 	}
 	now := s.Now()
 	for i := range evidence {
@@ -192,9 +196,10 @@ func (s *Supervisor) observe(ctx context.Context, l *liveRun, evidence []agency.
 	}
 	if err := s.Spool.Append(filepath.Join(attemptDir(l.dir, l.attempt), agency.EventsFile), evidence...); err != nil {
 		s.Log.Warn("keep evidence", "run", l.id, "err", err)
-		return
+		return false
 	}
 	s.readEvidence(ctx, l.id)
+	return true
 }
 
 // keepSituation puts what is known of an agent that ended into its last record.

@@ -1,6 +1,10 @@
 package supervisor
 
-import "context"
+import (
+	"context"
+
+	"agency"
+)
 
 // The parts that decide something by themselves, for tests of all their cases.
 var (
@@ -26,3 +30,12 @@ func (k *Keyed) Len() int {
 	defer k.locks.mu.Unlock()
 	return len(k.locks.locks)
 }
+
+// Settle settles a run as somebody read it.
+func (s *Supervisor) Settle(ctx context.Context, r *agency.Run) error {
+	_, err := s.settle(ctx, r)
+	return err
+}
+
+// Rescan looks at everything that no event told of.
+func (s *Supervisor) Rescan() { s.rescan() }

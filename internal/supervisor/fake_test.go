@@ -27,11 +27,31 @@ type fakeStore struct {
 	FinishStepFunc func(name string) error
 	SetTokenFunc   func() error
 	ChangeRunFunc  func()
+	ChangeRunErr   func() error // keeps every change of a run out of the record
+	SendMessageErr func() error // keeps every message out of it
+	OnSendMessage  func()       // nil is nothing
+}
+
+func (s *fakeStore) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
+	if s.SendMessageErr != nil {
+		if err := s.SendMessageErr(); err != nil {
+			return err
+		}
+	}
+	if s.OnSendMessage != nil {
+		s.OnSendMessage()
+	}
+	return s.Store.SendMessage(ctx, m, recipients, dead)
 }
 
 func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.News, error)) (*agency.Run, error) {
 	if s.ChangeRunFunc != nil {
 		s.ChangeRunFunc()
+	}
+	if s.ChangeRunErr != nil {
+		if err := s.ChangeRunErr(); err != nil {
+			return nil, err
+		}
 	}
 	return s.Store.ChangeRun(ctx, id, change)
 }
@@ -285,7 +305,9 @@ func (f *fakeTmux) Exists(_ context.Context, name string) (bool, error) {
 func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	f.mu.Lock()
 	exists := f.sessions[name]
-	delete(f.sessions, name)
+	if exists {
+		delete(f.sessions, name)
+	}
 	f.mu.Unlock()
 	if !exists {
 		return agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no session %s", name)
@@ -294,14 +316,17 @@ func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	return nil
 }
 
-func (f *fakeTmux) Capture(context.Context, string) (string, error) {
+func (f *fakeTmux) Capture(_ context.Context, session, _ string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.sessions[session] {
+		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no session %s", session)
+	}
 	return f.Screen, nil
 }
 
-func (f *fakeTmux) CaptureStyled(ctx context.Context, pane string) (string, error) {
-	return f.Capture(ctx, pane)
+func (f *fakeTmux) CaptureStyled(ctx context.Context, session, pane string) (string, error) {
+	return f.Capture(ctx, session, pane)
 }
 
 func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
@@ -390,7 +415,8 @@ type onHost struct {
 type fakeAttempts struct {
 	supervisor.Attempts // what no test calls
 
-	SignalFunc func(agency.Process) error
+	SignalFunc  func(agency.Process, syscall.Signal) error
+	EndTreeFunc func() // before it ends something
 
 	mu    sync.Mutex
 	dirs  map[string]onHost
@@ -423,14 +449,17 @@ func (f *fakeAttempts) Held(dir string) (bool, error) {
 	return f.dirs[dir].held, nil
 }
 
-func (f *fakeAttempts) Signal(p agency.Process, _ syscall.Signal) error {
+func (f *fakeAttempts) Signal(p agency.Process, sig syscall.Signal) error {
 	if f.SignalFunc != nil {
-		return f.SignalFunc(p)
+		return f.SignalFunc(p, sig)
 	}
 	return os.ErrProcessDone
 }
 
 func (f *fakeAttempts) EndTree(_ context.Context, root agency.Process, _ []string, _ time.Duration) (int, error) {
+	if f.EndTreeFunc != nil {
+		f.EndTreeFunc()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = append(f.ended, root)
@@ -491,8 +520,11 @@ func (f *fakeWatcher) watched() []string {
 // fakeLink is the connection to a wrapper.
 type fakeLink struct {
 	StopFunc func(agency.EndedBy) error
+	Insisted func() error // nil is as StopFunc
 	KeysFunc func(keys string)
-	refusal  error // of every input
+	// InputFunc is called before a text is typed, and keeps it from that by an error.
+	InputFunc func(ctx context.Context) error
+	refusal   error // of every input
 
 	mu     sync.Mutex
 	inputs []string
@@ -500,7 +532,12 @@ type fakeLink struct {
 	closed bool
 }
 
-func (l *fakeLink) Input(_ context.Context, text string) (agency.Delivery, error) {
+func (l *fakeLink) Input(ctx context.Context, text string) (agency.Delivery, error) {
+	if l.InputFunc != nil {
+		if err := l.InputFunc(ctx); err != nil {
+			return agency.Delivery{}, err
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusal != nil {
@@ -510,7 +547,10 @@ func (l *fakeLink) Input(_ context.Context, text string) (agency.Delivery, error
 	return agency.Delivery{Confirmed: true, Effect: "output"}, nil
 }
 
-func (l *fakeLink) Keys(_ context.Context, keys string) error {
+func (l *fakeLink) Keys(ctx context.Context, keys string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	l.keys = append(l.keys, keys)
 	l.mu.Unlock()
@@ -525,6 +565,13 @@ func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {
 		return l.StopFunc(by)
 	}
 	return nil
+}
+
+func (l *fakeLink) Insist(ctx context.Context) error {
+	if l.Insisted != nil {
+		return l.Insisted()
+	}
+	return l.Stop(ctx, agency.EndedByStop)
 }
 
 func (l *fakeLink) Close() error {

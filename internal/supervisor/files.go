@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -111,8 +112,25 @@ func metaYAML(r *agency.Run, prompt []byte) []byte {
 	return []byte(b.String())
 }
 
-// writeViews rewrites the files that mirror the record. They can be rebuilt at any time, so a failure is only logged.
-func (s *Supervisor) writeViews(r *agency.Run) {
+// writeViews rewrites the files that mirror the record of a run that changed. Of two who changed it the first may come here
+// last, so both write what the record says now. The files can be rebuilt at any time, so a failure is only logged.
+func (s *Supervisor) writeViews(ctx context.Context, changed *agency.Run) {
+	ctx = context.WithoutCancel(ctx) // the record has changed, whoever still waits for it
+	unlock, err := s.lockViews(ctx, changed.ID)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	r, err := s.Store.Run(ctx, changed.ID)
+	if err != nil {
+		s.Log.Warn("read run for its files", "run", changed.ID, "err", err)
+		return
+	}
+	s.mu.Lock()
+	if l := s.live[r.ID]; l != nil {
+		l.views++
+	}
+	s.mu.Unlock()
 	data, err := indented(r)
 	if err == nil {
 		err = file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data)
@@ -121,6 +139,34 @@ func (s *Supervisor) writeViews(r *agency.Run) {
 		s.Log.Warn("write meta.json", "run", r.ID, "err", err)
 	}
 	s.writeState(r)
+}
+
+// refreshState brings into state.json what changes without the record: the heartbeat, and a stall. r was read after seen; if
+// the views were written since then, or the attempt is over, they say something newer.
+func (s *Supervisor) refreshState(seen *liveRun, r *agency.Run) {
+	unlock, err := s.lockViews(s.ctx, r.ID)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	if now, ok := s.liveCopy(r.ID); ok && now.attempt == seen.attempt && now.views == seen.views {
+		s.writeState(r)
+	}
+}
+
+// removeFiles removes a run's directory. A rescan that writes into it meanwhile would keep it there.
+func (s *Supervisor) removeFiles(ctx context.Context, r *agency.Run) error {
+	unlock, err := s.lockViews(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return os.RemoveAll(r.Dir)
+}
+
+// lockViews keeps others from the files that mirror the record of a run.
+func (s *Supervisor) lockViews(ctx context.Context, id agency.RunID) (unlock func(), err error) {
+	return s.locks.lock(ctx, "views "+string(id))
 }
 
 // runState is the content of state.json.

@@ -89,9 +89,9 @@ func (s *Supervisor) watchFolder(dir string, f folder) {
 	}
 }
 
-// unwatchAgent ends what watchAgent began.
-func (s *Supervisor) unwatchAgent(r *agency.Run) {
-	dirs := []string{filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, r.Attempt.Number)}
+// unwatchAgent ends what watchAgent began for an attempt.
+func (s *Supervisor) unwatchAgent(r *agency.Run, attempt int) {
+	dirs := []string{filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, attempt)}
 	s.mu.Lock()
 	for _, dir := range dirs {
 		delete(s.folders, dir)

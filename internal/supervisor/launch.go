@@ -177,11 +177,11 @@ func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
 	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return asFileError(err)
 	}
-	if err := s.killSession(ctx, r); err != nil {
+	if err := s.endSession(ctx, r, nil); err != nil {
 		return err
 	}
-	// A wrapper that was faster is told by the end of its session, and takes its runner along.
-	if err := s.awaitRelease(ctx, r); err != nil {
+	// A wrapper that was faster is told by the end of its session, and takes its runner along, which has its grace.
+	if err := s.awaitRelease(ctx, r, s.graceOf(r)+releaseTimeout); err != nil {
 		return err
 	}
 	for _, left := range [][]string{marker(r), {makingMark(r)}} {

@@ -29,33 +29,50 @@ type liveRun struct {
 	look      *time.Timer       // reads the screen when the output has been still; nil until there was some
 	screen    []agency.Evidence // what the screen said at the last look
 	output    *outputReader
+	views     int           // how often the files that mirror the record were written
+	asked     bool          // a person asked for its end
+	dark      bool          // its session was ended
 	moved     chan struct{} // closed and replaced when the attempt's state or its link changes
 }
 
-// track makes the supervisor watch a run that is not final.
+// track makes the supervisor watch a run that is not final. What is read of an attempt may be older than the next one, which
+// is watched then and stays so.
 func (s *Supervisor) track(r *agency.Run) *liveRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
-		return l
+	old := s.live[r.ID]
+	if old != nil && old.attempt >= r.Attempt.Number {
+		return old
+	}
+	if old != nil {
+		old.end()
 	}
 	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, situation: r.Attempt.Situation.Clone(), output: newOutputReader(r), moved: make(chan struct{})}
 	s.live[r.ID] = l
 	return l
 }
 
-// forget ends the watching of a run that is final.
-func (s *Supervisor) forget(r *agency.Run) {
+// end tells those who wait for an attempt that it is no longer watched. The caller holds the lock.
+func (l *liveRun) end() {
+	close(l.moved)
+	if l.look != nil {
+		l.look.Stop()
+	}
+}
+
+// forget ends the watching of an attempt that is over. A later one of the same run stays watched.
+func (s *Supervisor) forget(r *agency.Run, attempt int) {
 	s.mu.Lock()
-	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
+	l := s.live[r.ID]
+	later := l != nil && l.attempt > attempt
+	if l != nil && !later {
 		delete(s.live, r.ID)
-		close(l.moved)
-		if l.look != nil {
-			l.look.Stop()
-		}
+		l.end()
 	}
 	s.mu.Unlock()
-	s.unwatchAgent(r)
+	if !later {
+		s.unwatchAgent(r, attempt)
+	}
 }
 
 // stateMoved tells those who wait for a run's state that it changed.
@@ -120,6 +137,9 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		}
 	}
 	l := s.track(r)
+	if l.attempt != hello.Attempt {
+		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
+	}
 	s.mu.Lock()
 	old := l.link
 	l.link, l.unseen = link, false
@@ -222,6 +242,16 @@ func (s *Supervisor) awaitLink(ctx context.Context, id agency.RunID) Link {
 			return nil
 		}
 	}
+}
+
+// watched is what is known of the attempt that r has; nil when that is over.
+func (s *Supervisor) watched(r *agency.Run) *liveRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
+		return l
+	}
+	return nil
 }
 
 func (s *Supervisor) linkOf(id agency.RunID) Link {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"agency"
 	"agency/internal/file"
@@ -44,7 +45,7 @@ func (s *Supervisor) output(r *agency.Run, final bool) []byte {
 	if err != nil || s.ReportUnfilled(report) {
 		report = nil
 	}
-	if report != nil && !changeTime(filepath.Join(r.Worktree, agency.ReportFile)).Before(r.Attempt.CreatedAt) {
+	if report != nil && (r.Attempt.Number == 1 || !changeTime(filepath.Join(r.Worktree, agency.ReportFile)).Before(begun(r))) {
 		return report
 	}
 	if !final {
@@ -54,6 +55,16 @@ func (s *Supervisor) output(r *agency.Run, final bool) []byte {
 		return append([]byte(answer), '\n')
 	}
 	return report
+}
+
+// begun is when the newest attempt began, by the kernel's clock where that is behind the daemon's, which never runs backwards:
+// the link to the logs is made anew for each attempt.
+func begun(r *agency.Run) time.Time {
+	at := r.Attempt.CreatedAt
+	if linked := changeTime(filepath.Join(r.Dir, "logs")); !linked.IsZero() && linked.Before(at) {
+		return linked
+	}
+	return at
 }
 
 // lastAnswer is the last message of the agent in its newest attempt, as its hook or stream told it.
@@ -79,13 +90,14 @@ func (s *Supervisor) lastAnswer(r *agency.Run) string {
 	return answer
 }
 
-// offered keeps the report of an agent that offers its work by a new word.
-func (s *Supervisor) offered(ctx context.Context, id agency.RunID, word agency.Observed) {
+// offered keeps the report of an agent that offers its work by a new word, or by the same once more.
+func (s *Supervisor) offered(ctx context.Context, l *liveRun, word agency.Observed, stamp fileStamp) {
 	if word.Contract == nil || word.Contract.Status != agency.SaysReadyForReview {
 		return
 	}
-	if r, err := s.Store.Run(ctx, id); err == nil && !sameWord(r.Attempt.Word, word) {
-		s.writeOutput(ctx, id, false)
+	r, err := s.Store.Run(ctx, l.id)
+	if err == nil && (!sameWord(r.Attempt.Word, word) || wroteAgain(l, r.Attempt.Word.At, stamp, word.At)) {
+		s.writeOutput(ctx, l.id, false)
 	}
 }
 

@@ -1,11 +1,14 @@
 package supervisor_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"agency"
 )
@@ -87,6 +90,63 @@ func TestOutputOfAnEndedAttempt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The kernel's clock stamps a report, and may be behind the daemon's.
+func TestOutputWhenTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sup.Stop()
+	*w.ahead = time.Hour
+	w.start()
+	r, p := w.started("fix-login")
+	report := filepath.Join(r.Worktree, agency.ReportFile)
+	for attempt, test := range []struct{ report, want string }{
+		{filled, filled}, {filled + "Again.\n", filled + "Again.\n"}, {"", "answer 3\n"},
+	} {
+		if attempt > 0 {
+			w.tick(report)
+			p = w.resume("fix-login")
+		}
+		if test.report != "" {
+			mustWrite(t, report, test.report)
+		}
+		if attempt == 0 { // as if the clock was set back only now: the attempt seems to have begun after its report
+			w.tick(report)
+			if err := errors.Join(os.Remove(filepath.Join(r.Dir, "logs")), os.Symlink("attempts/1/logs", filepath.Join(r.Dir, "logs"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: fmt.Sprint("answer ", attempt+1)})
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.outputOf(r); got != test.want {
+			t.Errorf("attempt %d: got %q, want %q", attempt+1, got, test.want)
+		}
+	}
+}
+
+// tick returns when a file that is written now is younger than path.
+func (w *world) tick(path string) {
+	w.t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.writtenAfter(filepath.Join(w.t.TempDir(), "tick"), "", info.ModTime())
+}
+
+// writtenAfter writes a file until its times, which are those of the kernel's last tick, are after at.
+func (w *world) writtenAfter(path, content string, at time.Time) {
+	w.t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		mustWrite(w.t, path, content)
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
+			return
+		}
+	}
+	w.t.Fatalf("%s is never younger than %s", path, at)
 }
 
 // The end of evidence that is longer than what is looked through is enough.

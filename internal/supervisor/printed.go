@@ -208,7 +208,7 @@ func (s *Supervisor) readShown(ctx context.Context, id agency.RunID) {
 	if err != nil || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}
-	text, err := s.Tmux.Capture(ctx, r.Attempt.Pane)
+	text, err := s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
 		return // the terminal is going away
 	}

@@ -231,20 +231,40 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) 
 	if err := s.awaitReady(ctx, r); err != nil {
 		return nil, agency.Delivery{}, err
 	}
+	delivery, err := s.typeInput(context.WithoutCancel(ctx), r, link, text)
+	return r, delivery, err
+}
+
+// inputTimeout is how long a wrapper may take to type a message and to watch for its effect, and then the record to take it. A
+// wrapper whose agent hardly reads takes 18 seconds at most.
+const inputTimeout = 20 * time.Second
+
+// typeInput types text into a run's agent and records it; it is not to be interrupted in between. When no answer comes the text may
+// have been typed: the record tells of it, and what the agent asked stays open, for somebody to look.
+func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
+	typing, cancel := context.WithTimeout(ctx, inputTimeout)
+	defer cancel()
 	// Taken before the text is typed: a question that comes right after it is a new one.
 	at := s.Now()
-	delivery, err := link.Input(ctx, text)
-	if err != nil {
-		return nil, agency.Delivery{}, byName(err, r)
+	delivery, err := link.Input(typing, text)
+	silent := errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case silent:
+		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the message may have been typed", r.Ref(), inputTimeout).
+			WithHint("look before you send it again: agency attach %s", r.Ref())
+	case err != nil:
+		return agency.Delivery{}, byName(err, r)
 	}
+	recording, cancel := context.WithTimeout(ctx, inputTimeout)
+	defer cancel()
 	number := r.Attempt.Number
-	_, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		if r.Attempt.Number == number {
+	_, failed := s.Store.ChangeRun(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		if r.Attempt.Number == number && !silent {
 			r.Attempt.InputAt = &at
 		}
 		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
 	})
-	return r, delivery, err
+	return delivery, errors.Join(err, failed)
 }
 
 // byName says what a wrapper says with the name of its run. A wrapper knows the id alone.
@@ -279,8 +299,8 @@ func (s *Supervisor) AttachArgv(ctx context.Context, ref string, env []string) (
 	return r, s.Tmux.AttachArgv(r.Session(), env), nil
 }
 
-// Wait returns when every run has one of the wanted labels, or is settled when none is given. On the end of ctx it
-// returns the runs as they are together with the context's error.
+// Wait returns when every run has one of the wanted labels, or is settled when none is given. The end of an attempt that makes
+// place for the next one is no end. On the end of ctx it returns the runs as they are together with the context's error.
 func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
 	ids := make([]agency.RunID, 0, len(refs))
 	for _, ref := range refs {
@@ -295,12 +315,13 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 	defer clock.Stop()
 	for {
 		changed := s.Store.Changed()
-		runs, statuses, done := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true
+		runs, statuses, done, restarting := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true, false
 		for _, id := range ids {
-			r, err := s.Store.Run(context.WithoutCancel(ctx), id)
+			r, goesOn, err := s.afterRestart(ctx, id)
 			if err != nil {
 				return nil, nil, err
 			}
+			restarting = restarting || goesOn
 			status := s.Derive(r)
 			runs, statuses = append(runs, *r), append(statuses, status)
 			reached := status.Label.Settled()
@@ -309,10 +330,10 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 			}
 			done = done && reached
 		}
-		if done {
+		if done && !restarting {
 			return runs, statuses, nil
 		}
-		if len(labels) > 0 && slices.ContainsFunc(runs, func(r agency.Run) bool {
+		if len(labels) > 0 && !restarting && slices.ContainsFunc(runs, func(r agency.Run) bool {
 			return r.Attempt.State.Final() && !slices.Contains(labels, s.Derive(&r).Label)
 		}) {
 			return runs, statuses, agency.Errorf(agency.CodeInvalidState, "a run has ended without reaching %s", joinLabels(labels))
@@ -324,6 +345,23 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 			return runs, statuses, ctx.Err()
 		}
 	}
+}
+
+// afterRestart reads a run, and one whose attempt was stopped to make place for the next one only when that has begun or does not
+// come: who restarts a run holds it as long, and after a crash nobody does. restarting says that ctx ended before.
+func (s *Supervisor) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Run, restarting bool, err error) {
+	reading := context.WithoutCancel(ctx)
+	r, err = s.Store.Run(reading, id)
+	if err != nil || !r.Attempt.State.Final() || !r.Attempt.Restarting {
+		return r, false, err
+	}
+	release, err := s.locks.lock(ctx, "run "+string(id))
+	if err != nil {
+		return r, true, nil //nolint:nilerr // the end of ctx is the caller's
+	}
+	release()
+	r, err = s.Store.Run(reading, id)
+	return r, false, err
 }
 
 func joinLabels(labels []agency.Label) string {

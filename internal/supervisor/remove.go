@@ -60,7 +60,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
-	if err := s.awaitRelease(ctx, r); err != nil {
+	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return nil, err
 	}
 	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
@@ -83,15 +83,15 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, err
 	}
 	killpoint.At("remove.recorded")
-	s.writeViews(removal.Run)
+	s.writeViews(ctx, removal.Run)
 	s.showRuns(ctx, removal.Run)
 	return removal, nil
 }
 
 // awaitRelease waits until the wrapper of an ended attempt is gone: it may still be ending what the runner left behind, and
 // that could still write to the worktree.
-func (s *Supervisor) awaitRelease(ctx context.Context, r *agency.Run) error {
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+func (s *Supervisor) awaitRelease(ctx context.Context, r *agency.Run, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		held, err := s.Attempts.Held(attemptDir(r.Dir, r.Attempt.Number))

@@ -14,7 +14,7 @@ import (
 
 // readReports takes over what the agent reported. It writes reports into its worktree, the one place that it can write in
 // whatever sandbox it works. Each is taken over once, also after a crash: how far the file was read stands beside the reports
-// in the evidence.
+// in the evidence. What cannot be kept now is taken over by the next rescan.
 func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 	unlock, err := s.locks.lock(ctx, "file "+string(id))
 	if err != nil {
@@ -32,17 +32,19 @@ func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 	}
 	if s.evidenceWaits(&l) {
 		// A daemon that was killed may have taken over reports that its record does not know of.
-		s.readEvidence(ctx, id)
+		if !s.takeEvidence(ctx, id) {
+			return
+		}
 		if l, ok = s.liveCopy(id); !ok {
 			return
 		}
 	}
 	data, err := file.ReadBeneath(l.worktree, agency.ReportsFile, agency.ReportsLimit)
+	taken := false
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return
 	case err != nil:
-		s.observe(ctx, &l, []agency.Evidence{{
+		taken = s.observe(ctx, &l, []agency.Evidence{{
 			Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable " + agency.ReportsFile + ": " + whyUnreadable(err),
 		}})
 	default:
@@ -50,22 +52,28 @@ func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 		if l.reports.size > 0 && stamp.size <= l.reports.size {
 			offset = 0 // another file
 		}
-		reports := newReports(s.Spool, data, offset, observedAt(path, time.Time{}, s.Now()))
-		if hasReport(reports, agency.ReportsComplete) {
-			s.writeOutput(ctx, id, false)
-		}
-		for i := range reports {
-			if err := s.reportToOwner(ctx, &l, &reports[i]); err != nil {
-				s.Log.Warn("tell the owner of a report", "run", id, "err", err)
+		taken = s.takeReports(ctx, &l, newReports(s.Spool, data, offset, observedAt(path, time.Time{}, s.Now())))
+	}
+	if taken {
+		s.remember(&l, func(now *liveRun) { now.reports = stamp })
+	}
+}
+
+// takeReports tells the owner of reports and puts them where all evidence is. When it is false they are to be taken again,
+// which tells nobody twice.
+func (s *Supervisor) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
+	if hasReport(reports, agency.ReportsComplete) {
+		s.writeOutput(ctx, l.id, false)
+	}
+	for i := range reports {
+		if err := s.reportToOwner(ctx, l, &reports[i]); err != nil {
+			s.Log.Warn("tell the owner of a report", "run", l.id, "err", err)
+			if !agency.IsCode(err, agency.CodeLimit) { // an inbox that is full keeps no report from the record
+				return false
 			}
 		}
-		s.observe(ctx, &l, reports)
 	}
-	s.mu.Lock()
-	if now := s.live[id]; now != nil && now.attempt == l.attempt {
-		now.reports = stamp
-	}
-	s.mu.Unlock()
+	return s.observe(ctx, l, reports)
 }
 
 // newReports are the reports behind offset, up to the last complete line. A file that is shorter, or has no line that begins

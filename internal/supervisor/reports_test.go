@@ -103,6 +103,55 @@ func TestReportsFileChanges(t *testing.T) {
 	})
 }
 
+// A report that could not be kept, on a full disk, is taken over when it can, once, and its owner is told once.
+func TestReportsAreTakenAgain(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(w *world, events string) (repair func()){
+		"no evidence": func(w *world, events string) func() {
+			if err := os.Symlink("/nowhere", events); err != nil {
+				w.t.Fatal(err)
+			}
+			return func() { _ = os.Remove(events) }
+		},
+		"no message": func(w *world, _ string) func() {
+			disk := fullDisk()
+			w.store.SendMessageErr = disk.err
+			return func() { disk.full.Store(false) }
+		},
+		"no record": func(w *world, _ string) func() {
+			disk := fullDisk()
+			w.store.ChangeRunErr = disk.err
+			return func() { disk.full.Store(false) }
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			r, p := w.started("fix-login")
+			events := filepath.Join(p.dir, agency.EventsFile)
+			repair := fail(w, events)
+			help := reported(agency.ReportsHelp, "Look at one", 0)
+			w.reports(r, help)
+			w.reports(r, help+reported(agency.ReportsComplete, "All is done", 0))
+			if got := w.label(r.ID); got != agency.Working {
+				t.Errorf("%s: got %s", name, got)
+			}
+			repair()
+			time.Sleep(rescan)
+			synctest.Wait()
+			if got := w.label(r.ID); got != agency.ReadyForReview {
+				t.Errorf("%s: got %s after a rescan", name, got)
+			}
+			if got := strings.Count(mustRead(t, events), `"sign":"report"`); got != 2 {
+				t.Errorf("%s: took over %d reports", name, got)
+			}
+			messages, err := w.store.Messages(t.Context(), agency.MessageFilter{Recipient: agency.User})
+			if err != nil || len(messages) != 2 {
+				t.Errorf("%s: told %+v, %v", name, messages, err)
+			}
+		})
+	}
+}
+
 // What stands in the place of the reports is never followed, waited for or read whole; it is counted, and the next good file
 // is read.
 func TestHostileReports(t *testing.T) {

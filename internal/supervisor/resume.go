@@ -71,15 +71,15 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 		return nil, err
 	}
 	defer unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience())
-	defer cancel()
 	if !r.Attempt.State.Final() {
 		// An agent that ended by itself meanwhile has done what was wanted.
-		if _, err := s.stopRun(ctx, r.ID, r.Attempt.Number, true); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+		if _, err := s.stopRun(ctx, r.ID, r.Attempt.Number, forRestart); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 			return nil, err
 		}
 	}
-	if err := s.awaitRelease(ctx, r); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience())
+	defer cancel()
+	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return nil, err
 	}
 	if req.Fresh {
@@ -306,9 +306,10 @@ func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) 
 		return err
 	}
 	killpoint.At("fail.ended")
-	number, reason := r.Attempt.Number, agency.AsError(why)
+	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
 	failed, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
+		changed = false
 		if a.Number != number || a.State.Final() {
 			return nil, nil
 		}
@@ -321,13 +322,16 @@ func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) 
 		if reason.Code == agency.CodeSetupFailed {
 			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // a conversation that was never begun
 		}
+		changed = true
 		return []agency.News{endNews(a)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)
 	}
 	killpoint.At("fail.recorded")
-	s.writeViews(failed)
-	s.forget(failed)
+	if changed {
+		s.writeViews(ctx, failed)
+	}
+	s.forget(failed, number)
 	return nil
 }

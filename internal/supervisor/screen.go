@@ -50,7 +50,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !s.Harness.ReadsScreen(r.Runner) {
 		return nil
 	}
-	text, err := s.Tmux.Capture(ctx, r.Attempt.Pane)
+	text, err := s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
 		return nil // the terminal is going away, and its wrapper tells
 	}

@@ -51,14 +51,18 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		return fmt.Errorf("record the state of %s: %w", id, err)
 	}
 	if started || ended {
-		s.writeViews(r)
+		s.writeViews(ctx, r)
 	}
 	if started && !ended {
 		s.watchAgent(r)
 	}
 	if ended {
-		s.forget(r)
-	} else if started {
+		s.endStopped(r)
+	}
+	switch {
+	case r.Attempt.Number != attempt || r.Attempt.State.Final():
+		s.forget(r, attempt) // also when somebody else was faster
+	case started:
 		s.stateMoved(id)
 	}
 	return nil
@@ -99,7 +103,7 @@ func endNews(a *agency.Attempt) agency.News {
 // wrapper lives. It is deterministic and idempotent.
 func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	if r.Attempt.State.Final() {
-		s.forget(r)
+		s.forget(r, r.Attempt.Number)
 		return false, nil
 	}
 	dir := attemptDir(r.Dir, r.Attempt.Number)
@@ -146,9 +150,10 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 	s.readState(ctx, r.ID)
 	s.readEvidence(ctx, r.ID)
 	s.writeOutput(ctx, r.ID, true)
-	number := r.Attempt.Number
+	number, changed := r.Attempt.Number, false
 	settled, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
+		changed = false
 		if a.Number != number || a.State.Final() {
 			return nil, nil
 		}
@@ -165,14 +170,18 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 		if state == agency.Failed {
 			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
 		}
+		changed = true
 		return []agency.News{endNews(a)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the loss of %s: %w", r.Ref(), err)
 	}
 	killpoint.At("settle.recorded")
-	s.writeViews(settled)
-	s.forget(settled)
+	if changed {
+		s.writeViews(ctx, settled)
+		s.endStopped(settled)
+	}
+	s.forget(settled, number)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -371,7 +372,7 @@ func TestStopBySignal(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
 		w.sup.Disconnect(p.id, 1, p.link)
-		w.attempts.SignalFunc = func(to agency.Process) error {
+		w.attempts.SignalFunc = func(to agency.Process, _ syscall.Signal) error {
 			if to != p.start.Wrapper {
 				t.Errorf("signal to %+v", to)
 			}

@@ -81,10 +81,10 @@ type Tmux interface {
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)
-	// Capture is the visible screen of a pane as plain text.
-	Capture(ctx context.Context, pane string) (string, error)
-	// CaptureStyled is the visible screen of a pane with the escape sequences of its colours.
-	CaptureStyled(ctx context.Context, pane string) (string, error)
+	// Capture is the visible screen of a pane of a session as plain text.
+	Capture(ctx context.Context, session, pane string) (string, error)
+	// CaptureStyled is as Capture, with the escape sequences of the colours.
+	CaptureStyled(ctx context.Context, session, pane string) (string, error)
 	// Attached counts the clients that show a session.
 	Attached(ctx context.Context, name string) (int, error)
 	AttachArgv(name string, callerEnv []string) []string
@@ -132,7 +132,10 @@ type Link interface {
 	Input(ctx context.Context, text string) (agency.Delivery, error)
 	// Keys types keys as they are.
 	Keys(ctx context.Context, keys string) error
+	// Stop has the wrapper end its runner, which gets its grace. It may be said again.
 	Stop(ctx context.Context, by agency.EndedBy) error
+	// Insist is a stop that leaves a runner that is being stopped nothing of its grace.
+	Insist(ctx context.Context) error
 	Close() error
 }
 

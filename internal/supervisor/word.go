@@ -16,9 +16,10 @@ import (
 	"agency/internal/file"
 )
 
-// fileStamp tells two contents of a file apart without reading them.
+// fileStamp tells two contents of a file apart without reading them. A file that was exchanged for another has another inode.
 type fileStamp struct {
 	size, mtime int64
+	inode       uint64
 }
 
 func stampOf(path string) fileStamp {
@@ -26,7 +27,11 @@ func stampOf(path string) fileStamp {
 	if err != nil {
 		return fileStamp{}
 	}
-	return fileStamp{info.Size(), info.ModTime().UnixNano()}
+	stamp := fileStamp{size: info.Size(), mtime: info.ModTime().UnixNano()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		stamp.inode = stat.Ino
+	}
+	return stamp
 }
 
 // rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers that are gone. It also
@@ -57,11 +62,8 @@ func (s *Supervisor) rescan() {
 		s.watchAgain(l.id, filepath.Join(l.worktree, agency.StateDir))
 		s.lookAgain(l, r)
 		if l.link == nil && r.Attempt.State == agency.Running {
-			if _, err := s.settle(s.ctx, r); err != nil {
-				s.Log.Error("look at run again", "run", l.id, "err", err)
-				continue
-			}
-			if r, err = s.Store.Run(s.ctx, l.id); err != nil {
+			r = s.settleAgain(l)
+			if r == nil {
 				continue
 			}
 		}
@@ -73,9 +75,26 @@ func (s *Supervisor) rescan() {
 			}
 			s.mu.Unlock()
 		}
-		s.writeState(r)
+		s.refreshState(l, r)
 	}
 	s.lookForSessions()
+}
+
+// settleAgain settles an attempt without a link, as the record has it now: the rescan before may have taken its time, and somebody
+// else may have settled the attempt and begun the next one. It returns the run, or nil when that attempt is not there any more.
+func (s *Supervisor) settleAgain(l *liveRun) *agency.Run {
+	r, err := s.Store.Run(s.ctx, l.id)
+	if err != nil || r.Attempt.Number != l.attempt {
+		return nil
+	}
+	if _, err := s.settle(s.ctx, r); err != nil {
+		s.Log.Error("look at run again", "run", l.id, "err", err)
+		return nil
+	}
+	if r, err = s.Store.Run(s.ctx, l.id); err != nil {
+		return nil
+	}
+	return r
 }
 
 // lookForSessions finds live runs of which nothing can be seen: no wrapper is connected, and the tmux session is gone.
@@ -117,8 +136,8 @@ func (s *Supervisor) lookAgain(l *liveRun, r *agency.Run) {
 	}
 }
 
-// readWord brings the runner's contract file into the record when it says something new. It never fails: what cannot be
-// read is itself the news.
+// readWord brings the runner's contract file into the record when it says something new. What cannot be read is itself the
+// news. What the record cannot take is read again by the next rescan.
 func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 	// One at a time: an older reading must not be written over a newer one.
 	unlock, err := s.locks.lock(ctx, "word "+string(id))
@@ -126,17 +145,12 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 		return
 	}
 	defer unlock()
-	s.mu.Lock()
-	l := s.live[id]
-	if l == nil {
-		s.mu.Unlock()
+	l, ok := s.liveCopy(id)
+	if !ok {
 		return
 	}
-	worktree, attempt := l.worktree, l.attempt
-	l.stamp = stampOf(filepath.Join(worktree, agency.ContractFile))
-	s.mu.Unlock()
-
-	word := s.observeWord(worktree)
+	stamp := stampOf(filepath.Join(l.worktree, agency.ContractFile))
+	word := s.observeWord(l.worktree)
 	// The file is exchanged in this moment, or a writer that does not exchange it is in the middle of it.
 	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
@@ -144,25 +158,72 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 		case <-ctx.Done():
 			return
 		}
-		word = s.observeWord(worktree)
+		word = s.observeWord(l.worktree)
 	}
-	s.offered(ctx, id, word)
+	s.offered(ctx, &l, word, stamp)
 	_, err = s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
-		a := &r.Attempt
-		if a.Number != attempt || a.State.Final() || sameWord(a.Word, word) {
+		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}
-		word.At = observedAt(filepath.Join(worktree, agency.ContractFile), a.CreatedAt, word.At)
-		a.Word = word
-		data := map[string]any{"problem": word.Problem}
-		if word.Contract != nil {
-			data["status"], data["summary"] = word.Contract.Status, word.Contract.Summary
-		}
-		return []agency.News{{Type: agency.ContractChanged, Data: data}}, nil
+		return takeWord(&l, &r.Attempt, word, stamp), nil
 	})
-	if err != nil && ctx.Err() == nil {
-		s.Log.Error("record contract", "run", id, "err", err)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.Log.Error("record contract", "run", id, "err", err)
+		}
+		return
 	}
+	s.remember(&l, func(now *liveRun) { now.stamp = stamp })
+}
+
+// remember changes what is known of an attempt, if it is still the one that is watched.
+func (s *Supervisor) remember(l *liveRun, change func(now *liveRun)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.live[l.id]; now != nil && now.attempt == l.attempt {
+		change(now)
+	}
+}
+
+// signEvery is how often an agent at work that says the same again and again is written down as heard.
+const signEvery = time.Second
+
+// takeWord makes a reading of the contract file the word of an attempt. The same word is news when the agent wrote it again
+// after a message, a prompt or a report; of an agent at work it is a sign of life, and otherwise it stands as it did.
+func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.News {
+	before := a.Word
+	again := wroteAgain(l, before.At, stamp, word.At)
+	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), before.At, word.At)
+	anew := again && outdone(a, l.situation, before.At) && !outdone(a, l.situation, word.At)
+	if sameWord(before, word) && !anew {
+		works := word.Contract != nil && word.Contract.Status == agency.SaysWorking
+		if again && works && word.At.Sub(before.At) >= signEvery {
+			a.Word = word
+		}
+		return nil
+	}
+	a.Word = word
+	data := map[string]any{"problem": word.Problem}
+	if word.Contract != nil {
+		data["status"], data["summary"] = word.Contract.Status, word.Contract.Summary
+	}
+	return []agency.News{{Type: agency.ContractChanged, Data: data}}
+}
+
+// wroteAgain says that the contract file was written since it was last read. A daemon that has not read it yet goes by when the
+// word in the record was said.
+func wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool {
+	if l.stamp != (fileStamp{}) {
+		return stamp != l.stamp
+	}
+	at := changeTime(filepath.Join(l.worktree, agency.ContractFile))
+	return at.After(said) && !at.After(now)
+}
+
+// outdone says that something came after what an agent said at a time: a message, a prompt or a report.
+func outdone(a *agency.Attempt, situation *agency.Situation, at time.Time) bool {
+	reported := situation.Reported
+	return a.InputAt != nil && at.Before(*a.InputAt) || at.Before(situation.PromptAt) || reported != nil && !reported.At.Before(at)
 }
 
 // changeTime is when a file's content or name last changed, by the kernel's clock; zero when there is no such file.
@@ -208,6 +269,16 @@ func whyUnreadable(err error) string {
 	}
 }
 
+// sameWord says that two readings say the same, whatever time the agent wrote beside it.
 func sameWord(a, b agency.Observed) bool {
-	return a.Problem == b.Problem && reflect.DeepEqual(a.Contract, b.Contract)
+	return a.Problem == b.Problem && reflect.DeepEqual(undated(a.Contract), undated(b.Contract))
+}
+
+func undated(c *agency.Contract) agency.Contract {
+	if c == nil {
+		return agency.Contract{}
+	}
+	said := *c
+	said.UpdatedAt = ""
+	return said
 }

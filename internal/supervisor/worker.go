@@ -76,12 +76,12 @@ func newestFile(root string) time.Time {
 	return newest
 }
 
-// Preview is the last lines of what a run's agent shows: of its terminal while there is one, else of its log. They are safe
-// for a terminal.
+// Preview is the last lines of what a run's agent shows: of its terminal while its session has it, else of its log. They are
+// safe for a terminal.
 func (s *Supervisor) Preview(ctx context.Context, r *agency.Run, lines int) []string {
 	text := ""
 	if !r.Attempt.Headless && r.Attempt.Pane != "" {
-		text, _ = s.Tmux.Capture(ctx, r.Attempt.Pane)
+		text, _ = s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	}
 	if strings.TrimSpace(text) == "" {
 		tail, _ := s.Attempts.Tail(attemptDir(r.Dir, r.Attempt.Number), "runner", tailBytes)

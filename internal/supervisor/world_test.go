@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	t        *testing.T
 	home     string
-	root     string // of the one repository
+	root     string         // of the one repository
+	ahead    *time.Duration // how far the daemon's clock is ahead of the kernel's
 	store    *fakeStore
 	git      *fakeGit
 	tmux     *fakeTmux
@@ -49,12 +50,13 @@ const (
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	home, root := t.TempDir(), t.TempDir()
-	db, err := sqlite.Open(t.Context(), filepath.Join(home, "agency.db"), time.Now)
+	ahead := new(time.Duration)
+	db, err := sqlite.Open(t.Context(), filepath.Join(home, "agency.db"), func() time.Time { return time.Now().Add(*ahead) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		t: t, home: home, root: root,
+		t: t, home: home, root: root, ahead: ahead,
 		store: &fakeStore{Store: db},
 		git: &fakeGit{
 			repos:    map[string]agency.Repo{root: {Root: root, Toplevel: root, CommonDir: filepath.Join(root, ".git")}},
@@ -93,7 +95,7 @@ func (w *world) start() {
 			}
 			return nil
 		},
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(*w.ahead) }, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
 	}, supervisor.Settings{
 		Home: w.home, Socket: filepath.Join(w.home, "sock"), Wrapper: []string{"agency", "wrapper"},
 		StallThreshold: stallThreshold, Rescan: rescan,
@@ -187,7 +189,7 @@ func (w *world) wrap(l agency.Launch) *wrapper {
 	p := &wrapper{w: w, id: l.RunID, attempt: l.Attempt, token: l.Token, dir: l.AttemptDir}
 	p.start = agency.Start{
 		RunID: l.RunID, Attempt: l.Attempt, StartedAt: time.Now().UTC().Truncate(time.Millisecond), TTY: true,
-		Wrapper: agency.Process{PID: 100, StartTicks: 1, BootID: "boot"}, Runner: agency.Process{PID: 101, StartTicks: 2, BootID: "boot"},
+		Wrapper: agency.Process{PID: 100, StartTicks: 1, BootID: "boot"}, Grace: l.Grace, Runner: agency.Process{PID: 101, StartTicks: 2, BootID: "boot"},
 	}
 	p.link = &fakeLink{StopFunc: func(by agency.EndedBy) error {
 		return p.end(agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: by})

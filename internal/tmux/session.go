@@ -148,24 +148,30 @@ func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
 	return all[i].clients, nil
 }
 
-// Capture is the visible screen of a pane as plain text with a newline after each row. It is E_TMUX_SESSION_NOT_FOUND when the pane is not there. The text is the program's:
-// untrusted, but without escape sequences.
-func (t *Tmux) Capture(ctx context.Context, pane string) (string, error) {
-	return t.capture(ctx, pane)
+// Capture is the visible screen of a pane as plain text with a newline after each row. It is E_TMUX_SESSION_NOT_FOUND when the
+// session of exactly that name has no such pane: a server that starts again gives the ids of panes anew, so the id alone may be
+// anybody's. The text is the program's: untrusted, but without escape sequences.
+func (t *Tmux) Capture(ctx context.Context, session, pane string) (string, error) {
+	return t.capture(ctx, session, pane)
 }
 
-// CaptureStyled is the visible screen of a pane with the escape sequences of its colours.
-func (t *Tmux) CaptureStyled(ctx context.Context, pane string) (string, error) {
-	return t.capture(ctx, pane, "-e")
+// CaptureStyled is as Capture, with the escape sequences of the colours.
+func (t *Tmux) CaptureStyled(ctx context.Context, session, pane string) (string, error) {
+	return t.capture(ctx, session, pane, "-e")
 }
 
-func (t *Tmux) capture(ctx context.Context, pane string, options ...string) (string, error) {
+func (t *Tmux) capture(ctx context.Context, session, pane string, options ...string) (string, error) {
+	if !nameRule.MatchString(session) {
+		return "", noSession(session)
+	}
 	if !paneRule.MatchString(pane) {
 		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
 	}
-	out, err := t.run(ctx, "", append([]string{"capture-pane", "-p", "-t", pane}, options...)...)
+	// "=session:.%1" is pane %1 if it is in a window of that session, and otherwise no pane.
+	target := "=" + session + ":." + pane
+	out, err := t.run(ctx, "", append([]string{"capture-pane", "-p", "-t", target}, options...)...)
 	if notFound(err) {
-		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no tmux pane %s", pane)
+		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no pane %s in the tmux session %q", pane, session)
 	}
 	if err != nil {
 		return "", fmt.Errorf("capture tmux pane %s: %w", pane, err)

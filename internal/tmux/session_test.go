@@ -2,6 +2,7 @@ package tmux_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,7 @@ func TestWithoutServer(t *testing.T) {
 	if _, err := s.Attached(ctx, "agency_r_1"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
 		t.Errorf("Attached: %v", err)
 	}
-	if _, err := s.Capture(ctx, "%0"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+	if _, err := s.Capture(ctx, "agency_r_1", "%0"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
 		t.Errorf("Capture: %v", err)
 	}
 
@@ -93,28 +94,51 @@ func TestCapture(t *testing.T) {
 	ctx := context.Background()
 	pane := s.start(t, "agency_r_1", "/bin/sh", "-c", `i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo "line $i"; done; printf '\033[31mré🙂d\033[0m'; exec cat`)
 	eventually(t, "the screen is drawn", func() bool {
-		screen, err := s.Capture(ctx, pane)
+		screen, err := s.Capture(ctx, "agency_r_1", pane)
 		return err == nil && strings.Contains(screen, "ré🙂d")
 	})
-	got, err := s.Capture(ctx, pane)
+	got, err := s.Capture(ctx, "agency_r_1", pane)
 	if err != nil || !strings.HasPrefix(got, "line 38\n") || strings.Count(got, "\n") != 24 {
 		t.Errorf("got %d rows, want the 24 from line 38: %q, %v", strings.Count(got, "\n"), got, err)
 	}
 	if strings.ContainsRune(got, 0x1b) || !strings.HasSuffix(got, "ré🙂d\n") {
 		t.Errorf("got %q", got)
 	}
-	if got, err := s.CaptureStyled(ctx, pane); err != nil || !strings.Contains(got, "\x1b[31mré🙂d") || !strings.Contains(got, "line 38\n") {
+	if got, err := s.CaptureStyled(ctx, "agency_r_1", pane); err != nil || !strings.Contains(got, "\x1b[31mré🙂d") || !strings.Contains(got, "line 38\n") {
 		t.Errorf("CaptureStyled = %q, %v", got, err)
 	}
-	if _, err := s.Capture(ctx, "%999"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+	if _, err := s.Capture(ctx, "agency_r_1", "%999"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
 		t.Errorf("a pane that does not exist: %v", err)
 	}
 	for _, bad := range []string{"", "agency_r_1", "%", "%1;kill-server", "=agency_r_1:", "%1\n"} {
-		if _, err := s.Capture(ctx, bad); err == nil {
+		if _, err := s.Capture(ctx, "agency_r_1", bad); err == nil {
 			t.Errorf("Capture took %q for a pane", bad)
 		}
-		if _, err := s.CaptureStyled(ctx, bad); err == nil {
+		if _, err := s.CaptureStyled(ctx, "agency_r_1", bad); err == nil {
 			t.Errorf("CaptureStyled took %q for a pane", bad)
+		}
+	}
+}
+
+// The id of a pane is given again by the next server, so it means a pane only together with its session.
+func TestCaptureOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	ctx := context.Background()
+	own := s.start(t, "agency_r_1", "/bin/sh", "-c", "echo mine; exec cat")
+	other := s.start(t, "agency_r_10", "/bin/sh", "-c", "echo secret; exec cat")
+	s.ask(t, "split-window", "-t", "=agency_r_1:", "exec cat") // by the person: the pane is not the current one any more
+	s.ask(t, "new-window", "-t", "=agency_r_1:", "exec cat")
+	eventually(t, "both screens are drawn", func() bool {
+		first, err1 := s.Capture(ctx, "agency_r_1", own)
+		second, err2 := s.Capture(ctx, "agency_r_10", other)
+		return errors.Join(err1, err2) == nil && strings.HasPrefix(first, "mine\n") && strings.HasPrefix(second, "secret\n")
+	})
+	for _, at := range [][2]string{{"agency_r_1", other}, {"agency_r_10", own}, {"agency_r_2", own}, {"agency_r_", own}, {"", own}, {"agency_*", own}, {"$0", own}} {
+		for name, capture := range map[string]func(context.Context, string, string) (string, error){"Capture": s.Capture, "CaptureStyled": s.CaptureStyled} {
+			if got, err := capture(ctx, at[0], at[1]); got != "" || !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+				t.Errorf("%s of %q: %q, %v", name, at, got, err)
+			}
 		}
 	}
 }

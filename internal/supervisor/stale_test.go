@@ -1,0 +1,167 @@
+package supervisor_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// Somebody settles an attempt by what they read before it ended and the next one began.
+func TestAStaleSettleLeavesTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, first := w.started("fix-login")
+		stale := w.run(r.ID)
+		first.die()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		second := w.resume("fix-login")
+		watched := len(w.watcher.watched())
+		if err := w.sup.Settle(t.Context(), stale); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(w.watcher.watched()); got != watched || w.sup.LiveRuns() != 1 {
+			t.Errorf("%d folders are watched, want %d; %d live runs", got, watched, w.sup.LiveRuns())
+		}
+		if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", ""); err != nil || len(second.link.inputs) != 1 {
+			t.Errorf("got inputs %q, %v", second.link.inputs, err)
+		}
+		second.die()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if a := w.run(r.ID).Attempt; a.Number != 2 || a.ErrorCode != agency.CodeRunnerDisappeared {
+			t.Errorf("after the death of its wrapper: got %+v", a)
+		}
+		if n := w.sup.LiveRuns(); n != 0 {
+			t.Errorf("%d live runs", n)
+		}
+	})
+}
+
+// What a settle of an attempt that is over began to watch again is let go.
+func TestAStaleSettleWatchesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	stale := w.run(r.ID)
+	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sup.Settle(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	if n, watched := w.sup.LiveRuns(), w.watcher.watched(); n != 0 || len(watched) != 0 {
+		t.Errorf("%d live runs, watches of %v", n, watched)
+	}
+}
+
+// Of two who settle an attempt the slower one comes to its end when the next attempt is on its way.
+func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, first := w.started("fix-login")
+		stale := w.run(r.ID)
+		ending, goOn, settled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		var slow atomic.Bool
+		w.attempts.EndTreeFunc = func() {
+			if slow.CompareAndSwap(false, true) {
+				close(ending)
+				<-goOn
+			}
+		}
+		w.attempts.change(first.dir, func(h *onHost) { h.held = false })
+		go func() { settled <- w.sup.Settle(context.Background(), stale) }()
+		<-ending
+		w.sup.Disconnect(first.id, first.attempt, first.link)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.tmux.OnStart = func(l agency.Launch) error {
+			close(goOn)
+			if err := <-settled; err != nil {
+				t.Error(err)
+			}
+			second := w.wrap(l)
+			time.AfterFunc(time.Second, func() { _ = second.begin() })
+			return nil
+		}
+		if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {
+			t.Fatal(err)
+		}
+		if a := w.run(r.ID).Attempt; a.Number != 2 || a.State != agency.Running || w.sup.LiveRuns() != 1 {
+			t.Errorf("got %+v, %d live runs", a, w.sup.LiveRuns())
+		}
+	})
+}
+
+// An attempt that was cut off is failed a second time, by somebody who read it before, when the next one runs.
+func TestAFailingStartLeavesTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.ended("fix-login")
+		w.tmux.OnStart = func(agency.Launch) error { return errBoom }
+		stale := new(agency.Run)
+		w.store.FinishStepFunc = func(string) error {
+			if stale.ID == "" {
+				*stale = *w.run(r.ID)
+			}
+			return nil
+		}
+		if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err == nil {
+			t.Fatal("got no error")
+		}
+		w.store.FinishStepFunc = nil
+		w.resume("fix-login")
+		if stale.Attempt.Number != 2 || stale.Attempt.State != agency.Queued {
+			t.Fatalf("read %+v", stale.Attempt)
+		}
+		if err := w.sup.Settle(t.Context(), stale); err != nil {
+			t.Fatal(err)
+		}
+		if a := w.run(r.ID).Attempt; a.Number != 3 || a.State != agency.Running || len(w.tmux.sessions) != 1 {
+			t.Errorf("got %+v, sessions %v", a, w.tmux.sessions)
+		}
+	})
+}
+
+// An agent ends while a rescan looks at its run, and has read the record already.
+func TestARescanDoesNotWriteWhatIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var p *wrapper
+		var armed atomic.Bool
+		w.harness.FilesFunc = func(*agency.Situation) []string {
+			if armed.CompareAndSwap(true, false) {
+				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		}
+		var r *agency.Run
+		r, p = w.started("fix-login")
+		armed.Store(true)
+		w.sup.Rescan()
+		if armed.Load() {
+			t.Fatal("the rescan did not look at the run")
+		}
+		if text := mustRead(t, filepath.Join(r.Dir, "state.json")); !strings.Contains(text, `"DONE"`) {
+			t.Errorf("state.json: %s", text)
+		}
+	})
+}
+
+// die is the death of a wrapper that says nothing.
+func (p *wrapper) die() {
+	p.w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+	p.w.sup.Disconnect(p.id, p.attempt, p.link)
+}

@@ -1,0 +1,210 @@
+package supervisor_test
+
+import (
+	"context"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// lingering makes a run whose agent takes a while to end once it is told, and counts how often it is told and insisted on.
+func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *wrapper, told, insisted *atomic.Int32) {
+	w.t.Helper()
+	r, p = w.started(name)
+	told, insisted = new(atomic.Int32), new(atomic.Int32)
+	p.link.StopFunc = func(by agency.EndedBy) error {
+		if told.Add(1) == 1 {
+			time.AfterFunc(takes, func() { _ = p.end(agency.Exit{ExitCode: 9, EndedBy: by}) })
+		}
+		return nil
+	}
+	p.link.Insisted = func() error { insisted.Add(1); return nil }
+	return r, p, told, insisted
+}
+
+// An agent keeps its grace whoever joins its stop: only a person who asks twice takes it away.
+func TestOnlyAPersonInsists(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		join     func(w *world, r *agency.Run, p *wrapper)
+		insisted int32
+	}{
+		"the scheduler": {func(w *world, r *agency.Run, _ *wrapper) {
+			for range 2 {
+				go func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) }()
+			}
+		}, 0},
+		"a restart": {func(w *world, _ *agency.Run, _ *wrapper) {
+			req := w.resumeRequest("fix-login")
+			req.Restart = true
+			go func() { _, _ = w.sup.ResumeRun(context.Background(), req) }()
+		}, 0},
+		"a new connection": {func(w *world, _ *agency.Run, p *wrapper) {
+			w.sup.Disconnect(p.id, 1, p.link)
+			if err := p.connect(); err != nil {
+				w.t.Error(err)
+			}
+		}, 0},
+		"a person": {func(w *world, _ *agency.Run, _ *wrapper) {
+			go func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") }()
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r, p, told, insisted := w.lingering("fix-login", 5*time.Second)
+				stopped := make(chan error, 1)
+				go func() { _, err := w.sup.StopRun(context.Background(), "fix-login"); stopped <- err }()
+				time.Sleep(time.Second)
+				test.join(w, r, p)
+				synctest.Wait()
+				if told.Load()+insisted.Load() < 2 || insisted.Load() != test.insisted {
+					t.Errorf("told %d times, insisted %d times, want %d", told.Load(), insisted.Load(), test.insisted)
+				}
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// A person who joins the stop of a scheduler asks for the first time.
+func TestAPersonJoinsAStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _, told, insisted := w.lingering("fix-login", 5*time.Second)
+		go func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) }()
+		time.Sleep(time.Second)
+		if _, err := w.sup.StopRun(t.Context(), "fix-login"); err != nil {
+			t.Error(err)
+		}
+		if told.Load() != 2 || insisted.Load() != 0 {
+			t.Errorf("told %d times, insisted %d times", told.Load(), insisted.Load())
+		}
+		synctest.Wait()
+	})
+}
+
+// A wrapper without a connection that was told already is not told by a second TERM, which it takes as insisting.
+func TestStopBySignalAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, _, _ := w.lingering("fix-login", 5*time.Second)
+		w.sup.Disconnect(p.id, 1, p.link)
+		var signals []syscall.Signal
+		w.attempts.SignalFunc = func(_ agency.Process, sig syscall.Signal) error {
+			if sig != syscall.SIGCONT {
+				signals = append(signals, sig)
+			}
+			return nil
+		}
+		stopped := make(chan error, 1)
+		go func() { _, err := w.sup.StopRun(context.Background(), "fix-login"); stopped <- err }()
+		synctest.Wait()
+		go func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) }()
+		synctest.Wait()
+		go func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") }()
+		synctest.Wait()
+		want := []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGTERM}
+		if len(signals) != 3 || signals[0] != want[0] || signals[1] != want[1] || signals[2] != want[2] {
+			t.Errorf("got signals %v, want %v", signals, want)
+		}
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByStop}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
+// patient gives the agents of new runs a grace of five minutes.
+func (w *world) patient(name string) supervisor.CreateRequest {
+	req := w.request(name)
+	choose := req.Choose
+	req.Choose = func(spec *agency.Spec, project *agency.Project) (supervisor.Choices, error) {
+		choices, err := choose(spec, project)
+		choices.Grace = 5 * time.Minute
+		return choices, err
+	}
+	return req
+}
+
+// A stop waits as long as its attempt's own grace.
+func TestStopWaitsForTheGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var p *wrapper
+		w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
+		if _, err := w.sup.CreateRun(t.Context(), w.patient("fix-login")); err != nil {
+			t.Fatal(err)
+		}
+		p.link.StopFunc = func(by agency.EndedBy) error {
+			time.AfterFunc(5*time.Minute, func() { _ = p.end(agency.Exit{Signal: "SIGKILL", EndedBy: by}) })
+			return nil
+		}
+		r, err := w.sup.StopRun(t.Context(), "fix-login")
+		if err != nil || r.Attempt.State != agency.Killed || len(w.tmux.sessions) != 0 {
+			t.Errorf("got %+v, %v, sessions %v", r, err, w.tmux.sessions)
+		}
+	})
+}
+
+// Whoever waited for a stop gave up: its session goes all the same when the agent has ended.
+func TestALateEndTakesTheSession(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(p *wrapper){
+		"recorded": func(p *wrapper) { _ = p.end(agency.Exit{EndedBy: agency.EndedByStop}) },
+		"lost":     func(p *wrapper) { p.die() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r, p, _, _ := w.lingering("fix-login", time.Hour)
+				_, err := w.sup.StopRun(t.Context(), "fix-login")
+				wantCode(t, err, agency.CodeInternal)
+				end(p)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if a := w.run(r.ID).Attempt; a.State != agency.Killed || len(w.tmux.sessions) != 0 {
+					t.Errorf("got %+v, sessions %v", a, w.tmux.sessions)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// A creation that fails when its agent runs already waits for that agent's grace before it takes the worktree away.
+func TestUndoWaitsForTheGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.tmux.OnStart = func(l agency.Launch) error {
+			p := w.wrap(l)
+			w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start }) // and no word of it
+			w.tmux.OnKill = func(string) {
+				time.AfterFunc(5*time.Minute, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+			}
+			return nil
+		}
+		_, err := w.sup.CreateRun(t.Context(), w.patient("fix-login"))
+		if !agency.IsCode(err, agency.CodeTmuxStartFailed) || agency.IsCode(err, agency.CodeCleanupFailed) {
+			t.Errorf("got %v", err)
+		}
+		w.wantNothing()
+	})
+}

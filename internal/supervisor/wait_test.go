@@ -1,0 +1,100 @@
+package supervisor_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// cleaningUp makes a run whose wrapper lives on for a while after the end of its agent.
+func (w *world) cleaningUp(name string, takes time.Duration) *wrapper {
+	w.t.Helper()
+	_, p := w.started(name)
+	p.link.StopFunc = func(by agency.EndedBy) error {
+		now := time.Now()
+		p.exit = &agency.Exit{RunID: p.id, Attempt: 1, StartedAt: p.start.StartedAt, EndedAt: now, ExitCode: 143, Signal: "SIGTERM", EndedBy: by}
+		w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
+		time.AfterFunc(takes, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+		return p.update()
+	}
+	return p
+}
+
+// waited is what a wait came to.
+type waited struct {
+	runs []agency.Run
+	err  error
+}
+
+func (w *world) wait(ctx context.Context, labels ...agency.Label) <-chan waited {
+	result := make(chan waited, 1)
+	go func() {
+		runs, _, err := w.sup.Wait(ctx, []string{"fix-login"}, labels)
+		result <- waited{runs, err}
+	}()
+	return result
+}
+
+// An attempt that is stopped to make place for the next one is no end for those who wait.
+func TestWaitSeesThroughARestart(t *testing.T) {
+	t.Parallel()
+	for name, labels := range map[string][]agency.Label{"settled": nil, "a label": {agency.LabelCompleted}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				p := w.cleaningUp("fix-login", 5*time.Second)
+				result := w.wait(context.Background(), labels...)
+				brief, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				timedOut := w.wait(brief, labels...)
+				var second *wrapper
+				w.tmux.OnStart = func(l agency.Launch) error { second = w.wrap(l); return second.begin() }
+				req := w.resumeRequest("fix-login")
+				req.Restart = true
+				if _, err := w.sup.ResumeRun(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-timedOut; !errors.Is(got.err, context.DeadlineExceeded) || len(got.runs) != 1 || got.runs[0].ID != p.id {
+					t.Errorf("the time was up: got %+v", got)
+				}
+				if err := second.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-result; got.err != nil || got.runs[0].Attempt.Number != 2 || got.runs[0].Attempt.State != agency.Completed {
+					t.Errorf("got %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// A restart that is given up leaves an attempt that was stopped, and that is an end. So it is after a crash in the middle.
+func TestWaitAfterACutOffRestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cleaningUp("fix-login", time.Hour)
+		result := w.wait(context.Background())
+		req := w.resumeRequest("fix-login")
+		req.Restart = true
+		begin := time.Now()
+		_, err := w.sup.ResumeRun(t.Context(), req)
+		wantCode(t, err, agency.CodeCleanupFailed)
+		if got := <-result; got.err != nil || got.runs[0].Attempt.Number != 1 || got.runs[0].Attempt.State != agency.Killed {
+			t.Errorf("given up: got %+v", got)
+		}
+		if took := time.Since(begin); took < 10*time.Second || took > time.Minute {
+			t.Errorf("took %s", took)
+		}
+		w.restart()
+		if got := <-w.wait(context.Background()); got.err != nil || !got.runs[0].Attempt.Restarting || got.runs[0].Attempt.State != agency.Killed {
+			t.Errorf("after a crash: got %+v", got)
+		}
+		time.Sleep(time.Hour)
+	})
+}

@@ -1,0 +1,171 @@
+package supervisor_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+const atWork = `{"schema_version":"1.0","status":"working","updated_at":"","summary":"Testing","questions":[],"blockers":[],"how_to_test":"","risks":[]}`
+
+// says exchanges the agent's status file for another, and lets the supervisor see it.
+func (w *world) says(r *agency.Run, text string) {
+	w.t.Helper()
+	path := filepath.Join(r.Worktree, agency.ContractFile)
+	w.writeWord(path, text)
+	w.watcher.hints <- path
+	synctest.Wait()
+}
+
+func (w *world) writeWord(path, text string) {
+	w.t.Helper()
+	mustWrite(w.t, path+".new", text)
+	if err := os.Rename(path+".new", path); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// disk is one that takes nothing until it is no longer full.
+type disk struct{ full atomic.Bool }
+
+func fullDisk() *disk {
+	d := &disk{}
+	d.full.Store(true)
+	return d
+}
+
+func (d *disk) err() error {
+	if d.full.Load() {
+		return errors.New("the disk is full")
+	}
+	return nil
+}
+
+// A word that the record could not take is read again by the next rescan.
+func TestWordIsReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		disk := fullDisk()
+		w.store.ChangeRunErr = disk.err
+		w.says(r, asking("Which one?"))
+		disk.full.Store(false)
+		if got := w.label(r.ID); got != agency.Working {
+			t.Errorf("got %s", got)
+		}
+		time.Sleep(rescan)
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.NeedsInput {
+			t.Errorf("got %s after a rescan", got)
+		}
+	})
+}
+
+// What an agent asks again after it was answered is asked again, and what it only writes again is no second question.
+func TestWordIsSaidAgain(t *testing.T) {
+	t.Parallel()
+	later := `{"schema_version":"1.0","status":"needs_input","updated_at":"later","summary":"s","questions":["Which one?"],"blockers":[],"how_to_test":"","risks":[]}`
+	for name, see := range map[string]func(w *world, r *agency.Run, text string){
+		"by a hint": (*world).says,
+		"by a rescan": func(w *world, r *agency.Run, text string) {
+			w.writeWord(filepath.Join(r.Worktree, agency.ContractFile), text)
+			time.Sleep(rescan)
+			synctest.Wait()
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			r, _ := w.started("fix-login")
+			see(w, r, asking("Which one?"))
+			first := w.sup.Derive(w.run(r.ID)).PromptID()
+			time.Sleep(time.Minute)
+			for _, text := range []string{asking("Which one?"), later} {
+				see(w, r, text)
+			}
+			if got := w.sup.Derive(w.run(r.ID)).PromptID(); got != first || w.count(r.ID, agency.ContractChanged) != 1 {
+				t.Errorf("%s: one question became %q and %q", name, first, got)
+			}
+			if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "left", first); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			w.watcher.hints <- filepath.Join(r.Worktree, agency.ReportsFile) // something else in the folder
+			synctest.Wait()
+			if got := w.label(r.ID); got != agency.Working {
+				t.Errorf("%s: %s after an answer", name, got)
+			}
+			see(w, r, asking("Which one?"))
+			if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.PromptID() == first || w.count(r.ID, agency.ContractChanged) != 2 {
+				t.Errorf("%s: got %+v after the same question", name, got)
+			}
+		})
+	}
+}
+
+// An agent that says again and again that it works is not silent, and that is no news.
+func TestWorkingIsSaidAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		for range 4 {
+			w.says(r, atWork)
+			time.Sleep(stallThreshold - time.Minute)
+			if got := w.label(r.ID); got != agency.Working {
+				t.Errorf("got %s", got)
+			}
+		}
+		if got := w.count(r.ID, agency.ContractChanged); got != 1 {
+			t.Errorf("%d events", got)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := w.label(r.ID); got != agency.Stalled {
+			t.Errorf("got %s after silence", got)
+		}
+	})
+}
+
+// What an agent says again while no daemon runs is heard by the next one, once.
+func TestWordIsSaidAgainToNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	path := filepath.Join(r.Worktree, agency.ContractFile)
+	answer := func(want int) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); w.label(r.ID) != agency.NeedsInput || w.count(r.ID, agency.ContractChanged) != want; {
+			if time.Now().After(end) {
+				t.Fatalf("got %s and %d events, want question %d", w.label(r.ID), w.count(r.ID, agency.ContractChanged), want)
+			}
+		}
+		if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "left", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := func() {
+		t.Helper()
+		w.start()
+		if err := p.connect(); err != nil { // which reads what was written before
+			t.Fatal(err)
+		}
+	}
+	w.writeWord(path, asking("Which one?"))
+	w.watcher.hints <- path
+	answer(1)
+	w.sup.Stop()
+	w.writtenAfter(path, asking("Which one?"), *w.run(r.ID).Attempt.InputAt)
+	again()
+	answer(2)
+	w.sup.Stop()
+	again()
+	if got := w.label(r.ID); got != agency.Working || w.count(r.ID, agency.ContractChanged) != 2 {
+		t.Errorf("an answered question: got %s and %d events", got, w.count(r.ID, agency.ContractChanged))
+	}
+}
