@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"unicode/utf8"
 )
 
 // Code names one kind of failure. Codes are stable: scripts match on them.
@@ -162,7 +163,7 @@ type Error struct {
 // the cause has.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	e := &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Code: code, Message: bounded(err.Error()), Err: errors.Unwrap(err)}
 	if cause, ok := errors.AsType[*Error](err); ok {
 		e.Hint = cause.Hint
 	}
@@ -171,7 +172,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 
 // WithHint returns the error with a way out. It changes and returns its receiver.
 func (e *Error) WithHint(format string, args ...any) *Error {
-	e.Hint = fmt.Sprintf(format, args...)
+	e.Hint = bounded(fmt.Sprintf(format, args...))
 	return e
 }
 
@@ -202,7 +203,27 @@ func AsError(err error) *Error {
 		}
 		return e
 	}
-	return &Error{Code: CodeInternal, Message: err.Error(), Err: err}
+	return &Error{Code: CodeInternal, Message: bounded(err.Error()), Err: err}
+}
+
+// MessageLimit is the longest message of an Error, and the longest hint, in bytes. They repeat what somebody gave, which can be of any
+// length, and have to go through lines that cannot.
+const MessageLimit = 4 << 10
+
+// bounded leaves the middle out of a text that is too long: what it is about begins it, and what is wrong often ends it.
+func bounded(text string) string {
+	if len(text) <= MessageLimit {
+		return text
+	}
+	const gap = " … "
+	from, to := MessageLimit*3/4, len(text)-MessageLimit/4+len(gap)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	return text[:from] + gap + text[to:]
 }
 
 // IsCode says whether the chain holds an Error with the code.

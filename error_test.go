@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"agency"
 )
@@ -153,5 +154,24 @@ func TestErrorfKeepsTheHint(t *testing.T) {
 	}
 	if e := agency.Errorf(agency.CodeCleanupFailed, "remove: %w", cause).WithHint("try again"); e.Hint != "try again" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+// What somebody gave can be of any length, and an error that repeats it stays short and whole.
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{"x", `"`, "ü", "日本", "\xff"} {
+		long := strings.Repeat(unit, 60_000)
+		e := agency.Errorf(agency.CodeUsage, "the agent %q is unknown", long).WithHint("drop %s, or name another", long)
+		for what, text := range map[string]string{
+			"message": e.Message, "hint": e.Hint, "foreign": agency.AsError(errors.New("the agent " + long + " is unknown")).Message,
+		} {
+			if len(text) > agency.MessageLimit || (unit != "\xff" && !utf8.ValidString(text)) {
+				t.Errorf("the %s of %q has %d bytes: %q", what, unit, len(text), text)
+			}
+		}
+		if !strings.HasPrefix(e.Message, "the agent ") || !strings.HasSuffix(e.Message, " is unknown") || !strings.HasSuffix(e.Hint, ", or name another") {
+			t.Errorf("the words are gone from %q and %q", e.Message, e.Hint)
+		}
 	}
 }

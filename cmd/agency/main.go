@@ -49,13 +49,14 @@ func run() int {
 		Env:     os.Environ(),
 		Dir:     dir,
 		Now:     killpoint.Now,
-		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string) error {
-			return daemon.Spawn(ctx, cfg, exe, configPath)
+		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string, env []string) error {
+			return daemon.Spawn(ctx, cfg, exe, configPath, env)
 		},
 		RunDaemon: func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error {
 			return runDaemon(ctx, cfg, load, exe)
 		},
-		DaemonLog: daemon.LogPath,
+		DaemonLog:    daemon.LogPath,
+		DaemonHolder: daemon.LockHolder,
 		RestoreDatabase: func(ctx context.Context, home, backup string) (string, error) {
 			return daemon.RestoreDatabase(ctx, home, backup, killpoint.Now)
 		},

@@ -24,11 +24,15 @@ type Client struct {
 	Version string // of this program, sent with each request
 	// Start brings up a daemon that listens on Socket; nil means that a missing daemon is an error.
 	Start func(ctx context.Context) error
+	// AwaitNext, if not nil, comes before Start for those who follow. It returns at once unless the daemon was told to end, and then
+	// when somebody else has brought up another: who only looks on must not keep anybody from stopping it.
+	AwaitNext func(ctx context.Context) error
 	// Header is sent with each request; nil is none.
 	Header http.Header
 
-	http http.Client
-	met  atomic.Bool // a daemon of this version has answered
+	http    http.Client
+	met     atomic.Bool // a daemon of this version has answered
+	follows atomic.Bool // it reads a stream without an end of its own
 }
 
 // NewClient makes a client. Nothing is dialled before the first request.
@@ -48,15 +52,16 @@ func NewClient(socket, version string, start func(ctx context.Context) error) *C
 // version. Errors are the end of ctx, or *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
 	var none Resp
-	body, err := json.Marshal(req)
-	if err != nil {
-		return none, fmt.Errorf("encode request of %s: %w", op.Name, err)
-	}
 	var resp *Resp
+	began := time.Now()
 	send := func() error {
+		body, err := encode(req, time.Since(began))
+		if err != nil {
+			return fmt.Errorf("encode request of %s: %w", op.Name, err)
+		}
 		ctx, cancel := ctx, context.CancelFunc(func() {})
-		if op.Kind == Reads {
-			ctx, cancel = context.WithTimeoutCause(ctx, readTimeout, errSilent)
+		if limit := op.Kind.limit(req); limit > 0 {
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", ErrSilent, limit))
 		}
 		defer cancel()
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+op.Path(), bytes.NewReader(body))
@@ -83,6 +88,28 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 	return *resp, nil
 }
 
+// limited is a request that the daemon gives up after a time.
+type limited interface {
+	// after is the request as it is to be sent again when some of its time has passed.
+	after(passed time.Duration) any
+}
+
+// encode makes the body of a request that is sent when so much time has passed since it was first made.
+func encode(req any, passed time.Duration) ([]byte, error) {
+	if l, ok := req.(limited); ok {
+		req = l.after(passed)
+	}
+	return json.Marshal(req)
+}
+
+// left is what is left of a number of milliseconds. Some always is: without any the next daemon would not give up at all.
+func left(ms int64, passed time.Duration) int64 {
+	if ms <= 0 {
+		return ms
+	}
+	return max(1, ms-passed.Milliseconds())
+}
+
 // withDaemon runs send, and again after it brought up a daemon that send found missing: also one that answered when Start looked, for
 // that was about to stop. What may have been carried out is not sent again, unless again says that it does no harm, so that who
 // waits outlives the daemon. An idle daemon of another version is replaced once, and not by a client that has met one of its own:
@@ -96,8 +123,9 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 			return nil
 		case c.Start == nil:
 			return err
-		case errors.Is(err, errSilent):
+		case errors.Is(err, ErrSilent) && (started > 0 || c.met.Load()):
 			return err // it is there, and another one could not be
+		case errors.Is(err, ErrSilent): // a daemon that is starting listens already: Start waits until it answers
 		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && started < mostStarts:
 		case agency.IsCode(err, agency.CodeDaemonLost) && again && started < mostStarts:
 		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && started == 0 && !c.met.Load():
@@ -106,6 +134,11 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 			}
 		default:
 			return err
+		}
+		if c.follows.Load() && c.met.Load() && c.AwaitNext != nil {
+			if err := c.AwaitNext(ctx); err != nil {
+				return err
+			}
 		}
 		if err := c.Start(ctx); err != nil {
 			return err
@@ -126,6 +159,8 @@ func (c *Client) stopOld(ctx context.Context, version string) error {
 	switch {
 	case agency.IsCode(err, agency.CodeDaemonConnectFailed), agency.IsCode(err, agency.CodeDaemonLost):
 		return nil
+	case agency.IsCode(err, agency.CodeDaemonVersion):
+		return nil // somebody else has replaced it already
 	case err != nil:
 		return err
 	}
@@ -154,16 +189,16 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	switch {
 	case err == nil:
 		return answer, nil
-	case errors.Is(context.Cause(r.Context()), errSilent):
-		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w for %s", c.Socket, errSilent, readTimeout).
-			WithHint("agency daemon logs; if it hangs, end its process: the runs go on")
+	case errors.Is(context.Cause(r.Context()), ErrSilent):
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w", c.Socket, context.Cause(r.Context())).
+			WithHint("agency daemon logs; if it hangs and is not just starting, end its process: the runs go on")
 	case r.Context().Err() != nil:
 		return nil, r.Context().Err()
 	case errors.Is(err, fs.ErrPermission):
 		return nil, agency.Errorf(agency.CodePermissionDenied, "the daemon's socket %s belongs to somebody else", c.Socket).
 			WithHint("set AGENCY_HOME to a folder of your own")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon listens on %s", c.Socket).WithHint("agency daemon start")
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "%w on %s", ErrNobody, c.Socket).WithHint("agency daemon start")
 	default:
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 			return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s cannot be reached: %w", c.Socket, op.Err).WithHint("agency daemon logs")
@@ -191,13 +226,35 @@ func readEnvelope(answer *http.Response, data any) error {
 	return env.Err()
 }
 
-// readTimeout is how long an operation that only reads may take.
-const readTimeout = 15 * time.Second
+// How long an operation that changes nothing may take: one that only reads, and one that has to look at many files first.
+const (
+	readTimeout = 15 * time.Second
+	lookTimeout = 10 * time.Minute
+)
+
+// limit is how long a client waits for the answer to a request; zero is without end, for what the daemon gives up by itself.
+func (k Kind) limit(req any) time.Duration {
+	_, own := req.(limited)
+	switch {
+	case k == Reads:
+		return readTimeout
+	case k == Waits && !own:
+		return lookTimeout
+	default:
+		return 0
+	}
+}
 
 // stopWait is how long a daemon that was told to stop may go on taking requests.
 const stopWait = 10 * time.Second
 
-var errSilent = errors.New("has not answered")
+// Why there is no answer, wrapped in E_DAEMON_CONNECT_FAILED.
+var (
+	// ErrSilent is a daemon that is there, and takes no requests.
+	ErrSilent = errors.New("has not answered")
+	// ErrNobody is that nothing listens. A daemon that is starting or stopping does not listen either.
+	ErrNobody = errors.New("no daemon listens")
+)
 
 // lost is the error for a request that was sent and not answered: nobody knows whether it was carried out.
 func lost(err error) error {

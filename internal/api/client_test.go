@@ -465,3 +465,19 @@ func TestLogs(t *testing.T) {
 		t.Errorf("of an unknown run: %v", err)
 	}
 }
+
+// Of two clients that find an old daemon one comes second to end it.
+func TestVersionReplacedBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	d := &versioned{version: "old"}
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.ServeHTTP(w, r)
+		d.stops.Store(1) // by the first one
+	}))
+	c := api.NewClient(path, "new", func(context.Context) error { return nil })
+	t.Cleanup(c.Close)
+	if got, err := status(t.Context(), c); err != nil || got.Version != "new" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -16,29 +16,33 @@ import (
 )
 
 // Follow calls handle for every event after since, in order, each once and without a gap, until ctx ends or handle fails. run
-// limits it to one run; empty is all. It outlives daemons: one that went away is started again, and again is called before
-// what comes then, because what a daemon keeps in memory may have changed without an event. E_DAEMON_LOST says that daemons
+// limits it to one run; empty is all. It outlives daemons: one that went away is started again, or waited for when it was told to
+// go, and again is called before what comes then, because what a daemon keeps in memory may have changed without an event. E_DAEMON_LOST says that daemons
 // go away as soon as they have come.
 func (c *Client) Follow(ctx context.Context, since int64, run string, again func(), handle func(agency.Event) error) error {
+	c.follows.Store(true)
 	var r retries
+	query := url.Values{"since": {strconv.FormatInt(since, 10)}, "run": {run}}
 	for {
 		begun := time.Now()
-		next, err := c.events(ctx, since, run, handle)
+		next, err := c.events(ctx, since, query, handle)
 		if err = r.next(ctx, c, err, next != since, begun); err != nil {
 			return err
 		}
 		since = next
+		query.Set("since", strconv.FormatInt(since, 10))
 		again()
 	}
 }
 
 // events is Follow for as long as one daemon lives: it ends with E_DAEMON_LOST. next is the last event that was handled.
-func (c *Client) events(ctx context.Context, since int64, run string, handle func(agency.Event) error) (next int64, err error) {
-	answer, err := c.get(ctx, EventsPath, url.Values{"since": {strconv.FormatInt(since, 10)}, "run": {run}})
+func (c *Client) events(ctx context.Context, since int64, query url.Values, handle func(agency.Event) error) (next int64, err error) {
+	answer, err := c.get(ctx, EventsPath, query)
 	if err != nil {
 		return since, err
 	}
 	defer func() { _ = answer.Body.Close() }()
+	keepRun(query, answer)
 	lines := bufio.NewReader(answer.Body)
 	for {
 		line, err := lines.ReadString('\n')
@@ -60,6 +64,13 @@ func (c *Client) events(ctx context.Context, since int64, run string, handle fun
 			return since, err
 		}
 		since = event.Seq
+	}
+}
+
+// keepRun has query ask for the run that a stream turned out to be of.
+func keepRun(query url.Values, answer *http.Response) {
+	if id := answer.Header.Get(StreamRunHeader); id != "" {
+		query.Set("run", id)
 	}
 }
 
@@ -107,6 +118,9 @@ type LogsRequest struct {
 // Logs opens a log as bytes. The caller closes it; with Follow it ends after the attempt has. It outlives daemons as Follow
 // does, and goes on with the byte at which one went away.
 func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error) {
+	if r.Follow {
+		c.follows.Store(true)
+	}
 	l := &logStream{c: c, ctx: ctx, query: url.Values{
 		"run": {r.Run}, "stream": {r.Stream}, "attempt": {strconv.Itoa(r.Attempt)},
 		"since": {strconv.FormatInt(r.SinceMS, 10)}, "follow": {strconv.FormatBool(r.Follow)},
@@ -136,6 +150,7 @@ func (l *logStream) open() error {
 	if at, err := strconv.ParseInt(answer.Header.Get(LogOffsetHeader), 10, 64); err == nil {
 		l.at = at
 	}
+	keepRun(l.query, answer)
 	// Another attempt may be the newest by the time that this one is asked for again.
 	if attempt := answer.Header.Get(LogAttemptHeader); attempt != "" {
 		l.query.Set("attempt", attempt)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -106,5 +108,85 @@ func TestLogsAgain(t *testing.T) {
 	defer func() { _ = log.Close() }()
 	if got, err := io.ReadAll(log); string(got) != text || err != nil {
 		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// A part of a name that means one run today may mean two when the next daemon is asked.
+func TestStreamsStayWithTheirRun(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	var asked atomic.Int32
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want := "fix-"
+		if asked.Add(1) > 1 {
+			want = "r_1"
+		}
+		if got := r.URL.Query().Get("run"); got != want {
+			t.Errorf("%s asked for %q, want %q", r.URL.Path, got, want)
+		}
+		w.Header().Set(api.StreamRunHeader, "r_1")
+		w.Header().Set(api.LogOffsetHeader, "0")
+		_, _ = io.WriteString(w, "data: {\"seq\":1,\"data\":{}}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		if want == "fix-" {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	c := api.NewClient(path, "1", func(context.Context) error { return nil })
+	t.Cleanup(c.Close)
+	enough := errors.New("enough")
+	err := c.Follow(t.Context(), 0, "fix-", func() {}, func(agency.Event) error {
+		if asked.Load() > 1 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	asked.Store(0)
+	log, err := c.Logs(t.Context(), api.LogsRequest{Run: "fix-", Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	if _, err := io.ReadAll(log); err != nil || asked.Load() != 2 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+// Who follows looks first whether the daemon was told to end, and waits then.
+func TestFollowAwaitsNext(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	begin := func() *httptest.Server {
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "data: {\"seq\":1,\"data\":{}}\n\n")
+		}))
+		_ = s.Listener.Close()
+		s.Listener = listener
+		s.Start()
+		t.Cleanup(s.Close)
+		return s
+	}
+	var started, awaited int
+	server := begin()
+	c := api.NewClient(path, "1", func(context.Context) error { started++; return nil })
+	t.Cleanup(c.Close)
+	c.AwaitNext = func(context.Context) error { awaited++; begin(); return nil }
+	enough := errors.New("enough")
+	err := c.Follow(t.Context(), 0, "", func() {}, func(agency.Event) error {
+		if awaited > 0 {
+			return enough
+		}
+		server.Close()
+		return nil
+	})
+	if !errors.Is(err, enough) || awaited != 1 || started != 1 {
+		t.Errorf("got %v, awaited %d, started %d", err, awaited, started)
 	}
 }

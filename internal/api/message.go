@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"agency"
 )
@@ -25,6 +26,11 @@ type SendMessageResponse struct {
 type PollMessagesRequest struct {
 	Limit  int   `json:"limit"`   // 0 is 100
 	WaitMS int64 `json:"wait_ms"` // how long to wait for the first one; 0 is not at all
+}
+
+func (r PollMessagesRequest) after(passed time.Duration) any {
+	r.WaitMS = left(r.WaitMS, passed)
+	return r
 }
 
 // MessagesResponse is messages, oldest first.

@@ -22,7 +22,7 @@ type Kind int
 const (
 	Acts  Kind = iota // changes something: never asked twice, because the first may have been carried out
 	Reads             // changes nothing and answers soon: asked again, and given up after a while
-	Waits             // changes nothing and may take as long as it likes
+	Waits             // changes nothing and may take long, as what waits for something, or has git look at files: asked again
 )
 
 // Path is where the operation is served.
@@ -32,24 +32,24 @@ func (o Operation[Req, Resp]) Path() string { return "/v1/" + o.Name }
 var (
 	CreateRun       = Operation[CreateRunRequest, CreateRunResponse]{"run.create", "start an agent on a task in its own worktree", Acts}
 	ListRuns        = Operation[ListRunsRequest, ListRunsResponse]{"run.list", "list runs with their status", Reads}
-	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run", Reads}
+	ShowRun         = Operation[RunRequest, ShowRunResponse]{"run.show", "everything about one run", Waits}
 	ExplainRun      = Operation[RunRequest, ExplainRunResponse]{"run.explain", "why a run has its status: the rule and every piece of evidence", Reads}
 	AnswerRun       = Operation[AnswerRunRequest, AnswerRunResponse]{"run.answer", "answer the permission or question that a run's agent waits for", Acts}
 	ShowOutput      = Operation[ShowOutputRequest, ShowOutputResponse]{"run.output", "the end of what a run's agent shows, and what it came to", Reads}
-	DiffRun         = Operation[DiffRunRequest, DiffRunResponse]{"run.diff", "what a run changed since it began", Reads}
+	DiffRun         = Operation[DiffRunRequest, DiffRunResponse]{"run.diff", "what a run changed since it began", Waits}
 	SendInput       = Operation[SendInputRequest, SendInputResponse]{"run.send", "type a message into a run's agent", Acts}
 	StopRun         = Operation[RunRequest, RunResponse]{"run.stop", "end a run's agent; the worktree stays", Acts}
 	ResumeRun       = Operation[ResumeRunRequest, ResumeRunResponse]{"run.resume", "start another attempt of an ended run in the same worktree", Acts}
 	RemoveRun       = Operation[RemoveRunRequest, RemoveRunResponse]{"run.remove", "remove an ended run's worktree and session", Acts}
 	TakeSnapshot    = Operation[RunRequest, TakeSnapshotResponse]{"snapshot.take", "save everything in a run's worktree that is not ignored", Acts}
 	ListSnapshots   = Operation[RunRequest, ListSnapshotsResponse]{"snapshot.list", "what was saved of a run", Reads}
-	ShowSnapshot    = Operation[SnapshotRequest, ShowSnapshotResponse]{"snapshot.show", "one snapshot and the files in it", Reads}
+	ShowSnapshot    = Operation[SnapshotRequest, ShowSnapshotResponse]{"snapshot.show", "one snapshot and the files in it", Waits}
 	RestoreSnapshot = Operation[RestoreSnapshotRequest, RestoreSnapshotResponse]{"snapshot.restore", "make a branch at a snapshot", Acts}
 	CollectRuns     = Operation[CollectRunsRequest, CollectRunsResponse]{"gc", "ended runs that could be removed without losing anything", Acts}
 	CheckDatabase   = Operation[Empty, CheckDatabaseResponse]{"db.check", "read the whole database and say what is wrong with it", Waits}
 	BackupDatabase  = Operation[BackupDatabaseRequest, BackupDatabaseResponse]{"db.backup", "write a copy of the database", Acts}
 	InitRepo        = Operation[InitRepoRequest, InitRepoResponse]{"project.init", "write agency.toml and what belongs to it into a repository", Acts}
-	ShowTrust       = Operation[TrustRequest, TrustResponse]{"trust.show", "what a repository wants done in new worktrees, and whether that is trusted", Reads}
+	ShowTrust       = Operation[TrustRequest, TrustResponse]{"trust.show", "what a repository wants done in new worktrees, and whether that is trusted", Waits}
 	GrantTrust      = Operation[GrantTrustRequest, TrustResponse]{"trust.grant", "trust what was shown", Acts}
 	RevokeTrust     = Operation[RevokeTrustRequest, RevokeTrustResponse]{"trust.revoke", "take back everything that was trusted in a repository", Acts}
 	ListAlerts      = Operation[ListAlertsRequest, ListAlertsResponse]{"alert.list", "episodes in which somebody must act", Reads}
@@ -58,7 +58,7 @@ var (
 	ExplainWatchdog = Operation[ExplainWatchdogRequest, ExplainWatchdogResponse]{"watchdog.explain", "what the watchdog makes of a run, and why", Reads}
 	StartTimer      = Operation[StartTimerRequest, StartTimerResponse]{"timer.start", "write a message to a run again and again, while it is idle", Acts}
 	StopTimers      = Operation[StopTimersRequest, StopTimersResponse]{"timer.stop", "end one timer, or all of them", Acts}
-	ListTimers      = Operation[Empty, ListTimersResponse]{"timer.list", "how the watchdog and its timers stand", Reads}
+	ListTimers      = Operation[ListTimersRequest, ListTimersResponse]{"timer.list", "how the watchdog and its timers stand", Reads}
 	SendMessage     = Operation[SendMessageRequest, SendMessageResponse]{"message.send", "send a message to runs or to the person", Acts}
 	PollMessages    = Operation[PollMessagesRequest, MessagesResponse]{"message.poll", "what waits for the caller, until it is acknowledged", Waits}
 	AckMessages     = Operation[AckMessagesRequest, AckMessagesResponse]{"message.ack", "say that the caller has dealt with messages", Acts}
@@ -91,6 +91,10 @@ const (
 
 // VersionHeader carries the version of the program on each request and response.
 const VersionHeader = "Agency-Version"
+
+// StreamRunHeader is the id of the run that a stream is of. Who asks the next daemon to go on names the run by it: a part of a name
+// can mean another run by then.
+const StreamRunHeader = "Agency-Stream-Run"
 
 // What a log's bytes are: the attempt, and the place of the first one in the log.
 const (
@@ -200,6 +204,11 @@ type WaitRunsRequest struct {
 	Runs      []string `json:"runs"`
 	For       []string `json:"for"`
 	TimeoutMS int64    `json:"timeout_ms"` // 0 is no limit
+}
+
+func (r WaitRunsRequest) after(passed time.Duration) any {
+	r.TimeoutMS = left(r.TimeoutMS, passed)
+	return r
 }
 
 // WaitRunsResponse holds the runs as they were when the wait ended.

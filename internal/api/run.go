@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"agency"
@@ -74,6 +76,22 @@ func (r *Run) Ref() string {
 		return r.Name
 	}
 	return r.Handle
+}
+
+// FindRun is the run that a reference means, also one that is removed. Who asks one daemon after the other names it by its id: a name, or a
+// part of one, can mean another run by then.
+func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
+	if ref == "" { // which would be every run
+		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).WithHint("agency ls --all-repos --all")
+	}
+	resp, err := Call(ctx, c, ListRuns, ListRunsRequest{Run: ref, Removed: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(resp.Runs) != 1 {
+		return nil, unreadable(fmt.Errorf("%q is %d runs", ref, len(resp.Runs)))
+	}
+	return &resp.Runs[0], nil
 }
 
 // ShowRunResponse is everything about one run.

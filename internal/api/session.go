@@ -192,6 +192,11 @@ type WaitSessionRequest struct {
 	TimeoutMS int64  `json:"timeout_ms"` // 0 is none
 }
 
+func (r WaitSessionRequest) after(passed time.Duration) any {
+	r.TimeoutMS = left(r.TimeoutMS, passed)
+	return r
+}
+
 // CreateSessionRequest records a session whose agents an outside executor runs.
 type CreateSessionRequest struct {
 	Dir        string            `json:"dir"`
@@ -249,7 +254,7 @@ type RemoveSessionsResponse struct {
 
 // The operations on sessions.
 var (
-	PlanSession    = Operation[PlanSessionRequest, PlanSessionResponse]{"session.plan", "what a session plan would do; starts nothing", Reads}
+	PlanSession    = Operation[PlanSessionRequest, PlanSessionResponse]{"session.plan", "what a session plan would do; starts nothing", Waits}
 	StartSession   = Operation[StartSessionRequest, SessionResponse]{"session.start", "run a plan of dependent agents", Acts}
 	ListSessions   = Operation[ListSessionsRequest, ListSessionsResponse]{"session.list", "list sessions", Reads}
 	ShowSession    = Operation[SessionRequest, ShowSessionResponse]{"session.show", "everything about one session", Reads}

@@ -83,11 +83,11 @@ longer one is refused. TEXT - reads the message from standard input.`,
 	}, func(cmd *cobra.Command, args []string) error {
 		text := args[1]
 		if text == "-" {
-			data, err := io.ReadAll(io.LimitReader(a.In, inputLimit+1))
+			given, err := a.readInput(cmd.Context(), "the message", inputLimit)
 			if err != nil {
-				return agency.Errorf(agency.CodeUsage, "read the message from standard input: %w", err)
+				return err
 			}
-			text = strings.TrimRight(string(data), "\n")
+			text = strings.TrimRight(given, "\n")
 		}
 		if !utf8.ValidString(text) {
 			return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
@@ -121,7 +121,9 @@ func (a *App) stopCommand() *cobra.Command {
 		Short:   "Stop a run's agent; its worktree and branch stay",
 		GroupID: "run",
 		Long: `Ends the agent of a run, with everything that it started, and then its tmux session: whoever is attached to it is back in their
-own shell. The worktree, the branch and the logs stay, and agency resume goes on.`,
+own shell. The worktree, the branch and the logs stay, and agency resume goes on.
+
+The agent has the time of [stop] grace to put its things in order before it is killed. A second agency stop meanwhile kills it at once.`,
 		Example:     "  agency stop fix-login",
 		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,12 +34,14 @@ type App struct {
 	Dir     string   // working directory
 	Now     func() time.Time
 
-	// SpawnDaemon starts a daemon in the background and returns when it answers.
-	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string) error
+	// SpawnDaemon starts a daemon with env in the background and returns when it answers. configPath is absolute; empty is the default.
+	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string, env []string) error
 	// RunDaemon is the daemon itself, in the foreground, until ctx ends. load reads its configuration again.
 	RunDaemon func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error
 	// DaemonLog is the path of a data root's daemon log.
 	DaemonLog func(home string) string
+	// DaemonHolder is who has a data root to himself, or had it last.
+	DaemonHolder func(home string) (api.Holder, error)
 	// RestoreDatabase puts a backup in the place of a data root's database, and says where the old one was kept.
 	RestoreDatabase func(ctx context.Context, home, backup string) (kept string, err error)
 	// Exec replaces this process.
@@ -48,13 +51,15 @@ type App struct {
 	json       bool
 	configPath string
 	cfg        *config.Config
-	cfgErr     error // what is wrong with cfg
-	status     int   // exit status of a command that did its work and still has something to say
+	cfgErr     error      // what is wrong with cfg
+	status     int        // exit status of a command that did its work and still has something to say
+	awaiting   sync.Mutex // held by who waits for the next daemon
 }
 
 // Main runs one command and returns its exit status.
 func (a *App) Main(ctx context.Context, args []string) int {
 	a.out = &output{w: a.Out}
+	a.Env = config.Absolute(a.Env, a.Dir) // the daemon reads the same file, and runs elsewhere
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.out)
@@ -138,7 +143,7 @@ func (a *App) chat(format string, args ...any) {
 // config is the configuration, read once.
 func (a *App) config() (*config.Config, error) {
 	if a.cfg == nil {
-		a.cfg, a.cfgErr = config.Load(a.configPath, a.Env)
+		a.cfg, a.cfgErr = config.Load(a.callerConfig(), a.Env)
 	}
 	return a.cfg, a.cfgErr
 }
@@ -180,8 +185,9 @@ func (a *App) client() (*api.Client, error) {
 		if cfg.SocketNote != "" {
 			a.chat("agency: %s", cfg.SocketNote)
 		}
-		return a.SpawnDaemon(ctx, cfg, a.configPath)
+		return a.SpawnDaemon(ctx, cfg, a.callerConfig(), a.Env)
 	})
+	client.AwaitNext = func(ctx context.Context) error { return a.awaitNext(ctx, cfg.Home) }
 	client.Header = a.identity()
 	return client, nil
 }

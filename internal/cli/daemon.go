@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,10 +26,10 @@ func (a *App) daemonCommand() *cobra.Command {
 			Use: "start", Short: "Start the daemon if it does not run", Example: "  agency daemon start", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), true) }),
 		command(cobra.Command{
-			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Example: "  agency daemon status", Args: takes(),
+			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Long: "Says whether the daemon runs. One that is starting or stopping is there, and is said to be; exit status 3 is that there is none.", Example: "  agency daemon status", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStatus(cmd.Context(), false) }),
 		command(cobra.Command{
-			Use: "stop", Short: "Stop the daemon; runs go on", Example: "  agency daemon stop", Args: takes(),
+			Use: "stop", Short: "Stop the daemon; runs go on", Long: "Stops the daemon, and returns when it is gone. Runs go on. Commands that follow, such as ls --watch, wait for the next daemon; any\nother command starts it.", Example: "  agency daemon stop", Args: takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return a.daemonStop(cmd.Context()) }),
 		command(cobra.Command{
 			Use: "run", Short: "Run the daemon in the foreground", Example: "  agency daemon run", Args: takes(),
@@ -63,12 +61,11 @@ func (a *App) daemonStatus(ctx context.Context, start bool) error {
 		client.Version = "" // a daemon of any version may tell
 	}
 	status, err := api.Call(ctx, client, api.DaemonStatus, api.Empty{})
-	if agency.IsCode(err, agency.CodeDaemonConnectFailed) && !start {
-		a.status = agency.ExitNotFound
-		return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
+	if errors.Is(err, api.ErrNobody) && !start {
+		return a.unheard(client.Socket)
 	}
 	if err != nil {
-		return err
+		return a.hung(err)
 	}
 	return a.print(daemonState{true, status}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
@@ -88,35 +85,124 @@ type daemonState struct {
 	api.DaemonStatusResponse
 }
 
-// daemonStop ends the daemon and waits until its socket is gone.
+// unheard tells of a daemon that does not listen: there is none, or it is on its way up or down.
+func (a *App) unheard(socket string) error {
+	cfg, err := a.places()
+	if err != nil {
+		return err
+	}
+	holder, err := a.DaemonHolder(cfg.Home)
+	if err != nil {
+		return err
+	}
+	if !holder.Held {
+		a.status = agency.ExitNotFound
+		return a.print(map[string]any{"running": false, "socket": socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
+	}
+	return a.print(map[string]any{"running": true, "doing": holder.Doing, "pid": holder.PID, "socket": socket}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s, pid %d; it does not listen on %s\n", safeLine(holder.Doing), holder.PID, safeLine(socket))
+	})
+}
+
+// hung adds the process to the error of a daemon that is there and does not answer.
+func (a *App) hung(err error) error {
+	cfg, _ := a.places()
+	if !errors.Is(err, api.ErrSilent) || cfg == nil {
+		return err
+	}
+	holder, _ := a.DaemonHolder(cfg.Home)
+	if holder.PID == 0 || !holder.Held {
+		return err
+	}
+	e := agency.AsError(err)
+	return agency.Errorf(e.Code, "%s; it is process %d", e.Message, holder.PID).
+		WithHint("agency daemon logs; if it hangs: kill -9 %d   (the runs go on)", holder.PID)
+}
+
+// awaitNext returns when a daemon that was told to end has been followed by another one; it does not wait for one that ended otherwise.
+// Several parts of a command may wait, and one of them tells.
+func (a *App) awaitNext(ctx context.Context, home string) error {
+	a.awaiting.Lock()
+	defer a.awaiting.Unlock()
+	holder, err := a.DaemonHolder(home)
+	if err != nil || ctx.Err() != nil || !holder.Stopped() {
+		return errors.Join(err, ctx.Err())
+	}
+	defer a.passing("agency: the daemon was stopped; this goes on when it is started again")()
+	for {
+		select {
+		case <-time.After(nextEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		holder, err = a.DaemonHolder(home)
+		if begun := !holder.Stopped() && (!holder.Held || holder.Doing == api.DoingServe); err != nil || begun {
+			return err
+		}
+	}
+}
+
+// passing tells people what holds until the function that it returns is called. On a terminal it stands where the cursor is, and is gone
+// afterwards: a list that is kept up to date may be painted above, up to the last row.
+func (a *App) passing(text string) (over func()) {
+	columns, ok := terminal(a.Err)
+	if !ok || a.json {
+		a.chat("%s", text)
+		return func() {}
+	}
+	_, _ = io.WriteString(a.Err, fit(text, columns-1))
+	return func() { _, _ = io.WriteString(a.Err, "\r\x1b[2K") }
+}
+
+// nextEvery is how often those who follow look for the next daemon.
+const nextEvery = 250 * time.Millisecond
+
+// stopTimeout is how long a daemon may take to end. It exceeds what a stop takes at most.
+const stopTimeout = 30 * time.Second
+
+// daemonStop ends the daemon and waits until it has let go of the data root, so that what comes next does not meet it. One that is
+// ending already is waited for, and one that is still starting is told to stop when it listens.
 func (a *App) daemonStop(ctx context.Context) error {
+	cfg, err := a.places()
+	if err != nil {
+		return err
+	}
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
 	client.Start, client.Version = nil, ""
-	status, err := api.Call(ctx, client, api.StopDaemon, api.Empty{})
-	if agency.IsCode(err, agency.CodeDaemonConnectFailed) {
-		return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
-	}
-	if err != nil {
-		return err
-	}
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		// The socket goes last. One that was killed while it stopped leaves its socket.
-		_, err := os.Lstat(client.Socket)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(syscall.Kill(status.PID, 0), syscall.ESRCH) {
-			break
+	var told *api.DaemonStatusResponse
+	words := "not running"
+	for deadline := time.Now().Add(stopTimeout); ; {
+		if told == nil {
+			status, err := api.Call(ctx, client, api.StopDaemon, api.Empty{})
+			switch {
+			case err == nil:
+				told, words = &status, fmt.Sprintf("stopped; %s going on", count(status.LiveRuns, "live run"))
+			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock tells
+				words = "stopped"
+			case !errors.Is(err, api.ErrNobody):
+				return a.hung(err)
+			}
 		}
-		if time.Now().After(deadline) {
-			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was told to stop but is still there", status.PID).WithHint("agency daemon logs")
+		holder, err := a.DaemonHolder(cfg.Home)
+		switch {
+		case err != nil:
+			return err
+		case !holder.Held, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
+			return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, words) })
+		case time.Now().After(deadline):
+			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was told to stop but is still there", holder.PID).WithHint("agency daemon logs")
+		case told == nil:
+			words = "stopped"
 		}
-		time.Sleep(5 * time.Millisecond)
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return a.print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "stopped; %s going on\n", count(status.LiveRuns, "live run"))
-	})
 }
 
 func (a *App) daemonLogsCommand() *cobra.Command {

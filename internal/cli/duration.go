@@ -60,6 +60,14 @@ func parseDuration(text string) (time.Duration, error) {
 	return whole + d, err
 }
 
+// milliseconds is a length of time for a request. However short, it is not 0, which is no limit or no wait at all.
+func milliseconds(d time.Duration) int64 {
+	if d > 0 {
+		return max(1, d.Milliseconds())
+	}
+	return 0
+}
+
 // durationText writes a length of time as parseDuration reads it.
 func durationText(d time.Duration) string {
 	if d != 0 && d%day == 0 {

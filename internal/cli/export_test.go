@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,3 +60,6 @@ func SessionLines(s *api.ShowSessionResponse, now time.Time, room, rows int) []s
 func Concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) bool {
 	return concerns(e, id, runs)
 }
+
+// AwaitNext waits for the next daemon.
+func (a *App) AwaitNext(ctx context.Context, home string) error { return a.awaitNext(ctx, home) }

@@ -33,7 +33,9 @@ type bench struct {
 	out     bytes.Buffer
 	err     bytes.Buffer
 	home    string
-	spawned int // daemons that were asked for
+	spawned int      // daemons that were asked for
+	config  string   // what the last of them was to read
+	environ []string // its environment
 }
 
 // newBench makes a command line whose daemon does not run and cannot be started.
@@ -53,11 +55,13 @@ func newBench(t *testing.T) *bench {
 	b.app = &cli.App{
 		Version: "v1.2.3", In: in, Out: &b.out, Err: &b.err, Dir: home, Now: time.Now,
 		Env: []string{"HOME=" + home, "AGENCY_HOME=" + home},
-		SpawnDaemon: func(context.Context, *config.Config, string) error {
+		SpawnDaemon: func(_ context.Context, _ *config.Config, path string, env []string) error {
+			b.config, b.environ = path, env
 			b.spawned++
 			return agency.Errorf(agency.CodeDaemonStartFailed, "no daemon here")
 		},
 		RunDaemon:       func(context.Context, *config.Config, func() (*config.Config, error)) error { return errBoom },
+		DaemonHolder:    func(string) (api.Holder, error) { return api.Holder{}, nil },
 		DaemonLog:       func(home string) string { return filepath.Join(home, "nowhere.log") },
 		RestoreDatabase: func(context.Context, string, string) (string, error) { return "", errBoom },
 		Exec:            func([]string, []string) error { return errBoom },
@@ -116,8 +120,12 @@ func (d *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = api.Encode(w, api.Failure(err))
 		return
 	}
-	if text, ok := data.(string); ok {
-		_, _ = io.WriteString(w, text)
+	switch data := data.(type) {
+	case string:
+		_, _ = io.WriteString(w, data)
+		return
+	case http.HandlerFunc:
+		data(w, r)
 		return
 	}
 	_ = api.Encode(w, api.Success(data))
@@ -139,9 +147,15 @@ func (b *bench) serve(answer func(op string, body []byte) (any, error)) *daemon 
 	return d
 }
 
-// always answers the same.
+// always answers the same. Whoever waits for runs finds them first.
 func always(data any, err error) func(string, []byte) (any, error) {
-	return func(string, []byte) (any, error) { return data, err }
+	_, wait := data.(api.WaitRunsResponse)
+	return func(op string, _ []byte) (any, error) {
+		if wait && op == api.ListRuns.Name {
+			return api.ListRunsResponse{Runs: []api.Run{someRun("x", agency.Working, "")}}, err
+		}
+		return data, err
+	}
 }
 
 func someRun(name string, label agency.Label, summary string) api.Run {

@@ -88,8 +88,8 @@ func (a *App) printLog(ctx context.Context, client *api.Client, req api.LogsRequ
 	} else {
 		_, err = io.Copy(a.out, log)
 	}
-	if ctx.Err() != nil {
-		return nil
+	if req.Follow && ctx.Err() != nil {
+		return nil // whoever follows has seen enough; otherwise a part of the log is missing
 	}
 	return logError(err)
 }

@@ -101,7 +101,7 @@ What was dealt with is acknowledged by its id: agency messages ack ID.`,
 		Example: "  agency messages poll --wait 5m",
 		Args:    takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		resp, err := call(cmd.Context(), a, api.PollMessages, api.PollMessagesRequest{Limit: limit, WaitMS: wait.Milliseconds()})
+		resp, err := call(cmd.Context(), a, api.PollMessages, api.PollMessagesRequest{Limit: limit, WaitMS: milliseconds(wait)})
 		if err != nil {
 			return err
 		}

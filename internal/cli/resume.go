@@ -168,6 +168,9 @@ func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
 		}
 		r := &result.Lost[i]
 		resp, err := a.resume(ctx, string(r.ID), o)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			e := agency.AsError(err)
 			a.chat("%s: %s [%s]", r.Ref(), safeLine(e.Message), e.Code)

@@ -206,17 +206,17 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 
 // readPrompt brings the task in from where the flags say. Without any flag the spec's own stands.
 func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) error {
-	text := []byte(o.prompt)
+	text := o.prompt
 	var err error
 	switch {
 	case cmd.Flags().Changed("prompt-file"):
-		if text, err = a.readFile(o.promptFile); errors.Is(err, errNotRegular) {
+		var data []byte
+		if data, err = a.readFile(o.promptFile); errors.Is(err, errNotRegular) {
 			err = agency.AsError(err).WithHint("COMMAND | agency run --prompt -")
 		}
+		text = string(data)
 	case cmd.Flags().Changed("prompt") && o.prompt == "-":
-		if text, err = io.ReadAll(io.LimitReader(a.In, agency.PromptLimit+1)); err != nil {
-			err = agency.Errorf(agency.CodeUsage, "read the prompt from standard input: %w", err)
-		}
+		text, err = a.readInput(cmd.Context(), "the prompt", agency.PromptLimit)
 	case cmd.Flags().Changed("prompt"):
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
 		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run --prompt "fix the login test"`)
@@ -226,10 +226,10 @@ func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) e
 	if err != nil {
 		return err
 	}
-	if err := agency.CheckPrompt(string(text)); err != nil {
+	if err := agency.CheckPrompt(text); err != nil {
 		return err
 	}
-	spec.Prompt = agency.SpecPrompt{Text: string(text)}
+	spec.Prompt = agency.SpecPrompt{Text: text}
 	return nil
 }
 

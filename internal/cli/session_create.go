@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,9 +51,9 @@ ended. Its id, its counts and the paths of its logs are agency's to say.`,
 		req.Config = a.callerConfig()
 		switch {
 		case cmd.Flags().Changed("file"):
-			req.File, err = a.statusFile(path)
+			req.File, err = a.statusFile(cmd.Context(), path)
 		case cmd.Flags().Changed("agents"):
-			req.Agents, err = a.agentList(list)
+			req.Agents, err = a.agentList(cmd.Context(), list)
 		default:
 			req.Agents, err = agentFlags(agents)
 		}
@@ -79,10 +80,10 @@ ended. Its id, its counts and the paths of its logs are agency's to say.`,
 }
 
 // agentList reads agents from a file, standard input or the text itself.
-func (a *App) agentList(list string) (agents []json.RawMessage, err error) {
+func (a *App) agentList(ctx context.Context, list string) (agents []json.RawMessage, err error) {
 	data, where := []byte(list), "--agents"
 	if first := strings.TrimSpace(list); !strings.HasPrefix(first, "[") && !strings.HasPrefix(first, "{") {
-		if data, where, err = a.readGiven("agents", list); err != nil {
+		if data, where, err = a.readGiven(ctx, "agents", list); err != nil {
 			return nil, err
 		}
 	}
@@ -94,8 +95,8 @@ func (a *App) agentList(list string) (agents []json.RawMessage, err error) {
 }
 
 // statusFile reads a whole status file from a file or standard input.
-func (a *App) statusFile(path string) (json.RawMessage, error) {
-	data, where, err := a.readGiven("file", path)
+func (a *App) statusFile(ctx context.Context, path string) (json.RawMessage, error) {
+	data, where, err := a.readGiven(ctx, "file", path)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +109,9 @@ func (a *App) statusFile(path string) (json.RawMessage, error) {
 }
 
 // readGiven reads what a flag names: a file, or - for standard input.
-func (a *App) readGiven(flag, path string) (data []byte, where string, err error) {
+func (a *App) readGiven(ctx context.Context, flag, path string) (data []byte, where string, err error) {
 	if path == "-" {
-		text, err := a.readInput("the "+flag, agentsLimit)
+		text, err := a.readInput(ctx, "the "+flag, agentsLimit)
 		if len(text) > agentsLimit {
 			err = agency.Errorf(agency.CodeUsage, "standard input has more than %d MiB", agentsLimit>>20).WithHint("split it into several sessions")
 		}

@@ -52,7 +52,7 @@ agent, and fit for a terminal.`,
 		default:
 			err = a.logsOfSession(cmd.Context(), client, &s, since, followed)
 		}
-		if cmd.Context().Err() != nil {
+		if followed && cmd.Context().Err() != nil {
 			return nil
 		}
 		return err

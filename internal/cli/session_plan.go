@@ -66,29 +66,20 @@ func (o *planFlags) source(a *App, cmd *cobra.Command, args []string) (api.PlanS
 		src.PromptPath = a.absolute(o.promptFile)
 	case given("prompt"):
 		if src.Prompt = o.prompt; o.prompt == "-" {
-			src.Prompt, err = a.readInput("the prompt", agency.PromptLimit)
+			src.Prompt, err = a.readInput(cmd.Context(), "the prompt", agency.PromptLimit)
 		}
 		if err == nil {
 			err = agency.CheckPrompt(src.Prompt)
 		}
 	case args[0] == "-":
 		const most = 4 << 20 // what the daemon reads of a plan, and a byte more for it to refuse
-		if src.Text, err = a.readInput("the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
+		if src.Text, err = a.readInput(cmd.Context(), "the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
 			err = agency.Errorf(agency.CodePlanInvalid, "the plan on standard input is empty").WithHint("%s - < plan.yaml", cmd.CommandPath())
 		}
 	default:
 		src.Path = a.absolute(args[0])
 	}
 	return src, err
-}
-
-// readInput reads standard input, and a byte more than most of it at the most.
-func (a *App) readInput(what string, most int64) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(a.In, most+1))
-	if err != nil {
-		return "", agency.Errorf(agency.CodeUsage, "read %s from standard input: %w", what, err)
-	}
-	return string(data), nil
 }
 
 func orNone(list []string) []string {

@@ -31,7 +31,7 @@ func (a *App) streamUpdates(ctx context.Context, session string) error {
 	defer func() { _ = stream.Close() }()
 	sent, ended := make(chan sentLine, updateWindow), make(chan error, 1)
 	go func() {
-		ended <- sendUpdates(ctx, bufio.NewReaderSize(a.In, api.UpdateLimit), stream, sent)
+		ended <- sendUpdates(ctx, bufio.NewReaderSize(a.input(ctx), api.UpdateLimit), stream, sent)
 		close(sent)
 	}()
 	out := bufio.NewWriter(a.out)
@@ -73,6 +73,9 @@ func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream
 		for errors.Is(err, bufio.ErrBufferFull) {
 			next.refusal = agency.Errorf(agency.CodeUsage, "the line has more than %d bytes", api.UpdateLimit).WithHint("one report is one line")
 			line, err = in.ReadSlice('\n')
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return agency.Errorf(agency.CodeUsage, "read line %d of standard input: %w", number, err)

@@ -24,7 +24,16 @@ time is up, 8 somebody is needed.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
 		Args:    takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
-		return a.waitForSession(cmd.Context(), api.WaitSessionRequest{Session: args[0], Attention: attention}, timeout)
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		// Another session can be the latest by the time that another daemon is asked.
+		s, err := a.findSession(cmd.Context(), client, args)
+		if err != nil {
+			return err
+		}
+		return a.waitForSession(cmd.Context(), api.WaitSessionRequest{Session: s.Session.Ref(), Attention: attention}, timeout)
 	})
 	cmd.Flags().BoolVar(&attention, "attention", false, "return when somebody is needed, too")
 	durationVar(cmd.Flags(), &timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
@@ -32,8 +41,9 @@ time is up, 8 somebody is needed.`,
 	return cmd
 }
 
+// waitForSession waits for the session that a request names by its id.
 func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, timeout time.Duration) error {
-	req.Dir, req.TimeoutMS = a.Dir, timeout.Milliseconds()
+	req.Dir, req.TimeoutMS = a.Dir, milliseconds(timeout)
 	resp, err := call(ctx, a, api.WaitSession, req)
 	if err != nil {
 		return err

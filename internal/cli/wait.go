@@ -25,7 +25,19 @@ Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a
 		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.WaitRuns, api.WaitRunsRequest{Runs: args, For: orEmpty(labels), TimeoutMS: timeout.Milliseconds()})
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		req := api.WaitRunsRequest{Runs: make([]string, 0, len(args)), For: orEmpty(labels), TimeoutMS: milliseconds(timeout)}
+		for _, ref := range args {
+			r, err := api.FindRun(cmd.Context(), client, ref)
+			if err != nil {
+				return err
+			}
+			req.Runs = append(req.Runs, string(r.ID))
+		}
+		resp, err := api.Call(cmd.Context(), client, api.WaitRuns, req)
 		if err != nil {
 			return err
 		}

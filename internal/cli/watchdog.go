@@ -123,7 +123,7 @@ func (a *App) watchdogStatus() *cobra.Command {
 	return command(cobra.Command{
 		Use: "status", Short: "Show when the watchdog last looked, and the timers", Example: "  agency watchdog status", Args: takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		resp, err := call(cmd.Context(), a, api.ListTimers, api.Empty{})
+		resp, err := call(cmd.Context(), a, api.ListTimers, api.ListTimersRequest{})
 		if err != nil {
 			return err
 		}

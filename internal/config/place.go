@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -42,6 +43,19 @@ func (e environment) first(names ...string) (value, name string) {
 		}
 	}
 	return "", ""
+}
+
+// Absolute is an environment in which the configuration file is named absolutely, as seen from dir, so that it is the same one for a
+// process that runs elsewhere.
+func Absolute(env []string, dir string) []string {
+	fixed := slices.Clone(env)
+	for i, kv := range fixed {
+		name, path, _ := strings.Cut(kv, "=")
+		if (name == envConfig || name == envConfigOld) && path != "" && !filepath.IsAbs(path) {
+			fixed[i] = name + "=" + filepath.Join(dir, path)
+		}
+	}
+	return fixed
 }
 
 // userHome is the home directory of the user: HOME, or what the user database says.

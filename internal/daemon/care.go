@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"path/filepath"
-	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -52,8 +51,12 @@ func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (a
 		}
 		states = append(states, state)
 	}
+	age, err := milliseconds("older_than_ms", req.OlderThanMS)
+	if err != nil {
+		return api.CollectRunsResponse{}, err
+	}
 	found, err := d.sup.Collect(ctx, supervisor.CollectRequest{
-		OlderThan: time.Duration(req.OlderThanMS) * time.Millisecond, States: states, Apply: req.Apply,
+		OlderThan: age, States: states, Apply: req.Apply,
 	})
 	if err != nil {
 		return api.CollectRunsResponse{}, err

@@ -13,12 +13,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"agency"
+	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/git"
 	"agency/internal/killpoint"
@@ -41,8 +39,6 @@ const (
 	tmuxTimeout = 10 * time.Second
 	// drainTimeout bounds how long a stop waits for requests that are under way.
 	drainTimeout = 5 * time.Second
-	// lockTimeout bounds how long a start waits for a daemon that is ending.
-	lockTimeout = 10 * time.Second
 	// socketEvery is how often the daemon looks whether its socket is still there. A client that finds none starts a
 	// second daemon, which waits for longer than this.
 	socketEvery = 2 * time.Second
@@ -72,11 +68,9 @@ type Daemon struct {
 	timers   *watchdog.Timers
 
 	requestStop context.CancelFunc // asks for the end
+	unheard     string             // why the socket could not be made again, as told last
 	stopping    chan struct{}      // closed when no connection is taken any more: what waits for something ends
 }
-
-// LockPath and LogPath are where a data root keeps its daemon's lock and log.
-func LockPath(home string) string { return filepath.Join(home, "agencyd.lock") }
 
 // LogPath is the daemon's log file.
 func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.log") }
@@ -85,10 +79,8 @@ func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.l
 // returns E_DAEMON_START_FAILED when it cannot start; when it returns, the socket is gone and the lock is free.
 func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	home := d.Config.Home
-	for _, dir := range []string{home, filepath.Dir(d.Config.Socket)} {
-		if err := privateDir(dir); err != nil {
-			return err
-		}
+	if err := makeFolders(d.Config); err != nil {
+		return err
 	}
 	lock, err := d.lock(ctx)
 	if err != nil {
@@ -194,28 +186,6 @@ func (d *Daemon) setClock(ctx context.Context) error {
 	return nil
 }
 
-// lock takes the lock that only one daemon of a data root can hold. One that is just ending has closed its socket and
-// lets go of the lock a moment later, so that is waited for.
-func (d *Daemon) lock(ctx context.Context) (*flock.Flock, error) {
-	lock := flock.New(LockPath(d.Config.Home), flock.SetPermissions(0o600))
-	for deadline := time.Now().Add(lockTimeout); ; {
-		ok, err := lock.TryLock()
-		switch {
-		case err != nil:
-			return nil, startError("lock %s: %w", lock.Path(), err)
-		case ok:
-			return lock, nil
-		case answers(ctx, d.Config.Socket), time.Now().After(deadline):
-			return nil, startError("another daemon serves this data root: %s is locked", lock.Path()).WithHint("agency daemon status")
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // build puts the parts together.
 func (d *Daemon) build(watcher *watcher) {
 	d.git = git.New(gitTimeout, filepath.Join(d.Config.Home, tempDir))
@@ -267,8 +237,15 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 	}
 	// Who is told that the daemon stops looks for the next one, and must not find this one again.
 	server.RegisterOnShutdown(func() { close(d.stopping) })
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	failed := make(chan error)
+	listenOn := func(l net.Listener) {
+		select {
+		case failed <- server.Serve(l):
+		case <-base.Done():
+		}
+	}
+	go listenOn(listener)
+	d.tell(api.DoingServe)
 	ready()
 	look := time.NewTicker(socketEvery)
 	defer look.Stop()
@@ -277,13 +254,16 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 		select {
 		case <-look.C:
 			if again := d.listenAgain(ctx); again != nil {
-				go func() { failed <- server.Serve(again) }()
+				go listenOn(again)
 			}
 			continue
 		case <-asked.Done():
 		case err = <-failed:
 		}
 		serving = false
+	}
+	if err == nil { // else it is no end that anybody asked for
+		d.tell(api.DoingStop)
 	}
 	killpoint.At("daemon.stopping")
 	drain, done := context.WithTimeout(base, drainTimeout)
@@ -331,52 +311,37 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 		return nil, startError("listen on %s: %w", path, err)
 	}
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
-	// Nobody else can look into the folder meanwhile. A mask would hit the files that others make at the same time.
+	// Who connects before is turned away by ownerOnly. A mask would hit the files that others make at the same time.
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(startError("make %s private: %w", path, err), listener.Close())
 	}
 	return ownerOnly{listener}, nil
 }
 
-// listenAgain makes a socket that somebody deleted once more; nil when there is nothing to do. The lock is held, so it can
-// only be this daemon's. The old listener stays for what still waits in it.
+// listenAgain makes a socket that somebody deleted once more, with its folder; nil when there is nothing to do. The lock is held, so it
+// can only be this daemon's. The old listener stays for what still waits in it.
 func (d *Daemon) listenAgain(ctx context.Context) net.Listener {
 	if _, err := os.Lstat(d.Config.Socket); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	listener, err := d.listen(ctx)
+	var listener net.Listener
+	var err error
+	if filepath.Dir(d.Config.Socket) != d.Config.Home { // a data root that somebody removed stays removed
+		err = makeSocketFolder(d.Config)
+	}
+	if err == nil {
+		listener, err = d.listen(ctx)
+	}
 	if err != nil {
-		d.Log.Error("listen again", "err", err)
+		if text := err.Error(); text != d.unheard {
+			d.Log.Error("listen again", "err", err)
+			d.unheard = text
+		}
 		return nil
 	}
+	d.unheard = ""
 	d.Log.Warn("the socket was gone, listening again", "socket", d.Config.Socket)
 	return listener
-}
-
-// privateDir makes a directory that only its owner can look into, and refuses one that others could change.
-func privateDir(path string) error {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			path, err = at.Path, at.Err
-		}
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			return agency.Errorf(agency.CodePermissionDenied, "create %s: %w", path, err).WithHint("set AGENCY_HOME to a folder that you can write")
-		}
-		return startError("create %s: %w", path, err).WithHint("set AGENCY_HOME to a folder that can be made")
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return startError("look at %s: %w", path, err)
-	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
-		return agency.Errorf(agency.CodePermissionDenied, "the folder %s belongs to another user", path).WithHint("set AGENCY_HOME to a folder of your own")
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a directory needs its x bit
-			return startError("make %s private: %w", path, err)
-		}
-	}
-	return nil
 }
 
 func startError(format string, args ...any) *agency.Error {

@@ -44,12 +44,12 @@ func (r *running) wait(t *testing.T) error {
 }
 
 // start runs a daemon until the test ends. When it returns, the daemon is ready or has ended.
-func start(t *testing.T, home string) (*config.Config, *running) {
+func start(t *testing.T, home string, env ...string) (*config.Config, *running) {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
 	}
-	cfg, err := config.Load("", []string{"AGENCY_HOME=" + home, "HOME=" + home})
+	cfg, err := config.Load("", append([]string{"AGENCY_HOME=" + home, "HOME=" + home}, env...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +156,14 @@ func TestBadRequests(t *testing.T) {
 		{"bad since", "GET", "/v1/events?since=x", ``, 400, "not the number of an event"},
 		{"bad stream", "GET", "/v1/logs?run=x&stream=y", ``, 400, "none of runner, stdout, stderr"},
 		{"unknown run", "POST", "/v1/run.show", `{"run": "nobody"}`, 404, "E_RUN_NOT_FOUND"},
+		{"age too long", "POST", "/v1/session.remove", `{"older_than_ms": 10000000000000, "apply": true}`, 400, "older_than_ms is 10000000000000, not a number of milliseconds"},
+		{"negative age", "POST", "/v1/session.remove", `{"older_than_ms": -1}`, 400, "older_than_ms is -1, not a number of milliseconds"},
+		{"gc, age too long", "POST", "/v1/gc", `{"older_than_ms": 9223372036855}`, 400, "not a number of milliseconds from 0 to 9223372036854"},
+		{"gc, negative age", "POST", "/v1/gc", `{"older_than_ms": -1, "apply": true}`, 400, "not a number of milliseconds"},
+		{"wait too long", "POST", "/v1/run.wait", `{"runs": [], "timeout_ms": 10000000000000}`, 400, "timeout_ms is 10000000000000, not"},
+		{"negative wait", "POST", "/v1/session.wait", `{"session": "x", "timeout_ms": -1}`, 400, "timeout_ms is -1, not"},
+		{"poll too long", "POST", "/v1/message.poll", `{"wait_ms": 10000000000000}`, 400, "wait_ms is 10000000000000, not"},
+		{"negative poll", "POST", "/v1/message.poll", `{"wait_ms": -1}`, 400, "wait_ms is -1, not"},
 		{"not a repository", "POST", "/v1/run.list", `{"dir": "/"}`, 400, "E_NOT_GIT_REPO"},
 	}
 	for _, tt := range tests {
@@ -209,5 +217,39 @@ func TestBadHome(t *testing.T) {
 	_, ended := start(t, filepath.Join(file, "data"))
 	if err := ended.wait(t); !agency.IsCode(err, agency.CodeDaemonStartFailed) || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A follower that has seen more than the record holds, because it was restored, is told what comes.
+func TestEventStreamOfARestoredRecord(t *testing.T) {
+	cfg, _ := start(t, shortHome(t))
+	c := client(t, cfg, version, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	enough := errors.New("enough")
+	sent := make(chan error, 1)
+	go func() {
+		// As often as it takes: the stream may begin after some of them.
+		for ctx.Err() == nil {
+			_, err := api.Call(ctx, c, api.SendMessage, api.SendMessageRequest{Type: "message", To: agency.Target{User: true}, Payload: []byte(`{}`)})
+			if err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	err := c.Follow(ctx, 1_000_000, "", func() {}, func(e agency.Event) error {
+		if e.Seq >= 1_000_000 {
+			t.Errorf("event %d", e.Seq)
+		}
+		return enough
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("ended with %v", err)
+	}
+	cancel()
+	if err := <-sent; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

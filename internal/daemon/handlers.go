@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -108,6 +109,9 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 			return
 		}
 		resp, err := do(withCaller(r), req)
+		if err != nil && op.Kind == api.Waits && d.isStopping() {
+			err = errStopping() // whatever it was: the next daemon can be asked the same
+		}
 		if err != nil && r.Context().Err() == nil && agency.AsError(err).Code == agency.CodeInternal {
 			d.Log.Error("operation failed", "operation", op.Name, "err", err)
 		}
@@ -337,6 +341,14 @@ func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.R
 	}, nil
 }
 
+// milliseconds is the length of time that a key of a request gives.
+func milliseconds(key string, ms int64) (time.Duration, error) {
+	if most := int64(math.MaxInt64 / time.Millisecond); ms < 0 || ms > most {
+		return 0, agency.Errorf(agency.CodeUsage, "%s is %d, not a number of milliseconds from 0 to %d", key, ms, most)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
 func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.WaitRunsResponse, error) {
 	labels := make([]agency.Label, 0, len(req.For))
 	for _, w := range req.For {
@@ -346,11 +358,15 @@ func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.Wai
 		}
 		labels = append(labels, l)
 	}
+	timeout, err := milliseconds("timeout_ms", req.TimeoutMS)
+	if err != nil {
+		return api.WaitRunsResponse{}, err
+	}
 	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
-	if req.TimeoutMS > 0 {
+	if timeout > 0 {
 		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, time.Duration(req.TimeoutMS)*time.Millisecond)
+		ctx, done = context.WithTimeout(ctx, timeout)
 		defer done()
 	}
 	runs, statuses, err := d.sup.Wait(ctx, req.Runs, labels)
@@ -365,13 +381,18 @@ func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.Wai
 	return resp, nil
 }
 
+// errStopping has a client ask the next daemon.
+func errStopping() *agency.Error {
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping")
+}
+
 // untilStop ends a context when the daemon stops, for requests that would hold it up.
 func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-d.stopping:
-			cancel(agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping"))
+			cancel(errStopping())
 		case <-ctx.Done():
 		}
 	}()

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -58,14 +57,18 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 	if limit <= 0 || limit > pollMessages {
 		limit = pollMessages
 	}
-	wait := min(time.Duration(req.WaitMS)*time.Millisecond, pollWait)
+	wait, err := milliseconds("wait_ms", req.WaitMS)
+	if err != nil {
+		return api.MessagesResponse{}, err
+	}
+	wait = min(wait, pollWait)
 	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer done()
 	messages, err := d.sup.PollMessages(ctx, who, limit, wait > 0)
-	if stopping, ok := errors.AsType[*agency.Error](context.Cause(ctx)); ok && err == nil && len(messages) == 0 {
-		err = stopping // whoever waits goes on with the next daemon
+	if err == nil && len(messages) == 0 && wait > 0 && d.isStopping() {
+		err = errStopping() // whoever waits goes on with the next daemon
 	}
 	return api.MessagesResponse{Messages: messages}, err
 }

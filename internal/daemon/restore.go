@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/sqlite"
@@ -42,6 +43,9 @@ func RestoreDatabase(ctx context.Context, home, backup string, now func() time.T
 		return "", agency.Errorf(agency.CodeInvalidState, "a daemon uses the database in %s", home).WithHint("agency daemon stop")
 	}
 	defer func() { _ = lock.Unlock() }()
+	if err := tellHolder(home, api.DoingRestore); err != nil {
+		return "", agency.Errorf(agency.CodeInvalidPath, "write %s: %w", lock.Path(), err)
+	}
 	if _, err := finishRestore(home); err != nil { // what was begun before, so that nothing of it is mixed with this one
 		return "", err
 	}

@@ -108,6 +108,10 @@ func (d *Daemon) listSessions(ctx context.Context, req api.ListSessionsRequest) 
 }
 
 func (d *Daemon) removeSessions(ctx context.Context, req api.RemoveSessionsRequest) (api.RemoveSessionsResponse, error) {
+	age, err := milliseconds("older_than_ms", req.OlderThanMS)
+	if err != nil {
+		return api.RemoveSessionsResponse{}, err
+	}
 	resp := api.RemoveSessionsResponse{Sessions: []api.Session{}, Warnings: []string{}, Applied: req.Apply || req.Session != ""}
 	var sessions []agency.Session
 	if req.Session != "" {
@@ -121,7 +125,6 @@ func (d *Daemon) removeSessions(ctx context.Context, req api.RemoveSessionsReque
 		if err != nil {
 			return resp, err
 		}
-		age := time.Duration(req.OlderThanMS) * time.Millisecond
 		for i := range all {
 			if s := &all[i]; s.CompletedAt != nil && d.clock.Now().Sub(*s.CompletedAt) >= age {
 				sessions = append(sessions, *s)

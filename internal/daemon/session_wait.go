@@ -20,6 +20,10 @@ const (
 // returns when the time is up may be running, and then needed nobody until now.
 func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
 	var none api.ShowSessionResponse
+	timeout, err := milliseconds("timeout_ms", req.TimeoutMS)
+	if err != nil {
+		return none, err
+	}
 	found, err := d.lookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return none, err
@@ -27,8 +31,8 @@ func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (a
 	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
 	var late <-chan time.Time
-	if req.TimeoutMS > 0 {
-		timer := time.NewTimer(time.Duration(req.TimeoutMS) * time.Millisecond)
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		late = timer.C
 	}

@@ -28,14 +28,12 @@ const spawnTimeout = 60 * time.Second
 const readyFD = 3
 
 // Spawn starts a daemon in the background for a client that found none. Of several callers at once one starts it and the
-// others wait for that; when it returns nil a daemon answers on the socket.
-func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string) error {
+// others wait for that; when it returns nil a daemon answers on the socket. env is the caller's environment.
+func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env []string) error {
 	ctx, cancel := context.WithTimeout(ctx, spawnTimeout)
 	defer cancel()
-	for _, dir := range []string{cfg.Home, filepath.Dir(cfg.Socket), filepath.Dir(LogPath(cfg.Home))} {
-		if err := privateDir(dir); err != nil {
-			return err
-		}
+	if err := makeFolders(cfg); err != nil {
+		return err
 	}
 	gate := flock.New(filepath.Join(cfg.Home, "agencyd.start.lock"), flock.SetPermissions(0o600))
 	if ok, err := gate.TryLockContext(ctx, 10*time.Millisecond); err != nil || !ok {
@@ -45,7 +43,7 @@ func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string) erro
 	if answers(ctx, cfg.Socket) {
 		return nil
 	}
-	err := spawn(ctx, cfg, exe, configPath)
+	err := spawn(ctx, cfg, exe, configPath, env)
 	if err != nil && answers(ctx, cfg.Socket) {
 		return nil // somebody started one by hand in the same moment
 	}
@@ -62,7 +60,7 @@ func answers(ctx context.Context, socket string) bool {
 	return true
 }
 
-func spawn(ctx context.Context, cfg *config.Config, exe, configPath string) error {
+func spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env []string) error {
 	log, err := os.OpenFile(LogPath(cfg.Home), os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return startError("open its log: %w", err)
@@ -80,7 +78,7 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string) erro
 	// The daemon outlives the command that started it.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), exe, argv...)
 	cmd.Dir = "/"
-	cmd.Env = daemonEnv(os.Environ(), cfg)
+	cmd.Env = daemonEnv(env, cfg)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{report}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -107,6 +105,8 @@ func awaitReady(ctx context.Context, ready *os.File, cfg *config.Config) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = ready.SetReadDeadline(deadline)
 	}
+	giveUp := context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Now()) })
+	defer giveUp()
 	line, err := bufio.NewReader(ready).ReadString('\n')
 	line = strings.TrimSpace(line)
 	switch {
@@ -118,6 +118,8 @@ func awaitReady(ctx context.Context, ready *os.File, cfg *config.Config) error {
 			return env.Err()
 		}
 		return startError("%s", line).WithHint("agency daemon logs")
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err() // the daemon goes on, and is there for the next command
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return startError("it was not ready within %s", spawnTimeout).WithHint("agency daemon logs")
 	default:

@@ -34,7 +34,14 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		run = found.ID
+		w.Header().Set(api.StreamRunHeader, string(run))
 	}
+	last, err := d.store.LastSeq(r.Context())
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	since = min(since, last) // what a follower saw of a record that was restored to what it was before
 	ctx, cancel := d.untilStop(r.Context())
 	defer cancel()
 	out := http.NewResponseController(w)
@@ -101,12 +108,19 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 		return
 	}
+	found, err := d.sup.Resolve(r.Context(), req.Ref)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	req.Ref = string(found.ID)
 	ctx, cancel := d.untilStop(r.Context())
 	defer cancel()
 	begun := false
 	flush := func() { _ = http.NewResponseController(w).Flush() }
 	err = d.sup.Logs(ctx, req, w, func(attempt int, offset int64) {
 		begun = true
+		w.Header().Set(api.StreamRunHeader, req.Ref)
 		w.Header().Set(api.LogAttemptHeader, strconv.Itoa(attempt))
 		w.Header().Set(api.LogOffsetHeader, strconv.FormatInt(offset, 10))
 		flush() // who follows a silent agent knows where it stands, too
@@ -114,10 +128,11 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil && !begun:
 		reply(w, nil, err)
-	case err != nil && ctx.Err() == nil:
-		d.Log.Warn("send log", "run", req.Ref, "err", err)
-	case req.Follow && d.isStopping():
-		// The log may go on: a clean end would say that the agent has ended.
+	case err != nil || req.Follow && d.isStopping():
+		if err != nil && ctx.Err() == nil {
+			d.Log.Warn("send log", "run", req.Ref, "err", err)
+		}
+		// The log may go on: a clean end would say that this is all of it.
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -47,17 +47,21 @@ func TestClaude(t *testing.T) {
 	}
 }
 
+// claudeLeave is in the dialog that asks for leave. A digit chooses at once.
+const claudeLeave = "Do you want to proceed?"
+
 func claudeText(t *testing.T, binary string, a agent) {
-	gate := make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning.", Gate: gate}, {Text: "Good evening."}})
+	morning, evening := make(chan struct{}), make(chan struct{})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning.", Gate: morning}, {Text: "Good evening.", Gate: evening}})
 	run := f.start(a)
 	tl := f.watch(run)
 	f.asked(0)
-	close(gate)
+	close(morning)
 	tl.await(agency.Waiting)
 	f.output(binary, "send", string(run.ID), "and now?")
 	f.asked(1)
 	tl.await(agency.Working)
+	close(evening)
 	got := tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
 	if got.Conversation == "" || got.Model == "" || got.Decided != agency.By(agency.FromHook) {
@@ -88,23 +92,30 @@ func (f *fixture) show(run api.Run) api.Run {
 	return shown.Run
 }
 
-// claudeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen.
-func claudeAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timeline) {
+// claudeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen. What the model says
+// after that is held back by a gate, if there is one.
+func claudeAsks(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
 	t.Helper()
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
+	f := newFixture(t, binary, a, modelserver.Scenario{
+		{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
+	})
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "Bash" || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
 	}
-	f.shown(run, "Do you want to proceed?")
+	f.shown(run, claudeLeave)
 	return f, run, tl
 }
 
 func claudePermissionGiven(t *testing.T, binary string, a agent) {
-	f, run, tl := claudeAsks(t, binary, a)
-	f.press(run, "1")
+	gate := make(chan struct{})
+	f, run, tl := claudeAsks(t, binary, a, gate)
+	f.answer(run, tl, claudeLeave, "1")
+	f.asked(1)
+	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
@@ -113,22 +124,23 @@ func claudePermissionGiven(t *testing.T, binary string, a agent) {
 }
 
 func claudePermissionDenied(t *testing.T, binary string, a agent) {
-	f, run, tl := claudeAsks(t, binary, a)
-	f.press(run, "Up") // from the first choice to the last, which is no
-	f.shown(run, "❯ 4. No")
-	f.press(run, "Enter")
+	gate := make(chan struct{})
+	f, run, tl := claudeAsks(t, binary, a, gate)
+	f.answer(run, tl, "4. No", "4")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	f.types(run, "then leave it")
 	f.shown(run, "then leave it")
 	f.press(run, "Enter")
+	f.asked(1)
 	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.NeedsInput, agency.Waiting, agency.Working, agency.Waiting)
 }
 
 func claudePermissionInterrupted(t *testing.T, binary string, a agent) {
-	f, run, tl := claudeAsks(t, binary, a)
-	f.press(run, "Escape")
+	f, run, tl := claudeAsks(t, binary, a, nil)
+	f.answer(run, tl, claudeLeave, "Escape")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	tl.check(agency.Working, agency.NeedsInput, agency.Waiting)
 }
@@ -140,23 +152,25 @@ func claudeInterrupted(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	f.asked(0)
-	f.shown(run, "esc to interrupt")
-	f.press(run, "Escape")
+	f.answer(run, tl, "esc to interrupt", "Escape")
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
 }
 
 func claudeQuestion(t *testing.T, binary string, a agent) {
 	const question = "Which colour is it to be?"
-	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you."}})
+	gate := make(chan struct{})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
 	if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
 		t.Errorf("got %q, %+v", asks.Summary, asks.Request)
 	}
-	f.shown(run, "Enter to select")
-	f.press(run, "Enter")
+	f.answer(run, tl, "Enter to select", "Enter")
+	f.asked(1)
+	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 }
@@ -203,7 +217,8 @@ func claudeTrustDialog(t *testing.T, binary string, a agent) {
 		t.Helper()
 		return a.home(t, dir, filepath.Join(dir, "elsewhere"), url)
 	}
-	f := newFixture(t, binary, untrusting, modelserver.Scenario{{Text: "Good morning."}})
+	gate := make(chan struct{})
+	f := newFixture(t, binary, untrusting, modelserver.Scenario{{Text: "Good morning.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
@@ -213,23 +228,28 @@ func claudeTrustDialog(t *testing.T, binary string, a agent) {
 	if out, err := f.command(binary, "send", string(run.ID), "hello"); err == nil {
 		t.Errorf("a message was sent into the dialog:\n%s", out)
 	}
-	f.press(run, "Down")
-	f.shown(run, "❯ Yes, I trust this folder")
-	f.press(run, "Enter")
+	const yes = "❯ Yes, I trust this folder"
+	f.pressUntil(run, "❯ No, exit", "Down", func() bool { return strings.Contains(f.screen(run), yes) })
+	f.answer(run, tl, yes, "Enter")
 	f.asked(0)
+	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 }
 
 // A killed agent has failed, whatever it asked, and goes on with the same conversation.
 func claudeKilled(t *testing.T, binary string, a agent) {
-	f, run, tl := claudeAsks(t, binary, a)
+	gate := make(chan struct{})
+	f, run, tl := claudeAsks(t, binary, a, gate)
 	before := f.show(run)
 	f.kill(run)
 	tl.await(agency.LabelFailed)
 	var resumed api.RunResponse
 	f.agency(&resumed, "resume", string(run.ID))
+	f.asked(2) // Claude Code ends the turn that was cut off with one of its own
 	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	after := f.show(run)
 	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
@@ -273,7 +293,9 @@ func claudeOwnSettings(t *testing.T, binary string, a agent) {
 	run := f.start(a, "--", "--settings", own)
 	tl := f.watch(run)
 	tl.await(agency.Waiting)
-	if _, err := os.Stat(filepath.Join(f.dir, "stopped")); err != nil {
-		t.Error("the user's own hook did not run")
-	}
+	// Claude Code runs the hooks of an event side by side.
+	f.until("a run of the user's own hook", func() bool {
+		_, err := os.Stat(filepath.Join(f.dir, "stopped"))
+		return err == nil
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -24,7 +23,7 @@ func TestCodexLabels(t *testing.T) {
 	const asking = "approval_policy=on-request"
 	waits := []agency.Label{agency.Working, agency.Waiting}
 	asks := []agency.Label{agency.Working, agency.NeedsInput, agency.Working, agency.Waiting}
-	gate := make(chan struct{})
+	allowed, answered := make(chan struct{}), make(chan struct{})
 	tests := []struct {
 		name     string
 		scenario modelserver.Scenario
@@ -44,14 +43,14 @@ func TestCodexLabels(t *testing.T) {
 		},
 		{
 			name: "permission allowed", args: []string{"--", "-c", asking, "-s", "workspace-write"},
-			scenario: modelserver.Scenario{{Shell: "echo allowed", Leave: true}, {Text: "All done.", Gate: gate}},
+			scenario: modelserver.Scenario{{Shell: "echo allowed", Leave: true}, {Text: "All done.", Gate: allowed}},
 			act: func(f *fixture, tl *timeline, run api.Run) {
 				tl.await(agency.NeedsInput)
 				f.checkRequest(run, agency.AsksPermission, "echo allowed")
-				f.answer(run, "Press enter to confirm", "y")
+				f.answer(run, tl, "Press enter to confirm", "y")
 				f.asked(1)
 				tl.await(agency.Working)
-				close(gate)
+				close(allowed)
 			},
 			labels: asks, summary: "(its turn ended)",
 		},
@@ -60,27 +59,29 @@ func TestCodexLabels(t *testing.T) {
 			scenario: modelserver.Scenario{{Shell: "echo denied", Leave: true}},
 			act: func(f *fixture, tl *timeline, run api.Run) {
 				tl.await(agency.NeedsInput)
-				f.answer(run, "Press enter to confirm", "Escape")
+				f.answer(run, tl, "Press enter to confirm", "Escape")
 			},
 			labels: []agency.Label{agency.Working, agency.NeedsInput, agency.Waiting}, summary: "(interrupted)",
 			between: agency.Working, // its title is faster than its hook
 		},
 		{
 			name: "interrupted", scenario: modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}},
-			act: func(f *fixture, _ *timeline, run api.Run) {
+			act: func(f *fixture, tl *timeline, run api.Run) {
 				f.asked(0)
-				f.shown(run, "esc to interrupt")
-				f.press(run, "Escape")
+				f.answer(run, tl, "esc to interrupt", "Escape")
 			},
 			labels: waits, summary: "(interrupted)",
 		},
 		{
 			name: "question", args: []string{"--", "-c", "features.default_mode_request_user_input=true"},
-			scenario: modelserver.Scenario{{Ask: "Which colour?"}, {Text: "All done."}},
+			scenario: modelserver.Scenario{{Ask: "Which colour?"}, {Text: "All done.", Gate: answered}},
 			act: func(f *fixture, tl *timeline, run api.Run) {
 				tl.await(agency.NeedsInput)
 				f.checkRequest(run, agency.AsksQuestion, "Which colour?")
-				f.answer(run, "enter to submit answer", "Enter")
+				f.answer(run, tl, "enter to submit answer", "Enter")
+				f.asked(1)
+				tl.await(agency.Working)
+				close(answered)
 			},
 			labels: asks, summary: "(its turn ended)",
 		},
@@ -115,44 +116,12 @@ func TestCodexLabels(t *testing.T) {
 				tt.act(f, tl, run)
 			}
 			got := tl.awaitSummary(tt.labels[len(tt.labels)-1], tt.summary)
-			if seen := tl.seen(); !inOrder(seen, tt.labels, tt.between) {
-				t.Errorf("labels over time:\ngot  %q\nwant %q", seen, tt.labels)
-			}
+			tl.checkPassing(tt.between, tt.labels...)
 			if got.Conversation == "" {
 				t.Error("no conversation is known")
 			}
 			f.checkUserConfig()
 		})
-	}
-}
-
-// inOrder says that labels came in the wanted order, with nothing else in between than one that may be.
-func inOrder(seen, want []agency.Label, between agency.Label) bool {
-	for _, label := range seen {
-		switch {
-		case len(want) > 0 && label == want[0]:
-			want = want[1:]
-		case label != between:
-			return false
-		}
-	}
-	return len(want) == 0
-}
-
-// answer presses a key until a dialog is gone: just after it is drawn Codex takes none.
-func (f *fixture) answer(run api.Run, dialog, key string) {
-	f.t.Helper()
-	f.shown(run, dialog)
-	look := func() string {
-		return f.output("tmux", "-S", f.tmuxSocket(), "capture-pane", "-p", "-t", "="+run.Session+":")
-	}
-	again := time.NewTicker(time.Second)
-	defer again.Stop()
-	for deadline := time.Now().Add(patience); strings.Contains(look(), dialog); <-again.C {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("the dialog stays:\n%s", look())
-		}
-		f.press(run, key)
 	}
 }
 
@@ -256,6 +225,6 @@ func TestCodexAsksForTrust(t *testing.T) {
 	if out, err := f.command(binary, "send", string(run.ID), "hello"); err == nil {
 		t.Errorf("a message was sent into the dialog:\n%s", out)
 	}
-	f.press(run, "Enter")
+	f.answer(run, tl, "Trust this folder?", "Enter")
 	tl.await(agency.Waiting)
 }

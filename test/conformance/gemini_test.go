@@ -63,16 +63,17 @@ func TestGemini(t *testing.T) {
 }
 
 func geminiText(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening."}})
+	gate := make(chan struct{})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	tl.await(agency.Waiting)
 	// Gemini takes an Enter for a part of a text that came a moment before, and "?" for a key.
 	f.types(run, "and now")
-	f.shown(run, "> and now")
-	f.press(run, "Enter")
+	f.answer(run, tl, "> and now", "Enter")
 	f.asked(1)
 	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
 	f.until("2 tokens in and out, and no cost", func() bool {
@@ -102,7 +103,7 @@ func geminiAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timel
 
 func geminiPermissionGiven(t *testing.T, binary string, a agent) {
 	f, run, tl := geminiAsks(t, binary, a)
-	f.press(run, "Enter")
+	f.answer(run, tl, "Allow execution of", "Enter")
 	tl.await(agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
 		t.Error(err)
@@ -113,8 +114,7 @@ func geminiPermissionGiven(t *testing.T, binary string, a agent) {
 func geminiPermissionRefused(key string) func(*testing.T, string, agent) {
 	return func(t *testing.T, binary string, a agent) {
 		f, run, tl := geminiAsks(t, binary, a)
-		f.shown(run, "3. No, suggest changes (esc)")
-		f.press(run, key)
+		f.answer(run, tl, "3. No, suggest changes (esc)", key)
 		tl.awaitSummary(agency.Waiting, "(interrupted)")
 		if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
 			t.Error("the command ran without leave")
@@ -144,8 +144,7 @@ func geminiInterrupted(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	f.asked(0)
-	f.shown(run, "esc to cancel")
-	f.press(run, "Escape")
+	f.answer(run, tl, "esc to cancel", "Escape")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	tl.check(agency.Working, agency.Waiting)
 }
@@ -155,8 +154,7 @@ func geminiQuestion(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	tl.await(agency.NeedsInput)
-	f.shown(run, "Which colour is it to be?")
-	f.press(run, "Enter")
+	f.answer(run, tl, "Enter to select", "Enter")
 	f.asked(1)
 	tl.await(agency.Waiting)
 }

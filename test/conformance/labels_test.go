@@ -148,9 +148,55 @@ func (tl *timeline) seen() []agency.Label {
 // check says that the run showed these labels and no others, each once in a row.
 func (tl *timeline) check(want ...agency.Label) {
 	tl.t.Helper()
-	if got := tl.seen(); !slices.Equal(got, want) {
+	tl.checkPassing("", want...)
+}
+
+// checkPassing is check where one more label may show for a moment between two of them, because nothing holds the run in it.
+func (tl *timeline) checkPassing(between agency.Label, want ...agency.Label) {
+	tl.t.Helper()
+	if got := tl.seen(); !inOrder(got, want, between) {
 		tl.t.Errorf("labels over time:\ngot  %q\nwant %q", got, want)
 	}
+}
+
+// inOrder says that labels came in the wanted order, with nothing else in between than one that may be.
+func inOrder(seen, want []agency.Label, between agency.Label) bool {
+	for _, label := range seen {
+		switch {
+		case len(want) > 0 && label == want[0]:
+			want = want[1:]
+		case label != between:
+			return false
+		}
+	}
+	return len(want) == 0
+}
+
+// again is when a key that had no effect is pressed once more: an agent takes none in the moment after it drew a dialog.
+const again = 5 * time.Second
+
+// answer presses a key in a dialog until the run's label is another. A key that was only late finds an empty prompt behind the
+// dialog, where it must do nothing.
+func (f *fixture) answer(run api.Run, tl *timeline, dialog, key string) {
+	f.t.Helper()
+	before := len(tl.seen())
+	f.pressUntil(run, dialog, key, func() bool { return len(tl.seen()) > before })
+}
+
+// pressUntil presses a key until it has its effect, and only while the terminal shows the text of what takes it.
+func (f *fixture) pressUntil(run api.Run, shown, key string, effect func() bool) {
+	f.t.Helper()
+	var pressed time.Time
+	f.until("an effect of "+key+" on "+shown, func() bool {
+		if effect() {
+			return true
+		}
+		if time.Since(pressed) >= again && strings.Contains(f.screen(run), shown) {
+			f.press(run, key)
+			pressed = time.Now()
+		}
+		return false
+	})
 }
 
 // press presses keys in the run's terminal, by tmux's names for them.
@@ -180,7 +226,11 @@ func (f *fixture) until(what string, so func() bool) {
 // shown waits until the run's terminal shows a text.
 func (f *fixture) shown(run api.Run, text string) {
 	f.t.Helper()
-	f.until("a terminal that shows "+text, func() bool {
-		return strings.Contains(f.output("tmux", "-S", f.tmuxSocket(), "capture-pane", "-p", "-t", "="+run.Session+":"), text)
-	})
+	f.until("a terminal that shows "+text, func() bool { return strings.Contains(f.screen(run), text) })
+}
+
+// screen is what the run's terminal shows; the flag -e of tmux adds its colours.
+func (f *fixture) screen(run api.Run, flags ...string) string {
+	f.t.Helper()
+	return f.output("tmux", append([]string{"-S", f.tmuxSocket(), "capture-pane", "-p", "-t", "=" + run.Session + ":"}, flags...)...)
 }

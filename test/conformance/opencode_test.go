@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,13 +71,15 @@ func TestOpenCode(t *testing.T) {
 }
 
 func opencodeText(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening."}})
+	gate := make(chan struct{})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	tl.await(agency.Waiting)
 	f.output(binary, "send", string(run.ID), "and now?")
 	f.asked(1)
 	tl.await(agency.Working)
+	close(gate)
 	got := tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
 	if got.Conversation == "" || got.Model != "scripted/model" || got.Decided != agency.By(agency.FromHook) {
@@ -88,23 +91,31 @@ func opencodeText(t *testing.T, binary string, a agent) {
 	})
 }
 
-// opencodeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen.
-func opencodeAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timeline) {
+// opencodeLeave is in the dialog that asks for leave.
+const opencodeLeave = "Allow once"
+
+// opencodeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen. What the model says
+// after that is held back by a gate, if there is one.
+func opencodeAsks(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
 	t.Helper()
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "bash" || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
 	}
-	f.shown(run, "Allow once")
+	f.shown(run, opencodeLeave)
 	return f, run, tl
 }
 
 func opencodePermissionGiven(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a)
-	f.press(run, "Enter")
+	gate := make(chan struct{})
+	f, run, tl := opencodeAsks(t, binary, a, gate)
+	f.answer(run, tl, opencodeLeave, "Enter")
+	f.asked(1)
+	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
@@ -113,26 +124,34 @@ func opencodePermissionGiven(t *testing.T, binary string, a agent) {
 }
 
 func opencodePermissionDenied(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a)
-	f.moves(run, "Right")
-	f.moves(run, "Right")
-	f.press(run, "Enter") // on the last choice, which is to reject
+	f, run, tl := opencodeAsks(t, binary, a, nil)
+	f.pressUntil(run, opencodeLeave, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 1 })
+	f.pressUntil(run, opencodeLeave, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 2 })
+	f.answer(run, tl, opencodeLeave, "Enter") // on the last choice, which is to reject
 	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+	// The model is not asked after that, so nothing holds OpenCode at work.
+	tl.checkPassing(agency.Working, agency.Working, agency.NeedsInput, agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
 		t.Error("the command ran without leave")
 	}
 }
 
-// moves presses a key and waits until the terminal, with its colours, has changed.
-func (f *fixture) moves(run api.Run, key string) {
-	f.t.Helper()
-	look := func() string {
-		return f.output("tmux", "-S", f.tmuxSocket(), "capture-pane", "-e", "-p", "-t", "="+run.Session+":")
+// opencodeCursor is the choice of a permission on which the cursor stands, known by its colour alone; -1 when there is none.
+func opencodeCursor(screen string) int {
+	colours := regexp.MustCompile(`(\S*)Allow once.*?(\S*)Allow always.*?(\S*)Reject`).FindStringSubmatch(screen)
+	if colours == nil {
+		return -1
 	}
-	before := look()
-	f.press(run, key)
-	f.until("an effect of "+key, func() bool { return look() != before })
+	switch once, always, reject := colours[1], colours[2], colours[3]; {
+	case always == reject && once != always:
+		return 0
+	case once == reject && always != once:
+		return 1
+	case once == always && reject != once:
+		return 2
+	default:
+		return -1
+	}
 }
 
 // opencodeTool uses a tool that needs no leave.
@@ -150,8 +169,8 @@ func opencodeTool(t *testing.T, binary string, a agent) {
 }
 
 func opencodePermissionInterrupted(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a)
-	f.press(run, "Escape")
+	f, run, tl := opencodeAsks(t, binary, a, nil)
+	f.answer(run, tl, opencodeLeave, "Escape")
 	tl.await(agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
 		t.Error("the command ran without leave")
@@ -165,9 +184,7 @@ func opencodeInterrupted(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	f.asked(0)
-	f.shown(run, "esc interrupt")
-	f.press(run, "Escape")
-	f.shown(run, "again to interrupt")
+	f.pressUntil(run, "esc interrupt", "Escape", func() bool { return strings.Contains(f.screen(run), "again to interrupt") })
 	f.press(run, "Escape")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	tl.check(agency.Working, agency.Waiting)
@@ -175,15 +192,18 @@ func opencodeInterrupted(t *testing.T, binary string, a agent) {
 
 func opencodeQuestion(t *testing.T, binary string, a agent) {
 	const question = "Which colour is it to be?"
-	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you."}})
+	gate := make(chan struct{})
+	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
 	if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
 		t.Errorf("got %q, %+v", asks.Summary, asks.Request)
 	}
-	f.shown(run, "enter submit")
-	f.press(run, "Enter")
+	f.answer(run, tl, "enter submit", "Enter")
+	f.asked(1)
+	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 }
@@ -216,7 +236,7 @@ func opencodeTriedAgain(status int, words string) func(*testing.T, string, agent
 // A killed agent has failed, whatever it asked, and goes on with the same conversation. OpenCode takes no prompt for one
 // that it opens again: it waits for a message.
 func opencodeKilled(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a)
+	f, run, tl := opencodeAsks(t, binary, a, nil)
 	before := f.show(run)
 	f.killAll(run, a.program)
 	tl.await(agency.LabelFailed)

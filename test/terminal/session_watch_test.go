@@ -51,6 +51,12 @@ func TestSessionWatch(t *testing.T) {
 	p.enters("clear; agency session watch; echo left with $?")
 	p.until("the picture again", picture(40, 20, "● first"))
 	succeeds(t, f.Agency("daemon", "stop"))
+	p.until("the word that it waits, below the picture", func(screen string) bool {
+		lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+		return strings.HasPrefix(lines[0], "many  ") && strings.HasPrefix(lines[len(lines)-1], "agency: the daemon was stopped; this")
+	})
+	succeeds(t, f.Agency("daemon", "start"))
+	p.until("the picture as it was", picture(40, 20, "● first"))
 	if err := os.WriteFile(filepath.Join(f.Root, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,20 @@
+package api
+
+// Holder is the process that has a data root to itself, or had it last: a daemon, or a command that restores the database. It can be
+// there without listening.
+type Holder struct {
+	PID   int // 0 when it has not said
+	Doing string
+	Held  bool // it is still there
+}
+
+// What a holder is doing, or was doing when it ended.
+const (
+	DoingStart   = "starting"
+	DoingServe   = "running"
+	DoingStop    = "stopping"
+	DoingRestore = "restoring"
+)
+
+// Stopped says that there is no daemon because it was told to end, and that no other one has begun since.
+func (h Holder) Stopped() bool { return h.Doing == DoingStop || h.Doing == DoingRestore }

@@ -1,0 +1,218 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// pipes is a listener whose connections take part in the time of a bubble, as those of a socket do not.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+func (p *pipes) dial() (net.Conn, error) {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here, nil
+}
+
+// bubble is a client of a handler, in a time of their own.
+func bubble(t *testing.T, handler http.HandlerFunc, start func(context.Context) error) *api.Client {
+	t.Helper()
+	p := &pipes{make(chan net.Conn), make(chan struct{})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The server notices that the client left only once the request is read.
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler(w, r)
+	})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(p)
+	}()
+	c := api.NewClient("pipes", "1", start)
+	c.DialWith(p.dial)
+	t.Cleanup(func() {
+		c.Close()
+		_ = server.Close()
+		<-done
+	})
+	return c
+}
+
+// Whoever waits for ten seconds waits for ten seconds, however many daemons go away meanwhile.
+func TestWaitsKeepTheirTime(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(context.Context, *api.Client) error{
+		"timeout_ms of run.wait": func(ctx context.Context, c *api.Client) error {
+			_, err := api.Call(ctx, c, api.WaitRuns, api.WaitRunsRequest{Runs: []string{"r_1"}, For: []string{}, TimeoutMS: 10_000})
+			return err
+		},
+		"timeout_ms of session.wait": func(ctx context.Context, c *api.Client) error {
+			_, err := api.Call(ctx, c, api.WaitSession, api.WaitSessionRequest{Session: "s", TimeoutMS: 10_000})
+			return err
+		},
+		"wait_ms of message.poll": func(ctx context.Context, c *api.Client) error {
+			_, err := api.Call(ctx, c, api.PollMessages, api.PollMessagesRequest{WaitMS: 10_000})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var limits []float64
+				c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+					var req map[string]any
+					if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+						t.Error(err)
+					}
+					limit, _ := req[name[:len(name)-len(" of "+r.URL.Path[len("/v1/"):])]].(float64)
+					if limits = append(limits, limit); limit == 1 {
+						reply(w, map[string]any{}, nil)
+						return
+					}
+					time.Sleep(4 * time.Second)
+					panic(http.ErrAbortHandler) // killed
+				}, func(context.Context) error { return nil })
+				if err := call(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+				if want := []float64{10_000, 6_000, 2_000, 1}; !slices.Equal(limits, want) {
+					t.Errorf("asked for %v ms, want %v", limits, want)
+				}
+			})
+		})
+	}
+}
+
+// Without a limit there is none for the next daemon either.
+func TestWaitsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); string(body) != `{"runs":["r_1"],"for":[],"timeout_ms":0}` {
+				t.Errorf("asked for %s", body)
+			}
+			if asked++; asked == 1 {
+				time.Sleep(time.Hour)
+				panic(http.ErrAbortHandler)
+			}
+			reply(w, api.WaitRunsResponse{}, nil)
+		}, func(context.Context) error { return nil })
+		if _, err := api.Call(t.Context(), c, api.WaitRuns, api.WaitRunsRequest{Runs: []string{"r_1"}, For: []string{}}); err != nil || asked != 2 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	})
+}
+
+// A daemon that somebody else is starting listens before it answers.
+func TestCallWaitsForAStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ready, starts := make(chan struct{}), 0
+		time.AfterFunc(50*time.Second, func() { close(ready) })
+		c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-ready:
+				reply(w, api.DaemonStatusResponse{PID: 7}, nil)
+			case <-r.Context().Done():
+			}
+		}, func(context.Context) error {
+			starts++
+			<-ready
+			return nil
+		})
+		if got, err := status(t.Context(), c); err != nil || got.PID != 7 || starts != 1 {
+			t.Errorf("got %+v, %v after %d starts", got, err, starts)
+		}
+	})
+}
+
+// A daemon that hangs is told of within a minute. Who has met it before knows that it is not starting.
+func TestCallOfADaemonThatHangs(t *testing.T) {
+	t.Parallel()
+	for name, met := range map[string]bool{"never met": false, "met": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				hangs, starts := !met, 0
+				c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+					if hangs {
+						<-r.Context().Done()
+						return
+					}
+					reply(w, api.DaemonStatusResponse{PID: 7}, nil)
+				}, func(context.Context) error { starts++; return nil })
+				if met {
+					if _, err := status(t.Context(), c); err != nil {
+						t.Fatal(err)
+					}
+					hangs = true
+				}
+				began := time.Now()
+				_, err := status(t.Context(), c)
+				if !errors.Is(err, api.ErrSilent) || !agency.IsCode(err, agency.CodeDaemonConnectFailed) || met == (starts > 0) {
+					t.Errorf("got %v after %d starts", err, starts)
+				}
+				if passed := time.Since(began); passed > time.Minute {
+					t.Errorf("it took %s", passed)
+				}
+			})
+		})
+	}
+}
+
+// What has git look at files may take minutes.
+func TestCallOfGit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(4 * time.Minute):
+				reply(w, map[string]any{}, nil)
+			case <-r.Context().Done():
+			}
+		}, nil)
+		for name, call := range map[string]func() error{
+			"run.show":      func() error { _, err := api.Call(t.Context(), c, api.ShowRun, api.RunRequest{}); return err },
+			"run.diff":      func() error { _, err := api.Call(t.Context(), c, api.DiffRun, api.DiffRunRequest{}); return err },
+			"snapshot.show": func() error { _, err := api.Call(t.Context(), c, api.ShowSnapshot, api.SnapshotRequest{}); return err },
+			"trust.show":    func() error { _, err := api.Call(t.Context(), c, api.ShowTrust, api.TrustRequest{}); return err },
+			"session.plan": func() error {
+				_, err := api.Call(t.Context(), c, api.PlanSession, api.PlanSessionRequest{})
+				return err
+			},
+		} {
+			if err := call(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

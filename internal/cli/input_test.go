@@ -1,0 +1,48 @@
+package cli_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"agency"
+)
+
+// Ctrl-C ends a command that waits for its standard input.
+func TestCtrlCWhileReading(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"run", "--prompt", "-"},
+		{"send", "x", "-"},
+		{"session", "plan", "-"},
+		{"session", "start", "-"},
+		{"session", "start", "--agents", "shell:2", "--prompt", "-"},
+		{"session", "create", "--agents", "-"},
+		{"session", "create", "--file", "-"},
+	} {
+		b := newBench(t)
+		in, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.app.In = in
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan int, 1)
+		go func() { ended <- b.app.Main(ctx, args) }()
+		if _, err := out.WriteString("begun"); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		select {
+		case got := <-ended:
+			if got != agency.ExitInterrupted || b.err.Len() != 0 {
+				t.Errorf("%q: got %d and %q", args, got, b.err.String())
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%q goes on after Ctrl-C", args)
+		}
+		_ = out.Close() // which ends what was left behind
+		_ = in.Close()
+	}
+}

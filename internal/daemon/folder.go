@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"agency"
+	"agency/internal/config"
+)
+
+// makeFolders makes the folders that a daemon needs. Those that are agency's own only their owner can look into afterwards.
+func makeFolders(cfg *config.Config) error {
+	for _, path := range []string{cfg.Home, filepath.Dir(LogPath(cfg.Home))} {
+		if err := ownFolder(path, "AGENCY_HOME"); err != nil {
+			return err
+		}
+	}
+	return makeSocketFolder(cfg)
+}
+
+// makeSocketFolder makes the folder of the socket: the data root, agency's own in /tmp, or one that somebody chose. What others chose
+// may be theirs in other ways too, so that is never changed, and refused where anybody else could put a socket into it. Where others
+// can only look the mode of the socket keeps them off.
+func makeSocketFolder(cfg *config.Config) error {
+	path := filepath.Dir(cfg.Socket)
+	if path == cfg.Home || cfg.SocketNote != "" {
+		return ownFolder(path, "AGENCY_HOME")
+	}
+	info, err := makeFolder(path, "AGENCY_SOCKET")
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return agency.Errorf(agency.CodeSocketPathInvalid, "others can write in the folder %s, and could put a socket of theirs into it", path).
+			WithHint("set AGENCY_SOCKET to a path in a folder of your own, or unset it: then it is %s", filepath.Join(cfg.Home, "agencyd.sock"))
+	}
+	return nil
+}
+
+// ownFolder makes a folder of agency's own, or makes one that is there private.
+func ownFolder(path, variable string) error {
+	info, err := makeFolder(path, variable)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSticky != 0:
+		return agency.Errorf(agency.CodePermissionDenied, "the folder %s is one that many share, and cannot be made private", path).
+			WithHint("set %s to a folder for agency alone, such as %s", variable, filepath.Join(path, "agency"))
+	case info.Mode().Perm()&0o077 != 0:
+		if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a directory needs its x bit
+			return startError("make %s private: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// makeFolder makes a folder that is not there for its owner alone, and refuses one that is another user's. variable is what named it.
+func makeFolder(path, variable string) (fs.FileInfo, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			path, err = at.Path, at.Err
+		}
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return nil, agency.Errorf(agency.CodePermissionDenied, "create %s: %w", path, err).WithHint("set %s to a place that you can write", variable)
+		}
+		return nil, startError("create %s: %w", path, err).WithHint("set %s to a place that can be made", variable)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, startError("look at %s: %w", path, err)
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
+		return nil, agency.Errorf(agency.CodePermissionDenied, "the folder %s belongs to another user", path).
+			WithHint("set %s to a place of your own", variable)
+	}
+	return info, nil
+}
