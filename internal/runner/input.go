@@ -125,7 +125,7 @@ func (w *wrapper) takeTerminal() (release func(), err error) {
 	}
 	select {
 	case <-w.started:
-	default:
+	case <-time.After(writeLimit):
 		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
 	}
 	if w.deaf.Load() {

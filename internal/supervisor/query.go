@@ -236,8 +236,8 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) 
 }
 
 // inputTimeout is how long a wrapper may take to type a message and to watch for its effect, and then the record to take it. A
-// wrapper whose agent hardly reads takes 18 seconds at most.
-const inputTimeout = 20 * time.Second
+// wrapper whose agent starts late and hardly reads takes 23 seconds at most.
+const inputTimeout = 25 * time.Second
 
 // typeInput types text into a run's agent and records it; it is not to be interrupted in between. When no answer comes the text may
 // have been typed: the record tells of it, and what the agent asked stays open, for somebody to look.
