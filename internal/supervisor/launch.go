@@ -210,7 +210,7 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
-		Argv: l.command.Argv, Env: env, Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,
+		Argv: l.command.Argv, Env: findable(env, s.Wrapper[0]), Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,
 		Headless: r.Attempt.Headless, Stdin: l.command.Stdin,
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: choices.Grace, LogBytes: choices.LogBytes,
 	})
@@ -247,6 +247,28 @@ func runnerEnv(caller, set, deny []string) []string {
 		env = append(env, kv)
 	}
 	return append(env, set...)
+}
+
+// findable is env with the folder of agency's own program at the end of PATH where no folder before it has one of that name: an agent
+// is told to call it, and it need not be installed.
+func findable(env []string, program string) []string {
+	at := -1
+	for i, kv := range env {
+		if strings.HasPrefix(kv, "PATH=") {
+			at = i // the last one counts
+		}
+	}
+	if at < 0 || !filepath.IsAbs(program) || filepath.Base(program) != "agency" {
+		return env
+	}
+	for _, dir := range filepath.SplitList(strings.TrimPrefix(env[at], "PATH=")) {
+		if info, err := os.Stat(filepath.Join(dir, "agency")); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return env
+		}
+	}
+	env = slices.Clone(env)
+	env[at] += string(filepath.ListSeparator) + filepath.Dir(program)
+	return env
 }
 
 func denied(name string, patterns []string) bool {
