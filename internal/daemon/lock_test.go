@@ -16,6 +16,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
+	"agency/test/fixture"
 )
 
 // Whoever looks learns who has a data root to himself, and what he is doing, and is in nobody's way.
@@ -76,7 +77,7 @@ func TestSpawnGivenUp(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(slow, []byte("#!/bin/sh\nread line <"+fifo+"\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(slow, "#!/bin/sh\nread line <"+fifo+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

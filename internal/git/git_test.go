@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/git"
+	"agency/test/fixture"
 )
 
 // TestMain keeps the user's own git configuration out, and poisons what a hook would leave in the environment: every
@@ -189,8 +190,7 @@ func TestLingeringHook(t *testing.T) {
 func hook(t *testing.T, repo agency.Repo, name, script string) {
 	t.Helper()
 	path := filepath.Join(repo.CommonDir, "hooks", name)
-	write(t, path, "#!/bin/sh\n"+script+"\n")
-	check(t, os.Chmod(path, 0o755))
+	check(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), fixture.WriteProgram(path, "#!/bin/sh\n"+script+"\n")))
 }
 
 func TestDubiousOwnership(t *testing.T) {

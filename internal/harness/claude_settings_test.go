@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/test/fixture"
 )
 
 // settingsOf builds a command of Claude Code with these arguments and returns the settings that it is given.
@@ -102,7 +103,7 @@ func TestClaudeSettings(t *testing.T) {
 	t.Run("a shell finds the program", func(t *testing.T) {
 		t.Parallel()
 		odd := filepath.Join(t.TempDir(), "it's $HOME `x`")
-		if err := os.WriteFile(odd, []byte("#!/bin/sh\nprintf '%s' \"$*\"\n"), 0o700); err != nil {
+		if err := fixture.WriteProgram(odd, "#!/bin/sh\nprintf '%s' \"$*\"\n"); err != nil {
 			t.Fatal(err)
 		}
 		hooks, _, _ := settingsOf(t, agency.CommandRequest{Worktree: dir, Hook: []string{odd, "hook"}})

@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/test/fixture"
 )
 
 func TestFindExec(t *testing.T) {
@@ -139,7 +140,7 @@ func TestFindExecSeesThroughLaunchers(t *testing.T) {
 			}
 			for _, rel := range files {
 				path := filepath.Join(root, rel)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), fixture.WriteProgram(path, "#!/bin/sh\n")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -162,6 +163,7 @@ func TestFindExecSeesThroughLaunchers(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, script string
 		kind         agency.RunnerKind
@@ -175,19 +177,14 @@ func TestVersion(t *testing.T) {
 		{"a shell is not asked", `echo 1.0`, agency.Shell, ""},
 		{"a program of the user's is not asked", `echo 1.0`, agency.Custom, ""},
 	}
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, strings.ReplaceAll(name, " ", "-")) }
-	// Before anything is parallel: a program that another test starts meanwhile would hold one open, and it could not run.
-	for _, tt := range tests {
-		if err := os.WriteFile(path(tt.name), []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Parallel()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := harness.Version(t.Context(), tt.kind, path(tt.name)); got != tt.want {
+			path := filepath.Join(t.TempDir(), "agent")
+			if err := fixture.WriteProgram(path, "#!/bin/sh\n"+tt.script+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if got := harness.Version(t.Context(), tt.kind, path); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -200,7 +197,7 @@ func TestVersionEndsWithItsContext(t *testing.T) {
 	path, fifo := filepath.Join(dir, "agent"), filepath.Join(dir, "fifo")
 	// The child keeps standard output open, as the launchers of real agents do, and the FIFO for as long as it lives.
 	script := "#!/bin/sh\nexec 3>" + fifo + "\nsleep 60 &\nwait\n"
-	if err := errors.Join(os.WriteFile(path, []byte(script), 0o700), syscall.Mkfifo(fifo, 0o600)); err != nil {
+	if err := errors.Join(fixture.WriteProgram(path, script), syscall.Mkfifo(fifo, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/test/fixture"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 func program(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(path, "#!/bin/sh\n"); err != nil {
 		t.Fatal(err)
 	}
 	return path

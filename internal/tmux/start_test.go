@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/tmux"
+	"agency/test/fixture"
 )
 
 // Everything that a user may have set and that would hurt a session of ours, or change what it runs.
@@ -61,7 +62,7 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 
 	// One argument must not pass the shell either, /bin/false here.
 	script, ran := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "ran")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho yes >'"+ran+"'\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(script, "#!/bin/sh\necho yes >'"+ran+"'\n"); err != nil {
 		t.Fatal(err)
 	}
 	s.start(t, "agency_r_2", script)
@@ -204,7 +205,7 @@ func TestStartCostsOneProcess(t *testing.T) {
 
 	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "calls")
 	counting := "#!/bin/sh\necho call >> '" + log + "'\nexec '" + s.path + "' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "tmux"), []byte(counting), 0o700); err != nil {
+	if err := fixture.WriteProgram(filepath.Join(bin, "tmux"), counting); err != nil {
 		t.Fatal(err)
 	}
 	s.Env = append(s.Env, "PATH="+bin+":"+os.Getenv("PATH"))
@@ -229,7 +230,7 @@ func TestStartAfterTheLastKill(t *testing.T) {
 func TestSilentTmuxTimesOut(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "tmux"), []byte("#!/bin/sh\nexec sleep 60\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(filepath.Join(bin, "tmux"), "#!/bin/sh\nexec sleep 60\n"); err != nil {
 		t.Fatal(err)
 	}
 	silent := tmux.New("", 200*time.Millisecond)

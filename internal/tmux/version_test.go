@@ -2,7 +2,6 @@ package tmux_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/tmux"
+	"agency/test/fixture"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -48,7 +48,7 @@ func TestVersion(t *testing.T) {
 	ctx := context.Background()
 	bin := t.TempDir()
 	program := func(name, script string) {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		if err := fixture.WriteProgram(filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

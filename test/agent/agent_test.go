@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/test/fixture"
 )
 
 // shells are the interpreters to try: the system's own, and others by name where they exist.
@@ -149,7 +150,7 @@ func TestScenario(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(hook, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+			if err := fixture.WriteProgram(hook, "#!/bin/sh\nexit 1\n"); err != nil {
 				t.Fatal(err)
 			}
 			a := start(t, shell, dir,

@@ -22,6 +22,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/test/fixture"
 )
 
 var update = flag.Bool("update", false, "write the files in testdata")
@@ -99,7 +100,7 @@ func (b *bench) write(t *testing.T, name, text string) {
 	if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.path(name), []byte(text), 0o700); err != nil {
+	if err := fixture.WriteProgram(b.path(name), text); err != nil {
 		t.Fatal(err)
 	}
 }
