@@ -37,6 +37,7 @@ func TestSnoozeWhileTold(t *testing.T) {
 		w.change(worker, func() { asks(&worker.run, "Which?") })
 		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(time.Hour)) })
 		snoozed := false
+		w.mu.Lock()
 		w.telling = func() {
 			if !snoozed {
 				snoozed = true
@@ -45,6 +46,7 @@ func TestSnoozeWhileTold(t *testing.T) {
 				w.mu.Unlock()
 			}
 		}
+		w.mu.Unlock()
 		w.pass(9*time.Hour - time.Second)
 		w.wantTold("a worker.needs_input 0", "a worker.needs_input 1")
 		w.pass(time.Second)

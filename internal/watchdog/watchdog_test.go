@@ -278,8 +278,11 @@ func (w *world) Changed() <-chan struct{} {
 }
 
 func (w *world) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
-	if w.telling != nil {
-		w.telling()
+	w.mu.Lock()
+	telling := w.telling
+	w.mu.Unlock()
+	if telling != nil {
+		telling()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
