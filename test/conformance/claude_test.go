@@ -101,7 +101,7 @@ func claudeAsks(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fi
 	})
 	run := f.start(a)
 	tl := f.watch(run)
-	asks := tl.await(agency.NeedsInput)
+	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "Bash" || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
 	}

@@ -125,12 +125,13 @@ func TestCodexLabels(t *testing.T) {
 	}
 }
 
-// checkRequest says what a run asks for.
+// checkRequest waits until it is known what a run asks for: its terminal may tell first that it asks.
 func (f *fixture) checkRequest(run api.Run, kind agency.RequestKind, text string) {
 	f.t.Helper()
-	if r := f.show(run).Request; r == nil || r.Kind != kind || !strings.Contains(r.Text, text) || r.Source != agency.FromHook {
-		f.t.Errorf("got request %+v, want %s with %q", r, kind, text)
-	}
+	f.until(fmt.Sprintf("a request by a hook: %s with %q", kind, text), func() bool {
+		r := f.show(run).Request
+		return r != nil && r.Kind == kind && strings.Contains(r.Text, text) && r.Source == agency.FromHook
+	})
 }
 
 // checkUserConfig says that no file of the user's learned of agency.

@@ -101,7 +101,7 @@ func opencodeAsks(t *testing.T, binary string, a agent, gate <-chan struct{}) (*
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
-	asks := tl.await(agency.NeedsInput)
+	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "bash" || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
 	}
