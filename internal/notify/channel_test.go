@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -19,6 +18,7 @@ import (
 
 	"agency"
 	"agency/internal/notify"
+	"agency/test/fixture"
 )
 
 func TestCommand(t *testing.T) {
@@ -90,21 +90,12 @@ func TestCommandEnds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
-		for deadline := time.Now().Add(20 * time.Second); lives(pid); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(20 * time.Second); fixture.Lives(pid); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: process %d is left", name, pid)
 			}
 		}
 	}
-}
-
-// lives says whether a process exists and is no zombie.
-func lives(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || !strings.Contains(string(stat), ") Z ")
 }
 
 func TestDesktop(t *testing.T) {

@@ -261,10 +261,8 @@ func findable(env []string, program string) []string {
 	if at < 0 || !filepath.IsAbs(program) || filepath.Base(program) != "agency" {
 		return env
 	}
-	for _, dir := range filepath.SplitList(strings.TrimPrefix(env[at], "PATH=")) {
-		if info, err := os.Stat(filepath.Join(dir, "agency")); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-			return env
-		}
+	if _, found := file.FindProgram(strings.TrimPrefix(env[at], "PATH="), "agency"); found {
+		return env
 	}
 	env = slices.Clone(env)
 	env[at] += string(filepath.ListSeparator) + filepath.Dir(program)

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"agency"
+	"agency/internal/file"
 )
 
 // Tmux talks to one tmux server, by one short-lived tmux process per call. It is safe for concurrent use.
@@ -115,15 +116,7 @@ func (t *Tmux) find() (string, error) {
 
 // look finds a program in the absolute directories of PATH.
 func (t *Tmux) look(program string) (string, bool) {
-	for _, dir := range filepath.SplitList(lookup(t.environ(), "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-			return path, true
-		}
-	}
-	return "", false
+	return file.FindProgram(lookup(t.environ(), "PATH"), program)
 }
 
 // lookup is the value of a variable; where it is set twice the last one counts, as in a child process.

@@ -251,8 +251,7 @@ func processes() []process {
 	paths, _ := filepath.Glob("/proc/[0-9]*")
 	for _, path := range paths {
 		pid, _ := strconv.Atoi(filepath.Base(path))
-		stat, err := os.ReadFile(path + "/stat")
-		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+		if !fixture.Lives(pid) {
 			continue
 		}
 		argv, _ := os.ReadFile(path + "/cmdline")
