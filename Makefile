@@ -39,7 +39,7 @@ race: deps ## run all tests with the race detector (needs a C compiler)
 .PHONY: conformance
 conformance: deps ## run the real Claude Code, Codex, OpenCode and Gemini under agency (installs them with npm)
 	@sh scripts/agents.sh '$(AGENTS)'
-	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 ./test/conformance/...
+	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 -timeout 30m ./test/conformance/...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
@@ -50,8 +50,8 @@ crash: deps ## kill every process at every step, check what is left, and print a
 	cd test/crash && AGENCY_CRASH=all $(GO) test -count=1 -parallel 6 -timeout 30m
 
 .PHONY: crash-soak
-crash-soak: deps ## kill at random N times (default 1000) in a loop over random commands
-	cd test/crash && AGENCY_CRASH_SOAK=$(or $(N),1000) $(GO) test -count=1 -run TestSoak -timeout 5h
+crash-soak: deps ## let many clients do anything while anything is killed N times (default 1000); SEED=... repeats one
+	cd test/crash && AGENCY_CRASH_SOAK=$(or $(N),1000) AGENCY_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run TestSoak -timeout 12h
 
 .PHONY: lint
 lint: ## check style and the import rules

@@ -23,7 +23,7 @@ func AlertKinds() []AlertKind {
 	return []AlertKind{AlertLost, AlertError, AlertNeedsInput, AlertComplete, AlertStuck}
 }
 
-// Words are what a kind says of a worker or a session.
+// Words are what a kind says of a worker, a session or a disk.
 func (k AlertKind) Words() string {
 	switch k {
 	case AlertLost:
@@ -40,6 +40,8 @@ func (k AlertKind) Words() string {
 		return "waits for you"
 	case AlertSessionFailed:
 		return "failed"
+	case AlertHostDisk:
+		return "is nearly full"
 	}
 	return string(k)
 }
@@ -70,7 +72,12 @@ type Condition struct {
 	PromptID   string     // of what can be answered; empty when nothing can
 	Class      ErrorClass // of an error of the model, or of a line of output
 	Text       string     // the question, the error, the last words; untrusted
+	// FirmAt is until when better words for a request may come, or another one before it; zero is now.
+	FirmAt time.Time
 }
+
+// WordsPatience is how long an alert about a request waits for the words of what is asked.
+const WordsPatience = 300 * time.Millisecond
 
 // PrintedPatience is how long after the last line of output that is an error a worker must be seen to do something, so that
 // the error is past.
@@ -99,6 +106,9 @@ func Alarm(r *Run, s Status, active, now time.Time) Condition {
 		if s.Request != nil {
 			// Without its id, which a source that knows more may tell later: that is no new episode.
 			c.Cause, c.PromptType = "request "+stamp(s.Request.At), s.Request.promptType()
+			if !a.Situation.firm(s.Request) {
+				c.FirmAt = s.Request.At.Add(WordsPatience)
+			}
 		}
 		return c
 	case Blocked:
@@ -180,15 +190,15 @@ func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }
 // Watchable says that a run with this status could be stuck: it is said to work.
 func Watchable(l Label) bool { return l == Working || l == Active || l == Stalled }
 
-// Alert is one episode in which somebody must act on a worker or a session: it opens once, may be acknowledged or snoozed, and
+// Alert is one episode in which somebody must act on a worker, a session or the machine: it opens once, may be acknowledged or snoozed, and
 // is resolved when its condition goes. Where that only hid behind another one, the same alert is open again afterwards.
 type Alert struct {
 	ID      string    `json:"id"`
 	Seq     int64     `json:"seq"`
 	Kind    AlertKind `json:"msg_type"`
-	RunID   RunID     `json:"run_id"`     // empty of a session
-	Session SessionID `json:"session_id"` // empty of a worker
-	Attempt int       `json:"attempt"`    // 0 of a session
+	RunID   RunID     `json:"run_id"`     // empty unless of a worker
+	Session SessionID `json:"session_id"` // empty unless of a session
+	Attempt int       `json:"attempt"`    // 0 unless of a worker
 	Cause   string    `json:"cause"`
 	// Payload is a JSON object. Of a worker it has worker_id, worker_name, attempt, repo and what the kind adds.
 	Payload json.RawMessage `json:"payload"`
@@ -218,7 +228,7 @@ func AlertText(payload json.RawMessage) string {
 		Prompt string `json:"prompt_preview"`
 		Error  string `json:"error_context"`
 		Done   string `json:"completion_message"`
-		Text   string `json:"text"` // of a session
+		Text   string `json:"text"` // of a session or the machine
 		Silent int    `json:"duration_secs"`
 	}
 	if json.Unmarshal(payload, &p) != nil {
@@ -240,7 +250,8 @@ type AlertFilter struct {
 	IDs      []string  // none are all
 	Run      RunID     // empty is every run
 	Session  SessionID // empty is every session
-	Repo     string    // fingerprint; empty is every repository
+	Host     bool      // only those of the machine
+	Repo     string    // fingerprint, with those of the machine; empty is every repository
 	Resolved bool      // resolved ones too
 	After    int64     // only those with a later Seq
 }

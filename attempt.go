@@ -40,6 +40,7 @@ type Attempt struct {
 	EndedBy       EndedBy    `json:"ended_by"`
 	ErrorCode     Code       `json:"error_code"`
 	Error         string     `json:"error"`
+	LogLost       int64      `json:"log_lost"`  // bytes that are missing in its log, because the disk did not take them
 	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
 	Wrapper       *Process   `json:"wrapper"`
 	RunnerProcess *Process   `json:"runner_process"`
@@ -133,6 +134,8 @@ type Exit struct {
 	EndedBy       EndedBy    `json:"ended_by"`
 	// LeftBehind counts processes that the runner left and the wrapper ended.
 	LeftBehind int `json:"left_behind,omitempty"`
+	// LogLost is how many bytes of the runner's output are not in its log, because the disk did not take them.
+	LogLost int64 `json:"log_lost,omitempty"`
 }
 
 // Fact is what the record means for its attempt.
@@ -169,14 +172,31 @@ type Start struct {
 	Runner    Process   `json:"runner"`
 	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers do not have it.
 	Grace time.Duration `json:"grace,omitempty"`
+	// TokenHash is the hash of the attempt's token, by which a record that is made anew knows its wrapper.
+	TokenHash string `json:"token_hash,omitempty"`
 }
 
-// Delivery says how far an input to a runner got.
+// Effect is what was seen to come of an input.
+type Effect string
+
+// The effects. The first four prove that the agent took the input.
+const (
+	EffectPrompt   Effect = "prompt"   // the agent told that it was given a prompt
+	EffectTurn     Effect = "turn"     // the text went out of its input box, and it is at work
+	EffectRead     Effect = "read"     // the program, which reads lines, has read them
+	EffectEnded    Effect = "ended"    // the program has ended
+	EffectComposer Effect = "composer" // the text stands in its input box
+	EffectOutput   Effect = "output"   // something was printed, whatever it means
+	EffectNone     Effect = "none"
+)
+
+// Delivery is how far an input to a runner got.
 type Delivery struct {
-	// Confirmed is true when something on the runner's side changed after the input; false means that it was written
-	// to the terminal and nothing was seen to happen.
+	// Confirmed is true when the agent was seen to take the input; false means that it was written to the terminal, and
+	// nothing more is known.
 	Confirmed bool   `json:"confirmed"`
-	Effect    string `json:"effect"` // what was seen: "output", "ended" (the runner), or "none"
+	Effect    Effect `json:"effect"`
+	Composer  string `json:"composer"` // what stands in the agent's input box; empty when nothing does, or none is to be seen
 }
 
 // Step is one recorded step of making or removing a run. Steps without DoneAt are finished or undone after a crash.

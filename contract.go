@@ -66,6 +66,16 @@ type Contract struct {
 // startingWork is what agency itself says for an agent that has said nothing yet.
 const startingWork = "Starting work"
 
+// OwnWord is the newest contract that the agent of an attempt wrote itself; nil when it wrote none, or none that can be read. What
+// agency wrote for it before it started says nothing of it.
+func (a *Attempt) OwnWord() *Contract {
+	c := a.Word.Contract
+	if c != nil && c.Status == SaysWorking && c.Summary == startingWork && c.UpdatedAt == NewContract(a.CreatedAt).UpdatedAt {
+		return nil
+	}
+	return c
+}
+
 // NewContract is the first contract of an attempt, which agency writes before the runner starts.
 func NewContract(at time.Time) Contract {
 	return Contract{

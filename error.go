@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -21,7 +22,9 @@ const (
 	CodeSpecInvalid         Code = "E_SPEC_INVALID"
 	CodeConfigInvalid       Code = "E_CONFIG_INVALID"
 	CodeGitNotFound         Code = "E_GIT_NOT_FOUND"
+	CodeGitFailed           Code = "E_GIT_FAILED"
 	CodeTmuxNotFound        Code = "E_TMUX_NOT_FOUND"
+	CodeTmuxFailed          Code = "E_TMUX_FAILED"
 	CodeTmuxStartFailed     Code = "E_TMUX_START_FAILED"
 	CodeTmuxSessionNotFound Code = "E_TMUX_SESSION_NOT_FOUND"
 	CodeWorktreeFailed      Code = "E_WORKTREE_CREATE_FAILED"
@@ -52,6 +55,8 @@ const (
 	CodeCleanupFailed       Code = "E_CLEANUP_FAILED"
 	CodeDBLocked            Code = "E_DB_LOCKED"
 	CodeDBError             Code = "E_DB_ERROR"
+	CodeDBMissing           Code = "E_DB_MISSING"
+	CodeDiskLow             Code = "E_DISK_LOW"
 	CodePermissionDenied    Code = "E_PERMISSION_DENIED"
 	CodeDaemonStartFailed   Code = "E_DAEMON_START_FAILED"
 	CodeDaemonConnectFailed Code = "E_DAEMON_CONNECT_FAILED"
@@ -59,6 +64,7 @@ const (
 	CodeDaemonVersion       Code = "E_DAEMON_VERSION"
 	CodeSocketPathInvalid   Code = "E_SOCKET_PATH_INVALID"
 	CodeWaitTimeout         Code = "E_WAIT_TIMEOUT"
+	CodeResources           Code = "E_RESOURCES"
 	CodeInternal            Code = "E_INTERNAL"
 )
 
@@ -70,6 +76,7 @@ const (
 	ExitNotFound    = 3
 	ExitConflict    = 4
 	ExitTimeout     = 5
+	ExitUnknown     = 6 // what was asked could not be found out, or whether it was done
 	ExitNeedsPerson = 8
 	ExitInterrupted = 130 // after Ctrl-C, as shells say it
 	ExitBrokenPipe  = 141 // nobody reads the output any more, as shells say it
@@ -86,7 +93,9 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeSpecInvalid:         {ExitUsage, http.StatusBadRequest},
 	CodeConfigInvalid:       {ExitError, http.StatusInternalServerError},
 	CodeGitNotFound:         {ExitError, http.StatusInternalServerError},
+	CodeGitFailed:           {ExitError, http.StatusInternalServerError},
 	CodeTmuxNotFound:        {ExitError, http.StatusInternalServerError},
+	CodeTmuxFailed:          {ExitError, http.StatusInternalServerError},
 	CodeTmuxStartFailed:     {ExitError, http.StatusInternalServerError},
 	CodeTmuxSessionNotFound: {ExitNotFound, http.StatusNotFound},
 	CodeWorktreeFailed:      {ExitError, http.StatusInternalServerError},
@@ -117,12 +126,15 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeCleanupFailed:       {ExitError, http.StatusInternalServerError},
 	CodeDBLocked:            {ExitError, http.StatusInternalServerError},
 	CodeDBError:             {ExitError, http.StatusInternalServerError},
+	CodeDBMissing:           {ExitError, http.StatusInternalServerError},
+	CodeDiskLow:             {ExitError, http.StatusInsufficientStorage},
 	CodePermissionDenied:    {ExitError, http.StatusForbidden},
-	CodeDaemonStartFailed:   {ExitError, http.StatusInternalServerError},
-	CodeDaemonConnectFailed: {ExitError, http.StatusInternalServerError},
-	CodeDaemonLost:          {ExitError, http.StatusInternalServerError},
+	CodeDaemonStartFailed:   {ExitUnknown, http.StatusInternalServerError},
+	CodeDaemonConnectFailed: {ExitUnknown, http.StatusInternalServerError},
+	CodeDaemonLost:          {ExitUnknown, http.StatusInternalServerError},
 	CodeDaemonVersion:       {ExitConflict, http.StatusConflict},
 	CodeSocketPathInvalid:   {ExitError, http.StatusInternalServerError},
+	CodeResources:           {ExitError, http.StatusServiceUnavailable},
 	CodeWaitTimeout:         {ExitTimeout, http.StatusRequestTimeout},
 	CodeInternal:            {ExitError, http.StatusInternalServerError},
 }
@@ -191,7 +203,8 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap is the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError finds the Error in a chain. Any other error becomes E_INTERNAL with its text, nil stays nil.
+// AsError finds the Error in a chain. Any other error becomes E_RESOURCES when the system has no more of something, else E_INTERNAL, with
+// its text; nil stays nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -203,7 +216,18 @@ func AsError(err error) *Error {
 		}
 		return e
 	}
+	if Exhausted(err) {
+		return Errorf(CodeResources, "%w", err).
+			WithHint("free what is short: room on the disk, files, processes or memory; the limit of open files of the daemon is that of the shell that started it: ulimit -n, agency daemon stop")
+	}
 	return &Error{Code: CodeInternal, Message: bounded(err.Error()), Err: err}
+}
+
+// Exhausted reports whether an error says that the system, or this process, has no more room on a disk, file descriptors, processes or
+// memory.
+func Exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) ||
+		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // MessageLimit is the longest message of an Error, and the longest hint, in bytes. They repeat what somebody gave, which can be of any

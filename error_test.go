@@ -7,9 +7,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -172,6 +174,20 @@ func TestErrorsAreBounded(t *testing.T) {
 		}
 		if !strings.HasPrefix(e.Message, "the agent ") || !strings.HasSuffix(e.Message, " is unknown") || !strings.HasSuffix(e.Hint, ", or name another") {
 			t.Errorf("the words are gone from %q and %q", e.Message, e.Hint)
+		}
+	}
+}
+
+// That the system has no more of something is no defect of agency.
+func TestExhausted(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]agency.Code{
+		syscall.EMFILE: agency.CodeResources, syscall.ENFILE: agency.CodeResources, syscall.ENOMEM: agency.CodeResources,
+		syscall.ENOSPC: agency.CodeResources, syscall.EIO: agency.CodeInternal,
+	} {
+		e := agency.AsError(fmt.Errorf("read started.json: %w", &fs.PathError{Op: "open", Path: "/x", Err: cause}))
+		if e.Code != want || !strings.Contains(e.Message, "read started.json: open /x: ") || (e.Hint == "") != (want == agency.CodeInternal) {
+			t.Errorf("%v: got %+v", cause, e)
 		}
 	}
 }

@@ -15,6 +15,7 @@ const (
 	RunStep         EventType = "run.step"        // a step of creation or removal is done
 	RunRemoved      EventType = "run.removed"     // worktree and session are gone
 	RunUndone       EventType = "run.undone"      // a creation that failed was taken back
+	RunRebuilt      EventType = "run.rebuilt"     // what the record lacked of it was read from its folder
 	AttemptCreated  EventType = "attempt.created" // a later attempt of a run was asked for
 	AttemptStarted  EventType = "attempt.started"
 	AttemptStopping EventType = "attempt.stopping" // a stop was asked for
@@ -30,6 +31,7 @@ const (
 	AlertAcked       EventType = "alert.acked"
 	AlertSnoozed     EventType = "alert.snoozed"
 	AlertResolved    EventType = "alert.resolved"
+	AlertUpdated     EventType = "alert.updated"  // what is asked is better known
 	AlertReopened    EventType = "alert.reopened" // what hid its condition, such as a later question, is gone
 	MessageSent      EventType = "message.sent"
 	MessageAcked     EventType = "message.acked"

@@ -28,12 +28,13 @@ type Sign string
 // The signs. What each does to the situation is in Situation.Observe.
 const (
 	SignSession     Sign = "session"      // a conversation began or is known: Conversation, Model, Transcript
-	SignPrompt      Sign = "prompt"       // somebody submitted a prompt: a turn begins
+	SignPrompt      Sign = "prompt"       // a person or agency submitted a prompt: a turn begins
 	SignBusy        Sign = "busy"         // the agent is at work
 	SignToolStarted Sign = "tool_started" // ID, Tool, Text
 	SignToolEnded   Sign = "tool_ended"   // ID
 	SignAsked       Sign = "asked"        // Request: the agent waits for a person
-	SignAnswered    Sign = "answered"     // the request ID is answered; without an ID all are
+	SignShown       Sign = "shown"        // ID is the open request whose dialog the terminal shows
+	SignAnswered    Sign = "answered"     // the request ID is answered; without an ID the program waits for nothing
 	SignRetrying    Sign = "retrying"     // Class: a call of the model failed and is tried again
 	SignFailed      Sign = "failed"       // Class, Text: the turn ended with an error
 	SignTurnEnded   Sign = "turn_ended"   // Text is the last message; Background counts what still works
@@ -90,14 +91,6 @@ const (
 	// ReportsWord goes with a word of the contract, which says the rest; it carries the quiet time.
 	ReportsWord Report = "word"
 )
-
-// Usage is what a conversation has used so far. A null is unknown, never zero.
-type Usage struct {
-	InputTokens  *int64   `json:"input_tokens"`  // all that the model read, cached or not
-	CachedTokens *int64   `json:"cached_tokens"` // the part of them that came from a cache
-	OutputTokens *int64   `json:"output_tokens"`
-	CostUSD      *float64 `json:"cost_usd"`
-}
 
 // Evidence is one observation about an agent in one attempt, in the form of a line of events.jsonl. Its texts are the
 // agent's, so they are untrusted. At is when agency observed it, never a time that the agent wrote.

@@ -152,6 +152,9 @@ func (v *view) processClue() Clue {
 	if v.SessionGone {
 		says += "; its terminal and its wrapper cannot be seen"
 	}
+	if v.frozen() {
+		says += "; its wrapper does not answer, and last moved " + v.ago(v.SilentSince)
+	}
 	return v.clue(pieceProcess, ByProcess, TrustKernel, v.changed, says)
 }
 
@@ -201,6 +204,8 @@ func (v *view) contractClue() Clue {
 		c.Says, c.Ignored = "unreadable", "invalid: "+word.Problem
 	case word.Contract == nil:
 		c.Says, c.Ignored = "nothing", "there is no status file"
+	case v.contract == nil:
+		c.Says, c.Ignored = "nothing", "the status file is as agency wrote it"
 	default:
 		label, found := word.Contract.standing(word.At)
 		c.Says = string(word.Contract.Status) + ": " + word.Contract.Summary

@@ -83,7 +83,7 @@ func TestExplain(t *testing.T) {
 			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Word: agency.Observed{Contract: &asking, At: begun}, Situation: prompted,
 		}}, []string{
 			"record * needs attention: budget",
-			"process stopped: rule 5 (needs attention) comes before rule 10 (killed)",
+			"process stopped: rule 6 (needs attention) comes before rule 11 (killed)",
 			"contract needs_input: Which library?: the attempt is killed",
 			"hook at work, using Edit: the attempt is killed",
 			"hook 2 signs, the newest: tool_started",
@@ -93,7 +93,7 @@ func TestExplain(t *testing.T) {
 		}}, []string{
 			"process alive",
 			"contract needs_input: Which library?: a new prompt was submitted 1h ago",
-			"hook at work, using Edit: rule 11 (stalled) comes before rule 13 (working)",
+			"hook at work, using Edit: rule 12 (stalled) comes before rule 14 (working)",
 			"clock * nothing new for 59m; it is stalled after 1s",
 			"hook 2 signs, the newest: tool_started",
 		}},

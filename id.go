@@ -1,6 +1,8 @@
 package agency
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -188,3 +190,9 @@ func CheckWord(what, word string) error {
 
 // MinPrefix is how many characters of a name, handle or id a reference needs when it is not whole.
 const MinPrefix = 4
+
+// TokenHash is the form in which an attempt's token is kept.
+func TokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,6 +1,9 @@
 package agency
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // CommandRequest is one attempt that needs a command line.
 type CommandRequest struct {
@@ -58,11 +61,17 @@ type Launch struct {
 	Dir        string        `json:"dir"`         // the worktree
 	AttemptDir string        `json:"attempt_dir"` // where logs and records go
 	Socket     string        `json:"socket"`      // the daemon's
+	Lock       string        `json:"lock"`        // the file whose kernel lock the daemon holds
 	Headless   bool          `json:"headless"`
 	Stdin      string        `json:"stdin"`      // file that a headless runner reads; empty is /dev/null
 	TimeLimit  time.Duration `json:"time_limit"` // 0 is none
 	Grace      time.Duration `json:"grace"`      // between TERM and KILL
 	LogBytes   int64         `json:"log_bytes"`  // size at which a log loses its oldest part
+}
+
+// AttemptMark is what the environment of every process of an attempt begins with, and no other has.
+func AttemptMark(id RunID, attempt int) []string {
+	return []string{"AGENCY_RUN_ID=" + string(id), fmt.Sprintf("AGENCY_ATTEMPT=%d", attempt)}
 }
 
 // WrapperHello is how a wrapper introduces itself to the daemon.
@@ -80,4 +89,6 @@ type WrapperUpdate struct {
 	Exit   *Exit      `json:"exit,omitempty"`
 	Output *time.Time `json:"output,omitempty"` // when the runner last wrote something
 	News   *time.Time `json:"news,omitempty"`   // when what it wrote last was not only a repetition
+	// LogLost is how many bytes of the output are not in its log, because the disk did not take them.
+	LogLost int64 `json:"log_lost,omitempty"`
 }

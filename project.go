@@ -51,17 +51,8 @@ func (p *Project) NeedsTrust() bool { return len(p.Setup)+len(p.Copy)+len(p.Link
 
 // Wants lists, in words, what the repository wants done in each new worktree.
 func (p *Project) Wants() string {
-	var wants []string
-	if len(p.Setup) > 0 {
-		wants = append(wants, "run "+strings.Join(p.Setup, " "))
-	}
-	if len(p.Copy) > 0 {
-		wants = append(wants, "copy "+strings.Join(p.Copy, ", "))
-	}
-	if len(p.Link) > 0 {
-		wants = append(wants, "link "+strings.Join(p.Link, ", "))
-	}
-	return strings.Join(wants, "; ")
+	t := SetupTrust{Setup: p.Setup, Copy: p.Copy, Link: p.Link}
+	return t.Wants()
 }
 
 // SetupFile is a file of the repository that its setup runs or names, as it is in the worktree that would run it.
@@ -90,9 +81,25 @@ type SetupTrust struct {
 	Setup   []string    `json:"setup"`
 	Copy    []string    `json:"copy"`
 	Link    []string    `json:"link"`
+	Hooks   []string    `json:"hooks"` // that core.hooksPath names among the files of a worktree
 	Files   []SetupFile `json:"files"`
 	// Problem says why the setup cannot succeed as it is, and what to do; empty when nothing is known.
 	Problem string `json:"problem"`
+}
+
+// Wants lists, in words, what a user is asked to allow.
+func (t *SetupTrust) Wants() string {
+	var wants []string
+	for _, part := range []struct {
+		verb  string
+		words []string
+		joint string
+	}{{"run ", t.Setup, " "}, {"copy ", t.Copy, ", "}, {"link ", t.Link, ", "}, {"run git's hook ", t.Hooks, ", "}} {
+		if len(part.words) > 0 {
+			wants = append(wants, part.verb+strings.Join(part.words, part.joint))
+		}
+	}
+	return strings.Join(wants, "; ")
 }
 
 // SetupWords are the words of the setup that could name files of the repository, without "./" at their beginning.

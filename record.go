@@ -66,7 +66,21 @@ type FileChange struct {
 type Diff struct {
 	Files     []FileChange
 	Patch     string
-	Truncated bool // the patch is cut off
+	Truncated bool // the patch is cut off, or files are left out
+	LeftOut   LeftOut
+}
+
+// LeftOut are the files that there was too much of to look at.
+type LeftOut struct {
+	Files int        `json:"files"`
+	Bytes int64      `json:"bytes"`
+	Named []LeftFile `json:"named"` // the first of them
+}
+
+// LeftFile is one file that was left out.
+type LeftFile struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
 }
 
 // SnapshotRefs begins the name of every ref under which a run's work is saved; a number follows.

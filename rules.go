@@ -16,21 +16,22 @@ type Rule struct {
 // rules are the rows in their order: the first that holds decides.
 var rules = []Rule{
 	{1, Broken, "the record cannot be read, or disagrees with its snapshot", (*view).broken},
-	{2, Merged, "`merged_at` is set", (*view).merged},
-	{3, Abandoned, "the `abandoned` flag", (*view).abandoned},
-	{4, LabelFailed, "the newest attempt failed or was lost, or its setup failed", (*view).failed},
-	{5, NeedsAttention, "flagged, with a reason", (*view).flagged},
-	{6, LabelQueued, "the attempt has not started", (*view).queued},
-	{7, NeedsInput, "it asks for a permission or an answer, or its word is needs_input; also after a clean exit", (*view).asks},
-	{8, ReadyForReview, "its word is ready_for_review, alive, ended cleanly or stopped", (*view).offers},
-	{9, Blocked, "its word is blocked, alive or ended cleanly", (*view).blocked},
-	{10, LabelCompleted, "ended, and nothing above", (*view).completed},
-	{10, LabelKilled, "ended, and nothing above", (*view).killed},
-	{11, Stalled, "alive, at work or unknown, and no sign of how it does for 15 minutes (`[watchdog] stall_threshold`)", (*view).stalled},
-	{12, Waiting, "alive with a terminal, its turn ended, and it did not say what it needs", (*view).waiting},
-	{13, Working, "alive and at work", (*view).working},
-	{14, Active, "alive, and nothing known", (*view).active},
-	{15, Idle, "nothing known, and no session", (*view).idle},
+	{2, LabelRemoving, "a removal is under way, or was cut off and is finished by the next daemon", (*view).removing},
+	{3, Merged, "`merged_at` is set", (*view).merged},
+	{4, Abandoned, "the `abandoned` flag", (*view).abandoned},
+	{5, LabelFailed, "the newest attempt failed or was lost, or its setup failed", (*view).failed},
+	{6, NeedsAttention, "flagged, with a reason", (*view).flagged},
+	{7, LabelQueued, "the attempt has not started", (*view).queued},
+	{8, NeedsInput, "it asks for a permission or an answer, or its word is needs_input; also after a clean exit", (*view).asks},
+	{9, ReadyForReview, "its word is ready_for_review, alive, ended cleanly or stopped", (*view).offers},
+	{10, Blocked, "its word is blocked, alive or ended cleanly", (*view).blocked},
+	{11, LabelCompleted, "ended, and nothing above", (*view).completed},
+	{11, LabelKilled, "ended, and nothing above", (*view).killed},
+	{12, Stalled, "alive, at work or unknown, and no sign of how it does for 15 minutes (`[watchdog] stall_threshold`), or its wrapper does not answer", (*view).stalled},
+	{13, Waiting, "alive with a terminal, its turn ended, and it did not say what it needs", (*view).waiting},
+	{14, Working, "alive and at work", (*view).working},
+	{15, Active, "alive, and nothing known", (*view).active},
+	{16, Idle, "nothing known, and no session", (*view).idle},
 }
 
 // piece is a part of what is known of a run.
@@ -76,7 +77,7 @@ func newView(f Facts, now time.Time) view {
 		return v
 	}
 	v.attempt = &f.Run.Attempt
-	v.situation, v.contract = &v.attempt.Situation, v.attempt.Word.Contract
+	v.situation, v.contract = &v.attempt.Situation, v.attempt.OwnWord()
 	v.changed = v.attempt.lastChange()
 	v.heard = v.attempt.heard(v.changed)
 	if label, said := v.standing(); v.counts(label) {
@@ -104,8 +105,13 @@ func (v *view) status(r *Rule, f finding) Status {
 	if v.attempt != nil && v.attempt.Word.Problem != "" {
 		s.Problem = problemPrefix + v.attempt.Word.Problem
 	}
+	if v.attempt != nil && v.frozen() {
+		s.Problem = frozenProblem // whatever the agent said before, of now nothing is known
+	}
 	return s
 }
+
+const frozenProblem = "unknown: its wrapper does not answer"
 
 const problemPrefix = "invalid status file: "
 
@@ -121,6 +127,13 @@ func (v *view) process(text string) finding {
 
 func (v *view) broken() (finding, bool) {
 	return v.record(time.Time{}, v.RecordProblem), v.RecordProblem != "" || v.Run == nil
+}
+
+func (v *view) removing() (finding, bool) {
+	if v.Run.Removing == nil || v.Run.RemovedAt != nil {
+		return finding{}, false
+	}
+	return v.record(v.Run.Removing.At, "(agency rm)"), true
 }
 
 func (v *view) merged() (finding, bool) {
@@ -173,8 +186,12 @@ func (v *view) completed() (finding, bool) {
 
 func (v *view) killed() (finding, bool) { return v.process("(stopped)"), v.attempt.State == Killed }
 
-// stalled counts from the newest sign of how the agent does, by the clock of who observed it.
+// stalled counts from the newest sign of how the agent does, by the clock of who observed it. Of one whose wrapper does not answer
+// nothing is known.
 func (v *view) stalled() (finding, bool) {
+	if v.frozen() {
+		return finding{piece: pieceProcess, by: ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
+	}
 	quiet, limit := v.now.Sub(v.heard), v.stallThreshold()
 	if !v.alive() || limit <= 0 || quiet < limit || v.now.Before(v.situation.QuietUntil) {
 		return finding{}, false
@@ -182,6 +199,8 @@ func (v *view) stalled() (finding, bool) {
 	text := "(no activity for " + ShortDuration(quiet) + ")"
 	return finding{piece: pieceSilence, by: ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
 }
+
+func (v *view) frozen() bool { return v.alive() && !v.SilentSince.IsZero() }
 
 func (v *view) stallThreshold() time.Duration {
 	if v.Run.StallAfterMS > 0 {
@@ -191,7 +210,12 @@ func (v *view) stallThreshold() time.Duration {
 }
 
 // atWork says that the agent has begun something and did not end it, or says so.
-func (v *view) atWork() bool { return v.situation.Turn == TurnWorking || v.contract != nil }
+func (v *view) atWork() bool { return v.inTurn() || v.contract != nil }
+
+// inTurn says that the agent's turn goes on, or that it is about to leave after its end.
+func (v *view) inTurn() bool {
+	return v.situation.Turn == TurnWorking || v.situation.Turn == TurnEnded && v.attempt.Headless
+}
 
 func (v *view) turn(text string) finding {
 	return finding{piece: pieceTurn, by: By(v.situation.TurnBy), at: v.situation.TurnAt, text: text}
@@ -214,7 +238,7 @@ func (v *view) working() (finding, bool) {
 		return finding{}, false
 	case v.situation.Turn == TurnWorking && retry != nil:
 		return v.turn("(" + retry.words() + "; trying again)"), true
-	case v.situation.Turn == TurnWorking:
+	case v.inTurn():
 		return v.turn(progress(v.contract)), true
 	case v.contract.Status != SaysWorking && v.attempt.InputAt != nil:
 		return finding{piece: pieceMessage, by: ByMessage, at: *v.attempt.InputAt, text: progress(v.contract)}, true

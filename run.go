@@ -53,6 +53,13 @@ type Repo struct {
 	Root        string `json:"root"`        // canonical path of the main worktree, or of the git directory when bare
 	CommonDir   string `json:"-"`           // git common directory
 	Toplevel    string `json:"-"`           // the worktree that the caller stood in; empty when bare
+	// Hooks is the folder of hooks that core.hooksPath names relative to a worktree: they come with its files. Empty is the
+	// repository's own, or one of the user's.
+	Hooks string `json:"-"`
+	// GitConfig is the name of the git configuration that a run recorded; empty is the repository's own, without its programs.
+	// GitPrograms is a hash of all that named programs then; empty is that nothing did.
+	GitConfig   string `json:"-"`
+	GitPrograms string `json:"-"`
 }
 
 // Input is a file of the repository that a run was given, with what it held then.
@@ -93,15 +100,25 @@ type Run struct {
 	ConfigHash     string `json:"config_hash"`
 	Host           string `json:"host"`
 
-	CreatedAt      time.Time  `json:"created_at"`
-	UpdatedAt      time.Time  `json:"updated_at"`
-	RemovedAt      *time.Time `json:"removed_at"`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	RemovedAt *time.Time `json:"removed_at"`
+	// Removing is the removal that was asked for, from before anything of the run goes until RemovedAt is set or it has failed. One that
+	// was cut off is finished by the next daemon. It is in the record only.
+	Removing       *Removing  `json:"-"`
 	MergedAt       *time.Time `json:"merged_at"`
 	Abandoned      bool       `json:"abandoned"`
 	NeedsAttention string     `json:"needs_attention"` // the reason; empty is no flag
 	PRNumber       *int       `json:"pr_number"`
 
 	Attempt Attempt `json:"attempt"` // the newest one
+}
+
+// Removing is what a removal was asked for.
+type Removing struct {
+	At           time.Time `json:"at"`
+	Force        bool      `json:"force"`
+	DeleteBranch bool      `json:"delete_branch"`
 }
 
 // Ref is how people call the run: its name, or else its handle.

@@ -16,7 +16,7 @@ func faultOf(code Code, ran bool) fault {
 	switch code {
 	case CodeRunnerDisappeared, CodeStartCutOff:
 		return loss
-	case CodeDBError, CodeDBLocked, CodeInternal, CodeWorktreeFailed, CodeGitNotFound, CodeTmuxNotFound, CodeTmuxStartFailed,
+	case CodeDBError, CodeDBLocked, CodeDBMissing, CodeDiskLow, CodeInternal, CodeWorktreeFailed, CodeGitNotFound, CodeGitFailed, CodeResources, CodeTmuxNotFound, CodeTmuxFailed, CodeTmuxStartFailed,
 		CodeTmuxSessionNotFound, CodePermissionDenied, CodeConfigInvalid, CodeNotGitRepo, CodeCleanupFailed, CodeDaemonConnectFailed:
 		if ran {
 			return loss // or it could begin and be lost for ever

@@ -53,7 +53,7 @@ func UsageOf(attempts []Attempt) Usage {
 // beyond is what is known here and not there.
 func (u Usage) beyond(known *Usage) Usage {
 	if known.InputTokens != nil {
-		u.InputTokens = nil
+		u.InputTokens, u.Models = nil, nil
 	}
 	if known.CachedTokens != nil {
 		u.CachedTokens = nil
@@ -73,6 +73,8 @@ func (u *Usage) Add(other *Usage) {
 	u.CachedTokens = sum(u.CachedTokens, other.CachedTokens)
 	u.OutputTokens = sum(u.OutputTokens, other.OutputTokens)
 	u.CostUSD = sum(u.CostUSD, other.CostUSD)
+	u.Models = addModels(u.Models, other.Models)
+	u.Estimated = u.Estimated || other.Estimated
 }
 
 func sum[N int64 | float64](a, b *N) *N {

@@ -17,18 +17,6 @@ const (
 	TurnEnded   Turn = "ended"
 )
 
-// Request is something that an agent waits for and only a person, or who acts for one, can give.
-type Request struct {
-	ID         string      `json:"id"` // the agent's own, or one made of what is asked
-	Kind       RequestKind `json:"kind"`
-	Tool       string      `json:"tool"`
-	Text       string      `json:"text"`
-	At         time.Time   `json:"at"`
-	Source     Source      `json:"source"`
-	Subagent   string      `json:"subagent"`
-	Confidence float64     `json:"confidence"` // 1 unless it was read from a screen
-}
-
 // AgentError is an error of an agent with its model.
 type AgentError struct {
 	Class ErrorClass `json:"class"`
@@ -73,7 +61,7 @@ type Situation struct {
 	Background  int         `json:"background"`  // work that goes on after the turn
 	Interrupted bool        `json:"interrupted"` // the turn was ended by a person
 	Ended       bool        `json:"ended"`       // the agent said goodbye
-	Retry       *AgentError `json:"retry"`       // being tried again
+	Retry       *AgentError `json:"retry"`       // being tried again, since At
 	Failure     *AgentError `json:"failure"`     // ended the turn
 	Reported    *Reported   `json:"reported"`
 	QuietUntil  time.Time   `json:"quiet_until"` // the agent declared that it would be silent so long
@@ -86,11 +74,11 @@ type Situation struct {
 	Usage        Usage  `json:"usage"`
 	// UsageOf is the conversation all of which Usage counts, with what earlier attempts used of it; empty is this attempt alone.
 	UsageOf string `json:"usage_of"`
+	// Counted are the answers of the model that were counted last, the newest last.
+	Counted []Counted `json:"counted"`
 
 	Sources map[Source]Seen `json:"sources"`
 	Unknown map[string]int  `json:"unknown"` // names of events that were not understood, and how often
-	// RestedAt is when the agent was last seen to show no work while a request may be open.
-	RestedAt time.Time `json:"rested_at"`
 	// Offset is how far events.jsonl was read, ReportsOffset the reports in the worktree, TranscriptOffset the agent's own file.
 	Offset           int64 `json:"offset"`
 	ReportsOffset    int64 `json:"reports_offset"`
@@ -117,6 +105,10 @@ func (s *Situation) Observe(e Evidence) {
 		s.print(e) // it says nothing of how the agent itself does
 		return
 	}
+	if e.Sign == SignShown {
+		s.show(e.ID)
+		return
+	}
 	if s.outdone(e.Source) || e.Sign == SignUnknown && e.Source != FromHook && e.Source != FromStream {
 		return
 	}
@@ -136,7 +128,7 @@ func (s *Situation) observe(e Evidence) {
 		s.identify(e)
 	case SignPrompt:
 		s.begin(e)
-		s.PromptAt, s.Requests, s.Reported, s.QuietUntil, s.Printed = e.At, nil, nil, time.Time{}, nil
+		s.PromptAt, s.Reported, s.QuietUntil, s.Printed = e.At, nil, time.Time{}, nil
 	case SignBusy:
 		s.busy(e)
 	case SignToolStarted:
@@ -151,13 +143,14 @@ func (s *Situation) observe(e Evidence) {
 		s.ask(e)
 	case SignAnswered:
 		s.begin(e)
-		s.answer(e.ID)
-		if e.ID == "" {
-			s.Requests = nil
-		}
+		s.answer(e)
 	case SignRetrying:
+		since := e.At
+		if s.Retry != nil && s.Retry.Class == e.Class {
+			since = s.Retry.At
+		}
 		s.begin(e)
-		s.Retry = &AgentError{Class: e.Class, Text: e.Text, At: e.At}
+		s.Retry = &AgentError{Class: e.Class, Text: e.Text, At: since}
 	case SignFailed:
 		s.end(e)
 		s.Failure = &AgentError{Class: e.Class, Text: e.Text, At: e.At}
@@ -167,15 +160,7 @@ func (s *Situation) observe(e Evidence) {
 		s.end(e)
 		s.Interrupted = true
 	case SignResting:
-		s.RestedAt = e.At
-		// A source that shows rest has settled what it asked itself.
-		s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.Source == e.Source })
-		if e.Source == FromSession {
-			s.Requests = nil // it would say that it waits: what was asked was refused
-		}
-		if len(s.Requests) == 0 && s.Turn == TurnWorking && s.Background == 0 {
-			s.end(e)
-		}
+		s.rest(e)
 	case SignUsage:
 		s.use(e)
 	case SignEnded:
@@ -183,7 +168,7 @@ func (s *Situation) observe(e Evidence) {
 		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
 	case SignReport:
 		s.report(e)
-	case SignPrinted, SignUnknown:
+	case SignPrinted, SignShown, SignUnknown:
 	}
 }
 
@@ -208,19 +193,11 @@ func (s *Situation) observeHelper(e Evidence) {
 		s.begin(e)
 	case SignAnswered:
 		s.begin(e)
-		s.answer(e.ID)
-		if e.ID == "" {
-			s.forgetHelper(e.Subagent)
-		}
+		s.answer(e)
 	case SignTurnEnded, SignFailed, SignInterrupted, SignEnded:
-		s.forgetHelper(e.Subagent)
-	case SignSession, SignResting, SignReport, SignPrinted, SignUnknown:
+		s.dropOf(e.Subagent)
+	case SignSession, SignResting, SignReport, SignPrinted, SignShown, SignUnknown:
 	}
-}
-
-// forgetHelper takes back what a helper asked.
-func (s *Situation) forgetHelper(name string) {
-	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.Subagent == name })
 }
 
 // remember counts the evidence of each source.
@@ -281,8 +258,8 @@ func (s *Situation) identify(e Evidence) {
 		s.Model = e.Model
 	}
 	s.Ended = false
-	// What a program wanted before it began is settled when it has begun.
-	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.Kind == AsksDialog })
+	// What a program wanted before it began, which only its terminal told, is settled when it has begun.
+	s.drop(func(r *Request) bool { return r.Kind == AsksDialog && r.Source == FromScreen })
 }
 
 // begin puts the agent at work.
@@ -293,85 +270,14 @@ func (s *Situation) begin(e Evidence) {
 	s.Interrupted, s.Failure, s.Retry, s.Ended = false, nil, nil, false
 }
 
-// end puts the agent at rest; nothing of the turn is open any more.
+// end puts the agent at rest; nothing of its turn is open any more. What a helper asks in the background may be.
 func (s *Situation) end(e Evidence) {
 	if s.Turn != TurnEnded {
 		s.Turn, s.TurnAt, s.TurnBy = TurnEnded, e.At, e.Source
 	}
-	s.Requests, s.Tools, s.Retry, s.Background = nil, nil, nil, 0
+	s.dropOf("")
+	s.Tools, s.Retry, s.Background = nil, nil, 0
 	s.Interrupted, s.Failure = false, nil
-}
-
-// shows says that a source is of what an agent shows rather than tells: it is read later than it was made.
-func shows(source Source) bool {
-	return source == FromSession || source == FromTitle || source == FromScreen
-}
-
-// busy is work that shows from outside. It answers what was asked only when the agent was seen to wait in between: the
-// sign of work may be older than the request that overtook it.
-func (s *Situation) busy(e Evidence) {
-	if shows(e.Source) {
-		for _, r := range s.Requests {
-			if s.RestedAt.Before(r.At) {
-				return
-			}
-		}
-	}
-	s.begin(e)
-	s.Requests = nil
-}
-
-// describe says what is asked where a title only told that something is, by a dialog that was read in full. Without such a title
-// it may be a quotation. A terminal shows one dialog at a time, so another one takes the place of the one before.
-func (s *Situation) describe(e Evidence) {
-	i := slices.IndexFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle })
-	if i < 0 || s.Requests[i].ID == e.ID {
-		return
-	}
-	r := s.Requests[i]
-	if r.ID != "" {
-		r.At, s.RestedAt = e.At, e.At
-	}
-	r.ID, r.Kind, r.Tool, r.Text, r.Confidence = e.ID, e.Kind, e.Tool, e.Text, e.Confidence
-	s.Requests[i] = r
-}
-
-// NeedsDetail says that a title told of a request which the evidence of a screen describes in full, and nothing did yet.
-func (s *Situation) NeedsDetail(shown []Evidence) bool {
-	return slices.ContainsFunc(shown, func(e Evidence) bool { return e.Source == FromScreen && e.Event == EventComplete }) &&
-		slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle && r.ID == "" })
-}
-
-// ask opens a request. A source that knows less about it than the one before adds nothing.
-func (s *Situation) ask(e Evidence) {
-	if e.Source == FromScreen && e.Event == EventComplete {
-		s.describe(e)
-		return
-	}
-	if shows(e.Source) {
-		s.RestedAt = e.At // what asks does not work
-	}
-	if e.ID == "" && len(s.Requests) > 0 || slices.Contains(s.Done, e.ID) {
-		return // nothing new, or a hook that came late: what was asked for is done
-	}
-	r := Request{
-		ID: e.ID, Kind: e.Kind, Tool: e.Tool, Text: e.Text, At: e.At, Source: e.Source, Subagent: e.Subagent, Confidence: e.Confidence,
-	}
-	if r.Confidence == 0 {
-		r.Confidence = 1
-	}
-	if i := slices.IndexFunc(s.Requests, func(old Request) bool { return old.ID == e.ID || old.ID == "" }); i >= 0 {
-		r.At = s.Requests[i].At
-		s.Requests[i] = r
-		return
-	}
-	if len(s.Requests) < mostRequests {
-		s.Requests = append(s.Requests, r)
-	}
-}
-
-func (s *Situation) answer(id string) {
-	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return r.ID == id || r.ID == "" })
 }
 
 // turnEnded ends a turn, unless work goes on behind it.
@@ -381,7 +287,8 @@ func (s *Situation) turnEnded(e Evidence) {
 		return
 	}
 	s.begin(e)
-	s.Background, s.Requests, s.Tools = e.Background, nil, nil
+	s.dropOf("")
+	s.Background, s.Tools = e.Background, nil
 }
 
 // toolEnded takes a tool's end as a sign of work, unless the turn is over: the news of a last tool may come late.
@@ -393,35 +300,9 @@ func (s *Situation) toolEnded(e Evidence) {
 	s.Tools = slices.DeleteFunc(s.Tools, func(t Tool) bool { return t.ID == e.ID })
 	if s.Turn != TurnEnded || len(s.Tools) < open {
 		s.begin(e)
-		s.answer(e.ID)
 	}
-}
-
-func (s *Situation) use(e Evidence) {
-	if e.Usage == nil {
-		return
-	}
-	if s.UsageOf = ""; e.Whole {
-		s.UsageOf = s.Conversation
-	}
-	put := func(to **int64, n *int64) {
-		switch {
-		case n == nil:
-		case e.Add && *to != nil:
-			*to = new(**to + *n)
-		default:
-			*to = new(*n)
-		}
-	}
-	put(&s.Usage.InputTokens, e.Usage.InputTokens)
-	put(&s.Usage.CachedTokens, e.Usage.CachedTokens)
-	put(&s.Usage.OutputTokens, e.Usage.OutputTokens)
-	switch cost := e.Usage.CostUSD; {
-	case cost == nil:
-	case e.Add && s.Usage.CostUSD != nil:
-		s.Usage.CostUSD = new(*s.Usage.CostUSD + *cost)
-	default:
-		s.Usage.CostUSD = new(*cost)
+	if e.ID != "" {
+		s.answer(e)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 var allSigns = []agency.Sign{
 	agency.SignSession, agency.SignPrompt, agency.SignBusy, agency.SignToolStarted, agency.SignToolEnded, agency.SignAsked, agency.SignAnswered,
 	agency.SignRetrying, agency.SignFailed, agency.SignTurnEnded, agency.SignInterrupted, agency.SignResting, agency.SignUsage, agency.SignEnded,
-	agency.SignReport, agency.SignPrinted, agency.SignUnknown, "of the future",
+	agency.SignReport, agency.SignPrinted, agency.SignShown, agency.SignUnknown, "of the future",
 }
 
 // anyEvidence is what an agent, its terminal or who pretends to be one could have spooled.

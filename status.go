@@ -12,6 +12,7 @@ type Label string
 // The labels.
 const (
 	Broken         Label = "broken"
+	LabelRemoving  Label = "removing"
 	Merged         Label = "merged"
 	Abandoned      Label = "abandoned"
 	LabelFailed    Label = "failed"
@@ -32,7 +33,7 @@ const (
 // Labels are all labels, in the order in which they are decided.
 func Labels() []Label {
 	return []Label{
-		Broken, Merged, Abandoned, LabelFailed, NeedsAttention, LabelQueued, NeedsInput, ReadyForReview, Blocked,
+		Broken, LabelRemoving, Merged, Abandoned, LabelFailed, NeedsAttention, LabelQueued, NeedsInput, ReadyForReview, Blocked,
 		LabelCompleted, LabelKilled, Stalled, Waiting, Working, Active, Idle,
 	}
 }
@@ -76,7 +77,7 @@ func (l Label) NeedsPerson() bool {
 // Settled says that a run with this label waits for nothing but a person: it ended, or asks, or offers its work.
 func (l Label) Settled() bool {
 	switch l {
-	case LabelQueued, Working, Active:
+	case LabelRemoving, LabelQueued, Working, Active:
 		return false
 	default:
 		return true
@@ -99,6 +100,7 @@ type Facts struct {
 	Run            *Run
 	StallThreshold time.Duration // of runs that have none of their own; 0 is none
 	SessionGone    bool          // no tmux session and no wrapper can be seen of a run that has not ended
+	SilentSince    time.Time     // when a wrapper that lives last moved, if that is too long ago
 	Earlier        []Attempt     // for Explain: the attempts before the newest, which decide nothing
 }
 
@@ -107,7 +109,7 @@ type Status struct {
 	Label   Label     `json:"label"`
 	Summary string    `json:"summary"` // the question, the blocker, the summary, or the reason; untrusted text
 	Since   time.Time `json:"since"`   // when the deciding evidence was observed
-	Problem string    `json:"problem"` // "invalid status file: why"; empty when all is fine
+	Problem string    `json:"problem"` // "invalid status file: why", or that the wrapper does not answer; empty when all is fine
 	Decided By        `json:"decided_by"`
 	// Request is what the agent waits for; null unless evidence of its own says so.
 	Request *Request `json:"request"`
@@ -167,16 +169,16 @@ func waitingSummary(a *Attempt) string {
 	case s.Interrupted:
 		return "(interrupted)"
 	default:
-		if word := lastWord(a.Word.Contract); word != "" {
+		if word := lastWord(a.OwnWord()); word != "" {
 			return word
 		}
 		return "(its turn ended)"
 	}
 }
 
-// lastWord is the summary of a run that is over. What agency said for the agent is no word of its own.
+// lastWord is the summary of a run that is over.
 func lastWord(c *Contract) string {
-	if c == nil || c.Status == SaysWorking && c.Summary == startingWork {
+	if c == nil {
 		return ""
 	}
 	return c.Summary

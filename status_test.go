@@ -155,7 +155,9 @@ func (x *example) alive() bool { return x.state == agency.Running }
 // rests is false without a terminal: such an agent leaves when its turn has ended.
 func (x *example) rests() bool { return x.kind.turn == agency.TurnEnded && !x.headless }
 
-func (x *example) atWork() bool { return x.kind.turn == agency.TurnWorking || x.word != "" }
+func (x *example) atWork() bool {
+	return x.kind.turn == agency.TurnWorking || x.kind.turn == agency.TurnEnded && x.headless || x.word != ""
+}
 
 // examples are all that differ for the rules: every rule is met alone, and with every other that it can coexist with.
 func examples() []example {
@@ -304,6 +306,9 @@ func TestDeriveWords(t *testing.T) {
 	failed := func(code *int, errorCode agency.Code, text string) *agency.Run {
 		return &agency.Run{Attempt: agency.Attempt{State: agency.Failed, EndedAt: &now, ExitCode: code, ErrorCode: errorCode, Error: text}}
 	}
+	leaving := running
+	leaving.Headless = true
+	leaving.Situation.Observe(agency.Evidence{Source: agency.FromStream, Sign: agency.SignTurnEnded, At: begun})
 	invalid := running
 	invalid.Word = agency.Observed{Problem: "not JSON at byte 1", At: begun}
 	tests := []struct {
@@ -328,6 +333,7 @@ func TestDeriveWords(t *testing.T) {
 		{"failed with a code", agency.Derive(agency.Facts{Run: failed(nil, agency.CodeRunnerDisappeared, "")}, now), agency.LabelFailed, "(E_RUNNER_DISAPPEARED)", now},
 		{"no word", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: running}}, now), agency.Active, "", begun},
 		{"no threshold", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: running}}, now.Add(1e6*time.Hour)), agency.Active, "", begun},
+		{"about to leave", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: leaving}}, now), agency.Working, "", begun},
 		{"an invalid word", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: invalid}}, now), agency.Active, "invalid status file: not JSON at byte 1", begun},
 	}
 	for _, tt := range tests {
@@ -344,7 +350,7 @@ func TestStallCountsFromTheStart(t *testing.T) {
 	started := begun.Add(10 * time.Minute)
 	run := &agency.Run{Attempt: agency.Attempt{State: agency.Running, CreatedAt: begun, StartedAt: &started, Word: agency.Observed{Contract: &c, At: begun}}}
 	for after, want := range map[time.Duration]agency.Label{
-		agency.StallThreshold - 1: agency.Working,
+		agency.StallThreshold - 1: agency.Active,
 		agency.StallThreshold:     agency.Stalled,
 	} {
 		e := agency.Facts{Run: run, StallThreshold: agency.StallThreshold}

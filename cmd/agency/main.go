@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/cli"
 	"agency/internal/config"
 	"agency/internal/daemon"
@@ -60,6 +62,9 @@ func run() int {
 		RestoreDatabase: func(ctx context.Context, home, backup string) (string, error) {
 			return daemon.RestoreDatabase(ctx, home, backup, killpoint.Now)
 		},
+		RebuildDatabase: func(ctx context.Context, home string) (*api.Rebuilt, error) {
+			return daemon.RebuildDatabase(ctx, home, killpoint.Now)
+		},
 		Exec: func(argv, env []string) error {
 			path, err := exec.LookPath(argv[0])
 			if err != nil {
@@ -81,10 +86,16 @@ func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Con
 		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})),
 		Now:     killpoint.Now,
 		Load:    load,
+		End:     os.Exit,
 	}
-	err := d.Run(ctx, func() { report(nil) })
-	report(err)
-	return err
+	for {
+		err := d.Run(ctx, func() { report(nil) })
+		if !errors.Is(err, daemon.ErrAgain) {
+			report(err)
+			return err
+		}
+		d = d.Next()
+	}
 }
 
 // buildVersion is the version from the Makefile, or else what go install recorded.

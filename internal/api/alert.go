@@ -20,16 +20,16 @@ type ListAlertsResponse struct {
 	TickedAt *time.Time `json:"ticked_at"`
 }
 
-// Alert is an episode in which somebody must act on a run or a session.
+// Alert is an episode in which somebody must act on a run, a session or the machine.
 type Alert struct {
 	ID           string           `json:"id"`
 	Seq          int64            `json:"seq"`
 	Kind         agency.AlertKind `json:"msg_type"`
-	RunID        agency.RunID     `json:"run_id"` // empty of a session, and so is run_name
+	RunID        agency.RunID     `json:"run_id"` // empty unless it is about a run, and so is run_name
 	RunName      string           `json:"run_name"`
-	SessionID    agency.SessionID `json:"session_id"`   // empty of a run
+	SessionID    agency.SessionID `json:"session_id"`   // empty unless it is about a session
 	SessionName  string           `json:"session_name"` // of its plan; may be empty
-	Attempt      int              `json:"attempt"`      // 0 of a session
+	Attempt      int              `json:"attempt"`      // 0 unless it is about a run
 	Cause        string           `json:"cause"`        // what tells this episode from others of its kind
 	Payload      json.RawMessage  `json:"payload"`      // an object; docs/watchdog.md says what each kind carries
 	OpenedAt     time.Time        `json:"opened_at"`
@@ -42,15 +42,17 @@ type Alert struct {
 	Recipients   []string         `json:"recipients"` // who was told last; empty when there was nobody
 }
 
-// Ref is how people call what the alert is about: a run, or a session by its name or else its id.
+// Ref is how people call what the alert is about: a run, a session by its name or else its id, or the host.
 func (a *Alert) Ref() string {
 	switch {
-	case a.SessionID == "":
+	case a.RunName != "":
 		return a.RunName
 	case a.SessionName != "":
 		return a.SessionName
-	default:
+	case a.SessionID != "":
 		return string(a.SessionID)
+	default:
+		return "host"
 	}
 }
 

@@ -42,8 +42,10 @@ type DiffRunResponse struct {
 	RunID      agency.RunID        `json:"run_id"`
 	Branch     string              `json:"branch"`
 	Worktree   string              `json:"worktree_path"`
+	Repo       string              `json:"repo"` // its root
 	BaseCommit string              `json:"base_commit"`
 	Files      []agency.FileChange `json:"files"`
 	Patch      string              `json:"patch"`
 	Truncated  bool                `json:"truncated"` // the patch is cut off, or files are left out
+	LeftOut    agency.LeftOut      `json:"left_out"`  // files in the worktree that there was too much of to look at
 }

@@ -68,6 +68,21 @@ type CheckDatabaseResponse struct {
 	Path string `json:"path"`
 }
 
+// Rebuilt is what db rebuild did. All that is not in the folders of runs stays as the database has it: events, messages, alerts, timers,
+// sessions, trust.
+type Rebuilt struct {
+	Added   []string     `json:"added"`   // runs that the database did not know
+	Updated []string     `json:"updated"` // runs of which it knew something older
+	Skipped []SkippedRun `json:"skipped"`
+	Kept    string       `json:"kept"` // where the database that stood there before is; empty when there was none
+}
+
+// SkippedRun is a folder of a run that could not be read, or that clashes with another run.
+type SkippedRun struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
 // BackupDatabaseRequest names the file to write, which must not exist. Empty makes one beside the database.
 type BackupDatabaseRequest struct {
 	Path string `json:"path"`

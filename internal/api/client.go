@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/socket"
 )
 
 // Client talks to the daemon over its unix socket. It is safe for concurrent use.
@@ -27,6 +28,8 @@ type Client struct {
 	// AwaitNext, if not nil, comes before Start for those who follow. It returns at once unless the daemon was told to end, and then
 	// when somebody else has brought up another: who only looks on must not keep anybody from stopping it.
 	AwaitNext func(ctx context.Context) error
+	// Holder, if not nil, is who has the data root to itself: it tells a daemon that is starting from one that hangs.
+	Holder func() (Holder, error)
 	// Header is sent with each request; nil is none.
 	Header http.Header
 
@@ -35,15 +38,19 @@ type Client struct {
 	follows atomic.Bool // it reads a stream without an end of its own
 }
 
+// keepIdle is how long a connection is kept for the next request: shorter than the daemon waits for one, so that no request meets
+// the end of its connection.
+const keepIdle = 20 * time.Second
+
 // NewClient makes a client. Nothing is dialled before the first request.
-func NewClient(socket, version string, start func(ctx context.Context) error) *Client {
-	c := &Client{Socket: socket, Version: version, Start: start}
+func NewClient(path, version string, start func(ctx context.Context) error) *Client {
+	c := &Client{Socket: path, Version: version, Start: start}
 	c.http.Transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", socket)
+			return socket.Dial(ctx, path)
 		},
 		DisableCompression: true,
+		IdleConnTimeout:    keepIdle,
 	}
 	return c
 }
@@ -82,7 +89,7 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 		}
 		return nil
 	}
-	if err := c.withDaemon(ctx, op.Kind != Acts, send); err != nil {
+	if err := c.withDaemon(ctx, op.Kind != Acts, op.Kind.patience(req), send); err != nil {
 		return none, err
 	}
 	return *resp, nil
@@ -92,6 +99,8 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 type limited interface {
 	// after is the request as it is to be sent again when some of its time has passed.
 	after(passed time.Duration) any
+	// time is what it has of it; 0 is without end.
+	time() time.Duration
 }
 
 // encode makes the body of a request that is sent when so much time has passed since it was first made.
@@ -111,11 +120,13 @@ func left(ms int64, passed time.Duration) int64 {
 }
 
 // withDaemon runs send, and again after it brought up a daemon that send found missing: also one that answered when Start looked, for
-// that was about to stop. What may have been carried out is not sent again, unless again says that it does no harm, so that who
-// waits outlives the daemon. An idle daemon of another version is replaced once, and not by a client that has met one of its own:
-// whoever replaced that has upgraded.
-func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) error {
-	for started := 0; ; started++ {
+// that was about to stop, and one that was killed as it started. What may have been carried out is not sent again, unless again says
+// that it does no harm, so that who waits outlives the daemon. It gives up when daemons have gone away for as long as patience. An
+// idle daemon of another version is replaced once, and not by a client that has met one of its own: whoever replaced that has upgraded.
+func (c *Client) withDaemon(ctx context.Context, again bool, patience time.Duration, send func() error) error {
+	row := inARow{patience: patience}
+	for silent, replaced := false, false; ; {
+		began := time.Now()
 		err := send()
 		switch {
 		case err == nil:
@@ -123,12 +134,14 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 			return nil
 		case c.Start == nil:
 			return err
-		case errors.Is(err, ErrSilent) && (started > 0 || c.met.Load()):
+		case errors.Is(err, ErrSilent) && (silent || c.met.Load() || !c.starting()):
 			return err // it is there, and another one could not be
 		case errors.Is(err, ErrSilent): // a daemon that is starting listens already: Start waits until it answers
-		case agency.IsCode(err, agency.CodeDaemonConnectFailed) && started < mostStarts:
-		case agency.IsCode(err, agency.CodeDaemonLost) && again && started < mostStarts:
-		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && started == 0 && !c.met.Load():
+			silent = true
+		case agency.IsCode(err, agency.CodeDaemonConnectFailed):
+		case agency.IsCode(err, agency.CodeDaemonLost) && again:
+		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && !replaced && !c.met.Load():
+			replaced = true
 			if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
 				return err
 			}
@@ -140,15 +153,53 @@ func (c *Client) withDaemon(ctx context.Context, again bool, send func() error) 
 				return err
 			}
 		}
-		if err := c.Start(ctx); err != nil {
+		c.Close() // a connection that is kept is to the daemon that goes away
+		if err := row.next(ctx, time.Since(began), err); err != nil {
+			return err
+		}
+		if err := c.Start(ctx); err != nil && !errors.Is(err, ErrStartKilled) {
 			return err
 		}
 	}
 }
 
-// mostStarts is how often one request brings up a daemon that went away. There is an end to it, should the request be what the daemon
-// dies of.
-const mostStarts = 20
+// starting reports whether a daemon that does not answer may still be starting.
+func (c *Client) starting() bool {
+	if c.Holder == nil {
+		return true
+	}
+	holder, err := c.Holder()
+	return err != nil || holder.Doing == DoingStart && !holder.Suspended
+}
+
+// inARow paces how a daemon that goes away is brought up again. There is an end to it, should the request be what it dies of.
+type inARow struct {
+	patience time.Duration
+	times    int
+	since    time.Time
+}
+
+// next returns when the daemon is to be brought up again, at once for the first time, or why it is not: err, with which a request has
+// failed after so long. One that went on for a while was no failure of the daemon's.
+func (r *inARow) next(ctx context.Context, after time.Duration, err error) error {
+	if r.times == 0 || after >= lasted {
+		r.times, r.since = 0, time.Now()
+	}
+	r.times++
+	switch passed := time.Since(r.since); {
+	case r.times == 1:
+		return nil
+	case passed >= r.patience:
+		e := agency.AsError(err)
+		return agency.Errorf(e.Code, "the daemon went away %d times in %s: %w", r.times, passed.Round(time.Second), err).WithHint("agency daemon logs")
+	}
+	select {
+	case <-time.After(min(firstPause<<min(r.times-2, 10), longPause)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // stopOld ends a daemon of another version, and returns when it takes no requests any more: until then Start would find
 // that there is a daemon.
@@ -164,9 +215,8 @@ func (c *Client) stopOld(ctx context.Context, version string) error {
 	case err != nil:
 		return err
 	}
-	var dialer net.Dialer
 	for deadline := time.Now().Add(stopWait); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		conn, err := dialer.DialContext(ctx, "unix", c.Socket)
+		conn, err := socket.Dial(ctx, c.Socket)
 		if err != nil {
 			return ctx.Err()
 		}
@@ -190,10 +240,11 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	case err == nil:
 		return answer, nil
 	case errors.Is(context.Cause(r.Context()), ErrSilent):
-		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w", c.Socket, context.Cause(r.Context())).
-			WithHint("agency daemon logs; if it hangs and is not just starting, end its process: the runs go on")
+		return nil, c.silent(context.Cause(r.Context()))
 	case r.Context().Err() != nil:
 		return nil, r.Context().Err()
+	case refused(err):
+		return nil, unwrapURL(err)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, agency.Errorf(agency.CodePermissionDenied, "the daemon's socket %s belongs to somebody else", c.Socket).
 			WithHint("set AGENCY_HOME to a folder of your own")
@@ -205,6 +256,31 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 		}
 		return nil, lost(unwrapURL(err))
 	}
+}
+
+// refused reports whether the socket is not one that this user may rely on.
+func refused(err error) bool {
+	e, ok := errors.AsType[*agency.Error](err)
+	return ok && (e.Code == agency.CodePermissionDenied || e.Code == agency.CodeSocketPathInvalid)
+}
+
+// silent is the error for a daemon that is there and does not answer.
+func (c *Client) silent(why error) error {
+	err := agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w", c.Socket, why).
+		WithHint("agency daemon logs; if it hangs and is not just starting, end its process: the runs go on")
+	if c.Holder == nil {
+		return err
+	}
+	holder, lookErr := c.Holder()
+	if lookErr != nil || !holder.Held || holder.PID == 0 {
+		return err
+	}
+	if holder.Suspended {
+		return agency.Errorf(err.Code, "%w; it is process %d, which is suspended", err, holder.PID).
+			WithHint("wake it up: kill -CONT %d; or end it: kill -9 %d   (the runs go on)", holder.PID, holder.PID)
+	}
+	return agency.Errorf(err.Code, "%w; it is process %d", err, holder.PID).
+		WithHint("agency daemon logs; if it hangs: kill -9 %d   (the runs go on)", holder.PID)
 }
 
 // unwrapURL takes off the made-up URL that net/http puts before its errors.
@@ -245,6 +321,18 @@ func (k Kind) limit(req any) time.Duration {
 	}
 }
 
+// patience is how long a request goes on bringing up daemons that go away: as long as it has, or else long enough for a few starts.
+func (k Kind) patience(req any) time.Duration {
+	const few = time.Minute
+	if l, ok := req.(limited); ok && l.time() > 0 {
+		return l.time()
+	}
+	if k == Waits {
+		return lookTimeout
+	}
+	return few
+}
+
 // stopWait is how long a daemon that was told to stop may go on taking requests.
 const stopWait = 10 * time.Second
 
@@ -254,6 +342,8 @@ var (
 	ErrSilent = errors.New("has not answered")
 	// ErrNobody is that nothing listens. A daemon that is starting or stopping does not listen either.
 	ErrNobody = errors.New("no daemon listens")
+	// ErrStartKilled is a daemon that a signal ended while it started. It is wrapped in E_DAEMON_START_FAILED; another one may come up.
+	ErrStartKilled = errors.New("was killed while it started")
 )
 
 // lost is the error for a request that was sent and not answered: nobody knows whether it was carried out.
@@ -269,7 +359,11 @@ func unreadable(err error) error {
 // get opens a stream; the caller closes its body.
 func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	var answer *http.Response
-	err := c.withDaemon(ctx, true, func() error {
+	patience := Reads.patience(nil)
+	if c.met.Load() {
+		patience = 0 // who reads the stream paces how it is opened again
+	}
+	err := c.withDaemon(ctx, true, patience, func() error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+path+"?"+query.Encode(), nil)
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", path, err)

@@ -34,14 +34,6 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
-// Encode writes v as indented JSON with a final newline; <, > and & stay as they are.
-func Encode(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 type walker struct {
 	data   []byte
 	dec    *json.Decoder

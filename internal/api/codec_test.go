@@ -112,7 +112,8 @@ func TestEnvelopeRoundTrip(t *testing.T) {
     "run_id": "r_1",
     "delivered": true,
     "confirmed": false,
-    "effect": "<output> & more"
+    "effect": "<output> & more",
+    "composer": ""
   }
 }
 `

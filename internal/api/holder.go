@@ -3,9 +3,10 @@ package api
 // Holder is the process that has a data root to itself, or had it last: a daemon, or a command that restores the database. It can be
 // there without listening.
 type Holder struct {
-	PID   int // 0 when it has not said
-	Doing string
-	Held  bool // it is still there
+	PID       int // 0 when it has not said
+	Doing     string
+	Held      bool // it is still there
+	Suspended bool // it is there and stands still, until it is sent SIGCONT
 }
 
 // What a holder is doing, or was doing when it ended.

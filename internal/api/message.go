@@ -28,6 +28,8 @@ type PollMessagesRequest struct {
 	WaitMS int64 `json:"wait_ms"` // how long to wait for the first one; 0 is not at all
 }
 
+func (r PollMessagesRequest) time() time.Duration { return time.Duration(r.WaitMS) * time.Millisecond }
+
 func (r PollMessagesRequest) after(passed time.Duration) any {
 	r.WaitMS = left(r.WaitMS, passed)
 	return r

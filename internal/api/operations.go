@@ -67,7 +67,7 @@ var (
 	TestNotify      = Operation[TestNotifyRequest, TestNotifyResponse]{"notify.test", "send a test through the channels to people and wait for the outcome", Acts}
 	ListChannels    = Operation[Empty, ListChannelsResponse]{"notify.list", "the channels to people, what waits for them, and the dead letters", Reads}
 	WaitRuns        = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status", Waits}
-	AttachRun       = Operation[AttachRunRequest, AttachRunResponse]{"run.attach", "the command that shows a run's terminal", Reads}
+	AttachRun       = Operation[RunRequest, AttachRunResponse]{"run.attach", "where a run's terminal is", Reads}
 	ListEvents      = Operation[ListEventsRequest, ListEventsResponse]{"event.list", "events of the record in order", Reads}
 	Doctor          = Operation[DoctorRequest, DoctorResponse]{"doctor", "what is installed, what is running, what is left over", Waits}
 	DaemonStatus    = Operation[Empty, DaemonStatusResponse]{"daemon.status", "facts about the daemon", Reads}
@@ -87,6 +87,8 @@ const (
 	RunHeader     = "Agency-Run"
 	AttemptHeader = "Agency-Attempt"
 	TokenHeader   = "Agency-Token"
+	// ToolsHeader is on what the tools of an agent ask, whether they belong to a run or not.
+	ToolsHeader = "Agency-Tools"
 )
 
 // VersionHeader carries the version of the program on each request and response.
@@ -153,9 +155,10 @@ type SendInputRequest struct {
 // SendInputResponse says how far the text got.
 type SendInputResponse struct {
 	RunID     agency.RunID `json:"run_id"`
-	Delivered bool         `json:"delivered"`
-	Confirmed bool         `json:"confirmed"`
-	Effect    string       `json:"effect"`
+	Delivered bool         `json:"delivered"` // it was typed
+	Confirmed bool         `json:"confirmed"` // the agent was seen to take it
+	Effect    string       `json:"effect"`    // prompt, turn, read or ended if it was; else composer, output or none
+	Composer  string       `json:"composer"`  // with composer: what stands in the agent's input box
 }
 
 // ResumeRunRequest starts another attempt of a run.
@@ -206,6 +209,8 @@ type WaitRunsRequest struct {
 	TimeoutMS int64    `json:"timeout_ms"` // 0 is no limit
 }
 
+func (r WaitRunsRequest) time() time.Duration { return time.Duration(r.TimeoutMS) * time.Millisecond }
+
 func (r WaitRunsRequest) after(passed time.Duration) any {
 	r.TimeoutMS = left(r.TimeoutMS, passed)
 	return r
@@ -217,17 +222,11 @@ type WaitRunsResponse struct {
 	TimedOut bool  `json:"timed_out"`
 }
 
-// AttachRunRequest asks how to show a run's terminal. Env is the caller's environment: inside tmux the client is
-// switched, outside it attaches.
-type AttachRunRequest struct {
-	Run string         `json:"run"`
-	Env agency.Environ `json:"env"`
-}
-
-// AttachRunResponse is a command to run in the caller's place.
+// AttachRunResponse says where a run's terminal is. The client makes the command that shows it, so that nothing that a daemon
+// answers is run as a command.
 type AttachRunResponse struct {
-	RunID agency.RunID `json:"run_id"`
-	Argv  []string     `json:"argv"`
+	RunID  agency.RunID `json:"run_id"`      // its session is called agency_ and this
+	Socket string       `json:"tmux_socket"` // of the tmux server that holds the session, absolute
 }
 
 // ListEventsRequest asks for events after Since, oldest first.

@@ -64,7 +64,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		State: a.State, Attempt: a.Number, ExitCode: a.ExitCode, Signal: a.Signal, ErrorCode: a.ErrorCode, Error: a.Error,
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, RunDir: r.Dir,
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
-		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.Situation.Usage, StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
+		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.Situation.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
 		PRNumber: r.PRNumber, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt,
 	}
@@ -96,9 +96,11 @@ func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
 
 // ShowRunResponse is everything about one run.
 type ShowRunResponse struct {
-	Run        Run              `json:"run"`
-	Contract   *agency.Contract `json:"runner_status"` // the runner's own word; null when it said nothing readable
-	Word       time.Time        `json:"runner_status_at"`
+	Run      Run              `json:"run"`
+	Contract *agency.Contract `json:"runner_status"` // the runner's own word; null when it said nothing readable
+	Word     time.Time        `json:"runner_status_at"`
+	// Requests are all that the agent's program waits for, the one that its terminal shows first; never null.
+	Requests   []agency.Request `json:"requests"`
 	Attempts   []agency.Attempt `json:"attempts"`
 	Steps      []agency.Step    `json:"steps"`
 	Inputs     []agency.Input   `json:"inputs"`
@@ -108,5 +110,6 @@ type ShowRunResponse struct {
 	LastOutput *time.Time       `json:"last_output"`
 	PromptPath string           `json:"prompt_path"`
 	LogPath    string           `json:"log_path"`
+	LogLost    int64            `json:"log_lost"`    // bytes that are missing in it, because the disk did not take them
 	OutputPath string           `json:"output_path"` // what the run came to; empty while it came to nothing
 }

@@ -192,6 +192,10 @@ type WaitSessionRequest struct {
 	TimeoutMS int64  `json:"timeout_ms"` // 0 is none
 }
 
+func (r WaitSessionRequest) time() time.Duration {
+	return time.Duration(r.TimeoutMS) * time.Millisecond
+}
+
 func (r WaitSessionRequest) after(passed time.Duration) any {
 	r.TimeoutMS = left(r.TimeoutMS, passed)
 	return r

@@ -25,7 +25,7 @@ type UpdateStream struct {
 func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream, error) {
 	query := url.Values{"session": {req.Session}, "dir": {req.Dir}}
 	var stream *UpdateStream
-	err := c.withDaemon(ctx, true, func() error {
+	err := c.withDaemon(ctx, true, Reads.patience(nil), func() error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+SessionUpdatesPath+"?"+query.Encode(), nil)
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", SessionUpdatesPath, err)

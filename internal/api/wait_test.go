@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,7 +104,7 @@ func TestWaitsKeepTheirTime(t *testing.T) {
 				if err := call(t.Context(), c); err != nil {
 					t.Error(err)
 				}
-				if want := []float64{10_000, 6_000, 2_000, 1}; !slices.Equal(limits, want) {
+				if want := []float64{10_000, 6_000, 1_980, 1}; !slices.Equal(limits, want) {
 					t.Errorf("asked for %v ms, want %v", limits, want)
 				}
 			})
@@ -187,6 +188,73 @@ func TestCallOfADaemonThatHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Daemons that go away cost a wait nothing while it has time; without an end of its own it gives up after minutes of nothing else.
+func TestCallsOutliveDaemons(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		call func(context.Context, *api.Client) error
+		life time.Duration // of each daemon
+		dies int           // daemons before one that answers
+		took time.Duration // at most
+		fine bool
+	}{
+		"wait, and each lives for a while": {waitFor(0), 12 * time.Second, 100, time.Hour, true},
+		"wait, and each dies at once":      {waitFor(0), 0, 1 << 30, 11 * time.Minute, false},
+		"wait for an hour":                 {waitFor(time.Hour), 0, 1000, 40 * time.Minute, true},
+		"wait for a second":                {waitFor(time.Second), 0, 1000, 3 * time.Second, false},
+		"ls":                               {listRuns, 0, 1 << 30, 65 * time.Second, false},
+		"ls, twenty-five times":            {listRuns, 0, 25, time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				died := 0
+				c := bubble(t, func(w http.ResponseWriter, _ *http.Request) {
+					if died++; died <= tt.dies {
+						time.Sleep(tt.life)
+						panic(http.ErrAbortHandler)
+					}
+					reply(w, map[string]any{}, nil)
+				}, func(context.Context) error { return nil })
+				began := time.Now()
+				err := tt.call(t.Context(), c)
+				if (err == nil) != tt.fine || time.Since(began) > tt.took || err != nil && agency.AsError(err).Code.Exit() != agency.ExitUnknown {
+					t.Errorf("got %v after %s", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+func waitFor(timeout time.Duration) func(context.Context, *api.Client) error {
+	return func(ctx context.Context, c *api.Client) error {
+		_, err := api.Call(ctx, c, api.WaitRuns, api.WaitRunsRequest{Runs: []string{"r_1"}, For: []string{}, TimeoutMS: timeout.Milliseconds()})
+		return err
+	}
+}
+
+func listRuns(ctx context.Context, c *api.Client) error {
+	_, err := api.Call(ctx, c, api.ListRuns, api.ListRunsRequest{})
+	return err
+}
+
+// A daemon that serves and does not answer is told of when the time that is named is over, and how to wake it up.
+func TestCallOfASuspendedDaemon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := bubble(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(context.Context) error { return nil })
+		c.Holder = func() (api.Holder, error) {
+			return api.Holder{PID: 7, Doing: api.DoingServe, Held: true, Suspended: true}, nil
+		}
+		began := time.Now()
+		err := agency.AsError(listRuns(t.Context(), c))
+		took := time.Since(began)
+		if !strings.Contains(err.Message, "has not answered for "+took.String()+"; it is process 7, which is suspended") || !strings.Contains(err.Hint, "kill -CONT 7") {
+			t.Errorf("after %s: %v (%s)", took, err, err.Hint)
+		}
+	})
 }
 
 // What has git look at files may take minutes.

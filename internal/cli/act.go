@@ -15,40 +15,6 @@ import (
 	"agency/internal/api"
 )
 
-func (a *App) attachCommand() *cobra.Command {
-	cmd := command(cobra.Command{
-		Use:     "attach RUN",
-		Short:   "Show a run's terminal and type into it",
-		GroupID: "run",
-		Long: `Shows the terminal of a run. Inside tmux the client switches to it, outside it attaches. The run goes on when you leave: press
-the tmux prefix (Ctrl-b unless you changed it) and then d. It ends with tmux's [exited] when somebody stops the run; what was there is
-in agency logs. With --json it prints the command instead of running it.`,
-		Example: "  agency attach fix-login",
-		Args:    takes("RUN"),
-	}, func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args[0]) })
-	cmd.ValidArgsFunction = a.completeLive
-	return cmd
-}
-
-func (a *App) attach(ctx context.Context, ref string) error {
-	resp, err := call(ctx, a, api.AttachRun, api.AttachRunRequest{Run: ref, Env: a.Env})
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.print(resp, nil)
-	}
-	if !a.onTerminal() {
-		return agency.Errorf(agency.CodeUsage, "attach needs a terminal").WithHint("agency logs -f %s", ref)
-	}
-	env := a.Env
-	if len(resp.Argv) > 0 && !strings.Contains(strings.Join(resp.Argv, " "), "switch-client") {
-		// tmux refuses to attach inside a client of its own; on another server that is what the user asked for.
-		env = without(env, "TMUX", "TMUX_PANE")
-	}
-	return a.Exec(resp.Argv, env)
-}
-
 // onTerminal says that a person can see and type.
 func (a *App) onTerminal() bool {
 	_, out := terminal(a.Out)
@@ -56,28 +22,16 @@ func (a *App) onTerminal() bool {
 	return in && out
 }
 
-func without(env []string, names ...string) []string {
-	kept := make([]string, 0, len(env))
-next:
-	for _, kv := range env {
-		for _, name := range names {
-			if strings.HasPrefix(kv, name+"=") {
-				continue next
-			}
-		}
-		kept = append(kept, kv)
-	}
-	return kept
-}
-
 func (a *App) sendCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use:     "send RUN TEXT",
 		Short:   "Type a message into a run's agent and press Enter",
 		GroupID: "run",
-		Long: `Types a message into the agent of a run and presses Enter. It is refused while a person types in the run's terminal, and when the
-agent has ended or is headless. A program that reads lines, such as a shell script, gets at most 4095 bytes of each (1023 on macOS): a
-longer one is refused. TEXT - reads the message from standard input.`,
+		Long: `Types a message into the agent of a run and presses Enter. It is refused while the run's terminal shows a dialog or a menu, which
+the message would answer, while a person types there, and when the agent has ended or is headless. A program that reads lines, such
+as a shell script, gets at most 4095 bytes of each (1023 on macOS): a longer one is refused. TEXT - reads the message from standard input.
+
+"delivered" means that the agent was seen to take it: it told of a prompt, or its input box is empty and it works.`,
 		Example: `  agency send fix-login "yes, use the second one"`,
 		Args:    takes("RUN", "TEXT"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -101,10 +55,14 @@ longer one is refused. TEXT - reads the message from standard input.`,
 			return err
 		}
 		return a.print(resp, func(w io.Writer) {
-			if resp.Confirmed {
+			switch {
+			case resp.Confirmed:
 				_, _ = fmt.Fprintln(w, "delivered")
-			} else {
-				_, _ = fmt.Fprintln(w, "written; the agent has not reacted yet")
+			case resp.Composer != "":
+				_, _ = fmt.Fprintf(w, "delivered, not confirmed: in its input box stands: %s\n", safeLine(resp.Composer))
+				a.chat("look: agency attach %s", args[0])
+			default:
+				_, _ = fmt.Fprintln(w, "delivered, not confirmed: nothing shows that the agent took it")
 			}
 		})
 	})

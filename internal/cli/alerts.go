@@ -22,10 +22,10 @@ func (a *App) alertsCommand() *cobra.Command {
 		Use:     "alerts",
 		Short:   "List what somebody must act on",
 		GroupID: "inspect",
-		Long: `Lists the open alerts of this repository, oldest first. The watchdog opens one for each episode in which a worker is lost, failed,
-waits for somebody, offers its work or hangs, or in which a session was paused by a failure, has an agent that cannot start without a
-person, or failed, and closes it when that is over. An offer that was acknowledged is left out, too; a session's failure is over then.
-While all is well there are none.`,
+		Long: `Lists the open alerts of this repository and of the machine, oldest first. The watchdog opens one for each episode in which a worker is
+lost, failed, waits for somebody, offers its work or hangs, in which a session was paused by a failure, has an agent that cannot start
+without a person, or failed, or in which a disk is nearly full, and closes it when that is over. An offer that was acknowledged is left
+out, too; a session's failure is over then. While all is well there are none.`,
 		Example: `  agency alerts
   agency alerts --all-repos -f
   agency alerts ack --all`,

@@ -78,13 +78,44 @@ Of a run whose worktree is gone it shows the branch.`,
 			} else {
 				_, _ = io.WriteString(w, a.paint(safeText(resp.Patch)))
 			}
-			if resp.Truncated {
-				a.chat("agency: note: the rest is left out; all of it: git -C %s diff %s", safeLine(resp.Worktree), resp.BaseCommit)
-			}
+			a.leftOut(&resp)
 		})
 	})
 	cmd.Flags().BoolVar(&stat, "stat", false, "only the names of the files")
 	return cmd
+}
+
+// leftOut tells of what a difference does not show. All of it is shown by the user's own repository, never by the worktree: what its
+// .git leads to is the agent's choice, and so are the programs that git would run there.
+func (a *App) leftOut(resp *api.DiffRunResponse) {
+	if left := resp.LeftOut; left.Files > 0 {
+		a.chat("agency: note: %d files with %s are too much to look at:", left.Files, byteSize(left.Bytes))
+		for _, f := range left.Named {
+			a.chat("  %s  %s", byteSize(f.Bytes), safeLine(f.Path))
+		}
+		if more := left.Files - len(left.Named); more > 0 {
+			a.chat("  and %d more", more)
+		}
+	}
+	if resp.Truncated {
+		a.chat("agency: note: the rest is left out; to see all of it, save it and compare: agency snapshot %s, then git -C %s diff %.12s REF, with the ref that it prints",
+			resp.RunID, safeLine(agency.ShellWord(resp.Repo)), resp.BaseCommit)
+	}
+}
+
+// byteSize is a number of bytes for people.
+func byteSize(n int64) string {
+	const kib = 1 << 10
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d B", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	case n < kib*kib*kib:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(kib*kib))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(kib*kib*kib))
+	}
 }
 
 // paint gives a patch the colours that git gives it, on a terminal.

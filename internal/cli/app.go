@@ -3,7 +3,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +43,8 @@ type App struct {
 	DaemonHolder func(home string) (api.Holder, error)
 	// RestoreDatabase puts a backup in the place of a data root's database, and says where the old one was kept.
 	RestoreDatabase func(ctx context.Context, home, backup string) (kept string, err error)
+	// RebuildDatabase brings what the folders of runs tell into a data root's database.
+	RebuildDatabase func(ctx context.Context, home string) (*api.Rebuilt, error)
 	// Exec replaces this process.
 	Exec func(argv, env []string) error
 
@@ -52,6 +53,7 @@ type App struct {
 	configPath string
 	cfg        *config.Config
 	cfgErr     error      // what is wrong with cfg
+	asks       bool       // exit status 1 is an answer of the command, so an error has another one
 	status     int        // exit status of a command that did its work and still has something to say
 	awaiting   sync.Mutex // held by who waits for the next daemon
 }
@@ -107,14 +109,18 @@ func asUsage(err error) *agency.Error {
 
 // fail prints an error where it belongs and returns the exit status.
 func (a *App) fail(e *agency.Error) int {
+	exit := e.Code.Exit()
+	if exit == agency.ExitError && a.asks {
+		exit = agency.ExitUnknown
+	}
 	if a.json && api.Encode(a.out, api.Failure(e)) == nil {
-		return e.Code.Exit()
+		return exit
 	}
 	_, _ = fmt.Fprintf(a.Err, "agency: error: %s [%s]\n", safeText(e.Message), e.Code)
 	if e.Hint != "" {
 		_, _ = fmt.Fprintf(a.Err, "agency: hint: %s\n", safeText(e.Hint))
 	}
-	return e.Code.Exit()
+	return exit
 }
 
 // print writes data as the one envelope, or calls text to write it for people.
@@ -128,9 +134,7 @@ func (a *App) print(data any, text func(w io.Writer)) error {
 
 // printLine writes data as an envelope on one line, for streams.
 func (a *App) printLine(data any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(api.Success(data))
+	return api.EncodeLine(a.out, api.Success(data))
 }
 
 // chat writes a line for people only, beside the data.
@@ -187,6 +191,7 @@ func (a *App) client() (*api.Client, error) {
 		}
 		return a.SpawnDaemon(ctx, cfg, a.callerConfig(), a.Env)
 	})
+	client.Holder = func() (api.Holder, error) { return a.DaemonHolder(cfg.Home) }
 	client.AwaitNext = func(ctx context.Context) error { return a.awaitNext(ctx, cfg.Home) }
 	client.Header = a.identity()
 	return client, nil

@@ -65,7 +65,7 @@ func (a *App) daemonStatus(ctx context.Context, start bool) error {
 		return a.unheard(client.Socket)
 	}
 	if err != nil {
-		return a.hung(err)
+		return err
 	}
 	return a.print(daemonState{true, status}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
@@ -102,21 +102,6 @@ func (a *App) unheard(socket string) error {
 	return a.print(map[string]any{"running": true, "doing": holder.Doing, "pid": holder.PID, "socket": socket}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "%s, pid %d; it does not listen on %s\n", safeLine(holder.Doing), holder.PID, safeLine(socket))
 	})
-}
-
-// hung adds the process to the error of a daemon that is there and does not answer.
-func (a *App) hung(err error) error {
-	cfg, _ := a.places()
-	if !errors.Is(err, api.ErrSilent) || cfg == nil {
-		return err
-	}
-	holder, _ := a.DaemonHolder(cfg.Home)
-	if holder.PID == 0 || !holder.Held {
-		return err
-	}
-	e := agency.AsError(err)
-	return agency.Errorf(e.Code, "%s; it is process %d", e.Message, holder.PID).
-		WithHint("agency daemon logs; if it hangs: kill -9 %d   (the runs go on)", holder.PID)
 }
 
 // awaitNext returns when a daemon that was told to end has been followed by another one; it does not wait for one that ended otherwise.
@@ -183,7 +168,7 @@ func (a *App) daemonStop(ctx context.Context) error {
 			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock tells
 				words = "stopped"
 			case !errors.Is(err, api.ErrNobody):
-				return a.hung(err)
+				return err
 			}
 		}
 		holder, err := a.DaemonHolder(cfg.Home)

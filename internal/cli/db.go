@@ -12,11 +12,11 @@ import (
 func (a *App) databaseCommand() *cobra.Command {
 	return group(cobra.Command{
 		Use:     "db",
-		Short:   "Check, back up and restore the database",
+		Short:   "Check, back up, restore and rebuild the database",
 		GroupID: "maintain",
 		Long:    "The database is the record of all runs. Use these commands instead of opening it: only the daemon may.",
 		Example: "  agency db check",
-	}, a.databaseCheck(), a.databaseBackup(), a.databaseRestore())
+	}, a.databaseCheck(), a.databaseBackup(), a.databaseRestore(), a.databaseRebuild())
 }
 
 func (a *App) databaseCheck() *cobra.Command {
@@ -69,6 +69,37 @@ database that stood there is kept beside it.`,
 			if kept != "" {
 				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", safeLine(kept))
 			}
+			_, _ = fmt.Fprintln(w, "to add the runs that were made since: agency db rebuild")
+		})
+	})
+}
+
+func (a *App) databaseRebuild() *cobra.Command {
+	return command(cobra.Command{
+		Use: "rebuild", Short: "Make the database know the runs whose folders are there",
+		Long: `Brings what the folders of runs tell, and the database does not know, into the database; without one it makes one. The daemon must be
+stopped first. Agents that are live go on, and are found again. Events, messages, alerts, timers, sessions and trust are in no such folder:
+they stay as the database has them. A database that stood there before is kept beside it.`,
+		Example: "  agency daemon stop && agency db rebuild",
+		Args:    takes(),
+	}, func(cmd *cobra.Command, _ []string) error {
+		cfg, err := a.places()
+		if err != nil {
+			return err
+		}
+		done, err := a.RebuildDatabase(cmd.Context(), cfg.Home)
+		if err != nil {
+			return err
+		}
+		return a.print(done, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "added %s, brought %d up to date\n", count(len(done.Added), "run"), len(done.Updated))
+			for _, s := range done.Skipped {
+				_, _ = fmt.Fprintf(w, "left out %s: %s\n", safeLine(s.Path), safeLine(s.Reason))
+			}
+			if done.Kept != "" {
+				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", safeLine(done.Kept))
+			}
+			_, _ = fmt.Fprintln(w, "not in the folders of runs, and as old as the database was: events, messages, alerts, timers, sessions, trust (agency trust)")
 		})
 	})
 }

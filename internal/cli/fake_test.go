@@ -64,6 +64,7 @@ func newBench(t *testing.T) *bench {
 		DaemonHolder:    func(string) (api.Holder, error) { return api.Holder{}, nil },
 		DaemonLog:       func(home string) string { return filepath.Join(home, "nowhere.log") },
 		RestoreDatabase: func(context.Context, string, string) (string, error) { return "", errBoom },
+		RebuildDatabase: func(context.Context, string) (*api.Rebuilt, error) { return nil, errBoom },
 		Exec:            func([]string, []string) error { return errBoom },
 	}
 	return b

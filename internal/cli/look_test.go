@@ -272,7 +272,8 @@ func TestShowText(t *testing.T) {
 	contract := agency.NewContract(time.Now())
 	contract.Status, contract.Summary, contract.Questions = agency.SaysNeedsInput, "Implementing OAuth but need clarification", []string{"Which provider?", "Persist?"}
 	b.serve(always(api.ShowRunResponse{
-		Run: r, Contract: &contract, Word: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},
+		Run: r, Requests: []agency.Request{*r.Request, {Kind: agency.AsksQuestion, Text: "Which?", Subagent: "a1", At: time.Now(), Confidence: 1}},
+		Contract: &contract, Word: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},
 		Git: &agency.GitFacts{Branch: r.Branch, Dirty: true, Changed: 2, Untracked: 1, Ahead: 3},
 	}, nil))
 	if exit := b.run("show", "fix-login"); exit != agency.ExitOK {
@@ -281,6 +282,7 @@ func TestShowText(t *testing.T) {
 	for _, want := range []string{
 		"conversation: c-1\n", "used:         1200 tokens in, - cached, - out, cost $0.50\n", "stalled:      after 1m without a sign\n",
 		"\nrequest:\n  asks for: permission\n  since: 5m ago\n  tool: Bash\n  text: rm -r build\n",
+		"\nbehind it:\n  asks for: question\n  since: 0s ago\n  text: Which?\n  for: a1\n",
 		"\nrunner_status:\n  status: needs_input\n  updated: 5m ago\n  summary: Implementing OAuth but need clarification\n" +
 			"  questions:\n    - Which provider?\n    - Persist?\n",
 		"\ngit: 2 changed, 1 untracked, 3 ahead, 0 behind its base\n",

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -58,12 +59,13 @@ func TestExitStatus(t *testing.T) {
 		"sound":             {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "warning"}}}, "", agency.ExitOK},
 		"not sound":         {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "error"}, {Level: "ok"}}}, "", agency.ExitError},
 		"wrapper's own":     {[]string{"wrapper", "x"}, nil, "", agency.ExitUsage},
-		"attach, no screen": {[]string{"attach", "x"}, api.AttachRunResponse{Argv: []string{"tmux"}}, "", agency.ExitUsage},
+		"attach, no screen": {[]string{"attach", "x"}, api.AttachRunResponse{RunID: "r_01JD4QJ5T0Y7R8V6W3N2M1K0HG", Socket: ownSocket(t)}, "", agency.ExitUsage},
 	} {
 		for _, json := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", JSON"}[json], func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
+				b.app.Env = append(b.app.Env, "PATH="+os.Getenv("PATH"))
 				var err error
 				if test.code != "" {
 					err = agency.Errorf(test.code, "bo\x1b[31mom\u202e").WithHint("a way \x07out")
@@ -127,10 +129,10 @@ func TestNoDaemon(t *testing.T) {
 		want    int
 		spawned int
 	}{
-		{[]string{"ls"}, agency.ExitError, 1},
-		{[]string{"events", "-f"}, agency.ExitError, 1},
-		{[]string{"logs", "x"}, agency.ExitError, 1},
-		{[]string{"daemon", "start"}, agency.ExitError, 1},
+		{[]string{"ls"}, agency.ExitUnknown, 1},
+		{[]string{"events", "-f"}, agency.ExitUnknown, 1},
+		{[]string{"logs", "x"}, agency.ExitUnknown, 1},
+		{[]string{"daemon", "start"}, agency.ExitUnknown, 1},
 		{[]string{"daemon", "status"}, agency.ExitNotFound, 0},
 		{[]string{"daemon", "stop"}, agency.ExitOK, 0},
 		{[]string{"version"}, agency.ExitOK, 0},

@@ -3,11 +3,13 @@ package cli
 import (
 	"errors"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
 	"agency"
 	"agency/docs/skills"
+	"agency/internal/api"
 	"agency/internal/mcp"
 )
 
@@ -35,6 +37,10 @@ The tools see the runs of the repository of the current directory. Inside a run 
 		if err != nil {
 			return err
 		}
+		if client.Header == nil {
+			client.Header = http.Header{}
+		}
+		client.Header.Set(api.ToolsHeader, "mcp")
 		server := &mcp.Server{
 			Client: client, Version: a.Version, Dir: a.Dir, AllRepos: allRepos, Env: a.Env, Config: a.callerConfig(), Report: a.reportTool,
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -131,9 +130,7 @@ func (u *updateAnswers) take(line int, refusal error) error {
 		u.status = e.Code.Exit()
 	}
 	if u.json {
-		enc := json.NewEncoder(u.out)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(api.Failure(e))
+		return api.EncodeLine(u.out, api.Failure(e))
 	}
 	_, err := fmt.Fprintf(u.Err, "agency: line %d: %s [%s]\n", line, safeLine(e.Message), e.Code)
 	return err

@@ -20,10 +20,11 @@ func (a *App) sessionWait() *cobra.Command {
 		Short: "Wait until a session has settled, or somebody is needed",
 		Long: `Waits until every agent of a session is complete, failed or cancelled, and what they came to is known; with --attention it returns as
 soon as somebody is needed, too. Exit status: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the
-time is up, 8 somebody is needed.`,
+time is up, 6 that could not be found out, 8 somebody is needed.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
 		Args:    takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
+		a.asks = true
 		client, err := a.client()
 		if err != nil {
 			return err
@@ -43,6 +44,7 @@ time is up, 8 somebody is needed.`,
 
 // waitForSession waits for the session that a request names by its id.
 func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, timeout time.Duration) error {
+	a.asks = true
 	req.Dir, req.TimeoutMS = a.Dir, milliseconds(timeout)
 	resp, err := call(ctx, a, api.WaitSession, req)
 	if err != nil {

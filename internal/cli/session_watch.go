@@ -54,6 +54,7 @@ func (a *App) findSession(ctx context.Context, client *api.Client, args []string
 // watchSession shows a session and then each change of it until it has settled. since is the number of an event that it is at least
 // as new as.
 func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSessionResponse, since int64) error {
+	a.asks = true
 	req := api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

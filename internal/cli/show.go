@@ -65,6 +65,9 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time, room int) {
 		field("conversation", "%s", r.Conversation)
 	}
 	field("used", "%s", usageText(&r.Usage))
+	for _, m := range r.Usage.Models {
+		field("by model", "%s: %d in, %d cache read, %d cache write 5m, %d cache write 1h, %d out", m.Model, m.Input, m.CacheRead, m.CacheWrite5m, m.CacheWrite1h, m.Output)
+	}
 	if r.StallAfterMS > 0 {
 		field("stalled", "after %s without a sign", agency.ShortDuration(time.Duration(r.StallAfterMS)*time.Millisecond))
 	}
@@ -79,7 +82,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time, room int) {
 	if r.RemovedAt != nil {
 		field("removed", "%s", ago(*r.RemovedAt))
 	}
-	showRequest(w, s, ago, room)
+	showRequests(w, s, ago, room)
 	showWord(w, s, ago, room)
 	showAttempts(w, s, ago, room)
 	showGit(w, s, room)
@@ -87,7 +90,11 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time, room int) {
 	field("worktree", "%s", r.Worktree)
 	field("run dir", "%s", r.RunDir)
 	field("prompt", "%s", s.PromptPath)
-	field("log", "%s", s.LogPath)
+	if s.LogLost > 0 {
+		field("log", "%s, in which %d bytes are missing: the disk did not take them", s.LogPath, s.LogLost)
+	} else {
+		field("log", "%s", s.LogPath)
+	}
 	if s.OutputPath != "" {
 		field("output", "%s", s.OutputPath)
 	}
@@ -107,24 +114,34 @@ func usageText(u *agency.Usage) string {
 		}
 		return strconv.FormatInt(*n, 10)
 	}
-	if *u == (agency.Usage{}) {
+	if !u.Known() {
 		return "-"
 	}
 	cost := "-"
 	if u.CostUSD != nil {
 		cost = fmt.Sprintf("$%.2f", *u.CostUSD)
 	}
-	return fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
+	about := ""
+	if u.Estimated {
+		about = "at least "
+	}
+	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
 }
 
-// showRequest writes what the agent's program waits for.
-func showRequest(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
-	r := s.Run.Request
-	if r == nil {
-		return
+// showRequests writes what the agent's program waits for, first what its terminal shows.
+func showRequests(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+	for i := range s.Requests {
+		title := "\nrequest:"
+		if i > 0 {
+			title = "\nbehind it:"
+		}
+		_, _ = fmt.Fprintln(w, title)
+		showRequest(w, &s.Requests[i], ago, room)
 	}
+}
+
+func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, room int) {
 	line := func(name, text string) { _, _ = fmt.Fprintln(w, hang("  "+name+": ", safeLine(text), room)) }
-	_, _ = fmt.Fprintln(w, "\nrequest:")
 	line("asks for", string(r.Kind))
 	line("since", ago(r.At))
 	if r.Tool != "" {
@@ -144,7 +161,7 @@ func showRequest(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string
 func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
 	c := s.Contract
 	if c == nil {
-		if s.Run.Problem != "" {
+		if strings.HasPrefix(s.Run.Problem, "invalid status file") {
 			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", hang("  ", safeLine(s.Run.Problem), room))
 		}
 		return

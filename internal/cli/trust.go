@@ -28,7 +28,8 @@ func (a *App) trustCommand() *cobra.Command {
 		GroupID: "maintain",
 		Long: `A repository's agency.toml can name a setup script, and files to copy or link into each new worktree. Nothing of that is done before
 you have trusted it: the exact bytes of agency.toml and of every file of the repository that the setup names. When one of them
-changes, it has to be trusted again. --show prints them and changes nothing.`,
+changes, it has to be trusted again. So do git's hooks that come with the files, when core.hooksPath is relative. --show prints them and
+changes nothing.`,
 		Example: `  agency trust --show
   agency trust
   agency trust --revoke`,
@@ -90,7 +91,7 @@ func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
 	for _, part := range []struct {
 		verb string
 		what []string
-	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}} {
+	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}} {
 		for _, what := range part.what {
 			if what != "" {
 				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, safeLine(what))

@@ -19,12 +19,13 @@ func (a *App) waitCommand() *cobra.Command {
 		Short:   "Wait until runs are settled, or reach a status",
 		GroupID: "inspect",
 		Long: `Waits until every run is settled: it ended, asks something, or offers its work. With --for it waits for these statuses instead.
-Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 8 a run needs a person.`,
+Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 6 that could not be found out, 8 a run needs a person.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
 		Args:        takesRuns,
 		Annotations: map[string]string{manyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
+		a.asks = true
 		client, err := a.client()
 		if err != nil {
 			return err

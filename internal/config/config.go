@@ -31,6 +31,9 @@ type Config struct {
 	Watchdog Watchdog
 	Stop     Stop
 	Session  Session
+	DB       DB
+	Disk     Disk
+	MCP      MCP
 	Notify   Notify
 	Presets  map[string]Preset // by name; never nil
 
@@ -94,6 +97,40 @@ type Session struct {
 	StatusDir string // absolute, or relative to the root of the repository
 }
 
+// DB is how the record is looked after.
+type DB struct {
+	Backups int // that agency makes by itself and keeps; 0 makes none
+}
+
+// Disk is how much of it must be free.
+type Disk struct {
+	MinFree int64 // bytes, on the disk of the data root; of a small disk a tenth is enough. 0 is no limit
+}
+
+// MCP bounds what agents may do that start other agents, by the tools, by commands, or over the socket.
+type MCP struct {
+	Allow       []string // words of Allowances
+	MaxChildren int      // live runs that a run may have started
+	MaxDepth    int      // generations of runs below those of a person
+}
+
+// Allowances are what an agent may ask of a new run only when [mcp] allow names it.
+func Allowances() []string {
+	return []string{AllowShell, AllowCustom, AllowArgs, AllowEnv, AllowSkipPermissions}
+}
+
+// The allowances.
+const (
+	AllowShell           = "shell"            // a script as the prompt
+	AllowCustom          = "custom"           // any [runners.custom.NAME]
+	AllowArgs            = "args"             // arguments for the runner
+	AllowEnv             = "env"              // variables, and the environment of the caller
+	AllowSkipPermissions = "skip_permissions" // an agent that asks for leave for nothing, of one that does
+)
+
+// Allows reports whether agents are allowed something.
+func (m *MCP) Allows(what string) bool { return slices.Contains(m.Allow, what) }
+
 // Origin says where the value of one key came from.
 type Origin struct {
 	Key   string `json:"key"`   // as in the file: "logs.max_bytes"; "home", "socket" and "log_level" have no key there
@@ -129,6 +166,9 @@ func defaults() *Config {
 		},
 		Stop:    Stop{Grace: 10 * time.Second},
 		Session: Session{StatusDir: ".agency/status"},
+		DB:      DB{Backups: 7},
+		Disk:    Disk{MinFree: 512 << 20},
+		MCP:     MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
 		Notify:  Notify{Channels: map[string]Channel{}},
 		Presets: map[string]Preset{},
 	}

@@ -80,6 +80,13 @@ func newFormat(c *Config, custom []string) *format {
 	)
 	f.table("", "stop", durationKey("grace", &c.Stop.Grace, 0, time.Hour))
 	f.table("", "session", textKey("status_dir", &c.Session.StatusDir, checkStatusDir))
+	f.table("", "db", numberKey("backups", &c.DB.Backups, 1, 0, 1000))
+	f.table("", "disk", sizeKey("min_free", &c.Disk.MinFree))
+	f.table("", "mcp",
+		listKey("allow", &c.MCP.Allow, checkAllowance),
+		numberKey("max_children", &c.MCP.MaxChildren, 1, 0, 10_000),
+		numberKey("max_depth", &c.MCP.MaxDepth, 1, 0, 100),
+	)
 	return f
 }
 

@@ -97,6 +97,40 @@ func durationKey(name string, p *time.Duration, least, most time.Duration) key {
 	}
 }
 
+// sizeUnits are the units of a size, the largest first.
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+// sizeKey binds a number of bytes, written as a text with a unit.
+func sizeKey(name string, p *int64) key {
+	return key{
+		name: name,
+		set: func(v value) error {
+			if v.kind != unstable.String {
+				return mustBe(`a size in quotes, such as "512MiB"`, v)
+			}
+			for _, unit := range sizeUnits {
+				number, found := strings.CutSuffix(v.text, unit.name)
+				if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); found && err == nil {
+					*p = int64(n) * unit.bytes
+					return nil
+				}
+			}
+			return fmt.Errorf(`must be a size such as "512MiB" or "2GiB", not %q`, clip(v.text))
+		},
+		show: func() string {
+			for _, unit := range sizeUnits {
+				if *p >= unit.bytes && *p%unit.bytes == 0 {
+					return quote(fmt.Sprintf("%d%s", *p/unit.bytes, unit.name))
+				}
+			}
+			return quote(fmt.Sprintf("%dKiB", *p>>10))
+		},
+	}
+}
+
 func listKey(name string, p *[]string, check func(string) error) key {
 	return key{
 		name: name,
@@ -216,6 +250,13 @@ func checkTag(s string) error {
 		return fmt.Errorf("must be a tag of lower-case letters, digits, dots, dashes and underscores, not %q", clip(s))
 	}
 	return nil
+}
+
+func checkAllowance(s string) error {
+	if slices.Contains(Allowances(), s) {
+		return nil
+	}
+	return hinted{fmt.Errorf("must be one of %s, not %q", strings.Join(Allowances(), ", "), clip(s)), didYouMean(agency.Nearest(s, Allowances()))}
 }
 
 // Limits of the patterns for output.

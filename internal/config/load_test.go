@@ -85,6 +85,9 @@ func wantDefaults(t testing.TB) *config.Config {
 		},
 		Stop:    config.Stop{Grace: 10 * time.Second},
 		Session: config.Session{StatusDir: ".agency/status"},
+		DB:      config.DB{Backups: 7},
+		Disk:    config.Disk{MinFree: 512 << 20},
+		MCP:     config.MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
 		Notify:  config.Notify{Channels: map[string]config.Channel{}},
 		Presets: map[string]config.Preset{},
 	}
@@ -130,6 +133,10 @@ error_patterns = ['(?i)error: (quota|limit)', "^fatal"]
 grace = "0s"
 [session]
 status_dir = ".founder-mode/status"
+[db]
+backups = 0
+[disk]
+min_free = "3GiB"
 `)
 	want := wantDefaults(t)
 	want.Defaults = config.Defaults{Runner: "aider", Base: "origin/main", Headless: true}
@@ -146,7 +153,7 @@ status_dir = ".founder-mode/status"
 		StallThreshold: 90 * time.Minute, PollInterval: time.Hour, StuckIntervals: 5,
 		WorkerTags: []string{"worker", "builder"}, OrchestratorTag: "boss", WorkerPattern: "-worker$", ErrorPatterns: []string{"(?i)error: (quota|limit)", "^fatal"},
 	}
-	want.Stop.Grace = 0
+	want.Stop.Grace, want.DB.Backups, want.Disk.MinFree = 0, 0, 3<<30
 	want.Session.StatusDir = ".founder-mode/status"
 	if diff := same(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -214,6 +221,11 @@ func TestOrigins(t *testing.T) {
 		{"watchdog.error_patterns", `[]`, "default"},
 		{"stop.grace", `"1m30s"`, "config.toml:2"},
 		{"session.status_dir", `".agency/status"`, "default"},
+		{"db.backups", `7`, "default"},
+		{"disk.min_free", `"512MiB"`, "default"},
+		{"mcp.allow", "[]", "default"},
+		{"mcp.max_children", "32", "default"},
+		{"mcp.max_depth", "3", "default"},
 		{"notify.quiet_hours", `""`, "default"},
 	}
 	if diff := cmp.Diff(want, c.Origins()); diff != "" {

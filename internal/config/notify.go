@@ -206,7 +206,7 @@ func checkChannelKind(s string) error {
 
 func checkAlertKind(s string) error {
 	known := []string{}
-	for _, kind := range append(agency.AlertKinds(), agency.SessionAlertKinds()...) {
+	for _, kind := range slices.Concat(agency.AlertKinds(), agency.SessionAlertKinds(), agency.HostAlertKinds()) {
 		known = append(known, string(kind))
 	}
 	for _, kind := range agency.NoticeKinds() {

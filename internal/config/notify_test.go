@@ -102,7 +102,7 @@ func TestNotifyProblems(t *testing.T) {
 		{"[notify.channels.x]\nkind = \"dekstop\"", `2:1: "notify.channels.x.kind" must be desktop, webhook, command or bell, not "dekstop" [did you mean "desktop"?]`},
 		{"[notify.channels.x]\nkind = \"\"", `2:1: "notify.channels.x.kind" must be desktop, webhook, command or bell, not "" []`},
 		{"[notify.channels.x]\nkind = \"bell\"\nkinds = [\"worker.eror\"]", `3:1: "notify.channels.x.kinds" is wrong at item 1: it must be a kind of alert, not "worker.eror" [did you mean "worker.error"?]`},
-		{"[notify.channels.x]\nkind = \"bell\"\nurgent = [\"all\"]", `3:1: "notify.channels.x.urgent" is wrong at item 1: it must be a kind of alert, not "all" [the kinds are worker.lost, worker.error, worker.needs_input, worker.complete, worker.stuck, session.paused, session.waiting, session.failed, session.complete, session.cancelled]`},
+		{"[notify.channels.x]\nkind = \"bell\"\nurgent = [\"all\"]", `3:1: "notify.channels.x.urgent" is wrong at item 1: it must be a kind of alert, not "all" [the kinds are worker.lost, worker.error, worker.needs_input, worker.complete, worker.stuck, session.paused, session.waiting, session.failed, host.disk, session.complete, session.cancelled]`},
 		{"[notify.channels.x]\nkind = \"bell\"\nurl = \"https://example.com\"", `3:1: "notify.channels.x.url" is for a webhook, and the channel is a bell []`},
 		{webhook + "argv = [\"x\"]\nurl = \"https://example.com\"", `3:1: "notify.channels.x.argv" is for a command, and the channel is a webhook []`},
 		{webhook, `1:18: "notify.channels.x" has no url [add it: url = "https://..."]`},

@@ -58,6 +58,20 @@ func Absolute(env []string, dir string) []string {
 	return fixed
 }
 
+// Places are the entries of an environment that say where the configuration is, and what of it they overrule.
+func Places(env []string) []string {
+	names := []string{"HOME", "XDG_CONFIG_HOME", envConfig, envConfigOld}
+	for _, o := range watchdogVariables {
+		names = append(names, o.variable)
+	}
+	kept := make([]string, 0, len(names))
+	for _, name := range names {
+		value, _ := environment(env).first(name)
+		kept = append(kept, name+"="+value)
+	}
+	return kept
+}
+
 // userHome is the home directory of the user: HOME, or what the user database says.
 func (e environment) userHome() (string, error) {
 	if dir, _ := e.first("HOME"); filepath.IsAbs(dir) {

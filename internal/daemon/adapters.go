@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,22 @@ func (h harnesses) Screen(r agency.Runner, lines []string) []agency.Evidence {
 	return harness.Screen(r.Kind, lines)
 }
 
+// Sight asks the user's own patterns first, too: what they call an input box takes a message.
+func (h harnesses) Sight(r agency.Runner, lines []string) agency.Sight {
+	sight := harness.Sight(r.Kind, lines)
+	own, err := ownPatterns(h.screens, r.Name)
+	if err != nil {
+		h.log.Warn("read patterns for terminals", "runner", r.Name, "err", err)
+	}
+	for _, e := range own.Read(lines) {
+		sight.Dialog, sight.Boxless = "", false
+		if e.Sign == agency.SignAsked {
+			sight.Dialog = cmp.Or(e.Text, e.Event)
+		}
+	}
+	return sight
+}
+
 // screens is the folder of the user's own patterns for terminals, beside the configuration.
 func (d *Daemon) screens() string { return filepath.Join(filepath.Dir(d.Config.Path), "screen") }
 
@@ -105,6 +122,10 @@ func (harnesses) Answer(kind agency.RunnerKind, lines []string, r *agency.Reques
 	return harness.Answer(kind, lines, r, reply)
 }
 
+func (harnesses) Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) int {
+	return harness.Shown(kind, lines, requests)
+}
+
 // spools gives the supervisor the evidence files.
 type spools struct{}
 
@@ -118,17 +139,19 @@ func (spools) Tail(path string, offset int64) ([]agency.Evidence, int64, error) 
 func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) }
 
 // attempts gives the supervisor what wrappers leave on this host.
-type attempts struct{}
+type attempts struct{ serving runner.Serving }
 
 func (attempts) ReadStart(dir string) (*agency.Start, error) { return runner.ReadStart(dir) }
 func (attempts) ReadExit(dir string) (*agency.Exit, error)   { return runner.ReadExit(dir) }
 func (attempts) Held(dir string) (bool, error)               { return runner.Held(dir) }
+func (a attempts) Alone(wrapper agency.Process) bool         { return runner.Alone(wrapper, a.serving) }
+
 func (attempts) Signal(p agency.Process, sig syscall.Signal) error {
 	return runner.Signal(p, sig)
 }
 
-func (attempts) EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (int, error) {
-	return runner.EndTree(ctx, root, marker, grace)
+func (a attempts) EndTree(ctx context.Context, root agency.Process, mark []string, grace time.Duration) (int, error) {
+	return runner.EndTree(ctx, root, mark, a.serving, grace)
 }
 
 func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {

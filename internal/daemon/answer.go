@@ -32,6 +32,7 @@ func (d *Daemon) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffR
 		return api.DiffRunResponse{}, err
 	}
 	return api.DiffRunResponse{
-		RunID: r.ID, Branch: r.Branch, Worktree: r.Worktree, BaseCommit: r.Commit, Files: diff.Files, Patch: diff.Patch, Truncated: diff.Truncated,
+		RunID: r.ID, Branch: r.Branch, Worktree: r.Worktree, Repo: r.Repo.Root, BaseCommit: r.Commit,
+		Files: diff.Files, Patch: diff.Patch, Truncated: diff.Truncated, LeftOut: diff.LeftOut,
 	}, nil
 }

@@ -6,12 +6,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,9 +39,9 @@ const (
 	tmuxTimeout = 10 * time.Second
 	// drainTimeout bounds how long a stop waits for requests that are under way.
 	drainTimeout = 5 * time.Second
-	// socketEvery is how often the daemon looks whether its socket is still there. A client that finds none starts a
+	// lookEvery is how often the daemon looks whether its lock and socket are still there. A client that finds no socket starts a
 	// second daemon, which waits for longer than this.
-	socketEvery = 2 * time.Second
+	lookEvery = 2 * time.Second
 )
 
 // Daemon is one supervising process for one data root.
@@ -53,7 +53,11 @@ type Daemon struct {
 	Now     func() time.Time // the system's clock
 	// Load reads the configuration again after its file changed. Without it what Config says holds for good.
 	Load func() (*config.Config, error)
+	End  func(status int) // ends the process at once
 
+	root     *rootLock
+	writing  sync.Mutex  // held while the record is written back
+	again    atomic.Bool // it was, and nothing more is written
 	clock    *clock
 	started  time.Time
 	store    *sqlite.Store
@@ -66,35 +70,47 @@ type Daemon struct {
 	notifier atomic.Pointer[notify.Notifier]
 	active   active
 	timers   *watchdog.Timers
+	making   making
+	conns    connections
+	refusals refusals
 
-	requestStop context.CancelFunc // asks for the end
-	unheard     string             // why the socket could not be made again, as told last
-	stopping    chan struct{}      // closed when no connection is taken any more: what waits for something ends
+	stop     context.CancelFunc // asks for the end, which asked tells of
+	asked    <-chan struct{}
+	listener *listener     // the newest one
+	unheard  string        // why the socket could not be made again, as told last
+	stopping chan struct{} // closed when no connection is taken any more: what waits for something ends
 }
 
 // LogPath is the daemon's log file.
 func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.log") }
 
+// ErrAgain is the end of a daemon that is to be followed by another one at once: the files of its database were deleted or replaced.
+var ErrAgain = errors.New("the files of the database were deleted or replaced")
+
 // Run serves until ctx ends, a client asks for the end, or something fails. ready is called once the socket answers. It
-// returns E_DAEMON_START_FAILED when it cannot start; when it returns, the socket is gone and the lock is free.
-func (d *Daemon) Run(ctx context.Context, ready func()) error {
+// returns E_DAEMON_START_FAILED when it cannot start. When it returns, the socket is gone and the lock is free. When it returns ErrAgain,
+// the lock is free and the daemon of Next is to run at once: it goes on with the socket, and answers whoever connected meanwhile.
+func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
+	asked, stop := context.WithCancel(ctx)
+	defer stop()
+	d.stop, d.asked = stop, asked.Done()
+	defer func() {
+		if d.again.Load() {
+			err = ErrAgain
+		}
+	}()
 	home := d.Config.Home
 	if err := makeFolders(d.Config); err != nil {
 		return err
 	}
-	lock, err := d.lock(ctx)
-	if err != nil {
+	if d.root, err = d.lock(ctx); err != nil {
 		return err
 	}
-	var listener net.Listener
 	defer func() {
 		killpoint.At("daemon.ended")
 		// The socket goes last: a client that finds none may rely on all being done.
-		if listener != nil {
-			_ = listener.Close() // a start that failed left it open
-			_ = os.Remove(d.Config.Socket)
-		}
-		_ = lock.Unlock()
+		d.endListening()
+		d.root.unlock()
 	}()
 
 	killpoint.At("daemon.locked")
@@ -106,13 +122,14 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	if _, err := finishRestore(home); err != nil {
 		return err
 	}
-	if err := refuseEmptied(home); err != nil {
+	if err := refuseMissing(home); err != nil {
 		return err
 	}
 	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.clock.Now); err != nil {
 		return err
 	}
 	defer func() { _ = d.store.Close() }()
+	d.store.Guard(d.checkOwn)
 	if err := d.setClock(ctx); err != nil {
 		return err
 	}
@@ -120,16 +137,16 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	watcher := newWatcher(d.Log)
 	defer watcher.close()
 
-	if listener, err = d.listen(ctx); err != nil {
+	if err = d.listen(ctx); err != nil {
 		return err
 	}
 	killpoint.At("daemon.listening")
 	d.build(watcher)
-	return d.supervise(ctx, listener, ready)
+	return d.supervise(ctx, ready)
 }
 
 // supervise starts the parts one after the other, serves, and stops them the other way round.
-func (d *Daemon) supervise(ctx context.Context, listener net.Listener, ready func()) error {
+func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	if err := d.sup.Start(ctx); err != nil {
 		return err
 	}
@@ -161,13 +178,14 @@ func (d *Daemon) supervise(ctx context.Context, listener net.Listener, ready fun
 	}
 	defer d.timers.Stop()
 	defer d.watchConfig(ctx)()
+	defer d.keepBackups(ctx)()
 	killpoint.At("daemon.reconciled")
 	if err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}}); err != nil {
 		return err
 	}
 	killpoint.At("daemon.recorded")
 	d.Log.Info("daemon started", "version", d.Version, "home", d.Config.Home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
-	return d.serve(ctx, listener, ready)
+	return d.serve(ctx, ready)
 }
 
 // setClock has the daemon go on from the time of the newest event.
@@ -186,33 +204,43 @@ func (d *Daemon) setClock(ctx context.Context) error {
 	return nil
 }
 
+// newGit is the git of a data root.
+func newGit(home string) *git.Git {
+	g := git.New(gitTimeout, filepath.Join(home, tempDir), filepath.Join(home, "git"))
+	g.Claims = filepath.Join(home, "locks", "refs")
+	return g
+}
+
 // build puts the parts together.
 func (d *Daemon) build(watcher *watcher) {
-	d.git = git.New(gitTimeout, filepath.Join(d.Config.Home, tempDir))
+	d.git = newGit(d.Config.Home)
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
-	// What serves all runs is told apart from what belongs to the run that happened to start it.
-	d.tmux.Env = append(os.Environ(), "AGENCY_DAEMON=1")
+	runner.DropMark() // an agent may have been the first to need this daemon, or the tmux server that it starts
 	d.sup = supervisor.New(supervisor.Deps{
 		Store:          d.store,
 		Git:            d.git,
 		Tmux:           sessions{d.tmux},
 		Harness:        harnesses{d.screens(), d.Log},
-		Attempts:       attempts{},
+		Attempts:       attempts{d.serving()},
 		Watcher:        watcher,
 		Spool:          spools{},
 		Scaffold:       scaffold.Worktree,
 		Contract:       scaffold.Contract,
 		ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject:   config.ParseProject,
-		RunSetup:       runner.RunSetup,
-		NeededBy:       d.neededBy,
-		Log:            d.Log,
-		Now:            d.clock.Now,
-		Elapsed:        d.clock.Elapsed,
-		Random:         func(b []byte) { _, _ = rand.Read(b) }, // never fails
+		RunSetup: func(ctx context.Context, s agency.SetupCommand) error {
+			return runner.RunSetup(ctx, s, d.serving())
+		},
+		NeededBy: d.neededBy,
+		Room:     d.checkRoom,
+		Log:      d.Log,
+		Now:      d.clock.Now,
+		Elapsed:  d.clock.Elapsed,
+		Random:   func(b []byte) { _, _ = rand.Read(b) }, // never fails
 	}, supervisor.Settings{
 		Home:           d.Config.Home,
 		Socket:         d.Config.Socket,
+		Lock:           LockPath(d.Config.Home),
 		Wrapper:        []string{d.Exec, "wrapper"},
 		Hook:           []string{d.Exec, "hook"},
 		StallThreshold: d.Config.Watchdog.StallThreshold,
@@ -222,17 +250,17 @@ func (d *Daemon) build(watcher *watcher) {
 }
 
 // serve answers until the end, then lets the requests under way finish.
-func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func()) error {
+func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	// Streams end with the daemon, requests may finish first.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	asked, stop := context.WithCancel(ctx)
-	defer stop()
-	d.requestStop = stop
 	server := &http.Server{
-		Handler:           d.handler(),
-		ReadHeaderTimeout: 10 * time.Second,
+		Handler:           inTime(bodyWait, d.handler()),
+		ReadHeaderTimeout: headerWait,
+		IdleTimeout:       idleWait,
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       withPeer,
+		ConnState:         d.conns.state,
 		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelWarn),
 	}
 	// Who is told that the daemon stops looks for the next one, and must not find this one again.
@@ -244,20 +272,21 @@ func (d *Daemon) serve(ctx context.Context, listener net.Listener, ready func())
 		case <-base.Done():
 		}
 	}
-	go listenOn(listener)
+	go listenOn(d.listener)
 	d.tell(api.DoingServe)
 	ready()
-	look := time.NewTicker(socketEvery)
+	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var err error
 	for serving := true; serving; {
 		select {
 		case <-look.C:
-			if again := d.listenAgain(ctx); again != nil {
-				go listenOn(again)
+			_ = d.checkOwn() // it told
+			if d.listenAgain(ctx) {
+				go listenOn(d.listener)
 			}
 			continue
-		case <-asked.Done():
+		case <-d.asked:
 		case err = <-failed:
 		}
 		serving = false
@@ -288,79 +317,6 @@ func (d *Daemon) isStopping() bool {
 	}
 }
 
-// listen opens the socket for the owner alone. The lock is held, so a socket that is there already is a dead daemon's.
-func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
-	path := d.Config.Socket
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, startError("look at %s: %w", path, err)
-	case info.Mode()&fs.ModeSocket == 0:
-		return nil, startError("%s is there and is not a socket", path).WithHint("move it away, or set AGENCY_SOCKET to another path")
-	default:
-		if answers(ctx, path) {
-			return nil, startError("somebody else listens on %s", path).WithHint("set AGENCY_SOCKET to another path")
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, startError("remove the dead socket %s: %w", path, err)
-		}
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, startError("listen on %s: %w", path, err)
-	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false)
-	// Who connects before is turned away by ownerOnly. A mask would hit the files that others make at the same time.
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(startError("make %s private: %w", path, err), listener.Close())
-	}
-	return ownerOnly{listener}, nil
-}
-
-// listenAgain makes a socket that somebody deleted once more, with its folder; nil when there is nothing to do. The lock is held, so it
-// can only be this daemon's. The old listener stays for what still waits in it.
-func (d *Daemon) listenAgain(ctx context.Context) net.Listener {
-	if _, err := os.Lstat(d.Config.Socket); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var listener net.Listener
-	var err error
-	if filepath.Dir(d.Config.Socket) != d.Config.Home { // a data root that somebody removed stays removed
-		err = makeSocketFolder(d.Config)
-	}
-	if err == nil {
-		listener, err = d.listen(ctx)
-	}
-	if err != nil {
-		if text := err.Error(); text != d.unheard {
-			d.Log.Error("listen again", "err", err)
-			d.unheard = text
-		}
-		return nil
-	}
-	d.unheard = ""
-	d.Log.Warn("the socket was gone, listening again", "socket", d.Config.Socket)
-	return listener
-}
-
 func startError(format string, args ...any) *agency.Error {
 	return agency.Errorf(agency.CodeDaemonStartFailed, "the daemon cannot start: "+format, args...)
-}
-
-// ownerOnly accepts connections of the daemon's own user and closes all others. The mode of the socket says the same; this
-// holds even where somebody changed it.
-type ownerOnly struct{ net.Listener }
-
-func (l ownerOnly) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if uid, err := peerUID(conn); err == nil && uid == os.Getuid() {
-			return conn, nil
-		}
-		_ = conn.Close()
-	}
 }

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -38,7 +40,8 @@ func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorR
 		checks = append(checks, checkConfig(cfg))
 		checks = append(checks, checkRunners(ctx, cfg, req)...)
 	}
-	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkSelf(), d.checkActive())
+	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkBackup(ctx), d.checkSelf(), d.checkActive())
+	checks = append(checks, d.checkReserve()...)
 	checks = append(checks, d.checkScreens()...)
 	checks = append(checks, d.checkFiles()...)
 	events, err := d.checkEvents(ctx)
@@ -152,6 +155,10 @@ func (d *Daemon) checkHome() api.Check {
 	if err != nil {
 		return api.Check{Name: "data root", Level: levelError, Text: err.Error(), Fix: "make room in " + d.Config.Home + ", or set AGENCY_HOME to another folder"}
 	}
+	if err := d.checkRoom(); err != nil {
+		e := agency.AsError(err)
+		return api.Check{Name: "data root", Level: levelWarning, Text: e.Message + "; no run is made", Fix: e.Hint}
+	}
 	return api.Check{Name: "data root", Level: levelOK, Text: d.Config.Home}
 }
 
@@ -163,7 +170,7 @@ func (d *Daemon) checkSelf() api.Check {
 	return api.Check{Name: "daemon", Level: levelOK, Text: text}
 }
 
-// orphans are sessions, worktrees and run directories that no row of the record knows, or that should be gone.
+// orphans are sessions, worktrees, run directories and processes that no row of the record knows, or that should be gone.
 func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	runs, err := d.store.Runs(ctx, agency.Filter{Removed: true})
 	if err != nil {
@@ -192,25 +199,56 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 	}
 	worktrees, _ := filepath.Glob(filepath.Join(d.Config.Home, "worktrees", "*", "*"))
 	for _, path := range worktrees {
-		if !present[filepath.Base(path)] {
-			fix := "rm -r -- " + agency.ShellWord(path)
-			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
-				fix = "git -C " + agency.ShellWord(path) + " worktree remove -- " + agency.ShellWord(path) // refuses where it holds work
-			}
+		if id, _, _ := strings.Cut(filepath.Base(path), "."); known[id] && !present[filepath.Base(path)] {
+			orphan("worktree", path, "agency rm "+id) // what a removal has left
+		} else if !known[id] {
+			fix := d.removing(ctx, runs, path)
 			orphan("worktree", path, fix)
+		}
+	}
+	for i := range runs {
+		r := &runs[i]
+		if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil || !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if left, err := d.git.Leftover(r.Repo, r.Worktree); err == nil && left {
+			orphan("worktree", r.Worktree+" in "+r.Repo.Root, "agency rm "+string(r.ID))
 		}
 	}
 	d.orphanBranches(ctx, runs, orphan)
 	dirs, _ := filepath.Glob(filepath.Join(d.Config.Home, "runs", "*"))
 	for _, path := range dirs {
-		if !known[filepath.Base(path)] {
-			orphan("run directory", path, "rm -r -- "+agency.ShellWord(path))
+		if known[filepath.Base(path)] {
+			continue
 		}
+		fix := "rm -r -- " + agency.ShellWord(path)
+		if _, err := readRunFolder(path); err == nil { // as after a restore of a backup that is older than the run
+			fix = "agency daemon stop && agency db rebuild"
+		}
+		orphan("run directory", path, fix)
 	}
-	if len(checks) == 0 {
+	processes, notes := d.checkProcesses(runs)
+	if checks = append(checks, processes...); len(checks) == 0 {
 		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})
 	}
-	return checks, nil
+	return append(checks, notes...), nil
+}
+
+// removing is the command that removes a worktree which no run has. Git refuses where it holds work; it is asked from the repository
+// that knows the worktree, since what the worktree's own .git leads to was an agent's choice.
+func (d *Daemon) removing(ctx context.Context, runs []agency.Run, path string) string {
+	asked := map[string]bool{}
+	for i := range runs {
+		repo := runs[i].Repo
+		if asked[repo.CommonDir] {
+			continue
+		}
+		asked[repo.CommonDir] = true
+		if at, err := d.git.Worktree(ctx, repo, path); err == nil && at == path {
+			return "git -C " + agency.ShellWord(repo.Root) + " worktree remove -- " + agency.ShellWord(path)
+		}
+	}
+	return "rm -r -- " + agency.ShellWord(path)
 }
 
 // orphanBranches looks in every repository that has runs for branches below agency/ that no run made and for locks that a

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/socket"
 )
 
 // makeFolders makes the folders that a daemon needs. Those that are agency's own only their owner can look into afterwards.
@@ -26,8 +27,11 @@ func makeFolders(cfg *config.Config) error {
 // can only look the mode of the socket keeps them off.
 func makeSocketFolder(cfg *config.Config) error {
 	path := filepath.Dir(cfg.Socket)
-	if path == cfg.Home || cfg.SocketNote != "" {
+	switch {
+	case path == cfg.Home:
 		return ownFolder(path, "AGENCY_HOME")
+	case cfg.SocketNote != "":
+		return ownFolder(path, "AGENCY_SOCKET")
 	}
 	info, err := makeFolder(path, "AGENCY_SOCKET")
 	if err != nil {
@@ -69,11 +73,13 @@ func makeFolder(path, variable string) (fs.FileInfo, error) {
 		}
 		return nil, startError("create %s: %w", path, err).WithHint("set %s to a place that can be made", variable)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
+	info, err := socket.StatOwn(path)
+	switch {
+	case agency.IsCode(err, agency.CodePermissionDenied):
+	case err != nil:
 		return nil, startError("look at %s: %w", path, err)
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
+	if err != nil || socket.Owner(info) != os.Getuid() {
 		return nil, agency.Errorf(agency.CodePermissionDenied, "the folder %s belongs to another user", path).
 			WithHint("set %s to a place of your own", variable)
 	}

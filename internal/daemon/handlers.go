@@ -67,7 +67,7 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.ListEvents, d.listEvents)
 	handle(d, mux, api.Doctor, d.doctor)
 	handle(d, mux, api.DaemonStatus, d.status)
-	handle(d, mux, api.StopDaemon, d.stop)
+	handle(d, mux, api.StopDaemon, d.stopDaemon)
 	handle(d, mux, api.StartSession, d.startSession)
 	handle(d, mux, api.PauseSession, d.pauseSession)
 	handle(d, mux, api.ResumeSession, d.resumeSession)
@@ -103,12 +103,17 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request cannot be read: %w", err))
 			return
 		}
+		taken(w)
 		var req Req
 		if err := api.Decode(body, &req); err != nil {
 			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", op.Name, err))
 			return
 		}
-		resp, err := do(withCaller(r), req)
+		ctx := withCaller(r)
+		var resp Resp
+		if err = d.allow(ctx, op.Name, &req); err == nil {
+			resp, err = do(ctx, req)
+		}
 		if err != nil && op.Kind == api.Waits && d.isStopping() {
 			err = errStopping() // whatever it was: the next daemon can be asked the same
 		}
@@ -136,16 +141,14 @@ func (d *Daemon) checkVersion(r *http.Request) error {
 func reply(w http.ResponseWriter, data any, err error) {
 	code := http.StatusOK
 	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
 	if err == nil {
-		err = enc.Encode(api.Success(data))
+		err = api.EncodeLine(&body, api.Success(data))
 	}
 	if err != nil {
 		failure := api.Failure(err)
 		code = failure.Error.Code.HTTPStatus()
 		body.Reset()
-		_ = enc.Encode(failure)
+		_ = api.EncodeLine(&body, failure)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
@@ -171,6 +174,13 @@ func (d *Daemon) recovered(next http.Handler) http.Handler {
 }
 
 func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
+	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	if err == nil {
+		err = leave.asked(&req.Spec)
+	}
+	if err != nil {
+		return api.CreateRunResponse{}, err
+	}
 	cfg, err := config.Load(req.Config, req.Env)
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -179,11 +189,23 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
+	id := agency.NewRunID(d.clock.Now(), [10]byte(randomBytes(10)))
+	_, free, err := leave.room(ctx, 1, id)
+	if err != nil {
+		return api.CreateRunResponse{}, err
+	}
+	defer free()
 	warnings := []string{}
 	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
-		Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env,
-		Choose: func(spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) { return choose(cfg, spec, p) },
-		Warn:   func(text string) { warnings = append(warnings, text) },
+		ID: id, Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env,
+		Choose: func(spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) {
+			chosen, err := choose(cfg, spec, p)
+			if err == nil {
+				err = leave.chosen(ctx, spec)
+			}
+			return chosen, err
+		},
+		Warn: func(text string) { warnings = append(warnings, text) },
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -213,6 +235,18 @@ func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
 }
 
 func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	if err == nil {
+		err = leave.resumed(&req)
+	}
+	if err != nil {
+		return api.ResumeRunResponse{}, err
+	}
+	_, free, err := leave.room(ctx, 1, agency.RunID(req.Run))
+	if err != nil {
+		return api.ResumeRunResponse{}, err
+	}
+	defer free()
 	warnings := []string{}
 	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
 		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
@@ -292,14 +326,17 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 			d.Log.Warn("read inputs", "run", r.ID, "err", err)
 		}
 	}
-	run := api.NewRun(r, d.sup.Derive(r))
+	run, requests := api.NewRun(r, d.sup.Derive(r)), []agency.Request{}
+	if run.Request != nil {
+		requests = r.Attempt.Situation.Requests
+	}
 	return api.ShowRunResponse{
-		Run:      run,
-		Contract: r.Attempt.Word.Contract, Word: r.Attempt.Word.At,
+		Run: run, Requests: requests,
+		Contract: r.Attempt.OwnWord(), Word: r.Attempt.Word.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
 		Git: details.Git, GitProblem: details.GitProblem,
 		Connected: details.Connected, LastOutput: details.LastOutput,
-		PromptPath: details.PromptPath, LogPath: details.LogPath, OutputPath: details.OutputPath,
+		PromptPath: details.PromptPath, LogPath: details.LogPath, LogLost: r.Attempt.LogLost, OutputPath: details.OutputPath,
 	}, nil
 }
 
@@ -318,7 +355,7 @@ func (d *Daemon) sendInput(ctx context.Context, req api.SendInputRequest) (api.S
 	if err != nil {
 		return api.SendInputResponse{}, err
 	}
-	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: delivery.Effect}, nil
+	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: string(delivery.Effect), Composer: delivery.Composer}, nil
 }
 
 func (d *Daemon) stopRun(ctx context.Context, req api.RunRequest) (api.RunResponse, error) {
@@ -399,12 +436,12 @@ func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.Cancel
 	return ctx, func() { cancel(nil) }
 }
 
-func (d *Daemon) attachRun(ctx context.Context, req api.AttachRunRequest) (api.AttachRunResponse, error) {
-	r, argv, err := d.sup.AttachArgv(ctx, req.Run, req.Env)
+func (d *Daemon) attachRun(ctx context.Context, req api.RunRequest) (api.AttachRunResponse, error) {
+	r, socket, err := d.sup.Terminal(ctx, req.Run)
 	if err != nil {
 		return api.AttachRunResponse{}, err
 	}
-	return api.AttachRunResponse{RunID: r.ID, Argv: argv}, nil
+	return api.AttachRunResponse{RunID: r.ID, Socket: socket}, nil
 }
 
 func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
@@ -419,8 +456,8 @@ func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusRespo
 	}, nil
 }
 
-func (d *Daemon) stop(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
+func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
 	status, err := d.status(ctx, api.Empty{})
-	d.requestStop()
+	d.stop()
 	return status, err
 }

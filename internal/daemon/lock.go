@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"agency/internal/api"
+	"agency/internal/runner"
 )
 
 // lockTimeout bounds how long a start waits for a daemon that is ending. It must exceed what a stop takes at most: drainTimeout, the
@@ -25,20 +27,39 @@ const lockTimeout = 30 * time.Second
 // LockPath is where a data root keeps its daemon's lock.
 func LockPath(home string) string { return filepath.Join(home, "agencyd.lock") }
 
-// lock takes the lock that only one daemon of a data root can hold. One that is just ending has closed its socket and
-// lets go of the lock a moment later, so that is waited for.
-func (d *Daemon) lock(ctx context.Context) (*flock.Flock, error) {
-	lock := flock.New(LockPath(d.Config.Home), flock.SetPermissions(0o600))
-	for deadline := time.Now().Add(lockTimeout); ; {
-		ok, err := lock.TryLock()
-		switch {
-		case err != nil:
-			return nil, startError("lock %s: %w", lock.Path(), err)
-		case ok:
-			d.tell(api.DoingStart)
-			return lock, nil
-		case answers(ctx, d.Config.Socket), time.Now().After(deadline):
-			return nil, startError("another daemon serves this data root: %s is locked", lock.Path()).WithHint("agency daemon status")
+// rootLock is the lock of a data root while this process holds it. The kernel locks a file, not its name: when the file is deleted or
+// replaced, another process can lock the one that has the name now.
+type rootLock struct {
+	path string
+
+	mu   sync.Mutex
+	file *flock.Flock
+	info fs.FileInfo // of the file that is locked
+}
+
+// tryLock takes the lock of a data root, and is nil when another process holds it. flags are those that the file is opened with.
+func tryLock(path string, flags int) (*rootLock, error) {
+	file := flock.New(path, flock.SetFlag(flags), flock.SetPermissions(0o600))
+	ok, err := file.TryLock()
+	if err != nil || !ok {
+		return nil, err
+	}
+	l := &rootLock{path: path, file: file}
+	if l.info, err = file.Stat(); err != nil {
+		return nil, errors.Join(err, file.Unlock())
+	}
+	if named, err := os.Lstat(path); err != nil || !os.SameFile(named, l.info) {
+		return nil, file.Unlock() // it was deleted before it was locked
+	}
+	return l, nil
+}
+
+// awaitLock takes the lock of a data root when it is free, and is nil when giveUp says so first.
+func awaitLock(ctx context.Context, home string, giveUp func() bool) (*rootLock, error) {
+	for {
+		l, err := tryLock(LockPath(home), os.O_CREATE|os.O_RDWR)
+		if l != nil || err != nil || giveUp() {
+			return l, err
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -46,6 +67,48 @@ func (d *Daemon) lock(ctx context.Context) (*flock.Flock, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// keep reports whether this process still has the data root to itself. A lock file that was deleted is made and locked anew, unless
+// another process was faster. An error other than that the file is missing proves nothing.
+func (l *rootLock) keep() (kept, renewed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	named, err := os.Lstat(l.path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err != nil || os.SameFile(named, l.info), false
+	}
+	fresh, err := tryLock(l.path, os.O_CREATE|os.O_EXCL|os.O_RDWR)
+	if fresh == nil || err != nil {
+		return false, false
+	}
+	_ = l.file.Unlock()
+	l.file, l.info = fresh.file, fresh.info
+	return true, true
+}
+
+func (l *rootLock) unlock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.file.Unlock()
+}
+
+// lock takes the lock that only one daemon of a data root can hold. One that is just ending has closed its socket and
+// lets go of the lock a moment later, so that is waited for.
+func (d *Daemon) lock(ctx context.Context) (*rootLock, error) {
+	deadline := time.Now().Add(lockTimeout)
+	l, err := awaitLock(ctx, d.Config.Home, func() bool { return answers(ctx, d.Config.Socket) || time.Now().After(deadline) })
+	path := LockPath(d.Config.Home)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, startError("lock %s: %w", path, err)
+	case l == nil:
+		return nil, startError("another daemon serves this data root: %s is locked", path).WithHint("agency daemon status")
+	}
+	d.tell(api.DoingStart)
+	return l, nil
 }
 
 // tell writes down what the daemon is doing. Only words for people depend on it, so it stops nothing when it fails.
@@ -86,6 +149,7 @@ func LockHolder(home string) (api.Holder, error) {
 	if words := strings.Fields(string(data)); len(words) == 2 {
 		h.PID, _ = strconv.Atoi(words[0])
 		h.Doing = words[1]
+		h.Suspended = h.Held && runner.Suspended(h.PID)
 	}
 	return h, nil
 }

@@ -3,13 +3,10 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
-	"net/http"
-	"strconv"
 	"time"
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/supervisor"
 )
 
 // pollLimits bound what one poll of an inbox gives, and how long it waits.
@@ -17,23 +14,6 @@ const (
 	pollMessages = 100
 	pollWait     = 10 * time.Minute
 )
-
-// callerKey is where a request's context carries who sent it.
-type callerKey struct{}
-
-// withCaller notes who a request says to be from.
-func withCaller(r *http.Request) context.Context {
-	attempt, _ := strconv.Atoi(r.Header.Get(api.AttemptHeader))
-	return context.WithValue(r.Context(), callerKey{}, supervisor.Caller{
-		Run: agency.RunID(r.Header.Get(api.RunHeader)), Attempt: attempt, Token: r.Header.Get(api.TokenHeader),
-	})
-}
-
-// caller is who sent a request, proven: the id of a run, or "user".
-func (d *Daemon) caller(ctx context.Context) (string, error) {
-	c, _ := ctx.Value(callerKey{}).(supervisor.Caller)
-	return d.sup.Identify(ctx, c)
-}
 
 func (d *Daemon) sendMessage(ctx context.Context, req api.SendMessageRequest) (api.SendMessageResponse, error) {
 	from, err := d.caller(ctx)

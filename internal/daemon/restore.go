@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"agency"
 	"agency/internal/api"
 	"agency/internal/file"
@@ -25,9 +23,6 @@ func DatabasePath(home string) string { return filepath.Join(home, "agency.db") 
 // restoring is the checked copy of a backup on its way to its place, in the data root. Its time says when the restore began.
 const restoring = "agency.db.restoring"
 
-// checking is that copy while it is made and checked; a restore that was killed leaves it to the next.
-const checking = "agency.db.restore"
-
 // restorePatience is how long a restore waits for a daemon that is ending.
 const restorePatience = 2 * time.Second
 
@@ -35,30 +30,59 @@ const restorePatience = 2 * time.Second
 // what stood there before is kept beside it; kept is its path, empty when there was nothing. There is a database at every
 // moment. A restore that a crash cuts off has either not begun, or the next restore or daemon finishes it.
 func RestoreDatabase(ctx context.Context, home, backup string, now func() time.Time) (kept string, err error) {
-	lock := flock.New(LockPath(home), flock.SetPermissions(0o600))
-	// A daemon that is ending, or was killed, lets go of the lock a moment later.
-	patience, cancel := context.WithTimeout(ctx, restorePatience)
-	defer cancel()
-	if ok, err := lock.TryLockContext(patience, 10*time.Millisecond); err != nil || !ok {
-		return "", agency.Errorf(agency.CodeInvalidState, "a daemon uses the database in %s", home).WithHint("agency daemon stop")
-	}
-	defer func() { _ = lock.Unlock() }()
-	if err := tellHolder(home, api.DoingRestore); err != nil {
-		return "", agency.Errorf(agency.CodeInvalidPath, "write %s: %w", lock.Path(), err)
-	}
-	if _, err := finishRestore(home); err != nil { // what was begun before, so that nothing of it is mixed with this one
-		return "", err
-	}
-	fresh, err := copyChecked(ctx, backup, home, now)
+	lock, err := lockForRestore(ctx, home)
 	if err != nil {
 		return "", err
 	}
-	if err := os.Rename(fresh, filepath.Join(home, restoring)); err != nil {
-		_ = os.Remove(fresh)
-		return "", agency.Errorf(agency.CodeDBError, "begin the restore: %w", err)
+	defer lock.unlock()
+	if _, err := finishRestore(home); err != nil { // what was begun before, so that nothing of it is mixed with this one
+		return "", err
+	}
+	path := filepath.Join(home, tempDir, "restore", "agency.db")
+	drop, err := scratch(path)
+	if err != nil {
+		return "", err
+	}
+	defer drop()
+	if err := copyChecked(ctx, backup, path, now); err != nil {
+		return "", err
+	}
+	return putInPlace(path, home)
+}
+
+// scratch makes an empty folder for a copy of the database. A command that was killed leaves it to the next one, or to the next daemon.
+func scratch(path string) (drop func(), err error) {
+	folder := filepath.Dir(path)
+	drop = func() { _ = os.RemoveAll(folder) }
+	drop()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, agency.Errorf(agency.CodeDBError, "make a folder for a copy of the database: %w", err)
+	}
+	return drop, nil
+}
+
+// putInPlace has a copy that was checked, and is closed, replace the database of a data root. kept is where that is now.
+func putInPlace(path, home string) (kept string, err error) {
+	if err := os.Rename(path, filepath.Join(home, restoring)); err != nil {
+		return "", agency.Errorf(agency.CodeDBError, "begin to replace the database: %w", err)
 	}
 	killpoint.At("restore.begun")
 	return finishRestore(home)
+}
+
+// lockForRestore takes the lock of a data root for a command that replaces the database. A daemon that is ending, or was killed, lets go
+// of it a moment later.
+func lockForRestore(ctx context.Context, home string) (*rootLock, error) {
+	deadline := time.Now().Add(restorePatience)
+	lock, err := awaitLock(ctx, home, func() bool { return time.Now().After(deadline) })
+	if lock == nil || err != nil {
+		return nil, agency.Errorf(agency.CodeInvalidState, "a daemon uses the database in %s", home).WithHint("agency daemon stop")
+	}
+	if err := tellHolder(home, api.DoingRestore); err != nil {
+		lock.unlock()
+		return nil, agency.Errorf(agency.CodeInvalidPath, "write %s: %w", lock.path, err)
+	}
+	return lock, nil
 }
 
 // finishRestore puts the copy in place, if there is one. The caller holds the lock.
@@ -92,35 +116,22 @@ func finishRestore(home string) (kept string, err error) {
 	return kept, nil
 }
 
-// copyChecked copies a backup into the data root and checks the copy, so that the backup itself is never opened. What was
-// kept of an earlier database can have a log beside it, with what was written last: that becomes part of the copy.
-func copyChecked(ctx context.Context, backup, home string, now func() time.Time) (_ string, err error) {
-	path := filepath.Join(home, checking)
-	drop := func() { _, _, _ = os.Remove(path), os.Remove(path+"-wal"), os.Remove(path+"-shm") }
-	drop()
-	defer func() {
-		if err != nil {
-			drop()
-		}
-		// A backup of an older version was backed up once more before it was brought to this one.
-		older, _ := filepath.Glob(path + ".backup-*")
-		for _, copied := range older {
-			_ = os.Remove(copied)
-		}
-	}()
+// copyChecked copies a backup and checks the copy, so that the backup itself is never opened. What was kept of an earlier database
+// can have a log beside it, with what was written last: that becomes part of the copy.
+func copyChecked(ctx context.Context, backup, path string, now func() time.Time) error {
 	if err := copyFile(path, backup); err != nil {
-		return "", err
+		return err
 	}
 	if _, err := os.Lstat(backup + "-wal"); err == nil {
 		if err := copyFile(path+"-wal", backup+"-wal"); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := checkFile(ctx, path, now); err != nil {
-		return "", agency.Errorf(agency.CodeDBError, "%s is no backup that could be restored: %s", backup, strings.ReplaceAll(err.Error(), path, "its copy")).
-			WithHint("name a file that agency db backup wrote, or %s.replaced-* that a restore kept", DatabasePath(home))
+		return agency.Errorf(agency.CodeDBError, "%s is no database that could be used: %s", backup, strings.ReplaceAll(err.Error(), path, "its copy")).
+			WithHint("name a file that agency db backup wrote, one in the folder %s of the data root, or an agency.db.replaced-* that a restore kept", sqlite.BackupFolder)
 	}
-	return path, nil
+	return nil
 }
 
 // copyFile makes a new file with a regular file's content, and has it reach the disk.
@@ -141,16 +152,48 @@ func copyFile(path, from string) error {
 	return nil
 }
 
-// refuseEmptied refuses a database of no bytes where runs are: it would be taken for a new one, and they for strangers.
-func refuseEmptied(home string) error {
-	info, err := os.Lstat(DatabasePath(home))
-	if err != nil || info.Size() > 0 {
-		return nil //nolint:nilerr // without a file there is nothing to refuse
+// refuseMissing refuses a database that is missing, or has no bytes, where runs or backups are: it would be taken for a new one, live
+// agents for strangers, and their names would be free.
+func refuseMissing(home string) error {
+	path := DatabasePath(home)
+	what := "is missing"
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && info.Size() > 0, err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil // opening it says more
+	case err == nil:
+		what = "is empty"
 	}
-	if runs, _ := os.ReadDir(filepath.Join(home, "runs")); len(runs) == 0 {
+	runs, err := entries(filepath.Join(home, "runs"))
+	if err != nil {
+		return err
+	}
+	kept, err := entries(backupFolder(home))
+	if err != nil {
+		return err
+	}
+	if runs+kept == 0 {
 		return nil
 	}
-	return sqlite.Damaged(DatabasePath(home), "the file is empty, although there are runs")
+	return agency.Errorf(agency.CodeDBMissing, "the database %s %s, and there are folders of %d runs", path, what, runs).WithHint("%s", wayBack(home))
+}
+
+// entries counts what is in a folder; one that is missing is empty.
+func entries(folder string) (int, error) {
+	list, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, agency.Errorf(agency.CodeDBError, "look for what the database should know: %w", err)
+	}
+	return len(list), nil
+}
+
+// wayBack says how a database comes back.
+func wayBack(home string) string {
+	rebuild := "agency db rebuild makes one from the folders of the runs"
+	if newest, _ := newestBackup(home); newest != "" {
+		return "agency db restore " + agency.ShellWord(newest) + " puts the newest backup in its place, and then agency db rebuild adds the runs since; without the backup, " + rebuild
+	}
+	return rebuild + "; agency db restore FILE puts a backup in its place"
 }
 
 // checkFile opens a copy, which takes its log in and brings it to this version, and closes it.

@@ -81,7 +81,7 @@ func (c schedulerRuns) Start(ctx context.Context, s scheduler.Start) error {
 		return err
 	}
 	spec := planSpec(s.Agent)
-	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, s.Branch
+	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, c.git.OwnBranch(s.Session.Repo, s.Branch)
 	if s.Commit != "" {
 		spec.BaseRef = s.Commit
 	}
@@ -188,7 +188,7 @@ func (c schedulerRuns) Result(ctx context.Context, id agency.RunID) (string, err
 		return "", err
 	}
 	if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil && !errors.Is(err, os.ErrNotExist) {
-		return c.git.Result(ctx, r.Worktree, "what "+r.Ref()+" did not commit")
+		return c.git.Result(ctx, r.Repo, r.Worktree, "what "+r.Ref()+" did not commit")
 	}
 	branch, branchErr := c.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
 	if branchErr != nil && !agency.IsCode(branchErr, agency.CodeBadRef) {

@@ -24,6 +24,9 @@ func (d *Daemon) newFiles() *scheduler.Files {
 }
 
 func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest) (api.SessionResponse, error) {
+	if _, err := d.leaveOf(ctx, &req.Config, &req.Env); err != nil {
+		return api.SessionResponse{}, err
+	}
 	cfg, err := config.Load(req.Config, req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
@@ -247,6 +250,7 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 		}
 		if result, ok := results[a.ID]; ok {
 			result.Nested = append([]string{}, result.Nested...) // a list, never null
+			result.Usage = result.Usage.Listed()
 			resp.Agents[i].Result = &result
 		}
 	}

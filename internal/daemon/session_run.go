@@ -15,13 +15,25 @@ import (
 
 // startSession checks a plan, writes it down as a session, and has its agents begin.
 func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
+	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
 	cfg, err := config.Load(req.Config, req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg)
+	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, leave)
 	if err != nil {
 		return api.SessionResponse{}, err
+	}
+	fewer, free, err := leave.bound(ctx, &p.MaxParallel)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
+	defer free()
+	if fewer != "" {
+		warnings = append(warnings, fewer)
 	}
 	hash, err := sourceHash(p.Path, repo.Toplevel, p)
 	if err != nil {
@@ -199,6 +211,10 @@ func (d *Daemon) cancelSession(ctx context.Context, req api.SessionRequest) (api
 // retrySession begins a session with the plan of a settled one. What was complete there is complete here, with its runs, so that
 // what comes after it can start from its results.
 func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) (api.SessionResponse, error) {
+	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
 	cfg, err := config.Load(req.Config, req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
@@ -227,6 +243,11 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	}
 	s.Name, s.Source, s.SourceFile, s.PlanPath, s.PlanHash, s.MaxParallel = old.Name, old.Source, old.SourceFile, old.PlanPath, old.PlanHash, old.MaxParallel
 	s.RetryOf = old.ID
+	fewer, free, err := leave.bound(ctx, &s.MaxParallel)
+	if err != nil {
+		return api.SessionResponse{}, err
+	}
+	defer free()
 	if err := d.checkSetups(ctx, cfg, p, s.Repo, s.Repo.Root, req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -247,7 +268,11 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 		return api.SessionResponse{}, err
 	}
 	d.files.Write(ctx, s.ID) // likewise
-	return d.sessionResponse(ctx, s)
+	resp, err := d.sessionResponse(ctx, s)
+	if fewer != "" {
+		resp.Warnings = append(resp.Warnings, fewer)
+	}
+	return resp, err
 }
 
 // victimsOf are the agents of a settled session that never began because another one failed.

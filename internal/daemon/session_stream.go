@@ -33,7 +33,12 @@ func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "%s wants Upgrade: %s", api.SessionUpdatesPath, api.UpdatesProtocol))
 		return
 	}
-	s, err := d.session(r.Context(), r.URL.Query().Get("session"), r.URL.Query().Get("dir"))
+	req := api.SessionRequest{Session: r.URL.Query().Get("session"), Dir: r.URL.Query().Get("dir")}
+	if err := d.allow(withCaller(r), api.SessionUpdatesPath, &req); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	s, err := d.session(r.Context(), req.Session, req.Dir)
 	if err != nil {
 		reply(w, nil, err)
 		return

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/socket"
 )
 
 // spawnTimeout bounds the start of a daemon, with migrations and reconciliation.
@@ -50,9 +50,11 @@ func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env 
 	return err
 }
 
-func answers(ctx context.Context, socket string) bool {
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(ctx, "unix", socket)
+// answers reports whether a process of this user listens on a socket.
+func answers(ctx context.Context, path string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := socket.Dial(ctx, path)
 	if err != nil {
 		return false
 	}
@@ -88,9 +90,26 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env 
 	if err != nil {
 		return startError("%w", err)
 	}
-	go func() { _ = cmd.Wait() }()
-	return awaitReady(ctx, ready, cfg)
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	if err = awaitReady(ctx, ready); err != nil {
+		select {
+		case <-ended: // whoever is told that it failed finds nothing of it
+		case <-ctx.Done():
+			return err
+		}
+	}
+	if !errors.Is(err, errSaidNothing) {
+		return err
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return startError("it %w (%s)", api.ErrStartKilled, status.Signal()).WithHint("agency daemon logs")
+	}
+	return startError("it ended at once; its log is %s", LogPath(cfg.Home)).WithHint("agency daemon logs")
 }
+
+// errSaidNothing is the end of a daemon that neither became ready nor said why.
+var errSaidNothing = errors.New("it ended at once")
 
 // keepFiles keeps the files that this process got from its caller from getting into the daemon, which would hold a lock, or the end
 // of a pipe, of a script for as long as it lives.
@@ -101,7 +120,7 @@ func keepFiles() {
 }
 
 // awaitReady reads the daemon's report: one line, "ready", or the error as an envelope. A daemon that dies says nothing.
-func awaitReady(ctx context.Context, ready *os.File, cfg *config.Config) error {
+func awaitReady(ctx context.Context, ready *os.File) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = ready.SetReadDeadline(deadline)
 	}
@@ -123,7 +142,7 @@ func awaitReady(ctx context.Context, ready *os.File, cfg *config.Config) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return startError("it was not ready within %s", spawnTimeout).WithHint("agency daemon logs")
 	default:
-		return startError("it ended at once; its log is %s", LogPath(cfg.Home)).WithHint("agency daemon logs")
+		return errSaidNothing
 	}
 }
 
@@ -137,12 +156,12 @@ func daemonEnv(caller []string, cfg *config.Config) []string {
 			continue
 		}
 		switch name {
-		case "AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", "AGENCY_DAEMON", reportVar:
+		case "AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", reportVar:
 			continue
 		}
 		env = append(env, kv)
 	}
-	env = append(env, "AGENCY_HOME="+cfg.Home, "AGENCY_DAEMON=1", reportVar+"=1")
+	env = append(env, "AGENCY_HOME="+cfg.Home, reportVar+"=1")
 	if cfg.SocketNote == "" {
 		env = append(env, "AGENCY_SOCKET="+cfg.Socket)
 	}

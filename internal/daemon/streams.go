@@ -1,7 +1,7 @@
 package daemon
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -56,12 +56,12 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			for _, event := range events {
-				data, err := json.Marshal(event)
-				if err != nil {
+				var data bytes.Buffer
+				if err := api.EncodeLine(&data, event); err != nil {
 					d.Log.Error("encode event", "seq", event.Seq, "err", err)
 					return
 				}
-				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", event.Seq, event.Type, data); err != nil {
+				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n", event.Seq, event.Type, data.Bytes()); err != nil {
 					return
 				}
 				since = event.Seq

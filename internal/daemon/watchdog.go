@@ -63,13 +63,22 @@ func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Wo
 	})
 }
 
-// DeliverSession is Tell about a session, which has no tags.
+// DeliverSession is Deliver about a session, which has no tags.
 func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	recipients, err := t.sup.TellSessionAlert(ctx, a, s, t.tag())
 	if err != nil {
 		return recipients, err
 	}
 	return t.notify(ctx, a, recipients, &agency.Notice{Title: sessionTitle(s) + " " + a.Kind.Words(), Repo: s.Repo.Root})
+}
+
+// DeliverHost is Deliver about the machine, which the person looks after.
+func (t alertSink) DeliverHost(ctx context.Context, a *agency.Alert) ([]string, error) {
+	recipients, err := t.sup.TellHostAlert(ctx, a)
+	if err != nil {
+		return recipients, err
+	}
+	return t.notify(ctx, a, recipients, &agency.Notice{Title: "the disk of " + a.Cause + " " + a.Kind.Words()})
 }
 
 // notify brings an alert to the channels of the person, if it is among the recipients, and adds them. What the notice is about is in it.
@@ -116,7 +125,7 @@ func errorPatterns(c *config.Config) *supervisor.ErrorPatterns {
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 	return watchdog.New(watchdog.Deps{
 		Runs: workers{d.sup, d.led}, Store: d.store, Sink: alertSink{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
-		Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
+		Disks: d.lookAtDisks, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		NewID: func() string { return agency.NewAlertID(d.clock.Now(), [10]byte(randomBytes(10))) },
 	}, watchdogSettings(&d.Config.Watchdog))
 }
@@ -148,10 +157,11 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 func (d *Daemon) alertsOf(ctx context.Context, dir string, f agency.AlertFilter) ([]agency.Alert, error) {
 	if dir != "" {
 		repo, err := d.git.Discover(ctx, dir)
-		if err != nil || repo.Fingerprint == "" {
-			return nil, err // agency was never used here
+		if err != nil {
+			return nil, err
 		}
 		f.Repo = repo.Fingerprint
+		f.Host = repo.Fingerprint == "" // agency was never used here
 	}
 	return d.store.Alerts(ctx, f)
 }
@@ -171,6 +181,10 @@ func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert,
 		a := &alerts[i]
 		if a.Session != "" {
 			list = append(list, api.NewAlert(a, "", agency.AlertSessionName(a.Payload)))
+			continue
+		}
+		if a.RunID == "" {
+			list = append(list, api.NewAlert(a, "", ""))
 			continue
 		}
 		if names[a.RunID] == "" {

@@ -44,7 +44,7 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 		d.Log.Warn("accept wrapper", "err", err)
 		return
 	}
-	link := runner.NewLink(conn)
+	link := runner.NewLink(conn, d.tmux.Socket())
 	known := false
 	defer func() {
 		if !known {
@@ -65,13 +65,16 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (agency.WrapperHello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {
-		d.Log.Warn("greet wrapper", "err", err)
+		d.refusals.warn(d.Log, time.Now(), "greet wrapper", "err", err)
 		return hello, err
+	}
+	if peer, _ := ctx.Value(peerKey{}).(int); peer != hello.Wrapper.PID {
+		hello.Wrapper = agency.Process{} // a process that says to be another one tells nothing of what it is above
 	}
 	if err = d.sup.Connect(ctx, hello, link); err == nil {
 		return hello, nil
 	}
-	d.Log.Warn("refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
+	d.refusals.warn(d.Log, time.Now(), "refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
 	// Anything else is not the wrapper's fault, so it may come again.
 	if agency.IsCode(err, agency.CodePermissionDenied) || agency.IsCode(err, agency.CodeRunNotFound) {
 		if err := link.Refuse(err); err != nil {

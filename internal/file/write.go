@@ -70,6 +70,16 @@ func fill(f *os.File, data []byte, perm fs.FileMode, durable bool) error {
 	return err
 }
 
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(path string) error {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	return sync(dir)
+}
+
 // sync makes the names in a directory durable.
 func sync(dir *os.Root) error {
 	d, err := dir.Open(".")

@@ -8,39 +8,44 @@ import (
 	"agency"
 )
 
-// Diff compares the commit from with the commit to, or with everything in the worktree at dir that is not ignored when to is
-// empty; untracked files count, and the worktree and its index stay as they are. No program of the repository's choice runs.
-// The patch is cut off after so many bytes.
-func (g *Git) Diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error) {
-	diff, err := g.diff(ctx, dir, from, to, limit)
+// Diff compares the commit from with the commit to, or with everything in the worktree that is not ignored when to is empty;
+// untracked files count. What there is too much of is left out before it is read. The worktree, its index and the repository
+// stay as they are, and no program runs but the filters of the user and of the configuration that was recorded. The patch is cut
+// off after so many bytes.
+func (g *Git) Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error) {
+	diff, err := g.diff(ctx, repo, worktree, from, to, limit)
 	if err != nil {
-		return agency.Diff{}, fmt.Errorf("compare %s with %.12s: %w", dir, from, err)
+		return agency.Diff{}, fmt.Errorf("compare %s with %.12s: %w", worktree, from, err)
 	}
 	return diff, nil
 }
 
-func (g *Git) diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error) {
+func (g *Git) diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (d agency.Diff, err error) {
+	l := look{git: g, repo: repo, last: to, tree: to}
+	d.LeftOut.Named = []agency.LeftFile{}
 	if to == "" {
-		var err error
-		if to, _, err = g.worktreeTree(ctx, dir); err != nil {
-			return agency.Diff{}, err
+		if l, err = g.look(ctx, repo, worktree); err != nil {
+			return d, err
 		}
+		defer l.close()
+		l.left.Named = append(d.LeftOut.Named, l.left.Named...)
+		d.LeftOut = l.left
 	}
-	changes, err := g.Changes(ctx, agency.Repo{Root: dir}, from, to)
+	out, err := l.run(ctx, 0, changesArgs(from, l.tree)...)
 	if err != nil {
-		return agency.Diff{}, err
+		return d, err
 	}
-	patch, err := g.do(ctx, call{
-		dir: dir, most: limit + 1,
-		args: []string{"diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--end-of-options", from, to, "--"},
-	})
+	d.Files = parseChanges(out)
+	patch, err := l.run(ctx, limit+1, "diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short",
+		"--end-of-options", from, l.tree, "--")
 	if err != nil {
-		return agency.Diff{}, err
+		return d, err
 	}
-	d := agency.Diff{Files: changes, Patch: patch}
+	d.Patch = patch
 	if len(patch) > limit {
 		// Whole lines: half of one says something else.
 		d.Patch, d.Truncated = patch[:strings.LastIndexByte(patch[:limit], '\n')+1], true
 	}
+	d.Truncated = d.Truncated || d.LeftOut.Files > 0
 	return d, nil
 }

@@ -27,7 +27,7 @@ func TestDiff(t *testing.T) {
 	write(t, filepath.Join(repo.Root, "ignored"), "four\n")
 	before := sh(t, repo.Root, "status", "--porcelain")
 
-	d, err := g.Diff(t.Context(), repo.Root, base, "", 1<<20)
+	d, err := g.Diff(t.Context(), repo, repo.Root, base, "", 1<<20)
 	check(t, err)
 	if len(d.Files) != 2 || d.Files[0].Path != "committed" || d.Files[1].Path != "new" || d.Truncated {
 		t.Errorf("got %+v", d)
@@ -44,17 +44,17 @@ func TestDiff(t *testing.T) {
 		t.Error("a program of the repository's ran")
 	}
 
-	d, err = g.Diff(t.Context(), repo.Root, base, "HEAD", 1<<20)
+	d, err = g.Diff(t.Context(), repo, repo.Root, base, "HEAD", 1<<20)
 	check(t, err)
 	if len(d.Files) != 1 || strings.Contains(d.Patch, "two") {
 		t.Errorf("between commits: %+v", d)
 	}
-	d, err = g.Diff(t.Context(), repo.Root, base, "", 100)
+	d, err = g.Diff(t.Context(), repo, repo.Root, base, "", 100)
 	check(t, err)
 	if !d.Truncated || len(d.Patch) > 100 || len(d.Patch) == 0 || !strings.HasSuffix(d.Patch, "\n") {
 		t.Errorf("cut off: %+v", d)
 	}
-	if d, err = g.Diff(t.Context(), repo.Root, "HEAD", "HEAD", 100); err != nil || len(d.Files) != 0 || d.Patch != "" {
+	if d, err = g.Diff(t.Context(), repo, repo.Root, "HEAD", "HEAD", 100); err != nil || len(d.Files) != 0 || d.Patch != "" {
 		t.Errorf("no changes: %+v, %v", d, err)
 	}
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,34 +12,36 @@ import (
 	"agency"
 )
 
-// DiffStat counts what differs between the commit from and the commit to, or everything in the worktree at dir that is not
-// ignored when to is empty; commits are then counted up to its HEAD. A file that moved is one less and one more, and a binary
-// file has no lines. The worktree and its index stay as they are, and no program of the repository's choice runs.
-func (g *Git) DiffStat(ctx context.Context, dir, from, to string) (agency.DiffStat, error) {
-	stat, err := g.diffStat(ctx, dir, from, to)
+// DiffStat counts what differs between the commit from and the commit to, or everything in the worktree that is not ignored
+// when to is empty; commits are then counted up to its HEAD. A file that moved is one less and one more, and a binary file, or
+// one that there is too much of to look at, has no lines. The worktree, its index and the repository stay as they are, and no
+// program runs but the filters of the user and of the configuration that was recorded.
+func (g *Git) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error) {
+	stat, err := g.diffStat(ctx, repo, worktree, from, to)
 	if err != nil {
-		return agency.DiffStat{}, fmt.Errorf("count the changes of %s since %.12s: %w", dir, from, err)
+		return agency.DiffStat{}, fmt.Errorf("count the changes of %s since %.12s: %w", worktree, from, err)
 	}
 	return stat, nil
 }
 
-func (g *Git) diffStat(ctx context.Context, dir, from, to string) (stat agency.DiffStat, err error) {
-	last := to
+func (g *Git) diffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (stat agency.DiffStat, err error) {
+	l := look{git: g, repo: repo, last: to, tree: to}
 	if to == "" {
-		last = "HEAD"
-		if to, stat.Nested, err = g.worktreeTree(ctx, dir); err != nil {
+		if l, err = g.look(ctx, repo, worktree); err != nil {
 			return stat, err
 		}
+		defer l.close()
+		stat.Nested, stat.Files = l.nested, l.left.Files
 	}
-	out, err := g.run(ctx, dir, "rev-list", "--count", "--end-of-options", from+".."+last, "--")
+	out, err := l.run(ctx, 0, "rev-list", "--count", "--end-of-options", from+".."+cmp.Or(l.last, from), "--")
 	if err != nil {
 		return stat, err
 	}
 	if stat.Commits, err = strconv.Atoi(strings.TrimSpace(out)); err != nil {
 		return stat, fmt.Errorf("read the number of commits: %w", err)
 	}
-	out, err = g.run(ctx, dir, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--submodule=short",
-		"--end-of-options", from, to, "--")
+	out, err = l.run(ctx, 0, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--submodule=short",
+		"--end-of-options", from, l.tree, "--")
 	if err != nil {
 		return stat, err
 	}
@@ -64,20 +67,46 @@ func lines(number string) int {
 	return n
 }
 
-// worktreeTree is a tree of everything in a worktree that is not ignored, but for the repositories in it.
-func (g *Git) worktreeTree(ctx context.Context, dir string) (tree string, nested []string, err error) {
-	temp, err := g.tempDir()
+// look is a tree to compare with. The objects of a worktree's are apart from those of the repository.
+type look struct {
+	git  *Git
+	repo agency.Repo
+	last string // commit
+	tree string
+	*saver
+}
+
+// look makes a tree of everything in a worktree that is not ignored, but for the repositories in it and what there is too much of.
+// The caller closes it.
+func (g *Git) look(ctx context.Context, repo agency.Repo, worktree string) (look, error) {
+	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {
-		return "", nil, err
+		return look{}, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	s := saver{git: g, worktree: dir, index: filepath.Join(temp, "index")}
-	if err := s.copyIndex(ctx); err != nil {
-		return "", nil, err
+	s.apart = true
+	l := look{git: g, repo: repo, saver: s}
+	err = os.Mkdir(filepath.Join(s.temp, "objects"), 0o700)
+	if err == nil {
+		err = s.addAll(ctx)
 	}
-	if nested, err = s.addAll(ctx); err != nil {
-		return "", nil, err
+	if err == nil {
+		l.last, err = s.head(ctx) // empty before the first commit
 	}
-	tree, err = s.line(ctx, "write-tree")
-	return tree, nested, err
+	if err == nil {
+		l.tree, err = s.line(ctx, "write-tree")
+	}
+	if err != nil {
+		s.close()
+	}
+	return l, err
+}
+
+// run asks about the tree. The answer is cut off after so many bytes; 0 is not.
+func (l *look) run(ctx context.Context, most int, args ...string) (string, error) {
+	c := within(l.repo, args...)
+	c.most = most
+	if l.saver != nil {
+		c.env = l.objects()
+	}
+	return l.git.do(ctx, c)
 }

@@ -26,7 +26,7 @@ func TestDiffStat(t *testing.T) {
 		to   string
 		want agency.DiffStat
 	}{{"", agency.DiffStat{Nested: []string{}}}, {"HEAD", agency.DiffStat{}}} {
-		if got, err := g.DiffStat(t.Context(), repo.Root, base, x.to); err != nil || !reflect.DeepEqual(got, x.want) {
+		if got, err := g.DiffStat(t.Context(), repo, repo.Root, base, x.to); err != nil || !reflect.DeepEqual(got, x.want) {
 			t.Errorf("nothing changed: %+v, %v", got, err)
 		}
 	}
@@ -38,12 +38,12 @@ func TestDiffStat(t *testing.T) {
 	newRepo(t, filepath.Join(repo.Root, "nested"))
 	before := sh(t, repo.Root, "status", "--porcelain")
 
-	got, err := g.DiffStat(t.Context(), repo.Root, base, "")
+	got, err := g.DiffStat(t.Context(), repo, repo.Root, base, "")
 	check(t, err)
 	if want := (agency.DiffStat{Commits: 1, Files: 3, Added: 3, Deleted: 1, Nested: []string{"nested"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the worktree: got %+v, want %+v", got, want)
 	}
-	got, err = g.DiffStat(t.Context(), repo.Root, base, "HEAD")
+	got, err = g.DiffStat(t.Context(), repo, repo.Root, base, "HEAD")
 	check(t, err)
 	if want := (agency.DiffStat{Commits: 1, Files: 1, Added: 2, Deleted: 1}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the branch: got %+v, want %+v", got, want)
@@ -54,7 +54,7 @@ func TestDiffStat(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a program of the repository's ran")
 	}
-	if _, err := g.DiffStat(t.Context(), repo.Root, "--output="+ran, ""); err == nil {
+	if _, err := g.DiffStat(t.Context(), repo, repo.Root, "--output="+ran, ""); err == nil {
 		t.Error("an option passed for a commit")
 	}
 }

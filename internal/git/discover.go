@@ -1,11 +1,13 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agency"
@@ -40,7 +42,7 @@ func (g *Git) Discover(ctx context.Context, dir string) (agency.Repo, error) {
 	if err != nil {
 		return agency.Repo{}, err
 	}
-	return agency.Repo{Fingerprint: id, Root: root, CommonDir: p.commonDir, Toplevel: p.toplevel}, nil
+	return agency.Repo{Fingerprint: id, Root: root, CommonDir: p.commonDir, Toplevel: p.toplevel, Hooks: p.hooks}, nil
 }
 
 // unusable gives a failure of git itself the code of Discover.
@@ -57,19 +59,31 @@ type place struct {
 	gitDir    string // of the worktree
 	commonDir string // of the repository
 	toplevel  string // empty in a bare repository, and inside a git directory
+	hooks     string // folder of hooks that comes with the files, relative to a worktree; empty is another
 }
 
 // locate asks git for the place of dir in one process. A path may hold newlines, and then the answer cannot be taken
 // apart: each question is asked on its own.
 func (g *Git) locate(ctx context.Context, dir string) (place, error) {
-	questions := []string{"--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"}
-	ask := func(questions ...string) (string, error) {
-		return g.run(ctx, dir, append([]string{"rev-parse", "--path-format=absolute"}, questions...)...)
+	questions := [][]string{
+		{"--git-path", "hooks"}, // as it is configured: relative or absolute
+		{"--path-format=absolute", "--is-bare-repository"},
+		{"--path-format=absolute", "--git-dir"},
+		{"--path-format=absolute", "--git-common-dir"},
+		{"--path-format=absolute", "--show-toplevel"},
+	}
+	ask := func(questions ...[]string) (string, error) {
+		c, err := discovered(dir, append([]string{"rev-parse"}, slices.Concat(questions...)...)...)
+		if err != nil {
+			return "", err
+		}
+		c.hooks = true // the question is where they are
+		return g.do(ctx, c)
 	}
 	out, err := ask(questions...)
 	if said(err, "must be run in a work tree") {
 		// There is no toplevel, which is the last question.
-		questions = questions[:3]
+		questions = questions[:4]
 		out, err = ask(questions...)
 	}
 	if err != nil {
@@ -87,11 +101,27 @@ func (g *Git) locate(ctx context.Context, dir string) (place, error) {
 	for i := range answers {
 		answers[i] = strings.TrimSuffix(answers[i], "\n")
 	}
-	p := place{bare: answers[0] == "true", gitDir: answers[1], commonDir: answers[2]}
-	if len(answers) > 3 {
-		p.toplevel = answers[3]
+	p := place{bare: answers[1] == "true", gitDir: answers[2], commonDir: answers[3]}
+	if len(answers) > 4 {
+		p.toplevel = answers[4]
 	}
+	p.hooks = p.hooksOfFiles(dir, answers[0])
 	return p, nil
+}
+
+// hooksOfFiles is where the files of a worktree hold the hooks, when git names their folder so from dir.
+func (p place) hooksOfFiles(dir, hooks string) string {
+	if filepath.IsAbs(hooks) {
+		return "" // the user's own, or the repository's seen from a linked worktree
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(cmp.Or(p.toplevel, p.commonDir), filepath.Join(dir, hooks))
+	if err != nil || filepath.Join(dir, hooks) == filepath.Join(p.commonDir, "hooks") {
+		return ""
+	}
+	return rel
 }
 
 // root is the main worktree, or the git directory. In the usual layouts it is plain from where we stand; otherwise only
@@ -106,8 +136,8 @@ func (g *Git) root(ctx context.Context, p place) (string, error) {
 	}
 	out, err := g.do(ctx, call{
 		dir:  p.commonDir,
+		site: site{gitDir: p.commonDir},
 		args: []string{"config", "-z", "--get-regexp", `^core\.(bare|worktree)$`},
-		env:  []string{"GIT_DIR=" + p.commonDir},
 	})
 	if err != nil && !exited(err, 1) { // 1: neither is set
 		return "", err

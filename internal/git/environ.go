@@ -21,11 +21,11 @@ var kept = []string{
 }
 
 // environ is the environment of every git process: the user's, no questions, no translation, no locks taken for
-// convenience. The mark of a daemon is not handed on: it would protect a git that works on after the daemon's death.
+// convenience.
 func environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return name == "AGENCY_DAEMON" || strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)
+		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)
 	})
 	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 }

@@ -19,3 +19,15 @@ func (g *Git) Says(ctx context.Context, dir, words string, complete bool) error 
 
 // UUID says whether s is an identity.
 func UUID(s string) bool { return uuid.MatchString(s) }
+
+// Ref is a ref of the repository with that git common directory.
+func Ref(commonDir, ref string) refOf { return refOf{commonDir, ref} }
+
+// Claim is as the claim of a git; end is its death.
+func (g *Git) Claim(ctx context.Context, writes refOf) (end func() error, err error) {
+	c, err := g.claim(ctx, writes)
+	if err != nil {
+		return nil, err
+	}
+	return c.Close, nil
+}

@@ -22,6 +22,16 @@ func (f *failure) Error() string { return "git " + f.command + ": " + f.words }
 
 func (f *failure) Unwrap() error { return f.err }
 
+// As makes it the error that users see where nobody gives it another code.
+func (f *failure) As(target any) bool {
+	e, ok := target.(**agency.Error)
+	if !ok || agency.Exhausted(f.err) {
+		return false
+	}
+	*e = agency.Errorf(agency.CodeGitFailed, "%s", f.Error()).WithHint("try again; if it goes on failing: agency doctor")
+	return true
+}
+
 // said says whether git itself failed with these words.
 func said(err error, words string) bool {
 	f, ok := errors.AsType[*failure](err)

@@ -25,7 +25,11 @@ func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, l
 	case mode != "100644" && mode != executable:
 		return fail(file.ErrNotRegular)
 	}
-	out, err := g.run(ctx, repo.Root, "cat-file", "--filters", commit+":"+path)
+	at, err := g.viewed(ctx, repo)
+	if err != nil {
+		return fail(err)
+	}
+	out, err := g.do(ctx, call{dir: repo.Root, site: at, args: []string{"cat-file", "--filters", commit + ":" + path}})
 	if err != nil {
 		return fail(err)
 	}
@@ -46,9 +50,9 @@ func (g *Git) Executable(ctx context.Context, repo agency.Repo, commit, path str
 
 // mode is the mode of a path in a commit as git writes it; empty when there is no such path.
 func (g *Git) mode(ctx context.Context, repo agency.Repo, commit, path string) (string, error) {
-	out, err := g.do(ctx, call{
-		dir: repo.Root, args: []string{"ls-tree", "--full-tree", "-z", commit, "--", path}, env: []string{"GIT_LITERAL_PATHSPECS=1"},
-	})
+	c := within(repo, "ls-tree", "--full-tree", "-z", commit, "--", path)
+	c.env = []string{"GIT_LITERAL_PATHSPECS=1"}
+	out, err := g.do(ctx, c)
 	if err != nil {
 		return "", err
 	}
@@ -62,8 +66,12 @@ func (g *Git) mode(ctx context.Context, repo agency.Repo, commit, path string) (
 }
 
 // Ignored are those of the paths, relative to a worktree, that git ignores there.
-func (g *Git) Ignored(ctx context.Context, worktree string, paths []string) ([]string, error) {
-	out, err := g.do(ctx, call{dir: worktree, args: []string{"check-ignore", "-z", "--stdin"}, input: strings.Join(paths, "\x00") + "\x00"})
+func (g *Git) Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error) {
+	at, err := g.through(ctx, repo, worktree)
+	if err != nil {
+		return nil, err
+	}
+	out, err := g.do(ctx, call{dir: worktree, site: at, args: []string{"check-ignore", "-z", "--stdin"}, input: strings.Join(paths, "\x00") + "\x00"})
 	switch {
 	case exited(err, 1): // none
 		return nil, nil

@@ -46,11 +46,11 @@ func TestIgnored(t *testing.T) {
 	write(t, filepath.Join(repo.Root, ".gitignore"), "*.log\n/modules/\n")
 	write(t, filepath.Join(repo.Root, "new\nline.log"), "")
 	check(t, os.Symlink("/tmp", filepath.Join(repo.Root, "modules"))) // the rule is for a folder, and this is none
-	got, err := g.Ignored(t.Context(), repo.Root, []string{"a", "new\nline.log", "modules", "none"})
+	got, err := g.Ignored(t.Context(), repo, repo.Root, []string{"a", "new\nline.log", "modules", "none"})
 	if err != nil || !slices.Equal(got, []string{"new\nline.log"}) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := g.Ignored(t.Context(), repo.Root, []string{"a"}); err != nil || len(got) != 0 {
+	if got, err := g.Ignored(t.Context(), repo, repo.Root, []string{"a"}); err != nil || len(got) != 0 {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,22 +22,32 @@ import (
 // context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED when git refuses a repository because it belongs
 // to another user, and with an error that wraps context.DeadlineExceeded.
 type Git struct {
+	// Claims is the folder of the notes on which refs a git writes just now, so that the lock of one that was killed can be told from
+	// that of one at work; empty keeps none.
+	Claims string
+
 	timeout time.Duration
 	temp    string
+	records string
+
+	mu    sync.Mutex
+	views map[string]string // by common directory and configuration
+	reads map[string]read   // by common directory
 }
 
 // New makes a Git that gives each git process so much time. A process that takes longer is ended, with its hooks. Copies of indexes
-// are made in the folder temp, which need not exist, and in the system's when it is empty; a process that is killed leaves them there.
-func New(timeout time.Duration, temp string) *Git { return &Git{timeout: timeout, temp: temp} }
+// and views of repositories are made in the folder temp, which need not exist; a process that is killed leaves them there. What
+// Record keeps is in the folder records, and stays.
+func New(timeout time.Duration, temp, records string) *Git {
+	return &Git{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}}
+}
 
-// tempDir makes a folder for the copy of an index, which the caller removes.
-func (g *Git) tempDir() (string, error) {
-	if g.temp != "" {
-		if err := os.MkdirAll(g.temp, 0o700); err != nil {
-			return "", err
-		}
+// tempDir makes a folder of the caller's own, which removes it when it is done.
+func (g *Git) tempDir(prefix string) (string, error) {
+	if err := os.MkdirAll(g.temp, 0o700); err != nil {
+		return "", err
 	}
-	return os.MkdirTemp(g.temp, "agency-index-")
+	return os.MkdirTemp(g.temp, prefix)
 }
 
 // oldest is the oldest git that will do: the first one whose "worktree list" can be read whatever the paths hold.
@@ -44,7 +55,7 @@ const oldest = "2.36"
 
 // Version is the version of git, like "2.39.5". One older than 2.36 is E_GIT_NOT_FOUND.
 func (g *Git) Version(ctx context.Context) (string, error) {
-	out, err := g.run(ctx, "", "version")
+	out, err := g.do(ctx, call{args: []string{"version"}})
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +83,11 @@ const outputLimit = 256 << 20
 
 // call is one git process.
 type call struct {
-	dir      string
+	dir      string   // where git stands
+	site     site     // where it works; the zero site is discovered from dir
+	bare     bool     // discovering may find a bare repository
+	hooks    bool     // core.hooksPath counts
+	fetch    bool     // what a partial clone lacks is fetched
 	settings []string // of its configuration, key=value
 	args     []string
 	env      []string // added to the common environment
@@ -80,22 +95,45 @@ type call struct {
 	complete bool  // a folder that git cannot read is an error: git itself warns, and goes on as if it were empty
 	answers  []int // statuses other than 0 that come with an answer
 	most     int   // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
+	writes   refOf // a ref of agency's own; empty for none
+}
+
+// limits are the settings that every git process gets, so that no repository names programs to run.
+func (c call) limits() []string {
+	// A file system monitor would be a daemon that outlives the worktree it was started for.
+	settings := []string{"core.fsmonitor=false"}
+	if !c.bare {
+		settings = append(settings, "safe.bareRepository=explicit")
+	}
+	if !c.hooks {
+		settings = append(settings, "core.hooksPath=/dev/null")
+	}
+	return settings
 }
 
 // unreadable is what git says of a folder that it cannot read.
 const unreadable = "could not open directory '"
 
-// run runs git in dir and returns what it wrote to its standard output.
-func (g *Git) run(ctx context.Context, dir string, args ...string) (string, error) {
-	return g.do(ctx, call{dir: dir, args: args})
+// run runs git in a recorded repository and returns what it wrote to its standard output.
+func (g *Git) run(ctx context.Context, repo agency.Repo, args ...string) (string, error) {
+	return g.do(ctx, within(repo, args...))
+}
+
+// discover runs git in the repository that it finds from dir.
+func (g *Git) discover(ctx context.Context, dir string, args ...string) (string, error) {
+	c, err := discovered(dir, args...)
+	if err != nil {
+		return "", err
+	}
+	return g.do(ctx, c)
 }
 
 // do is run for calls that need more. Git fails when it comes across a worktree that another git is making or removing
-// just then, before it has changed anything: it is asked again, a few times.
+// just then, before it has changed anything: it is asked again, a few times. Where that does not help, the other git was killed.
 func (g *Git) do(ctx context.Context, c call) (string, error) {
 	for tries := 1; ; tries++ {
 		out, err := g.once(ctx, c)
-		if tries == 5 || !said(err, "failed to read ") || !said(err, "/commondir: ") {
+		if !overtaken(err) || tries > 5 || tries == 5 && !finishWorktrees(cmp.Or(c.site.commonDir, c.site.gitDir)) {
 			return out, err
 		}
 		select {
@@ -106,23 +144,39 @@ func (g *Git) do(ctx context.Context, c call) (string, error) {
 	}
 }
 
+// overtaken reports whether git failed because an entry of a worktree was half there, or went while git looked at it.
+func overtaken(err error) bool {
+	return said(err, "failed to read ") && said(err, "/commondir: ") || said(err, "Invalid path '") && said(err, "/worktrees/")
+}
+
 func (g *Git) once(ctx context.Context, c call) (string, error) {
 	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
 	defer cancel()
-	// A file system monitor would be a daemon that outlives the worktree it was started for.
-	args := []string{"-c", "core.fsmonitor=false"}
-	for _, setting := range c.settings {
+	args := []string{}
+	for _, setting := range append(c.limits(), c.settings...) {
 		args = append(args, "-c", setting)
 	}
 	cmd := exec.CommandContext(ctx, "git", append(args, c.args...)...)
 	cmd.Dir = c.dir
-	cmd.Env = append(environ(), c.env...)
+	cmd.Env = slices.Concat(environ(), c.site.env(), c.env)
+	if !c.fetch {
+		// What is missing is not fetched: that would run whatever the repository names to reach its remote.
+		cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=")
+	}
 	if c.input != "" {
 		cmd.Stdin = strings.NewReader(c.input)
 	}
 	stdout, stderr := head{limit: cmp.Or(c.most, outputLimit)}, tail{limit: 16 << 10}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if c.writes.Ref != "" && g.Claims != "" {
+		claim, err := g.claim(ctx, c.writes)
+		if err != nil {
+			return "", &failure{command: c.args[0], words: err.Error(), err: err}
+		}
+		defer func() { claim.done(cmd.ProcessState == nil || cmd.ProcessState.Exited()) }()
+		cmd.ExtraFiles = []*os.File{claim.File}
+	}
 	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets the chance.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -139,8 +193,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		// Git is done; if a hook left something running that holds the pipe, that is not our concern.
 		return stdout.String(), nil
 	case errors.Is(err, exec.ErrNotFound):
-		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed or not in the PATH: %w", err).
-			WithHint("install git 2.36 or newer: sudo apt install git, or brew install git")
+		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed, or not in the PATH of the daemon: %s", os.Getenv("PATH")).
+			WithHint("install git 2.36 or newer: sudo apt install git, or brew install git; if your shell finds it, the next daemon does, too: agency daemon stop")
 	case stdout.full && c.most > 0 && ctx.Err() == nil:
 		return stdout.String(), nil
 	case stdout.full:

@@ -18,7 +18,12 @@ import (
 
 // TestMain keeps the user's own git configuration out, and poisons what a hook would leave in the environment: every
 // test thereby shows that it is not inherited.
-func TestMain(m *testing.M) {
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// scratch is the data folder of every Git of the tests.
+var scratch string
+
+func run(m *testing.M) int {
 	for name, value := range map[string]string{
 		"GIT_CONFIG_GLOBAL":    "/dev/null",
 		"GIT_CONFIG_NOSYSTEM":  "1",
@@ -38,10 +43,15 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	var err error
+	if scratch, err = os.MkdirTemp("", "agency-git-test-"); err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	return m.Run()
 }
 
-func newGit() *git.Git { return git.New(30*time.Second, "") }
+func newGit() *git.Git { return git.New(30*time.Second, scratch, scratch) }
 
 // sh runs git for the set-up of a test, with an identity, and returns its output without the last newline.
 func sh(t *testing.T, dir string, args ...string) string {
@@ -149,7 +159,7 @@ func TestTimeoutEndsHooks(t *testing.T) {
 	pidFile := filepath.Join(repo.CommonDir, "pid")
 	hook(t, repo, "post-checkout", `trap "" TERM; echo $$ > "`+pidFile+`"; sleep 1000 & wait; sleep 1000`)
 	path := filepath.Join(tempDir(t), "wt")
-	err := git.New(5*time.Second, "").AddWorktree(t.Context(), repo, path, "b", "HEAD")
+	err := git.New(5*time.Second, scratch, scratch).AddWorktree(t.Context(), repo, path, "b", "HEAD", false)
 	wantCode(t, err, agency.CodeWorktreeFailed)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v, want one that wraps context.DeadlineExceeded", err)
@@ -181,7 +191,7 @@ func TestLingeringHook(t *testing.T) {
 	g, repo := setup(t)
 	pidFile := filepath.Join(repo.CommonDir, "pid")
 	hook(t, repo, "post-checkout", `sleep 1000 & echo $! > "`+pidFile+`"`)
-	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(tempDir(t), "wt"), "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(tempDir(t), "wt"), "b", "HEAD", false))
 	data, err := os.ReadFile(pidFile)
 	check(t, err)
 	check(t, exec.Command("kill", strings.TrimSpace(string(data))).Run())

@@ -17,6 +17,10 @@ const idFile = "agency/id"
 // uuid is a version 4 UUID in its one canonical spelling: it becomes the name of folders and locks.
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
+// ID is the identity of the repository whose git common directory this is, read without git; empty when there is no repository, or
+// one without an identity. An error proves neither.
+func (g *Git) ID(commonDir string) (string, error) { return readID(commonDir) }
+
 // EnsureID returns the identity of a repository, and gives it the one that newID makes, a version 4 UUID, if it has none.
 // When several processes try at once, all return the same. E_INVALID_PATH: the file that holds it is damaged.
 func (g *Git) EnsureID(repo agency.Repo, newID func() string) (string, error) {

@@ -10,28 +10,46 @@ import (
 
 // Inspect says how a worktree stands against the commit it began at. It changes nothing, not even git's index. Without
 // baseCommit, or before the first commit, nothing is ahead or behind. A folder that cannot be read, and so may hold anything,
-// is an error.
-func (g *Git) Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error) {
-	out, err := g.do(ctx, call{dir: worktree, complete: true, args: []string{
-		"status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z", "--untracked-files=normal", "--ignore-submodules=none",
-	}})
-	if err != nil {
-		return agency.GitFacts{}, fmt.Errorf("inspect worktree %s: %w", worktree, err)
-	}
-	facts, err := parseStatus(out)
+// is an error. Work in a repository inside the worktree counts as a change, and so does one that cannot be read.
+func (g *Git) Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error) {
+	facts, err := g.inspect(ctx, repo, worktree)
 	if err != nil {
 		return agency.GitFacts{}, fmt.Errorf("inspect worktree %s: %w", worktree, err)
 	}
 	if baseCommit == "" || facts.Head == "" {
 		return facts, nil
 	}
-	out, err = g.run(ctx, worktree, "rev-list", "--left-right", "--count", "--end-of-options", baseCommit+"...HEAD", "--")
+	out, err := g.run(ctx, repo, "rev-list", "--left-right", "--count", "--end-of-options", baseCommit+"..."+facts.Head, "--")
 	if err != nil {
 		return agency.GitFacts{}, fmt.Errorf("compare worktree %s with commit %s: %w", worktree, baseCommit, err)
 	}
 	if _, err := fmt.Sscanf(out, "%d\t%d\n", &facts.Behind, &facts.Ahead); err != nil {
 		return agency.GitFacts{}, fmt.Errorf("compare worktree %s with commit %s: read %q: %w", worktree, baseCommit, out, err)
 	}
+	return facts, nil
+}
+
+func (g *Git) inspect(ctx context.Context, repo agency.Repo, worktree string) (agency.GitFacts, error) {
+	s, err := g.saver(ctx, repo, worktree)
+	if err != nil {
+		return agency.GitFacts{}, err
+	}
+	defer s.close()
+	e, err := s.entries(ctx)
+	if err != nil {
+		return agency.GitFacts{}, err
+	}
+	out, err := s.run(ctx, "", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z", "--untracked-files=normal", "--ignore-submodules=dirty")
+	if err != nil {
+		return agency.GitFacts{}, err
+	}
+	facts, err := parseStatus(out)
+	if err != nil {
+		return agency.GitFacts{}, err
+	}
+	s.findNested(ctx, e)
+	facts.Changed += len(s.nested)
+	facts.Dirty = facts.Changed+facts.Untracked > 0
 	return facts, nil
 }
 

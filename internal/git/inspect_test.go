@@ -21,7 +21,7 @@ func TestInspect(t *testing.T) {
 		t.Helper()
 		before := fingerprint(t, root)
 		want.Head = sh(t, root, "rev-parse", "HEAD")
-		got, err := g.Inspect(t.Context(), root, base)
+		got, err := g.Inspect(t.Context(), repo, root, base)
 		check(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -52,7 +52,8 @@ func TestInspectUnborn(t *testing.T) {
 	t.Parallel()
 	g, dir := newGit(), tempDir(t)
 	sh(t, dir, "init", "-q", "-b", "main")
-	got, err := g.Inspect(t.Context(), dir, strings.Repeat("0", 40))
+	repo := agency.Repo{Root: dir, CommonDir: filepath.Join(dir, ".git")}
+	got, err := g.Inspect(t.Context(), repo, dir, strings.Repeat("0", 40))
 	check(t, err)
 	if diff := cmp.Diff(agency.GitFacts{Branch: "main"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

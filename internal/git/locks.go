@@ -32,7 +32,7 @@ func (g *Git) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, err
 	}
 	linked, _ := filepath.Glob(filepath.Join(repo.CommonDir, "worktrees", "*"))
 	for _, dir := range linked {
-		if ours[linkedAt(dir)] {
+		if at, err := linkedAt(dir); err == nil && ours[at] {
 			paths = append(paths, filepath.Join(dir, "index.lock"), filepath.Join(dir, "HEAD.lock"))
 		}
 	}

@@ -3,8 +3,6 @@ package git
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,7 +31,7 @@ func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, mes
 
 // independent are those of commits, in their order, that no other one of them holds.
 func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []string) ([]string, error) {
-	out, err := g.run(ctx, repo.Root, append([]string{"merge-base", "--independent"}, commits...)...)
+	out, err := g.run(ctx, repo, append([]string{"merge-base", "--independent"}, commits...)...)
 	if err != nil {
 		return nil, fmt.Errorf("compare %d commits to merge: %w", len(commits), err)
 	}
@@ -52,7 +50,7 @@ func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []strin
 
 // Descends says whether a commit is another one, or on top of it.
 func (g *Git) Descends(ctx context.Context, repo agency.Repo, commit, from string) (bool, error) {
-	_, err := g.run(ctx, repo.Root, "merge-base", "--is-ancestor", from, commit)
+	_, err := g.run(ctx, repo, "merge-base", "--is-ancestor", from, commit)
 	if exited(err, 1) {
 		return false, nil
 	}
@@ -63,9 +61,13 @@ func (g *Git) Descends(ctx context.Context, repo agency.Repo, commit, from strin
 }
 
 func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
-	s := saver{git: g, worktree: repo.Root}
+	at, err := g.viewed(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	s := saver{git: g, dir: repo.Root, site: at}
 	out, err := g.do(ctx, call{
-		dir: repo.Root, answers: []int{1},
+		dir: repo.Root, site: at, answers: []int{1},
 		args: []string{"merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs},
 	})
 	if err != nil {
@@ -99,8 +101,8 @@ func conflicting(list string) error {
 
 // Result is a commit with everything in a worktree that is not ignored: its HEAD, or, when something in it is not committed, a
 // commit on top of that. The worktree, its index and its HEAD stay as they are, no hook runs and nothing is signed.
-func (g *Git) Result(ctx context.Context, worktree, message string) (string, error) {
-	commit, err := g.result(ctx, worktree, message)
+func (g *Git) Result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error) {
+	commit, err := g.result(ctx, repo, worktree, message)
 	if agency.IsCode(err, agency.CodeNotGitRepo) {
 		return "", fmt.Errorf("save the work: %w", err) // which names the folder
 	}
@@ -110,21 +112,17 @@ func (g *Git) Result(ctx context.Context, worktree, message string) (string, err
 	return commit, nil
 }
 
-func (g *Git) result(ctx context.Context, worktree, message string) (string, error) {
-	temp, err := g.tempDir()
+func (g *Git) result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error) {
+	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	s := saver{git: g, worktree: worktree, index: filepath.Join(temp, "index")}
-	if err := s.copyIndex(ctx); err != nil {
-		return "", err
-	}
+	defer s.close()
 	head, err := s.head(ctx)
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.addAll(ctx); err != nil {
+	if err := s.addAll(ctx); err != nil {
 		return "", err
 	}
 	tree, err := s.line(ctx, "write-tree")

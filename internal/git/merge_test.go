@@ -14,7 +14,7 @@ import (
 func worktree(t *testing.T, g *git.Git, repo agency.Repo, branch string) string {
 	t.Helper()
 	path := filepath.Join(tempDir(t), branch)
-	check(t, g.AddWorktree(t.Context(), repo, path, branch, "main"))
+	check(t, g.AddWorktree(t.Context(), repo, path, branch, "main", false))
 	return path
 }
 
@@ -24,7 +24,7 @@ func TestResult(t *testing.T) {
 	g, repo := setup(t)
 	path := worktree(t, g, repo, "work")
 	head := strings.TrimSpace(sh(t, path, "rev-parse", "HEAD"))
-	got, err := g.Result(t.Context(), path, "rest")
+	got, err := g.Result(t.Context(), repo, path, "rest")
 	if err != nil || got != head {
 		t.Fatalf("a clean worktree came to %s, %v, want its HEAD %s", got, err, head)
 	}
@@ -33,7 +33,7 @@ func TestResult(t *testing.T) {
 	write(t, filepath.Join(path, "staged"), "staged\n")
 	sh(t, path, "add", "staged")
 	before := sh(t, path, "status", "--porcelain")
-	got, err = g.Result(t.Context(), path, "rest")
+	got, err = g.Result(t.Context(), repo, path, "rest")
 	check(t, err)
 	if after := sh(t, path, "status", "--porcelain"); after != before {
 		t.Errorf("the worktree is\n%s, and was\n%s", after, before)
@@ -60,7 +60,7 @@ func TestMerge(t *testing.T) {
 	for _, name := range []string{"x", "y", "z"} {
 		path := worktree(t, g, repo, name)
 		write(t, filepath.Join(path, name), name+"\n")
-		commit, err := g.Result(t.Context(), path, name)
+		commit, err := g.Result(t.Context(), repo, path, name)
 		check(t, err)
 		commits = append(commits, commit)
 	}
@@ -103,7 +103,7 @@ func TestMergeConflict(t *testing.T) {
 		write(t, filepath.Join(path, "a"), name+"\n")
 		write(t, filepath.Join(path, "odd \x1b[31mname"), name+"\n")
 		write(t, filepath.Join(path, name), name+"\n")
-		commit, err := g.Result(t.Context(), path, name)
+		commit, err := g.Result(t.Context(), repo, path, name)
 		check(t, err)
 		commits = append(commits, commit)
 	}

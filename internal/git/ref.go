@@ -1,8 +1,12 @@
 package git
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,7 +33,7 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 	if strings.HasPrefix(ref, ":/") { // the rest of it is text to look for, and what is found is a commit
 		peeled = ref
 	}
-	out, err := g.run(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", peeled)
+	out, err := g.discover(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", peeled)
 	if id := strings.TrimSpace(out); err == nil && sha.MatchString(id) {
 		return id, nil
 	}
@@ -37,7 +41,7 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 		return "", err
 	}
 	if ref == "HEAD" {
-		out, err := g.run(ctx, dir, "rev-list", "--max-count=1", "--all")
+		out, err := g.discover(ctx, dir, "rev-list", "--max-count=1", "--all")
 		if err != nil {
 			return "", err
 		}
@@ -52,7 +56,7 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 // otherRefs says which branches and tags somebody who wrote ref could have meant.
 func (g *Git) otherRefs(ctx context.Context, dir, ref string) string {
 	const most = 3
-	out, err := g.run(ctx, dir, "for-each-ref", "--count=1000", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes", "refs/tags")
+	out, err := g.discover(ctx, dir, "for-each-ref", "--count=1000", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes", "refs/tags")
 	known := strings.Fields(out)
 	if err != nil || len(known) == 0 {
 		return "name a branch, a tag or a commit; see: git log --oneline --all"
@@ -75,10 +79,31 @@ func (g *Git) otherRefs(ctx context.Context, dir, ref string) string {
 
 // ownBranch is 1 for a branch that agency made, which nobody means first, and 0 for others.
 func ownBranch(name string) int {
-	if strings.HasPrefix(name, "agency/") {
+	if strings.HasPrefix(name, "agency/") || strings.HasPrefix(name, "agency-") {
 		return 1
 	}
 	return 0
+}
+
+// OwnBranch is the name of a branch that agency makes: the one below agency/ that is asked for or, where a branch called agency is in
+// the way, one with a dash: agency-fix-login. Git keeps branches like files in folders.
+func (g *Git) OwnBranch(repo agency.Repo, branch string) string {
+	folder, rest, _ := strings.Cut(branch, "/")
+	ref := "refs/heads/" + folder
+	if info, err := os.Lstat(filepath.Join(repo.CommonDir, ref)); err == nil && info.Mode().IsRegular() {
+		return folder + "-" + rest
+	}
+	packed, err := os.Open(filepath.Join(repo.CommonDir, "packed-refs"))
+	if err != nil {
+		return branch // most repositories have none; git refuses what cannot be
+	}
+	defer func() { _ = packed.Close() }()
+	for lines := bufio.NewScanner(packed); lines.Scan(); {
+		if _, name, _ := strings.Cut(lines.Text(), " "); name == ref {
+			return folder + "-" + rest
+		}
+	}
+	return branch
 }
 
 // longestPart is how many bytes a part of a branch's name may have: git keeps it in a file, and locks that by another of the
@@ -99,7 +124,7 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 				WithHint("git keeps branches as files: %d bytes between two slashes are the most", longestPart)
 		}
 	}
-	out, err := g.run(ctx, repo.Root, "check-ref-format", "--branch", branch)
+	out, err := g.run(ctx, repo, "check-ref-format", "--branch", branch)
 	switch {
 	case exited(err, 128), err == nil && out != branch+"\n": // the second is @{-1}, which means another branch
 		return bad
@@ -111,7 +136,7 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 	for name := branch; name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
 		args = append(args, "refs/heads/"+name)
 	}
-	if out, err = g.run(ctx, repo.Root, args...); err != nil {
+	if out, err = g.run(ctx, repo, args...); err != nil {
 		return err
 	}
 	for taken := range strings.Lines(out) {
@@ -132,7 +157,7 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 // DeleteBranch deletes a branch, merged or not. It is fine if there is none. E_CLEANUP_FAILED: git refuses, as it does
 // while a worktree has the branch checked out.
 func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
-	_, err := g.run(ctx, repo.Root, "branch", "-D", "--", branch)
+	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "-D", "--", branch))
 	if err == nil || said(err, "not found") {
 		return nil
 	}
@@ -142,15 +167,28 @@ func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string)
 // DeleteBranchAt deletes a branch if it stands at the commit, where it holds no work of its own. It is fine if the branch
 // is elsewhere, or if there is none: then nothing is done.
 func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
-	_, err := g.run(ctx, repo.Root, "update-ref", "--no-deref", "-d", "--end-of-options", "refs/heads/"+branch, commit)
-	if err == nil || said(err, "but expected") || said(err, "unable to resolve reference") {
+	ref := "refs/heads/" + branch
+	_, err := g.do(ctx, writing(repo, ref, "update-ref", "--no-deref", "-d", "--end-of-options", ref, commit))
+	if err == nil || said(err, "but expected") {
 		return nil
 	}
 	// A lock that a killed git left is in the way even of a branch that was never made.
-	if _, missing := g.run(ctx, repo.Root, "show-ref", "--verify", "--quiet", "--", "refs/heads/"+branch); exited(missing, 1) {
+	if there, missing := g.HasBranch(ctx, repo, branch); missing == nil && !there {
 		return nil
 	}
 	return uncleaned(err, "delete branch %q", branch)
+}
+
+// HasBranch reports whether there is a branch of that name.
+func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
+	_, err := g.run(ctx, repo, "show-ref", "--verify", "--quiet", "--", "refs/heads/"+branch)
+	if exited(err, 1) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for branch %q: %w", branch, err)
+	}
+	return true, nil
 }
 
 // Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking branch and not in
@@ -158,9 +196,12 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
 	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes"}
 	args = append(args, known...)
-	out, err := g.run(ctx, repo.Root, append(args, "--")...)
+	out, err := g.run(ctx, repo, append(args, "--")...)
 	if said(err, "bad revision 'refs/heads/"+branch+"'") {
-		return false, nil
+		// Git says the same of a branch that it cannot read.
+		if there, missing := g.HasBranch(ctx, repo, branch); missing == nil && !there {
+			return false, nil
+		}
 	}
 	return out != "", err
 }

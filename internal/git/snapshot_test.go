@@ -56,7 +56,7 @@ func TestSnapshot(t *testing.T) {
 	write(t, filepath.Join(repo.CommonDir, "info", "exclude"), "*.ignored\n")
 	check(t, os.RemoveAll(filepath.Join(repo.CommonDir, "hooks", "reference-transaction")))
 	path := filepath.Join(tempDir(t), "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	hook(t, repo, "reference-transaction", `echo ran >> "`+filepath.Join(repo.CommonDir, "hooks-ran")+`"; exit 1`)
 	_ = os.Remove(filepath.Join(repo.CommonDir, "hooks-ran"))
 
@@ -74,7 +74,7 @@ func TestSnapshot(t *testing.T) {
 	admin := filepath.Join(repo.CommonDir, "worktrees", "wt")
 	before := []map[string]string{fingerprint(t, path), fingerprint(t, admin), fingerprint(t, repo.Root)}
 
-	saved, err := g.Snapshot(t.Context(), path, "refs/agency/snapshots/r/1", "run r")
+	saved, err := g.Snapshot(t.Context(), repo, path, "", "refs/agency/snapshots/r/1", "run r")
 	check(t, err)
 	after := []map[string]string{fingerprint(t, path), fingerprint(t, admin), fingerprint(t, repo.Root)}
 	if diff := cmp.Diff(before, after); diff != "" {
@@ -125,7 +125,7 @@ func TestSnapshotSeesRacyChange(t *testing.T) {
 		write(t, path, want+"\n")
 		check(t, os.Chtimes(path, time0, time0))
 		check(t, os.Chtimes(index, time0, time0))
-		saved, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/r/1", "m")
+		saved, err := g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/r/1", "m")
 		check(t, err)
 		if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":a"); got != want {
 			t.Fatalf("the snapshot has %q, the file %q", got, want)
@@ -150,7 +150,7 @@ func TestSnapshotDuringMerge(t *testing.T) {
 		t.Fatalf("no conflict: %s", out)
 	}
 	before := fingerprint(t, repo.Root)
-	saved, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/r/1", "m")
+	saved, err := g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/r/1", "m")
 	check(t, err)
 	if diff := cmp.Diff(before, fingerprint(t, repo.Root)); diff != "" {
 		t.Errorf("the snapshot changed something:\n%s", diff)
@@ -167,13 +167,14 @@ func TestSnapshotBeforeFirstCommit(t *testing.T) {
 	t.Parallel()
 	g, dir := newGit(), tempDir(t)
 	sh(t, dir, "init", "-q")
-	saved, err := g.Snapshot(t.Context(), dir, "refs/agency/snapshots/r/1", "empty")
+	repo := agency.Repo{Root: dir, CommonDir: filepath.Join(dir, ".git")}
+	saved, err := g.Snapshot(t.Context(), repo, dir, "", "refs/agency/snapshots/r/1", "empty")
 	check(t, err)
 	if saved.Files != 0 {
 		t.Errorf("an empty worktree has %d files", saved.Files)
 	}
 	write(t, filepath.Join(dir, "a"), "x\n")
-	saved, err = g.Snapshot(t.Context(), dir, "refs/agency/snapshots/r/2", "one file")
+	saved, err = g.Snapshot(t.Context(), repo, dir, "", "refs/agency/snapshots/r/2", "one file")
 	check(t, err)
 	if got := sh(t, dir, "cat-file", "blob", saved.Commit+":a"); got != "x" || saved.Files != 1 {
 		t.Errorf("a is %q, %d files", got, saved.Files)
@@ -191,7 +192,7 @@ func TestSnapshotNested(t *testing.T) {
 	}
 	sh(t, repo.Root, "commit", "-qm", "submodules")
 	path := filepath.Join(tempDir(t), "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	sh(t, path, "submodule", "-q", "update", "--init")
 	in := func(parts ...string) string { return filepath.Join(append([]string{path}, parts...)...) }
 	write(t, in("m", "dirty", "a"), "changed")
@@ -208,7 +209,7 @@ func TestSnapshotNested(t *testing.T) {
 	write(t, in("deep", "er", "beside"), "x")
 	sh(t, path, "worktree", "add", "-q", "-b", "inner", "inner*worktree")
 
-	saved, err := g.Snapshot(t.Context(), path, "refs/agency/snapshots/r/1", "m")
+	saved, err := g.Snapshot(t.Context(), repo, path, "", "refs/agency/snapshots/r/1", "m")
 	check(t, err)
 	want := []string{"deep/er/no commit", "inner*worktree", "m/ahead", "m/broken", "m/committed", "m/dirty", "m/new file", "nested\nrepo"}
 	got := slices.Sorted(slices.Values(saved.Nested))
@@ -226,7 +227,7 @@ func TestSnapshotSparse(t *testing.T) {
 	g, repo := setup(t)
 	sh(t, repo.Root, "sparse-checkout", "set", "elsewhere")
 	write(t, filepath.Join(repo.Root, "outside", "new"), "x\n")
-	saved, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/r/1", "m")
+	saved, err := g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/r/1", "m")
 	check(t, err)
 	if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":outside/new"); got != "x" {
 		t.Errorf("the new file is %q", got)

@@ -13,7 +13,7 @@ func TestSnapshots(t *testing.T) {
 	g, repo := setup(t)
 	id := agency.RunID("r_01")
 	for _, ref := range []string{"r_01/1", "r_01/2", "r_01/10", "r_01/nonsense", "r_02/1"} {
-		if _, err := g.Snapshot(t.Context(), repo.Root, "refs/agency/snapshots/"+ref, "work "+ref); err != nil {
+		if _, err := g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/"+ref, "work "+ref); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"agency"
 	"agency/internal/git"
+	"agency/test/fixture"
 )
 
 func TestWorktreeLife(t *testing.T) {
@@ -31,7 +33,7 @@ func TestWorktreeLife(t *testing.T) {
 			path := filepath.Join(base, "worktrees", name)
 			commit := sh(t, repo.Root, "rev-parse", "HEAD~1")
 			wantWorktree(t, g, repo, path, "agency/x", false)
-			check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", commit))
+			check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", commit, false))
 			wantWorktree(t, g, repo, path, "agency/x", true)
 			if got := sh(t, path, "rev-parse", "HEAD"); got != commit {
 				t.Errorf("the worktree is at %s, want %s", got, commit)
@@ -90,7 +92,7 @@ func TestAddWorktreeInBareRepository(t *testing.T) {
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "bare"))
 	check(t, err)
 	path := filepath.Join(base, "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "main"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "main", false))
 	wantWorktree(t, g, repo, path, "b", true)
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 }
@@ -103,7 +105,7 @@ func TestAddWorktreeTracksNothing(t *testing.T) {
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "clone"))
 	check(t, err)
 	sh(t, repo.Root, "config", "branch.autoSetupMerge", "always")
-	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(base, "wt"), "b", "origin/main"))
+	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(base, "wt"), "b", "origin/main", false))
 	if out, err := try(repo.Root, "rev-parse", "--verify", "b@{upstream}"); err == nil {
 		t.Errorf("the branch tracks %s", out)
 	}
@@ -117,7 +119,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		path := filepath.Join(tempDir(t), "wt")
 		sh(t, repo.Root, "branch", "mine")
-		wantCode(t, g.AddWorktree(t.Context(), repo, path, "mine", "HEAD"), agency.CodeBranchExists)
+		wantCode(t, g.AddWorktree(t.Context(), repo, path, "mine", "HEAD", false), agency.CodeBranchExists)
 		sh(t, repo.Root, "rev-parse", "--verify", "refs/heads/mine")
 	})
 	t.Run("path exists", func(t *testing.T) {
@@ -125,7 +127,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		path := filepath.Join(tempDir(t), "wt")
 		write(t, filepath.Join(path, "precious"), "")
-		wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"), agency.CodeWorktreeFailed)
+		wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false), agency.CodeWorktreeFailed)
 		if _, err := os.Lstat(filepath.Join(path, "precious")); err != nil {
 			t.Error(err)
 		}
@@ -137,7 +139,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		file := filepath.Join(tempDir(t), "file")
 		write(t, file, "")
-		wantCode(t, g.AddWorktree(t.Context(), repo, filepath.Join(file, "wt"), "b", "HEAD"), agency.CodeWorktreeFailed)
+		wantCode(t, g.AddWorktree(t.Context(), repo, filepath.Join(file, "wt"), "b", "HEAD", false), agency.CodeWorktreeFailed)
 		if entries, _ := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees")); len(entries) > 0 {
 			t.Errorf("git still knows %v", entries)
 		}
@@ -147,7 +149,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		hook(t, repo, "post-checkout", `printf 'first\nno \033[31mway\r\n' >&2; exit 3`)
 		path := filepath.Join(tempDir(t), "wt")
-		err := g.AddWorktree(t.Context(), repo, path, "b", "HEAD")
+		err := g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false)
 		wantCode(t, err, agency.CodeWorktreeFailed)
 		e := agency.AsError(err)
 		if !strings.HasSuffix(e.Message, "hook post-checkout fails: no [31mway") || e.Hint == "" {
@@ -166,7 +168,7 @@ func TestAddWorktreeFails(t *testing.T) {
 			waitFor(t, "the hook", func() bool { _, err := os.Stat(ready); return err == nil })
 		}()
 		path := filepath.Join(tempDir(t), "wt")
-		err := g.AddWorktree(ctx, repo, path, "b", "HEAD")
+		err := g.AddWorktree(ctx, repo, path, "b", "HEAD", false)
 		wantCode(t, err, agency.CodeWorktreeFailed)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error is %v, want one that wraps context.Canceled", err)
@@ -183,7 +185,7 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
-			if err := g.AddWorktree(t.Context(), repo, path(i), fmt.Sprintf("agency/%d", i), "HEAD"); err != nil {
+			if err := g.AddWorktree(t.Context(), repo, path(i), fmt.Sprintf("agency/%d", i), "HEAD", false); err != nil {
 				t.Error(err)
 			}
 		})
@@ -203,12 +205,35 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	}
 }
 
+// A git that comes across another worktree just when that goes fails before it has done anything, and is asked again.
+func TestRemoveWorktreeBesideAnother(t *testing.T) {
+	g, repo := setup(t)
+	real, err := exec.LookPath("git")
+	check(t, err)
+	bin := tempDir(t)
+	for _, said := range []string{
+		"Invalid path '" + repo.CommonDir + "/worktrees/other': No such file or directory",
+		"failed to read " + repo.CommonDir + "/worktrees/other/commondir: Success",
+	} {
+		path := filepath.Join(tempDir(t), "wt")
+		check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
+		check(t, fixture.WriteProgram(filepath.Join(bin, "git"), fmt.Sprintf(`#!/bin/sh
+case "$*" in *"worktree remove"*) rm %q; echo "fatal: %s" >&2; exit 128 ;; esac
+exec %q "$@"
+`, filepath.Join(bin, "git"), said, real)))
+		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		check(t, g.RemoveWorktree(t.Context(), repo, path))
+		check(t, g.DeleteBranch(t.Context(), repo, "b"))
+		wantNothingLeft(t, repo, path, "b")
+	}
+}
+
 // A worktree that somebody moved is found, whatever it has checked out.
 func TestMovedWorktree(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
 	path, moved := filepath.Join(tempDir(t), "wt"), filepath.Join(tempDir(t), "else where")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	sh(t, path, "checkout", "-q", "--detach")
 	sh(t, repo.Root, "worktree", "move", path, moved)
 	at, err := g.Worktree(t.Context(), repo, path)
@@ -227,7 +252,7 @@ func TestWorktreeBehindALink(t *testing.T) {
 	base := tempDir(t)
 	path := filepath.Join(base, "data", "wt")
 	check(t, os.Mkdir(filepath.Dir(path), 0o700))
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	check(t, os.Rename(filepath.Join(base, "data"), filepath.Join(base, "moved")))
 	wantWorktree(t, g, repo, path, "b", false)
 	check(t, os.Symlink("moved", filepath.Join(base, "data")))
@@ -242,12 +267,41 @@ func TestUnfinishedWorktree(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
 	path := filepath.Join(tempDir(t), "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	write(t, filepath.Join(repo.CommonDir, "worktrees", "wt", "locked"), "initializing")
 	wantWorktree(t, g, repo, path, "b", false)
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 	check(t, g.DeleteBranch(t.Context(), repo, "b"))
 	wantNothingLeft(t, repo, path, "b")
+}
+
+// A git that was killed earlier still leaves an entry with which no other git can do anything.
+func TestWorktreeCutOffAtItsBeginning(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]func(entry string) error{
+		"no commondir":    func(entry string) error { return os.Remove(filepath.Join(entry, "commondir")) },
+		"empty commondir": func(entry string) error { return os.WriteFile(filepath.Join(entry, "commondir"), nil, 0o600) },
+		"no HEAD": func(entry string) error {
+			return errors.Join(os.Remove(filepath.Join(entry, "commondir")), os.Remove(filepath.Join(entry, "HEAD")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, repo := setup(t)
+			path, other := filepath.Join(tempDir(t), "wt"), filepath.Join(tempDir(t), "other")
+			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
+			entry := filepath.Join(repo.CommonDir, "worktrees", "wt")
+			write(t, filepath.Join(entry, "locked"), "initializing")
+			check(t, left(entry))
+			check(t, g.AddWorktree(t.Context(), repo, other, "c", "HEAD", false))
+			wantWorktree(t, g, repo, path, "b", false)
+			for at, branch := range map[string]string{path: "b", other: "c"} {
+				check(t, g.RemoveWorktree(t.Context(), repo, at))
+				check(t, g.DeleteBranch(t.Context(), repo, branch))
+			}
+			wantNothingLeft(t, repo, path, "b")
+		})
+	}
 }
 
 func TestRemoveWorktree(t *testing.T) {
@@ -281,7 +335,7 @@ func TestRemoveWorktree(t *testing.T) {
 			t.Parallel()
 			g, repo := setup(t)
 			path := filepath.Join(tempDir(t), "wt")
-			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 			c.prepare(t, repo, path)
 			err := g.RemoveWorktree(t.Context(), repo, path)
 			_, lost := os.Lstat(filepath.Join(path, "a"))
@@ -321,7 +375,7 @@ func TestRemoveWorktreeLeavesOthers(t *testing.T) {
 	g, repo := setup(t)
 	base := tempDir(t)
 	path, theirs := filepath.Join(base, "wt"), filepath.Join(base, "theirs")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	sh(t, repo.Root, "worktree", "add", "-q", "-b", "theirs", theirs)
 	check(t, os.Rename(theirs, theirs+".away"))
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
@@ -334,7 +388,7 @@ func TestRepair(t *testing.T) {
 	g, repo := setup(t)
 	base := tempDir(t)
 	path := filepath.Join(base, "new\nline")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD"))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
 	moved := filepath.Join(base, "moved")
 	check(t, os.Rename(repo.Root, moved))
 	repo, err := g.Discover(t.Context(), moved)

@@ -53,20 +53,63 @@ func Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply age
 	if answer == nil {
 		return "", false, agency.Errorf(agency.CodeInputRefused, "agency cannot answer in the terminal of %s", kind).WithHint("agency attach RUN")
 	}
+	d := readTerminal(kind, lines)
+	if d.about(r).level == notShown {
+		return "", false, nil
+	}
+	keys, err = answer(d.dialog, r, reply)
+	return keys, true, err
+}
+
+// Shown is which of the open requests the dialog of a terminal is about, from 0; -1 when it is about none of them, or can be about
+// several that ask for different things. The lines come as for Answer.
+func Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) int {
+	if agents[kind].answer == nil {
+		return -1
+	}
+	d := readTerminal(kind, lines)
+	matches := make([]match, len(requests))
+	for i := range requests {
+		matches[i] = d.about(&requests[i])
+	}
+	for i, m := range matches {
+		alone := m.level > notShown
+		for o, other := range matches {
+			if other.level > notShown && !requests[o].Same(&requests[i]) && !m.explains(other) {
+				alone = false
+			}
+		}
+		if alone {
+			return i
+		}
+	}
+	return -1
+}
+
+// terminal is what a terminal shows of a dialog.
+type terminal struct {
+	shown []agency.Evidence
+	*dialog
+}
+
+func readTerminal(kind agency.RunnerKind, lines []string) terminal {
 	plain := make([]string, 0, len(lines))
 	for _, line := range lines {
 		plain = append(plain, ansi.Strip(line))
 	}
-	asks := slices.ContainsFunc(agents[kind].screen(plain), func(e agency.Evidence) bool {
+	return terminal{agents[kind].screen(plain), agents[kind].dialog(plain, lines)}
+}
+
+// about is how the dialog shows a request.
+func (t terminal) about(r *agency.Request) match {
+	asks := slices.ContainsFunc(t.shown, func(e agency.Evidence) bool {
 		// A dialog that was read in full has the id of what it asks.
 		return e.Sign == agency.SignAsked && e.Kind == r.Kind && (e.ID == "" || e.ID == r.ID)
 	})
-	d := agents[kind].dialog(plain, lines)
-	if !asks || d == nil || d.kind != "" && d.kind != r.Kind || !d.about(r) {
-		return "", false, nil
+	if !asks || t.dialog == nil || t.kind != "" && t.kind != r.Kind {
+		return match{}
 	}
-	keys, err = answer(d, r, reply)
-	return keys, true, err
+	return t.dialog.about(r)
 }
 
 // dialogBelow makes the reader of dialogs whose first line begins with one of top.
@@ -97,17 +140,43 @@ func readDialog(lines, top []string) *dialog {
 	return nil
 }
 
-// aboutLimit is how much of what is asked must stand in the terminal, in characters that are no space.
+// aboutLimit is how much of what is asked must stand in the terminal, in characters that are no space: a dialog cuts the rest off.
 const aboutLimit = 40
 
-// about says that a dialog shows what is asked: the beginning of its text, the file that it names, or the tool of a server.
-// Line breaks and indentation are the dialog's own.
-func (d *dialog) about(r *agency.Request) bool {
+// match is how a dialog shows what is asked.
+type match struct {
+	level level
+	found string // what of it stands in the dialog, without spaces
+}
+
+type level int
+
+const (
+	notShown   level = iota
+	shownPart        // the beginning of its text, the file that it names, or the tool of a server
+	shownWhole       // its text, or the first line of it
+	shownLine        // on a line of its own
+)
+
+// explains reports whether what was found of another request stands in the dialog because this one does.
+func (m match) explains(other match) bool {
+	return m.level > other.level && strings.Contains(m.found, other.found)
+}
+
+// about is how a dialog shows what is asked. Line breaks and indentation are the dialog's own.
+func (d *dialog) about(r *agency.Request) match {
 	shown := squeeze(strings.Join(d.lines, ""))
-	text, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
-	names := []string{text}
-	if strings.Contains(text, "/") && !strings.ContainsAny(text, " \t") {
-		names = append(names, path.Base(text))
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
+	text := squeeze(first)
+	switch {
+	case text != "" && slices.ContainsFunc(d.lines, func(line string) bool { return squeeze(line) == text }):
+		return match{shownLine, text}
+	case text != "" && strings.Contains(shown, text):
+		return match{shownWhole, text}
+	}
+	names := []string{first}
+	if strings.Contains(first, "/") && !strings.ContainsAny(first, " \t") {
+		names = append(names, path.Base(first))
 	}
 	for line := range strings.Lines(r.Text) { // a patch
 		if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
@@ -117,13 +186,14 @@ func (d *dialog) about(r *agency.Request) bool {
 	if i := strings.LastIndex(r.Tool, "__"); i >= 0 {
 		names = append(names, r.Tool[i+len("__"):])
 	}
-	return slices.ContainsFunc(names, func(name string) bool {
-		name = squeeze(name)
-		if runes := []rune(name); len(runes) > aboutLimit {
-			name = string(runes[:aboutLimit])
+	for _, name := range names {
+		runes := []rune(squeeze(name))
+		name = string(runes[:min(len(runes), aboutLimit)])
+		if name != "" && strings.Contains(shown, name) {
+			return match{shownPart, name}
 		}
-		return name != "" && strings.Contains(shown, name)
-	})
+	}
+	return match{}
 }
 
 func squeeze(s string) string {

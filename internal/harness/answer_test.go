@@ -150,6 +150,43 @@ func TestAnswerOfTwo(t *testing.T) {
 	}
 }
 
+// Of several open requests the dialog is about one, whatever the order in which they were told; it can be told also where one command is the
+// beginning of the other, or both begin alike, unless both stand there as a whole.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	asked := func(texts ...string) []agency.Request {
+		var requests []agency.Request
+		for _, text := range texts {
+			requests = append(requests, agency.Request{Kind: agency.AsksPermission, Tool: "Bash", Text: text})
+		}
+		return requests
+	}
+	const folder = "cd /home/dev/src/greeting/packages/server && make "
+	for _, tt := range []struct {
+		shows, about string
+		requests     []agency.Request
+		want         int
+	}{
+		{"make two", "Run it", asked("make one", "make two"), 1},
+		{"make one", "Run it", asked("make one", "make two"), 0},
+		{"make", "Run it", asked("make one", "make two"), -1},
+		{"make two", "Run it", asked("make", "make two"), 1},
+		{"make", "Run it", asked("make two", "make"), 1},
+		{folder + "two", "Run it", asked(folder+"one", folder+"two"), 1},
+		{"make two", "make one", asked("make one", "make two"), -1}, // which is asked and which described cannot be told
+		{"make one", "Run it", asked("make one", "make one"), 0},
+		{"make one", "Run it", nil, -1},
+	} {
+		lines := strings.Split("──────\n Bash command\n "+tt.about+"\n "+tt.shows+"\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "\n")
+		if got := harness.Shown(agency.ClaudeCode, lines, tt.requests); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.shows, got, tt.want)
+		}
+	}
+	if got := harness.Shown(agency.Shell, nil, asked("make")); got != -1 {
+		t.Errorf("a shell shows request %d", got)
+	}
+}
+
 // What agency cannot answer is left to a person.
 func TestAnswerOfOthers(t *testing.T) {
 	t.Parallel()

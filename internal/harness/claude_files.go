@@ -73,6 +73,9 @@ func claudeSession(path string, s *agency.Situation) []agency.Evidence {
 	if s.Sources[agency.FromSession].Event == e.Event {
 		return nil
 	}
+	if session.Status != "waiting" && s.AskedAfter(session.Since) {
+		return nil // it was so before the newest request, and will tell that it waits
+	}
 	switch session.Status {
 	case "idle":
 		if s.Turn == agency.TurnWorking && s.TurnAt.UnixMilli() > session.Since {
@@ -120,11 +123,14 @@ func claudeTranscript(path string, s *agency.Situation) []agency.Evidence {
 		switch {
 		case l.Type == "assistant":
 			last = ""
-			// Every part of an answer comes with the usage of all of it.
-			if id := claudeAnswered + l.Message.ID; id != event && l.Message.Usage != nil && l.Error == "" {
-				event = id
-				evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: event, Usage: l.Message.Usage.usage(), Add: true})
+			// Every part of an answer comes with the usage of it so far, also after the result of a tool that an earlier part called.
+			if l.Message.Usage == nil || l.Error != "" {
+				continue
 			}
+			event = claudeAnswered + l.Message.ID
+			used := agency.NewUsage(l.Message.Usage.of(l.Message.Model))
+			used.Estimated = true // helpers have transcripts of their own
+			evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: event, ID: l.Message.ID, Usage: used, Add: true})
 		case l.Type == claudeCalled && strings.HasPrefix(l.Source, "repl_main_thread"):
 			// A second call without an answer to the first is the only trace of an error that is not final.
 			if last = agency.SignUsage; event == claudeCalled {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"agency"
@@ -22,6 +23,7 @@ type claudeHookInput struct {
 	Interrupted  bool              `json:"is_interrupt"`
 	Notification string            `json:"notification_type"`
 	Message      string            `json:"message"`
+	Prompt       string            `json:"prompt"`
 	LastMessage  string            `json:"last_assistant_message"`
 	Tasks        []json.RawMessage `json:"background_tasks"`
 	Error        string            `json:"error"`
@@ -51,6 +53,9 @@ func (in *claudeHookInput) evidence() []agency.Evidence {
 			Transcript: in.Transcript, Offset: sizeOf(in.Transcript),
 		})
 	case "UserPromptSubmit":
+		if claudeNews(in.Prompt) {
+			return one(agency.Evidence{Sign: agency.SignBusy})
+		}
 		return one(agency.Evidence{Sign: agency.SignPrompt})
 	case "PreToolUse":
 		started := one(agency.Evidence{Sign: agency.SignToolStarted, ID: in.toolID(), Tool: in.Tool, Text: toolText(in.Input)})
@@ -84,6 +89,14 @@ func (in *claudeHookInput) evidence() []agency.Evidence {
 	default:
 		return one(agency.Evidence{Sign: agency.SignUnknown})
 	}
+}
+
+// claudeNews reports whether a prompt is news of another agent, of a subagent that ended for example, which Claude Code submits
+// by itself: it is a person's answer to nothing.
+func claudeNews(prompt string) bool {
+	return slices.ContainsFunc([]string{"<task-notification>", "<teammate-message", "<cross-session-message"}, func(tag string) bool {
+		return strings.HasPrefix(strings.TrimSpace(prompt), tag)
+	})
 }
 
 // asked is a request for permission, which is also how a question shows.

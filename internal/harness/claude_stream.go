@@ -81,10 +81,15 @@ type claudeUsage struct {
 	Written int64 `json:"cache_creation_input_tokens"`
 	Cached  int64 `json:"cache_read_input_tokens"`
 	Output  int64 `json:"output_tokens"`
+	// Kept are the written ones by how long they are kept.
+	Kept struct {
+		Hour int64 `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
 }
 
-func (u *claudeUsage) usage() *agency.Usage {
-	return &agency.Usage{InputTokens: new(u.Input + u.Written + u.Cached), CachedTokens: new(u.Cached), OutputTokens: new(u.Output)}
+func (u *claudeUsage) of(model string) agency.ModelUsage {
+	hour := min(u.Kept.Hour, u.Written)
+	return agency.ModelUsage{Model: model, Input: u.Input, CacheRead: u.Cached, CacheWrite5m: u.Written - hour, CacheWrite1h: hour, Output: u.Output}
 }
 
 // claudeModelUsage is the usage of one model so far, that of subagents and of earlier processes of the conversation among it.
@@ -145,7 +150,7 @@ func (l *claudeLine) system() []agency.Evidence {
 	case "session_state_changed":
 		switch l.State {
 		case "running":
-			return []agency.Evidence{{Sign: agency.SignBusy}}
+			return []agency.Evidence{{Sign: agency.SignAnswered}} // it waits for nothing
 		case "idle":
 			return []agency.Evidence{{Sign: agency.SignResting}}
 		case "requires_action":
@@ -197,13 +202,14 @@ func (l *claudeLine) total() *agency.Usage {
 	total := &agency.Usage{}
 	switch {
 	case len(l.Models) > 0:
-		var sum claudeUsage
-		for _, m := range l.Models {
-			sum.Input, sum.Written, sum.Cached, sum.Output = sum.Input+m.Input, sum.Written+m.Written, sum.Cached+m.Cached, sum.Output+m.Output
+		var models []agency.ModelUsage
+		for name, m := range l.Models {
+			models = append(models, agency.ModelUsage{Model: name, Input: m.Input, CacheRead: m.Cached, CacheWrite5m: m.Written, Output: m.Output})
 		}
-		total = sum.usage()
+		total = agency.NewUsage(models...)
 	case l.Usage != nil:
-		total = l.Usage.usage()
+		total = agency.NewUsage(l.Usage.of(l.Model))
+		total.Models = nil // its result names no model
 	}
 	total.CostUSD = l.Cost
 	return total

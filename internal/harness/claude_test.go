@@ -331,6 +331,7 @@ func TestClaudeUsage(t *testing.T) {
 		r.do("line")
 	}
 	want := agency.Usage{InputTokens: new(int64(200)), CachedTokens: new(int64(0)), OutputTokens: new(int64(41)), CostUSD: new(0.00162)}
+	want.Models = []agency.ModelUsage{{Model: "claude-opus-5-5", Input: 200, Output: 41}}
 	if diff := cmp.Diff(want, r.situation.Usage); diff != "" {
 		t.Errorf("without a terminal (-want +got):\n%s", diff)
 	}
@@ -339,7 +340,8 @@ func TestClaudeUsage(t *testing.T) {
 	r.do("says " + answerLine + "\n" + answerLine) // two parts of one answer
 	r.do("says " + answerLine)
 	r.do("says " + strings.ReplaceAll(answerLine, "msg_1", "msg_2"))
-	want = agency.Usage{InputTokens: new(int64(300)), CachedTokens: new(int64(100)), OutputTokens: new(int64(14))}
+	want = agency.Usage{InputTokens: new(int64(300)), CachedTokens: new(int64(100)), OutputTokens: new(int64(14)), Estimated: true}
+	want.Models = []agency.ModelUsage{{Input: 200, CacheRead: 100, Output: 14}}
 	if diff := cmp.Diff(want, r.situation.Usage); diff != "" {
 		t.Errorf("from the transcript (-want +got):\n%s", diff)
 	}

@@ -43,7 +43,11 @@ func (f *folded) derive(at time.Time) {
 		Word: agency.Observed{Contract: &first, At: begun},
 	}}
 	f.status = agency.Derive(agency.Facts{Run: run, StallThreshold: agency.StallThreshold}, at)
-	if n := len(f.labels); n == 0 || f.labels[n-1] != f.status.Label {
+	n := len(f.labels)
+	if n == 0 && f.status.Label == agency.Active {
+		return // it told nothing yet
+	}
+	if n == 0 || f.labels[n-1] != f.status.Label {
 		f.labels = append(f.labels, f.status.Label)
 	}
 }

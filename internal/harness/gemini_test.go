@@ -126,7 +126,7 @@ func TestGeminiInItsTerminal(t *testing.T) {
 			[]agency.Label{agency.Working, agency.Waiting},
 			"auth",
 		},
-		{"no titles", []string{geminiPrompt, geminiAnswer}, []agency.Label{agency.Working}, "Starting work"},
+		{"no titles", []string{geminiPrompt, geminiAnswer}, nil, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // openCode is OpenCode. A plugin tells what it does; its title says nothing.
 var openCode = agent{
-	command: opencode, hook: opencodeHook, stream: opencodeStream, screen: screenOf("opencode"), dialog: opencodeDialog, answer: opencodeAnswer,
+	command: opencode, hook: opencodeHook, stream: opencodeStream, screen: opencodeScreen, dialog: opencodeDialog, answer: opencodeAnswer,
 }
 
 // opencode makes its command line. It makes its own conversation ids.

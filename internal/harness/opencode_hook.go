@@ -2,6 +2,7 @@ package harness
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"agency"
@@ -20,6 +21,7 @@ type opencodeEvent struct {
 		Status  opencodeStatus  `json:"status"`
 		Error   *opencodeError  `json:"error"`
 		Text    string          `json:"text"`
+		Count   int             `json:"count"`
 		opencodeRequest
 	} `json:"properties"`
 }
@@ -119,6 +121,12 @@ func (e *opencodeEvent) evidence() []agency.Evidence {
 		return of.Part.tool()
 	case "session.status":
 		return one(of.Status.evidence())
+	case "session.cut":
+		text := "the model's answer ended early"
+		if of.Count > 1 {
+			text = fmt.Sprintf("the model's answers ended early %d times in a row", of.Count)
+		}
+		return one(agency.Evidence{Sign: agency.SignRetrying, Class: agency.ErrorNetwork, Text: text})
 	case "permission.asked":
 		return one(agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: of.ID, Tool: of.Kind, Text: of.permission()})
 	case "question.asked":

@@ -180,8 +180,8 @@ func TestOpenCodeStream(t *testing.T) {
 	}{
 		{"run-shell", []agency.Label{agency.Working, agency.Waiting}, "its turn ended", 200, 41},
 		{"run-err-429-twice", []agency.Label{agency.Working, agency.Waiting}, "its turn ended", 100, 7},
-		{"run-perm-reject", []agency.Label{agency.Working}, "Starting work", 100, 37}, // it exits by itself
-		{"run-err-401", []agency.Label{agency.Working, agency.Waiting}, "auth: invalid x-api-key", 0, 0},
+		{"run-perm-reject", []agency.Label{agency.Working}, "", 100, 37}, // it exits by itself
+		{"run-err-401", []agency.Label{agency.Waiting}, "auth: invalid x-api-key", 0, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

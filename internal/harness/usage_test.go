@@ -32,7 +32,7 @@ func TestUsageOverAttempts(t *testing.T) {
 		return agency.Usage{InputTokens: &input, CachedTokens: new(int64(0)), OutputTokens: &output}
 	}
 	dear := used(300, 47)
-	dear.CostUSD = new(0.00214)
+	dear.CostUSD, dear.Models = new(0.00214), []agency.ModelUsage{{Model: "claude-opus-5-5", Input: 300, Output: 47}}
 	for name, tt := range map[string]struct {
 		kind     agency.RunnerKind
 		read     func(agency.RunnerKind, []byte) []agency.Evidence

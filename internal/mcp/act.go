@@ -56,7 +56,7 @@ func (s *Server) addActs(server *sdk.Server) error {
 	return errors.Join(
 		add(server, tool{name: "run_create", help: "Start an agent on a task, in a worktree and branch of its own. You become its owner: its alerts come to you as messages."}, s.create),
 		add(server, tool{name: "run_send", help: `Type a message into a run's agent and press Enter. It is refused while the run shows a dialog (use run_answer), is headless, has ended, or a
-person types there.`},
+person types there. confirmed says that the agent was seen to take it; if not, composer is what stands in its input box.`},
 			onRun(s, func(ctx context.Context, run string, in sending) (any, error) {
 				return api.Call(ctx, s.Client, api.SendInput, api.SendInputRequest{Run: run, Text: in.Text, PromptID: in.PromptID})
 			})),

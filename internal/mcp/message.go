@@ -105,7 +105,7 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 		Name string `json:"name" jsonschema:"the name of the timer"`
 	}
 	return errors.Join(
-		add(server, tool{name: "alerts_list", reads: true, help: "Episodes in which somebody must act on a run or a session: each is told once and resolved when its reason goes." + untrusted},
+		add(server, tool{name: "alerts_list", reads: true, help: "Episodes in which somebody must act on a run, a session or the machine: each is told once and resolved when its reason goes." + untrusted},
 			func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
 				if in.Run != "" {
 					r, err := s.find(ctx, in.Run)

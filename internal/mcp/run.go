@@ -62,6 +62,7 @@ func newRows(runs []api.Run) []row {
 type detail struct {
 	row
 	Request   *agency.Request  `json:"request,omitempty"`
+	Requests  []agency.Request `json:"requests,omitempty"` // all that are open, Request first
 	Questions []string         `json:"questions"`
 	Blockers  []string         `json:"blockers"`
 	HowToTest string           `json:"how_to_test,omitempty"`
@@ -144,7 +145,7 @@ func (s *Server) status(ctx context.Context, run string, _ one) (any, error) {
 		return nil, err
 	}
 	d := detail{
-		row: newRow(&resp.Run), Request: resp.Run.Request, Questions: []string{}, Blockers: []string{}, Risks: []string{},
+		row: newRow(&resp.Run), Request: resp.Run.Request, Requests: resp.Requests, Questions: []string{}, Blockers: []string{}, Risks: []string{},
 		Error: resp.Run.Error, ExitCode: resp.Run.ExitCode, Worktree: resp.Run.Worktree, Output: resp.OutputPath,
 		LastSign: resp.LastOutput, Git: resp.Git, Usage: resp.Run.Usage,
 	}

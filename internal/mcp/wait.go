@@ -111,19 +111,23 @@ func tell(ctx context.Context, req *sdk.CallToolRequest, total time.Duration, te
 	if token == nil {
 		return func() {}
 	}
+	begin := time.Now()
+	say := func() { // a client that is gone ends ctx
+		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+			ProgressToken: token, Message: text, Progress: time.Since(begin).Seconds(), Total: total.Seconds(),
+		})
+	}
+	say() // before the wait begins, which may be over at once
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		begin, tick := time.Now(), time.NewTicker(tellEvery)
+		tick := time.NewTicker(tellEvery)
 		defer tick.Stop()
 		for {
-			// A client that is gone ends ctx.
-			_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-				ProgressToken: token, Message: text, Progress: time.Since(begin).Seconds(), Total: total.Seconds(),
-			})
 			select {
 			case <-tick.C:
+				say()
 			case <-ctx.Done():
 				return
 			}

@@ -8,11 +8,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"agency"
+	"agency/internal/socket"
 )
 
 // How the wrapper comes back to a daemon that is away.
@@ -41,6 +44,9 @@ type client struct {
 	once      sync.Once
 	answering atomic.Int64 // questions of the daemon that are not answered yet
 }
+
+// lookLimit is how long the daemon may take to look at a terminal.
+const lookLimit = 10 * time.Second
 
 func newClient(launch *agency.Launch, self agency.Process, w *wrapper) *client {
 	return &client{launch: launch, self: self, wrapper: w, changed: make(chan struct{}, 1), exitTaken: make(chan struct{})}
@@ -101,8 +107,9 @@ func (c *client) finished() bool {
 
 // connect has one conversation with the daemon, and says whether it got as far as a welcome.
 func (c *client) connect(ctx context.Context) (welcome bool, err error) {
-	dialer := net.Dialer{Timeout: dialLimit}
-	conn, err := dialer.DialContext(ctx, "unix", c.launch.Socket)
+	dialing, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	conn, err := socket.Dial(dialing, c.launch.Socket)
 	if err != nil {
 		return false, err
 	}
@@ -127,6 +134,7 @@ func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 	if m.Kind == kindRefused {
 		return false, errRefused
 	}
+	c.wrapper.tmux.Store(&m.Tmux)
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return true, err
 	}
@@ -171,6 +179,7 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 
 	received := make(chan error, 1)
 	acked := make(chan uint64, 16)
+	var looks lookouts
 	go func() {
 		for {
 			m, err := wire.receive(lineLimit)
@@ -187,12 +196,14 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 				case acked <- m.ID:
 				case <-ctx.Done():
 				}
-			case kindInput, kindKeys, kindStop:
+			case kindLooked:
+				looks.answer(m)
+			case kindInput, kindKeys, kindStop, kindEnviron:
 				// Each on its own: a stop must not wait for an input that the runner does not read.
 				c.answering.Add(1)
 				go func() {
 					defer c.answering.Add(-1)
-					_ = wire.send(c.answer(m))
+					_ = wire.send(c.answer(m, func() error { return looks.ask(ctx, wire, m.ID) }))
 				}()
 			}
 		}
@@ -253,18 +264,69 @@ func (c *client) update() agency.WrapperUpdate {
 		at := time.Unix(0, last).UTC()
 		c.state.News = &at
 	}
+	c.state.LogLost = c.wrapper.out.lost.Load()
 	return c.state
 }
 
-// answer does what the daemon asks.
-func (c *client) answer(m message) message {
+// lookouts are the questions to the daemon for a look at the terminal, by what is to be typed.
+type lookouts struct {
+	mu      sync.Mutex
+	waiting map[uint64]chan message
+}
+
+// ask has the daemon look at the terminal, and returns why nothing may be typed. Without an answer nothing may.
+func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64) error {
+	answer := make(chan message, 1)
+	l.mu.Lock()
+	if l.waiting == nil {
+		l.waiting = map[uint64]chan message{}
+	}
+	l.waiting[id] = answer
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiting, id)
+	}()
+	unseen := agency.Errorf(agency.CodeInputRefused, "the daemon did not look at the terminal, so nothing is typed into it")
+	if wire.send(message{Kind: kindLook, ID: id}) != nil {
+		return unseen
+	}
+	select {
+	case m := <-answer:
+		return m.Error.err()
+	case <-time.After(lookLimit):
+		return unseen
+	case <-ctx.Done():
+		return unseen
+	}
+}
+
+// answer takes the daemon's answer to a question; one that comes too late is nobody's.
+func (l *lookouts) answer(m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if waiting := l.waiting[m.ID]; waiting != nil {
+		select {
+		case waiting <- m:
+		default:
+		}
+	}
+}
+
+// answer does what the daemon asks; look has it look at the terminal.
+func (c *client) answer(m message, look func() error) message {
 	reply := message{Kind: kindAnswer, ID: m.ID}
 	switch m.Kind {
 	case kindInput:
-		delivery, err := c.wrapper.input(m.Text)
+		delivery, err := c.wrapper.input(m.Text, look)
 		reply.Delivery, reply.Error = &delivery, toWire(err)
 	case kindKeys:
-		reply.Error = toWire(c.wrapper.press(m.Text))
+		reply.Error = toWire(c.wrapper.press(m.Text, look))
+	case kindEnviron:
+		var err error
+		reply.Environ, err = c.environ()
+		reply.Error = toWire(err)
 	case kindStop:
 		if m.By == "" {
 			m.By = agency.EndedByStop
@@ -272,4 +334,21 @@ func (c *client) answer(m message) message {
 		c.wrapper.requestStop(m.By, m.Insist)
 	}
 	return reply
+}
+
+// environLimit is the largest environment that is told, in bytes: with every byte escaped it is a message still.
+const environLimit = lineLimit / 7
+
+// environ is the environment of the runner without the token.
+func (c *client) environ() (agency.Environ, error) {
+	size := 0
+	env := slices.DeleteFunc(slices.Clone(c.launch.Env), func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_TOKEN=") })
+	for _, kv := range env {
+		size += len(kv)
+	}
+	if size > environLimit {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the environment of %s has %d bytes, more than %d", c.launch.RunID, size, environLimit).
+			WithHint("start it with a smaller environment")
+	}
+	return env, nil
 }

@@ -22,7 +22,7 @@ func LoseBytes(path string, lost int64) (write func([]byte), err error) {
 	if err != nil {
 		return nil, err
 	}
-	l.lost = lost
+	l.lose(lost)
 	return l.write, nil
 }
 

@@ -12,7 +12,7 @@ import (
 type process struct {
 	pid, ppid, group int
 	start            uint64
-	zombie           bool
+	zombie, stopped  bool
 	name             string // of the program, cut off at 15 characters
 }
 
@@ -40,6 +40,12 @@ func Alive(p agency.Process) bool {
 	}
 	boot, err := bootID()
 	return err == nil && boot == p.BootID
+}
+
+// Suspended reports whether the process with that pid stands still, until it is sent SIGCONT.
+func Suspended(pid int) bool {
+	p, err := readProcess(pid)
+	return err == nil && p.stopped
 }
 
 // errGone is Signal's answer for a process that is over.

@@ -44,14 +44,14 @@ func readProcess(pid int) (process, error) {
 
 // fromKinfo takes the start time in microseconds, which is what this kernel has for ticks.
 func fromKinfo(info *unix.KinfoProc) process {
-	const zombie = 5 // SZOMB
+	const stopped, zombie = 4, 5 // SSTOP, SZOMB
 	at := info.Proc.P_starttime
 	return process{
 		pid:    int(info.Proc.P_pid),
 		ppid:   int(info.Eproc.Ppid),
 		group:  int(info.Eproc.Pgid),
 		start:  uint64(at.Sec)*1_000_000 + uint64(at.Usec),
-		zombie: info.Proc.P_stat == zombie,
-		name:   unix.ByteSliceToString(info.Proc.P_comm[:]),
+		zombie: info.Proc.P_stat == zombie, stopped: info.Proc.P_stat == stopped,
+		name: unix.ByteSliceToString(info.Proc.P_comm[:]),
 	}
 }

@@ -78,5 +78,6 @@ func parseStat(data []byte) (process, error) {
 	}
 	p.name = string(data[open+1 : end])
 	p.zombie = rest[state] == "Z" || rest[state] == "X"
+	p.stopped = rest[state] == "T"
 	return p, nil
 }

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"errors"
-	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -15,8 +13,7 @@ import (
 const (
 	inputLimit  = 256 << 10
 	enterAfter  = 250 * time.Millisecond // programs take an Enter that comes soon after a text for a part of it; 60 are too few for Gemini
-	echoLimit   = time.Second            // for a busy runner to show the text, from when the Enter's wait counts
-	writeLimit  = 5 * time.Second        // for the runner to read it
+	echoLimit   = time.Second            // for a busy runner to show the text, once it has read it
 	effectLimit = 2 * time.Second        // for the runner to show something
 )
 
@@ -42,131 +39,101 @@ func checkInput(text string) error {
 	return nil
 }
 
-// input types a text into the runner's terminal, presses Enter, and watches for an effect.
-func (w *wrapper) input(text string) (agency.Delivery, error) {
-	delivery := agency.Delivery{Effect: "none"}
+// input types a text into the runner's terminal and presses Enter, each after a look, and tells what it saw come of it.
+func (w *wrapper) input(text string, look func() error) (agency.Delivery, error) {
+	delivery := agency.Delivery{Effect: agency.EffectNone}
 	if err := checkInput(text); err != nil {
 		return delivery, err
 	}
-	before, err := w.typeMessage(text)
+	h, err := w.takeTerminal(look)
 	if err != nil {
 		return delivery, err
 	}
-	for begin := time.Now(); time.Since(begin) < effectLimit; time.Sleep(5 * time.Millisecond) {
-		switch {
-		case w.out.bytes.Load() != before:
-			return agency.Delivery{Confirmed: true, Effect: "output"}, nil
-		case w.deaf.Load():
-			return agency.Delivery{Confirmed: true, Effect: "ended"}, nil
-		}
+	defer h.release()
+	before, byLine, err := h.message(text)
+	if err != nil {
+		return delivery, err
 	}
+	delivery.Effect = h.effect(before, byLine)
+	delivery.Confirmed = delivery.Effect == agency.EffectRead || delivery.Effect == agency.EffectEnded
 	return delivery, nil
 }
 
-// typeMessage types the text and Enter, and returns how much the runner had written before the Enter.
-func (w *wrapper) typeMessage(text string) (before int64, err error) {
-	release, err := w.takeTerminal()
-	if err != nil {
-		return 0, err
-	}
-	defer release()
-	t := w.term
-	if err := w.checkLines(text); err != nil {
-		return 0, err
+// message types the text and Enter. It returns how much the runner had written before the Enter, and whether the terminal makes
+// lines of what is typed. Enter waits until the runner has read the text: one that it finds together with the text, after a
+// pause of its own, may be a part of the text to it.
+func (h *hand) message(text string) (before int64, byLine bool, err error) {
+	w, t := h.w, h.w.term
+	if byLine, err = w.checkLines(text); err != nil {
+		return 0, false, err
 	}
 	typed := strings.ReplaceAll(text, "\n", "\r")
 	if t.paste.Load() {
 		typed = "\x1b[200~" + text + "\x1b[201~"
 	}
 	before = w.out.bytes.Load()
-	if err := w.typeIn(typed); err != nil {
-		return 0, err
+	if err := h.types(typed); err != nil {
+		return 0, false, err
+	}
+	if !byLine && !h.awaitRead(readLimit) {
+		return 0, false, w.notReading()
 	}
 	for begin := time.Now(); w.out.bytes.Load() == before && time.Since(begin) < echoLimit && !w.deaf.Load(); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	time.Sleep(enterAfter)
 	before = w.out.bytes.Load()
-	return before, w.typeIn("\r")
+	if err := h.types("\r"); err != nil {
+		e := *agency.AsError(err)
+		e.Message = "the message was typed, but not Enter: " + e.Message
+		return 0, false, &e
+	}
+	return before, byLine, nil
+}
+
+// effect waits for something to come of an Enter.
+func (h *hand) effect(before int64, byLine bool) agency.Effect {
+	w := h.w
+	printed := func() bool { return w.out.bytes.Load() != before }
+	for begin := time.Now(); time.Since(begin) < effectLimit; time.Sleep(5 * time.Millisecond) {
+		switch {
+		case w.deaf.Load():
+			return agency.EffectEnded
+		case byLine && h.awaitRead(0):
+			return agency.EffectRead
+		case !byLine && printed():
+			return agency.EffectOutput
+		}
+	}
+	if !byLine || !printed() {
+		return agency.EffectNone
+	}
+	return agency.EffectOutput
 }
 
 // checkLines refuses a line that the runner's terminal would cut: while that makes lines of what is typed, as for a shell's read,
-// it drops without a word what does not fit into one.
-func (w *wrapper) checkLines(text string) error {
-	byLine, err := w.term.readsLines()
+// it drops without a word what does not fit into one. It returns whether the terminal does that.
+func (w *wrapper) checkLines(text string) (byLine bool, err error) {
+	byLine, err = w.term.readsLines()
 	if err != nil || !byLine {
-		return nil //nolint:nilerr // a terminal that is gone is told when the text is typed
+		return false, nil //nolint:nilerr // a terminal that is gone is told when the text is typed
 	}
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		if number++; len(line) > longestLine {
-			return agency.Errorf(agency.CodeInputRefused, "line %d of the message has %d bytes, and the agent of %s reads lines of at most %d", number, len(line), w.launch.RunID, longestLine).
+			return true, agency.Errorf(agency.CodeInputRefused, "line %d of the message has %d bytes, and the agent of %s reads lines of at most %d", number, len(line), w.launch.RunID, longestLine).
 				WithHint("break it into lines, or put the material into a file of the worktree and name that in the message")
 		}
 	}
-	return nil
+	return true, nil
 }
 
-// press types keys as they are.
-func (w *wrapper) press(keys string) error {
-	release, err := w.takeTerminal()
+// press types keys as they are, after a look.
+func (w *wrapper) press(keys string, look func() error) error {
+	h, err := w.takeTerminal(look)
 	if err != nil {
 		return err
 	}
-	defer release()
-	return w.typeIn(keys)
-}
-
-// takeTerminal keeps everybody else from typing until release is called. It is refused where nobody reads what is typed, and
-// while a person types.
-func (w *wrapper) takeTerminal() (release func(), err error) {
-	if w.launch.Headless {
-		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
-	}
-	select {
-	case <-w.started:
-	case <-time.After(writeLimit):
-		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
-	}
-	if w.deaf.Load() {
-		return nil, endedError(w.launch.RunID)
-	}
-	t := w.term
-	select {
-	case t.writing <- struct{}{}:
-	case <-time.After(writeLimit):
-		return nil, w.notReading()
-	}
-	release = func() { <-t.writing }
-	if t.keys.busy(time.Now()) {
-		release()
-		return nil, agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", w.launch.RunID).
-			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
-	}
-	return release, nil
-}
-
-// typeIn writes to the runner's terminal, unless the runner does not read.
-func (w *wrapper) typeIn(text string) error {
-	master := w.term.master
-	_ = master.SetWriteDeadline(time.Now().Add(writeLimit))
-	defer func() { _ = master.SetWriteDeadline(time.Time{}) }()
-	_, err := master.WriteString(text)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return w.notReading()
-	case err != nil:
-		return endedError(w.launch.RunID)
-	default:
-		return nil
-	}
-}
-
-func (w *wrapper) notReading() error {
-	return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its terminal; a part of the message may wait there", w.launch.RunID).
-		WithHint("agency attach %s", w.launch.RunID)
-}
-
-func endedError(id agency.RunID) error {
-	return agency.Errorf(agency.CodeInvalidState, "the agent of %s has ended", id).WithHint("agency logs %s", id)
+	defer h.release()
+	return h.types(keys)
 }

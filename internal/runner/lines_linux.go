@@ -4,5 +4,8 @@ import "golang.org/x/sys/unix"
 
 const getTermios = unix.TCGETS
 
+// getUnread asks for the number of bytes that wait to be read.
+const getUnread = unix.TIOCINQ
+
 // longestLine is how many bytes of a line a terminal keeps that makes lines, its end not counted.
 const longestLine = 4095

@@ -21,8 +21,10 @@ const helloWait = 5 * time.Second
 // Link is the daemon's end of the connection to one wrapper. Hello comes first, then Serve, once; Input, Stop and
 // Close may be called from anywhere, and wait for Serve to begin.
 type Link struct {
-	wire *wire
-	id   agency.RunID
+	wire    *wire
+	id      agency.RunID
+	tmux    string // socket of the tmux server
+	version int    // of the wrapper's messages
 
 	welcomed chan struct{} // closed when the wrapper may be asked for something
 	gone     chan struct{} // closed when it never can be again
@@ -31,15 +33,22 @@ type Link struct {
 	closed  bool
 	next    uint64
 	waiting map[uint64]chan message
+	looks   map[uint64]func() error // what looks at the terminal for the request of that id
 }
+
+// Look looks at a runner's terminal right before something is typed into it, and returns why nothing may be typed.
+type Look = func(ctx context.Context) error
 
 // linkBuffer holds most messages of a wrapper; a daemon may have a thousand links.
 const linkBuffer = 512
 
-// NewLink makes the daemon's end of an upgraded connection. The link owns it from now on.
-func NewLink(conn net.Conn) *Link {
+// NewLink makes the daemon's end of an upgraded connection. The link owns it from now on. tmux is the socket of the tmux server,
+// which no wrapper must end.
+func NewLink(conn net.Conn, tmux string) *Link {
 	return &Link{
+		tmux: tmux,
 		wire: &wire{conn: conn, in: bufio.NewReaderSize(conn, linkBuffer)}, welcomed: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint64]chan message{},
+		looks: map[uint64]func() error{},
 	}
 }
 
@@ -63,7 +72,7 @@ func (l *Link) Hello(ctx context.Context) (agency.WrapperHello, error) {
 	if m.Kind != kindHello || m.Hello == nil {
 		return agency.WrapperHello{}, fmt.Errorf("receive hello: the first message is %.20q", m.Kind)
 	}
-	l.id = m.Hello.RunID
+	l.id, l.version = m.Hello.RunID, m.Hello.Version
 	return *m.Hello, l.wire.conn.SetReadDeadline(time.Time{})
 }
 
@@ -78,7 +87,7 @@ func (l *Link) Refuse(why error) error {
 // Input or Stop.
 func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 	defer l.abandon()
-	if err := l.wire.send(message{Kind: kindWelcome}); err != nil {
+	if err := l.wire.send(message{Kind: kindWelcome, Tmux: l.tmux}); err != nil {
 		return err
 	}
 	close(l.welcomed)
@@ -96,6 +105,8 @@ func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 			if err := l.wire.send(message{Kind: kindAck, ID: m.ID}); err != nil {
 				return err
 			}
+		case m.Kind == kindLook:
+			go l.lookFor(m.ID)
 		case m.Kind == kindAnswer:
 			l.mu.Lock()
 			answer := l.waiting[m.ID]
@@ -108,32 +119,73 @@ func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 	}
 }
 
-// Input types a text into the runner's terminal and presses Enter, and says what came of it. It is E_INPUT_REFUSED
+// Input types a text into the runner's terminal and presses Enter, and tells what came of it. The wrapper has look called right before
+// the text and right before the Enter, and types nothing after an error of it. It is E_INPUT_REFUSED
 // when a person is typing there, the run is headless, the runner does not read, or the text is empty, too long, or
 // holds control characters other than newline and tab; E_INVALID_STATE when the runner has ended. When ctx ends
 // before the answer, the text may have been typed all the same.
-func (l *Link) Input(ctx context.Context, text string) (agency.Delivery, error) {
+func (l *Link) Input(ctx context.Context, text string, look Look) (agency.Delivery, error) {
 	if err := checkInput(text); err != nil {
-		return agency.Delivery{Effect: "none"}, err
+		return agency.Delivery{Effect: agency.EffectNone}, err
 	}
-	m, err := l.ask(ctx, message{Kind: kindInput, Text: text})
+	m, err := l.typing(ctx, message{Kind: kindInput, Text: text}, look)
 	if err != nil {
-		return agency.Delivery{Effect: "none"}, err
+		return agency.Delivery{Effect: agency.EffectNone}, err
 	}
 	if m.Delivery == nil {
-		m.Delivery = &agency.Delivery{Effect: "none"}
+		m.Delivery = &agency.Delivery{Effect: agency.EffectNone}
 	}
 	return *m.Delivery, m.Error.err()
 }
 
-// Keys types keys into the runner's terminal as they are, without Enter. It is refused as Input is. What they do shows in the
-// terminal alone.
-func (l *Link) Keys(ctx context.Context, keys string) error {
-	m, err := l.ask(ctx, message{Kind: kindKeys, Text: keys})
+// Keys types keys into the runner's terminal as they are, without Enter, after a look. It is refused as Input is. What they do shows
+// in the terminal alone.
+func (l *Link) Keys(ctx context.Context, keys string, look Look) error {
+	m, err := l.typing(ctx, message{Kind: kindKeys, Text: keys}, look)
 	if err != nil {
 		return err
 	}
 	return m.Error.err()
+}
+
+// typing has the wrapper type, which calls back for every look. A wrapper that does not is not asked.
+func (l *Link) typing(ctx context.Context, m message, look Look) (message, error) {
+	select {
+	case <-l.welcomed:
+	case <-l.gone:
+		return message{}, l.notConnected()
+	case <-ctx.Done():
+		return message{}, ctx.Err()
+	}
+	if l.version < protocolVersion {
+		return message{}, agency.Errorf(agency.CodeInputRefused, "the wrapper of %s is of an older agency, which types without a look at the terminal", l.id).
+			WithHint("type yourself: agency attach %s; or start the agent again: agency resume --restart %s", l.id, l.id)
+	}
+	return l.ask(ctx, m, func() error { return look(ctx) })
+}
+
+// lookFor looks for a request that is under way, and tells the wrapper.
+func (l *Link) lookFor(id uint64) {
+	l.mu.Lock()
+	look := l.looks[id]
+	l.mu.Unlock()
+	err := error(agency.Errorf(agency.CodeInputRefused, "what was to be typed into %s is not wanted any more", l.id))
+	if look != nil {
+		err = look()
+	}
+	if l.wire.send(message{Kind: kindLooked, ID: id, Error: toWire(err)}) != nil {
+		l.abandon()
+	}
+}
+
+// Environ is the environment that the wrapper was told to give its runner, without the token. A wrapper that is older than
+// the question does not answer it.
+func (l *Link) Environ(ctx context.Context) ([]string, error) {
+	m, err := l.ask(ctx, message{Kind: kindEnviron}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return m.Environ, m.Error.err()
 }
 
 // Stop has the wrapper end its runner, and returns when the first signals are sent; the exit comes as an update. A
@@ -148,7 +200,7 @@ func (l *Link) Insist(ctx context.Context) error {
 }
 
 func (l *Link) stop(ctx context.Context, m message) error {
-	m, err := l.ask(ctx, m)
+	m, err := l.ask(ctx, m, nil)
 	if err != nil {
 		return err
 	}
@@ -161,8 +213,8 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// ask sends a request and waits for its answer.
-func (l *Link) ask(ctx context.Context, m message) (message, error) {
+// ask sends a request and waits for its answer; look looks at the terminal for it.
+func (l *Link) ask(ctx context.Context, m message, look func() error) (message, error) {
 	select {
 	case <-l.welcomed:
 	case <-l.gone:
@@ -175,11 +227,15 @@ func (l *Link) ask(ctx context.Context, m message) (message, error) {
 	l.next++
 	m.ID = l.next
 	l.waiting[m.ID] = answer
+	if look != nil {
+		l.looks[m.ID] = look
+	}
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.waiting, m.ID)
+		delete(l.looks, m.ID)
 	}()
 	if err := l.wire.send(m); err != nil {
 		l.abandon()

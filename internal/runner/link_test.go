@@ -102,14 +102,14 @@ func TestRefusedHello(t *testing.T) {
 	}
 	_, _ = http.ReadRequest(bufio.NewReader(conn))
 	_, _ = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n\r\n"))
-	link := runner.NewLink(conn)
+	link := runner.NewLink(conn, "")
 	if _, err := link.Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := link.Refuse(agency.Errorf(agency.CodePermissionDenied, "wrong token")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := link.Input(t.Context(), "hello"); !agency.IsCode(err, agency.CodeInvalidState) {
+	if _, err := link.Input(t.Context(), "hello", anything); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("input on a closed link: %v", err)
 	}
 	_ = listener.(*net.UnixListener).SetDeadline(time.Now().Add(300 * time.Millisecond))
@@ -209,8 +209,8 @@ func TestInput(t *testing.T) {
 			f.begin(true)
 			link := receive(t, "link", d.links)
 			f.logged("ready")
-			got, err := link.Input(t.Context(), "one\ntwo\tthree")
-			if err != nil || !got.Confirmed || got.Effect != "output" {
+			got, err := link.Input(t.Context(), "one\ntwo\tthree", anything)
+			if err != nil || got.Confirmed || got.Effect != agency.EffectOutput {
 				t.Errorf("delivery %+v, %v", got, err)
 			}
 			f.logged("thanks")
@@ -231,7 +231,7 @@ func TestKeys(t *testing.T) {
 	link := receive(t, "link", d.links)
 	f.logged("ready")
 	for _, keys := range []string{"2", "\x1b"} {
-		if err := link.Keys(t.Context(), keys); err != nil {
+		if err := link.Keys(t.Context(), keys, anything); err != nil {
 			t.Errorf("%q: %v", keys, err)
 		}
 	}
@@ -241,23 +241,7 @@ func TestKeys(t *testing.T) {
 	}
 	f.typeKeys("half a sent")
 	f.logged("half a sent")
-	if err := link.Keys(t.Context(), "1"); !agency.IsCode(err, agency.CodeInputRefused) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestInputWithoutEffect(t *testing.T) {
-	t.Parallel()
-	f := prepare(t, `stty raw -echo; echo ready; exec sleep 100`)
-	d := f.listen(0)
-	f.begin(true)
-	link := receive(t, "link", d.links)
-	f.logged("ready")
-	if got, err := link.Input(t.Context(), "hello"); err != nil || got.Confirmed || got.Effect != "none" {
-		t.Errorf("delivery %+v, %v", got, err)
-	}
-	// More than the kernel holds for one who does not read: refused after a while, not stuck.
-	if _, err := link.Input(t.Context(), strings.Repeat("x", 200_000)); !agency.IsCode(err, agency.CodeInputRefused) {
+	if err := link.Keys(t.Context(), "1", anything); !agency.IsCode(err, agency.CodeInputRefused) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -271,11 +255,11 @@ func TestInputOfLongLines(t *testing.T) {
 	link := receive(t, "link", d.links)
 	f.logged("ready")
 	longest := strings.Repeat("x", runner.LongestLine)
-	_, err := link.Input(t.Context(), "short\n"+longest+"x")
+	_, err := link.Input(t.Context(), "short\n"+longest+"x", anything)
 	if e := agency.AsError(err); !agency.IsCode(err, agency.CodeInputRefused) || !strings.HasPrefix(e.Message, "line 2 of the message has ") || e.Hint == "" {
 		t.Errorf("error %v", err)
 	}
-	if _, err := link.Input(t.Context(), "short\n"+longest); err != nil {
+	if _, err := link.Input(t.Context(), "short\n"+longest, anything); err != nil {
 		t.Error(err)
 	}
 	f.logged("5 " + itoa(runner.LongestLine))
@@ -290,16 +274,16 @@ func TestInputRefused(t *testing.T) {
 	f.logged("ready")
 	f.typeKeys("\x1b[I") // a focus report is no typing
 	for _, text := range []string{"", " \n", "a\x1b[201~b", "a\rb", "\x03", "\u0085", "\xff", strings.Repeat("x", 300<<10)} {
-		if _, err := link.Input(t.Context(), text); !agency.IsCode(err, agency.CodeInputRefused) {
+		if _, err := link.Input(t.Context(), text, anything); !agency.IsCode(err, agency.CodeInputRefused) {
 			t.Errorf("%.20q: error %v", text, err)
 		}
 	}
-	if got, err := link.Input(t.Context(), "fine"); err != nil || !got.Confirmed {
+	if got, err := link.Input(t.Context(), "fine", anything); err != nil || got.Effect != agency.EffectOutput {
 		t.Errorf("delivery %+v, %v", got, err)
 	}
 	f.typeKeys("half a sent")
 	f.logged("half a sent")
-	_, err := link.Input(t.Context(), "hello")
+	_, err := link.Input(t.Context(), "hello", anything)
 	if !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "a person is typing in r_") {
 		t.Errorf("error %v", err)
 	}
@@ -311,7 +295,7 @@ func TestInputRefused(t *testing.T) {
 	h.launch.Headless = true
 	d = h.listen(0)
 	h.begin(false)
-	if _, err := receive(t, "link", d.links).Input(t.Context(), "hello"); !agency.IsCode(err, agency.CodeInputRefused) {
+	if _, err := receive(t, "link", d.links).Input(t.Context(), "hello", anything); !agency.IsCode(err, agency.CodeInputRefused) {
 		t.Errorf("headless: error %v", err)
 	}
 }
@@ -333,7 +317,7 @@ func peer(t *testing.T) (*runner.Link, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := runner.NewLink(other)
+	link := runner.NewLink(other, "")
 	t.Cleanup(func() { _, _ = conn.Close(), link.Close() })
 	return link, conn
 }
@@ -372,7 +356,7 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte(`{"kind":"update","update":{"exit":{"exit_code":"x"}}}` + "\n"))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		here, there := net.Pipe()
-		link := runner.NewLink(here)
+		link := runner.NewLink(here, "")
 		go func() { _, _ = bytes.NewReader(data).WriteTo(there); _ = there.Close() }()
 		go func() {
 			dec := json.NewDecoder(there)
@@ -392,7 +376,7 @@ func TestStopAfterEnd(t *testing.T) {
 	link := receive(t, "link", d.links)
 	f.exit()
 	// While the wrapper ends what was left behind, who insists ends its patience, and an input has nobody to read it.
-	if _, err := link.Input(t.Context(), "hello"); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+	if _, err := link.Input(t.Context(), "hello", anything); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("input: %v", err)
 	}
 	if err := link.Insist(t.Context()); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {

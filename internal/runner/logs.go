@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,7 @@ type logs struct {
 	merged, stdout, stderr *logFile // the last two are nil on a terminal
 	index                  *os.File
 	indexed                time.Time
+	lost                   *atomic.Int64 // bytes that are missing in merged
 }
 
 // createLogs makes the folder and the files. A log that has limit bytes loses its oldest half; 0 is no limit.
@@ -38,7 +40,7 @@ func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	l := &logs{}
+	l := &logs{lost: new(atomic.Int64)}
 	var err error
 	if l.merged, err = createLog(filepath.Join(dir, runnerLog), limit); err != nil {
 		return nil, err
@@ -73,6 +75,7 @@ func (l *logs) write(stream *logFile, p []byte) {
 	if stream != nil {
 		stream.write(p)
 	}
+	l.lost.Store(l.merged.lost)
 }
 
 // mark notes in the index where the output from now on begins. A line that the disk does not take only makes `since`
@@ -90,7 +93,7 @@ func (l *logs) close() {
 	defer l.mu.Unlock()
 	for _, log := range []*logFile{l.merged, l.stdout, l.stderr} {
 		if log != nil {
-			log.sayLost()
+			log.lose(0)
 			log.close()
 		}
 	}
@@ -106,31 +109,47 @@ type logFile struct {
 	size    int64 // of the file
 	head    int64 // of its first line, if that says what was dropped
 	dropped int64 // bytes that are not in it any more
-	lost    int64 // bytes that the disk did not take, not yet said
+	gap     gap   // the newest one
+	unsaid  int64 // bytes that are missing and that no line tells of yet
+	lost    int64 // bytes that are missing, in all gaps
 	shrink  int64 // size at which the oldest half goes
 }
 
+// gap is where a log lacks what the disk did not take.
+type gap struct {
+	lost int64 // bytes
+	mark int64 // where in the file the line that says so begins
+	open bool  // nothing was written behind it
+}
+
 func createLog(path string, limit int64) (*logFile, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	reserve(f) // or a log that is empty when the disk is full could not even say so
 	return &logFile{path: path, f: f, limit: limit, shrink: limit}, nil
 }
 
 // end is the offset of the next byte.
 func (l *logFile) end() int64 { return l.dropped + l.size - l.head }
 
+// write adds p to the log. What the disk does not take is counted, and a line at its place says how much it is from the first lost byte
+// on, so that the log tells of the gap whatever happens next.
 func (l *logFile) write(p []byte) {
-	if l.lost > 0 && !l.sayLost() {
-		l.lost += int64(len(p))
+	l.lose(0) // what could not be said before
+	n, err := l.f.WriteAt(p, l.size)
+	if err != nil {
+		if l.gap.open {
+			n = 0 // within a gap a piece is there as a whole or not at all
+		}
+		l.size += int64(n)
+		_ = l.f.Truncate(l.size)
+		l.lose(int64(len(p) - n))
 		return
 	}
-	n, err := l.f.Write(p)
 	l.size += int64(n)
-	if err != nil {
-		l.lost += int64(len(p) - n)
-	}
+	l.gap.open = false
 	if l.limit > 0 && l.size > l.shrink {
 		if err := l.dropOldest(); err != nil {
 			l.shrink = l.size + l.limit/2 // no room for a copy now: again later
@@ -138,20 +157,48 @@ func (l *logFile) write(p []byte) {
 	}
 }
 
-// sayLost writes how many bytes are missing here, once the disk takes it.
-func (l *logFile) sayLost() bool {
-	if l.lost == 0 {
+// lose counts bytes that are missing at the end of the log, and says so there.
+func (l *logFile) lose(bytes int64) {
+	l.lost, l.unsaid = l.lost+bytes, l.unsaid+bytes
+	if l.unsaid == 0 || !l.gap.open && !l.openGap() {
+		return
+	}
+	l.gap.lost, l.unsaid = l.gap.lost+l.unsaid, 0
+	_, _ = l.f.WriteAt(gapLine(l.gap.lost), l.gap.mark)
+}
+
+// openGap finds a place for the line that tells of a gap. Where the disk has no room for it, it takes that of the newest bytes before the
+// gap, which are missing then, too; when these are what little there is since the gap before, that one goes on.
+func (l *logFile) openGap() bool {
+	line := gapLine(l.unsaid)
+	length := int64(len(line))
+	if _, err := l.f.WriteAt(line, l.size); err == nil {
+		l.gap, l.size = gap{mark: l.size, open: true}, l.size+length
 		return true
 	}
-	line := fmt.Appendf(nil, "\n[agency: %d bytes are missing here, the disk did not take them]\n", l.lost)
-	n, err := l.f.Write(line)
-	if err != nil {
-		_ = l.f.Truncate(l.size)
+	_ = l.f.Truncate(l.size)
+	at := max(l.size-length, l.head)
+	if before := l.gap.mark + length; l.gap.lost > 0 && at < before {
+		l.unsay(before)
+		l.gap.open = true
+		return l.f.Truncate(l.size) == nil
+	}
+	if _, err := l.f.WriteAt(line, at); err != nil {
 		return false
 	}
-	l.size += int64(n)
-	l.lost = 0
+	l.unsay(at)
+	l.gap, l.size = gap{mark: at, open: true}, at+length
 	return true
+}
+
+// unsay has the log end at a place before its end.
+func (l *logFile) unsay(at int64) {
+	l.lost, l.unsaid, l.size = l.lost+l.size-at, l.unsaid+l.size-at, at
+}
+
+// gapLine says how many bytes are missing. It is always of the same length, so that it can be written anew as the number grows.
+func gapLine(lost int64) []byte {
+	return fmt.Appendf(nil, "\n%-90s\n", fmt.Sprintf("[agency: %d bytes are missing here, the disk did not take them]", lost))
 }
 
 // droppedLine begins a log that lost its oldest part.
@@ -172,7 +219,7 @@ func (l *logFile) dropOldest() error {
 	if _, err := old.Seek(l.size-keep, io.SeekStart); err != nil {
 		return err
 	}
-	next, err := os.OpenFile(l.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	next, err := os.OpenFile(l.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
@@ -189,6 +236,7 @@ func (l *logFile) dropOldest() error {
 		return err
 	}
 	l.close()
+	l.gap = gap{} // it may be among what was dropped
 	l.f, l.head, l.size, l.dropped, l.shrink = next, int64(head), int64(head)+keep, dropped, l.limit
 	return nil
 }

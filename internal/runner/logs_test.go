@@ -140,7 +140,7 @@ func TestLostBytesAreSaid(t *testing.T) {
 	}
 	write([]byte("on\n"))
 	data, _ := os.ReadFile(path)
-	if want := "\n[agency: 42 bytes are missing here, the disk did not take them]\non\n"; string(data) != want {
+	if want := fmt.Sprintf("\n%-90s\non\n", "[agency: 42 bytes are missing here, the disk did not take them]"); string(data) != want {
 		t.Errorf("the log is %q", data)
 	}
 }

@@ -51,6 +51,7 @@ type fixture struct {
 	t      testing.TB
 	launch agency.Launch
 	dir    string // a scratch folder for the script
+	mark   []string
 	cmd    *exec.Cmd
 	pane   *os.File // the other side of the wrapper's terminal; nil without one
 	shown  *screen
@@ -84,15 +85,17 @@ func prepare(t testing.TB, script string, args ...string) *fixture {
 	if err := os.MkdirAll(attempt, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	id := agency.RunID("r_" + strings.ReplaceAll(dir, "/", "_")) // marks of attempts of different tests must differ
 	return &fixture{
-		t: t, dir: dir, shown: &screen{}, done: make(chan struct{}),
+		t: t, dir: dir, shown: &screen{}, done: make(chan struct{}), mark: agency.AttemptMark(id, 1),
 		launch: agency.Launch{
-			RunID: "r_01JD8ZK3Q5X4Y6Z7A8B9C0D1E2", Attempt: 1, Token: "secret", RunnerKind: agency.Shell,
+			RunID: id, Attempt: 1, Token: "secret", RunnerKind: agency.Shell,
 			Argv:       append([]string{"/bin/sh", "-c", script, "runner"}, args...),
-			Env:        []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "AGENCY_RUN_ID=" + dir},
+			Env:        append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, agency.AttemptMark(id, 1)...),
 			Dir:        dir,
 			AttemptDir: attempt,
 			Socket:     filepath.Join(dir, "s"),
+			Lock:       filepath.Join(dir, "lock"),
 			Grace:      5 * time.Second,
 		},
 	}
@@ -293,7 +296,7 @@ func (f *fixture) listen(status int) *fakeDaemon {
 			return
 		}
 		_, _ = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: agency-wrapper\r\n\r\n"))
-		link := runner.NewLink(conn)
+		link := runner.NewLink(conn, "")
 		served.Go(func() {
 			hello, err := link.Hello(context.Background())
 			if err != nil {

@@ -19,6 +19,7 @@ type output struct {
 	copiers []*copier
 	bytes   atomic.Int64 // seen so far
 	last    atomic.Int64 // when, in nanoseconds of the Unix era
+	lost    atomic.Int64 // bytes of it that are missing in the log of everything
 	// progress is what of it was news.
 	progress *progress
 }

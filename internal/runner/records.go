@@ -162,11 +162,43 @@ func writeExit(attemptDir string, exit *agency.Exit) error {
 		return fmt.Errorf("encode the exit record: %w", err)
 	}
 	code := fmt.Appendf(nil, "%d\n", exit.ExitCode)
-	if err := file.WriteDurable(filepath.Join(attemptDir, exitCodeFile), code); err != nil {
+	if err := writeReserved(filepath.Join(attemptDir, exitCodeFile), code); err != nil {
 		return err
 	}
 	killpoint.At("wrapper.code")
-	return file.WriteDurable(filepath.Join(attemptDir, exitFile), append(data, '\n'))
+	return writeReserved(filepath.Join(attemptDir, exitFile), append(data, '\n'))
+}
+
+// reserved ends the name of a file that has the room on the disk for another one.
+const reserved = ".reserved"
+
+// reserveExit takes the room that the exit record needs, while there is some. Without it the record is written like any other file.
+func reserveExit(attemptDir string) {
+	for _, name := range []string{exitCodeFile, exitFile} {
+		_ = os.WriteFile(filepath.Join(attemptDir, name+reserved), make([]byte, 1<<12), 0o600)
+	}
+}
+
+// writeReserved is file.WriteDurable that needs no room on the disk if it was reserved.
+func writeReserved(path string, data []byte) error {
+	f, err := os.OpenFile(path+reserved, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return file.WriteDurable(path, data)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, file.WriteDurable(path, data))
+	}
+	if err := os.Rename(path+reserved, path); err != nil {
+		return err
+	}
+	return file.SyncFolder(filepath.Dir(path))
 }
 
 // touchHeartbeat moves the time of the heartbeat file, for readers who cannot see the lock. They also see when it

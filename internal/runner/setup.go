@@ -23,9 +23,9 @@ const (
 )
 
 // RunSetup runs a setup to its end, in a process group of its own and with nothing to read. When it returns, none of its
-// processes is left: what it put into the background is ended (where environments can be read; elsewhere, what stayed in its
+// processes is left: what it put into the background is ended (where the kernel shows marks; elsewhere, what stayed in its
 // group). A program that cannot be started, fails, or is not done in time is an error in words that continue "setup".
-func RunSetup(ctx context.Context, s agency.SetupCommand) error {
+func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error {
 	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write its log: %w", err)
@@ -51,12 +51,13 @@ func RunSetup(ctx context.Context, s agency.SetupCommand) error {
 	err = cmd.Start()
 	_ = w.Close()
 	if err == nil {
+		setMark(cmd.Process.Pid, []string{s.Mark})
 		killpoint.At("setup.started")
 		err = cmd.Wait()
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	// Its end must not wait for the caller's patience, which may be over.
-	left, endErr := EndTree(context.WithoutCancel(ctx), agency.Process{}, []string{s.Mark}, setupGrace)
+	left, endErr := EndTree(context.WithoutCancel(ctx), agency.Process{}, []string{s.Mark}, serving, setupGrace)
 	if endErr == nil && left > 0 {
 		endErr = fmt.Errorf("left %d processes that do not end", left)
 	}

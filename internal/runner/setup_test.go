@@ -43,7 +43,7 @@ func TestSetup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := setupOf(t, test.script)
-			err := runner.RunSetup(t.Context(), s)
+			err := runner.RunSetup(t.Context(), s, runner.Serving{})
 			if got := read(t, s.Log); got != test.log {
 				t.Errorf("log: got %q", got)
 			}
@@ -58,14 +58,14 @@ func TestSetupThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s, dir := setupOf(t, "")
 	s.Argv = []string{filepath.Join(dir, "nothing")}
-	if err := runner.RunSetup(t.Context(), s); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+	if err := runner.RunSetup(t.Context(), s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "cannot be started") {
 		t.Errorf("got %v", err)
 	}
 	s.Log = filepath.Join(dir, "link")
 	if err := os.Symlink("/dev/null", s.Log); err != nil {
 		t.Fatal(err)
 	}
-	if err := runner.RunSetup(t.Context(), s); err == nil || !strings.Contains(err.Error(), "its log") {
+	if err := runner.RunSetup(t.Context(), s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "its log") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -80,13 +80,14 @@ func TestSetupLeavesNothing(t *testing.T) {
 	}{
 		"too long":   {`sleep 600 & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
 		"background": {`sleep 600 & echo $! >pid`, 30 * time.Second, ""},
+		"hidden":     {`sleep 0.3; (env -i setsid sh -c 'echo $$ >pid; exec sleep 600' &) ; while [ ! -s pid ]; do sleep 0.01; done`, 30 * time.Second, ""},
 		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, dir := setupOf(t, test.script)
 			s.Timeout = test.timeout
-			err := runner.RunSetup(t.Context(), s)
+			err := runner.RunSetup(t.Context(), s, runner.Serving{})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -115,7 +116,7 @@ func runs(pid int) bool {
 func TestSetupLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s, _ := setupOf(t, `echo begin; head -c 50000000 /dev/zero | tr '\0' x; echo; echo the end; exit 1`)
-	if err := runner.RunSetup(t.Context(), s); err == nil {
+	if err := runner.RunSetup(t.Context(), s, runner.Serving{}); err == nil {
 		t.Error("got no error")
 	}
 	log := read(t, s.Log)

@@ -89,8 +89,7 @@ func (w *wrapper) startFailure(err error) *agency.Exit {
 	return exit
 }
 
-// environ is the runner's environment. A runner in here is no agency daemon, whoever started the run: that mark
-// protects processes from being ended.
+// environ is the runner's environment.
 func (w *wrapper) environ() []string {
 	env := make([]string, 0, len(w.launch.Env)+1)
 	term := ""
@@ -98,7 +97,7 @@ func (w *wrapper) environ() []string {
 		term = os.Getenv("TERM") // the pane's
 	}
 	for _, kv := range w.launch.Env {
-		if kv == daemonMark || term != "" && strings.HasPrefix(kv, "TERM=") {
+		if term != "" && strings.HasPrefix(kv, "TERM=") {
 			continue
 		}
 		env = append(env, kv)

@@ -136,22 +136,37 @@ func (t *terminal) resize() {
 // terminal and opens it again later from looking like one at its end.
 func (t *terminal) runnerEnded() { _ = t.slave.Close() }
 
-// readsLines reports whether the terminal makes lines of what is typed. The runner may end meanwhile: its side is then closed, which
-// is an error here and never a question to another file that got its number.
-func (t *terminal) readsLines() (bool, error) {
+// readsLines reports whether the terminal makes lines of what is typed.
+func (t *terminal) readsLines() (byLine bool, err error) {
+	err = t.ask(func(fd int) error {
+		modes, err := unix.IoctlGetTermios(fd, getTermios)
+		byLine = err == nil && modes.Lflag&unix.ICANON != 0
+		return err
+	})
+	return byLine, err
+}
+
+// unread is how many bytes wait for the runner to read them; of a terminal that makes lines, those of whole lines.
+func (t *terminal) unread() (n int, err error) {
+	err = t.ask(func(fd int) error {
+		n, err = unix.IoctlGetInt(fd, getUnread)
+		return err
+	})
+	return n, err
+}
+
+// ask asks the runner's side of the terminal. The runner may end meanwhile: its side is then closed, which is an error here and
+// never a question to another file that got its number.
+func (t *terminal) ask(question func(fd int) error) error {
 	conn, err := t.slave.SyscallConn()
 	if err != nil {
-		return false, err
+		return err
 	}
-	var modes *unix.Termios
 	var asked error
-	if err := conn.Control(func(fd uintptr) { modes, asked = unix.IoctlGetTermios(int(fd), getTermios) }); err != nil {
-		return false, err
+	if err := conn.Control(func(fd uintptr) { asked = question(int(fd)) }); err != nil {
+		return err
 	}
-	if asked != nil {
-		return false, asked
-	}
-	return modes.Lflag&unix.ICANON != 0, nil
+	return asked
 }
 
 // restore gives the pane back as it was.

@@ -12,14 +12,9 @@ import (
 	"agency"
 )
 
-// daemonMark in the environment of a process says that it and all below it serve other runs too: an agency daemon, or
-// the tmux server that one started, which an agent in here happened to be the first to need. They are not part of the
-// tree.
-const daemonMark = "AGENCY_DAEMON=1"
-
-// below is everything under the roots, without the roots themselves, without what is over, and without the subtrees
-// of daemons.
-func below(all []process, roots ...int) []int {
+// below is everything under the roots, without the roots themselves, without what is over, and without the spared
+// processes and what is under them.
+func below(all []process, spared []int, roots ...int) []int {
 	children := make(map[int][]process, len(all))
 	for _, p := range all {
 		children[p.ppid] = append(children[p.ppid], p)
@@ -28,7 +23,7 @@ func below(all []process, roots ...int) []int {
 	seen := map[int]bool{}
 	for queue := slices.Clone(roots); len(queue) > 0; queue = queue[1:] {
 		for _, p := range children[queue[0]] {
-			if seen[p.pid] || hasEnviron(p.pid, daemonMark) {
+			if seen[p.pid] || slices.Contains(spared, p.pid) {
 				continue
 			}
 			seen[p.pid] = true
@@ -57,12 +52,17 @@ func Busy(program string, dirs []string) (bool, error) {
 			continue // it ended, or is another user's
 		}
 		for _, dir := range dirs {
-			if at == "" || at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/") {
+			if at == "" || within(at, dir) {
 				return true, nil
 			}
 		}
 	}
 	return false, nil
+}
+
+// within says that a path is a directory or below it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 func signalAll(pids []int, signals ...unix.Signal) {
@@ -73,16 +73,15 @@ func signalAll(pids []int, signals ...unix.Signal) {
 	}
 }
 
-// EndTree ends what a killed wrapper left behind: root and all below it, and every process whose environment holds all
-// entries of marker, such as AGENCY_RUN_ID=..., with all below it. Each gets TERM, and KILL after the grace. It
-// returns how many are left, which is 0 unless ctx ended or the kernel holds on to one. Daemons and what serves other
-// runs are spared, as is the caller. Where environments cannot be read, what left root's group and lost its parent is
-// not found.
-func EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (left int, err error) {
+// EndTree ends what a killed wrapper left behind: root and all below it, and every process that carries the mark, with all
+// below it. Each gets TERM, and KILL after the grace. It returns how many are left, which is 0 unless ctx ended or the
+// kernel holds on to one. What serves other runs is spared, as is the caller, and what this user may not end is not
+// counted: Strays names it. Where the kernel does not show marks, what left root's group and lost its parent is not found.
+func EndTree(ctx context.Context, root agency.Process, mark []string, serving Serving, grace time.Duration) (left int, err error) {
 	const bound = 5 * time.Second // for KILL to have its effect
 	begin := time.Now()
 	for round := 0; ; round++ {
-		tree, err := leftBehind(root, marker)
+		tree, err := leftBehind(root, mark, serving)
 		if err != nil || len(tree) == 0 || time.Since(begin) > grace+bound {
 			return len(tree), err
 		}
@@ -100,7 +99,12 @@ func EndTree(ctx context.Context, root agency.Process, marker []string, grace ti
 	}
 }
 
-func leftBehind(root agency.Process, marker []string) ([]int, error) {
+// Alone says that nothing lives below a wrapper but what serves other runs.
+func Alone(wrapper agency.Process, serving Serving) bool {
+	return Alive(wrapper) && len(treeOf(wrapper.PID, 0, serving)) == 0
+}
+
+func leftBehind(root agency.Process, mark []string, serving Serving) ([]int, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, err
@@ -110,16 +114,29 @@ func leftBehind(root agency.Process, marker []string) ([]int, error) {
 		roots = append(roots, root.PID)
 	}
 	for _, p := range all {
-		marked := len(marker) > 0 && hasEnviron(p.pid, marker...)
-		if marked && !p.zombie && !hasEnviron(p.pid, daemonMark) && !slices.Contains(roots, p.pid) {
+		if !p.zombie && !slices.Contains(roots, p.pid) && carries(p.pid, mark) {
 			roots = append(roots, p.pid)
 		}
 	}
-	tree := roots
-	for _, pid := range below(all, roots...) {
+	if len(roots) == 0 {
+		return nil, nil
+	}
+	daemon, server := serving.pids()
+	spared := []int{os.Getpid(), daemon, server}
+	others := spared
+	if server > 0 {
+		// What a tmux server runs has nothing to do with who started the server, though it inherits from it.
+		others = append(below(all, nil, server), spared...)
+	}
+	roots = slices.DeleteFunc(roots, func(pid int) bool { return slices.Contains(others, pid) })
+	tree := slices.Clone(roots)
+	for _, pid := range below(all, spared, roots...) {
 		if !slices.Contains(tree, pid) {
 			tree = append(tree, pid)
 		}
 	}
-	return slices.DeleteFunc(tree, func(pid int) bool { return pid == os.Getpid() }), nil
+	return slices.DeleteFunc(tree, foreign), nil
 }
+
+// foreign says that a process is another user's, whom this one may not send signals: sudo made it so.
+func foreign(pid int) bool { return unix.Kill(pid, 0) == unix.EPERM }

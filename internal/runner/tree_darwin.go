@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -11,21 +10,22 @@ import (
 // wrapper, and the runner's process group; a process that left both has escaped.
 func becomeSubreaper() error { return nil }
 
-// treeOf is everything that lives below the wrapper or in the runner's group.
-func treeOf(wrapper, runner int) []int {
+// treeOf is everything that lives below the wrapper or in the runner's group, but for what serves other runs.
+func treeOf(wrapper, runner int, serving Serving) []int {
 	all, err := processes()
 	if err != nil {
 		return nil
 	}
+	daemon, server := serving.pids()
 	roots := []int{wrapper}
 	var orphans []int
 	for _, p := range all {
-		if p.group == runner && p.ppid == 1 && !p.zombie && !hasEnviron(p.pid, daemonMark) {
+		if p.group == runner && p.ppid == 1 && !p.zombie && p.pid != daemon && p.pid != server {
 			roots = append(roots, p.pid)
 			orphans = append(orphans, p.pid)
 		}
 	}
-	return append(orphans, below(all, roots...)...)
+	return append(orphans, below(all, []int{daemon, server}, roots...)...)
 }
 
 func processes() ([]process, error) {
@@ -40,20 +40,18 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// hasEnviron says whether the environment that the process began with holds all entries. The kernel shows it for our
-// own processes only, and not for all of those.
-func hasEnviron(pid int, entries ...string) bool {
+// environ is the environment that a process began with, behind its arguments: entries between zero bytes. The kernel shows it for
+// our own processes only, and not for all of those; it is empty for the others.
+func environ(pid int) []byte {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
-		return false
+		return nil
 	}
-	for _, entry := range entries {
-		if !bytes.Contains(data, []byte("\x00"+entry+"\x00")) {
-			return false
-		}
-	}
-	return true
+	return data
 }
+
+// openPaths are not told by this kernel.
+func openPaths(int) []string { return nil }
 
 // workingDir is not told by this kernel.
 func workingDir(int) (string, error) { return "", nil }

@@ -17,13 +17,14 @@ func becomeSubreaper() error {
 	return nil
 }
 
-// treeOf is everything that lives below the wrapper.
-func treeOf(wrapper, _ int) []int {
+// treeOf is everything that lives below the wrapper, but for what serves other runs.
+func treeOf(wrapper, _ int, serving Serving) []int {
 	all, err := processes()
-	if err != nil {
+	if err != nil || len(below(all, nil, wrapper)) == 0 {
 		return nil
 	}
-	return below(all, wrapper)
+	daemon, server := serving.pids()
+	return below(all, []int{daemon, server}, wrapper)
 }
 
 // processes lists all processes. One that ends meanwhile is left out.
@@ -50,22 +51,33 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// hasEnviron says whether the environment that the process began with holds all entries.
-func hasEnviron(pid int, entries ...string) bool {
+// environ is the environment that a process began with: entries between zero bytes, also before the first one. It is empty
+// where it may not be read.
+func environ(pid int) []byte {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return false
+		return nil
 	}
-	data = append([]byte{0}, data...)
-	for _, entry := range entries {
-		if !bytes.Contains(data, []byte("\x00"+entry+"\x00")) {
-			return false
-		}
-	}
-	return true
+	return append([]byte{0}, data...)
 }
 
 func workingDir(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") }
+
+// openPaths are the paths that a process works in and has open; none where they may not be read.
+func openPaths(pid int) []string {
+	dir := "/proc/" + strconv.Itoa(pid)
+	paths := []string{}
+	if at, err := workingDir(pid); err == nil {
+		paths = append(paths, at)
+	}
+	files, _ := os.ReadDir(dir + "/fd")
+	for _, f := range files {
+		if to, err := os.Readlink(dir + "/fd/" + f.Name()); err == nil {
+			paths = append(paths, to)
+		}
+	}
+	return paths
+}
 
 // hangupHelps says whether the process catches HUP, or ignores TERM so that HUP is worth a try.
 func hangupHelps(pid int) bool {

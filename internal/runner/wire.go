@@ -23,8 +23,8 @@ const (
 // sendLimit is how long a peer may take to read before the connection counts as dead.
 const sendLimit = 5 * time.Second
 
-// protocolVersion is the version of the messages.
-const protocolVersion = 1
+// protocolVersion is the version of the messages. A wrapper of version 1 types without asking for a look.
+const protocolVersion = 2
 
 // The kinds of messages. A kind that is not known is ignored: the peer is newer.
 const (
@@ -37,6 +37,9 @@ const (
 	kindInput   = "input"
 	kindKeys    = "keys"
 	kindStop    = "stop"
+	kindLook    = "look"    // from the wrapper, before it types for the input or keys of that ID; answered by looked
+	kindLooked  = "looked"  // from the daemon; an error keeps the wrapper from typing
+	kindEnviron = "environ" // from the daemon; answered by answer
 )
 
 // message is one line in either direction.
@@ -47,8 +50,10 @@ type message struct {
 	Update   *agency.WrapperUpdate `json:"update,omitempty"`
 	Text     string                `json:"text,omitempty"`
 	By       agency.EndedBy        `json:"by,omitempty"`
+	Tmux     string                `json:"tmux,omitempty"`   // of a welcome: the socket of the tmux server
 	Insist   bool                  `json:"insist,omitempty"` // of a stop; an older wrapper takes every second one so
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
+	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer
 	Error    *wireError            `json:"error,omitempty"`
 }
 

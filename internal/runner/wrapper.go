@@ -45,6 +45,7 @@ func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGPIPE, unix.SIGTSTP)
 	defer signal.Stop(signals)
 
+	killpoint.At("wrapper.begun")
 	// The lock comes first: who finds no launch file and no lock may rely on nobody being about to start the runner.
 	lock, err := takeLock(filepath.Dir(launchPath))
 	if err == nil {
@@ -89,6 +90,8 @@ type wrapper struct {
 	over    chan struct{} // closed when the runner and its tree are gone
 	// deaf is set when the runner has ended: nobody reads an input any more.
 	deaf atomic.Bool
+	// tmux is the socket of the tmux server, as the daemon told it last; nil before it did.
+	tmux atomic.Pointer[string]
 	// recordErr is why the exit record is not on disk.
 	recordErr error
 }
@@ -113,7 +116,7 @@ func (w *wrapper) run() int {
 	self, err := Identify(os.Getpid())
 	w.start = agency.Start{
 		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: killpoint.Now().UTC(),
-		Grace: w.launch.Grace,
+		Grace: w.launch.Grace, TokenHash: agency.TokenHash(w.launch.Token),
 	}
 	w.client = newClient(&w.launch, self, w)
 	clientDone := make(chan struct{})
@@ -123,6 +126,7 @@ func (w *wrapper) run() int {
 		err = becomeSubreaper()
 	}
 	if err == nil {
+		setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
 		err = w.startRunner()
 	}
 	var exit *agency.Exit
@@ -161,7 +165,9 @@ func (w *wrapper) startRunner() error {
 	if err != nil {
 		return fmt.Errorf("create the logs: %w", err)
 	}
+	logs.lost = &w.out.lost
 	w.out.logs = logs
+	reserveExit(w.launch.AttemptDir)
 	begin := w.startHeadless
 	if !w.launch.Headless {
 		begin = w.startTerminal
@@ -267,7 +273,13 @@ func (w *wrapper) terminate() {
 	signalAll(tree, unix.SIGCONT)
 }
 
-func (w *wrapper) tree() []int { return treeOf(os.Getpid(), w.start.Runner.PID) }
+func (w *wrapper) tree() []int {
+	serving := Serving{Lock: w.launch.Lock}
+	if socket := w.tmux.Load(); socket != nil {
+		serving.Tmux = *socket
+	}
+	return treeOf(os.Getpid(), w.start.Runner.PID, serving)
+}
 
 // ending makes the record of the runner's end. What it wrote last is in the logs by then, unless others hold its
 // terminal or pipes open and write on and on.
@@ -291,6 +303,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 		deadline = time.Time{}
 	}
 	w.out.drain(st.alone)
+	exit.LogLost = w.out.lost.Load()
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	killpoint.At("wrapper.recorded")
 	if leftovers > 0 {

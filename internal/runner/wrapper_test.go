@@ -338,15 +338,15 @@ func TestStopIsGentle(t *testing.T) {
 	f.wait()
 }
 
-// A daemon that an agent happened to start serves other runs, and so does what it started.
+// A daemon that an agent happened to start serves other runs, and so does what it started. What only claims to be one ends.
 func TestDaemonSurvives(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `
-		AGENCY_DAEMON=1 setsid sh -c 'echo $$ >daemon; env -i sleep 100 & echo $! >below; wait' </dev/null >/dev/null 2>&1 &
-		echo ready; sleep 100`)
-	f.launch.Env = append(f.launch.Env, "AGENCY_DAEMON=1") // the client that started the run had it
+		setsid flock lock sh -c 'echo $$ >daemon; env -i sleep 100 & echo $! >below; wait' </dev/null >/dev/null 2>&1 &
+		AGENCY_DAEMON=1 setsid sh -c 'echo $$ >masked; exec sleep 100' </dev/null >/dev/null 2>&1 &
+		sleep 100`)
 	f.begin(true)
-	pids := []int{f.pid("daemon"), f.pid("below")}
+	masked, pids := f.pid("masked"), []int{f.pid("daemon"), f.pid("below")}
 	defer func() {
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
@@ -361,6 +361,9 @@ func TestDaemonSurvives(t *testing.T) {
 		if !running(pid) {
 			t.Errorf("process %d was ended", pid)
 		}
+	}
+	if running(masked) {
+		t.Error("what only claims to be a daemon lives on")
 	}
 }
 
@@ -387,7 +390,7 @@ func TestKilledWrapper(t *testing.T) {
 	if !runner.Alive(start.Runner) {
 		t.Fatal("the runner died with the wrapper, so there is nothing to test")
 	}
-	left, err := runner.EndTree(t.Context(), start.Runner, f.launch.Env[2:3], 100*time.Millisecond)
+	left, err := runner.EndTree(t.Context(), start.Runner, f.mark, runner.Serving{}, 100*time.Millisecond)
 	if left != 0 || err != nil {
 		t.Errorf("EndTree: %d left, %v", left, err)
 	}
@@ -401,14 +404,17 @@ func TestKilledWrapper(t *testing.T) {
 	}
 }
 
-// A dead runner's children are found by their environment.
+// A dead runner's children are found by their marks, also one that has nothing of the run but its limits.
 func TestEndTreeOfDeadRoot(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, `setsid sh -c 'echo $$ >orphan; env -i sleep 100 & echo $! >below; wait' & echo $$ >runner; sleep 100`)
+	f := prepare(t, `
+		setsid sh -c 'echo $$ >orphan; env -i sleep 100 & echo $! >below; wait' &
+		(env -i setsid sh -c 'cd /; echo $$ >"$0"; exec sleep 100' $PWD/clean </dev/null >/dev/null 2>&1 &)
+		echo $$ >runner; sleep 100`)
 	f.launch.Headless = true
 	f.begin(false)
 	root := f.started().Runner
-	pids := []int{f.pid("orphan"), f.pid("below")}
+	pids := []int{f.pid("orphan"), f.pid("below"), f.pid("clean")}
 	f.signal(unix.SIGKILL)
 	f.wait()
 	if err := runner.Signal(root, unix.SIGKILL); err != nil {
@@ -418,7 +424,7 @@ func TestEndTreeOfDeadRoot(t *testing.T) {
 	if err := runner.Signal(root, unix.SIGKILL); err == nil {
 		t.Error("a dead process took a signal")
 	}
-	if left, err := runner.EndTree(t.Context(), root, f.launch.Env[2:3], time.Second); left != 0 || err != nil {
+	if left, err := runner.EndTree(t.Context(), root, f.mark, runner.Serving{}, time.Second); left != 0 || err != nil {
 		t.Errorf("EndTree: %d left, %v", left, err)
 	}
 	for _, pid := range pids {

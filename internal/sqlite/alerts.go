@@ -12,6 +12,9 @@ import (
 const alertColumns = `seq, id, kind, run_id, session, attempt, cause, payload, opened_at_ms, resolved_at_ms, acked_at_ms, acked_by,
 	snoozed_until_ms, told, level, told_at_ms, recipients`
 
+// ofHost chooses the alerts of the machine.
+const ofHost = `(run_id IS NULL AND session IS NULL)`
+
 func scanAlert(row scanner) (agency.Alert, error) {
 	var a agency.Alert
 	var payload string
@@ -41,8 +44,11 @@ func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Aler
 		query += ` AND session = ?`
 		args = append(args, string(f.Session))
 	}
+	if f.Host {
+		query += ` AND ` + ofHost
+	}
 	if f.Repo != "" {
-		query += ` AND (run_id IN (SELECT id FROM runs WHERE repo = ?) OR session IN (SELECT id FROM sessions WHERE repo = ?))`
+		query += ` AND (run_id IN (SELECT id FROM runs WHERE repo = ?) OR session IN (SELECT id FROM sessions WHERE repo = ?) OR ` + ofHost + `)`
 		args = append(args, f.Repo, f.Repo)
 	}
 	if !f.Resolved {
@@ -57,7 +63,7 @@ func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Aler
 }
 
 // OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added again: of a run, and a session's
-// failure, open or not; anything else of a session while it is open.
+// failure, open or not; anything else of a session, and of the machine, while it is open.
 func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
 	err = s.write(ctx, "open alert in", func(tx *transaction) error {
 		recipients, err := list(a.Recipients)
@@ -137,10 +143,13 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 		return a, err
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, told = ?,
-		level = ?, told_at_ms = ?, recipients = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
-		millis(a.SnoozedUntil), a.Told, a.Level, millis(a.ToldAt), recipients, id)
+		level = ?, told_at_ms = ?, recipients = ?, payload = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
+		millis(a.SnoozedUntil), a.Told, a.Level, millis(a.ToldAt), recipients, string(a.Payload), id)
 	if err != nil {
 		return a, err
+	}
+	if event == agency.AlertUpdated {
+		return a, tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "payload", a.Payload))
 	}
 	return a, tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "recipients", a.Recipients))
 }

@@ -107,6 +107,49 @@ func TestSessionAlerts(t *testing.T) {
 	}
 }
 
+// An alert of the machine is open once for each cause, is there in every repository, and comes again when it was over.
+func TestHostAlerts(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	session := ownSession(t, s, 1)
+	opens := func(id, disk string, want bool) {
+		t.Helper()
+		a := &agency.Alert{ID: id, Kind: agency.AlertHostDisk, Cause: disk, Payload: json.RawMessage(`{}`), OpenedAt: epoch, Recipients: []string{}}
+		if added, err := s.OpenAlert(t.Context(), a); err != nil || added != want {
+			t.Fatalf("open %s: %v, %v", id, added, err)
+		}
+	}
+	if _, err := s.OpenAlert(t.Context(), sessionAlert("a_0", agency.AlertSessionPaused, session, "why")); err != nil {
+		t.Fatal(err)
+	}
+	opens("a_1", "/data", true)
+	opens("a_2", "/data", false)
+	opens("a_3", "/data/worktrees", true)
+	for want, f := range map[string]agency.AlertFilter{
+		"a_1 a_3":     {Host: true},
+		"a_0 a_1 a_3": {Repo: session.Repo.Fingerprint},
+		"a_0":         {Session: session.ID},
+		"":            {Run: "r_1"},
+	} {
+		alerts, err := s.Alerts(t.Context(), f)
+		ids := []string{}
+		for i := range alerts {
+			ids = append(ids, alerts[i].ID)
+		}
+		if got := strings.Join(ids, " "); err != nil || got != want {
+			t.Errorf("%+v chooses %q, want %q: %v", f, got, want, err)
+		}
+	}
+	_, err := s.ChangeAlert(t.Context(), "a_1", func(a *agency.Alert) (agency.EventType, error) {
+		a.ResolvedAt = new(epoch)
+		return agency.AlertResolved, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opens("a_4", "/data", true)
+}
+
 // A watchdog looks at what lives, and at every end that could be somebody's business, also when the attempt had alerts before: about
 // something else, or about this end while nobody watched the run.
 func TestWatchedRuns(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // attemptColumns are the columns that change in the life of an attempt, in the order of attemptValues and attemptDest.
 const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_at_ms, stop_requested_at_ms, exit_code,
 	signal, ended_by, error_code, error, tmux_pane, wrapper, runner_process, contract, contract_problem, contract_at_ms, input_at_ms,
-	situation, restarting`
+	situation, restarting, log_lost`
 
 func attemptValues(a *agency.Attempt) ([]any, error) {
 	word, err1 := contract(a.Word.Contract)
@@ -21,7 +21,7 @@ func attemptValues(a *agency.Attempt) ([]any, error) {
 		string(a.State), a.Headless, a.ConversationID, millis(a.StartedAt), millis(a.EndedAt), millis(a.StopRequestedAt),
 		number(a.ExitCode), a.Signal, string(a.EndedBy), string(a.ErrorCode), a.Error, a.Pane, process(a.Wrapper),
 		process(a.RunnerProcess), word, a.Word.Problem, millis(&a.Word.At), millis(a.InputAt),
-		sit, a.Restarting,
+		sit, a.Restarting, a.LogLost,
 	}, errors.Join(err1, err2)
 }
 
@@ -32,7 +32,7 @@ func attemptDest(a *agency.Attempt) []any {
 		optionalMoment(&a.StartedAt), optionalMoment(&a.EndedAt), optionalMoment(&a.StopRequestedAt), optional(&a.ExitCode),
 		text(&a.Signal), text(&a.EndedBy), text(&a.ErrorCode), text(&a.Error), text(&a.Pane), toProcess(&a.Wrapper),
 		toProcess(&a.RunnerProcess), toContract(&a.Word.Contract), text(&a.Word.Problem), moment(&a.Word.At),
-		optionalMoment(&a.InputAt), toSituation(&a.Situation), flag(&a.Restarting),
+		optionalMoment(&a.InputAt), toSituation(&a.Situation), flag(&a.Restarting), whole(&a.LogLost),
 	}
 }
 

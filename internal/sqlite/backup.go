@@ -6,9 +6,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"agency"
 )
+
+// BackupFolder is where a store is backed up before its schema changes, beside its file.
+const BackupFolder = "backups"
+
+// BackupName is the name of a backup that agency makes by itself. By their names backups are in the order in which they were made.
+func BackupName(at time.Time, suffix string) string {
+	return "agency-" + at.UTC().Format("20060102T150405.000Z") + suffix + ".db"
+}
 
 // Backup writes a copy of the store, as it is at this moment, to a new file of mode 0600. It does not disturb writers.
 // A file that is already there is refused with E_DB_ERROR; after a crash the copy is whole or absent.
@@ -41,14 +50,10 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	return problem("back up to", path, syncDir(filepath.Dir(path)))
 }
 
-// vacuumInto fills an empty file. It has a connection of its own, because the readers' may write nowhere at all.
+// vacuumInto fills an empty file.
 func (s *Store) vacuumInto(ctx context.Context, path string) error {
-	db, err := pool(dsn(s.path, "ro", nil), 1)
-	if err != nil {
-		return problem("back up", s.path, err)
-	}
-	_, err = db.ExecContext(ctx, "VACUUM INTO ?", path)
-	return problem("back up", s.path, errors.Join(err, db.Close()))
+	_, err := s.copier.ExecContext(ctx, "VACUUM INTO ?", path)
+	return problem("back up", s.path, err)
 }
 
 func syncDir(path string) error {

@@ -163,6 +163,25 @@ func toContract(to **agency.Contract) column {
 	})
 }
 
+// removing is the empty text for a run that is not being removed, as most are not.
+func removing(r *agency.Removing) (string, error) {
+	if r == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(r)
+	return string(text), err
+}
+
+func toRemoving(to **agency.Removing) column {
+	return as(func(text string, _ bool) error {
+		if text == "" {
+			return nil
+		}
+		*to = new(agency.Removing)
+		return json.Unmarshal([]byte(text), *to)
+	})
+}
+
 // situation is null for an attempt of which nothing was observed, as of most.
 func situation(s *agency.Situation) (any, error) {
 	if len(s.Sources) == 0 && s.Offset == 0 {

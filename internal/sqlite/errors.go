@@ -70,19 +70,14 @@ func isBusy(err error) bool {
 	return errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_BUSY
 }
 
-// Damaged is E_DB_ERROR for a database that is no more what it was, with the way back.
-func Damaged(path, what string) *agency.Error {
-	return agency.Errorf(agency.CodeDBError, "open database %s: %s", path, what).WithHint("%s", restoreHint(path))
-}
-
 // restoreHint also says what to do without a backup: an old log next to a fresh file would damage it.
 func restoreHint(path string) string {
 	backup := "one of agency db backup"
-	if before, _ := filepath.Glob(path + ".backup-*"); len(before) > 0 { // made before its schema changed
-		backup += ", or " + before[len(before)-1]
+	if made, _ := filepath.Glob(filepath.Join(filepath.Dir(path), BackupFolder, "agency-*.db")); len(made) > 0 { // sorted by name
+		backup = made[len(made)-1]
 	}
-	return fmt.Sprintf("agency db restore FILE puts a backup in its place (%s); to start without one, move %s, %s-wal and %s-shm away",
-		backup, path, path, path)
+	return fmt.Sprintf("agency db restore FILE puts a backup in its place (%s); without one, move %s and %s-wal away and agency db rebuild",
+		backup, path, path)
 }
 
 // interrupted says that an error is only the echo of a context that ended.

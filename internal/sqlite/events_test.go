@@ -2,7 +2,9 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -182,5 +184,36 @@ func TestRepos(t *testing.T) {
 	}
 	if diff := cmp.Diff(moved, run.Repo); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is to be written is looked at once more just before it is, when nobody can see it yet.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	var seen []int64
+	s.Guard(func() error {
+		seq, err := s.LastSeq(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		seen = append(seen, seq)
+		return nil
+	})
+	for range 2 {
+		if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(seen, []int64{0, 1}) {
+		t.Errorf("the record had %v events before each commit", seen)
+	}
+	lost := errors.New("lost")
+	s.Guard(func() error { return lost })
+	if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); !errors.Is(err, lost) {
+		t.Errorf("got %v", err)
+	}
+	if seq, err := s.LastSeq(context.Background()); seq != 2 || err != nil {
+		t.Errorf("what was refused is there: %d events, %v", seq, err)
 	}
 }

@@ -7,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -40,13 +44,23 @@ func migrations() ([]string, error) {
 // inspect refuses a file that is damaged, foreign or too new before anything is written to it. It looks through a
 // connection that cannot write, not even when it closes.
 func (s *Store) inspect(ctx context.Context, newest int) error {
-	err := s.inspectBy(ctx, s.readers, newest)
+	look, err := pool(dsnOf(s.path, url.Values{"mode": {"ro"}}, readerSettings()), 1)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(s.inspectBy(ctx, look, newest), look.Close())
 	var sqlErr *driver.Error
-	if errors.As(err, &sqlErr) && sqlErr.Code() == codes.SQLITE_READONLY_ROLLBACK {
-		// A crash in the first moment of the file's life left a rollback journal, which only a writer can play back.
+	if errors.As(err, &sqlErr) && slices.Contains(writerOnly, sqlErr.Code()) {
 		return s.inspectBy(ctx, s.writer, newest)
 	}
 	return err
+}
+
+// writerOnly is what only a writer can look past: the rollback journal that a crash in the first moment of the file's life left, and a
+// disk without room for the index of the log.
+var writerOnly = []int{
+	codes.SQLITE_READONLY_ROLLBACK, codes.SQLITE_READONLY_CANTINIT,
+	codes.SQLITE_FULL, codes.SQLITE_IOERR_SHMOPEN, codes.SQLITE_IOERR_SHMSIZE, codes.SQLITE_IOERR_SHMMAP, codes.SQLITE_IOERR_WRITE, codes.SQLITE_CANTOPEN,
 }
 
 func (s *Store) inspectBy(ctx context.Context, db *sql.DB, newest int) error {
@@ -90,8 +104,11 @@ func (s *Store) migrate(ctx context.Context, steps []string) error {
 		return nil
 	case version > 0:
 		// The transaction holds the write lock and has written nothing, so this is exactly what it starts from.
-		backup := fmt.Sprintf("%s.backup-v%d-%s", s.path, version, s.now().UTC().Format("20060102T150405.000Z"))
-		if err := s.Backup(ctx, backup); err != nil {
+		folder := filepath.Join(filepath.Dir(s.path), BackupFolder)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+		if err := s.Backup(ctx, filepath.Join(folder, BackupName(s.now(), fmt.Sprintf("-v%d", version)))); err != nil {
 			return err
 		}
 	}

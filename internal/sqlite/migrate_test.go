@@ -37,7 +37,7 @@ func version(t *testing.T, s *sqlite.Store) int {
 
 func backups(t *testing.T, path string) []string {
 	t.Helper()
-	found, err := filepath.Glob(path + ".backup-*")
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(path), "backups", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestOlderSchema(t *testing.T) {
 		t.Error(err)
 	}
 	made := backups(t, path)
-	if len(made) != 1 || made[0] != fmt.Sprintf("%s.backup-v%d-20261122T120001.000Z", path, was) {
+	if len(made) != 1 || filepath.Base(made[0]) != fmt.Sprintf("agency-20261122T120001.000Z-v%d.db", was) {
 		t.Fatalf("backups %v", made)
 	}
 	info, err := os.Stat(made[0])

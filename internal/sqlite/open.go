@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"agency"
@@ -20,8 +21,14 @@ import (
 type Store struct {
 	path    string
 	now     func() time.Time
+	guard   func() error // before each commit
 	writer  *sql.DB
 	readers *sql.DB
+	copier  *sql.DB                // one connection that copies the store; open from the beginning, so that it has the files even when they are deleted
+	files   map[string]fs.FileInfo // that the connections have, by their paths
+	room    sync.Mutex             // guards kept and noRoom: whether the log's room is there, and why not
+	kept    bool
+	noRoom  error
 	// selectRun, prepared for each.
 	writerRun, readerRun *sql.Stmt
 	writerUpdateRun      *sql.Stmt
@@ -62,7 +69,7 @@ func patience() setting {
 }
 
 // Open opens the store in the file at path, makes it if there is none, and brings its schema up to date; an existing
-// file is backed up beside itself before its schema changes. The directory must exist. now is the clock of everything
+// file is backed up into BackupFolder before its schema changes. The directory must exist. now is the clock of everything
 // that is written. The caller closes the store.
 //
 // A file that is damaged, foreign or of a newer schema is E_DB_ERROR and stays as it is, byte for byte. One that
@@ -87,11 +94,15 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 	if err != nil {
 		return nil, problem("open", path, err)
 	}
-	readers, err := pool(dsn(path, "ro", readerSettings()), readerConns)
+	readers, err := pool(dsn(path, "rw", readerSettings()), readerConns)
 	if err != nil {
 		return nil, problem("open", path, errors.Join(err, writer.Close()))
 	}
-	s := &Store{path: path, now: now, writer: writer, readers: readers}
+	copier, err := pool(dsn(path, "rw", []setting{patience()}), 1)
+	if err != nil {
+		return nil, problem("open", path, errors.Join(err, readers.Close(), writer.Close()))
+	}
+	s := &Store{path: path, now: now, guard: func() error { return nil }, writer: writer, readers: readers, copier: copier}
 	if err := s.start(ctx, steps); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -117,7 +128,10 @@ func (s *Store) start(ctx context.Context, steps []string) error {
 	if err := s.migrate(ctx, steps); err != nil {
 		return problem("migrate", s.path, err)
 	}
-	return problem("open", s.path, s.prepare(ctx))
+	if err := s.prepare(ctx); err != nil {
+		return problem("open", s.path, err)
+	}
+	return problem("open", s.path, s.holdFiles(ctx))
 }
 
 func (s *Store) prepare(ctx context.Context) (err error) {
@@ -166,7 +180,7 @@ func (s *Store) useWAL(ctx context.Context) error {
 // end first or fail.
 func (s *Store) Close() error {
 	// The writer goes last: the last connection to leave merges the log into the file, and a reader cannot.
-	return problem("close", s.path, errors.Join(s.readers.Close(), s.writer.Close()))
+	return problem("close", s.path, errors.Join(s.copier.Close(), s.readers.Close(), s.writer.Close()))
 }
 
 // prepareFile makes sure that the file is there, private and regular: SQLite alone would make it readable to all, and
@@ -196,9 +210,13 @@ func prepareFile(path string) error {
 	return nil
 }
 
-// dsn is the connection string. The path is escaped, so that a "?" or "%" in it is no parameter.
+// dsn is the connection string of a process that has the file to itself: others cannot open it, and the index of the log is in memory,
+// where it needs no room on a disk. The path is escaped, so that a "?" or "%" in it is no parameter.
 func dsn(path, mode string, settings []setting) string {
-	query := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
+	return dsnOf(path, url.Values{"mode": {mode}, "vfs": {"unix-excl"}, "_txlock": {"immediate"}}, settings)
+}
+
+func dsnOf(path string, query url.Values, settings []setting) string {
 	for _, s := range settings {
 		query.Add("_pragma", s.pragma+"("+s.value+")")
 	}

@@ -103,7 +103,7 @@ func TestFileMode(t *testing.T) {
 	}
 	s := openAt(t, path)
 	create(t, s, newRun(1))
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+	for _, name := range []string{path, path + "-wal"} {
 		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)

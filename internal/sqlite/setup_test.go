@@ -89,7 +89,7 @@ func fullRun(n int) *agency.Run {
 		StartedAt: new(epoch.Add(time.Second)), EndedAt: new(epoch.Add(time.Minute)),
 		StopRequestedAt: new(epoch.Add(time.Minute - time.Millisecond)),
 		ExitCode:        new(143), Signal: "SIGTERM", EndedBy: agency.EndedByStop,
-		ErrorCode: agency.CodeTimeLimit, Error: "stopped at its time limit", Pane: "%3",
+		LogLost: 4096, ErrorCode: agency.CodeTimeLimit, Error: "stopped at its time limit", Pane: "%3",
 		Wrapper:       &agency.Process{PID: 1000 + n, StartTicks: 1<<64 - 1, BootID: "5c0f3f5e-0000-4000-8000-00000000b007"},
 		RunnerProcess: &agency.Process{PID: 2000 + n, StartTicks: 12345678, BootID: "with a space"},
 		Word:          agency.Observed{Contract: &contract, Problem: "not JSON at byte 3", At: epoch.Add(2 * time.Second)},

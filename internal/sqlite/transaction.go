@@ -42,11 +42,17 @@ func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (*
 	if err := do(tx); err != nil {
 		return nil, err
 	}
+	if err := s.guard(); err != nil {
+		return nil, err
+	}
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
 	return tx, nil
 }
+
+// Guard has check called before each commit from now on. When it fails nothing is written.
+func (s *Store) Guard(check func() error) { s.guard = check }
 
 // broadcast hands out channels that close at the next send. Its zero value is ready.
 type broadcast struct {

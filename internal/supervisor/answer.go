@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ const (
 	answerEvery = 150 * time.Millisecond
 	// answerAgain is when keys are pressed once more: an agent takes none in the moment after it drew a dialog.
 	answerAgain = 1500 * time.Millisecond
-	keysTimeout = 5 * time.Second
 )
 
 // AnswerRequest is a reply to what a run's agent waits for.
@@ -43,6 +43,7 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 		return nil, Answered{}, err
 	}
 	s.look(ctx, r.ID) // of some agents only the screen tells what they ask
+	s.lookAtDialog(ctx, r.ID)
 	status := s.Derive(r)
 	if req.PromptID == "" {
 		req.PromptID = status.PromptID()
@@ -53,7 +54,7 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the answer", r.Ref(), r.Attempt.State)
 	case req.PromptID == "":
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s and waits for no answer", r.Ref(), status.Label).
-			WithHint("agency send %s TEXT", r.Ref())
+			WithHint("see what it does: agency show %s; look at its terminal: agency attach %s", r.Ref(), r.Ref())
 	case asked == nil && now != req.PromptID, asked != nil && asked.Source == agency.FromTitle && asked.PromptID() != req.PromptID:
 		// Who answers what a title told alone has not seen what it is about.
 		return nil, Answered{}, promptChanged(r, req.PromptID, now)
@@ -106,36 +107,29 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 // press presses the keys of a reply, one step after the other, each for what the terminal shows then, until the request is
 // closed. It says whether that was seen. Once a key is pressed it goes on to the end, also when ctx ends: half an answer is none.
 func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
-	id := (&agency.Request{At: asked.At}).PromptID() // whatever source tells more of it meanwhile
-	var pressed string                               // the keys of the last step
+	id := asked.PromptID() // of one without an id it also names what a source that knows more makes of it
+	var pressed string     // the keys of the last step
 	var pressedAt time.Time
 	acting, interrupted := context.WithoutCancel(ctx), ctx.Done()
 	for deadline := time.Now().Add(answerWait); time.Now().Before(deadline); {
-		screen, err := s.Tmux.CaptureStyled(acting, r.Session(), r.Attempt.Pane)
-		// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
-		if asked = s.request(r.ID, id); asked == nil {
-			if pressed == "" {
-				return false, promptChanged(r, id, "")
-			}
+		keys, shown, err := s.nextKeys(acting, r, id, reply)
+		switch {
+		case errors.Is(err, errClosed) && pressed == "":
+			return false, promptChanged(r, id, "")
+		case errors.Is(err, errClosed):
 			return true, nil
-		}
-		if err != nil {
+		case err != nil:
 			return false, err
-		}
-		lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-		keys, shown, err := s.Harness.Answer(r.Runner.Kind, lines, asked, reply)
-		if err != nil {
-			return false, err
-		}
-		if shown && s.showsOther(r, lines, asked, reply) {
-			return false, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows a dialog that can be for more than one of its requests", r.Ref()).
-				WithHint("agency attach %s", r.Ref())
 		}
 		if shown && keys != "" && (keys != pressed || time.Since(pressedAt) >= answerAgain) {
-			if err := s.keys(acting, r, keys); err != nil {
+			s.lookAtDialog(acting, r.ID) // what is pressed was shown
+			typed, err := s.pressFor(acting, r, id, reply, keys)
+			if err != nil {
 				return false, err
 			}
-			pressed, pressedAt, interrupted = keys, time.Now(), nil
+			if typed {
+				pressed, pressedAt, interrupted = keys, time.Now(), nil
+			}
 		}
 		select {
 		case <-time.After(answerEvery):
@@ -150,37 +144,55 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 	return false, nil
 }
 
-// showsOther says that what a terminal shows may be another open request than the one that is asked.
-func (s *Supervisor) showsOther(r *agency.Run, lines []string, asked *agency.Request, reply agency.Reply) bool {
-	l, ok := s.liveCopy(r.ID)
-	if !ok {
-		return false
+// errClosed means that a request is not open any more.
+var errClosed = errors.New("the request is closed")
+
+// nextKeys looks at a run's terminal, and returns the keys that are next for the answer to a request. shown is false while it does not
+// show the request.
+func (s *Supervisor) nextKeys(ctx context.Context, r *agency.Run, id string, reply agency.Reply) (keys string, shown bool, err error) {
+	screen, err := s.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
+	// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
+	asked := s.request(r.ID, id)
+	if asked == nil {
+		return "", false, errClosed
 	}
-	return slices.ContainsFunc(l.situation.Requests, func(other agency.Request) bool {
-		if other.ID == asked.ID || other.Kind != asked.Kind || other.Text == asked.Text && other.Tool == asked.Tool {
-			return false
-		}
-		_, shown, err := s.Harness.Answer(r.Runner.Kind, lines, &other, reply)
-		return shown && err == nil
-	})
+	if err != nil {
+		return "", false, err
+	}
+	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	keys, shown, err = s.Harness.Answer(r.Runner.Kind, lines, asked, reply)
+	if err == nil && shown && s.showsOther(r, lines, asked) {
+		return "", false, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows a dialog that can be for more than one of its requests", r.Ref()).
+			WithHint("agency attach %s", r.Ref())
+	}
+	return keys, shown, err
 }
 
-func (s *Supervisor) keys(ctx context.Context, r *agency.Run, keys string) error {
-	link := s.awaitLink(ctx, r.ID)
-	if link == nil {
-		return agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
-	}
-	// A wrapper of an older version does not know keys, and never answers.
-	ctx, cancel := context.WithTimeoutCause(ctx, keysTimeout,
-		agency.Errorf(agency.CodeInputRefused, "the wrapper of %s does not take keys", r.Ref()).WithHint("agency attach %s", r.Ref()))
-	defer cancel()
-	if err := link.Keys(ctx, keys); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+// pressFor presses keys for a request if the terminal still shows it and asks for just these keys at the last moment, and
+// reports whether it did.
+func (s *Supervisor) pressFor(ctx context.Context, r *agency.Run, id string, reply agency.Reply, keys string) (typed bool, err error) {
+	changed := false
+	err = s.typeKeys(ctx, r, keys, func(ctx context.Context) error {
+		now, shown, err := s.nextKeys(ctx, r, id, reply)
+		if changed = err != nil || !shown || now != keys; changed {
+			return agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows something else by now", r.Ref())
 		}
-		return byName(err, r)
+		return nil
+	})
+	if changed {
+		return false, nil // the next look says what there is to press
 	}
-	return nil
+	return err == nil, err
+}
+
+// showsOther reports whether what a terminal shows is, or can be, another open request than the one that is asked.
+func (s *Supervisor) showsOther(r *agency.Run, lines []string, asked *agency.Request) bool {
+	l, ok := s.liveCopy(r.ID)
+	if !ok || len(l.situation.Requests) < 2 {
+		return false
+	}
+	i := s.Harness.Shown(r.Runner.Kind, lines, l.situation.Requests)
+	return i < 0 || !l.situation.Requests[i].Same(asked)
 }
 
 // request is the open request with a prompt id; nil when it is not open.

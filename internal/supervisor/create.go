@@ -110,6 +110,9 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if err := s.refuseOwnTree(p.repo); err != nil {
 		return nil, err
 	}
+	if err := s.Room(); err != nil {
+		return nil, err
+	}
 	at := p.repo.Toplevel
 	if at == "" {
 		at = p.repo.Root
@@ -138,6 +141,12 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		}
 	}
 	if err := s.identify(ctx, &p.repo); err != nil {
+		return nil, err
+	}
+	if p.repo, err = s.Git.Record(ctx, p.repo); err != nil {
+		return nil, err
+	}
+	if err := s.checkPrograms(ctx, p.repo, req.Owner); err != nil {
 		return nil, err
 	}
 	if !spec.NoSetup {
@@ -256,6 +265,9 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		return err
 	}
 	p.name(s, false)
+	if spec.Branch == "" && !strings.HasPrefix(r.Branch, "agency/") {
+		p.req.Warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
+	}
 	return nil
 }
 
@@ -265,7 +277,7 @@ func (p *creation) name(s *Supervisor, again bool) {
 	hash := hex.EncodeToString(s.randomBytes(2))
 	r.Handle = p.choices.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
 	if spec.Branch == "" {
-		r.Branch = "agency/" + r.Handle
+		r.Branch = s.Git.OwnBranch(p.repo, "agency/"+r.Handle)
 	}
 }
 
@@ -277,7 +289,7 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 	}
 	defer unlock()
 	c := agency.Creation{
-		TokenHash: TokenHash(p.token),
+		TokenHash: agency.TokenHash(p.token),
 		Steps:     []string{stepFiles, stepWorktree, stepScaffold, stepSession, stepStarted},
 	}
 	if p.setup != nil {
@@ -325,7 +337,7 @@ func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
 	if err := s.Git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
 		return err
 	}
-	return s.Git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit)
+	return s.Git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
 }
 
 // undo takes a creation back: session, processes, worktree, branch and directory go, and the record keeps the run as failed
@@ -340,6 +352,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	if now, err := s.Store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
 		return err
 	}
+	s.intendEnd(ctx, r, why)
 	left := s.endStart(ctx, r)
 	killpoint.At("undo.ended")
 	if left == nil {
@@ -402,11 +415,11 @@ func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bo
 		return err
 	}
 	defer unlock()
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	repo, err := s.repoOf(ctx, r)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(r.Worktree); err == nil && done[stepScaffold] {
+	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
 		if _, err := s.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
 			return err
 		}

@@ -189,6 +189,36 @@ func orInternal(err error) error {
 }
 
 // A branch that somebody else made in the meantime is not touched.
+// A run whose program could not be started can be removed as soon as that is in the record, while its creation is still being taken
+// back: it goes once.
+func TestRemoveBesideAnUndo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var id agency.RunID
+		w.tmux.OnKill = func(string) { time.Sleep(time.Second) }
+		w.tmux.OnStart = func(l agency.Launch) error {
+			p := w.wrap(l)
+			if err := p.connect(); err != nil {
+				return err
+			}
+			id = l.RunID
+			e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
+			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = e, false })
+			return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
+		}
+		w.call(func() { _, _ = w.sup.CreateRun(context.Background(), w.request("broken")) })
+		time.Sleep(500 * time.Millisecond)
+		if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(id)}); err != nil {
+			t.Error(err)
+		}
+		w.calls.Wait()
+		if removed, undone := w.count(id, agency.RunRemoved), w.count(id, agency.RunUndone); removed != 0 || undone != 1 {
+			t.Errorf("removed %d times, undone %d times", removed, undone)
+		}
+	})
+}
+
 func TestUndoKeepsAForeignBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -367,5 +397,31 @@ func TestHandleClash(t *testing.T) {
 	}
 	if first.Handle == second.Handle || first.Branch == second.Branch || second.Branch != "agency/"+second.Handle || drawn != 4 {
 		t.Errorf("%s on %s and %s on %s after %d hashes", first.Handle, first.Branch, second.Handle, second.Branch, drawn)
+	}
+}
+
+// An agent cannot have git run for it what it was not to run when its own run began; a person decides.
+func TestCreateByAnAgentWithNewPrograms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git.programs = "a filter"
+	boss := w.create("boss")
+	request := func(name, owner string) supervisor.CreateRequest {
+		req := w.request(name)
+		req.Owner = owner
+		return req
+	}
+	if _, err := w.sup.CreateRun(t.Context(), request("one", string(boss.ID))); err != nil {
+		t.Fatal(err)
+	}
+	w.git.programs = "a filter and a hook"
+	_, err := w.sup.CreateRun(t.Context(), request("two", string(boss.ID)))
+	wantCode(t, err, agency.CodeTrustRequired)
+	if _, err := w.sup.CreateRun(t.Context(), request("two", agency.User)); err != nil {
+		t.Fatal(err)
+	}
+	w.git.programs = ""
+	if _, err := w.sup.CreateRun(t.Context(), request("three", string(boss.ID))); err != nil {
+		t.Fatal(err)
 	}
 }

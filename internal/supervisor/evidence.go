@@ -94,6 +94,9 @@ func (s *Supervisor) recordSituation(ctx context.Context, l *liveRun, situation 
 	s.mu.Unlock()
 	if kind != "" {
 		s.followFiles(l.id, kind, situation, process)
+		if situation.Vague() {
+			s.lookSoon(l.id)
+		}
 	}
 	return nil
 }

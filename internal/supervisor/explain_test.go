@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Status.Label != agency.NeedsInput || e.Rule != 7 || e.Status.Decided != agency.By(agency.FromHook) || len(e.Unknown) != 1 {
+		if e.Status.Label != agency.NeedsInput || e.Rule != 8 || e.Status.Decided != agency.By(agency.FromHook) || len(e.Unknown) != 1 {
 			t.Errorf("got %+v", e)
 		}
 		if len(newest) != 20 || newest[19].Event != "New" || newest[18].Text != "Which?" || newest[0].Sign != agency.SignToolStarted {

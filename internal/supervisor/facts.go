@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"agency"
@@ -38,7 +39,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 		}
 	}
 	result.Usage = agency.UsageOf(attempts)
-	if word := r.Attempt.Word.Contract; word != nil {
+	if word := r.Attempt.OwnWord(); word != nil {
 		result.Tests = word.HowToTest
 	}
 	stat, dirty, err := s.diffStat(ctx, r)
@@ -56,14 +57,13 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 
 // diffStat counts what a run changed, and says whether some of it is not committed.
 func (s *Supervisor) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
-	dir, to := r.Worktree, ""
-	if _, missing := os.Lstat(dir); r.RemovedAt != nil || missing != nil {
-		dir = r.Repo.Root
-		if to, err = s.Git.ResolveCommit(ctx, dir, "refs/heads/"+r.Branch); err != nil {
+	to := ""
+	if _, missing := os.Lstat(r.Worktree); r.RemovedAt != nil || errors.Is(missing, os.ErrNotExist) {
+		if to, err = s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
 			return stat, false, err
 		}
 	} else {
-		facts, err := s.Git.Inspect(ctx, dir, "")
+		facts, err := s.Git.Inspect(ctx, r.Repo, r.Worktree, "")
 		if err != nil {
 			return stat, false, err
 		}
@@ -71,6 +71,6 @@ func (s *Supervisor) diffStat(ctx context.Context, r *agency.Run) (stat agency.D
 			to = facts.Head // which spares an index
 		}
 	}
-	stat, err = s.Git.DiffStat(ctx, dir, r.Commit, to)
+	stat, err = s.Git.DiffStat(ctx, r.Repo, r.Worktree, r.Commit, to)
 	return stat, dirty, err
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -74,187 +72,13 @@ func (s *fakeStore) SetToken(ctx context.Context, id agency.RunID, attempt int, 
 	return s.Store.SetToken(ctx, id, attempt, hash)
 }
 
-// fakeGit keeps repositories, branches and worktrees in memory; the folders of worktrees are real.
-type fakeGit struct {
-	supervisor.Git // what no test calls
-
-	AddWorktreeFunc func(path string) error
-	ExcludeFunc     func() error
-
-	mu        sync.Mutex
-	repos     map[string]agency.Repo // by root
-	branches  map[string]string      // to their commits
-	worktrees map[string]string      // to their branches
-	moved     map[string]string      // worktrees that git moved, to their new places
-	facts     agency.GitFacts        // of every worktree
-	unmerged  bool
-
-	inspectErr error
-	nested     []string
-	snapshots  []agency.Snapshot
-	repaired   []string
-}
-
-const baseCommit = "0123456789012345678901234567890123456789"
-
-func (g *fakeGit) Discover(_ context.Context, dir string) (agency.Repo, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for root, repo := range g.repos {
-		if dir == root || strings.HasPrefix(dir, root+"/") {
-			return repo, nil
-		}
-	}
-	return agency.Repo{}, agency.Errorf(agency.CodeNotGitRepo, "%s is in no git repository", dir)
-}
-
-func (g *fakeGit) EnsureID(repo agency.Repo, newID func() string) (string, error) {
-	if repo.Fingerprint == "" {
-		repo.Fingerprint = newID()
-	}
-	return repo.Fingerprint, g.ReplaceID(repo, repo.Fingerprint)
-}
-
-func (g *fakeGit) ReplaceID(repo agency.Repo, id string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	repo.Fingerprint = id
-	g.repos[repo.Root] = repo
-	return nil
-}
-
-func (g *fakeGit) ResolveCommit(_ context.Context, _, ref string) (string, error) {
-	if ref != "HEAD" {
-		return "", agency.Errorf(agency.CodeBadRef, "%q names no commit", ref)
-	}
-	return baseCommit, nil
-}
-
-func (g *fakeGit) CheckBranch(_ context.Context, _ agency.Repo, branch string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, ok := g.branches[branch]; ok {
-		return agency.Errorf(agency.CodeBranchExists, "the branch %s exists", branch)
-	}
-	return nil
-}
-
-func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
-	if g.AddWorktreeFunc != nil {
-		if err := g.AddWorktreeFunc(path); err != nil {
-			return err
-		}
-	}
-	if err := g.CheckBranch(ctx, repo, branch); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.branches[branch], g.worktrees[path] = commit, branch
-	return os.Mkdir(path, 0o700)
-}
-
-func (g *fakeGit) Worktree(_ context.Context, _ agency.Repo, path string) (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	at := path
-	if moved := g.moved[path]; moved != "" {
-		at = moved
-	} else if _, err := os.Lstat(path); err != nil || g.worktrees[path] == "" {
-		at = ""
-	}
-	return at, nil
-}
-
-func (g *fakeGit) RemoveWorktree(_ context.Context, _ agency.Repo, path string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.worktrees, path)
-	return os.RemoveAll(path)
-}
-
-func (g *fakeGit) DeleteBranch(_ context.Context, _ agency.Repo, branch string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.branches, branch)
-	return nil
-}
-
-func (g *fakeGit) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
-	g.mu.Lock()
-	at := g.branches[branch]
-	g.mu.Unlock()
-	if at != commit {
-		return nil
-	}
-	return g.DeleteBranch(ctx, repo, branch)
-}
-
-func (g *fakeGit) Exclude(agency.Repo, string) error {
-	if g.ExcludeFunc != nil {
-		return g.ExcludeFunc()
-	}
-	return nil
-}
-
-func (g *fakeGit) Ignored(context.Context, string, []string) ([]string, error) { return nil, nil }
-
-// File reads what stands in the repository's folder, as if it were committed.
-func (g *fakeGit) File(_ context.Context, repo agency.Repo, _, path string, _ int) ([]byte, bool, error) {
-	data, err := os.ReadFile(filepath.Join(repo.Root, path))
-	return data, err == nil, nil
-}
-
-func (g *fakeGit) Executable(_ context.Context, repo agency.Repo, _, path string) (found, runs bool, err error) {
-	info, err := os.Stat(filepath.Join(repo.Root, path))
-	return err == nil, err == nil && info.Mode().Perm()&0o111 != 0, nil
-}
-
-func (g *fakeGit) Inspect(context.Context, string, string) (agency.GitFacts, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.facts, g.inspectErr
-}
-
-// Unmerged takes a snapshot for one of everything.
-func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.unmerged && len(known) == 1, nil
-}
-
-func (g *fakeGit) Snapshot(_ context.Context, _, ref, message string) (agency.Saved, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var number int
-	if _, err := fmt.Sscan(ref[strings.LastIndex(ref, "/")+1:], &number); err != nil {
-		return agency.Saved{}, err
-	}
-	g.snapshots = append(g.snapshots, agency.Snapshot{Number: number, Ref: ref, Message: message})
-	return agency.Saved{Ref: ref, Commit: baseCommit, Nested: g.nested}, nil
-}
-
-func (g *fakeGit) Snapshots(_ context.Context, _ agency.Repo, id agency.RunID) ([]agency.Snapshot, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(g.snapshots), func(s agency.Snapshot) bool {
-		return !strings.HasPrefix(s.Ref, agency.SnapshotRefs(id))
-	}), nil
-}
-
-func (g *fakeGit) Repair(_ context.Context, _ agency.Repo, worktrees []string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.repaired = append(g.repaired, worktrees...)
-	return nil
-}
-
 // fakeTmux keeps the names of sessions. A new one runs OnStart in the place of the wrapper.
 type fakeTmux struct {
 	supervisor.Tmux // what no test calls
 
 	OnStart     func(agency.Launch) error
 	OnKill      func(name string) // after the session is gone
+	KillErr     error             // instead of killing
 	VersionFunc func() error
 	// SessionsFunc is called when the sessions are listed.
 	SessionsFunc func()
@@ -304,6 +128,10 @@ func (f *fakeTmux) Exists(_ context.Context, name string) (bool, error) {
 
 func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	f.mu.Lock()
+	if f.KillErr != nil {
+		defer f.mu.Unlock()
+		return f.KillErr
+	}
 	exists := f.sessions[name]
 	if exists {
 		delete(f.sessions, name)
@@ -329,9 +157,7 @@ func (f *fakeTmux) CaptureStyled(ctx context.Context, session, pane string) (str
 	return f.Capture(ctx, session, pane)
 }
 
-func (f *fakeTmux) AttachArgv(name string, _ []string) []string {
-	return []string{"tmux", "attach", name}
-}
+func (f *fakeTmux) Socket() string { return "/tmp/tmux-1000/default" }
 
 // fakeHarness makes one command line.
 type fakeHarness struct {
@@ -341,6 +167,7 @@ type fakeHarness struct {
 	FilesFunc    func(*agency.Situation) []string
 	ReadFileFunc func(path string, s *agency.Situation) []agency.Evidence
 	ScreenFunc   func(lines []string) []agency.Evidence
+	SightFunc    func(lines []string) agency.Sight // nil is a terminal into which anything may be typed
 	ErrorMarksOf map[agency.RunnerKind][]string
 	AnswerFunc   func(reply agency.Reply) (keys string, shown bool, err error)
 }
@@ -383,6 +210,17 @@ func (h *fakeHarness) Screen(_ agency.Runner, lines []string) []agency.Evidence 
 		evidence[i].Source = agency.FromScreen
 	}
 	return evidence
+}
+
+func (h *fakeHarness) Sight(_ agency.Runner, lines []string) agency.Sight {
+	if h.SightFunc == nil {
+		return agency.Sight{}
+	}
+	return h.SightFunc(lines)
+}
+
+func (h *fakeHarness) Shown(_ agency.RunnerKind, lines []string, requests []agency.Request) int {
+	return slices.IndexFunc(requests, func(r agency.Request) bool { return r.Text == lines[len(lines)-1] })
 }
 
 func (h *fakeHarness) Answer(_ agency.RunnerKind, _ []string, _ *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {
@@ -448,6 +286,8 @@ func (f *fakeAttempts) Held(dir string) (bool, error) {
 	defer f.mu.Unlock()
 	return f.dirs[dir].held, nil
 }
+
+func (f *fakeAttempts) Alone(agency.Process) bool { return false }
 
 func (f *fakeAttempts) Signal(p agency.Process, sig syscall.Signal) error {
 	if f.SignalFunc != nil {
@@ -515,68 +355,4 @@ func (f *fakeWatcher) watched() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.uses))
-}
-
-// fakeLink is the connection to a wrapper.
-type fakeLink struct {
-	StopFunc func(agency.EndedBy) error
-	Insisted func() error // nil is as StopFunc
-	KeysFunc func(keys string)
-	// InputFunc is called before a text is typed, and keeps it from that by an error.
-	InputFunc func(ctx context.Context) error
-	refusal   error // of every input
-
-	mu     sync.Mutex
-	inputs []string
-	keys   []string
-	closed bool
-}
-
-func (l *fakeLink) Input(ctx context.Context, text string) (agency.Delivery, error) {
-	if l.InputFunc != nil {
-		if err := l.InputFunc(ctx); err != nil {
-			return agency.Delivery{}, err
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.refusal != nil {
-		return agency.Delivery{}, l.refusal
-	}
-	l.inputs = append(l.inputs, text)
-	return agency.Delivery{Confirmed: true, Effect: "output"}, nil
-}
-
-func (l *fakeLink) Keys(ctx context.Context, keys string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	l.keys = append(l.keys, keys)
-	l.mu.Unlock()
-	if l.KeysFunc != nil {
-		l.KeysFunc(keys)
-	}
-	return nil
-}
-
-func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {
-	if l.StopFunc != nil {
-		return l.StopFunc(by)
-	}
-	return nil
-}
-
-func (l *fakeLink) Insist(ctx context.Context) error {
-	if l.Insisted != nil {
-		return l.Insisted()
-	}
-	return l.Stop(ctx, agency.EndedByStop)
-}
-
-func (l *fakeLink) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return nil
 }

@@ -3,9 +3,13 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +117,8 @@ func metaYAML(r *agency.Run, prompt []byte) []byte {
 }
 
 // writeViews rewrites the files that mirror the record of a run that changed. Of two who changed it the first may come here
-// last, so both write what the record says now. The files can be rebuilt at any time, so a failure is only logged.
+// last, so both write what the record says now. What cannot be written is logged, and tried again by each rescan; the next daemon
+// finds it by state.json, which is written last.
 func (s *Supervisor) writeViews(ctx context.Context, changed *agency.Run) {
 	ctx = context.WithoutCancel(ctx) // the record has changed, whoever still waits for it
 	unlock, err := s.lockViews(ctx, changed.ID)
@@ -122,23 +127,64 @@ func (s *Supervisor) writeViews(ctx context.Context, changed *agency.Run) {
 	}
 	defer unlock()
 	r, err := s.Store.Run(ctx, changed.ID)
+	if err == nil {
+		s.mu.Lock()
+		if l := s.live[r.ID]; l != nil {
+			l.views++
+		}
+		s.mu.Unlock()
+		err = s.writeFiles(r)
+	}
 	if err != nil {
-		s.Log.Warn("read run for its files", "run", changed.ID, "err", err)
-		return
+		s.Log.Warn("write the files of a run", "run", changed.ID, "err", err)
 	}
 	s.mu.Lock()
-	if l := s.live[r.ID]; l != nil {
-		l.views++
+	defer s.mu.Unlock()
+	if delete(s.unwritten, changed.ID); err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder of one that is undone is gone
+		s.unwritten[changed.ID] = true
 	}
-	s.mu.Unlock()
+}
+
+func (s *Supervisor) writeFiles(r *agency.Run) error {
 	data, err := indented(r)
-	if err == nil {
-		err = file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data)
-	}
 	if err != nil {
-		s.Log.Warn("write meta.json", "run", r.ID, "err", err)
+		return err
 	}
-	s.writeState(r)
+	if err := file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data); err != nil {
+		return err
+	}
+	return s.writeState(r)
+}
+
+// writeUnwritten tries again to write the files that could not be written.
+func (s *Supervisor) writeUnwritten() {
+	s.mu.Lock()
+	ids := slices.Collect(maps.Keys(s.unwritten))
+	s.mu.Unlock()
+	for _, id := range ids {
+		s.writeViews(s.ctx, &agency.Run{ID: id})
+	}
+}
+
+// isBehind reports whether state.json of an ended run tells of an attempt that goes on: it could not be written when that ended.
+func isBehind(r *agency.Run) bool {
+	if !r.Attempt.State.Final() {
+		return false // it is written with each rescan
+	}
+	data, err := file.ReadRegular(filepath.Join(r.Dir, "state.json"), 1<<20)
+	var state runState
+	if err == nil {
+		err = json.Unmarshal(data, &state)
+	}
+	return err != nil || state.Attempt != r.Attempt.Number || state.Status != endState(&r.Attempt)
+}
+
+// endState is what state.json calls the end of an attempt.
+func endState(a *agency.Attempt) string {
+	if a.State == agency.Completed {
+		return "DONE"
+	}
+	return "CRASHED"
 }
 
 // refreshState brings into state.json what changes without the record: the heartbeat, and a stall. r was read after seen; if
@@ -150,7 +196,9 @@ func (s *Supervisor) refreshState(seen *liveRun, r *agency.Run) {
 	}
 	defer unlock()
 	if now, ok := s.liveCopy(r.ID); ok && now.attempt == seen.attempt && now.views == seen.views {
-		s.writeState(r)
+		if err := s.writeState(r); err != nil {
+			s.Log.Warn("write state.json", "run", r.ID, "err", err)
+		}
 	}
 }
 
@@ -179,26 +227,18 @@ type runState struct {
 	Attempt       int        `json:"attempt"`
 }
 
-// heartbeatLimit is how long a wrapper that lives may be silent. It touches its heartbeat every five seconds; one that does
-// not is suspended, or waits for a disk.
-const heartbeatLimit = time.Minute
-
 // writeState says nothing of the heartbeat's that the record does not: it can make what runs STALLED, and nothing alive.
-func (s *Supervisor) writeState(r *agency.Run) {
+func (s *Supervisor) writeState(r *agency.Run) error {
 	a := &r.Attempt
 	state := runState{Status: "ACTIVE", Attempt: a.Number}
-	if info, err := os.Lstat(filepath.Join(attemptDir(r.Dir, a.Number), "heartbeat")); err == nil {
-		beat := info.ModTime().UTC()
+	if beat := beatOf(r.Dir, a.Number).UTC(); !beat.IsZero() {
 		state.LastHeartbeat = &beat
 	}
 	switch a.State {
-	case agency.Completed:
-		state.Status = "DONE"
-	case agency.Failed, agency.Killed:
-		state.Status = "CRASHED"
+	case agency.Completed, agency.Failed, agency.Killed:
+		state.Status = endState(a)
 	case agency.Queued, agency.Running:
-		silent := state.LastHeartbeat != nil && s.Elapsed(*state.LastHeartbeat) > heartbeatLimit
-		if silent || s.Derive(r).Label == agency.Stalled {
+		if s.Derive(r).Label == agency.Stalled || !s.silentSince(r).IsZero() {
 			state.Status = "STALLED"
 		}
 	}
@@ -215,12 +255,10 @@ func (s *Supervisor) writeState(r *agency.Run) {
 		state.Error = &reason
 	}
 	data, err := indented(state)
-	if err == nil {
-		err = file.WriteAtomic(filepath.Join(r.Dir, "state.json"), data)
-	}
 	if err != nil {
-		s.Log.Warn("write state.json", "run", r.ID, "err", err)
+		return err
 	}
+	return file.WriteAtomic(filepath.Join(r.Dir, "state.json"), data)
 }
 
 func indented(v any) ([]byte, error) {

@@ -65,12 +65,12 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	}
 	repo, err := s.repoOf(ctx, r)
 	if err != nil {
-		return "its repository is not at " + r.Repo.Root
+		return agency.AsError(err).Message
 	}
 	if _, err := os.Lstat(r.Worktree); err != nil {
 		return "its worktree cannot be seen"
 	}
-	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	facts, err := s.Git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	switch {
 	case err != nil:
 		return "its worktree cannot be read"

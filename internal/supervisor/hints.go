@@ -16,12 +16,16 @@ import (
 func (s *Supervisor) watch() {
 	rescan := time.NewTicker(s.pace())
 	defer rescan.Stop()
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
 	for {
 		select {
 		case path := <-s.Watcher.Changes():
 			s.hint(path)
 		case <-rescan.C:
 			s.rescan()
+		case <-beats.C:
+			s.lookAtWrappers()
 		case <-s.paced:
 			rescan.Reset(s.pace())
 		case <-s.ctx.Done():
@@ -67,6 +71,7 @@ func (s *Supervisor) watchAgent(r *agency.Run) {
 	contract, attempt := filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, r.Attempt.Number)
 	s.watchFolder(contract, folder{r.ID, s.readState})
 	s.watchFolder(attempt, folder{r.ID, s.readEvidence})
+	s.watchFolder(r.Dir, folder{r.ID, s.readSnapshot})
 	s.mu.Lock()
 	if l := s.live[r.ID]; l != nil {
 		l.folder = inodeOf(contract)
@@ -91,7 +96,7 @@ func (s *Supervisor) watchFolder(dir string, f folder) {
 
 // unwatchAgent ends what watchAgent began for an attempt.
 func (s *Supervisor) unwatchAgent(r *agency.Run, attempt int) {
-	dirs := []string{filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, attempt)}
+	dirs := []string{filepath.Join(r.Worktree, agency.StateDir), attemptDir(r.Dir, attempt), r.Dir}
 	s.mu.Lock()
 	for _, dir := range dirs {
 		delete(s.folders, dir)

@@ -162,7 +162,7 @@ func (s *Supervisor) wrapperDied(ctx context.Context, r *agency.Run) bool {
 	if held, err := s.Attempts.Held(dir); err != nil || held {
 		return false
 	}
-	if launchErr != nil || lockErr == nil {
+	if errors.Is(launchErr, os.ErrNotExist) || lockErr == nil {
 		return true
 	}
 	exists, err := s.Tmux.Exists(ctx, r.Session())
@@ -173,9 +173,8 @@ func (s *Supervisor) wrapperDied(ctx context.Context, r *agency.Run) bool {
 // and processes of the runner or of git that nobody waits for any more. When it returns nil nothing of the attempt runs, and
 // nothing will.
 func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
-	// Who removes the launch file decides: without it a wrapper that is still on its way does not start the runner.
-	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return asFileError(err)
+	if err := removeLaunch(r); err != nil {
+		return err
 	}
 	if err := s.endSession(ctx, r, nil); err != nil {
 		return err
@@ -184,10 +183,18 @@ func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
 	if err := s.awaitRelease(ctx, r, s.graceOf(r)+releaseTimeout); err != nil {
 		return err
 	}
-	for _, left := range [][]string{marker(r), {makingMark(r)}} {
+	for _, left := range [][]string{agency.AttemptMark(r.ID, r.Attempt.Number), {makingMark(r)}} {
 		if err := s.endLeftovers(ctx, r, agency.Process{}, left); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// removeLaunch removes the launch file. Who does decides: without it a wrapper that is still on its way does not start the runner.
+func removeLaunch(r *agency.Run) error {
+	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return asFileError(err)
 	}
 	return nil
 }
@@ -196,9 +203,8 @@ func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
 func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 	r, choices := l.run, l.choices
 	env := append(append([]string{}, l.env...), l.command.Env...)
+	env = append(env, agency.AttemptMark(r.ID, r.Attempt.Number)...)
 	env = append(env,
-		"AGENCY_RUN_ID="+string(r.ID),
-		fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number),
 		"AGENCY_TOKEN="+l.token,
 		"AGENCY_WORKTREE="+r.Worktree,
 		"AGENCY_STATE_DIR="+filepath.Join(r.Worktree, agency.StateDir),
@@ -210,7 +216,7 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
-		Argv: l.command.Argv, Env: findable(env, s.Wrapper[0]), Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket,
+		Argv: l.command.Argv, Env: findable(env, s.Wrapper[0]), Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket, Lock: s.Lock,
 		Headless: r.Attempt.Headless, Stdin: l.command.Stdin,
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: choices.Grace, LogBytes: choices.LogBytes,
 	})

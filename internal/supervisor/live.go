@@ -2,9 +2,8 @@ package supervisor
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
+	"slices"
 	"time"
 
 	"agency"
@@ -15,11 +14,15 @@ type liveRun struct {
 	id         agency.RunID
 	attempt    int
 	worktree   string
-	dir        string // run directory
-	link       Link   // nil while no wrapper is connected
-	unseen     bool   // at the last look there was neither a link nor a tmux session
+	dir        string           // run directory
+	link       Link             // nil while no wrapper is connected
+	wrappers   []agency.Process // that proved to be the attempt's, of which one is it
+	unseen     bool             // at the last look there was neither a link nor a tmux session
 	lastOutput time.Time
+	logLost    int64     // bytes that are missing in its log
 	lastNews   time.Time // when its output last said something new
+	beat       time.Time // when its wrapper last moved, as far as it was looked at
+	silent     bool      // that was too long ago at the last look
 	stamp      fileStamp // of the contract file when it was read last
 	snapshot   fileStamp // of meta.json when it was last compared with the record
 	reports    fileStamp // of the file of reports when it was taken over last
@@ -48,6 +51,9 @@ func (s *Supervisor) track(r *agency.Run) *liveRun {
 		old.end()
 	}
 	l := &liveRun{id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, situation: r.Attempt.Situation.Clone(), output: newOutputReader(r), moved: make(chan struct{})}
+	if r.Attempt.Wrapper != nil {
+		l.wrappers = []agency.Process{*r.Attempt.Wrapper}
+	}
 	s.live[r.ID] = l
 	return l
 }
@@ -121,7 +127,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	if err != nil {
 		return err
 	}
-	if subtle.ConstantTimeCompare([]byte(hash), []byte(TokenHash(hello.Token))) != 1 || hello.Attempt != r.Attempt.Number {
+	if subtle.ConstantTimeCompare([]byte(hash), []byte(agency.TokenHash(hello.Token))) != 1 || hello.Attempt != r.Attempt.Number {
 		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s is not the one that runs", hello.Attempt, r.Ref())
 	}
 	if r.Attempt.State.Final() {
@@ -143,6 +149,9 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	s.mu.Lock()
 	old := l.link
 	l.link, l.unseen = link, false
+	if hello.Wrapper.PID != 0 && !slices.Contains(l.wrappers, hello.Wrapper) {
+		l.wrappers = append(l.wrappers, hello.Wrapper)
+	}
 	close(l.moved)
 	l.moved = make(chan struct{})
 	s.mu.Unlock()
@@ -158,12 +167,6 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	return nil
 }
 
-// TokenHash is the form in which an attempt's token is stored.
-func TokenHash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
 // Update takes what a connected wrapper says. When it returns nil the news is in the record.
 func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
 	if u.Output != nil {
@@ -171,7 +174,7 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 		more := false
 		if l := s.live[id]; l != nil && l.attempt == attempt {
 			more = u.Output.After(l.lastOutput)
-			l.lastOutput = *u.Output
+			l.lastOutput, l.logLost = *u.Output, u.LogLost
 			if u.News != nil {
 				l.lastNews = *u.News
 			}

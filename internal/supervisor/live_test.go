@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"agency"
-	"agency/internal/supervisor"
 )
 
 // A wrapper that is not the one of the attempt that runs must not speak for the run.
@@ -22,7 +21,7 @@ func TestFencing(t *testing.T) {
 	for name, hello := range map[string]agency.WrapperHello{
 		"wrong token": {RunID: r.ID, Attempt: 1, Token: "guess"},
 		"no token":    {RunID: r.ID, Attempt: 1},
-		"its hash":    {RunID: r.ID, Attempt: 1, Token: supervisor.TokenHash(p.token)},
+		"its hash":    {RunID: r.ID, Attempt: 1, Token: agency.TokenHash(p.token)},
 	} {
 		link := &fakeLink{}
 		if err := w.sup.Connect(t.Context(), hello, link); !agency.IsCode(err, agency.CodePermissionDenied) {
@@ -271,7 +270,7 @@ func TestAnOldWordIsArchived(t *testing.T) {
 	mustWrite(t, path, asking("Too late?"))
 	w.resume("fix-login")
 	got := w.run(r.ID)
-	if status := w.sup.Derive(got); status.Label != agency.Working {
+	if status := w.sup.Derive(got); status.Label != agency.Active {
 		t.Errorf("attempt 2: got %+v", status)
 	}
 	if text := mustRead(t, filepath.Join(r.Dir, "attempts", "1", "runner_status.json")); text != asking("Too late?") {
@@ -343,10 +342,10 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		runs, statuses, err := w.sup.Wait(ctx, []string{"one", "two"}, nil)
-		if !errors.Is(err, context.DeadlineExceeded) || len(runs) != 2 || statuses[0].Label != agency.Working {
+		if !errors.Is(err, context.DeadlineExceeded) || len(runs) != 2 || statuses[0].Label != agency.Active {
 			t.Fatalf("got %+v, %v", statuses, err)
 		}
-		time.AfterFunc(time.Second, func() { _ = p.end(agency.Exit{ExitCode: 1, EndedBy: agency.EndedByRunner}) })
+		w.after(time.Second, func() { _ = p.end(agency.Exit{ExitCode: 1, EndedBy: agency.EndedByRunner}) })
 		if _, statuses, err = w.sup.Wait(t.Context(), []string{"one", "two"}, nil); err != nil || statuses[0].Label != agency.LabelFailed {
 			t.Errorf("got %+v, %v", statuses, err)
 		}

@@ -53,18 +53,20 @@ func (s *Supervisor) Diff(ctx context.Context, ref string, limit int) (*agency.R
 	if limit <= 0 {
 		limit = diffBytes
 	}
-	dir, to := r.Worktree, ""
-	if _, err := os.Lstat(dir); r.RemovedAt != nil || err != nil {
-		dir = r.Repo.Root
-		if to, err = s.Git.ResolveCommit(ctx, dir, "refs/heads/"+r.Branch); err != nil {
+	repo, err := s.repoOf(ctx, r)
+	if err != nil {
+		return nil, agency.Diff{}, err
+	}
+	to := ""
+	if _, err := os.Lstat(r.Worktree); r.RemovedAt != nil || errors.Is(err, os.ErrNotExist) {
+		if to, err = s.Git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch); err != nil && !agency.IsCode(err, agency.CodeBadRef) {
+			return nil, agency.Diff{}, err
+		} else if err != nil {
 			return nil, agency.Diff{}, agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).
 				WithHint("what was saved of it: agency snapshot ls %s", r.Ref())
 		}
 	}
-	if _, err := s.repoOf(ctx, r); err != nil {
-		return nil, agency.Diff{}, err
-	}
-	diff, err := s.Git.Diff(ctx, dir, r.Commit, to, min(limit, mostDiff))
+	diff, err := s.Git.Diff(ctx, repo, r.Worktree, r.Commit, to, min(limit, mostDiff))
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
@@ -73,6 +75,9 @@ func (s *Supervisor) Diff(ctx context.Context, ref string, limit int) (*agency.R
 	}
 	for i := range diff.Files {
 		diff.Files[i].Path = agency.Visible(diff.Files[i].Path)
+	}
+	for i := range diff.LeftOut.Named {
+		diff.LeftOut.Named[i].Path = agency.Visible(diff.LeftOut.Named[i].Path)
 	}
 	diff.Patch = agency.Visible(diff.Patch)
 	return r, diff, nil

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,34 +11,6 @@ import (
 
 	"agency"
 )
-
-// Caller is who asks for something: a run, proven by the token of its attempt, or the person.
-type Caller struct {
-	Run     agency.RunID // empty is the person, and every program that does not run below a wrapper
-	Attempt int
-	Token   string
-}
-
-// Identify checks who a caller is, and returns the name by which messages know it. A run that does not exist, an older
-// attempt and a wrong token are E_PERMISSION_DENIED.
-func (s *Supervisor) Identify(ctx context.Context, c Caller) (string, error) {
-	if c.Run == "" {
-		return agency.User, nil
-	}
-	refused := agency.Errorf(agency.CodePermissionDenied, "the token is not that of attempt %d of %s", c.Attempt, c.Run).
-		WithHint("AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN belong together; a person unsets all three")
-	hash, err := s.Store.TokenHash(ctx, c.Run, c.Attempt)
-	if agency.IsCode(err, agency.CodeRunNotFound) {
-		return "", refused
-	}
-	if err != nil {
-		return "", err
-	}
-	if subtle.ConstantTimeCompare([]byte(hash), []byte(TokenHash(c.Token))) != 1 {
-		return "", refused
-	}
-	return string(c.Run), nil
-}
 
 // SendMessage writes a message and says who gets it. A message to nobody is kept as a dead letter, with the reason.
 func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipients []string, dead string, err error) {
@@ -197,7 +168,7 @@ func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []s
 		return nil, err
 	}
 	defer release()
-	return s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	changed, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		tags := slices.DeleteFunc(slices.Clone(r.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
 		for _, tag := range add {
 			if !slices.Contains(tags, tag) {
@@ -210,6 +181,10 @@ func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []s
 		r.Tags = tags
 		return []agency.News{{Type: agency.RunTagged, Data: map[string]any{"tags": tags}}}, nil
 	})
+	if err == nil && changed.RemovedAt == nil {
+		s.writeViews(ctx, changed)
+	}
+	return changed, err
 }
 
 // TellAlert brings an alert to the inboxes of those who should act, by its level: the owner, then the orchestrators of the
@@ -244,6 +219,16 @@ func (s *Supervisor) TellSessionAlert(ctx context.Context, a *agency.Alert, sess
 			}
 		}
 		return recipients, err
+	})
+}
+
+// TellHostAlert is TellAlert of the machine, which is the person's alone.
+func (s *Supervisor) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, error) {
+	return s.tellAlert(ctx, a, "", func(to *agency.Target) ([]string, error) {
+		if to.User {
+			return []string{agency.User}, nil
+		}
+		return nil, nil
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 // projectFile is a repository's agency.toml: what it says, and its bytes, nil when there is none.
 type projectFile struct {
 	agency.Project
-	data []byte
+	data  []byte
+	hooks string // folder of hooks that comes with the files; empty for none
 }
 
 // project reads what a repository says about runs in it: the file in the worktree that the caller stands in or, in a bare
@@ -38,7 +39,7 @@ func (s *Supervisor) project(ctx context.Context, repo agency.Repo, commit strin
 			WithHint("it must be a regular file of at most %d bytes", agency.ProjectLimit)
 	}
 	p, err := s.ParseProject(path, data)
-	return projectFile{p, data}, err
+	return projectFile{p, data, repo.Hooks}, err
 }
 
 // setupFileLimit is the largest file that a setup may name, in bytes.
@@ -70,9 +71,10 @@ func inWorktree(root string) reading {
 // wants is what a project wants a user to trust, without whether that is done. Every word of the setup that names a file of
 // the repository counts with the file's content; a setup that is itself a file must be there.
 func wants(p projectFile, read reading, where string) (agency.SetupTrust, error) {
-	t := agency.SetupTrust{Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Files: []agency.SetupFile{}}
-	if !p.NeedsTrust() {
-		return t, nil
+	t := agency.SetupTrust{Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Hooks: []string{}, Files: []agency.SetupFile{}}
+	hooks, err := hookFiles(p.hooks, read)
+	if err != nil || !p.NeedsTrust() && len(hooks) == 0 {
+		return t, err
 	}
 	for _, word := range p.SetupWords() {
 		path := filepath.Clean(word)
@@ -92,8 +94,35 @@ func wants(p projectFile, read reading, where string) (agency.SetupTrust, error)
 		return t, agency.Errorf(agency.CodeSetupFailed, "the setup %s is not in %s", script, where).
 			WithHint("write it, make it executable and commit it: chmod +x %s && git add %s && git commit; or take it back: agency init --setup ''; or go without: agency run --no-setup ...", script, script)
 	}
+	for _, hook := range hooks {
+		t.Hooks = append(t.Hooks, hook.Path)
+		t.Files = append(t.Files, hook)
+	}
 	t.Hash = agency.TrustHash(p.data, t.Files)
 	return t, nil
+}
+
+// checkoutHooks are the hooks that git may run while it makes a worktree.
+var checkoutHooks = []string{"post-checkout", "post-index-change", "reference-transaction"}
+
+// hookFiles are the hooks that git would run from the files of a new worktree.
+func hookFiles(folder string, read reading) ([]agency.SetupFile, error) {
+	files := []agency.SetupFile{}
+	if folder == "" || !filepath.IsLocal(folder) {
+		return files, nil
+	}
+	for _, name := range checkoutHooks {
+		path := filepath.Join(folder, name)
+		data, found, err := read(path)
+		if err != nil {
+			return nil, agency.Errorf(agency.CodeSetupFailed, "the hook %s, which core.hooksPath names, cannot be used: %w", path, err).
+				WithHint("go without: agency run --no-setup ...; or name a folder of your own: git config core.hooksPath /ABSOLUTE/PATH")
+		}
+		if found {
+			files = append(files, agency.SetupFile{Path: path, Content: string(data)})
+		}
+	}
+	return files, nil
 }
 
 // setupScript is the file of the repository that a setup runs, if it does not run a program from PATH.
@@ -116,7 +145,7 @@ func (s *Supervisor) judge(ctx context.Context, repo agency.Repo, t *agency.Setu
 
 // untrusted is the refusal of what nobody has trusted. again is the command that trusts it, without is one that goes on
 // without it, if there is one.
-func untrusted(p *agency.Project, t *agency.SetupTrust, again, without string) *agency.Error {
+func untrusted(t *agency.SetupTrust, again, without string) *agency.Error {
 	why := "and nobody has trusted that yet"
 	if t.Changed {
 		why = "which is not what was trusted before"
@@ -125,7 +154,7 @@ func untrusted(p *agency.Project, t *agency.SetupTrust, again, without string) *
 	if without != "" {
 		hint += "; go without: " + without
 	}
-	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", p.Wants(), why).
+	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", t.Wants(), why).
 		WithHint("%s", hint).
 		WithDetail("hash", t.Hash).WithDetail("setup", t.Setup).WithDetail("copy", t.Copy).WithDetail("link", t.Link).WithDetail("files", t.Files)
 }
@@ -229,7 +258,7 @@ func (s *Supervisor) CheckSetup(ctx context.Context, dir, ref, commit string, en
 		return err
 	}
 	p, err := s.project(ctx, repo, commit)
-	if err != nil || !p.NeedsTrust() {
+	if err != nil {
 		return err
 	}
 	where := fmt.Sprintf("the commit %.12s (%s)", commit, ref)

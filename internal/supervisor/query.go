@@ -73,7 +73,7 @@ func (s *Supervisor) moment(f agency.Facts) time.Time {
 
 // facts are everything that the status of a run is derived from.
 func (s *Supervisor) facts(r *agency.Run) agency.Facts {
-	f := agency.Facts{Run: r, StallThreshold: time.Duration(s.stall.Load())}
+	f := agency.Facts{Run: r, StallThreshold: time.Duration(s.stall.Load()), SilentSince: s.silentSince(r)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.RemovedAt == nil {
@@ -81,6 +81,7 @@ func (s *Supervisor) facts(r *agency.Run) agency.Facts {
 	}
 	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
 		r.Attempt.Situation, f.SessionGone = *l.situation, l.unseen
+		r.Attempt.LogLost = max(r.Attempt.LogLost, l.logLost)
 	}
 	return f
 }
@@ -189,7 +190,7 @@ func lastWritten(path string) *time.Time {
 
 // gitFacts is what git says of a run's worktree, or why it says nothing.
 func (s *Supervisor) gitFacts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
-	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	facts, err := s.Git.Inspect(ctx, r.Repo, r.Worktree, r.Commit)
 	if err == nil {
 		return &facts, ""
 	}
@@ -200,103 +201,23 @@ func (s *Supervisor) gitFacts(ctx context.Context, r *agency.Run) (*agency.GitFa
 	return nil, agency.AsError(cmp.Or(missing, err)).Message
 }
 
-// SendInput types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless
-// the agent waits for just that.
-func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
-	r, err := s.Resolve(ctx, ref)
-	if err != nil {
-		return nil, agency.Delivery{}, err
-	}
-	if promptID != "" {
-		release, err := s.locks.lock(ctx, "answer "+string(r.ID))
-		if err != nil {
-			return nil, agency.Delivery{}, err
-		}
-		defer release()
-		if r, err = s.Store.Run(ctx, r.ID); err != nil {
-			return nil, agency.Delivery{}, err
-		}
-		if now := s.Derive(r).PromptID(); now != promptID {
-			return nil, agency.Delivery{}, promptChanged(r, promptID, now)
-		}
-	}
-	if r.Attempt.State != agency.Running {
-		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
-	}
-	link := s.awaitLink(ctx, r.ID)
-	if link == nil {
-		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).
-			WithHint("agency show %s", r.Ref())
-	}
-	if err := s.awaitReady(ctx, r); err != nil {
-		return nil, agency.Delivery{}, err
-	}
-	delivery, err := s.typeInput(context.WithoutCancel(ctx), r, link, text)
-	return r, delivery, err
-}
-
-// inputTimeout is how long a wrapper may take to type a message and to watch for its effect, and then the record to take it. A
-// wrapper whose agent starts late and hardly reads takes 23 seconds at most.
-const inputTimeout = 25 * time.Second
-
-// typeInput types text into a run's agent and records it; it is not to be interrupted in between. When no answer comes the text may
-// have been typed: the record tells of it, and what the agent asked stays open, for somebody to look.
-func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
-	typing, cancel := context.WithTimeout(ctx, inputTimeout)
-	defer cancel()
-	// Taken before the text is typed: a question that comes right after it is a new one.
-	at := s.Now()
-	delivery, err := link.Input(typing, text)
-	silent := errors.Is(err, context.DeadlineExceeded)
-	switch {
-	case silent:
-		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the message may have been typed", r.Ref(), inputTimeout).
-			WithHint("look before you send it again: agency attach %s", r.Ref())
-	case err != nil:
-		return agency.Delivery{}, byName(err, r)
-	}
-	recording, cancel := context.WithTimeout(ctx, inputTimeout)
-	defer cancel()
-	number := r.Attempt.Number
-	_, failed := s.Store.ChangeRun(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		if r.Attempt.Number == number && !silent {
-			r.Attempt.InputAt = &at
-		}
-		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
-	})
-	return delivery, errors.Join(err, failed)
-}
-
-// byName says what a wrapper says with the name of its run. A wrapper knows the id alone.
-func byName(err error, r *agency.Run) error {
-	e, ok := errors.AsType[*agency.Error](err)
-	if !ok {
-		return err
-	}
-	id, name := string(r.ID), r.Ref()
-	named := *e
-	named.Message, named.Hint = strings.ReplaceAll(e.Message, id, name), strings.ReplaceAll(e.Hint, id, name)
-	return &named
-}
-
-// AttachArgv is the command that shows a run's terminal.
-func (s *Supervisor) AttachArgv(ctx context.Context, ref string, env []string) (*agency.Run, []string, error) {
-	r, err := s.Resolve(ctx, ref)
-	if err != nil {
-		return nil, nil, err
+// Terminal finds the run whose terminal a client wants to show, and the socket of the tmux server that holds it.
+func (s *Supervisor) Terminal(ctx context.Context, ref string) (r *agency.Run, socket string, err error) {
+	if r, err = s.Resolve(ctx, ref); err != nil {
+		return nil, "", err
 	}
 	if err := s.checkTmux(ctx); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	exists, err := s.Tmux.Exists(ctx, r.Session())
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	if !exists {
-		return nil, nil, agency.Errorf(agency.CodeTmuxSessionNotFound, "%s is %s and its terminal is gone", r.Ref(), r.Attempt.State).
+		return nil, "", agency.Errorf(agency.CodeTmuxSessionNotFound, "%s is %s and its terminal is gone", r.Ref(), r.Attempt.State).
 			WithHint("agency logs %s", r.Ref())
 	}
-	return r, s.Tmux.AttachArgv(r.Session(), env), nil
+	return r, s.Tmux.Socket(), nil
 }
 
 // Wait returns when every run has one of the wanted labels, or is settled when none is given. The end of an attempt that makes

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -49,7 +50,25 @@ func recordProblem(r *agency.Run) string {
 	}
 }
 
-// checkRecords looks at all runs that were not removed.
+// readSnapshot compares the snapshot of a live run with its record when the snapshot changed since that was done.
+func (s *Supervisor) readSnapshot(ctx context.Context, id agency.RunID) {
+	l, ok := s.liveCopy(id)
+	if !ok {
+		return
+	}
+	stamp := stampOf(filepath.Join(l.dir, "meta.json"))
+	if stamp == l.snapshot {
+		return
+	}
+	r, err := s.Store.Run(ctx, id)
+	if err != nil {
+		return // the rescan tries again
+	}
+	s.checkRecord(r)
+	s.remember(&l, func(now *liveRun) { now.snapshot = stamp })
+}
+
+// checkRecords looks at all runs that were not removed, and writes what an earlier daemon could not.
 func (s *Supervisor) checkRecords() {
 	runs, err := s.Store.Runs(s.ctx, agency.Filter{})
 	if err != nil {
@@ -61,6 +80,9 @@ func (s *Supervisor) checkRecords() {
 	for i := range runs {
 		if s.ctx.Err() != nil {
 			return
+		}
+		if isBehind(&runs[i]) {
+			s.writeViews(s.ctx, &runs[i])
 		}
 		s.checkRecord(&runs[i])
 	}

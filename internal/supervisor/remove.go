@@ -20,6 +20,7 @@ type RemoveRequest struct {
 	Ref          string
 	Force        bool // also when work is lost that cannot be saved
 	DeleteBranch bool // also of a run that is removed
+	again        bool // an earlier daemon was asked for it
 }
 
 // Removal says what a removal did.
@@ -38,15 +39,18 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, err
 	}
 	defer release()
+	// The creation of one that failed may be on its way back still, which removes the same.
+	finish, err := s.locks.lock(ctx, "undo "+string(r.ID))
+	if err != nil {
+		return nil, err
+	}
+	defer finish()
+	if r, err = s.Store.Run(ctx, r.ID); err != nil {
+		return nil, err
+	}
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
 	if r.RemovedAt != nil {
-		if req.DeleteBranch {
-			return removal, s.removeBranch(ctx, r, req, removal)
-		}
-		if _, err := s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
-			removal.Branch = ""
-		}
-		return removal, nil
+		return removal, s.removeRest(ctx, r, req, removal)
 	}
 	if !r.Attempt.State.Final() {
 		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only an ended run can be removed", r.Ref(), r.Attempt.State).
@@ -58,13 +62,35 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, agency.Errorf(agency.CodeInvalidState, "%s works for session %s, which needs what it came to", r.Ref(), session).
 			WithHint("wait for its end: agency session wait %s; or end it: agency session cancel %s", session, session)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
+	if !req.again {
+		ctx = context.WithoutCancel(ctx) // the caller may go away
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
+	if err := s.remove(ctx, r, req, removal); err != nil {
+		if s.ctx.Err() == nil {
+			s.notRemoving(context.WithoutCancel(ctx), r)
+		} // else the next daemon goes on
 		return nil, err
 	}
+	return removal, nil
+}
+
+// remove removes a run, and has on record before that it is asked to.
+func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
+		return err
+	}
+	_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		r.Removing = &agency.Removing{At: s.Now(), Force: req.Force, DeleteBranch: req.DeleteBranch}
+		return nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	killpoint.At("remove.intended")
 	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
-		return nil, err
+		return err
 	}
 	err = s.Tmux.Kill(ctx, r.Session())
 	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed) {
@@ -74,18 +100,37 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	killpoint.At("remove.session")
 	removal.Run, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		now := s.Now()
-		r.RemovedAt = &now
+		r.RemovedAt, r.Removing = &now, nil
 		return []agency.News{{Type: agency.RunRemoved, Data: map[string]any{
 			"snapshot": removal.Snapshot, "branch": removal.Branch, "warnings": removal.Warnings,
 		}}}, nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	killpoint.At("remove.recorded")
 	s.writeViews(ctx, removal.Run)
 	s.showRuns(ctx, removal.Run)
-	return removal, nil
+	return nil
+}
+
+// notRemoving takes back that a run is being removed, which has failed.
+func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
+	_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		r.Removing = nil
+		return nil, nil
+	})
+	if err != nil {
+		s.Log.Warn("record that a removal failed", "run", r.ID, "err", err) // the next daemon tries again
+	}
+}
+
+// finishRemoval goes on with a removal that was cut off.
+func (s *Supervisor) finishRemoval(r *agency.Run) {
+	req := RemoveRequest{Ref: string(r.ID), Force: r.Removing.Force, DeleteBranch: r.Removing.DeleteBranch, again: true}
+	if _, err := s.RemoveRun(s.ctx, req); err != nil && s.ctx.Err() == nil {
+		s.Log.Error("finish removal", "run", r.ID, "err", err)
+	}
 }
 
 // awaitRelease waits until the wrapper of an ended attempt is gone: it may still be ending what the runner left behind, and
@@ -118,30 +163,25 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 	defer unlock()
 	repo, err := s.repoOf(ctx, r)
 	if err != nil {
-		// Without the repository the worktree cannot be saved, so it stays.
-		if _, statErr := os.Lstat(r.Worktree); errors.Is(statErr, os.ErrNotExist) {
-			removal.Warnings = append(removal.Warnings, "repository: "+agency.AsError(err).Message)
-			return nil
-		}
-		if !req.Force {
-			return agency.Errorf(agency.CodeCleanupFailed, "the work in %s cannot be saved: %w", r.Worktree, err).
-				WithHint("if the repository was moved, look at its new place once: agency ls --repo PATH; to give the work up: agency rm --force %s", r.Ref())
-		}
-		removal.Warnings, removal.Branch = append(removal.Warnings, "repository: "+agency.AsError(err).Message), ""
-		return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
+		return s.removeWithout(ctx, r, req, removal, err)
 	}
 	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
 		if err := s.movedHome(r); err != nil && !req.Force {
 			return err
 		}
 		where := "gone already"
-		if at, err := s.Git.Worktree(ctx, repo, r.Worktree); err == nil && at != "" {
+		at, err := s.Git.Worktree(ctx, repo, r.Worktree)
+		if err != nil {
+			return agency.Errorf(agency.CodeCleanupFailed, "look for the worktree of %s: %w", r.Ref(), err)
+		}
+		if at != "" {
 			where = "moved to " + at + " and stays there"
 		}
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
 	} else if err := s.saveWork(ctx, r, repo, req.Force, removal); err != nil {
+		// Only a worktree that is proven not to be one is given up: of any other the work may be saved the next time.
 		broken := s.checkWorktree(ctx, r, repo)
-		if broken == nil {
+		if !agency.IsCode(broken, agency.CodeInvalidState) {
 			return err
 		}
 		if !req.Force {
@@ -170,14 +210,55 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 	return nil
 }
 
-// removeBranch deletes the branch of a run that is removed already.
-func (s *Supervisor) removeBranch(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+// removeWithout removes the worktree of a run whose repository is proven to be gone, as err says. It cannot be saved, so it stays
+// unless it is given up. Any other err only keeps the run as it is.
+func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal, err error) error {
+	gone := agency.IsCode(err, agency.CodeInvalidState)
+	if _, statErr := os.Lstat(r.Worktree); gone && errors.Is(statErr, os.ErrNotExist) {
+		removal.Warnings = append(removal.Warnings, "repository: "+agency.AsError(err).Message)
+		return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree) // what an earlier removal has moved aside
+	}
+	if !gone {
+		return agency.Errorf(agency.CodeCleanupFailed, "%s stays as it is: %w", r.Ref(), err).WithHint("try again: agency rm %s", r.Ref())
+	}
+	if !req.Force {
+		return agency.Errorf(agency.CodeCleanupFailed, "the work in %s cannot be saved: %w", r.Worktree, err).
+			WithHint("if the repository was moved, look at its new place once: agency ls --repo PATH; to give the work up: agency rm --force %s", r.Ref())
+	}
+	removal.Warnings, removal.Branch = append(removal.Warnings, "repository: "+agency.AsError(err).Message), ""
+	return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
+}
+
+// removeRest removes what is left of a run that the record has as removed: its branch if that is wanted, and what an agency that
+// took an error for an absence did not remove.
+func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	left, err := s.Git.Leftover(r.Repo, r.Worktree)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for the worktree of %s: %w", r.Ref(), err)
+	}
+	if left {
+		return s.removeWorktree(ctx, r, req, removal)
+	}
 	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	repo, err := s.repoOf(ctx, r)
+	if !req.DeleteBranch {
+		switch gone := agency.IsCode(err, agency.CodeInvalidState); {
+		case gone:
+			removal.Branch = ""
+			return nil
+		case err != nil:
+			return err
+		}
+		there, err := s.Git.HasBranch(ctx, repo, r.Branch)
+		if !there && err == nil {
+			removal.Branch = ""
+		}
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -200,9 +281,15 @@ func (s *Supervisor) checkSaved(ctx context.Context, r *agency.Run, repo agency.
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}
-	known := []string{r.Commit}
+	known, saved := []string{r.Commit}, map[string]string{}
 	for i := range snapshots {
 		known = append(known, snapshots[i].Commit)
+		saved[snapshots[i].Ref] = snapshots[i].Commit
+	}
+	if len(saved) > 0 {
+		if err := s.Git.Prove(ctx, repo, r.Worktree, r.Commit, saved); err != nil {
+			return err
+		}
 	}
 	switch unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, known...); {
 	case err != nil:
@@ -226,7 +313,7 @@ func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Re
 		number = earlier[len(earlier)-1].Number + 1
 	}
 	ref := fmt.Sprintf("%s%d", agency.SnapshotRefs(r.ID), number)
-	saved, err := s.Git.Snapshot(ctx, r.Worktree, ref, "work of "+r.Ref()+" "+why)
+	saved, err := s.Git.Snapshot(ctx, repo, r.Worktree, r.Commit, ref, "work of "+r.Ref()+" "+why)
 	if err != nil {
 		return agency.Saved{}, agency.Errorf(agency.CodeCleanupFailed, "%w", err)
 	}
@@ -235,7 +322,7 @@ func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Re
 
 // saveDirty snapshots a worktree that holds changes; it returns nil when there are none.
 func (s *Supervisor) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (*agency.Saved, error) {
-	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	facts, err := s.Git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
 		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
 	}
@@ -248,7 +335,7 @@ func (s *Supervisor) saveDirty(ctx context.Context, r *agency.Run, repo agency.R
 
 // saveWork snapshots a worktree that holds changes, or commits that no other branch has.
 func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
-	facts, err := s.Git.Inspect(ctx, r.Worktree, r.Commit)
+	facts, err := s.Git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
 	}

@@ -139,6 +139,24 @@ func TestRemoveKeepsUnsavedBranches(t *testing.T) {
 	}
 }
 
+// A branch is not deleted on the word of a snapshot that the repository cannot be shown to have.
+func TestRemoveKeepsBranchesOfUnprovenSnapshots(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	w.git.facts.Dirty = true
+	if _, _, err := w.sup.SnapshotRun(t.Context(), "fix-login"); err != nil {
+		t.Fatal(err)
+	}
+	w.git.facts.Dirty = false
+	w.git.unproven = agency.Errorf(agency.CodeCleanupFailed, "an object is missing")
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", DeleteBranch: true})
+	wantCode(t, err, agency.CodeCleanupFailed)
+	if w.run(r.ID).RemovedAt != nil || w.git.branches[r.Branch] == "" {
+		t.Errorf("got %+v and branches %v", w.run(r.ID), w.git.branches)
+	}
+}
+
 // A folder that git does not know as a worktree any more is given up only when that is asked for.
 func TestRemoveOfABrokenWorktree(t *testing.T) {
 	t.Parallel()
@@ -154,6 +172,19 @@ func TestRemoveOfABrokenWorktree(t *testing.T) {
 	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
 	if err != nil || len(got.Warnings) != 1 || got.Snapshot != nil {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A git that was killed, or had no file left to open, proves nothing: the work is not given up with it.
+func TestForceKeepsWhatMayBeSavedLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	w.git.inspectErr, w.git.worktreeErr = errors.New("signal: killed"), errors.New("signal: killed")
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	wantCode(t, err, agency.CodeCleanupFailed)
+	if w.run(r.ID).RemovedAt != nil || w.git.worktrees[r.Worktree] == "" {
+		t.Errorf("it was removed: %+v", w.git.worktrees)
 	}
 }
 
@@ -221,6 +252,65 @@ func TestRemoveWithoutTheRepository(t *testing.T) {
 	}
 }
 
+// A git that was killed, or could not read, proves nothing: the run is not removed before all of it is.
+func TestRemoveWhileGitFails(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []error{
+		errors.New("git rev-parse: signal: killed"),
+		agency.Errorf(agency.CodeNotGitRepo, "git cannot use the repository: too many open files"),
+		agency.Errorf(agency.CodeInvalidPath, "it cannot be used: input/output error"),
+	} {
+		w := newWorld(t)
+		r := w.ended("fix-login")
+		if err := os.RemoveAll(r.Worktree); err != nil { // as a removal that was cut off leaves it
+			t.Fatal(err)
+		}
+		for _, force := range []bool{false, true} {
+			w.git.discoverErr = failure
+			_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: force})
+			if err == nil || w.run(r.ID).RemovedAt != nil || w.git.worktrees[r.Worktree] == "" {
+				t.Errorf("%v, force %v: got %v, removed at %v", failure, force, err, w.run(r.ID).RemovedAt)
+			}
+		}
+		w.git.discoverErr = nil
+		if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"}); err != nil || w.git.worktrees[r.Worktree] != "" {
+			t.Errorf("%v: then %v, and left %v", failure, err, w.git.worktrees)
+		}
+	}
+}
+
+// A run that the record has as removed, while git still knows its worktree, is removed by the next rm.
+func TestRemoveTheRest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"}); err != nil {
+		t.Fatal(err)
+	}
+	w.git.worktrees[r.Worktree] = r.Branch
+	seq := w.lastSeq()
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(r.ID), DeleteBranch: true})
+	if err != nil || len(w.git.worktrees) != 0 || len(w.git.branches) != 0 || got.Branch != "" || w.lastSeq() != seq {
+		t.Errorf("got %+v, %v, and left %v and %v", got, err, w.git.worktrees, w.git.branches)
+	}
+}
+
+// A repository that git cannot read is not one that was moved: its copy gets an identity of its own.
+func TestCopyWhileGitFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ended("first")
+	copied := w.git.repos[w.root]
+	copied.Root, copied.Toplevel = w.root+"-copy", w.root+"-copy"
+	w.git.repos[copied.Root] = copied
+	w.git.discoverOnce = errors.New("git rev-parse: signal: killed")
+	req := w.request("second")
+	req.Dir = copied.Root
+	if _, err := w.sup.CreateRun(t.Context(), req); err == nil || len(w.git.repaired) != 0 {
+		t.Errorf("got %v, and repaired %q", err, w.git.repaired)
+	}
+}
+
 // A wrapper that still ends what its runner left could write to the worktree.
 func TestRemoveAwaitsTheWrapper(t *testing.T) {
 	t.Parallel()
@@ -248,6 +338,38 @@ func TestRemoveAwaitsTheWrapper(t *testing.T) {
 				}
 				if removed := w.run(r.ID).RemovedAt != nil; removed != (test.code == "") {
 					t.Errorf("removed: %v", removed)
+				}
+			})
+		})
+	}
+}
+
+// A removal that was cut off is finished by the next daemon, as it was asked for; one that fails leaves the run as it was.
+func TestRemovalGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]error{"finishes": nil, "fails": errBoom} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r := w.ended("fix-login")
+				w.sup.Stop()
+				_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+					r.Removing = &agency.Removing{At: time.Now(), DeleteBranch: true}
+					return nil, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if now := w.run(r.ID); agency.Derive(agency.Facts{Run: now}, time.Now()).Label != agency.LabelRemoving {
+					t.Errorf("it shows as %+v", agency.Derive(agency.Facts{Run: now}, time.Now()))
+				}
+				w.git.inspectErr = failure
+				w.start()
+				synctest.Wait()
+				now := w.run(r.ID)
+				if removed := now.RemovedAt != nil; removed != (failure == nil) || now.Removing != nil || (w.git.branches[r.Branch] == "") != removed {
+					t.Errorf("got %+v and branches %v", now, w.git.branches)
 				}
 			})
 		})

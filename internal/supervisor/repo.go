@@ -39,9 +39,11 @@ func (s *Supervisor) place(ctx context.Context, repo *agency.Repo, add bool) err
 	case known == nil:
 		return s.Store.PutRepo(ctx, *repo)
 	}
-	original, err := s.Git.Discover(ctx, known.Root)
+	original, err := s.find(ctx, *known)
 	switch {
-	case err != nil || original.Fingerprint != repo.Fingerprint || original.Root != known.Root:
+	case err != nil:
+		return err
+	case original == nil || original.Root != known.Root:
 		err = s.moved(ctx, *repo)
 	case same(original.CommonDir, repo.CommonDir):
 		return nil // a mount, or another spelling of its name where case does not matter
@@ -57,18 +59,56 @@ func (s *Supervisor) place(ctx context.Context, repo *agency.Repo, add bool) err
 
 func (s *Supervisor) newUUID() string { return uuid(s.randomBytes(16)) }
 
-// repoOf is the repository of a run. E_INVALID_STATE: it is not where it was; another one may be there.
-func (s *Supervisor) repoOf(ctx context.Context, r *agency.Run) (agency.Repo, error) {
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
-	switch {
-	case err == nil && repo.Fingerprint == r.Repo.Fingerprint:
-		return repo, nil
-	case err == nil, agency.IsCode(err, agency.CodeInvalidPath), agency.IsCode(err, agency.CodeNotGitRepo):
-		return repo, agency.Errorf(agency.CodeInvalidState, "the repository of %s is not at %s any more", r.Ref(), r.Repo.Root).
-			WithHint("if it was moved, look at its new place once: agency ls --repo PATH")
-	default:
-		return repo, err
+// find looks for a repository of the record in its place. It is nil when it is proven not to be there: its identity is gone, or is
+// another's. That git does not find it proves nothing, nor does a file that cannot be read: these are errors.
+func (s *Supervisor) find(ctx context.Context, known agency.Repo) (*agency.Repo, error) {
+	repo, err := s.Git.Discover(ctx, known.Root)
+	if err == nil && repo.Fingerprint == known.Fingerprint {
+		repo.GitConfig, repo.GitPrograms = known.GitConfig, known.GitPrograms
+		return &repo, nil
 	}
+	id, readErr := s.Git.ID(known.CommonDir)
+	switch {
+	case readErr != nil:
+		return nil, readErr
+	case id != known.Fingerprint:
+		return nil, nil //nolint:nilnil // it is proven not to be there
+	case err != nil:
+		return nil, err
+	default:
+		return nil, agency.Errorf(agency.CodeGitFailed, "git finds another repository at %s than the one in %s", known.Root, known.CommonDir).
+			WithHint("git -C %s rev-parse --git-common-dir", agency.ShellWord(known.Root))
+	}
+}
+
+// repoOf is the repository of a run. E_INVALID_STATE: it is proven not to be where it was; another one may be there.
+func (s *Supervisor) repoOf(ctx context.Context, r *agency.Run) (agency.Repo, error) {
+	repo, err := s.find(ctx, r.Repo)
+	if err != nil {
+		return agency.Repo{}, err
+	}
+	if repo == nil {
+		return agency.Repo{}, agency.Errorf(agency.CodeInvalidState, "the repository of %s is not at %s any more", r.Ref(), r.Repo.Root).
+			WithHint("if it was moved, look at its new place once: agency ls --repo PATH")
+	}
+	return *repo, nil
+}
+
+// checkPrograms refuses a run that an agent starts where git would run programs that were not named when the agent's own run began:
+// it could have named them itself, and they would run without the limits that the agent has.
+func (s *Supervisor) checkPrograms(ctx context.Context, repo agency.Repo, owner string) error {
+	if owner == agency.User || repo.GitPrograms == "" {
+		return nil
+	}
+	r, err := s.Store.Run(ctx, agency.RunID(owner))
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return nil
+	}
+	if err != nil || r.Repo.GitPrograms == repo.GitPrograms {
+		return err
+	}
+	return agency.Errorf(agency.CodeTrustRequired, "the git configuration or hooks of %s name programs that they did not when %s began", repo.Root, r.Ref()).
+		WithHint("a person can start the run: agency run --repo %s ...", agency.ShellWord(repo.Root))
 }
 
 // checkWorktree is E_INVALID_STATE when the worktree of a run is not where it was made, and says where it is now.
@@ -84,7 +124,7 @@ func (s *Supervisor) checkWorktree(ctx context.Context, r *agency.Run, repo agen
 	if err := s.movedHome(r); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(r.Worktree); err == nil {
+	if _, err := os.Lstat(r.Worktree); !errors.Is(err, fs.ErrNotExist) {
 		return agency.Errorf(agency.CodeInvalidState, "%s is no worktree of %s any more", r.Worktree, r.Repo.Root).
 			WithHint("repair it: git -C %s worktree repair", agency.ShellWord(r.Repo.Root))
 	}
@@ -110,7 +150,7 @@ func (s *Supervisor) moved(ctx context.Context, repo agency.Repo) error {
 	}
 	worktrees := []string{}
 	for i := range runs {
-		if _, err := os.Lstat(runs[i].Worktree); err == nil {
+		if _, err := os.Lstat(runs[i].Worktree); !errors.Is(err, fs.ErrNotExist) {
 			worktrees = append(worktrees, runs[i].Worktree)
 		}
 	}

@@ -45,7 +45,7 @@ func TestQuietTime(t *testing.T) {
 			time.Sleep(time.Minute)
 			w.reports(r, reported(agency.ReportsWord, "Running all tests", test.declared))
 			time.Sleep(test.quiet - time.Second)
-			if got := w.label(r.ID); got != agency.Working {
+			if got := w.label(r.ID); got != agency.Active {
 				t.Errorf("%s: %s before its end", name, got)
 			}
 			time.Sleep(2 * time.Second)
@@ -132,7 +132,7 @@ func TestReportsAreTakenAgain(t *testing.T) {
 			help := reported(agency.ReportsHelp, "Look at one", 0)
 			w.reports(r, help)
 			w.reports(r, help+reported(agency.ReportsComplete, "All is done", 0))
-			if got := w.label(r.ID); got != agency.Working {
+			if got := w.label(r.ID); got != agency.Active {
 				t.Errorf("%s: got %s", name, got)
 			}
 			repair()
@@ -176,7 +176,7 @@ func TestHostileReports(t *testing.T) {
 				w.watcher.hints <- path
 				synctest.Wait()
 			}
-			if got := w.label(r.ID); got != agency.Working {
+			if got := w.label(r.ID); got != agency.Active {
 				t.Errorf("%s: %s", name, got)
 			}
 			if err := os.Remove(path); err != nil {
@@ -228,7 +228,7 @@ func TestOldReportsAreArchived(t *testing.T) {
 		time.Sleep(rescan)
 		synctest.Wait()
 		now := w.run(r.ID)
-		if got := w.label(r.ID); got != agency.Working || now.Attempt.Situation.Reported != nil || w.count(r.ID, agency.ContractChanged) != 0 {
+		if got := w.label(r.ID); got != agency.Active || now.Attempt.Situation.Reported != nil || w.count(r.ID, agency.ContractChanged) != 0 {
 			t.Errorf("got %s, %+v", got, now.Attempt.Situation)
 		}
 		if got := mustRead(t, filepath.Join(r.Dir, "attempts", "1", "reports.jsonl")); got != help {

@@ -112,6 +112,8 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 	switch {
 	case r.RemovedAt != nil:
 		return agency.Repo{}, refuse("%s is removed", r.Ref()).WithHint("start a new run: agency run --prompt ...")
+	case r.Removing != nil:
+		return agency.Repo{}, refuse("%s is being removed", r.Ref()).WithHint("start a new run: agency run --prompt ...")
 	case r.MergedAt != nil:
 		return agency.Repo{}, refuse("%s is merged", r.Ref()).WithHint("start a new run: agency run --prompt ...")
 	case r.Attempt.State == agency.Queued:
@@ -225,7 +227,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 
 // buildAttempt prepares the worktree and starts the agent.
 func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt string) error {
-	if err := s.Store.SetToken(ctx, l.run.ID, l.run.Attempt.Number, TokenHash(l.token)); err != nil {
+	if err := s.Store.SetToken(ctx, l.run.ID, l.run.Attempt.Number, agency.TokenHash(l.token)); err != nil {
 		return err
 	}
 	killpoint.At("resume.token")
@@ -302,6 +304,7 @@ func (s *Supervisor) abortAttempt(ctx context.Context, r *agency.Run, why error)
 // failAttempt settles an attempt that did not get as far as a runner, a later one or one whose setup failed. The worktree and
 // the branch stay.
 func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) error {
+	s.intendEnd(ctx, r, why)
 	if err := s.endStart(ctx, r); err != nil {
 		return err
 	}

@@ -262,6 +262,9 @@ func (w *world) wantFailedAttempt(r *agency.Run, number int) {
 	if a.Number != number || a.State != agency.Failed || w.count(r.ID, agency.AttemptEnded) != number {
 		w.t.Errorf("got %+v", a)
 	}
+	if a.ErrorCode == agency.CodeRunnerDisappeared || a.EndedBy == agency.EndedBySessionLost {
+		w.t.Errorf("what agency ended is told as the act of another: %+v", a)
+	}
 	if n := w.sup.LiveRuns(); n != 0 || len(w.tmux.sessions) != 0 {
 		w.t.Errorf("%d live runs, sessions %v", n, w.tmux.sessions)
 	}

@@ -21,19 +21,28 @@ const (
 )
 
 // lookSoon reads an agent's screen once its output has been still for a while. It is the last resort: an agent that
-// speaks for itself is not looked at.
+// speaks for itself is not looked at, unless it is not known which
+// of its requests a person can answer.
 func (s *Supervisor) lookSoon(id agency.RunID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.live[id]
+	if l == nil {
+		return
+	}
+	quiet, vague := screenQuiet, l.situation.Vague()
+	if vague {
+		quiet = dialogQuiet
+	}
 	switch {
-	case l == nil || l.situation.SpokeForItself() && len(s.patternsFor(l)) == 0:
+	case l.situation.SpokeForItself() && len(s.patternsFor(l)) == 0 && !vague:
 	case l.look != nil:
-		l.look.Reset(screenQuiet)
+		l.look.Reset(quiet)
 	default:
-		l.look = time.AfterFunc(screenQuiet, func() {
+		l.look = time.AfterFunc(quiet, func() {
 			if s.ctx.Err() == nil {
 				s.look(s.ctx, id)
+				s.lookAtDialog(s.ctx, id)
 				s.readShown(s.ctx, id)
 			}
 		})

@@ -83,11 +83,18 @@ func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.News, error) {
 		ended = *a.StartedAt // the clock was set back meanwhile
 	}
 	a.State, a.EndedAt, a.EndedBy, a.Signal = state, &ended, exit.EndedBy, exit.Signal
+	a.LogLost = exit.LogLost
 	if exit.Signal == "" {
 		a.ExitCode = &exit.ExitCode
 	}
-	if state == agency.Failed {
+	ours := a.ErrorCode != "" && exit.EndedBy == agency.EndedBySessionLost // agency itself ended the session, and said why before
+	switch {
+	case ours && state == agency.Failed:
+		a.EndedBy = agency.EndedByStartFailed
+	case state == agency.Failed:
 		a.ErrorCode, a.Error = exit.Failure()
+	default:
+		a.ErrorCode, a.Error = "", ""
 	}
 	return endNews(a), nil
 }
@@ -99,26 +106,33 @@ func endNews(a *agency.Attempt) agency.News {
 }
 
 // settle makes the record of one run agree with what is true on this host, whatever happened while nobody looked. A live
-// wrapper is awaited; without one the exit record decides; without either the attempt is lost. alive says that a
+// wrapper is awaited, unless it only waits to be heard; without one the exit record decides; without either the attempt is lost. alive says that a
 // wrapper lives. It is deterministic and idempotent.
 func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	if r.Attempt.State.Final() {
 		s.forget(r, r.Attempt.Number)
 		return false, nil
 	}
-	dir := attemptDir(r.Dir, r.Attempt.Number)
-	// The lock is looked at first: a wrapper writes its exit record before it lets go of the lock.
-	held, err := s.Attempts.Held(dir)
-	if err != nil {
-		return false, fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
+	held, start, exit, err := s.seen(r)
+	if err == nil && !held && start == nil && exit == nil && r.Attempt.State == agency.Queued {
+		killpoint.At("settle.unseen")
+		// A wrapper that is on its way takes its lock first and then the launch file, without which it does not start the runner. So
+		// either it never will, or it is seen now.
+		if err = removeLaunch(r); err == nil {
+			held, start, exit, err = s.seen(r)
+		}
 	}
-	start, startErr := s.Attempts.ReadStart(dir)
-	exit, exitErr := s.Attempts.ReadExit(dir)
-	if err := errors.Join(startErr, exitErr); err != nil {
-		s.Log.Warn("read attempt records", "run", r.ID, "err", err)
+	if err != nil {
+		return false, err
 	}
 	s.track(r) // also for the last word of an agent that wrote it while nobody looked
-	switch {
+	switch a := &r.Attempt; {
+	case a.ErrorCode != "" && (exit == nil || exit.EndedBy == agency.EndedBySessionLost):
+		// Agency was about to end it.
+		return false, s.takeBack(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
+	case held && s.onlyWaits(start, exit):
+		// It goes when it is told that the attempt has ended.
+		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
 	case held:
 		// Even with an exit record: the wrapper may still be ending what the runner left behind.
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
@@ -131,12 +145,62 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 			return false, err
 		}
 		return false, s.undoUnstarted(ctx, r.ID)
-	case r.Attempt.State == agency.Queued && start == nil && r.Attempt.Number > 1:
-		return false, s.failAttempt(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the start of the attempt was cut off"))
-	case r.Attempt.State == agency.Queued && start == nil:
-		return false, s.undo(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the creation of the run was cut off"))
+	case a.State == agency.Queued && start == nil && a.Number > 1:
+		return false, s.takeBack(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the start of the attempt was cut off"))
+	case a.State == agency.Queued && start == nil:
+		return false, s.takeBack(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the creation of the run was cut off"))
 	default:
 		return false, s.lose(ctx, r, start)
+	}
+}
+
+// seen is what shows of an attempt's wrapper on this host. Its lock is looked at first: it writes its exit record before it lets go of that.
+func (s *Supervisor) seen(r *agency.Run) (held bool, start *agency.Start, exit *agency.Exit, err error) {
+	dir := attemptDir(r.Dir, r.Attempt.Number)
+	if held, err = s.Attempts.Held(dir); err != nil {
+		return held, nil, nil, fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
+	}
+	start, startErr := s.Attempts.ReadStart(dir)
+	exit, exitErr := s.Attempts.ReadExit(dir)
+	if err := errors.Join(startErr, exitErr); err != nil {
+		s.Log.Warn("read attempt records", "run", r.ID, "err", err)
+	}
+	return held, start, exit, nil
+}
+
+// takeBack settles an attempt that is not to start: a creation is undone, and a later attempt fails. It goes on with what was begun before.
+func (s *Supervisor) takeBack(ctx context.Context, r *agency.Run, why error) error {
+	if r.Attempt.Number > 1 || agency.IsCode(why, agency.CodeSetupFailed) {
+		return s.failAttempt(ctx, r, why)
+	}
+	return s.undo(ctx, r, why)
+}
+
+// intendEnd records why agency ends a start, before it ends anything: what its wrapper and the next daemon tell of the end is not told as
+// the act of another then. Without room on the disk the end comes first.
+func (s *Supervisor) intendEnd(ctx context.Context, r *agency.Run, why error) {
+	reason, number := agency.AsError(why), r.Attempt.Number
+	_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		if a := &r.Attempt; a.Number == number && !a.State.Final() {
+			a.ErrorCode, a.Error = reason.Code, reason.Message
+		}
+		return nil, nil
+	})
+	if err != nil {
+		s.Log.Warn("record why a start is taken back", "run", r.ID, "err", err)
+	}
+	killpoint.At("undo.intended")
+}
+
+// onlyWaits says that a wrapper that lives has only its exit to tell: its runner ended, and left nothing that it has to end.
+func (s *Supervisor) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
+	switch {
+	case exit == nil || exit.EndedBy == agency.EndedByStartFailed:
+		return false // of what never started more has to be undone than the record
+	case exit.EndedBy == agency.EndedByRunner && exit.LeftBehind == 0:
+		return true
+	default:
+		return start != nil && s.Attempts.Alone(start.Wrapper)
 	}
 }
 
@@ -194,12 +258,12 @@ func (s *Supervisor) endRunner(ctx context.Context, r *agency.Run, start *agency
 	case r.Attempt.RunnerProcess != nil:
 		root = *r.Attempt.RunnerProcess
 	}
-	return s.endLeftovers(ctx, r, root, marker(r))
+	return s.endLeftovers(ctx, r, root, agency.AttemptMark(r.ID, r.Attempt.Number))
 }
 
-// endLeftovers ends a process and all that carry the marker. It fails when something is left.
-func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, root agency.Process, marker []string) error {
-	left, err := s.Attempts.EndTree(ctx, root, marker, 2*time.Second)
+// endLeftovers ends a process and all that carry the mark. It fails when something is left.
+func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, root agency.Process, mark []string) error {
+	left, err := s.Attempts.EndTree(ctx, root, mark, 2*time.Second)
 	if err == nil && left > 0 {
 		err = fmt.Errorf("%d processes do not end", left)
 	}
@@ -236,6 +300,9 @@ func (s *Supervisor) settleWhenDead(id agency.RunID) {
 
 // reconcile settles every run that the record has as live.
 func (s *Supervisor) reconcile(ctx context.Context) error {
+	if err := s.Git.FreeClaims(ctx); err != nil {
+		s.Log.Warn("free what killed gits locked", "err", err) // the next git that writes there tries again
+	}
 	runs, err := s.Store.Runs(ctx, agency.Filter{Live: true})
 	if err != nil {
 		return fmt.Errorf("read live runs: %w", err)
@@ -251,12 +318,18 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 		if alive || err != nil {
 			s.work.Go(func() { s.settleWhenDead(r.ID) })
 		}
+		if l, ok := s.liveCopy(r.ID); ok && alive {
+			s.readWords(&l, r) // before the first answer
+		}
 	}
 	kept, err := s.Store.Runs(ctx, agency.Filter{})
 	if err != nil {
 		return fmt.Errorf("read runs: %w", err)
 	}
 	for i := range kept {
+		if kept[i].Removing != nil {
+			s.work.Go(func() { s.finishRemoval(&kept[i]) })
+		}
 		if kept[i].Attempt.State != agency.Failed {
 			continue
 		}
@@ -281,12 +354,13 @@ func (s *Supervisor) undoUnstarted(ctx context.Context, id agency.RunID) error {
 	return s.undo(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
 }
 
-// endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived: those of killed and of
-// removed runs. All others stay.
+// endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived or tmux done it: those of killed
+// and of removed runs. All others stay.
 func (s *Supervisor) endSessions(ctx context.Context) error {
 	sessions, err := s.Tmux.Sessions(ctx)
 	if err != nil {
 		s.Log.Warn("list sessions", "err", err) // without tmux there are none
+		s.sessionLeft.Store(true)
 		return nil
 	}
 	for _, name := range sessions {
@@ -298,14 +372,11 @@ func (s *Supervisor) endSessions(ctx context.Context) error {
 			return fmt.Errorf("read the run of session %s: %w", name, err)
 		}
 		if r.RemovedAt != nil || r.Attempt.State == agency.Killed {
-			if err := s.killSession(ctx, r); err != nil {
+			if err := s.endSession(ctx, r, nil); err != nil {
 				s.Log.Warn("end session", "run", r.ID, "err", err)
+				s.sessionLeft.Store(true)
 			}
 		}
 	}
 	return nil
-}
-
-func marker(r *agency.Run) []string {
-	return []string{"AGENCY_RUN_ID=" + string(r.ID), fmt.Sprintf("AGENCY_ATTEMPT=%d", r.Attempt.Number)}
 }

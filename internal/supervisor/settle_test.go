@@ -3,9 +3,11 @@ package supervisor_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -15,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
-	"agency/internal/supervisor"
 )
 
 // facts are what is true of an attempt at its end, whoever noticed what and when.
@@ -116,7 +117,7 @@ func (w *world) insert(t *rapid.T) *wrapper {
 			t.Fatal(err)
 		}
 	}
-	c := agency.Creation{Spec: []byte("{}"), TokenHash: supervisor.TokenHash("token"), Steps: []string{"files", "started"}}
+	c := agency.Creation{Spec: []byte("{}"), TokenHash: agency.TokenHash("token"), Steps: []string{"files", "started"}}
 	if err := w.store.CreateRun(context.Background(), r, c, agency.News{Type: agency.RunCreated}); err != nil {
 		t.Fatal(err)
 	}
@@ -265,6 +266,40 @@ func TestDisconnectOfADeadWrapper(t *testing.T) {
 	})
 }
 
+// A start that is taken back stays so, and agency's, whoever notices its end, and when.
+func TestStartTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, notices := range map[string]func(p *wrapper) error{
+		"the next daemon":          func(*wrapper) error { return nil },
+		"it, and the wrapper ends": func(p *wrapper) error { p.w.hangUp(agency.SessionPrefix + string(p.id)); return nil },
+		"it, and the wrapper dies": func(p *wrapper) error {
+			p.w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r, p := w.started("fix-login")
+			w.sup.Stop()
+			_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+				r.Attempt.ErrorCode, r.Attempt.Error = agency.CodeDBError, "no room"
+				return nil, nil
+			})
+			if err == nil {
+				err = notices(p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.start()
+			if now := w.run(r.ID); now.Attempt.State != agency.Failed || now.Attempt.ErrorCode != agency.CodeDBError || now.RemovedAt == nil || len(w.tmux.sessions) != 0 {
+				t.Errorf("got %+v, sessions %v", now, w.tmux.sessions)
+			}
+		})
+	}
+}
+
 // A stop that was asked for before the daemon ended is finished by the next one.
 func TestStopIsFinishedAfterARestart(t *testing.T) {
 	t.Parallel()
@@ -402,6 +437,70 @@ func (p *wrapper) beat(t *testing.T) {
 	}
 }
 
+// What could not be written when an attempt ended is written when it can be, by the same daemon or by the next one.
+func TestStateFileIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]func(w *world){
+		"by the same daemon": func(*world) { time.Sleep(rescan + time.Second) },
+		"by the next one":    func(w *world) { w.restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r, p := w.started("fix-login")
+				meta, state := filepath.Join(r.Dir, "meta.json"), filepath.Join(r.Dir, "state.json")
+				if err := errors.Join(os.Rename(meta, meta+".away"), os.Mkdir(meta, 0o700)); err != nil { // it cannot be replaced
+					t.Fatal(err)
+				}
+				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+					t.Fatal(err)
+				}
+				if got := mustRead(t, state); !strings.Contains(got, "ACTIVE") {
+					t.Fatalf("it was written: %s", got)
+				}
+				if err := errors.Join(os.Remove(meta), os.Rename(meta+".away", meta)); err != nil {
+					t.Fatal(err)
+				}
+				later(w)
+				synctest.Wait()
+				if got := mustRead(t, state) + mustRead(t, meta); !strings.Contains(got, "DONE") || !strings.Contains(got, `"completed"`) {
+					t.Errorf("got %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A wrapper that lives and does not move makes no statement about its agent, until it moves again.
+func TestSilentWrapper(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		p.beat(t)
+		is := func(after time.Duration, label agency.Label, summary string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := w.sup.Derive(w.run(r.ID)); got.Label != label || got.Summary != summary {
+				t.Errorf("got %s %q, want %s %q", got.Label, got.Summary, label, summary)
+			}
+		}
+		is(14*time.Second, agency.Active, "")
+		is(2*time.Second, agency.Stalled, "(unknown: its wrapper does not answer)")
+		w.restart()
+		is(0, agency.Stalled, "(unknown: its wrapper does not answer)")
+		p.beat(t)
+		is(0, agency.Active, "")
+		w.says(r, asking("Which one?"))
+		is(time.Minute, agency.NeedsInput, "Which one?")
+		if got := w.sup.Derive(w.run(r.ID)); got.Problem != "unknown: its wrapper does not answer" {
+			t.Errorf("got the problem %q", got.Problem)
+		}
+	})
+}
+
 // state.json is what other programs read.
 func TestStateFile(t *testing.T) {
 	t.Parallel()
@@ -411,7 +510,7 @@ func TestStateFile(t *testing.T) {
 	}{
 		"alive":  {func(*world, *wrapper) {}, "ACTIVE"},
 		"quiet":  {func(*world, *wrapper) { time.Sleep(stallThreshold + rescan) }, "STALLED"},
-		"silent": {func(_ *world, p *wrapper) { p.beat(t); time.Sleep(time.Minute + rescan) }, "STALLED"},
+		"silent": {func(_ *world, p *wrapper) { p.beat(t); time.Sleep(20 * time.Second) }, "STALLED"},
 		"beating": {func(_ *world, p *wrapper) {
 			for range 20 {
 				p.beat(t)

@@ -46,7 +46,7 @@ func (s *Supervisor) planSetup(ctx context.Context, repo agency.Repo, project pr
 		return nil, err
 	}
 	if !t.Trusted {
-		return nil, untrusted(&project.Project, &t, again, without)
+		return nil, untrusted(&t, again, without)
 	}
 	p := &setup{projectFile: project, hash: t.Hash, again: again, without: without}
 	if _, isFile := setupScript(project.Setup); len(project.Setup) > 0 && !isFile {
@@ -75,7 +75,7 @@ func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
 		return err
 	}
 	if t.Hash != p.hash {
-		return untrusted(&p.Project, &t, p.again, p.without)
+		return untrusted(&t, p.again, p.without)
 	}
 	if err := s.shareFiles(ctx, r, p); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (s *Supervisor) hide(ctx context.Context, r *agency.Run, repo agency.Repo, 
 	if len(paths) == 0 {
 		return nil
 	}
-	ignored, err := s.Git.Ignored(ctx, r.Worktree, paths)
+	ignored, err := s.Git.Ignored(ctx, repo, r.Worktree, paths)
 	if err != nil {
 		return err
 	}

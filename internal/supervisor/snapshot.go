@@ -66,7 +66,7 @@ func (s *Supervisor) RestoreSnapshot(ctx context.Context, ref string, number int
 		return nil, "", err
 	}
 	if branch == "" {
-		branch = fmt.Sprintf("agency/restored-%s-%d", r.Handle, found.Number)
+		branch = s.Git.OwnBranch(repo, fmt.Sprintf("agency/restored-%s-%d", r.Handle, found.Number))
 	}
 	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
 	if err != nil {

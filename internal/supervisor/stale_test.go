@@ -89,7 +89,7 @@ func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
 				t.Error(err)
 			}
 			second := w.wrap(l)
-			time.AfterFunc(time.Second, func() { _ = second.begin() })
+			w.after(time.Second, func() { _ = second.begin() })
 			return nil
 		}
 		if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {

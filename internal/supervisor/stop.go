@@ -132,7 +132,7 @@ func (s *Supervisor) stopAndAwait(ctx context.Context, r *agency.Run, how urgenc
 	number := r.Attempt.Number
 	_, err := s.awaitState(ctx, r.ID, func(r *agency.Run) bool { return r.Attempt.Number != number || r.Attempt.State.Final() })
 	if err != nil {
-		return agency.Errorf(agency.CodeInternal, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
+		return agency.Errorf(agency.CodeCleanupFailed, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
 	}
 	killpoint.At("stop.ended")
 	if err := s.endSession(ctx, r, l); err != nil {
@@ -152,6 +152,7 @@ func (s *Supervisor) endStopped(r *agency.Run) {
 	s.work.Go(func() {
 		if err := s.endSession(s.ctx, r, l); err != nil && s.ctx.Err() == nil {
 			s.Log.Warn("end session", "run", r.ID, "err", err)
+			s.sessionLeft.Store(true)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -19,7 +20,7 @@ func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *w
 	told, insisted = new(atomic.Int32), new(atomic.Int32)
 	p.link.StopFunc = func(by agency.EndedBy) error {
 		if told.Add(1) == 1 {
-			time.AfterFunc(takes, func() { _ = p.end(agency.Exit{ExitCode: 9, EndedBy: by}) })
+			w.after(takes, func() { _ = p.end(agency.Exit{ExitCode: 9, EndedBy: by}) })
 		}
 		return nil
 	}
@@ -36,13 +37,13 @@ func TestOnlyAPersonInsists(t *testing.T) {
 	}{
 		"the scheduler": {func(w *world, r *agency.Run, _ *wrapper) {
 			for range 2 {
-				go func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) }()
+				w.call(func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) })
 			}
 		}, 0},
 		"a restart": {func(w *world, _ *agency.Run, _ *wrapper) {
 			req := w.resumeRequest("fix-login")
 			req.Restart = true
-			go func() { _, _ = w.sup.ResumeRun(context.Background(), req) }()
+			w.call(func() { _, _ = w.sup.ResumeRun(context.Background(), req) })
 		}, 0},
 		"a new connection": {func(w *world, _ *agency.Run, p *wrapper) {
 			w.sup.Disconnect(p.id, 1, p.link)
@@ -51,7 +52,7 @@ func TestOnlyAPersonInsists(t *testing.T) {
 			}
 		}, 0},
 		"a person": {func(w *world, _ *agency.Run, _ *wrapper) {
-			go func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") }()
+			w.call(func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") })
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestAPersonJoinsAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, _, told, insisted := w.lingering("fix-login", 5*time.Second)
-		go func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) }()
+		w.call(func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) })
 		time.Sleep(time.Second)
 		if _, err := w.sup.StopRun(t.Context(), "fix-login"); err != nil {
 			t.Error(err)
@@ -111,9 +112,9 @@ func TestStopBySignalAgain(t *testing.T) {
 		stopped := make(chan error, 1)
 		go func() { _, err := w.sup.StopRun(context.Background(), "fix-login"); stopped <- err }()
 		synctest.Wait()
-		go func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) }()
+		w.call(func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) })
 		synctest.Wait()
-		go func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") }()
+		w.call(func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") })
 		synctest.Wait()
 		want := []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGTERM}
 		if len(signals) != 3 || signals[0] != want[0] || signals[1] != want[1] || signals[2] != want[2] {
@@ -152,7 +153,7 @@ func TestStopWaitsForTheGrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.link.StopFunc = func(by agency.EndedBy) error {
-			time.AfterFunc(5*time.Minute, func() { _ = p.end(agency.Exit{Signal: "SIGKILL", EndedBy: by}) })
+			w.after(5*time.Minute, func() { _ = p.end(agency.Exit{Signal: "SIGKILL", EndedBy: by}) })
 			return nil
 		}
 		r, err := w.sup.StopRun(t.Context(), "fix-login")
@@ -175,17 +176,40 @@ func TestALateEndTakesTheSession(t *testing.T) {
 				w := newWorld(t)
 				r, p, _, _ := w.lingering("fix-login", time.Hour)
 				_, err := w.sup.StopRun(t.Context(), "fix-login")
-				wantCode(t, err, agency.CodeInternal)
+				wantCode(t, err, agency.CodeCleanupFailed)
 				end(p)
 				time.Sleep(time.Second)
 				synctest.Wait()
 				if a := w.run(r.ID).Attempt; a.State != agency.Killed || len(w.tmux.sessions) != 0 {
 					t.Errorf("got %+v, sessions %v", a, w.tmux.sessions)
 				}
-				time.Sleep(time.Hour)
 			})
 		})
 	}
+}
+
+// A session that tmux did not end when its agent was stopped is ended later: nobody can stop the run again.
+func TestASessionIsEndedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _, _, _ := w.lingering("fix-login", time.Second)
+		w.tmux.KillErr = errors.New("too many open files")
+		if _, err := w.sup.StopRun(t.Context(), "fix-login"); err == nil {
+			t.Error("the stop had all it needs")
+		}
+		time.Sleep(2 * rescan)
+		if w.run(r.ID).Attempt.State != agency.Killed || len(w.tmux.sessions) != 1 {
+			t.Errorf("got %+v, sessions %v", w.run(r.ID).Attempt, w.tmux.sessions)
+		}
+		w.tmux.mu.Lock()
+		w.tmux.KillErr = nil
+		w.tmux.mu.Unlock()
+		time.Sleep(2 * rescan)
+		if len(w.tmux.sessions) != 0 {
+			t.Errorf("sessions %v", w.tmux.sessions)
+		}
+	})
 }
 
 // A creation that fails when its agent runs already waits for that agent's grace before it takes the worktree away.
@@ -197,7 +221,7 @@ func TestUndoWaitsForTheGrace(t *testing.T) {
 			p := w.wrap(l)
 			w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start }) // and no word of it
 			w.tmux.OnKill = func(string) {
-				time.AfterFunc(5*time.Minute, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+				w.after(5*time.Minute, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
 			}
 			return nil
 		}

@@ -46,32 +46,47 @@ type Store interface {
 // Git is what the supervisor asks of git.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
+	// ID is the identity of the repository with a git common directory, read without git; empty when there is none.
+	ID(commonDir string) (string, error)
 	EnsureID(repo agency.Repo, newID func() string) (string, error)
 	ReplaceID(repo agency.Repo, id string) error
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
+	// OwnBranch is the name of a branch that agency makes, which is another one where a branch called agency is in the way.
+	OwnBranch(repo agency.Repo, branch string) string
 	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
-	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string) error
+	// AddWorktree makes a branch and a worktree of it. Hooks that come with the files run when they are trusted.
+	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error
 	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
+	// Leftover reports whether files of a worktree, or what git knows of it, are left.
+	Leftover(repo agency.Repo, path string) (bool, error)
+	HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error)
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Exclude(repo agency.Repo, pattern string) error
-	Ignored(ctx context.Context, worktree string, paths []string) ([]string, error)
+	// Record keeps what counts of the repository's git configuration for a run, and returns the repository with the name of it.
+	Record(ctx context.Context, repo agency.Repo) (agency.Repo, error)
+	Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error)
 	File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error)
 	// Executable says whether a commit has a file, and whether that may be run.
 	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
-	Inspect(ctx context.Context, worktree, baseCommit string) (agency.GitFacts, error)
+	Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error)
-	Snapshot(ctx context.Context, worktree, ref, message string) (agency.Saved, error)
+	// Snapshot saves a worktree, and proves that the repository has all of it since the commit base.
+	Snapshot(ctx context.Context, repo agency.Repo, worktree, base, ref, message string) (agency.Saved, error)
+	// Prove checks that the repository itself has commits under their refs, by name, with everything that base does not have.
+	Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
 	// Diff compares a commit with another one, or with everything in a worktree that is not ignored when to is empty. The patch
 	// is cut off after so many bytes.
-	Diff(ctx context.Context, dir, from, to string, limit int) (agency.Diff, error)
+	Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error)
 	// DiffStat counts what Diff would show, and the commits.
-	DiffStat(ctx context.Context, dir, from, to string) (agency.DiffStat, error)
+	DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
+	// FreeClaims takes away the locks that gits left which were killed while they wrote a ref of agency's.
+	FreeClaims(ctx context.Context) error
 }
 
 // Tmux is what the supervisor asks of tmux.
@@ -87,7 +102,7 @@ type Tmux interface {
 	CaptureStyled(ctx context.Context, session, pane string) (string, error)
 	// Attached counts the clients that show a session.
 	Attached(ctx context.Context, name string) (int, error)
-	AttachArgv(name string, callerEnv []string) []string
+	Socket() string
 }
 
 // Harness knows the command lines of the agents.
@@ -106,9 +121,13 @@ type Harness interface {
 	ErrorMarks(kind agency.RunnerKind) []string
 	// Screen reads the visible lines of an agent's terminal.
 	Screen(r agency.Runner, lines []string) []agency.Evidence
+	// Sight reads what an agent's terminal shows to one who is about to type.
+	Sight(r agency.Runner, lines []string) agency.Sight
 	// Answer says which keys to press next on a terminal that shows these lines to reply to a request. shown is false when it
 	// does not show that request; it is E_INPUT_REFUSED when the reply cannot be given there.
 	Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error)
+	// Shown is which of the open requests such a terminal's dialog is about; -1 when that is none, or cannot be told.
+	Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) int
 }
 
 // Attempts reads and ends what wrappers leave on this host.
@@ -117,8 +136,10 @@ type Attempts interface {
 	ReadExit(dir string) (*agency.Exit, error)
 	// Held says whether a live wrapper holds the attempt's lock.
 	Held(dir string) (bool, error)
+	// Alone says that nothing lives below a wrapper that it would have to end.
+	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
-	EndTree(ctx context.Context, root agency.Process, marker []string, grace time.Duration) (int, error)
+	EndTree(ctx context.Context, root agency.Process, mark []string, grace time.Duration) (int, error)
 	// OpenLog opens a log where what was written since a time begins or, when that is told, at an offset from its first byte ever.
 	OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error)
 	// Tail is the last so many bytes of a log.
@@ -129,13 +150,16 @@ type Attempts interface {
 
 // Link is the connection to one live wrapper.
 type Link interface {
-	Input(ctx context.Context, text string) (agency.Delivery, error)
-	// Keys types keys as they are.
-	Keys(ctx context.Context, keys string) error
+	// Input types a text and Enter. look is called right before each of them, and keeps it from being typed by an error.
+	Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error)
+	// Keys types keys as they are, after a look.
+	Keys(ctx context.Context, keys string, look func(context.Context) error) error
 	// Stop has the wrapper end its runner, which gets its grace. It may be said again.
 	Stop(ctx context.Context, by agency.EndedBy) error
 	// Insist is a stop that leaves a runner that is being stopped nothing of its grace.
 	Insist(ctx context.Context) error
+	// Environ is the environment that the runner was given.
+	Environ(ctx context.Context) ([]string, error)
 	Close() error
 }
 
@@ -182,6 +206,7 @@ type Deps struct {
 	RunSetup       RunSetup
 	// NeededBy says what needs a run, so that it must not be removed; empty is nothing.
 	NeededBy func(ctx context.Context, id agency.RunID) (agency.SessionID, error)
+	Room     func() error // why the disk has no room for another run
 	Log      *slog.Logger
 	Now      func() time.Time                    // never runs backwards
 	Elapsed  func(since time.Time) time.Duration // how much of the time since then really passed
@@ -192,6 +217,7 @@ type Deps struct {
 type Settings struct {
 	Home           string        // data root
 	Socket         string        // where wrappers find the daemon
+	Lock           string        // the file whose kernel lock the daemon holds
 	Wrapper        []string      // argv that begins a wrapper; the launch file is appended
 	Hook           []string      // argv that begins a hook; the kind of the runner is appended
 	StallThreshold time.Duration // at the beginning; SetPace changes it
@@ -216,9 +242,12 @@ type Supervisor struct {
 
 	patterns atomic.Pointer[ErrorPatterns] // never nil
 
+	sessionLeft atomic.Bool // a session that was to end could not be ended
+
 	mu        sync.Mutex
 	live      map[agency.RunID]*liveRun        // runs that are not final
 	broken    map[agency.RunID]string          // runs whose snapshot disagrees with the record, and how
+	unwritten map[agency.RunID]bool            // runs whose files could not be written
 	folders   map[string]folder                // watched directories of runs
 	followed  map[string]map[agency.RunID]bool // files of agents' own, and the runs that they tell of
 	listeners map[string][]chan struct{}       // watched directory to those who follow it
@@ -230,6 +259,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 		Deps: deps, Settings: settings, paced: make(chan struct{}, 1),
 		live:      map[agency.RunID]*liveRun{},
 		broken:    map[agency.RunID]string{},
+		unwritten: map[agency.RunID]bool{},
 		folders:   map[string]folder{},
 		followed:  map[string]map[agency.RunID]bool{},
 		listeners: map[string][]chan struct{}{},
@@ -264,6 +294,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		s.cancel()
 		return err
 	}
+	s.lookAtWrappers()
 	s.work.Go(s.watch)
 	s.work.Go(s.checkRecords)
 	return nil

@@ -67,15 +67,14 @@ func (s *Supervisor) rescan() {
 				continue
 			}
 		}
-		if stamp := stampOf(filepath.Join(l.dir, "meta.json")); stamp != l.snapshot {
-			s.checkRecord(r)
-			s.mu.Lock()
-			if now := s.live[l.id]; now != nil {
-				now.snapshot = stamp
-			}
-			s.mu.Unlock()
-		}
+		s.readSnapshot(s.ctx, l.id)
 		s.refreshState(l, r)
+	}
+	s.writeUnwritten()
+	if s.sessionLeft.Swap(false) {
+		if err := s.endSessions(s.ctx); err != nil {
+			s.Log.Warn("end sessions", "err", err)
+		}
 	}
 	s.lookForSessions()
 }
@@ -117,9 +116,21 @@ func (s *Supervisor) lookForSessions() {
 	}
 }
 
-// lookAgain reads what an agent wrote and no event told of. Before an attempt has begun its worktree holds the words of the
-// attempt before.
+// lookAgain reads what an agent wrote and no event told of, and the files that its program keeps.
 func (s *Supervisor) lookAgain(l *liveRun, r *agency.Run) {
+	if r.Attempt.State == agency.Queued {
+		return
+	}
+	s.readWords(l, r)
+	s.followFiles(l.id, r.Runner.Kind, l.situation, r.Attempt.RunnerProcess)
+	for _, path := range s.Harness.Files(r.Runner.Kind, l.situation, r.Attempt.RunnerProcess) {
+		s.follow(s.ctx, l.id, path)
+	}
+}
+
+// readWords reads what an agent wrote in its status file and reports, and what its hooks did. Before an attempt has begun its worktree
+// holds the words of the attempt before.
+func (s *Supervisor) readWords(l *liveRun, r *agency.Run) {
 	if r.Attempt.State == agency.Queued {
 		return
 	}
@@ -129,10 +140,6 @@ func (s *Supervisor) lookAgain(l *liveRun, r *agency.Run) {
 	s.readReports(s.ctx, l.id)
 	if s.evidenceWaits(l) {
 		s.readEvidence(s.ctx, l.id)
-	}
-	s.followFiles(l.id, r.Runner.Kind, l.situation, r.Attempt.RunnerProcess)
-	for _, path := range s.Harness.Files(r.Runner.Kind, l.situation, r.Attempt.RunnerProcess) {
-		s.follow(s.ctx, l.id, path)
 	}
 }
 

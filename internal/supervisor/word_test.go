@@ -57,7 +57,7 @@ func TestWordIsReadAgain(t *testing.T) {
 		w.store.ChangeRunErr = disk.err
 		w.says(r, asking("Which one?"))
 		disk.full.Store(false)
-		if got := w.label(r.ID); got != agency.Working {
+		if got := w.label(r.ID); got != agency.Active {
 			t.Errorf("got %s", got)
 		}
 		time.Sleep(rescan)

@@ -38,6 +38,8 @@ type world struct {
 	warnings []string
 	sup      *supervisor.Supervisor
 
+	calls sync.WaitGroup // started by call and after
+
 	mu       sync.Mutex
 	wrappers map[string]*wrapper // by session
 }
@@ -72,12 +74,25 @@ func newWorld(t *testing.T) *world {
 	w.tmux.OnStart = func(l agency.Launch) error { return w.wrap(l).begin() }
 	w.start()
 	t.Cleanup(func() {
+		w.calls.Wait()
 		w.sup.Stop()
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// call makes a request beside the test, which ends when the request has been answered: in a bubble, time stands still after that.
+func (w *world) call(request func()) { w.calls.Go(request) }
+
+// after is call in a while.
+func (w *world) after(d time.Duration, request func()) {
+	w.calls.Add(1)
+	time.AfterFunc(d, func() {
+		defer w.calls.Done()
+		request()
+	})
 }
 
 // start is the start of a daemon.
@@ -88,6 +103,7 @@ func (w *world) start() {
 		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject: config.ParseProject,
 		NeededBy:     func(context.Context, agency.RunID) (agency.SessionID, error) { return "", nil },
+		Room:         func() error { return nil },
 		RunSetup: func(_ context.Context, c agency.SetupCommand) error {
 			w.setups = append(w.setups, c)
 			if w.runSetup != nil {

@@ -22,7 +22,7 @@ func TestTerminals(t *testing.T) {
 	}
 
 	caller := []string{"PATH=/nowhere", "HOME=" + s.home, "TERM=xterm", "TMUX_TMPDIR=/nowhere", "LC_ALL=C.UTF-8"}
-	argv := s.AttachArgv("agency_r_1", caller)
+	argv := []string{s.path, "-S", s.Socket(), "attach-session", "-t", "=agency_r_1"}
 	cmd := s.command()
 	cmd.Path, cmd.Args, cmd.Env = argv[0], argv, caller
 	terminal, err := pty.Start(cmd)

@@ -107,3 +107,16 @@ func contents(t *testing.T, path string) string {
 	})
 	return strings.TrimSuffix(text, "end\n")
 }
+
+// The socket is where tmux says it is, whatever its place comes from.
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "")
+	s.start(t, "agency_r_1", "/bin/cat")
+	if got, want := s.Socket(), s.ask(t, "display-message", "-p", "#{socket_path}"); got != want {
+		t.Errorf("got %s, tmux says %s", got, want)
+	}
+	if path := tmux.New("/some/where", time.Second).Socket(); path != "/some/where" {
+		t.Errorf("got %s", path)
+	}
+}

@@ -3,7 +3,6 @@ package tmux_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -160,7 +159,7 @@ func TestAttach(t *testing.T) {
 	}
 
 	caller := []string{"PATH=/nowhere", "HOME=" + s.home, "TERM=xterm", "TMUX_TMPDIR=/nowhere", "LC_ALL=C.UTF-8"}
-	argv := s.AttachArgv("agency_r_1", caller)
+	argv := []string{s.path, "-S", s.Socket(), "attach-session", "-t", "=agency_r_1"}
 	cmd := s.command()
 	cmd.Path, cmd.Args, cmd.Env = argv[0], argv, caller
 	terminal, err := pty.Start(cmd)
@@ -172,10 +171,7 @@ func TestAttach(t *testing.T) {
 
 	// From inside, the same client moves over. The pane's own TMUX says where inside is.
 	inside := append(caller, "TMUX="+s.ask(t, "display-message", "-p", "-t", "=agency_r_1:", "#{socket_path},#{pid},0"))
-	argv = s.AttachArgv("agency_r_10", inside)
-	if argv[3] != "switch-client" {
-		t.Fatalf("inside: %q", argv)
-	}
+	argv = []string{s.path, "-S", s.Socket(), "switch-client", "-t", "=agency_r_10"}
 	move := s.command()
 	move.Path, move.Args, move.Env = argv[0], argv, inside
 	if out, err := move.CombinedOutput(); err != nil {
@@ -191,45 +187,14 @@ func TestAttach(t *testing.T) {
 	eventually(t, "nobody is attached", attached("agency_r_10", 0))
 }
 
-func TestAttachArgv(t *testing.T) {
-	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket, link := filepath.Join(dir, "socket"), filepath.Join(dir, "link")
-	write(t, socket, "")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
-	m := tmux.New(socket, time.Second)
-	m.Env = []string{"PATH=/nowhere"}
-	for name, tt := range map[string]struct {
-		env  []string
-		want string
-	}{
-		"outside":         {nil, "attach-session"},
-		"empty":           {[]string{"TMUX="}, "attach-session"},
-		"here":            {[]string{"TMUX=" + socket + ",123,0"}, "switch-client"},
-		"here, by a link": {[]string{"TMUX=" + filepath.Join(link, "socket") + ",123,0"}, "switch-client"},
-		"another server":  {[]string{"TMUX=" + socket + "2,123,0"}, "attach-session"},
-		"last one counts": {[]string{"TMUX=" + socket + ",1,0", "TMUX=/other,1,0"}, "attach-session"},
-	} {
-		want := []string{"tmux", "-S", socket, tt.want, "-t", "=agency_r_1"}
-		if diff := cmp.Diff(want, m.AttachArgv("agency_r_1", tt.env)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
 // The socket that a user is sent to must be the one where tmux itself put the sessions.
-func TestAttachArgvNamesTheRealSocket(t *testing.T) {
+func TestSocketPath(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")
 	s.start(t, "agency_r_1", "/bin/cat")
 	want := s.ask(t, "display-message", "-p", "-t", "=agency_r_1:", "#{socket_path}")
-	if got := s.AttachArgv("agency_r_1", nil); got[2] != want || got[0] != s.path {
-		t.Errorf("argv = %q, want the socket %s", got, want)
+	if got := s.Socket(); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -153,10 +153,10 @@ func TestStartTakesAnyDirectory(t *testing.T) {
 func TestStartEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")
-	s.Env = append(s.Env, "AGENCY_DAEMON=1")
+	s.Env = append(s.Env, "SERVER=mine")
 	s.start(t, "agency_r_1", "/bin/cat")
 	env := "\n" + s.ask(t, "show-environment", "-g") + "\n"
-	if !strings.Contains(env, "\nAGENCY_DAEMON=1\n") {
+	if !strings.Contains(env, "\nSERVER=mine\n") {
 		t.Error("Env did not reach the server")
 	}
 	for _, name := range []string{"TMUX=", "TMUX_PANE=", "LC_ALL="} {
@@ -236,7 +236,7 @@ func TestSilentTmuxTimesOut(t *testing.T) {
 	silent := tmux.New("", 200*time.Millisecond)
 	silent.Env = []string{"PATH=" + bin + ":/bin:/usr/bin"}
 	_, err := silent.Sessions(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "no answer within 200ms") {
+	if !agency.IsCode(err, agency.CodeTmuxFailed) || !strings.Contains(err.Error(), "no answer within 200ms") {
 		t.Errorf("error = %v", err)
 	}
 }

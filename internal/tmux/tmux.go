@@ -54,6 +54,16 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
+// As makes it the error that users see where nobody gives it another code.
+func (f *failure) As(target any) bool {
+	e, ok := target.(**agency.Error)
+	if !ok || agency.Exhausted(f.err) {
+		return false
+	}
+	*e = agency.Errorf(agency.CodeTmuxFailed, "%s", f.Error()).WithHint("try again; if it goes on, the tmux server may hang: agency doctor")
+	return true
+}
+
 // run runs one tmux process in dir (the current directory when empty) and returns its standard output, which also
 // comes with an error when there was some. Errors are E_TMUX_NOT_FOUND, or a *failure.
 func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, error) {
@@ -111,7 +121,8 @@ func (t *Tmux) find() (string, error) {
 	if path, ok := t.look("tmux"); ok {
 		return path, nil
 	}
-	return "", agency.Errorf(agency.CodeTmuxNotFound, "tmux is not installed, or not on PATH").WithHint("%s", t.installHint())
+	return "", agency.Errorf(agency.CodeTmuxNotFound, "tmux is not installed, or not in the PATH of the daemon: %s", lookup(t.environ(), "PATH")).
+		WithHint("%s; if your shell finds it, the next daemon does, too: agency daemon stop", t.installHint())
 }
 
 // look finds a program in the absolute directories of PATH.

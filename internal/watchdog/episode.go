@@ -1,6 +1,7 @@
 package watchdog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,6 +54,9 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 		}
 	}
 	if episode != nil {
+		if episode, err = w.update(ctx, &s, episode, worker, condition, now); err != nil {
+			return err
+		}
 		at, err := w.remind(ctx, episode, now, func(telling *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, telling, worker) })
 		if err != nil {
 			return err
@@ -77,6 +81,11 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 	}
 	if c.Kind == "" && agency.Watchable(worker.Status.Label) {
 		c, next = w.stuck(s, worker, open, now)
+		if endless, at := w.retrying(s, worker, now); endless.Kind != "" {
+			c = endless
+		} else {
+			next = sooner(next, at)
+		}
 	} else {
 		delete(w.silence, worker.Run.ID)
 	}
@@ -84,6 +93,9 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 		return c, next
 	}
 	known := slices.ContainsFunc(open, func(a agency.Alert) bool { return same(&a, worker, c) })
+	if !known && now.Before(c.FirmAt) {
+		return agency.Condition{}, c.FirmAt
+	}
 	if !known && w.Runs.Attached(ctx, worker) {
 		if q := w.silence[worker.Run.ID]; q != nil {
 			q.stuck = false // nobody is told: what happens until they leave is measured first
@@ -133,6 +145,24 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c age
 	})
 }
 
+// update brings the words of an alert about a request in line with what is known of that by now.
+func (w *Watchdog) update(ctx context.Context, s *Settings, a *agency.Alert, worker *Worker, c agency.Condition, now time.Time) (*agency.Alert, error) {
+	if c.Kind != agency.AlertNeedsInput || worker.Status.Request == nil {
+		return a, nil
+	}
+	data, err := json.Marshal(payload(worker, c, Detail{}, s, now))
+	if err != nil {
+		return nil, fmt.Errorf("encode alert of %s: %w", worker.Run.Ref(), err)
+	}
+	if bytes.Equal(data, a.Payload) {
+		return a, nil
+	}
+	return w.Store.ChangeAlert(ctx, a.ID, func(a *agency.Alert) (agency.EventType, error) {
+		a.Payload = data
+		return agency.AlertUpdated, nil
+	})
+}
+
 // payload is what an alert tells, in the words of its kind.
 func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time.Time) map[string]any {
 	r := worker.Run
@@ -145,7 +175,7 @@ func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time
 	case agency.AlertNeedsInput:
 		p["prompt_type"], p["prompt_preview"], p["prompt_id"] = c.PromptType, c.Text, c.PromptID
 		p["questions"], p["blockers"] = []string{}, []string{}
-		if word := r.Attempt.Word.Contract; word != nil {
+		if word := r.Attempt.OwnWord(); word != nil {
 			p["questions"], p["blockers"] = word.Questions, word.Blockers
 		}
 	case agency.AlertComplete:
@@ -158,6 +188,9 @@ func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time
 		silent := now.Sub(c.Since)
 		p["last_activity"], p["duration_secs"], p["last_output_preview"] = c.Since, int(silent.Seconds()), d.Output
 		p["intervals_stuck"] = int(silent / s.Poll)
+		if c.Class != "" { // it moves, in a circle
+			p["last_activity"], p["error_class"], p["error_context"] = lastActivity(worker), c.Class, c.Text
+		}
 	default: // of a session, which is no worker
 	}
 	return p

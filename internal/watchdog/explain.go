@@ -80,9 +80,19 @@ func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, no
 	}
 	for i := range open {
 		if open[i].Kind == agency.AlertStuck {
-			return true, fmt.Sprintf("nothing moves; the alert is open since %s", open[i].OpenedAt.Format(time.RFC3339))
+			return true, fmt.Sprintf("nothing moves%s; the alert is open since %s", retryingWhy(worker, now), open[i].OpenedAt.Format(time.RFC3339))
 		}
 	}
 	last := lastActivity(worker)
-	return false, fmt.Sprintf("its last sign of life came %s ago, and %s of silence are too long", agency.ShortDuration(now.Sub(last)), s.patience(worker))
+	return false, fmt.Sprintf("its last sign of life came %s ago, and %s of silence are too long%s",
+		agency.ShortDuration(now.Sub(last)), s.patience(worker), retryingWhy(worker, now))
+}
+
+// retryingWhy is what a model that fails without end adds to the words of the rule.
+func retryingWhy(worker *Worker, now time.Time) string {
+	retry := worker.Run.Attempt.Situation.Retry
+	if retry == nil {
+		return ""
+	}
+	return fmt.Sprintf("; it tries again for %s, as long as which is too long as well: %q", agency.ShortDuration(now.Sub(retry.At)), retry.Text)
 }

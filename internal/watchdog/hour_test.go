@@ -128,7 +128,7 @@ func TestClockJumps(t *testing.T) {
 		var ahead time.Duration // of the system's clock, since it was set
 		setAt := time.Now()
 		w.dog = watchdog.New(watchdog.Deps{
-			Runs: w, Store: w, Sink: w, Log: w.dog.Log, NewID: w.dog.NewID,
+			Runs: w, Store: w, Sink: w, Disks: w.Disks, Log: w.dog.Log, NewID: w.dog.NewID,
 			Now: func() time.Time {
 				mu.Lock()
 				defer mu.Unlock()

@@ -1,6 +1,7 @@
 package watchdog_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -68,7 +69,7 @@ func begins(r *agency.Run, tools ...string) {
 
 // observes has the situation of a worker take what its hooks tell.
 func observes(worker *worker, e agency.Evidence) {
-	e.At, e.Source = time.Now(), agency.FromHook
+	e.At, e.Source = time.Now(), cmp.Or(e.Source, agency.FromHook)
 	worker.run.Attempt.Situation.Observe(e)
 }
 

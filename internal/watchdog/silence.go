@@ -120,6 +120,30 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 	return c, next
 }
 
+// retrying is the condition of a worker whose model failed for as long as a silence may last, while it tries again without end. Else
+// it says when that can be; zero is never.
+func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c agency.Condition, next time.Time) {
+	a := &worker.Run.Attempt
+	retry := a.Situation.Retry
+	if retry == nil || a.Situation.Turn != agency.TurnWorking {
+		return c, time.Time{}
+	}
+	if left := s.patience(worker) - w.Elapsed(retry.At); left > 0 {
+		return c, now.Add(left)
+	}
+	return agency.Condition{
+		Kind: agency.AlertStuck, Cause: fmt.Sprintf("retrying %d", retry.At.UnixNano()), Since: retry.At, Class: retry.Class, Text: retry.Text,
+	}, time.Time{}
+}
+
+// sooner is the earlier of two times, of which zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // silent is the silence of a worker as it is now. One that was told of before the daemon started again goes on; any other begins
 // with the newest sign of life, and for a watchdog that sees the worker for the first time, or whose clock was ahead, with that moment.
 func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *silence {

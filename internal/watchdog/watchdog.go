@@ -1,5 +1,5 @@
 // Package watchdog is evidence in, alerts out: a clock and a table. It looks at a worker when something about it changed or
-// when time alone could matter, tells somebody once for each episode, and costs no tokens.
+// when time alone could matter, and at the disks once in an interval, tells somebody once for each episode, and costs no tokens.
 package watchdog
 
 import (
@@ -81,6 +81,7 @@ type Store interface {
 type AlertSink interface {
 	Deliver(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
 	DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) (recipients []string, err error)
+	DeliverHost(ctx context.Context, a *agency.Alert) (recipients []string, err error)
 }
 
 // Settings are the thresholds.
@@ -98,6 +99,8 @@ type Deps struct {
 	Runs  Runs
 	Store Store
 	Sink  AlertSink
+	// Disks are the disks that agency writes on, each with its own Path. It is called once in an interval.
+	Disks func() ([]agency.Disk, error)
 	Log   *slog.Logger
 	Now   func() time.Time // runs backwards only when the clock was more than a day ahead
 	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
@@ -105,7 +108,7 @@ type Deps struct {
 	NewID   func() string
 }
 
-// Watchdog watches all workers and sessions of one data root. Only one may exist for a root at a time.
+// Watchdog watches all workers and sessions of one data root, and its disks. Only one may exist for a root at a time.
 type Watchdog struct {
 	Deps
 
@@ -192,9 +195,10 @@ func (w *Watchdog) everyone(ctx context.Context) (ids []agency.RunID, sessions [
 	}
 	alerts, err := w.Store.Alerts(ctx, agency.AlertFilter{})
 	for i := range alerts {
-		if a := &alerts[i]; a.Session != "" {
+		switch a := &alerts[i]; {
+		case a.Session != "":
 			sessions = append(sessions, a.Session)
-		} else {
+		case a.RunID != "":
 			ids = append(ids, a.RunID)
 		}
 	}
@@ -211,6 +215,7 @@ func (w *Watchdog) TickedAt() time.Time {
 // watch looks at what changed and at what is due: at runs with events behind seq, and at sessions with events behind turned.
 func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 	var before time.Time // the last look at what is due
+	var hostDue time.Time
 	for ctx.Err() == nil {
 		changed := w.Store.Changed()
 		ids, newest, err := w.Store.ChangedRuns(ctx, seq)
@@ -234,9 +239,9 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		if now.Before(before) {
 			allDue(w.due, now)
 			allDue(w.dueSessions, now)
+			hostDue = now
 		}
 		before = now
-		poll := w.settings.Poll
 		due, next := ripe(w.due, now)
 		sessions, nextSession := ripe(w.dueSessions, now)
 		w.mu.Unlock()
@@ -249,10 +254,13 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		if len(turns)+len(sessions) > 0 {
 			w.lookAtSessions(ctx, turns, sessions)
 		}
+		if !now.Before(hostDue) {
+			hostDue = w.lookAtHost(ctx)
+		}
 		if len(ids)+len(turns)+len(sessions) > 0 {
 			continue
 		}
-		wait := poll // a clock that jumps is noticed by then
+		wait := hostDue.Sub(now) // an interval at most, by which a clock that jumps is noticed
 		if !next.IsZero() {
 			wait = min(wait, next.Sub(now))
 		}
@@ -261,6 +269,7 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		case <-changed:
 		case <-timer.C:
 		case <-w.wake:
+			hostDue = w.Now()
 			if ids, _, err := w.everyone(ctx); err == nil { // no setting is about sessions
 				w.look(ctx, ids)
 			} else if ctx.Err() == nil {

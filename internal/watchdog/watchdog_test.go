@@ -44,6 +44,9 @@ type world struct {
 	unreadable int
 	drawn      atomic.Int64
 
+	disks []agency.Disk
+	blind bool // the disks cannot be looked at
+
 	dog *watchdog.Watchdog
 }
 
@@ -74,7 +77,7 @@ func (w *world) settings() watchdog.Settings {
 func (w *world) start() {
 	w.t.Helper()
 	w.dog = watchdog.New(watchdog.Deps{
-		Runs: w, Store: w, Sink: w, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Runs: w, Store: w, Sink: w, Disks: w.Disks, Log: slog.New(slog.DiscardHandler), Now: w.now,
 		Elapsed: func(since time.Time) time.Duration { return max(0, w.now().Sub(since)) },
 		NewID:   func() string { return fmt.Sprintf("a_%d", w.drawn.Add(1)) },
 	}, w.settings())
@@ -215,7 +218,8 @@ func (w *world) Alerts(_ context.Context, f agency.AlertFilter) ([]agency.Alert,
 	defer w.mu.Unlock()
 	alerts := []agency.Alert{}
 	for _, a := range w.alerts {
-		if (a.Open() || f.Resolved) && (f.Run == "" || a.RunID == f.Run) && (f.Session == "" || a.Session == f.Session) {
+		if (a.Open() || f.Resolved) && (f.Run == "" || a.RunID == f.Run) && (f.Session == "" || a.Session == f.Session) &&
+			(!f.Host || a.RunID == "" && a.Session == "") {
 			alerts = append(alerts, a)
 		}
 	}
@@ -226,7 +230,7 @@ func (w *world) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if slices.ContainsFunc(w.alerts, func(o agency.Alert) bool {
-		again := o.Session != "" && !o.Open() && o.Kind != agency.AlertSessionFailed
+		again := o.RunID == "" && !o.Open() && o.Kind != agency.AlertSessionFailed
 		return o.RunID == a.RunID && o.Session == a.Session && o.Attempt == a.Attempt && o.Kind == a.Kind && o.Cause == a.Cause && !again
 	}) {
 		return false, nil

@@ -12,7 +12,6 @@ import (
 	"agency"
 	"agency/internal/git"
 	"agency/internal/sqlite"
-	"agency/internal/supervisor"
 )
 
 // filling is a store that was filled without starting anything.
@@ -26,11 +25,11 @@ const token = "0123456789abcdef0123456789abcdef"
 
 // fill brings the store up to so many runs. The first has a real worktree, for what show asks of git. No daemon may run.
 func (f *filling) fill(ctx context.Context, total int, live bool) error {
-	repo, err := git.New(time.Minute, "").Discover(ctx, f.repo)
+	repo, err := git.New(time.Minute, f.home, f.home).Discover(ctx, f.repo)
 	if err != nil {
 		return err
 	}
-	if repo.Fingerprint, err = git.New(time.Minute, "").EnsureID(repo, newID); err != nil {
+	if repo.Fingerprint, err = git.New(time.Minute, f.home, f.home).EnsureID(repo, newID); err != nil {
 		return err
 	}
 	store, err := sqlite.Open(ctx, filepath.Join(f.home, "agency.db"), time.Now)
@@ -53,7 +52,7 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 				return err
 			}
 		}
-		creation := agency.Creation{Spec: []byte("{}"), TokenHash: supervisor.TokenHash(token), Steps: []string{"files", "worktree", "scaffold", "session", "started"}}
+		creation := agency.Creation{Spec: []byte("{}"), TokenHash: agency.TokenHash(token), Steps: []string{"files", "worktree", "scaffold", "session", "started"}}
 		if err := store.CreateRun(ctx, &r, creation, agency.News{Type: agency.RunCreated, Data: map[string]any{"handle": r.Handle}}); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	program := flag.String("agency", "bin/agency", "the `program` to measure")
 	quick := flag.Bool("quick", false, "a small pass: fewer repetitions, no 20,000 files, no 10,000 runs")
-	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, hooks, watchdog, wrapper, latency, session, schedule")
+	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, first, hooks, watchdog, wrapper, latency, session, schedule")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -76,6 +76,7 @@ func measure(ctx context.Context, program string, quick bool, only string) (err 
 		{"list", "look: whole processes, median (fastest)", measureList},
 		{"idle", "idle daemon", measureIdle},
 		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
+		{"first", "the first answer after a kill", measureFirst},
 		{"hooks", "evidence of busy agents", measureHooks},
 		{"watchdog", "somebody must act", measureWatchdog},
 		{"wrapper", "wrapper throughput", measureWrapper},

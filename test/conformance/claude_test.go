@@ -39,6 +39,9 @@ func TestClaude(t *testing.T) {
 		"killed and resumed":     claudeKilled,
 		"reports":                claudeReports,
 		"own settings":           claudeOwnSettings,
+		"a helper asks":          claudeHelperAsks,
+		"two helpers ask":        claudeHelpersAsk,
+		"asks twice":             claudeAsksTwice,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +238,7 @@ func claudeTrustDialog(t *testing.T, binary string, a agent) {
 	tl.await(agency.Working)
 	close(gate)
 	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
+	tl.checkPassing(agency.Active, agency.NeedsInput, agency.Working, agency.Waiting)
 }
 
 // A killed agent has failed, whatever it asked, and goes on with the same conversation.

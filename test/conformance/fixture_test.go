@@ -171,7 +171,7 @@ func (f *fixture) asked(turn int) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Turn == turn })
+	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Helper == "" && r.Turn == turn })
 	if err != nil {
 		f.t.Fatalf("turn %d: %v", turn, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ func (f *fixture) body(turn int) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Turn == turn })
+	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Helper == "" && r.Turn == turn })
 	if err != nil {
 		f.t.Fatalf("turn %d: %v", turn, err)
 	}
@@ -129,6 +130,7 @@ func TestAnswer(t *testing.T) {
 				return asked != nil && asked.ID != ""
 			})
 			prompt := asked.PromptID()
+			f.until("an alert that says what it is for", func() bool { return slices.Equal(f.alerts(), []string{asked.Summary()}) })
 			if _, err := f.command(binary, "answer", string(run.ID), tt.answer, "--prompt-id", "another@1"); err == nil {
 				t.Error("an answer to another prompt was taken")
 			}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,6 +61,8 @@ func TestOpenCode(t *testing.T) {
 		"overload":               opencodeFails(overloaded, "overloaded", "(overloaded:"),
 		"rate limit passes":      opencodeTriedAgain(http.StatusTooManyRequests, "rate limit"),
 		"overload passes":        opencodeTriedAgain(overloaded, "overloaded"),
+		"cut off":                opencodeCutOff,
+		"cut off for ever":       opencodeCutOffForEver,
 		"killed and resumed":     opencodeKilled,
 		"own settings":           opencodeOwnSettings,
 	} {
@@ -233,6 +236,31 @@ func opencodeTriedAgain(status int, words string) func(*testing.T, string, agent
 	}
 }
 
+// opencodeCutOff is a model whose answers end early, which OpenCode asks for again at once.
+func opencodeCutOff(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, slices.Repeat(modelserver.Scenario{{Text: "Half an", Cut: true}}, 20))
+	run := f.start(a)
+	tl := f.watch(run)
+	tl.awaitSummary(agency.Working, "(network: the model's answer")
+	tl.await(agency.Waiting)
+	tl.check(agency.Working, agency.Waiting)
+}
+
+// opencodeCutOffForEver is one alert, as long as a silence would be, and no end of requests.
+func opencodeCutOffForEver(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, slices.Repeat(modelserver.Scenario{{Text: "Half an", Cut: true}}, 10_000))
+	f.addConfig("[watchdog]\npoll_interval_secs = 5\nstuck_threshold_intervals = 1\nstall_threshold = \"5s\"\n")
+	run := f.start(a)
+	f.asked(0)
+	f.until("an alert that says why", func() bool {
+		out := f.output(binary, "alerts", "--json")
+		return strings.Contains(out, "worker.stuck") && strings.Contains(out, "ended early")
+	})
+	if out := f.output(binary, "explain", string(run.ID)); !strings.Contains(out, "trying again after an error: network: the model's answer") {
+		t.Errorf("explain does not tell:\n%s", out)
+	}
+}
+
 // A killed agent has failed, whatever it asked, and goes on with the same conversation. OpenCode takes no prompt for one
 // that it opens again: it waits for a message.
 func opencodeKilled(t *testing.T, binary string, a agent) {
@@ -243,7 +271,11 @@ func opencodeKilled(t *testing.T, binary string, a agent) {
 	var resumed api.RunResponse
 	f.agency(&resumed, "resume", string(run.ID))
 	f.shown(resumed.Run, "ctrl+p commands")
+	if waits := tl.await(agency.Waiting); waits.Attempt != 2 {
+		t.Errorf("attempt %d waits", waits.Attempt)
+	}
 	f.output(binary, "send", string(run.ID), "go on")
+	tl.await(agency.Working)
 	tl.await(agency.Waiting)
 	after := f.show(run)
 	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {

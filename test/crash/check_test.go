@@ -29,15 +29,29 @@ func (w *world) rest(tmuxDied bool) []string {
 	}
 }
 
-// violations compares the record with the process table, tmux, git, the files and the events. It is the one place that
-// says what must hold. tmuxDied excuses sessions that are missing.
+// violations says what is wrong in a world at rest, by what agency says of its runs and by what can be seen without it. tmuxDied
+// excuses sessions that are missing.
 func (w *world) violations(tmuxDied bool) []string {
-	wrong := []string{}
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	runs, err := w.runs()
 	if err != nil {
 		return []string{err.Error()}
 	}
+	wrong := w.compare(runs, w.scene())
+	if !tmuxDied {
+		for i := range runs {
+			if runs[i].Name == "other" && runs[i].State != "running" && runs[i].RemovedAt == nil {
+				wrong = append(wrong, fmt.Sprintf("the other run is %s: %s", runs[i].State, runs[i].Error))
+			}
+		}
+	}
+	wrong = append(wrong, w.doctor()...)
+	return append(wrong, w.events(runs)...)
+}
+
+// compare compares the record of runs with the process table, tmux, git and the files. It is the one place that says what must hold.
+func (w *world) compare(runs []runView, seen *scene) []string {
+	wrong := []string{}
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	sessions := strings.Fields(w.f.Tmux("list-sessions", "-F", "#{session_name}").Stdout)
 	worktrees := w.f.Command("", "git", "worktree", "list", "--porcelain").Stdout
 	branches := strings.Fields(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/agency").Stdout)
@@ -45,7 +59,7 @@ func (w *world) violations(tmuxDied bool) []string {
 	for i := range runs {
 		r := &runs[i]
 		session := "agency_" + r.ID
-		marked, wrapper := w.marked(r.ID), w.wrapper(r.ID)
+		marked, wrapper := seen.marked[r.ID], seen.wrappers[r.ID]
 		known[r.ID] = true
 		_, dirErr := os.Lstat(r.Dir)
 		_, worktreeErr := os.Lstat(r.Worktree)
@@ -53,6 +67,9 @@ func (w *world) violations(tmuxDied bool) []string {
 		launches, _ := filepath.Glob(filepath.Join(r.Dir, "attempts", "*", "launch.json"))
 		if len(launches) > 0 {
 			say("%s (%s) has a launch file left: %v", r.Name, r.State, launches)
+		}
+		if r.Status == "removing" {
+			say("%s is still being removed", r.Name)
 		}
 		switch r.State {
 		case "queued":
@@ -73,14 +90,14 @@ func (w *world) violations(tmuxDied bool) []string {
 			}
 			wrong = append(wrong, exitDisagrees(r)...)
 		}
-		undone := r.RemovedAt != nil && dirErr != nil
+		undone := isUndone(r)
 		switch {
 		case r.RemovedAt != nil:
 			if worktreeErr == nil || inGit || has(sessions, session) {
 				say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, has(sessions, session))
 			}
 			// A session that starts an agent again gives its next run the same branch.
-			if undone && has(branches, r.Branch) && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && other.RemovedAt == nil }) {
+			if undone && has(branches, r.Branch) && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && !isUndone(&other) }) {
 				say("%s is undone and its branch is there", r.Name)
 			}
 		default:
@@ -118,26 +135,26 @@ func (w *world) violations(tmuxDied bool) []string {
 			say("%s is held", lock)
 		}
 	}
-	if daemons := w.daemons(); len(daemons) != 1 {
-		say("there are %d daemons", len(daemons))
+	if len(seen.daemons) != 1 {
+		say("there are %d daemons: %v", len(seen.daemons), seen.daemons)
 	}
-	if !tmuxDied {
-		for i := range runs {
-			if runs[i].Name == "other" && runs[i].State != "running" && runs[i].RemovedAt == nil {
-				say("the other run is %s: %s", runs[i].State, runs[i].Error)
-			}
-		}
-	}
-	wrong = append(wrong, w.doctor()...)
-	return append(wrong, w.events(runs)...)
+	return wrong
 }
+
+// isUndone reports whether the creation of a run was taken back: of one that is removed, the folder stays.
+func isUndone(r *runView) bool {
+	_, err := os.Lstat(r.Dir)
+	return r.RemovedAt != nil && err != nil
+}
+
+const noExitRecord = " is completed without an exit record"
 
 // exitDisagrees compares a final state with the wrapper's exit record.
 func exitDisagrees(r *runView) []string {
 	data, err := os.ReadFile(filepath.Join(r.Dir, "attempts", fmt.Sprint(r.Attempt), "runner_done.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		if r.State == "completed" {
-			return []string{r.Name + " is completed without an exit record"}
+			return []string{r.Name + noExitRecord}
 		}
 		return nil
 	}
@@ -168,12 +185,29 @@ func (w *world) doctor() []string {
 	return wrong
 }
 
-// events checks that the record of events has no gap, nothing twice, and nothing after the end.
+// events are those that agency tells of, checked against its runs.
 func (w *world) events(runs []runView) []string {
 	r := w.f.Agency("events", "--json")
 	if r.Exit != 0 {
 		return []string{"events: " + r.Stdout + r.Stderr}
 	}
+	events := []agency.Event{}
+	for dec := json.NewDecoder(strings.NewReader(r.Stdout)); dec.More(); {
+		var page struct {
+			Data struct {
+				Events []agency.Event `json:"events"`
+			} `json:"data"`
+		}
+		if err := dec.Decode(&page); err != nil {
+			return []string{"events: " + err.Error()}
+		}
+		events = append(events, page.Data.Events...)
+	}
+	return checkEvents(runs, events)
+}
+
+// checkEvents checks that the record of events has no gap, nothing twice, and nothing after the end.
+func checkEvents(runs []runView, events []agency.Event) []string {
 	wrong := []string{}
 	type key struct {
 		run     agency.RunID
@@ -181,8 +215,9 @@ func (w *world) events(runs []runView) []string {
 		kind    agency.EventType
 	}
 	count, removed := map[key]int{}, map[agency.RunID]bool{}
-	dec, last := json.NewDecoder(strings.NewReader(r.Stdout)), int64(0)
-	take := func(e agency.Event) {
+	last := int64(0)
+	for i := range events {
+		e := &events[i]
 		if e.Seq != last+1 {
 			wrong = append(wrong, fmt.Sprintf("event %d follows %d", e.Seq, last))
 		}
@@ -209,30 +244,14 @@ func (w *world) events(runs []runView) []string {
 			removed[e.RunID] = true
 		}
 	}
-	for dec.More() {
-		var line json.RawMessage
-		if err := dec.Decode(&line); err != nil {
-			return append(wrong, "events: "+err.Error())
-		}
-		var page struct {
-			Data struct {
-				Events []agency.Event `json:"events"`
-			} `json:"data"`
-		}
-		if err := json.Unmarshal(line, &page); err != nil {
-			return append(wrong, "events: "+err.Error())
-		}
-		for _, e := range page.Data.Events {
-			take(e)
-		}
-	}
 	if last == 0 {
 		wrong = append(wrong, "there are no events")
 	}
 	for i := range runs {
 		id, n := agency.RunID(runs[i].ID), runs[i].Attempt
 		ends := count[key{id, n, agency.AttemptEnded}] + count[key{id, n, agency.RunUndone}]
-		if runs[i].final() != (ends > 0) {
+		rebuilt := count[key{id, n, agency.RunRebuilt}] > 0 // its end may have been told before
+		if runs[i].final() != (ends > 0) && !rebuilt {
 			wrong = append(wrong, fmt.Sprintf("%s is %s, and %d events tell of its end", runs[i].Name, runs[i].State, ends))
 		}
 	}

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"agency/test/fixture"
 )
 
-// A wrapper that is suspended is not dead: its run is shown as running, state.json says that it moves no more, and it can be
-// stopped. A heartbeat makes no ended attempt alive.
+// A wrapper that is suspended is not dead: its run stays running, and all that shows it says that nothing is known until it moves
+// again. A heartbeat makes no ended attempt alive.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,13 +34,6 @@ func TestHeartbeat(t *testing.T) {
 			return err == nil && statErr == nil && json.Unmarshal(data, &state) == nil && state.Status == want && state.Beat.Equal(info.ModTime())
 		})
 	}
-	signal := func(sig syscall.Signal) {
-		for _, pid := range w.wrapper(r.ID) {
-			if err := syscall.Kill(pid, sig); err != nil {
-				t.Error(err)
-			}
-		}
-	}
 	age := func(by time.Duration) {
 		t.Helper()
 		if err := os.Chtimes(beat, time.Now(), time.Now().Add(-by)); err != nil {
@@ -45,15 +41,33 @@ func TestHeartbeat(t *testing.T) {
 		}
 	}
 	is("ACTIVE")
-	signal(syscall.SIGSTOP)
+	// The server comes first, and wakes up the wrapper at the end: tmux lets nothing stop that runs in its panes.
+	server := w.tmuxServer()
+	for _, pid := range append(server, w.wrapper(r.ID)...) {
+		if err := fixture.Suspend(pid); err != nil {
+			t.Fatal(err)
+		}
+	}
 	age(2 * time.Minute)
 	is("STALLED")
 	if now := w.target(); now.State != "running" {
 		t.Errorf("a suspended wrapper made it %s", now.State)
 	}
-	signal(syscall.SIGCONT)
+	for _, command := range []string{"ls", "show", "explain"} {
+		args := []string{command, "target"}
+		if command == "ls" {
+			args = args[:1]
+		}
+		if out := w.must(args...); !strings.Contains(out, "its wrapper does not answer") {
+			t.Errorf("%s says\n%s", command, out)
+		}
+	}
+	for _, pid := range server {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
 	is("ACTIVE")
-	signal(syscall.SIGSTOP)
 	w.must("stop", "target")
 	if now := w.target(); now.State != "killed" {
 		t.Errorf("a stop made it %s", now.State)

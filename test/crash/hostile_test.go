@@ -218,6 +218,8 @@ func fullDisk(t *testing.T, prepare func(*world), command []string, room int64) 
 	}
 	t.Cleanup(func() { unmount(disk) })
 	w := newWorldAt(t, disk)
+	w.configure("[disk]\nmin_free = \"0KiB\"\n") // or no run would come to a full disk
+	w.must("daemon", "stop")
 	if prepare != nil {
 		prepare(w)
 	}
@@ -264,7 +266,7 @@ func TestReadOnlyRoot(t *testing.T) {
 	w.must("daemon", "stop")
 	w.await("a disk without writers", func() bool { return writable(disk, false) == nil })
 	for _, args := range [][]string{{"ls"}, {"run", "--name", "target", "--prompt", asks}, {"rm", "other"}} {
-		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, "read-only") {
+		if r := w.f.Agency(args...); r.Exit != 6 || !strings.Contains(r.Stderr, "read-only") {
 			t.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
 		}
 	}
@@ -279,9 +281,16 @@ func TestReadOnlyRoot(t *testing.T) {
 // fill writes until nothing fits any more, but for some bytes.
 func fill(t *testing.T, path string, room int64) {
 	t.Helper()
+	if err := fillUp(path, room); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fillUp makes a file that leaves so many bytes of its disk.
+func fillUp(path string, room int64) error {
 	f, err := os.Create(path)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	for size := 1 << 20; size > 0; size /= 2 {
 		for err = nil; err == nil; {
@@ -289,10 +298,8 @@ func fill(t *testing.T, path string, room int64) {
 		}
 	}
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = f.Truncate(max(0, info.Size()-room))
 	}
-	if err := errors.Join(f.Truncate(info.Size()-room), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	return errors.Join(err, f.Close())
 }

@@ -41,7 +41,8 @@ func note(c cell) {
 // sample are the cells that every run of the tests has a look at.
 var sample = []string{
 	"run/create.worktree.made/daemon", "run/wrapper.forked/wrapper", "run/launch.session/tmux", "stop/stop.intended/daemon",
-	"rm/worktree.going/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git worktree add before/daemon",
+	"rm/worktree.going/daemon", "rm/remove.intended/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git worktree add before/daemon",
+	"rm/git update-ref within/daemon", "rm/git branch -D within/git",
 	"run with a setup/setup.started/daemon", "update/daemon.drained/daemon",
 }
 

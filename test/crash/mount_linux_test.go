@@ -1,6 +1,12 @@
 package crash_test
 
-import "syscall"
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // mount puts a small disk over a folder.
 func mount(path string) error { return syscall.Mount("tmpfs", path, "tmpfs", 0, "size=24m,mode=0700") }
@@ -15,3 +21,18 @@ func writable(path string, yes bool) error {
 }
 
 func unmount(path string) { _ = syscall.Unmount(path, 2) } // MNT_DETACH: a process may still be there
+
+// limitFiles sets how many files a process may have open beyond those that it has, and returns what undoes it.
+func limitFiles(pid, more int) (undo func(), err error) {
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return nil, err
+	}
+	var before unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+		return nil, err
+	}
+	now := unix.Rlimit{Cur: uint64(len(open) + more), Max: before.Max}
+	undo = func() { _ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil) }
+	return undo, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &now, nil)
+}

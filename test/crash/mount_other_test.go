@@ -9,3 +9,5 @@ func mount(string) error { return errors.ErrUnsupported }
 func writable(string, bool) error { return errors.ErrUnsupported }
 
 func unmount(string) {}
+
+func limitFiles(int, int) (func(), error) { return nil, errors.ErrUnsupported }

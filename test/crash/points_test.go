@@ -63,7 +63,7 @@ func join(lists ...[]string) []string {
 	return all
 }
 
-var starting = []string{"launch.written", "launch.session", "wrapper.locked", "wrapper.launched", "wrapper.forked", "wrapper.started"}
+var starting = []string{"launch.written", "launch.session", "wrapper.begun", "wrapper.locked", "wrapper.launched", "wrapper.forked", "wrapper.started"}
 
 func operations() []operation {
 	running := func(r *runView) bool { return r.State == "running" }
@@ -76,7 +76,7 @@ func operations() []operation {
 		},
 		{
 			name:    "run that cannot start",
-			points:  []string{"undo.ended", "undo.worktree", "undo.files", "undo.recorded"},
+			points:  []string{"undo.intended", "undo.ended", "undo.worktree", "undo.files", "undo.recorded"},
 			command: []string{"run", "--name", "target", "--runner", "broken", "--prompt", asks},
 			done:    func(*runView) bool { return false },
 		},
@@ -125,7 +125,7 @@ func operations() []operation {
 		},
 		{
 			name:    "rm",
-			points:  []string{"remove.session", "remove.saved", "worktree.going", "worktree.files", "remove.worktree", "remove.branch", "remove.recorded"},
+			points:  []string{"remove.intended", "remove.session", "remove.saved", "worktree.going", "worktree.files", "remove.worktree", "remove.branch", "remove.recorded"},
 			prepare: stoppedTarget,
 			command: []string{"rm", "--delete-branch", "target"},
 			done:    func(r *runView) bool { return r.RemovedAt != nil },
@@ -145,7 +145,7 @@ func operations() []operation {
 		},
 		{
 			name:   "resume that cannot start",
-			points: []string{"fail.ended", "fail.recorded"},
+			points: []string{"undo.intended", "fail.ended", "fail.recorded"},
 			prepare: func(w *world) {
 				w.must("run", "--name", "target", "--runner", "fragile", "--prompt", asks)
 				w.await("the agent's work", func() bool { return w.hasWork(w.target()) })
@@ -219,7 +219,8 @@ func victims() []victim {
 	}
 }
 
-// gitSteps are the git processes that are killed, or whose daemon is, before and after they do their work.
+// gitSteps are the git processes that are killed, or whose daemon is, before, within and after their work. Within, they leave the lock
+// of the ref that they write, and die with their daemon.
 func gitSteps() []gitStep {
 	all := []gitStep{}
 	ops := map[string]*operation{}
@@ -227,20 +228,24 @@ func gitSteps() []gitStep {
 		ops[op.name] = &op
 	}
 	for _, s := range []struct {
-		op   *operation
-		args string
+		op    *operation
+		args  string
+		locks bool // a ref, whose lock it leaves when it is killed
 	}{
-		{ops["run"], "branch --no-track"},
-		{ops["run"], "worktree add"},
-		{ops["rm"], "update-ref"},
-		{ops["rm"], "worktree remove"},
-		{ops["rm"], "branch -D"},
-		{ops["snapshot"], "commit-tree"},
-		{ops["snapshot"], "update-ref"},
-		{ops["resume"], "update-ref"},
+		{ops["run"], "branch --no-track", true},
+		{ops["run"], "worktree add", false},
+		{ops["rm"], "update-ref", true},
+		{ops["rm"], "worktree remove", false},
+		{ops["rm"], "branch -D", true},
+		{ops["snapshot"], "commit-tree", false},
+		{ops["snapshot"], "update-ref", true},
+		{ops["resume"], "update-ref", true},
 	} {
 		for _, when := range []string{"before", "after"} {
 			all = append(all, gitStep{s.op, s.args, when})
+		}
+		if s.locks {
+			all = append(all, gitStep{s.op, s.args, "within"})
 		}
 	}
 	return all
@@ -261,6 +266,19 @@ if [ -f "$armed" ]; then
 		if mv "$armed" "$armed.hit" 2>/dev/null; then
 			victim=$$
 			[ "$who" = git ] || victim=$PPID
+			if [ "$when" = within ]; then
+				common=$("$REAL_GIT" rev-parse --path-format=absolute --git-common-dir)
+				for ref; do
+					case $ref in
+					agency/*) ref=refs/heads/$ref ;;
+					refs/agency/*) ;;
+					*) continue ;;
+					esac
+					mkdir -p "$common/${ref%/*}"
+					: >"$common/$ref.lock"
+				done
+				kill -9 "$victim" $$
+			fi
 			[ "$when" = before ] || "$REAL_GIT" "$@"
 			kill -9 "$victim"
 			[ "$when" = before ] || exit 0

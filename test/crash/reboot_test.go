@@ -20,19 +20,15 @@ import (
 // reboot ends every process of agency, its runners and its tmux server at once, and gives the kernel another boot id.
 func (w *world) reboot() {
 	w.t.Helper()
-	var wrappers, runners []int
-	for _, p := range processes() {
-		ours := slices.ContainsFunc(p.env, func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_RUN_ID=") })
-		switch {
-		case !has(p.env, "ROOT="+w.f.Root):
-		case has(p.argv, "wrapper"):
-			wrappers = append(wrappers, p.pid)
-		case ours:
-			runners = append(runners, p.pid)
+	// What a wrapper sees of the end of the others it would write down, and a machine that loses its power writes nothing.
+	seen := w.scene()
+	all := seen.daemons
+	for _, group := range []map[string][]int{seen.wrappers, seen.marked} {
+		for _, pids := range group {
+			all = append(all, pids...)
 		}
 	}
-	// What a wrapper sees of the end of the others it would write down, and a machine that loses its power writes nothing.
-	all := slices.Concat(w.daemons(), wrappers, runners, w.tmuxServer())
+	all = append(all, seen.tmux...)
 	w.kill(all)
 	w.awaitDeath(all)
 	w.write("killpoint.boot", "11111111-2222-4333-8444-555555555555\n")

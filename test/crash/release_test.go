@@ -33,7 +33,7 @@ func TestRelease(t *testing.T) {
 // The points of the matrix are the points of the code, and docs/crash.md names each.
 func TestPoints(t *testing.T) {
 	t.Parallel()
-	used := slices.Concat([]string{"scheduler.changed"}, sessionPoints, removePoints, restorePoints)
+	used := slices.Concat([]string{"scheduler.changed", "settle.unseen"}, sessionPoints, removePoints, restorePoints)
 	for _, op := range operations() {
 		used = append(used, op.points...)
 	}

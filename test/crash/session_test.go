@@ -373,11 +373,13 @@ func TestSessionRestartCutOff(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.write("plan.yaml", fmt.Sprintf("defaults: {runner: shell, headless: true}\nagents:\n"+
-		"  - {id: a, prompt: 'set -- a; %[1]s echo x >$ROOT/began; test -e $ROOT/enough || sleep 600'}\n  - {id: b, prompt: 'true', after: [a]}\n", once))
+		"  - {id: a, prompt: 'set -- a; %[1]s test ! -e $ROOT/enough || exit 0; echo x >$ROOT/began; sleep 600'}\n  - {id: b, prompt: 'true', after: [a]}\n", once))
 	id := strings.TrimSpace(w.must("session", "start", w.path("plan.yaml")))
 	w.await("the agent", func() bool { _, err := os.Lstat(w.path("began")); return err == nil })
-	w.write("enough", "")
+	// The agent may work before its start is in the record, and until then it cannot be restarted.
 	run := w.sessionOf(id).Agents[0].RunID
+	w.must("wait", run, "--for", "active,working", "--timeout", "20s")
+	w.write("enough", "")
 	w.write("killpoint", "resume.saved")
 	w.start([]string{"resume", "--restart", run})
 	w.await("the point", func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })

@@ -1,52 +1,106 @@
 package crash_test
 
 import (
-	"math/rand/v2"
+	"cmp"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// TestSoak kills anything at any time while commands come one after the other. AGENCY_CRASH_SOAK is how often, and
-// AGENCY_CRASH_SEED repeats a soak, as far as time lets it.
+const (
+	roundsOfALife = 25 // then its world is looked through, and another one begins
+	livesAtOnce   = 4
+	shortSoak     = 60 // kills, in the tests of every day
+)
+
+// soak counts what happens in the worlds that are hurt beside each other.
+type soak struct {
+	mu     sync.Mutex
+	want   int // kills
+	seed   uint64
+	lives  int
+	rounds int
+	hurt   map[string]int // kills and other faults, by what they hit
+	ran    map[string]int // clients, by their command
+	broken int
+	short  bool
+}
+
+// TestSoak lets up to eight clients at once do anything in several worlds, while anything of these worlds is killed, suspended, starved
+// or deleted, and looks from outside after each rest. make crash-soak says how many kills (N) and repeats a soak (SEED), as far as
+// time lets it.
 func TestSoak(t *testing.T) {
-	n, _ := strconv.Atoi(os.Getenv("AGENCY_CRASH_SOAK"))
-	if n == 0 {
-		t.Skip("make crash-soak N=1000")
+	s := &soak{want: shortSoak, seed: uint64(time.Now().UnixNano()) % 1_000_000 * 1000, hurt: map[string]int{}, ran: map[string]int{}}
+	if n, err := strconv.Atoi(os.Getenv("AGENCY_CRASH_SOAK")); err == nil {
+		s.want = n
+	} else {
+		s.short = true
+		t.Parallel()
 	}
-	seed, err := strconv.ParseUint(os.Getenv("AGENCY_CRASH_SEED"), 10, 64)
-	if err != nil {
-		seed = uint64(time.Now().UnixNano())
+	if seed, err := strconv.ParseUint(os.Getenv("AGENCY_CRASH_SEED"), 10, 64); err == nil {
+		s.seed = seed
 	}
-	t.Logf("AGENCY_CRASH_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	w := newWorld(t)
-	commands := [][]string{
-		{"run", "--name", "target", "--prompt", asks},
-		{"run", "--name", "target", "--prompt", asks},
-		{"run", "--name", "target", "--headless", "--prompt", "write work.txt precious\nchild"},
-		{"run", "--name", "target", "--runner", "broken", "--prompt", asks},
-		{"stop", "target"},
-		{"resume", "target"},
-		{"resume", "--fresh", "--restart", "target"},
-		{"rm", "--delete-branch", "target"},
-		{"rm", "--delete-branch", "target"},
-		{"daemon", "stop"},
-		{"ls"},
+	t.Logf("SEED=%d", s.seed)
+	begin := time.Now()
+	var lives sync.WaitGroup
+	for range min(livesAtOnce, 1+s.want/50) {
+		lives.Go(func() {
+			for seed, more := s.next(); more; seed, more = s.next() {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) { newLife(t, s, seed).live() })
+			}
+		})
 	}
-	all := victims()
-	for i := range n {
-		command, v := commands[random.IntN(len(commands))], &all[random.IntN(len(all))]
-		w.output.Reset()
-		w.start(command)
-		time.Sleep(time.Duration(random.IntN(250)) * time.Millisecond)
-		w.kill(v.pids(w))
-		w.awaitClient()
-		if wrong := w.rest(true); len(wrong) > 0 {
-			t.Fatalf("after %d kills, of %s in agency %v:\n%s\nthe client said: %s", i+1, v.name, command, strings.Join(wrong, "\n"), w.output.String())
+	lives.Wait()
+	t.Logf("%d kills in %d worlds and %d rounds, %s; %d violations\nfaults: %s\nclients: %s", s.kills(), s.lives, s.rounds,
+		time.Since(begin).Round(time.Second), s.broken, counts(s.hurt), counts(s.ran))
+}
+
+// next is the seed of another life, until there were enough kills.
+func (s *soak) next() (seed uint64, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kills() >= s.want || s.broken >= 5 || s.short && s.lives == 2 {
+		return 0, false
+	}
+	s.lives++
+	return s.seed + uint64(s.lives) - 1, true
+}
+
+// enough reports whether a life may end early.
+func (s *soak) enough() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.short && s.kills() >= s.want
+}
+
+func (s *soak) kills() int {
+	kills := 0
+	for fault, n := range s.hurt {
+		if strings.HasPrefix(fault, "kill ") {
+			kills += n
 		}
 	}
-	w.calm(true)
+	return kills
+}
+
+func (s *soak) count(of map[string]int, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of[what]++
+}
+
+// counts prints how often there was what, the most frequent first.
+func counts(of map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[b]-of[a], strings.Compare(a, b)) })
+	parts := []string{}
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%s %d", name, of[name]))
+	}
+	return strings.Join(parts, ", ")
 }

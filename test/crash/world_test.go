@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +30,7 @@ type runView struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
 	State     string     `json:"state"`
+	Status    string     `json:"status"`
 	Attempt   int        `json:"attempt"`
 	ErrorCode string     `json:"error_code"`
 	Error     string     `json:"error"`
@@ -100,6 +100,16 @@ func newWorldAt(t testing.TB, data string) *world {
 	return w
 }
 
+// configure adds to the configuration.
+func (w *world) configure(text string) {
+	w.t.Helper()
+	before, err := os.ReadFile(w.path("config.toml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("config.toml", string(before)+text)
+}
+
 // must runs an agency command that has to work.
 func (w *world) must(args ...string) string {
 	w.t.Helper()
@@ -142,8 +152,18 @@ func (w *world) await(what string, met func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain for %s", what)
+			w.t.Fatalf("waited in vain for %s; the client said: %s", what, w.said())
 		}
+	}
+}
+
+// said is what the client has said when it has ended.
+func (w *world) said() string {
+	select {
+	case <-w.ended:
+		return w.output.String()
+	default:
+		return "nothing yet"
 	}
 }
 
@@ -239,71 +259,8 @@ func (w *world) hasWork(r *runView) bool {
 	return false
 }
 
-// process is what /proc says of one.
-type process struct {
-	pid  int
-	argv []string
-	env  []string
-}
-
-func processes() []process {
-	all := []process{}
-	paths, _ := filepath.Glob("/proc/[0-9]*")
-	for _, path := range paths {
-		pid, _ := strconv.Atoi(filepath.Base(path))
-		if !fixture.Lives(pid) {
-			continue
-		}
-		argv, _ := os.ReadFile(path + "/cmdline")
-		env, _ := os.ReadFile(path + "/environ")
-		all = append(all, process{pid, strings.Split(string(argv), "\x00"), strings.Split(string(env), "\x00")})
-	}
-	return all
-}
-
 func has(list []string, want string) bool {
 	return slices.Contains(list, want)
-}
-
-// daemons are the daemons of this data root.
-func (w *world) daemons() []int {
-	pids := []int{}
-	for _, p := range processes() {
-		if has(p.argv, "daemon") && has(p.argv, "run") && has(p.env, "AGENCY_HOME="+w.f.Data) {
-			pids = append(pids, p.pid)
-		}
-	}
-	return pids
-}
-
-// wrapper is the wrapper of a run.
-func (w *world) wrapper(id string) []int {
-	pids := []int{}
-	for _, p := range processes() {
-		if len(p.argv) > 2 && p.argv[1] == "wrapper" && strings.HasPrefix(p.argv[2], filepath.Join(w.f.Data, "runs", id)+"/") {
-			pids = append(pids, p.pid)
-		}
-	}
-	return pids
-}
-
-// marked are the processes that belong to a run's agent.
-func (w *world) marked(id string) []int {
-	pids := []int{}
-	for _, p := range processes() {
-		if has(p.env, "AGENCY_RUN_ID="+id) {
-			pids = append(pids, p.pid)
-		}
-	}
-	return pids
-}
-
-func (w *world) tmuxServer() []int {
-	pid, err := strconv.Atoi(strings.TrimSpace(w.f.Tmux("display-message", "-p", "#{pid}").Stdout))
-	if err != nil {
-		return nil
-	}
-	return []int{pid}
 }
 
 // awaitDeath waits until processes are gone.

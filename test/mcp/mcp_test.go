@@ -85,12 +85,12 @@ func connect(t *testing.T, f *fixture.Fixture, dir string, env []string, args ..
 	return c
 }
 
-// awaitProgress waits until a tool has told of progress: its answer may overtake that.
-func (c *client) awaitProgress() {
+// awaitProgress waits until tools have told of progress n times: their answers may overtake that.
+func (c *client) awaitProgress(n int64) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); c.progress.Load() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); c.progress.Load() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.t.Fatal("no progress was told")
+			c.t.Fatalf("progress was told %d times, want %d", c.progress.Load(), n)
 		}
 	}
 }
@@ -241,7 +241,12 @@ func TestOrchestrate(t *testing.T) {
 	if r := waited.Runs[0]; waited.TimedOut || r.Status != "needs input" || !r.Awaiting || r.Confirm || r.PromptID == "" || r.Summary != "Which colour?" {
 		t.Fatalf("got %+v", waited)
 	}
-	c.awaitProgress()
+	// A wait that is over at once tells of progress too.
+	before := c.progress.Load()
+	for range 5 {
+		c.must(&waited, "run_wait", object{"runs": []string{"fix"}})
+	}
+	c.awaitProgress(before + 5)
 	var status worker
 	c.must(&status, "run_status", object{"run": "fix"})
 	if !slices.Equal(status.Questions, []string{"Which colour?"}) || status.PromptID != waited.Runs[0].PromptID {

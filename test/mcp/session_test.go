@@ -48,7 +48,7 @@ func TestSession(t *testing.T) {
 	if s.TimedOut || s.Session.ID != started.Session.ID || len(s.Agents) != 1 || s.Agents[0].Label != "needs input" || s.Agents[0].Note != "Which colour?" {
 		t.Fatalf("waited: %+v", s)
 	}
-	c.awaitProgress()
+	c.awaitProgress(1)
 	c.must(&s, "session_wait", object{"session": "twice", "settled_only": true, "timeout_seconds": 1})
 	if !s.TimedOut {
 		t.Errorf("got %+v", s)

@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"bigfile":    bigfile,
 			"mkfifo":     mkfifo,
 			"sigkill":    sigkill,
+			"suspend":    suspend,
 			"until":      until,
 			"race20":     race20,
 		},
@@ -119,8 +120,7 @@ func alive(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: alive PIDFILE")
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
-	ts.Check(err)
+	pid := pidIn(ts, args[0])
 	deadline := time.Now().Add(10 * time.Second)
 	for fixture.Lives(pid) == neg {
 		if time.Now().After(deadline) {
@@ -195,11 +195,21 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// pidIn is the pid that a file holds.
+func pidIn(ts *testscript.TestScript, file string) int {
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(file)))
+	ts.Check(err)
+	return pid
+}
+
 // sigkill PIDFILE: kill -9.
 func sigkill(ts *testscript.TestScript, _ bool, args []string) {
-	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
-	ts.Check(err)
-	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+	ts.Check(syscall.Kill(pidIn(ts, args[0]), syscall.SIGKILL))
+}
+
+// suspend PIDFILE: kill -STOP, and wait until the process stands.
+func suspend(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(fixture.Suspend(pidIn(ts, args[0])))
 }
 
 // until PATH [TEXT]: wait until the file holds something, or the text.

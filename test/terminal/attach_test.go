@@ -108,7 +108,10 @@ func TestAttachWithoutATerminal(t *testing.T) {
 		t.Errorf("there are %d runs, want 1", len(runs))
 	}
 	// A program asks for the command instead.
-	got := decode[api.AttachRunResponse](t, f, "attach", r.Handle)
+	got := decode[struct {
+		RunID agency.RunID `json:"run_id"`
+		Argv  []string     `json:"argv"`
+	}](t, f, "attach", r.Handle)
 	if want := "attach-session -t =agency_" + string(r.ID); !strings.HasSuffix(strings.Join(got.Argv, " "), want) {
 		t.Errorf("the command is %q, want one that ends in %q", got.Argv, want)
 	}

@@ -16,10 +16,10 @@ func TestWatchRepaintsInPlace(t *testing.T) {
 	start(t, f, echo, "--name", "one")
 	p := shell(t, server(t, f), 100, 24)
 	p.enters("clear; agency ls --watch; echo left with $?")
-	p.until("the first list", func(screen string) bool { return strings.Contains(screen, "● working") })
+	p.until("the first list", func(screen string) bool { return strings.Contains(screen, "● active") })
 	succeeds(t, f.Agency("send", "one", "end"))
 	p.until("the run's end", func(screen string) bool {
-		return strings.Contains(screen, "✓ completed") && !strings.Contains(screen, "working")
+		return strings.Contains(screen, "✓ completed") && !strings.Contains(screen, "active")
 	})
 	if screen := p.screen(); strings.Count(screen, "RUN_ID") != 1 {
 		t.Errorf("the list was not repainted in place:\n%s", screen)
@@ -27,7 +27,7 @@ func TestWatchRepaintsInPlace(t *testing.T) {
 	start(t, f, echo, "--name", "two")
 	p.until("both runs", func(screen string) bool {
 		lines := strings.Split(screen, "\n")
-		return strings.Contains(lines[1], "  one  ") && strings.Contains(lines[2], "  two  ") && strings.Contains(lines[2], "working")
+		return strings.Contains(lines[1], "  one  ") && strings.Contains(lines[2], "  two  ") && strings.Contains(lines[2], "active")
 	})
 	p.keys("C-c")
 	p.until("the cursor below the list", func(screen string) bool {
@@ -62,16 +62,16 @@ func TestWatchOnASmallScreen(t *testing.T) {
 			return true
 		}
 	}
-	p.until("the newest three", list(3, "run-3 working", "run-4 working", "run-5 working"))
+	p.until("the newest three", list(3, "run-3 active", "run-4 active", "run-5 active"))
 	succeeds(t, f.Agency("send", "run-4", "end"))
-	p.until("the end of a visible run", list(3, "run-3 working", "run-4 completed", "run-5 working"))
+	p.until("the end of a visible run", list(3, "run-3 active", "run-4 completed", "run-5 active"))
 	succeeds(t, f.Agency("send", "run-0", "end"))
 	start(t, f, echo, "--name", "run-6")
-	p.until("the next run", list(4, "run-4 completed", "run-5 working", "run-6 working"))
+	p.until("the next run", list(4, "run-4 completed", "run-5 active", "run-6 active"))
 	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "60", "-y", "8"))
-	p.until("two more rows", list(2, "run-2 working", "run-3 working", "run-4 completed", "run-5 working", "run-6 working"))
+	p.until("two more rows", list(2, "run-2 active", "run-3 active", "run-4 completed", "run-5 active", "run-6 active"))
 	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "90", "-y", "6"))
-	p.until("the newest three again", list(4, "run-4 completed", "run-5 working", "run-6 working"))
+	p.until("the newest three again", list(4, "run-4 completed", "run-5 active", "run-6 active"))
 	p.keys("C-c")
 	p.line("left with 0")
 }

@@ -13,6 +13,7 @@ export const Agency = async () => {
   const totals = new Map() // session -> what it has used
   const texts = new Map() // session -> what was said last
   const errors = new Map() // session -> the error that ended its turn
+  const cuts = new Map() // session -> how many answers of its model in a row ended early
   let waiting = []
   let calling = false
 
@@ -64,7 +65,17 @@ export const Agency = async () => {
     tell(type, known)
   }
 
+  // An answer that ends early is asked for again at once, many times a second and without an event of its own. It is told each
+  // time that the number has doubled.
+  const step = (sessionID, reason) => {
+    if (reason !== "unknown" && reason !== "other") return cuts.delete(sessionID)
+    const count = (cuts.get(sessionID) ?? 0) + 1
+    cuts.set(sessionID, count)
+    if ((count & (count - 1)) === 0) tell("session.cut", { sessionID, count })
+  }
+
   const part = ({ sessionID, part }) => {
+    if (part?.type === "step-finish") return step(sessionID, part.reason)
     if (part?.type === "text" && part.time?.end && !part.synthetic) texts.set(sessionID, part.text?.slice(0, most.text))
     if (part?.type !== "tool") return
     const { tool, callID, state } = part
@@ -85,13 +96,14 @@ export const Agency = async () => {
       case "message.part.updated":
         return part(properties)
       case "session.status":
-        if (properties.status?.type === "idle") return
+        if (properties.status?.type === "idle" || (properties.status?.type === "busy" && cuts.has(id))) return
         errors.delete(id)
         return tell(type, properties)
       case "session.error":
         errors.set(id, properties.error)
         return tell(type, properties)
       case "session.idle":
+        cuts.delete(id)
         return tell(type, { sessionID: id, error: errors.get(id), text: texts.get(id) })
     }
     if (/^(session|permission|question)\./.test(type) && !quiet.has(type)) tell(type, properties ?? {})
@@ -106,6 +118,7 @@ export const Agency = async () => {
     "chat.message": async ({ sessionID }) => {
       try {
         texts.delete(sessionID)
+        cuts.delete(sessionID)
         tell("chat.message", { sessionID })
       } catch {}
     },

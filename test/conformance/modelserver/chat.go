@@ -76,6 +76,9 @@ func (chat) answer(w http.ResponseWriter, c *conversation, text string, made *ca
 		return err
 	}
 	e.data(chunk(message, nil))
+	if c.cut {
+		return e.err
+	}
 	last := chunk(object{}, finish)
 	last["usage"] = usage
 	e.data(last)

@@ -21,10 +21,15 @@ type Turn struct {
 	Read  string // the path of a file for the client's tool that reads files, or else for its shell
 	Write *File  // a file for the client's tool that writes whole files
 	Call  *Call  // a call of a tool by its name
+	// Helper is a subagent that the client is to start, and not to wait for where it can.
+	Helper *Helper
 	// Search is a search for tools, in clients that show the model the tools of servers only when it searches for them.
 	Search string
 	// Gate, if set, holds the answer back after its first event until it is closed.
 	Gate <-chan struct{}
+	// Cut ends the stream of the answer behind its text, without the event that finishes it; only the chat API does it. What was
+	// said counts as a turn.
+	Cut bool
 	// Status, if set, is an HTTP error status that is sent instead of an answer; Failure says more about it.
 	Status  int
 	Failure Failure
@@ -39,6 +44,26 @@ type File struct {
 type Call struct {
 	Tool  string
 	Input map[string]any
+}
+
+// Helper is a subagent. Its conversation, which is known by its prompt, has a scenario of its own.
+type Helper struct {
+	Prompt   string // in no other text of the user
+	Scenario Scenario
+}
+
+// of is the helper whose conversation has these texts of the user; nil when it is the agent's own.
+func (s Scenario) of(heard []string) *Helper {
+	for i := range s {
+		h := s[i].Helper
+		if h == nil {
+			continue
+		}
+		if slices.ContainsFunc(heard, func(text string) bool { return strings.Contains(text, h.Prompt) }) {
+			return h
+		}
+	}
+	return nil
 }
 
 // turn is the turn number n, from 0.
@@ -92,6 +117,12 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 			"write":      object{"filePath": t.Write.Path, "content": t.Write.Content},
 			"write_file": object{"file_path": t.Write.Path, "content": t.Write.Content},
 		}
+	case t.Helper != nil:
+		task := object{"description": "Help", "prompt": t.Helper.Prompt}
+		inputs = map[string]any{
+			"Agent": with(task, object{"subagent_type": "general-purpose", "run_in_background": true}),
+			"task":  with(task, object{"subagent_type": "general"}),
+		}
 	case t.Search != "":
 		inputs = map[string]any{toolSearch: object{"query": t.Search, "limit": 20}}
 	case t.Call != nil:
@@ -119,6 +150,11 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 func (f *File) patch() string {
 	lines := strings.ReplaceAll("\n"+strings.TrimSuffix(f.Content, "\n"), "\n", "\n+")
 	return "*** Begin Patch\n*** Add File: " + f.Path + lines + "\n*** End Patch"
+}
+
+func with(o, more object) object {
+	maps.Copy(more, o)
+	return more
 }
 
 func sorted[V any](m map[string]V) string {

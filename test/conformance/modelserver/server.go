@@ -32,10 +32,11 @@ type Server struct {
 type Request struct {
 	Method, Path string
 	// Side is a request beside the conversation, such as one for a title: it got a short answer and no turn.
-	Side  bool
-	Turn  int    // the turn of the scenario that it was answered with, from 0
-	Body  string // as it came, for a conversation
-	Heard string // all texts of the user, the client's own additions among them, one below the other
+	Side   bool
+	Turn   int    // the turn of the scenario that it was answered with, from 0
+	Helper string // the prompt of the helper whose conversation it is; empty is the agent's own
+	Body   string // as it came, for a conversation
+	Heard  string // all texts of the user, the client's own additions among them, one below the other
 }
 
 // Start starts a server on a free port. The caller closes it.
@@ -105,6 +106,7 @@ type conversation struct {
 	heard  []string // the texts of the user
 	turns  int      // turns of the model so far
 	tools  map[string]tool
+	cut    bool            // the answer is cut off
 	format json.RawMessage // a JSON schema that the answer must follow
 }
 
@@ -129,7 +131,11 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			Method: r.Method, Path: r.URL.Path,
 			Side: c.side(), Turn: c.turns, Heard: strings.Join(c.heard, "\n"), Body: string(body),
 		}
-		turn := s.scenario.turn(c.turns)
+		scenario := s.scenario
+		if helper := scenario.of(c.heard); helper != nil {
+			scenario, entry.Helper = helper.Scenario, helper.Prompt
+		}
+		turn := scenario.turn(c.turns)
 		if entry.Side {
 			turn, entry.Turn = Turn{Text: shortAnswer(c.format)}, 0
 		}
@@ -139,6 +145,7 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			refuse(w, turn.Status, cmp.Or(turn.Failure.Message, "scripted error"))
 			return
 		}
+		c.cut = turn.Cut
 		made, err := turn.call(c.tools)
 		if err != nil {
 			refuse(w, http.StatusBadRequest, err.Error())

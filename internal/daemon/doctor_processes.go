@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"fmt"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/git"
+	"agency/internal/runner"
+)
+
+// checkProcesses looks for what still runs of attempts that are over. orphans are processes that should be gone: an attempt started
+// them, or they work in a worktree that was removed. notes are others that work in the worktree of an ended run, such as a person's
+// own shell.
+func (d *Daemon) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) {
+	over, byID := []runner.Over{}, make(map[agency.RunID]*agency.Run, len(runs))
+	for i := range runs {
+		r := &runs[i]
+		byID[r.ID] = r
+		last := r.Attempt.Number
+		if !r.Attempt.State.Final() {
+			last--
+		}
+		for n := 1; n <= last; n++ {
+			o := runner.Over{Run: r.ID, Attempt: n}
+			if n == r.Attempt.Number {
+				o.Dirs = []string{r.Worktree, git.Aside(r.Worktree)}
+			}
+			over = append(over, o)
+		}
+	}
+	strays, err := runner.Strays(over, d.serving())
+	if err != nil {
+		return []api.Check{failed("processes", err)}, nil
+	}
+	for i := range strays {
+		p := &strays[i]
+		r := byID[p.Of.Run]
+		c := api.Check{Name: "orphan process", Level: levelWarning, Fix: fmt.Sprintf("kill %d", p.PID)}
+		if p.Foreign {
+			c.Fix = "sudo " + c.Fix
+		}
+		what := fmt.Sprintf("%d (%s)", p.PID, agency.Visible(p.Program))
+		switch {
+		case p.Marked:
+			c.Text = fmt.Sprintf("%s, started by attempt %d of %s, which is over", what, p.Of.Attempt, r.Ref())
+		case r.RemovedAt != nil:
+			c.Text = fmt.Sprintf("%s works in the worktree of %s, which was removed", what, r.Ref())
+		default:
+			c.Name, c.Level = "process", levelNote
+			c.Text, c.Fix = fmt.Sprintf("%s works in the worktree of %s, which has ended", what, r.Ref()), ""
+			notes = append(notes, c)
+			continue
+		}
+		orphans = append(orphans, c)
+	}
+	return orphans, notes
+}
+
+// serving are the processes that no run must end.
+func (d *Daemon) serving() runner.Serving {
+	return runner.Serving{Lock: LockPath(d.Config.Home), Tmux: d.tmux.Socket()}
+}

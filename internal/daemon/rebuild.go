@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/file"
+	"agency/internal/git"
+	"agency/internal/runner"
+	"agency/internal/sqlite"
+)
+
+// runFileLimit is the largest file of a run's folder that is read to rebuild the record.
+const runFileLimit = 16 << 20
+
+// RebuildDatabase brings what the folders of the runs tell, and the database of a data root does not know, into that database, or into a
+// new one where there is none. No daemon may run. It works on a copy, which takes the place of the database in one step; what stood there
+// is kept beside it. A rebuild that a crash cuts off has not begun, or the next daemon finishes it.
+func RebuildDatabase(ctx context.Context, home string, now func() time.Time) (*api.Rebuilt, error) {
+	lock, err := lockForRestore(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.unlock()
+	if _, err := finishRestore(home); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(home, tempDir, "rebuild", "agency.db")
+	drop, err := scratch(path)
+	if err != nil {
+		return nil, err
+	}
+	defer drop()
+	if info, err := os.Lstat(DatabasePath(home)); err == nil && info.Size() > 0 {
+		if err := copyChecked(ctx, DatabasePath(home), path, now); err != nil {
+			return nil, err
+		}
+	}
+	done := &api.Rebuilt{Added: []string{}, Updated: []string{}, Skipped: []api.SkippedRun{}}
+	if err := rebuildInto(ctx, path, home, now, done); err != nil {
+		return nil, err
+	}
+	done.Kept, err = putInPlace(path, home)
+	return done, err
+}
+
+func rebuildInto(ctx context.Context, path, home string, now func() time.Time, done *api.Rebuilt) (err error) {
+	store, err := sqlite.Open(ctx, path, now)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	folders, err := os.ReadDir(filepath.Join(home, "runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return agency.Errorf(agency.CodeDBError, "read the folders of the runs: %w", err)
+	}
+	repos := newGit(home)
+	for _, folder := range folders {
+		dir := filepath.Join(home, "runs", folder.Name())
+		found, err := readRunFolder(dir)
+		did := ""
+		if err == nil {
+			found.Run.Repo = recordedRepo(ctx, repos, found.Run.Repo)
+			did, err = store.Rebuild(ctx, found)
+		}
+		switch {
+		case err != nil:
+			done.Skipped = append(done.Skipped, api.SkippedRun{Path: dir, Reason: agency.AsError(err).Message})
+		case did == sqlite.RunAdded:
+			done.Added = append(done.Added, found.Run.Ref())
+		case did == sqlite.RunUpdated:
+			done.Updated = append(done.Updated, found.Run.Ref())
+		}
+	}
+	return store.Check(ctx)
+}
+
+// readRunFolder reads what the folder of a run tells: the newest view of its record, its request, and the records of its attempts.
+func readRunFolder(dir string) (*sqlite.Found, error) {
+	data, err := file.ReadRegular(filepath.Join(dir, "meta.json"), runFileLimit)
+	if err != nil {
+		return nil, err
+	}
+	r := &agency.Run{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read meta.json: %w", err)
+	}
+	if string(r.ID) != filepath.Base(dir) || r.Repo.Fingerprint == "" || r.Attempt.Number < 1 || !knownState(r.Attempt.State) {
+		return nil, errors.New("meta.json is not that of this run")
+	}
+	r.Dir = dir
+	found := &sqlite.Found{Run: r, Spec: []byte("{}")}
+	if spec, err := file.ReadRegular(filepath.Join(dir, "spec.json"), runFileLimit); err == nil {
+		found.Spec = spec
+	}
+	readAttempts(found)
+	return found, nil
+}
+
+func knownState(s agency.State) bool { return s.Final() || s == agency.Queued || s == agency.Running }
+
+// readAttempts adds what wrappers left of the attempts before the newest one that the view of the run knows, and of those after it: the
+// view may be older than the last start.
+func readAttempts(f *sqlite.Found) {
+	r, known := f.Run, f.Run.Attempt.Number
+	for n := 1; ; n++ {
+		start, err := runner.ReadStart(attemptFolder(r, n))
+		switch {
+		case n < known:
+			f.Earlier = append(f.Earlier, pastAttempt(r, n, start))
+			continue
+		case n > known && (start == nil || err != nil):
+			return
+		case n > known:
+			before := r.Attempt
+			if !before.State.Final() {
+				before = pastAttempt(r, n-1, nil)
+			}
+			f.Earlier = append(f.Earlier, before)
+			r.Attempt = startedAttempt(n, start)
+			r.Attempt.State, r.UpdatedAt = agency.Running, start.StartedAt
+		}
+		if start != nil {
+			f.TokenHash = start.TokenHash
+		}
+	}
+}
+
+func attemptFolder(r *agency.Run, n int) string {
+	return filepath.Join(r.Dir, "attempts", strconv.Itoa(n))
+}
+
+func startedAttempt(n int, start *agency.Start) agency.Attempt {
+	return agency.Attempt{
+		Number: n, Headless: !start.TTY, CreatedAt: start.StartedAt, StartedAt: &start.StartedAt, Wrapper: &start.Wrapper, RunnerProcess: &start.Runner,
+	}
+}
+
+// pastAttempt is an attempt that is over, as its records tell; one without an exit record that can be read was lost.
+func pastAttempt(r *agency.Run, n int, start *agency.Start) agency.Attempt {
+	a := agency.Attempt{Number: n, CreatedAt: r.CreatedAt}
+	if start != nil {
+		a = startedAttempt(n, start)
+	}
+	a.State, a.ErrorCode, a.Error = agency.Failed, agency.CodeRunnerDisappeared, "there is no record of its end"
+	exit, err := runner.ReadExit(attemptFolder(r, n))
+	if err != nil || exit == nil {
+		return a
+	}
+	state, err := agency.Next(agency.Running, exit.Fact(exit.EndedBy == agency.EndedByStop))
+	if err != nil {
+		return a
+	}
+	a.State, a.EndedAt, a.EndedBy, a.Signal, a.ErrorCode, a.Error = state, &exit.EndedAt, exit.EndedBy, exit.Signal, "", ""
+	if state == agency.Failed {
+		a.ErrorCode, a.Error = exit.Failure()
+	}
+	if exit.Signal == "" {
+		a.ExitCode = &exit.ExitCode
+	}
+	return a
+}
+
+// recordedRepo adds to a repository what the folder of a run does not tell of it. One that is gone keeps its usual place.
+func recordedRepo(ctx context.Context, repos *git.Git, known agency.Repo) agency.Repo {
+	found, err := repos.Discover(ctx, known.Root)
+	if err == nil && found.Fingerprint == known.Fingerprint {
+		return found
+	}
+	known.CommonDir = filepath.Join(known.Root, ".git")
+	return known
+}

@@ -1,0 +1,221 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// setting is one line of a git configuration, its key as git lists it.
+type setting struct {
+	key   string
+	value string
+	bare  bool // a key without a value, which is true
+}
+
+// read is what a repository's configuration said, as long as its file is the same.
+type read struct {
+	info     fs.FileInfo
+	settings []setting
+}
+
+// settings are those of a repository itself, and of the files that it includes.
+func (g *Git) settings(ctx context.Context, commonDir string) ([]setting, error) {
+	info, err := os.Stat(filepath.Join(commonDir, "config"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	known, ok := g.reads[commonDir]
+	g.mu.Unlock()
+	if ok && os.SameFile(info, known.info) && info.Size() == known.info.Size() && info.ModTime().Equal(known.info.ModTime()) {
+		return known.settings, nil
+	}
+	list, err := g.readSettings(ctx, commonDir)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.reads, commonDir)
+	if !slices.ContainsFunc(list, func(s setting) bool { return strings.HasPrefix(s.key, "include") }) {
+		g.reads[commonDir] = read{info, list} // of an included file nobody knows whether it is the same
+	}
+	return list, nil
+}
+
+func (g *Git) readSettings(ctx context.Context, commonDir string) ([]setting, error) {
+	out, err := g.do(ctx, call{
+		dir: commonDir, site: site{gitDir: commonDir, commonDir: commonDir},
+		args: []string{"config", "--list", "-z", "--local", "--includes"},
+	})
+	return parseSettings(out), err
+}
+
+// parseSettings reads the output of config --list -z.
+func parseSettings(out string) []setting {
+	list := []setting{}
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		key, value, found := strings.Cut(line, "\n")
+		if strings.Contains(key, ".") {
+			list = append(list, setting{key, value, !found})
+		}
+	}
+	return list
+}
+
+// parts are the section of a key, what is between its first and its last dot, and the rest.
+func (s setting) parts() (section, sub, name string) {
+	section, rest, _ := strings.Cut(s.key, ".")
+	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+		return section, rest[:i], rest[i+1:]
+	}
+	return section, "", rest
+}
+
+// Which settings of a repository count when agency looks at its worktrees and saves them. All others are left out, so that a
+// key of a git to come does no harm. What these say is how to read files, and none of them names a program.
+var plain = map[string][]string{
+	"core": {
+		"repositoryformatversion", "bare", "filemode", "symlinks", "ignorecase", "precomposeunicode", "protecthfs", "protectntfs", "autocrlf",
+		"eol", "safecrlf", "checkroundtripencoding", "trustctime", "checkstat", "bigfilethreshold", "compression", "loosecompression",
+		"sharedrepository", "logallrefupdates", "excludesfile", "attributesfile", "sparsecheckoutcone",
+	},
+	"extensions": {"objectformat", "compatobjectformat", "refstorage", "noop", "partialclone", "preciousobjects"},
+	"merge":      {"renames", "renamelimit", "directoryrenames"},
+	"remote":     {"promisor", "partialclonefilter"},
+}
+
+// programs are the settings that name programs which run when files are read or merged: those that a run recorded go on
+// working. lfs has some in its extensions.
+var programs = map[string][]string{
+	"filter": {"clean", "smudge", "process", "required"},
+	"merge":  {"name", "driver", "recursive"},
+	"lfs":    nil, // all
+}
+
+// elsewhere are the settings that name programs, or the way to some, which run only when a worktree is made, or never: a run
+// records a hash of them.
+var elsewhere = map[string][]string{
+	"core":       {"hookspath", "sshcommand", "gitproxy", "askpass", "fsmonitor", "alternaterefscommand"},
+	"credential": nil, "url": nil, "protocol": nil, "include": nil, "includeif": nil,
+	"filter": nil, "merge": {"driver"}, "remote": {"uploadpack", "vcs", "proxy"},
+}
+
+func (s setting) in(table map[string][]string) bool {
+	section, sub, name := s.parts()
+	names, known := table[section]
+	if section == "merge" && (sub != "") == slices.Contains(plain["merge"], name) {
+		return false // merge.renames is one thing, merge.NAME.driver another
+	}
+	return known && (names == nil || slices.Contains(names, name))
+}
+
+// relative reports whether a command names a file of the folder that it runs in, which is a worktree: then it is the word of
+// the files there, not of the configuration.
+func relative(command string) bool {
+	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=", r) }) {
+		if i := strings.IndexByte(word, '/'); i > 0 && word[0] != '~' && word[0] != '$' {
+			return true
+		}
+	}
+	return false
+}
+
+// neutral are the settings without any that names a program.
+func neutral(list []setting) []setting {
+	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool { return !s.in(plain) })
+}
+
+// trusted are the settings with the programs that run when files are read or merged.
+func trusted(list []setting) []setting {
+	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool {
+		return !s.in(plain) && (!s.in(programs) || relative(s.value))
+	})
+}
+
+// format writes settings as a configuration file.
+func format(list []setting) string {
+	var b strings.Builder
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`)
+	for _, s := range list {
+		section, sub, name := s.parts()
+		if sub != "" {
+			section += ` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(sub) + `"`
+		}
+		fmt.Fprintf(&b, "[%s]\n\t%s", section, name)
+		if !s.bare {
+			fmt.Fprintf(&b, ` = "%s"`, escape.Replace(s.value))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Record keeps what counts of a repository's configuration for a run that is to be made there, and returns the repository with
+// the name of it: programs that are named in the repository later do not run when agency looks at that run. With the same
+// configuration it writes nothing. When it returns, it is on the disk.
+func (g *Git) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
+	list, err := g.settings(ctx, repo.CommonDir)
+	if err != nil {
+		return repo, fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
+	}
+	text := format(trusted(list))
+	repo.GitConfig, repo.GitPrograms = digest(text), ""
+	if named := namedPrograms(repo, list); named != "" {
+		repo.GitPrograms = digest(named)
+	}
+	if err := os.MkdirAll(g.records, 0o700); err != nil {
+		return repo, err
+	}
+	err = file.CreateBeneath(g.records, repo.GitConfig, []byte(text), 0o600)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return repo, fmt.Errorf("record the git configuration of %s: %w", repo.Root, err)
+	}
+	return repo, nil
+}
+
+// namedPrograms is everything in a repository that names a program which git may run, or is one.
+func namedPrograms(repo agency.Repo, list []setting) string {
+	var named strings.Builder
+	for _, s := range list {
+		if s.in(programs) || s.in(elsewhere) {
+			fmt.Fprintf(&named, "%s\n%s\x00", s.key, s.value)
+		}
+	}
+	for _, name := range CheckoutHooks {
+		if data, err := os.ReadFile(filepath.Join(repo.CommonDir, "hooks", name)); err == nil { // git follows links, too
+			fmt.Fprintf(&named, "%s\n%s\x00", name, digest(string(data)))
+		}
+	}
+	return named.String()
+}
+
+// configuration is the text that a run recorded, or else the repository's own without programs.
+func (g *Git) configuration(ctx context.Context, repo agency.Repo) (string, error) {
+	if repo.GitConfig != "" {
+		if data, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20); err == nil && digest(string(data)) == repo.GitConfig {
+			return string(data), nil
+		}
+	}
+	list, err := g.settings(ctx, repo.CommonDir)
+	return format(neutral(list)), err
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,141 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// saver makes trees and commits of a worktree with an index of its own, by a view of the repository.
+type saver struct {
+	git  *Git
+	dir  string // the worktree, or where the repository is
+	site site
+	temp string // holds the index
+	// apart says that new objects go into temp instead of the repository: they are only to be looked at.
+	apart bool
+
+	nested []string       // repositories inside the worktree that have work of their own
+	left   agency.LeftOut // what there was too much of to look at
+}
+
+// saver takes a copy of a worktree's index. The caller closes it.
+func (g *Git) saver(ctx context.Context, repo agency.Repo, worktree string) (*saver, error) {
+	at, err := g.through(ctx, repo, worktree)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := g.tempDir("agency-index-")
+	if err != nil {
+		return nil, err
+	}
+	s := &saver{git: g, dir: worktree, site: at, temp: temp, nested: []string{}}
+	if err := s.copyIndex(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *saver) close() { _ = os.RemoveAll(s.temp) }
+
+func (s *saver) index() string { return filepath.Join(s.temp, "index") }
+
+func (s *saver) run(ctx context.Context, input string, args ...string) (string, error) {
+	settings := []string{
+		"core.splitIndex=false", // else a shared part would be written beside the real index
+		"core.safecrlf=false",   // a doubt about line ends is no reason to lose a file
+	}
+	if s.apart {
+		settings = append(settings, "core.fsync=none", "lfs.storage="+filepath.Join(s.temp, "lfs"))
+	} else {
+		settings = append(settings, "core.fsync=all", "core.fsyncMethod=batch") // the files go next, so this must stay
+	}
+	return s.git.do(ctx, call{
+		dir: s.dir, site: s.site, settings: settings, args: args, input: input, complete: !s.apart,
+		env: append(s.objects(), "GIT_INDEX_FILE="+s.index(),
+			"GIT_AUTHOR_NAME=agency", "GIT_AUTHOR_EMAIL=agency@localhost",
+			"GIT_COMMITTER_NAME=agency", "GIT_COMMITTER_EMAIL=agency@localhost"),
+	})
+}
+
+// objects says in an environment where git writes new objects.
+func (s *saver) objects() []string {
+	if !s.apart {
+		return nil
+	}
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	return []string{
+		"GIT_OBJECT_DIRECTORY=" + filepath.Join(s.temp, "objects"),
+		`GIT_ALTERNATE_OBJECT_DIRECTORIES="` + quote.Replace(filepath.Join(s.site.commonDir, "objects")) + `"`,
+	}
+}
+
+// line is run for an answer of one line.
+func (s *saver) line(ctx context.Context, args ...string) (string, error) {
+	out, err := s.run(ctx, "", args...)
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// paths is run for an answer of parts that end in NUL.
+func (s *saver) paths(ctx context.Context, args ...string) ([]string, error) {
+	out, err := s.run(ctx, "", args...)
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
+}
+
+// copyIndex copies the worktree's index, with its time: git takes a file that changed later than the index was written
+// for possibly changed, and would miss the change if the copy looked younger.
+func (s *saver) copyIndex() error {
+	from, err := os.OpenFile(filepath.Join(s.site.gitDir, "index"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was ever staged
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return file.ErrNotRegular
+	}
+	to, err := os.OpenFile(s.index(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(s.index(), info.ModTime(), info.ModTime())
+}
+
+// head is the commit of HEAD, empty before the first.
+func (s *saver) head(ctx context.Context) (string, error) {
+	head, err := s.line(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if exited(err, 1) {
+		return "", nil
+	}
+	return head, err
+}
+
+func (s *saver) commit(ctx context.Context, tree, parent, message string) (string, error) {
+	args := []string{"commit-tree", "--no-gpg-sign", "-m", message}
+	if parent != "" {
+		args = append(args, "-p", parent)
+	}
+	return s.line(ctx, append(args, tree)...)
+}

@@ -1,0 +1,159 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// deepest is how far down agency looks for repositories inside repositories.
+const deepest = 5
+
+// Limits of what is read of a worktree to look at its changes.
+const (
+	mostFiles = 5000
+	mostBytes = 64 << 20
+	mostOfOne = 16 << 20
+	mostNamed = 20
+)
+
+// entries are what an index says of files that are not like the others.
+type entries struct {
+	links    []string // repositories
+	assumed  []string // files that git was told to take for unchanged
+	unmerged bool
+}
+
+// parseEntries reads the output of ls-files -v --stage -z: TAG MODE OBJECT STAGE<TAB>PATH.
+func parseEntries(out string) entries {
+	var e entries
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		facts, path, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(facts)
+		if len(fields) != 4 {
+			continue
+		}
+		if fields[1] == "160000" && !slices.Contains(e.links, path) { // a conflict lists one several times
+			e.links = append(e.links, path)
+		}
+		if tag := fields[0]; tag == strings.ToLower(tag) {
+			e.assumed = append(e.assumed, path)
+		}
+		e.unmerged = e.unmerged || fields[3] != "0"
+	}
+	return e
+}
+
+// entries reads the index. No file is taken for unchanged any more in the saver's own.
+func (s *saver) entries(ctx context.Context) (entries, error) {
+	out, err := s.run(ctx, "", "ls-files", "-v", "--stage", "-z")
+	if err != nil {
+		return entries{}, err
+	}
+	e := parseEntries(out)
+	if len(e.assumed) > 0 {
+		_, err = s.run(ctx, lines0(e.assumed), "update-index", "--no-assume-unchanged", "-z", "--stdin")
+	}
+	return e, err
+}
+
+// lines0 are paths that end in NUL.
+func lines0(paths []string) string {
+	var b strings.Builder
+	for _, path := range paths {
+		b.WriteString(path + "\x00")
+	}
+	return b.String()
+}
+
+// addAll stages everything that is not ignored. It notes the repositories in the worktree that have work of their own.
+func (s *saver) addAll(ctx context.Context) error {
+	e, err := s.entries(ctx)
+	if err != nil {
+		return err
+	}
+	return s.add(ctx, e)
+}
+
+// findNested notes the repositories in the index whose work is theirs alone.
+func (s *saver) findNested(ctx context.Context, e entries) {
+	for _, path := range e.links {
+		dir := filepath.Join(s.dir, path)
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
+			continue // not checked out
+		}
+		if work, ok := s.git.hasWork(ctx, dir, deepest); work || !ok {
+			s.nested = append(s.nested, path)
+		}
+	}
+}
+
+// add stages what differs from the index. Files are named one by one: by a pattern, git would run in each repository inside the
+// worktree, with that one's configuration.
+func (s *saver) add(ctx context.Context, e entries) error {
+	s.findNested(ctx, e)
+	changes, err := s.paths(ctx, "diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=dirty")
+	if err != nil {
+		return err
+	}
+	untracked, err := s.paths(ctx, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return err
+	}
+	gone, there := []string{}, []string{}
+	for i := 0; i+1 < len(changes); i += 2 {
+		if changes[i] == "D" {
+			gone = append(gone, changes[i+1])
+		} else {
+			there = append(there, changes[i+1])
+		}
+	}
+	for _, path := range append(there, untracked...) {
+		// Git lists files. What looks like a folder is a repository that it does not enter.
+		info, err := os.Lstat(filepath.Join(s.dir, path))
+		if err == nil && info.IsDir() && !slices.Contains(e.links, path) {
+			s.nested = append(s.nested, strings.TrimSuffix(path, "/"))
+		}
+	}
+	there = slices.DeleteFunc(append(there, untracked...), func(path string) bool {
+		return slices.Contains(s.nested, strings.TrimSuffix(path, "/")) && !slices.Contains(e.links, path)
+	})
+	if s.apart {
+		there = s.bounded(there)
+	}
+	if len(gone) > 0 {
+		if _, err := s.run(ctx, lines0(gone), "update-index", "--force-remove", "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	_, err = s.run(ctx, lines0(there), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	return err
+}
+
+// bounded are those of the files that are few and small enough to be read for a look.
+func (s *saver) bounded(paths []string) []string {
+	kept, total := []string{}, int64(0)
+	for _, path := range paths {
+		size := int64(0)
+		if info, err := os.Lstat(filepath.Join(s.dir, path)); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		if size <= mostOfOne && total+size <= mostBytes && len(kept) < mostFiles {
+			kept, total = append(kept, path), total+size
+			continue
+		}
+		s.left.Files++
+		s.left.Bytes += size
+		if len(s.left.Named) < mostNamed {
+			s.left.Named = append(s.left.Named, agency.LeftFile{Path: path, Bytes: size})
+		}
+	}
+	return kept
+}

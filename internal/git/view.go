@@ -1,0 +1,129 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// A view is a git common directory of agency's own. Its links lead to the objects, refs and all else of a repository, and
+// its configuration is what a run recorded. Git that works through it never reads the repository's own configuration, which
+// an agent may be able to write, and finds no hooks.
+
+// own are the parts of a git directory that a view does not take from the repository.
+var own = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", "HEAD", "index"}
+
+// needed are the parts that a view leads to whether the repository has them yet or not.
+var needed = []string{"objects", "refs", "packed-refs", "logs", "info", "worktrees", "shallow"}
+
+// through is the site of the worktree at path, by a view of its repository.
+func (g *Git) through(ctx context.Context, repo agency.Repo, path string) (site, error) {
+	dir, err := gitDir(repo, path)
+	if err != nil {
+		return site{}, err
+	}
+	s, err := g.viewed(ctx, repo)
+	s.gitDir, s.worktree = dir, path
+	return s, err
+}
+
+// viewed is the site of a repository without a worktree, by a view of it.
+func (g *Git) viewed(ctx context.Context, repo agency.Repo) (site, error) {
+	text, err := g.configuration(ctx, repo)
+	if err != nil {
+		return site{}, err
+	}
+	key := repo.CommonDir + "\x00" + digest(text)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	view, ok := g.views[key]
+	if _, err := os.Lstat(filepath.Join(view, "config")); !ok || err != nil {
+		if view, err = g.makeView(repo.CommonDir, text); err != nil {
+			return site{}, err
+		}
+		g.views[key] = view
+	}
+	return site{gitDir: repo.CommonDir, commonDir: view}, nil
+}
+
+// makeView makes a view of a repository in a temporary folder.
+func (g *Git) makeView(commonDir, config string) (string, error) {
+	entries, err := os.ReadDir(commonDir)
+	if err != nil {
+		return "", err
+	}
+	names := slices.Clone(needed)
+	for _, entry := range entries {
+		if name := entry.Name(); !slices.Contains(own, name) && !slices.Contains(names, name) && !strings.HasSuffix(name, ".lock") {
+			names = append(names, name)
+		}
+	}
+	view, err := g.tempDir("view-")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		err = errors.Join(err, os.Symlink(filepath.Join(commonDir, name), filepath.Join(view, name)))
+	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(view, "config"), []byte(config+format(always(commonDir, config))), 0o600))
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(view))
+	}
+	return view, nil
+}
+
+// always are the settings of every view. A file that is marked as not checked out, and is there, is looked at; what an index
+// claims to know of untracked files is not believed; and objects of git-lfs belong into the repository, not into the view.
+func always(commonDir, config string) []setting {
+	list := []setting{{key: "core.sparsecheckout", value: "true"}, {key: "core.untrackedcache", value: "false"}}
+	if !strings.Contains(config, "[lfs]\n\tstorage") {
+		list = append(list, setting{key: "lfs.storage", value: filepath.Join(commonDir, "lfs")})
+	}
+	return list
+}
+
+// hasWork reports whether a repository inside a worktree is dirty or has commits that no remote has. Git runs there with none of its
+// programs. ok is false when it cannot be told, and then it may hold anything.
+func (g *Git) hasWork(ctx context.Context, dir string, depth int) (work, ok bool) {
+	s, ok := nested(dir)
+	if !ok || depth == 0 {
+		return false, false
+	}
+	list, err := g.readSettings(ctx, s.commonDir)
+	if err != nil {
+		return false, false
+	}
+	if s.commonDir, err = g.makeView(s.commonDir, format(neutral(list))); err != nil {
+		return false, false
+	}
+	defer func() { _ = os.RemoveAll(s.commonDir) }()
+	ask := func(args ...string) (string, error) {
+		return g.do(ctx, call{dir: dir, site: s, complete: true, args: args})
+	}
+	changes, err1 := ask("status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=dirty")
+	commits, err2 := ask("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes", "--tags")
+	files, err3 := ask("ls-files", "-v", "--stage", "-z")
+	if errors.Join(err1, err2, err3) != nil {
+		return false, false
+	}
+	e := parseEntries(files)
+	if changes+commits != "" || len(e.assumed) > 0 {
+		return true, true
+	}
+	for _, path := range e.links {
+		inner := filepath.Join(dir, path)
+		if _, err := os.Lstat(filepath.Join(inner, ".git")); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if work, ok := g.hasWork(ctx, inner, depth-1); work || !ok {
+			return work, ok
+		}
+	}
+	return false, true
+}

@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"agency"
+)
+
+// How long a hand waits for a runner.
+const (
+	writeLimit = 5 * time.Second  // for the runner's terminal to take what is typed
+	readLimit  = 10 * time.Second // for the runner to read it
+	readSteady = 20 * time.Millisecond
+	// mostLooks is how often the screen is looked at again because the runner printed meanwhile. One that prints all the time
+	// is seen often enough by then.
+	mostLooks = 5
+)
+
+// hand types into a runner's terminal. It is the only part of agency that does, and it types nothing before a look at what the
+// terminal shows: a person's keys alone go another way.
+type hand struct {
+	w       *wrapper
+	look    func() error // refuses to type on what the terminal shows now
+	release func()
+}
+
+// takeTerminal keeps everybody else from typing until the hand is released. It is refused where nobody reads what is typed, and
+// while a person types.
+func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
+	if w.launch.Headless {
+		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
+	}
+	select {
+	case <-w.started:
+	case <-time.After(writeLimit):
+		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
+	}
+	if w.deaf.Load() {
+		return nil, endedError(w.launch.RunID)
+	}
+	t := w.term
+	select {
+	case t.writing <- struct{}{}:
+	case <-time.After(writeLimit):
+		return nil, w.notReading()
+	}
+	h := &hand{w: w, look: look, release: func() { <-t.writing }}
+	if t.keys.busy(time.Now()) {
+		h.release()
+		return nil, agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", w.launch.RunID).
+			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
+	}
+	return h, nil
+}
+
+// types looks, and then writes to the runner's terminal, unless the runner does not read.
+func (h *hand) types(text string) error {
+	if err := h.clear(); err != nil {
+		return err
+	}
+	w, master := h.w, h.w.term.master
+	_ = master.SetWriteDeadline(time.Now().Add(writeLimit))
+	defer func() { _ = master.SetWriteDeadline(time.Time{}) }()
+	_, err := master.WriteString(text)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return w.notReading()
+	case err != nil:
+		return endedError(w.launch.RunID)
+	default:
+		return nil
+	}
+}
+
+// clear looks until nothing was printed between the question and the answer, so that what was looked at is what is there.
+func (h *hand) clear() error {
+	for range mostLooks {
+		seen := h.w.out.bytes.Load()
+		if err := h.look(); err != nil {
+			return err
+		}
+		if h.w.out.bytes.Load() == seen {
+			break
+		}
+	}
+	return nil
+}
+
+// awaitRead waits until the runner has read all that was typed, and reports whether it has. The kernel passes on what is typed
+// a moment later, so nothing may wait there for a while.
+func (h *hand) awaitRead(limit time.Duration) bool {
+	var since time.Time
+	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		waiting, err := h.w.term.unread()
+		now := time.Now()
+		switch {
+		case err != nil || h.w.deaf.Load():
+			return true // it ended, which is told elsewhere
+		case waiting > 0:
+			since = time.Time{}
+		case since.IsZero():
+			since = now
+		case now.Sub(since) >= readSteady:
+			return true
+		}
+		if now.Sub(begin) > max(limit, 2*readSteady) {
+			return false
+		}
+	}
+}
+
+func (w *wrapper) notReading() error {
+	return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its terminal; a part of the message may wait there", w.launch.RunID).
+		WithHint("agency attach %s", w.launch.RunID)
+}
+
+func endedError(id agency.RunID) error {
+	return agency.Errorf(agency.CodeInvalidState, "the agent of %s has ended", id).WithHint("agency logs %s", id)
+}

@@ -1,0 +1,154 @@
+package runner_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+)
+
+// anything is a look at a terminal into which everything may be typed.
+func anything(context.Context) error { return nil }
+
+// dialog is a look at a terminal that shows a dialog.
+func dialog(context.Context) error {
+	return agency.Errorf(agency.CodeInputRefused, "a dialog is open")
+}
+
+// Nothing at all is typed without a look that finds nothing in the way.
+func TestNothingIsTypedIntoADialog(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf ready; exec cat`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	if _, err := link.Input(t.Context(), "hello", dialog); !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "a dialog is open") {
+		t.Errorf("input: %v", err)
+	}
+	if err := link.Keys(t.Context(), "1", dialog); !agency.IsCode(err, agency.CodeInputRefused) {
+		t.Errorf("keys: %v", err)
+	}
+	if err := link.Keys(t.Context(), "q", anything); err != nil {
+		t.Error(err)
+	}
+	f.logged("readyq")
+}
+
+// A dialog that opens between a text and its Enter gets no Enter.
+func TestNoEnterIntoADialog(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf ready; head -c 5 >/dev/null; printf 'Sure? '; exec cat`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	look := func(ctx context.Context) error {
+		if strings.Contains(f.log("runner"), "Sure?") {
+			return dialog(ctx)
+		}
+		return nil
+	}
+	_, err := link.Input(t.Context(), "hello", look)
+	if !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "but not Enter") {
+		t.Errorf("got %v", err)
+	}
+	if err := link.Keys(t.Context(), "q", anything); err != nil {
+		t.Error(err)
+	}
+	f.logged("Sure? q")
+}
+
+// What was printed since the look began was not looked at, so it is looked at again.
+func TestLookAgainAtWhatWasPrinted(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.01; done; printf dialog; exec cat`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	looks := 0
+	err := link.Keys(t.Context(), "q", func(ctx context.Context) error {
+		if looks++; looks > 1 {
+			return dialog(ctx)
+		}
+		if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
+			return err
+		}
+		f.logged("dialog")
+		return nil
+	})
+	if !agency.IsCode(err, agency.CodeInputRefused) || looks != 2 {
+		t.Errorf("got %v after %d looks", err, looks)
+	}
+}
+
+// Enter is typed when the runner has read the text, however long it was stopped: one read of it holds no Enter.
+func TestEnterWaitsForTheText(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.01; done
+		dd bs=100 count=1 2>/dev/null >first; dd bs=100 count=1 2>/dev/null >second; printf done; exec sleep 100`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	typed := false
+	look := func(context.Context) error {
+		if !typed { // the runner begins to read a while after the text was typed
+			typed = true
+			time.AfterFunc(time.Second, func() { _ = os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600) })
+		}
+		return nil
+	}
+	if _, err := link.Input(t.Context(), "hello", look); err != nil {
+		t.Fatal(err)
+	}
+	f.logged("done")
+	if first, second := f.raw("first"), f.raw("second"); first != "hello" || second != "\r" {
+		t.Errorf("read %q, then %q", first, second)
+	}
+}
+
+// A program that does not read gets no Enter, and one that reads and says nothing confirms nothing.
+func TestInputWithoutEffect(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]agency.Code{
+		`exec sleep 100`:      agency.CodeInputRefused,
+		`exec cat >/dev/null`: "",
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			f := prepare(t, `stty raw -echo; echo ready; `+script)
+			d := f.listen(0)
+			f.begin(true)
+			link := receive(t, "link", d.links)
+			f.logged("ready")
+			got, err := link.Input(t.Context(), "hello", anything)
+			if code := agency.AsError(err); err != nil && code.Code != want || err == nil && want != "" || got.Confirmed || got.Effect != agency.EffectNone {
+				t.Errorf("delivery %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// A program that reads lines confirms by reading them.
+func TestInputByLines(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `echo ready; read one; read two; exec sleep 100`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	for range 2 {
+		if got, err := link.Input(t.Context(), "a line", anything); err != nil || !got.Confirmed || got.Effect != agency.EffectRead {
+			t.Errorf("delivery %+v, %v", got, err)
+		}
+	}
+	if got, err := link.Input(t.Context(), "one more", anything); err != nil || got.Confirmed {
+		t.Errorf("a line that nothing reads: delivery %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// setMark gives a process, 0 is this one, a mark that all that it starts from now on inherits. Where the limit is in use, or may
+// not be raised, the environment has to do.
+func setMark(pid int, mark []string) { setLimit(pid, limitOf(mark)) }
+
+// DropMark takes a mark off this process: what it starts is no part of the run in which an agent was the first to need it.
+func DropMark() { setLimit(0, unix.RLIM_INFINITY) }
+
+func setLimit(pid int, value uint64) {
+	var now unix.Rlimit
+	err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &now)
+	if err != nil || now.Cur == value || now.Cur < markLimit || now.Max < value {
+		return
+	}
+	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: value, Max: now.Max}, nil)
+}
+
+// limit is the limit of any user's process that can be a mark; 0 where it is none.
+func limit(pid int) uint64 {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(data, []byte("\nMax realtime timeout "))
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	value, err := strconv.ParseUint(string(fields[0]), 10, 64)
+	if err != nil || value < markLimit {
+		return 0
+	}
+	return value
+}

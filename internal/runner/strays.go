@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// Over is an attempt that is over.
+type Over struct {
+	Run     agency.RunID
+	Attempt int
+	Dirs    []string // where the run's worktree is or was; none when they are not to be looked at
+}
+
+// Stray is a process that has to do with an attempt that is over.
+type Stray struct {
+	PID     int
+	Program string
+	Of      Over
+	Marked  bool // the attempt started it; without it the process only works in the worktree, and may be anybody's
+	Foreign bool // it is another user's
+}
+
+// Strays looks for processes of attempts that are over: those that carry a mark, and those that have the worktree as their working
+// directory or something in it open. The daemon and what it runs now are none.
+func Strays(over []Over, serving Serving) ([]Stray, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	marks, dirs := make(map[uint64]Over, len(over)), map[string]Over{}
+	for _, o := range over {
+		marks[limitOf(agency.AttemptMark(o.Run, o.Attempt))] = o
+		for _, dir := range o.Dirs {
+			dirs[dir] = o
+		}
+	}
+	daemon, server := serving.pids()
+	ours := append(below(all, nil, os.Getpid()), os.Getpid(), daemon, server)
+	found := []Stray{}
+	for _, p := range all {
+		if p.zombie || slices.Contains(ours, p.pid) {
+			continue
+		}
+		of, marked := markedBy(p.pid, marks)
+		if !marked {
+			var works bool
+			if of, works = worksIn(p.pid, dirs); !works {
+				continue
+			}
+		}
+		found = append(found, Stray{PID: p.pid, Program: p.name, Of: of, Marked: marked, Foreign: foreign(p.pid)})
+	}
+	return found, nil
+}
+
+// markedBy is the attempt whose mark a process carries.
+func markedBy(pid int, marks map[uint64]Over) (Over, bool) {
+	if o, found := marks[limit(pid)]; found {
+		return o, true
+	}
+	env := environ(pid)
+	o, found := marks[limitOf([]string{entry(env, "AGENCY_RUN_ID"), entry(env, "AGENCY_ATTEMPT")})]
+	return o, found
+}
+
+// worksIn is the attempt in whose worktree a process works.
+func worksIn(pid int, dirs map[string]Over) (Over, bool) {
+	if len(dirs) == 0 {
+		return Over{}, false
+	}
+	for _, path := range openPaths(pid) {
+		path = strings.TrimSuffix(path, " (deleted)")
+		for up := path; filepath.IsAbs(up) && len(up) > 1; up = filepath.Dir(up) {
+			if o, found := dirs[up]; found {
+				return o, true
+			}
+		}
+	}
+	return Over{}, false
+}

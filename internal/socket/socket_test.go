@@ -1,0 +1,92 @@
+package socket_test
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"agency"
+	"agency/internal/socket"
+)
+
+// short is a folder below which a socket's path is not too long.
+func short(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func listen(t *testing.T, path string) net.Listener {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func TestDial(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(short(t), "a.sock")
+	l := listen(t, path)
+	conn, err := socket.Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = accepted.Close() }()
+	for name, end := range map[string]net.Conn{"client": conn, "server": accepted} {
+		if peer, err := socket.PeerOf(end); err != nil || peer.UID != os.Getuid() || peer.PID != os.Getpid() {
+			t.Errorf("the %s sees %+v, %v", name, peer, err)
+		}
+	}
+}
+
+// What is missing or dead is told as the system tells it, so that a client can start a daemon.
+func TestDialNothing(t *testing.T) {
+	t.Parallel()
+	dir := short(t)
+	if _, err := socket.Dial(t.Context(), filepath.Join(dir, "none", "a.sock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	path := filepath.Join(dir, "dead.sock")
+	l := listen(t, path).(*net.UnixListener)
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := socket.Dial(t.Context(), path); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("dead: %v", err)
+	}
+}
+
+// Where others can write, a socket can be replaced between two looks.
+func TestDialInOpenFolder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(short(t), "open", "a.sock")
+	listen(t, path)
+	for _, mode := range []fs.FileMode{0o770, 0o777, 0o777 | fs.ModeSticky} {
+		if err := os.Chmod(filepath.Dir(path), mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := socket.Dial(t.Context(), path); !agency.IsCode(err, agency.CodeSocketPathInvalid) {
+			t.Errorf("%s: got %v", mode, err)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// holdFiles has the copier open the files, notes which ones they are, and keeps room for the log.
+func (s *Store) holdFiles(ctx context.Context) error {
+	var version int
+	if err := s.copier.QueryRowContext(ctx, "SELECT user_version FROM pragma_user_version").Scan(&version); err != nil {
+		return err
+	}
+	// An index of the log on the disk is another program's, or an earlier agency's. This process has the file to itself.
+	if err := os.Remove(s.path + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.files = map[string]fs.FileInfo{}
+	for _, path := range []string{s.path, s.path + "-wal"} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		s.files[path] = info
+	}
+	s.KeepRoom()
+	return nil
+}
+
+// Displaced is the path of a file of the store that was deleted or replaced since it was opened; empty when none was. What is written
+// then is lost with this process. An error other than that a file is missing proves nothing.
+func (s *Store) Displaced() string {
+	for path, opened := range s.files {
+		named, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(named, opened) {
+			return path
+		}
+	}
+	return ""
+}
+
+// logRoom is how much of the disk the log has for itself, in bytes: what it needs between two checkpoints, and as much again for what is
+// written while the disk is full.
+const logRoom = 8 << 20
+
+// KeepRoom reserves room on the disk for the log, which no other program can take, so that an agent can be stopped, and its end be
+// recorded, on a full disk. It is to be repeated until the room is there, after which it does nothing.
+func (s *Store) KeepRoom() {
+	s.room.Lock()
+	defer s.room.Unlock()
+	if s.kept {
+		return
+	}
+	s.noRoom = reserve(s.path+"-wal", logRoom)
+	s.kept = s.noRoom == nil
+}
+
+// NoRoom is why the room for the log is not there; nil when it is. errors.ErrUnsupported means that it cannot be had.
+func (s *Store) NoRoom() error {
+	s.room.Lock()
+	defer s.room.Unlock()
+	return s.noRoom
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sqlite
+
+import "errors"
+
+// reserve is not to be had here.
+func reserve(string, int64) error { return errors.ErrUnsupported }

@@ -1,0 +1,93 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/subtle"
+	"time"
+
+	"agency"
+)
+
+// Caller is who asks for something: a run, proven by the token of its attempt, or the person.
+type Caller struct {
+	Run     agency.RunID // empty is the person, and every program that does not run below a wrapper
+	Attempt int
+	Token   string
+}
+
+// Identify checks who a caller is, and returns the name by which messages know it. A run that does not exist, an older
+// attempt and a wrong token are E_PERMISSION_DENIED.
+func (s *Supervisor) Identify(ctx context.Context, c Caller) (string, error) {
+	if c.Run == "" {
+		return agency.User, nil
+	}
+	refused := agency.Errorf(agency.CodePermissionDenied, "the token is not that of attempt %d of %s", c.Attempt, c.Run).
+		WithHint("AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN belong together; a person unsets all three")
+	hash, err := s.Store.TokenHash(ctx, c.Run, c.Attempt)
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		return "", refused
+	}
+	if err != nil {
+		return "", err
+	}
+	if subtle.ConstantTimeCompare([]byte(hash), []byte(agency.TokenHash(c.Token))) != 1 {
+		return "", refused
+	}
+	return string(c.Run), nil
+}
+
+// LiveAttempt is an attempt that has not ended, and the processes that proved to be its wrapper.
+type LiveAttempt struct {
+	Run      agency.RunID
+	Attempt  int
+	Wrappers []agency.Process
+}
+
+// LiveAttempts are the attempts whose processes may be about.
+func (s *Supervisor) LiveAttempts() []LiveAttempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := make([]LiveAttempt, 0, len(s.live))
+	for id, l := range s.live {
+		live = append(live, LiveAttempt{Run: id, Attempt: l.attempt, Wrappers: l.wrappers})
+	}
+	return live
+}
+
+// environTimeout is how long a wrapper may take to tell an environment.
+const environTimeout = 5 * time.Second
+
+// Environ is the environment that a live run was started with: what it was given, not what a process of it says.
+func (s *Supervisor) Environ(ctx context.Context, r *agency.Run) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, environTimeout)
+	defer cancel()
+	link := s.awaitLink(ctx, r.ID)
+	if link == nil {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
+	}
+	env, err := link.Environ(ctx)
+	if ctx.Err() != nil {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s does not tell the environment of its run", r.Ref()).
+			WithHint("it may be older than this daemon: agency resume --restart %s", r.Ref())
+	}
+	return env, err
+}
+
+// mostOwners bounds how far up owners are followed.
+const mostOwners = 100
+
+// Owners are the run of this id and those above it: who started it, who started that, up to the person, who is not among them.
+func (s *Supervisor) Owners(ctx context.Context, id string) ([]agency.RunID, error) {
+	owners := []agency.RunID{}
+	for id != agency.User && len(owners) < mostOwners {
+		r, err := s.Store.Run(ctx, agency.RunID(id))
+		if agency.IsCode(err, agency.CodeRunNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		owners, id = append(owners, r.ID), r.Owner
+	}
+	return owners, nil
+}

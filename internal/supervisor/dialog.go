@@ -1,0 +1,35 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// dialogQuiet is how long a terminal must be still before it is read for what it asks, or which of several requests it shows. A
+// dialog that is not drawn yet is read again when it is.
+const dialogQuiet = 150 * time.Millisecond
+
+// lookAtDialog puts the request first whose dialog a run's terminal shows, where several are open: hooks can tell of them in
+// another order than the program shows them.
+func (s *Supervisor) lookAtDialog(ctx context.Context, id agency.RunID) {
+	l, ok := s.liveCopy(id)
+	if !ok || len(l.situation.Requests) < 2 {
+		return
+	}
+	r, err := s.Store.Run(ctx, id)
+	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
+		return
+	}
+	screen, err := s.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
+	if err != nil {
+		return // the terminal is going away, and its wrapper tells
+	}
+	requests := l.situation.Requests
+	i := s.Harness.Shown(r.Runner.Kind, strings.Split(strings.TrimRight(screen, "\n"), "\n"), requests)
+	if i > 0 || i == 0 && !requests[0].Shown {
+		s.observe(ctx, &l, []agency.Evidence{{Source: agency.FromScreen, Sign: agency.SignShown, Event: "dialog", ID: requests[i].ID}})
+	}
+}

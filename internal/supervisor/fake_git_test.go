@@ -1,0 +1,244 @@
+package supervisor_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// fakeGit keeps repositories, branches and worktrees in memory; the folders of worktrees are real.
+type fakeGit struct {
+	supervisor.Git // what no test calls
+
+	AddWorktreeFunc func(path string) error
+	ExcludeFunc     func() error
+
+	mu        sync.Mutex
+	repos     map[string]agency.Repo // by root
+	branches  map[string]string      // to their commits
+	worktrees map[string]string      // to their branches
+	moved     map[string]string      // worktrees that git moved, to their new places
+	facts     agency.GitFacts        // of every worktree
+	unmerged  bool
+
+	discoverErr  error  // of every repository
+	discoverOnce error  // of the one that the record knows, once
+	programs     string // of the repositories
+	unproven     error
+	inspectErr   error
+	worktreeErr  error // of looking for one
+	nested       []string
+	snapshots    []agency.Snapshot
+	repaired     []string
+}
+
+const baseCommit = "0123456789012345678901234567890123456789"
+
+func (g *fakeGit) Discover(_ context.Context, dir string) (agency.Repo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.discoverErr != nil {
+		return agency.Repo{}, g.discoverErr
+	}
+	if err := g.discoverOnce; err != nil && !strings.HasSuffix(dir, "-copy") {
+		g.discoverOnce = nil
+		return agency.Repo{}, err
+	}
+	for root, repo := range g.repos {
+		if dir == root || strings.HasPrefix(dir, root+"/") {
+			return repo, nil
+		}
+	}
+	return agency.Repo{}, agency.Errorf(agency.CodeNotGitRepo, "%s is in no git repository", dir)
+}
+
+func (g *fakeGit) ID(commonDir string) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, repo := range g.repos {
+		if repo.CommonDir == commonDir && repo.Root+"/.git" == commonDir {
+			return repo.Fingerprint, nil
+		}
+	}
+	return "", nil
+}
+
+func (g *fakeGit) EnsureID(repo agency.Repo, newID func() string) (string, error) {
+	if repo.Fingerprint == "" {
+		repo.Fingerprint = newID()
+	}
+	return repo.Fingerprint, g.ReplaceID(repo, repo.Fingerprint)
+}
+
+func (g *fakeGit) ReplaceID(repo agency.Repo, id string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	repo.Fingerprint = id
+	g.repos[repo.Root] = repo
+	return nil
+}
+
+func (g *fakeGit) ResolveCommit(_ context.Context, _, ref string) (string, error) {
+	if ref != "HEAD" {
+		return "", agency.Errorf(agency.CodeBadRef, "%q names no commit", ref)
+	}
+	return baseCommit, nil
+}
+
+func (g *fakeGit) OwnBranch(_ agency.Repo, branch string) string { return branch }
+
+func (g *fakeGit) CheckBranch(_ context.Context, _ agency.Repo, branch string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.branches[branch]; ok {
+		return agency.Errorf(agency.CodeBranchExists, "the branch %s exists", branch)
+	}
+	return nil
+}
+
+func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, _ bool) error {
+	if g.AddWorktreeFunc != nil {
+		if err := g.AddWorktreeFunc(path); err != nil {
+			return err
+		}
+	}
+	if err := g.CheckBranch(ctx, repo, branch); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.branches[branch], g.worktrees[path] = commit, branch
+	return os.Mkdir(path, 0o700)
+}
+
+func (g *fakeGit) Worktree(_ context.Context, _ agency.Repo, path string) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := path
+	if moved := g.moved[path]; moved != "" {
+		at = moved
+	} else if _, err := os.Lstat(path); err != nil || g.worktrees[path] == "" {
+		at = ""
+	}
+	return at, g.worktreeErr
+}
+
+func (g *fakeGit) RemoveWorktree(_ context.Context, _ agency.Repo, path string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.worktrees, path)
+	return os.RemoveAll(path)
+}
+
+func (g *fakeGit) Leftover(_ agency.Repo, path string) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, err := os.Lstat(path)
+	return err == nil || g.worktrees[path] != "" && g.moved[path] == "", nil
+}
+
+func (g *fakeGit) HasBranch(_ context.Context, _ agency.Repo, branch string) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.branches[branch] != "", nil
+}
+
+func (g *fakeGit) FreeClaims(context.Context) error { return nil }
+
+func (g *fakeGit) DeleteBranch(_ context.Context, _ agency.Repo, branch string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.branches, branch)
+	return nil
+}
+
+func (g *fakeGit) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
+	g.mu.Lock()
+	at := g.branches[branch]
+	g.mu.Unlock()
+	if at != commit {
+		return nil
+	}
+	return g.DeleteBranch(ctx, repo, branch)
+}
+
+func (g *fakeGit) Exclude(agency.Repo, string) error {
+	if g.ExcludeFunc != nil {
+		return g.ExcludeFunc()
+	}
+	return nil
+}
+
+func (g *fakeGit) Ignored(context.Context, agency.Repo, string, []string) ([]string, error) {
+	return nil, nil
+}
+
+// File reads what stands in the repository's folder, as if it were committed.
+func (g *fakeGit) File(_ context.Context, repo agency.Repo, _, path string, _ int) ([]byte, bool, error) {
+	data, err := os.ReadFile(filepath.Join(repo.Root, path))
+	return data, err == nil, nil
+}
+
+func (g *fakeGit) Executable(_ context.Context, repo agency.Repo, _, path string) (found, runs bool, err error) {
+	info, err := os.Stat(filepath.Join(repo.Root, path))
+	return err == nil, err == nil && info.Mode().Perm()&0o111 != 0, nil
+}
+
+func (g *fakeGit) Inspect(context.Context, agency.Repo, string, string) (agency.GitFacts, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.facts, g.inspectErr
+}
+
+// Unmerged takes a snapshot for one of everything.
+func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unmerged && len(known) == 1, nil
+}
+
+func (g *fakeGit) Snapshot(_ context.Context, _ agency.Repo, _, _, ref, message string) (agency.Saved, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var number int
+	if _, err := fmt.Sscan(ref[strings.LastIndex(ref, "/")+1:], &number); err != nil {
+		return agency.Saved{}, err
+	}
+	g.snapshots = append(g.snapshots, agency.Snapshot{Number: number, Ref: ref, Message: message})
+	return agency.Saved{Ref: ref, Commit: baseCommit, Nested: g.nested}, nil
+}
+
+func (g *fakeGit) Prove(context.Context, agency.Repo, string, string, map[string]string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unproven
+}
+
+func (g *fakeGit) Record(_ context.Context, repo agency.Repo) (agency.Repo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	repo.GitPrograms = g.programs
+	return repo, nil
+}
+
+func (g *fakeGit) Snapshots(_ context.Context, _ agency.Repo, id agency.RunID) ([]agency.Snapshot, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(g.snapshots), func(s agency.Snapshot) bool {
+		return !strings.HasPrefix(s.Ref, agency.SnapshotRefs(id))
+	}), nil
+}
+
+func (g *fakeGit) Repair(_ context.Context, _ agency.Repo, worktrees []string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.repaired = append(g.repaired, worktrees...)
+	return nil
+}

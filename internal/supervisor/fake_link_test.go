@@ -1,0 +1,96 @@
+package supervisor_test
+
+import (
+	"context"
+	"sync"
+
+	"agency"
+)
+
+// fakeLink is the connection to a wrapper.
+type fakeLink struct {
+	StopFunc func(agency.EndedBy) error
+	Insisted func() error // nil is as StopFunc
+	KeysFunc func(keys string)
+	// BeforeKeys is called before the look that goes before keys.
+	BeforeKeys func()
+	// InputFunc is called before a text is typed, and keeps it from that by an error.
+	InputFunc func(ctx context.Context) error
+	refusal   error                  // of every input
+	TypedFunc func()                 // is called between a text and its Enter
+	EnterFunc func() agency.Delivery // what comes of an Enter; nil is that it was read
+
+	mu     sync.Mutex
+	inputs []string
+	keys   []string
+	closed bool
+}
+
+func (l *fakeLink) Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error) {
+	if l.InputFunc != nil {
+		if err := l.InputFunc(ctx); err != nil {
+			return agency.Delivery{}, err
+		}
+	}
+	if l.refusal != nil {
+		return agency.Delivery{}, l.refusal
+	}
+	if err := look(ctx); err != nil {
+		return agency.Delivery{}, err
+	}
+	l.mu.Lock()
+	l.inputs = append(l.inputs, text)
+	l.mu.Unlock()
+	if l.TypedFunc != nil {
+		l.TypedFunc()
+	}
+	if err := look(ctx); err != nil {
+		return agency.Delivery{}, err
+	}
+	if l.EnterFunc != nil {
+		return l.EnterFunc(), nil
+	}
+	return agency.Delivery{Confirmed: true, Effect: agency.EffectRead}, nil
+}
+
+func (l *fakeLink) Keys(ctx context.Context, keys string, look func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.BeforeKeys != nil {
+		l.BeforeKeys()
+	}
+	if err := look(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.keys = append(l.keys, keys)
+	l.mu.Unlock()
+	if l.KeysFunc != nil {
+		l.KeysFunc(keys)
+	}
+	return nil
+}
+
+func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {
+	if l.StopFunc != nil {
+		return l.StopFunc(by)
+	}
+	return nil
+}
+
+func (l *fakeLink) Insist(ctx context.Context) error {
+	if l.Insisted != nil {
+		return l.Insisted()
+	}
+	return l.Stop(ctx, agency.EndedByStop)
+}
+
+func (l *fakeLink) Environ(context.Context) ([]string, error) { return []string{"HOME=/home/u"}, nil }
+
+func (l *fakeLink) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}

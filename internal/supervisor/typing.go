@@ -1,0 +1,230 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// Everything that agency types into the terminal of an agent goes through this file, typeInput and typeKeys, and is typed by the
+// wrapper right after a look at what the terminal shows. What the record says of the agent opens no way around that look.
+
+// How long typing takes.
+const (
+	// inputTimeout is how long a wrapper may take to type a message and to watch for its effect, and then the record to take it.
+	// A wrapper whose agent starts late and hardly reads takes 40 seconds at most.
+	inputTimeout = 45 * time.Second
+	keysTimeout  = 15 * time.Second
+	// boxWait is how long an input box may be missing: a terminal that is being painted shows none for a moment.
+	boxWait  = 3 * time.Second
+	boxEvery = 100 * time.Millisecond
+	// takenWait is how long an agent may take to show that it took a message, stoppedWait one that has not reacted at all.
+	takenWait   = 5 * time.Second
+	stoppedWait = 10 * time.Second
+	takenEvery  = 100 * time.Millisecond
+	// enterAgain is when Enter is pressed once more, because the text still stands in the input box.
+	enterAgain = 1500 * time.Millisecond
+)
+
+// SendInput types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless
+// the agent waits for just that. It is E_INPUT_REFUSED while the terminal shows a dialog.
+func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
+	r, err := s.Resolve(ctx, ref)
+	if err != nil {
+		return nil, agency.Delivery{}, err
+	}
+	if promptID != "" {
+		release, err := s.locks.lock(ctx, "answer "+string(r.ID))
+		if err != nil {
+			return nil, agency.Delivery{}, err
+		}
+		defer release()
+		if r, err = s.Store.Run(ctx, r.ID); err != nil {
+			return nil, agency.Delivery{}, err
+		}
+		if now := s.Derive(r).PromptID(); now != promptID {
+			return nil, agency.Delivery{}, promptChanged(r, promptID, now)
+		}
+	}
+	if r.Attempt.State != agency.Running {
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
+	}
+	link, err := s.mustLink(ctx, r)
+	if err != nil {
+		return nil, agency.Delivery{}, err
+	}
+	if err := s.awaitReady(ctx, r); err != nil {
+		return nil, agency.Delivery{}, err
+	}
+	delivery, err := s.typeInput(context.WithoutCancel(ctx), r, link, text)
+	return r, delivery, err
+}
+
+func (s *Supervisor) mustLink(ctx context.Context, r *agency.Run) (Link, error) {
+	link := s.awaitLink(ctx, r.ID)
+	if link == nil {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
+	}
+	return link, nil
+}
+
+// entry is what was seen right before Enter was pressed.
+type entry struct {
+	at    time.Time
+	sight agency.Sight
+}
+
+// typeInput types text into a run's agent and records it; it is not to be interrupted in between. When no answer comes the text may
+// have been typed: the record tells of it, and what the agent asked stays open, for somebody to look.
+func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
+	typing, cancel := context.WithTimeout(ctx, inputTimeout)
+	defer cancel()
+	at := s.Now() // before the text is typed: a question that comes right after it is a new one
+	var last entry
+	delivery, err := link.Input(typing, text, func(ctx context.Context) error {
+		sight, err := s.clearSight(ctx, r)
+		last = entry{s.Now(), sight}
+		return err
+	})
+	silent := errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case silent:
+		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the message may have been typed", r.Ref(), inputTimeout).
+			WithHint("look before you send it again: agency attach %s", r.Ref())
+	case err != nil:
+		return agency.Delivery{}, byName(err, r)
+	default:
+		delivery = s.confirm(ctx, r, text, last, delivery)
+	}
+	recording, cancel := context.WithTimeout(ctx, inputTimeout)
+	defer cancel()
+	number, taken := r.Attempt.Number, !silent && delivery.Effect != agency.EffectComposer
+	_, failed := s.Store.ChangeRun(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		if r.Attempt.Number == number && taken {
+			r.Attempt.InputAt = &at
+		}
+		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
+	})
+	return delivery, errors.Join(err, failed)
+}
+
+// clearSight looks at a run's terminal before something is typed into it. It is E_INPUT_REFUSED when it shows a dialog, no input
+// box where there must be one, or cannot be looked at.
+func (s *Supervisor) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
+	for deadline := time.Now().Add(boxWait); ; {
+		sight, err := s.sight(ctx, r)
+		switch {
+		case err != nil:
+			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s cannot be looked at, so nothing is typed into it: %s", r.Ref(), agency.AsError(err).Message).
+				WithHint("agency attach %s", r.Ref())
+		case sight.Dialog != "":
+			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows a dialog, and what is typed would answer it: %s", r.Ref(), sight.Dialog).
+				WithHint("answer it yourself: agency attach %s; or, where agency show %s names what it asks: agency answer %s allow|deny|TEXT", r.Ref(), r.Ref(), r.Ref())
+		case !sight.Boxless:
+			return sight, nil
+		case time.Now().After(deadline):
+			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows no input box, and what is typed could be taken for something else", r.Ref()).
+				WithHint("agency attach %s", r.Ref())
+		}
+		select {
+		case <-time.After(boxEvery):
+		case <-ctx.Done():
+			return sight, ctx.Err()
+		}
+	}
+}
+
+// sight reads what a run's terminal shows now.
+func (s *Supervisor) sight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
+	text, err := s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
+	if err != nil {
+		return agency.Sight{}, err
+	}
+	return s.Harness.Sight(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n")), nil
+}
+
+// confirm watches for proof that an agent took the message that was typed: it tells of a prompt, or the text went out of its input box
+// and it is at work. A program that reads an Enter together with the text can take it for a part of the text: Enter is
+// pressed once more when the program reacted to the first one, and the text still stands in the input box.
+func (s *Supervisor) confirm(ctx context.Context, r *agency.Run, text string, entered entry, d agency.Delivery) agency.Delivery {
+	if d.Confirmed || entered.sight.Composer == nil {
+		return d
+	}
+	stood, pressed := entered.sight.Holds(text), false
+	for begin := time.Now(); ; time.Sleep(takenEvery) {
+		sight, err := s.sight(ctx, r)
+		s.readEvidence(ctx, r.ID)
+		l, ok := s.liveCopy(r.ID)
+		if err != nil || !ok {
+			return d // the terminal is going away
+		}
+		holds := sight.Holds(text)
+		reacted := d.Effect == agency.EffectOutput || l.lastOutput.After(entered.at)
+		since, limit := time.Since(begin), takenWait
+		if !reacted {
+			limit = stoppedWait
+		}
+		switch now := l.situation; {
+		case !holds && now.PromptAt.After(entered.at):
+			return agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}
+		case !holds && stood && sight.Composer != nil && now.Turn == agency.TurnWorking:
+			return agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}
+		case !holds && now.Turn == agency.TurnUnknown && !now.SpokeForItself():
+			return d // nothing would tell
+		case holds && reacted && !pressed && since >= enterAgain:
+			pressed = true
+			s.pressAgain(ctx, r, text)
+		case since >= limit && holds:
+			return agency.Delivery{Effect: agency.EffectComposer, Composer: *sight.Composer}
+		case since >= limit:
+			return d
+		}
+	}
+}
+
+// pressAgain presses Enter once more, unless the text is gone from the input box by then.
+func (s *Supervisor) pressAgain(ctx context.Context, r *agency.Run, text string) {
+	err := s.typeKeys(ctx, r, "\r", func(ctx context.Context) error {
+		sight, err := s.clearSight(ctx, r)
+		if err == nil && !sight.Holds(text) {
+			err = agency.Errorf(agency.CodeInputRefused, "the text is gone from the input box of %s", r.Ref())
+		}
+		return err
+	})
+	if err != nil {
+		s.Log.Debug("press Enter again", "run", r.ID, "err", err)
+	}
+}
+
+// typeKeys types keys as they are after a look, which says whether the terminal still shows what they are for.
+func (s *Supervisor) typeKeys(ctx context.Context, r *agency.Run, keys string, look func(context.Context) error) error {
+	link, err := s.mustLink(ctx, r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, keysTimeout,
+		agency.Errorf(agency.CodeInputRefused, "the wrapper of %s does not take keys", r.Ref()).WithHint("agency attach %s", r.Ref()))
+	defer cancel()
+	if err := link.Keys(ctx, keys, look); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return byName(err, r)
+	}
+	return nil
+}
+
+// byName says what a wrapper says with the name of its run. A wrapper knows the id alone.
+func byName(err error, r *agency.Run) error {
+	e, ok := errors.AsType[*agency.Error](err)
+	if !ok {
+		return err
+	}
+	id, name := string(r.ID), r.Ref()
+	named := *e
+	named.Message, named.Hint = strings.ReplaceAll(e.Message, id, name), strings.ReplaceAll(e.Hint, id, name)
+	return &named
+}

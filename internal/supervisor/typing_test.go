@@ -1,0 +1,223 @@
+package supervisor_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// composing is an agent whose terminal shows an input box, "> text", a dialog, "? text", or neither.
+func composing(lines []string) agency.Sight {
+	if text, ok := strings.CutPrefix(lines[0], "> "); ok {
+		return agency.Sight{Composer: &text}
+	}
+	if text, ok := strings.CutPrefix(lines[0], "? "); ok {
+		return agency.Sight{Dialog: text}
+	}
+	return agency.Sight{Boxless: true}
+}
+
+// No way of typing goes past the look at the terminal, whatever the record says of the agent.
+func TestNothingIsTypedIntoADialog(t *testing.T) {
+	t.Parallel()
+	records := map[string][]agency.Evidence{
+		"nothing":  nil,
+		"at work":  {{Sign: agency.SignPrompt}},
+		"at rest":  {{Sign: agency.SignPrompt}, {Sign: agency.SignTurnEnded}},
+		"failed":   {{Sign: agency.SignPrompt}, {Sign: agency.SignFailed, Class: agency.ErrorOther}},
+		"answered": {{Sign: agency.SignAsked, ID: "a", Kind: agency.AsksPermission}, {Sign: agency.SignAnswered, ID: "a"}},
+	}
+	for name, evidence := range records {
+		for screen, want := range map[string]string{"? Run rm?": "shows a dialog", "loading": "shows no input box"} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.harness.SightFunc = composing
+				r, p := w.started("fix-login")
+				w.reports(r, `{"source":"report","sign":"report","report":"help","text":"Which way?"}`+"\n")
+				w.tell(p, evidence...)
+				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
+				synctest.Wait()
+				w.tmux.show(screen)
+				ways := map[string]func() error{
+					"send": func() error { _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); return err },
+					"answer": func() error {
+						_, _, err := w.sup.AnswerRun(t.Context(), supervisor.AnswerRequest{Ref: r.Handle, Reply: agency.Reply{Text: "left"}})
+						return err
+					},
+				}
+				for way, do := range ways {
+					e := agency.AsError(do())
+					if way == "answer" && e.Code == agency.CodeInvalidState && !strings.Contains(e.Hint, "send") {
+						continue // it waits for nothing
+					}
+					if e.Code != agency.CodeInputRefused || !strings.Contains(e.Message, want) || !strings.Contains(e.Hint, "agency attach") || strings.Contains(e.Hint, "send") {
+						t.Errorf("%s, %s, %s: got %v, hint %q", name, screen, way, e, e.Hint)
+					}
+				}
+				if len(p.link.inputs)+len(p.link.keys) > 0 {
+					t.Errorf("%s, %s: typed %q, %q", name, screen, p.link.inputs, p.link.keys)
+				}
+			})
+		}
+	}
+}
+
+// A refused answer never leads to a message.
+func TestRefusedAnswerLeadsToNoMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, _ := w.started("fix-login")
+	_, _, err := w.sup.AnswerRun(t.Context(), allow(r, ""))
+	if e := agency.AsError(err); e.Code != agency.CodeInvalidState || strings.Contains(e.Hint, "send") || !strings.Contains(e.Hint, "agency attach") {
+		t.Errorf("got %v, hint %q", err, e.Hint)
+	}
+}
+
+// A dialog that opens behind the text gets no Enter, and the error says that the text was typed.
+func TestDialogBeforeEnter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.SightFunc = composing
+		r, p := w.started("fix-login")
+		w.tmux.show("> ")
+		p.link.TypedFunc = func() { w.tmux.show("? Run rm?") }
+		p.link.EnterFunc = func() agency.Delivery { t.Error("Enter was pressed"); return agency.Delivery{} }
+		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInputRefused {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// An answer's keys are pressed only if the terminal shows the same dialog at the last moment.
+func TestKeysForADialogThatChanged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, request := askingLeave(t, w)
+		looks := 0
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) {
+			looks++
+			return "1", looks == 1, nil
+		}
+		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 {
+			t.Errorf("got %v, keys %q", err, p.link.keys)
+		}
+	})
+}
+
+// A message is confirmed by what the agent does with it: whatever else it prints proves nothing.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	prompt := []agency.Evidence{{Sign: agency.SignPrompt}}
+	for name, c := range map[string]struct {
+		before []agency.Evidence // what the agent told before the message
+		after  string            // what its terminal shows after Enter
+		tells  []agency.Evidence // what it tells then
+		want   agency.Delivery
+	}{
+		"a prompt":           {nil, "> ", prompt, agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}},
+		"a prompt, dialog":   {nil, "? Run rm?", prompt, agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}},
+		"queued":             {prompt, "> Ask anything", nil, agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}},
+		"a turn":             {nil, "> ", []agency.Evidence{{Source: agency.FromTitle, Sign: agency.SignBusy}}, agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}},
+		"swallowed":          {nil, "> hello", nil, agency.Delivery{Effect: agency.EffectComposer, Composer: "hello"}},
+		"swallowed, at work": {prompt, "> hello", prompt, agency.Delivery{Effect: agency.EffectComposer, Composer: "hello"}},
+		"a command":          {[]agency.Evidence{{Sign: agency.SignTurnEnded}}, "> ", nil, agency.Delivery{Effect: agency.EffectOutput}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.harness.SightFunc = composing
+			r, p := w.started("fix-login")
+			w.tell(p, c.before...)
+			w.tmux.show("> ")
+			p.link.TypedFunc = func() { w.tmux.show("> hello") }
+			p.link.EnterFunc = func() agency.Delivery {
+				time.Sleep(time.Second)
+				w.tmux.show(c.after)
+				w.tell(p, c.tells...)
+				return agency.Delivery{Effect: agency.EffectOutput}
+			}
+			_, got, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			if err != nil || got != c.want {
+				t.Errorf("%s: got %+v, %v, want %+v", name, got, err, c.want)
+			}
+			if answered := w.run(r.ID).Attempt.InputAt != nil; answered == (c.want.Effect == agency.EffectComposer) {
+				t.Errorf("%s: the record takes it for answered: %t", name, answered)
+			}
+		})
+	}
+}
+
+// An Enter that was taken for a part of the text is pressed once more while the text stands in the input box, and not behind that.
+func TestEnterAgain(t *testing.T) {
+	t.Parallel()
+	for behind, want := range map[string][]string{"> hello": {"\r"}, "? Run rm?": nil, "> ": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.harness.SightFunc = composing
+			r, p := w.started("fix-login")
+			w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded})
+			w.tmux.show("> ")
+			p.link.TypedFunc = func() { w.tmux.show("> hello") }
+			p.link.EnterFunc = func() agency.Delivery { return agency.Delivery{Effect: agency.EffectOutput} }
+			p.link.BeforeKeys = func() { w.tmux.show(behind) }
+			p.link.KeysFunc = func(string) {
+				w.tmux.show("> ")
+				w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+			}
+			_, got, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			if err != nil || !slices.Equal(p.link.keys, want) || got.Confirmed != (len(want) > 0) {
+				t.Errorf("%s: got %+v, %v, keys %q", behind, got, err, p.link.keys)
+			}
+		})
+	}
+}
+
+// A program that reacted to nothing is not given a second Enter: it may read both at once.
+func TestNoEnterForAStoppedProgram(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.SightFunc = composing
+		r, p := w.started("fix-login")
+		w.tmux.show("> hello")
+		p.link.EnterFunc = func() agency.Delivery { return agency.Delivery{Effect: agency.EffectNone} }
+		_, got, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+		if err != nil || got.Confirmed || got.Composer != "hello" || len(p.link.keys) > 0 {
+			t.Errorf("got %+v, %v, keys %q", got, err, p.link.keys)
+		}
+	})
+}
+
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a long message with words ", 20)
+	for i, c := range []struct {
+		composer, text string
+		want           bool
+	}{
+		{"hello", "hello", true},
+		{"", "hello", false},
+		{"Ask Codex to do anything", "hello", false},
+		{"say hello\n  to them\n", "say hello to them", true},
+		{"a draft, then hello", "hello", true},
+		{"[Pasted text #1 +29 lines]", "one\ntwo\nthree", true},
+		{"…ssage with words a long message with words", long, true},
+		{"a long message", long, false},
+	} {
+		sight := agency.Sight{Composer: &c.composer}
+		if got := sight.Holds(c.text); got != c.want {
+			t.Error(fmt.Sprint(i, ": got ", got))
+		}
+	}
+	if (&agency.Sight{}).Holds("hello") {
+		t.Error("no input box holds a text")
+	}
+}

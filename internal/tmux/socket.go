@@ -1,0 +1,24 @@
+package tmux
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Socket is the path of the server's socket, as tmux itself works it out. The socket need not exist.
+func (t *Tmux) Socket() string {
+	if filepath.IsAbs(t.socket) {
+		return t.socket
+	}
+	for _, dir := range []string{lookup(t.environ(), "TMUX_TMPDIR"), "/tmp"} {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if dir, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), cmp.Or(t.socket, "default"))
+		}
+	}
+	return ""
+}

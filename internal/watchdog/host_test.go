@@ -1,0 +1,86 @@
+package watchdog_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+func (w *world) Disks() ([]agency.Disk, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blind {
+		return nil, errors.New("the disk does not answer")
+	}
+	return slices.Clone(w.disks), nil
+}
+
+func (w *world) DeliverHost(_ context.Context, a *agency.Alert) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, a.Cause)
+	return []string{"user"}, nil
+}
+
+// fill leaves so much of the disk of a path, of which 100 must be free; less than nothing is no answer. The watchdog looks at it.
+func (w *world) fill(path string, free int64) {
+	w.mu.Lock()
+	w.blind = free < 0
+	w.disks = slices.DeleteFunc(w.disks, func(d agency.Disk) bool { return d.Path == path })
+	w.disks = append(w.disks, agency.Disk{Path: path, Free: free, Least: 100})
+	w.mu.Unlock()
+	w.pass(poll)
+}
+
+// A disk that gets low is one episode until it has room again, whatever happens to the daemon, and each disk has its own.
+func TestLowDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill("/data", 100)
+		w.want()
+		w.fill("/data", 99)
+		w.want(agency.AlertHostDisk)
+		w.fill("/data", 124)
+		w.restart()
+		w.fill("/data", -1)
+		if w.open() != 1 || len(w.tellings()) != 1 {
+			t.Errorf("%d open, told %q", w.open(), w.tellings())
+		}
+		w.fill("/data/worktrees", 0)
+		w.fill("/data", 125)
+		w.want(agency.AlertHostDisk, agency.AlertHostDisk)
+		if a := w.alert(0); a.Open() || w.open() != 1 {
+			t.Errorf("%+v is open, as are %d", a, w.open())
+		}
+		w.fill("/data", 10)
+		if w.open() != 2 || !slices.Equal(w.tellings(), []string{"/data", "/data/worktrees", "/data"}) {
+			t.Errorf("%d open, told %q", w.open(), w.tellings())
+		}
+	})
+}
+
+// It is told again like every other alert, and no more when the person knows.
+func TestLowDiskAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill("/data", 0)
+		w.pass(6 * time.Minute)
+		if got := w.tellings(); len(got) != 2 {
+			t.Errorf("told %q", got)
+		}
+		w.mu.Lock()
+		w.alerts[0].AckedAt = new(time.Now())
+		w.mu.Unlock()
+		w.pass(10 * time.Hour)
+		if got := w.tellings(); len(got) != 2 || w.open() != 1 {
+			t.Errorf("told %q", got)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package watchdog_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// fails is a call of the model that failed and is tried again.
+func fails(worker *worker, times int) {
+	worker.run.Attempt.Situation.Observe(agency.Evidence{
+		At: time.Now(), Source: agency.FromHook, Sign: agency.SignRetrying, Class: agency.ErrorNetwork, Text: fmt.Sprintf("ended early %d times", times),
+	})
+}
+
+// goesOn is a call that did not fail.
+func goesOn(worker *worker) {
+	worker.run.Attempt.Situation.Observe(agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignBusy})
+}
+
+// A worker whose model fails again and again moves all the time, and gets nowhere: that is one alert, after the usual patience.
+func TestRetryingWithoutEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { goesOn(worker) })
+		for times := 1; times < 60; times++ {
+			w.change(worker, func() { fails(worker, times); worker.output = time.Now() })
+			w.pass(stall / 60)
+		}
+		w.want()
+		w.pass(stall / 60)
+		w.want(agency.AlertStuck)
+		var payload struct {
+			Class   agency.ErrorClass `json:"error_class"`
+			Context string            `json:"error_context"`
+			Seconds int               `json:"duration_secs"`
+		}
+		if err := json.Unmarshal(w.alert(0).Payload, &payload); err != nil || payload.Class != agency.ErrorNetwork || payload.Context != "ended early 59 times" || payload.Seconds < int(stall.Seconds()) {
+			t.Errorf("%+v, %v", payload, err)
+		}
+		verdict, err := w.dog.Explain(t.Context(), worker.run.ID)
+		if why := verdict.Rules[len(verdict.Rules)-1].Why; err != nil || !strings.Contains(why, "it tries again for") {
+			t.Errorf("%q, %v", why, err)
+		}
+		// More of the same, and a new daemon, tell nobody again.
+		w.change(worker, func() { fails(worker, 128) })
+		w.restart()
+		w.want(agency.AlertStuck)
+		if w.open() != 1 {
+			t.Error("it is over")
+		}
+		w.change(worker, func() { goesOn(worker) })
+		if w.open() != 0 {
+			t.Error("it goes on, and the alert is open")
+		}
+		w.change(worker, func() { fails(worker, 1) })
+		w.pass(stall - time.Second)
+		w.want(agency.AlertStuck)
+	})
+}
+
+// A failure that passes in time is none.
+func TestRetryingThatPasses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		for range 5 {
+			w.change(worker, func() { goesOn(worker); fails(worker, 1) })
+			w.pass(stall / 2)
+		}
+		w.want()
+	})
+}

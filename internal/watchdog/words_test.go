@@ -1,0 +1,62 @@
+package watchdog_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency"
+)
+
+// A session file tells a moment before the hook that something is asked. The alert waits for the words of it.
+func TestAlertWaitsForWords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() {
+			observes(worker, agency.Evidence{Source: agency.FromSession, Sign: agency.SignAsked, Kind: agency.AsksPermission, Text: "permission prompt"})
+		})
+		w.pass(agency.WordsPatience / 3)
+		w.want()
+		w.change(worker, func() {
+			observes(worker, agency.Evidence{Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
+		})
+		w.pass(time.Millisecond)
+		w.want(agency.AlertNeedsInput)
+		w.wantWords("may it use Bash? make")
+	})
+}
+
+// Words that come later than that change the alert, which is no new one and is not told again.
+func TestAlertTakesBetterWords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() {
+			observes(worker, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "it asks for something in its terminal"})
+		})
+		w.pass(2 * agency.WordsPatience)
+		w.want(agency.AlertNeedsInput)
+		w.wantWords("it asks for something in its terminal")
+		w.change(worker, func() {
+			observes(worker, agency.Evidence{Source: agency.FromScreen, Event: agency.EventComplete, Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Shell", Text: "make"})
+		})
+		w.pass(time.Second)
+		w.want(agency.AlertNeedsInput)
+		w.wantWords("may it use Shell? make")
+		if payload := string(w.alert(0).Payload); !strings.Contains(payload, `"prompt_type":"permission"`) || !strings.Contains(payload, `"prompt_id":"1@`) {
+			t.Errorf("got %s", payload)
+		}
+		w.wantTold("a worker.needs_input 0")
+	})
+}
+
+func (w *world) wantWords(want string) {
+	w.t.Helper()
+	if got := agency.AlertText(w.alert(0).Payload); got != want {
+		w.t.Errorf("the alert says %q, want %q", got, want)
+	}
+}

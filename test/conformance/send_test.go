@@ -1,0 +1,174 @@
+package conformance_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/spool"
+	"agency/test/conformance/modelserver"
+)
+
+// signal sends a signal to all that a run started, but for what is agency's.
+func (f *fixture) signal(run api.Run, sig syscall.Signal) {
+	f.t.Helper()
+	found := 0
+	for _, process := range f.processes(run.ID) {
+		dir, argv, _ := strings.Cut(process, " ")
+		program, _, _ := strings.Cut(argv, `\x00`)
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || strings.Contains(program, f.binary) {
+			continue
+		}
+		if err := syscall.Kill(pid, sig); err == nil {
+			found++
+		}
+	}
+	if found == 0 {
+		f.t.Fatalf("no process of %s: %q", run.ID, f.processes(run.ID))
+	}
+}
+
+// What send says of an agent that was stopped while it was typed to is true: a confirmed message is a prompt, and of any other it says
+// what stands in the input box.
+func TestSendToAStoppedAgent(t *testing.T) {
+	t.Parallel()
+	stops := []time.Duration{300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
+	for _, runner := range []string{"claude_code", "codex", "gemini", "opencode"} {
+		for _, when := range []string{"before the text", "before Enter"} {
+			t.Run(runner+" "+when, func(t *testing.T) {
+				t.Parallel()
+				binary, a := installed(t, runner)
+				f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "One."}, {Text: "Two."}, {Text: "Three."}, {Text: "Four."}})
+				run := f.start(a)
+				tl := f.watch(run)
+				tl.await(agency.Waiting)
+				for i, stop := range stops {
+					message := fmt.Sprintf("message %d, after a stop of %s", i+1, stop)
+					if sent := f.sendStopped(run, message, stop, when == "before Enter"); !sent.Confirmed {
+						// A machine that is busy may not be done in time; then the message must stand where send found it.
+						if !sent.Delivered || !strings.Contains(sent.Composer, message) {
+							t.Errorf("%s: %+v", stop, sent)
+						}
+						return
+					}
+					f.until("a request with "+message, func() bool {
+						return strings.Count(f.heardLast(), message) == 1
+					})
+					tl.await(agency.Waiting)
+				}
+			})
+		}
+	}
+}
+
+// heardLast is what the user said until the newest request.
+func (f *fixture) heardLast() string {
+	heard := ""
+	for _, r := range f.model.Requests() {
+		if !r.Side {
+			heard = r.Heard
+		}
+	}
+	return heard
+}
+
+// sendStopped sends a message while the agent is stopped for a while: from before it is typed on, or from when it stands in the input
+// box, before Enter.
+func (f *fixture) sendStopped(run api.Run, message string, stop time.Duration, shown bool) api.SendInputResponse {
+	f.t.Helper()
+	var sent api.SendInputResponse
+	done := make(chan struct{})
+	if !shown {
+		f.signal(run, syscall.SIGSTOP)
+	}
+	go func() {
+		defer close(done)
+		f.agency(&sent, "send", string(run.ID), message)
+	}()
+	if shown {
+		f.shown(run, message)
+		f.signal(run, syscall.SIGSTOP)
+	}
+	time.Sleep(stop) // the time is what is tested
+	f.signal(run, syscall.SIGCONT)
+	<-done
+	return sent
+}
+
+// A message for an agent at work is confirmed when it went out of the input box: it is queued there.
+func TestSendToAnAgentAtWork(t *testing.T) {
+	t.Parallel()
+	for _, runner := range []string{"claude_code", "codex", "gemini", "opencode"} {
+		t.Run(runner, func(t *testing.T) {
+			t.Parallel()
+			binary, a := installed(t, runner)
+			gate := make(chan struct{})
+			f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning.", Gate: gate}, {Text: "One."}})
+			run := f.start(a)
+			tl := f.watch(run)
+			f.asked(0)
+			for _, message := range []string{"and then this", strings.Repeat("a line of many\n", 30) + "the end"} {
+				var sent api.SendInputResponse
+				f.agency(&sent, "send", string(run.ID), message)
+				if !sent.Confirmed {
+					t.Errorf("%.20s: %+v", message, sent)
+				}
+			}
+			close(gate)
+			f.until("a request with both", func() bool {
+				heard := f.heardLast()
+				return strings.Contains(heard, "and then this") && strings.Contains(heard, "the end")
+			})
+			tl.await(agency.Waiting)
+		})
+	}
+}
+
+// Nothing is sent into a dialog, even when all evidence says that there is none: here the record is told that it was answered.
+func TestSendIntoADialog(t *testing.T) {
+	t.Parallel()
+	for runner, args := range map[string][]string{"claude_code": nil, "codex": {"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`}, "gemini": nil, "opencode": nil} {
+		t.Run(runner, func(t *testing.T) {
+			t.Parallel()
+			binary, a := installed(t, runner)
+			f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "touch made.txt", Leave: true}, {Text: "It ran."}})
+			run := f.start(a, args...)
+			tl := f.watch(run)
+			tl.await(agency.NeedsInput)
+			var asked *agency.Request
+			f.until("a request that says what it is for", func() bool {
+				asked = f.show(run).Request
+				return asked != nil && asked.ID != ""
+			})
+			f.shown(run, "touch made.txt")
+			events := filepath.Join(run.RunDir, "attempts", "1", agency.EventsFile)
+			f.until("a record that knows of no dialog", func() bool {
+				answered := agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignAnswered, ID: asked.ID, Subagent: asked.Subagent, Event: "scripted"}
+				if err := spool.Append(events, answered); err != nil {
+					t.Fatal(err)
+				}
+				return f.show(run).Status == agency.Working
+			})
+			out, err := f.command(binary, "send", string(run.ID), "go on")
+			if err == nil || !strings.Contains(err.Error(), "shows a dialog") || !strings.Contains(err.Error(), "agency attach") {
+				t.Errorf("sent: %s, %v", out, err)
+			}
+			if _, err := os.Stat(filepath.Join(run.Worktree, "made.txt")); err == nil {
+				t.Error("the command ran without leave")
+			}
+			for _, r := range f.model.Requests() {
+				if !r.Side && r.Turn > 0 {
+					t.Error("the dialog was answered")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package crash_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+	"github.com/google/go-cmp/cmp"
+)
+
+// deleted removes files of the data root by their names.
+func (w *world) deleted(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(w.f.Data, name)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// A lock that somebody deletes under a live daemon does not give two daemons, neither now nor later.
+func TestLockDeleted(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{
+		{"agencyd.lock"},
+		{"agencyd.lock", "agencyd.sock"},
+		{"agencyd.lock", "agencyd.sock", "agencyd.start.lock"},
+	} {
+		t.Run(strings.Join(names, " "), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.deleted(names...)
+			w.must("ls")
+			runTarget(w)
+			if wrong := w.rest(false); len(wrong) > 0 {
+				t.Fatal(strings.Join(wrong, "\n"))
+			}
+			w.must("stop", "target")
+			w.must("daemon", "stop")
+			w.await("the end of every daemon", func() bool { return len(w.daemons()) == 0 })
+			w.calm(false)
+		})
+	}
+}
+
+// A daemon whose lock another process has now ends, and leaves what that process made alone.
+func TestLockTakenOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	old := w.daemons()
+	lock := flock.New(filepath.Join(w.f.Data, "other.lock"))
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if err := os.Rename(lock.Path(), filepath.Join(w.f.Data, "agencyd.lock")); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitDeath(old)
+	if _, err := os.Lstat(filepath.Join(w.f.Data, "agencyd.sock")); err != nil {
+		t.Errorf("the socket went with it: %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	w.calm(false)
+}
+
+// A database that is deleted or replaced under a live daemon comes back with all that the daemon recorded, also after a kill.
+func TestDatabaseDeletedAlive(t *testing.T) {
+	t.Parallel()
+	for name, hurt := range map[string]func(w *world){
+		"deleted":          func(w *world) { w.deleted("agency.db") },
+		"deleted with log": func(w *world) { w.deleted("agency.db", "agency.db-wal") },
+		"log deleted":      func(w *world) { w.deleted("agency.db-wal") },
+		"replaced": func(w *world) {
+			other := filepath.Join(w.f.Data, "other.db")
+			w.must("db", "backup", other)
+			w.must("tags", "add", "other", "later")
+			if err := os.Rename(other, filepath.Join(w.f.Data, "agency.db")); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.must("tags", "add", "other", "later")
+			hurt(w)
+			before := w.lastSeq()
+			w.must("ls")
+			w.must("tags", "add", "other", "last")
+			pids := w.daemons()
+			w.kill(pids)
+			w.awaitDeath(pids)
+			if tags := w.must("tags", "ls", "other"); !strings.Contains(tags, "later") || !strings.Contains(tags, "last") {
+				t.Errorf("tags %s", tags)
+			}
+			if after := w.lastSeq(); after <= before {
+				t.Errorf("%d events, and there were %d", after, before)
+			}
+			w.calm(false)
+		})
+	}
+}
+
+func (w *world) lastSeq() int64 {
+	w.t.Helper()
+	var status struct {
+		LastSeq int64 `json:"last_seq"`
+	}
+	if err := w.data(&status, "daemon", "status"); err != nil {
+		w.t.Fatal(err)
+	}
+	return status.LastSeq
+}
+
+// A database that is missing where runs are is refused: nothing is taken for new, and no name is free, until it is back. The folders of the
+// runs bring them back, and the live agent is its run's again.
+func TestDatabaseMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("run", "--name", "target", "--prompt", asks)
+	w.must("stop", "target")
+	w.must("resume", "target")
+	w.must("run", "--name", "gone", "--prompt", asks)
+	w.must("stop", "gone")
+	w.must("rm", "gone")
+	before, err := w.runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must("daemon", "stop")
+	w.deleted("agency.db")
+	for _, args := range [][]string{{"ls"}, {"run", "--name", "target", "--prompt", asks}, {"doctor"}} {
+		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, "E_DB_MISSING") || !strings.Contains(r.Stderr, "agency db rebuild") {
+			t.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+	w.deletedNot("agency.db")
+	t.Log(w.must("db", "rebuild"))
+	after, err := w.runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("what the rebuilt record says differs:\n%s", diff)
+	}
+	var shown struct {
+		Attempts []struct {
+			State string `json:"state"`
+		} `json:"attempts"`
+	}
+	if err := w.data(&shown, "show", "target"); err != nil || len(shown.Attempts) != 2 || shown.Attempts[0].State != "killed" {
+		t.Errorf("attempts %+v, %v", shown, err)
+	}
+	w.must("send", "target", "go on")
+	w.must("wait", "target")
+	w.must("rm", "target")
+	w.calm(false)
+}
+
+// deletedNot fails the test if a file that was deleted is there again.
+func (w *world) deletedNot(name string) {
+	w.t.Helper()
+	if _, err := os.Lstat(filepath.Join(w.f.Data, name)); err == nil {
+		w.t.Errorf("%s was made anew", name)
+	}
+}
+
+// A backup knows nothing of what came after it. A rebuild brings that back from the folders of the runs.
+func TestRebuildAfterRestore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	backup := w.path("backup.db")
+	w.must("db", "backup", backup)
+	w.must("tags", "add", "other", "later")
+	w.must("run", "--name", "target", "--prompt", asks)
+	w.must("daemon", "stop")
+	w.must("db", "restore", backup)
+	t.Log(w.must("db", "rebuild"))
+	if tags := w.must("tags", "ls", "other"); !strings.Contains(tags, "later") {
+		t.Errorf("tags %s", tags)
+	}
+	w.must("send", "target", "go on")
+	w.must("wait", "target")
+	if again := w.must("daemon", "stop") + w.must("db", "rebuild"); !strings.Contains(again, "added 0 runs, brought 0 up to date") {
+		t.Errorf("a second rebuild: %s", again)
+	}
+	w.calm(false)
+}

@@ -1,0 +1,215 @@
+package crash_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// newFullDisk is a world on a small disk of its own, with a live run "target", and free makes room on the disk after it was filled.
+func newFullDisk(t *testing.T) (w *world, fillDisk, free func()) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	disk := t.TempDir()
+	if err := mount(disk); err != nil {
+		t.Skipf("no small disk: %v", err)
+	}
+	t.Cleanup(func() { unmount(disk) })
+	w = newWorldAt(t, disk)
+	runTarget(w)
+	for _, name := range []string{"other", "target"} {
+		w.must("wait", name, "--for", "needs-input", "--timeout", "20s")
+	}
+	filler := filepath.Join(disk, "filler")
+	fillDisk = func() { fill(t, filler, 0) }
+	free = func() {
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w, fillDisk, free
+}
+
+// On a disk without a free byte all can be looked at, agents can be stopped, one that dies does not show as working, and a daemon that is
+// killed is followed by the next one.
+func TestFullDiskWorks(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	fillDisk()
+	for range 2 {
+		for _, args := range [][]string{{"ls"}, {"show", "target"}, {"explain", "other"}, {"logs", "other"}, {"events"}, {"alerts"}} {
+			w.must(args...)
+		}
+		w.f.Agency("doctor") // its status is that something is wrong
+		pids := w.daemons()
+		w.kill(pids)
+		w.awaitDeath(pids)
+	}
+	w.must("stop", "target")
+	if r := w.target(); r.State != "killed" {
+		t.Errorf("the stopped run is %s", r.State)
+	}
+	other := w.run("other")
+	w.kill(w.marked(other.ID))
+	w.await("the death of the agent to show", func() bool { return w.run("other").State == "failed" })
+	pids := w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
+	if r := w.run("other"); r.State != "failed" {
+		t.Errorf("after another kill the dead agent is %s", r.State)
+	}
+	free()
+	w.must("rm", "target")
+	if wrong := append(w.rest(true), w.database()...); len(wrong) > 0 {
+		t.Error(strings.Join(wrong, "\n"))
+	}
+}
+
+// What an agent prints on a full disk is missing in its log, and both the log and show say how much it is: while it runs, and when it has
+// ended on the full disk.
+func TestFullDiskLog(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	if err := syscall.Mkfifo(w.path("go"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.must("run", "--name", "loud", "--runner", "shell", "--headless", "--prompt",
+		"read go <"+w.path("go")+"; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; read go <"+w.path("go"))
+	fillDisk()
+	w.pass()
+	lost := regexp.MustCompile(`in which (\d+) bytes are missing`)
+	w.await("show to tell", func() bool { return lost.MatchString(w.must("show", "loud")) })
+	w.pass()
+	w.must("wait", "loud", "--timeout", "20s")
+	told := lost.FindStringSubmatch(w.must("show", "loud"))
+	log := w.must("logs", "loud")
+	missing := 0
+	for _, m := range regexp.MustCompile(`\[agency: (\d+) bytes are missing here`).FindAllStringSubmatch(log, -1) {
+		n, _ := strconv.Atoi(m[1])
+		missing += n
+	}
+	if len(told) != 2 || told[1] != strconv.Itoa(missing) {
+		t.Errorf("show tells %v, the log %d, and it ends with %q", told, missing, log[max(0, len(log)-200):])
+	}
+	free()
+	if wrong := append(w.rest(false), w.database()...); len(wrong) > 0 {
+		t.Error(strings.Join(wrong, "\n"))
+	}
+}
+
+// pass lets an agent go on that reads from the pipe "go".
+func (w *world) pass() {
+	w.t.Helper()
+	if err := os.WriteFile(w.path("go"), []byte("go\n"), 0o600); err != nil { // waits for the reader
+		w.t.Fatal(err)
+	}
+}
+
+// A disk that has less room than [disk] min_free takes no new run, and every other command works; with room again it does.
+func TestDiskLow(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	fillDisk()
+	r := w.f.Agency("run", "--name", "more", "--prompt", asks)
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "E_DISK_LOW") || !strings.Contains(r.Stderr, "min_free") {
+		t.Errorf("run: exit %d: %s", r.Exit, r.Stderr)
+	}
+	w.must("ls")
+	free()
+	w.must("run", "--name", "more", "--prompt", asks)
+	w.calm(false)
+}
+
+// A disk that gets low is an alert of the host: it opens once, is told through a channel while no agent can act, cannot be seen for the
+// person by an agent, and is over when there is room again. The next time it is another one.
+func TestDiskLowAlert(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	w.script("tell", "#!/bin/sh\ncat >>"+w.path("told")+"\n")
+	w.configure(fmt.Sprintf("[watchdog]\npoll_interval_secs = 1\n[notify.channels.tell]\nkind = \"command\"\nargv = [%q]\n", w.path("tell")))
+	w.must("notify", "ls") // the daemon has taken the configuration over
+	fillDisk()
+	w.await("the alert", func() bool { return len(w.diskAlerts()) == 1 })
+	w.await("the channel", func() bool {
+		told, _ := os.ReadFile(w.path("told"))
+		return strings.Count(string(told), "\n") == 1 && strings.Contains(string(told), `"msg_type":"host.disk"`) && strings.Contains(string(told), w.f.Data)
+	})
+	if list := w.must("alerts"); !regexp.MustCompile(`(?m)^a_\S+ +host +host\.disk .* 1x +\d+ MiB left, `).MatchString(list) {
+		t.Error(list)
+	}
+	elsewhere := "git init -q elsewhere && cd elsewhere && exec \"$0\" alerts" // agency was never used there
+	if r := w.f.Command("", "sh", "-c", elsewhere, filepath.Join(bin, "agency")); !strings.Contains(r.Stdout, "host.disk") {
+		t.Errorf("in another repository: %+v", r)
+	}
+	pids := w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.must("watchdog", "status") // the next daemon looks again
+	first := w.diskAlerts()
+	free()
+	w.await("its end", func() bool { return len(w.diskAlerts()) == 0 })
+	if all := w.diskAlerts("--all"); len(first) != 1 || !slices.Equal(all, first) {
+		t.Errorf("after a restart %q, then %q", first, all)
+	}
+	fillDisk()
+	w.await("another alert", func() bool { return len(w.diskAlerts()) == 1 })
+	free()
+	w.calm(false)
+}
+
+// diskAlerts are the ids of the alerts about disks.
+func (w *world) diskAlerts(flags ...string) []string {
+	w.t.Helper()
+	var list struct {
+		Alerts []struct {
+			ID   string `json:"id"`
+			Kind string `json:"msg_type"`
+		} `json:"alerts"`
+	}
+	if err := w.data(&list, append([]string{"alerts"}, flags...)...); err != nil {
+		w.t.Fatal(err)
+	}
+	ids := []string{}
+	for _, a := range list.Alerts {
+		if a.Kind == "host.disk" {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// A daemon that starts on a disk without room for its reserve tells so, and takes the reserve when there is room.
+func TestDiskReserve(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	w.configure("[watchdog]\npoll_interval_secs = 1\n")
+	reserved := func() bool {
+		said := w.f.Agency("doctor").Stdout
+		if !strings.Contains(said, "data root") {
+			t.Fatal(said)
+		}
+		return !strings.Contains(said, "no room on the disk is reserved")
+	}
+	if !reserved() {
+		t.Error("there is no reserve at first")
+	}
+	w.must("daemon", "stop") // which gives it back
+	fill(t, filepath.Join(filepath.Dir(w.f.Data), "filler"), 1<<20)
+	if reserved() {
+		t.Error("doctor does not tell that the reserve is missing")
+	}
+	free()
+	w.await("the reserve", reserved)
+	fillDisk()
+	w.must("stop", "target")
+	free()
+	w.calm(false)
+}

@@ -1,0 +1,154 @@
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// quickPlan is a session of three agents that end by themselves.
+const quickPlan = `
+base: deps
+defaults: {headless: true}
+agents:
+  - {id: one, prompt: "write one.txt precious\ncommit one"}
+  - {id: two, prompt: "say two\nwrite two.txt precious"}
+  - {id: three, after: [one, two], prompt: "say three\nexit %d"}
+`
+
+// mixed are the commands that clients draw from, as often as their weight. NAME is the name of a run.
+var mixed = []struct {
+	weight int
+	args   []string
+}{
+	{7, []string{"run", "--name", "NAME", "--prompt", asks}},
+	{3, []string{"run", "--name", "NAME", "--headless", "--prompt", "write work.txt precious\nchild"}},
+	{3, []string{"run", "--name", "NAME", "--prompt", "write work.txt precious\ncommit it\nask ready?"}},
+	{1, []string{"run", "--name", "NAME", "--runner", "broken", "--prompt", asks}},
+	{1, []string{"run", "--name", "NAME", "--headless", "--prompt", "spam 20000\nexit 3"}},
+	{4, []string{"stop", "NAME"}},
+	{3, []string{"resume", "NAME"}},
+	{2, []string{"resume", "--fresh", "--restart", "NAME"}},
+	{1, []string{"resume", "--all-lost"}},
+	{3, []string{"rm", "NAME"}},
+	{2, []string{"rm", "--delete-branch", "NAME"}},
+	{1, []string{"rm", "--force", "NAME"}},
+	{3, []string{"ls", "--all", "--json"}},
+	{1, []string{"show", "NAME"}},
+	{1, []string{"explain", "NAME"}},
+	{1, []string{"logs", "NAME"}},
+	{1, []string{"events", "--json"}},
+	{1, []string{"diff", "NAME"}},
+	{2, []string{"send", "NAME", "go on"}},
+	{1, []string{"answer", "NAME", "yes"}},
+	{2, []string{"wait", "NAME", "--timeout", "2s"}},
+	{2, []string{"snapshot", "NAME"}},
+	{1, []string{"snapshot", "ls", "NAME"}},
+	{1, []string{"gc", "--older-than", "1s", "--apply"}},
+	{1, []string{"alerts"}},
+	{1, []string{"messages", "send", "--to", "NAME", "--text", "hello"}},
+	{1, []string{"messages", "poll"}},
+	{1, []string{"tags", "add", "NAME", "worker"}},
+	{1, []string{"watchdog", "start", "--run", "NAME", "--interval", "30", "--message", "check"}},
+	{1, []string{"watchdog", "explain", "NAME"}},
+	{2, []string{"session", "start", "PLAN"}},
+	{1, []string{"session", "start", "PLAN", "--wait", "--timeout", "3s"}},
+	{1, []string{"session", "show", "latest"}},
+	{1, []string{"session", "cancel", "latest"}},
+	{1, []string{"session", "retry", "latest"}},
+	{1, []string{"session", "rm", "latest"}},
+	{1, []string{"doctor"}},
+	{1, []string{"db", "check"}},
+	{1, []string{"db", "backup", "BACKUP"}},
+	{1, []string{"daemon", "stop"}},
+	{1, []string{"daemon", "status"}},
+	{1, []string{"mcp"}},
+}
+
+// faults are what happens to a world, as often as their weight.
+var faults = []struct {
+	weight int
+	what   string
+}{
+	{6, "kill daemon"},
+	{5, "kill wrapper"},
+	{4, "kill runner"},
+	{2, "kill tmux"},
+	{4, "kill client"},
+	{5, "kill git"},
+	{1, "stop daemon"},
+	{1, "stop wrapper"},
+	{1, "stop runner"},
+	{1, "stop tmux"},
+	{1, "stop client"},
+	{1, "stop git"},
+	{1, "delete agencyd.lock"},
+	{1, "delete agencyd.sock"},
+	{1, "fill disk"},
+	{1, "limit files"},
+}
+
+// step is one fault, so long after the beginning of its round.
+type step struct {
+	at    time.Duration
+	what  string
+	which int           // of the processes that can be hit, or how many files are left
+	lasts time.Duration // of what is not for ever
+}
+
+// mix is what happens in a round.
+type mix struct {
+	clients [][][]string // the commands of each, one after the other
+	steps   []step
+}
+
+// draw draws a round: 1 to 8 clients of two to four commands, and two to nine faults beside them. It asks
+// nothing but the source, so a seed is a mix.
+func draw(r *rand.Rand, root string) mix {
+	var m mix
+	commands, hits := 0, 0
+	for _, c := range mixed {
+		commands += c.weight
+	}
+	for _, f := range faults {
+		hits += f.weight
+	}
+	for range 1 + r.IntN(8) {
+		client := [][]string{}
+		for range 2 + r.IntN(3) {
+			n, i := r.IntN(commands), 0
+			for ; n >= mixed[i].weight; i++ {
+				n -= mixed[i].weight
+			}
+			client = append(client, spell(r, mixed[i].args, root))
+		}
+		m.clients = append(m.clients, client)
+	}
+	at := time.Duration(0)
+	for range 2 + r.IntN(8) {
+		n, i := r.IntN(hits), 0
+		for ; n >= faults[i].weight; i++ {
+			n -= faults[i].weight
+		}
+		at += time.Duration(r.IntN(150)) * time.Millisecond
+		m.steps = append(m.steps, step{at, faults[i].what, r.IntN(8), time.Duration(50+r.IntN(1000)) * time.Millisecond})
+	}
+	return m
+}
+
+// spell fills in what a command names. Files are in root.
+func spell(r *rand.Rand, args []string, root string) []string {
+	spelt := []string{}
+	for _, arg := range args {
+		switch arg {
+		case "NAME":
+			arg = fmt.Sprintf("n%d", 1+r.IntN(4))
+		case "PLAN":
+			arg = fmt.Sprintf("%s/plan%d.yaml", root, r.IntN(2))
+		case "BACKUP":
+			arg = fmt.Sprintf("%s/backup.%d", root, r.Uint32())
+		}
+		spelt = append(spelt, arg)
+	}
+	return spelt
+}

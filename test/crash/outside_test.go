@@ -1,0 +1,307 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/sqlite"
+)
+
+// What is in this file looks at a world without agency: at the process table, tmux, git, the files, and a copy of the database.
+
+// record is what a copy of the database holds.
+type record struct {
+	runs     []agency.Run
+	events   []agency.Event
+	sessions []agency.Session
+}
+
+// memory is what earlier looks found, and what must stay so.
+type memory struct {
+	events []agency.Event
+	final  map[string]string // states of attempts that have ended
+	gone   map[string]bool   // runs that are removed
+	work   map[string]bool   // runs whose agent has written its work; true when that was found to be saved
+	rests  int
+}
+
+// restLimit is how long a world may take to come to rest.
+const restLimit = 60 * time.Second
+
+// rested waits until nothing is wrong, and returns what still is when the time is up.
+func (l *life) rested() []string {
+	if l.past.final == nil {
+		l.past.final, l.past.gone, l.past.work = map[string]string{}, map[string]bool{}, map[string]bool{}
+	}
+	l.past.rests++
+	l.note("rest")
+	for deadline := time.Now().Add(restLimit); ; time.Sleep(100 * time.Millisecond) {
+		wrong, final := l.outside()
+		if len(wrong) == 0 || final || time.Now().After(deadline) {
+			return wrong
+		}
+	}
+}
+
+// outside says what is wrong, and whether for good.
+func (l *life) outside() (wrong []string, final bool) {
+	l.mu.Lock()
+	wrong = append(wrong, l.wrong...)
+	l.mu.Unlock()
+	if len(wrong) > 0 {
+		return wrong, true
+	}
+	seen := l.scene()
+	if len(seen.daemons) == 0 {
+		if r := l.f.Agency("daemon", "start"); r.Exit != 0 {
+			return []string{"daemon start: " + r.Stdout + r.Stderr}, false
+		}
+		return []string{"there was no daemon"}, false
+	}
+	if len(seen.gits) == 0 {
+		l.unlockGit()
+	}
+	rec, err := l.record()
+	if err != nil {
+		return []string{err.Error()}, false
+	}
+	views := make([]runView, len(rec.runs))
+	for i := range rec.runs {
+		views[i] = viewOf(&rec.runs[i])
+	}
+	for _, w := range l.compare(views, seen) {
+		if !l.filled || !strings.HasSuffix(w, noExitRecord) { // the wrapper could not write it
+			wrong = append(wrong, w)
+		}
+	}
+	wrong = append(wrong, checkEvents(views, rec.events)...)
+	wrong = append(wrong, l.unsettled(rec)...)
+	wrong = append(wrong, l.torn(views)...)
+	lost := append(l.forgotten(rec), l.lost(views)...)
+	if l.past.rests%8 == 0 && len(wrong) == 0 {
+		lost = append(lost, l.fsck()...)
+	}
+	return append(wrong, lost...), false
+}
+
+// viewOf is a run of the database as ls would show it.
+func viewOf(r *agency.Run) runView {
+	return runView{
+		ID: string(r.ID), Name: r.Name, State: string(r.Attempt.State), Attempt: r.Attempt.Number, ErrorCode: string(r.Attempt.ErrorCode), Error: r.Attempt.Error,
+		Branch: r.Branch, Worktree: r.Worktree, Dir: r.Dir, RemovedAt: r.RemovedAt,
+	}
+}
+
+// record reads a copy of the database, which may be torn while a daemon writes: then it is an error.
+func (l *life) record() (*record, error) {
+	dir, err := os.MkdirTemp(l.f.Root, "copy")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "agency.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(filepath.Join(l.f.Data, "agency.db") + suffix)
+		if errors.Is(err, fs.ErrNotExist) && suffix != "" {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(path+suffix, data, 0o600)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	ctx := context.Background()
+	store, err := sqlite.Open(ctx, path, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = store.Close() }()
+	var rec record
+	if err := store.Check(ctx); err != nil {
+		return nil, err
+	}
+	if rec.runs, err = store.Runs(ctx, agency.Filter{Removed: true}); err != nil {
+		return nil, err
+	}
+	if rec.events, err = store.Events(ctx, 0, "", 0); err != nil {
+		return nil, err
+	}
+	rec.sessions, err = store.Sessions(ctx, agency.SessionFilter{})
+	return &rec, err
+}
+
+// unsettled says which sessions go on although all of their agents end by themselves.
+func (l *life) unsettled(rec *record) []string {
+	wrong := []string{}
+	for i := range rec.sessions {
+		if s := &rec.sessions[i]; !s.Status.Final() && s.Paused == "" {
+			wrong = append(wrong, fmt.Sprintf("session %s is %s: %+v", s.ID, s.Status, s.Tally))
+		}
+	}
+	return wrong
+}
+
+// torn says which views of runs cannot be read, or are of another run.
+func (l *life) torn(runs []runView) []string {
+	wrong := []string{}
+	for i := range runs {
+		r := &runs[i]
+		for _, name := range []string{"meta.json", "state.json"} {
+			data, err := os.ReadFile(filepath.Join(r.Dir, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil || !json.Valid(data) || name == "meta.json" && !strings.Contains(string(data), r.ID) {
+				wrong = append(wrong, fmt.Sprintf("%s of %s: %v, %.200q", name, r.ID, err, data))
+			}
+			if name == "state.json" && r.final() && strings.Contains(string(data), `"ACTIVE"`) {
+				wrong = append(wrong, fmt.Sprintf("%s is %s: %s", r.Name, r.State, data))
+			}
+		}
+	}
+	return wrong
+}
+
+// forgotten says what an earlier look found, or a client was told, and is not so any more.
+func (l *life) forgotten(rec *record) []string {
+	wrong, past := []string{}, &l.past
+	for i := range past.events {
+		if was := &past.events[i]; i >= len(rec.events) || rec.events[i].Type != was.Type || rec.events[i].RunID != was.RunID || rec.events[i].Attempt != was.Attempt {
+			wrong = append(wrong, fmt.Sprintf("event %d was %s of %q", was.Seq, was.Type, was.RunID))
+			break
+		}
+	}
+	if len(wrong) == 0 {
+		past.events = rec.events
+	}
+	handles := map[string]bool{}
+	for i := range rec.runs {
+		r := &rec.runs[i]
+		handles[r.Handle] = true
+		attempt := fmt.Sprintf("%s attempt %d", r.ID, r.Attempt.Number)
+		if was := past.final[attempt]; was != "" && was != string(r.Attempt.State) {
+			wrong = append(wrong, fmt.Sprintf("%s was %s and is %s", attempt, was, r.Attempt.State))
+		}
+		if r.Attempt.State.Final() {
+			past.final[attempt] = string(r.Attempt.State)
+		}
+		if past.gone[string(r.ID)] && r.RemovedAt == nil {
+			wrong = append(wrong, fmt.Sprintf("%s was removed and is not", r.ID))
+		}
+		past.gone[string(r.ID)] = past.gone[string(r.ID)] || r.RemovedAt != nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for handle := range l.made {
+		if !handles[handle] {
+			wrong = append(wrong, "a client was told of the run "+handle+", which does not exist")
+		}
+	}
+	return wrong
+}
+
+// lost says which work of agents is neither where they wrote it nor saved.
+func (l *life) lost(runs []runView) []string {
+	refs := strings.Fields(l.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency", "refs/heads").Stdout)
+	wrong := []string{}
+	l.mu.Lock()
+	for ref := range l.saved {
+		if !has(refs, ref) {
+			wrong = append(wrong, "a client was told of "+ref+", which does not exist")
+		}
+	}
+	l.mu.Unlock()
+	for i := range runs {
+		r := &runs[i]
+		if data, err := os.ReadFile(filepath.Join(r.Worktree, "work.txt")); err == nil && string(data) == "precious\n" {
+			l.past.work[r.ID] = false
+			continue
+		}
+		if saved, wrote := l.past.work[r.ID]; !wrote || saved {
+			continue
+		}
+		for _, ref := range refs {
+			if ref == "refs/heads/"+r.Branch || strings.HasPrefix(ref, agency.SnapshotRefs(agency.RunID(r.ID))) {
+				if l.f.Command("", "git", "show", ref+":work.txt").Stdout == "precious\n" {
+					l.past.work[r.ID] = true
+				}
+			}
+		}
+		if !l.past.work[r.ID] {
+			wrong = append(wrong, fmt.Sprintf("the work of %s (%s) is lost", r.Name, r.ID))
+		}
+	}
+	return wrong
+}
+
+// fsck asks git whether everything that a ref needs is there.
+func (l *life) fsck() []string {
+	if r := l.f.Command("", "git", "fsck", "--connectivity-only", "--no-dangling"); r.Exit != 0 {
+		return []string{"git fsck: " + r.Stdout + r.Stderr}
+	}
+	return nil
+}
+
+// unlockGit is the person who reads agency doctor and removes what killed gits left, when no git is at work.
+func (l *life) unlockGit() {
+	_ = filepath.WalkDir(filepath.Join(l.f.Repo, ".git"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > 2*time.Second {
+			l.note("removed %s", path)
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// end stops and removes everything, and says what is left.
+func (l *life) end() []string {
+	l.note("the end")
+	rec, err := l.record()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	wrong := []string{}
+	for i := range rec.runs {
+		r := &rec.runs[i]
+		if !r.Attempt.State.Final() {
+			if got := l.f.Agency("stop", string(r.ID)); got.Exit != 0 {
+				wrong = append(wrong, "stop "+string(r.ID)+": "+got.Stderr)
+			}
+		}
+		if r.RemovedAt == nil {
+			if got := l.f.Agency("rm", string(r.ID)); got.Exit != 0 {
+				wrong = append(wrong, "rm "+string(r.ID)+": "+got.Stderr)
+			}
+		}
+	}
+	if wrong = append(wrong, l.rested()...); len(wrong) > 0 {
+		return wrong
+	}
+	wrong = append(l.doctor(), l.fsck()...)
+	wrong = append(wrong, l.database()...)
+	for deadline := time.Now().Add(restLimit); ; time.Sleep(50 * time.Millisecond) {
+		left := l.scene()
+		for _, pid := range left.tmux {
+			delete(left.all, pid)
+		}
+		if len(left.all) == 0 {
+			return wrong
+		}
+		if time.Now().After(deadline) {
+			return append(wrong, fmt.Sprintf("processes are left: %v", left.all))
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package crash_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A removal that was cut off is finished by the next daemon, as it was asked for.
+func TestRemovalGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stoppedTarget(w)
+	r := w.target()
+	w.write("killpoint", "worktree.going")
+	w.start([]string{"rm", "--delete-branch", "target"})
+	w.await("the point", func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
+	w.awaitClient()
+	if err := os.Remove(w.path("killpoint.hit")); err != nil {
+		t.Fatal(err)
+	}
+
+	w.hold("worktree.files", "ls") // the next daemon is at it
+	w.awaitClient()
+	if out := w.must("show", r.ID); !strings.Contains(out, "removing") {
+		t.Errorf("meanwhile it shows as %s", out)
+	}
+	if r := w.f.Agency("resume", "target"); r.Exit == 0 {
+		t.Errorf("it is resumed: %s", r.Stdout)
+	}
+	w.release()
+	if wrong := w.rest(false); len(wrong) > 0 {
+		t.Fatal(strings.Join(wrong, "\n"))
+	}
+	if now := w.run("target"); now.RemovedAt == nil || !w.hasWork(now) || w.f.Command("", "git", "rev-parse", "--verify", r.Branch).Exit == 0 {
+		t.Errorf("it is %+v", now)
+	}
+}
+
+// A run is removed when all of it is proven to be gone: one git that is killed proves nothing. What an agency that took it for a proof
+// has left goes with the next rm, and doctor says so.
+func TestRemovalCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stoppedTarget(w)
+	r := w.target()
+	if err := os.Rename(r.Worktree, r.Worktree+".going"); err != nil { // as a removal leaves it that is cut off
+		t.Fatal(err)
+	}
+	w.write("gitkill", "git before rev-parse\n")
+	if r := w.f.Agency("ls"); r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse: signal: killed [E_GIT_FAILED]") {
+		t.Errorf("agency ls while git is killed: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
+	}
+	if err := os.Remove(w.path("gitkill.hit")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"rm", "target"}, {"rm", "--force", "target"}} {
+		w.write("gitkill", "git before rev-parse\n")
+		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse") {
+			t.Errorf("agency %v while git is killed: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+	if now := w.target(); now.RemovedAt != nil {
+		t.Fatal("it is removed in the record")
+	}
+	w.must("rm", "target")
+	if wrong := w.rest(false); len(wrong) > 0 {
+		t.Fatal(strings.Join(wrong, "\n"))
+	}
+
+	// The state that the error left before.
+	going := r.Worktree + ".going"
+	if res := w.f.Command("", "git", "worktree", "add", "-q", r.Worktree, r.Branch); res.Exit != 0 {
+		t.Fatal(res.Stderr)
+	}
+	if err := os.Rename(r.Worktree, going); err != nil {
+		t.Fatal(err)
+	}
+	fixes := w.orphans()
+	if fixes[going] != "agency rm "+r.ID || fixes[r.Worktree+" in "+w.f.Repo] != "agency rm "+r.ID {
+		t.Errorf("doctor says %v", fixes)
+	}
+	w.must("rm", "--delete-branch", r.ID)
+	if _, err := os.Lstat(going); err == nil || len(w.orphans()) > 0 {
+		t.Errorf("left: %v", w.orphans())
+	}
+	if _, err := os.Lstat(filepath.Join(w.f.Repo, ".git", "worktrees", r.ID)); err == nil {
+		t.Error("git still knows the worktree")
+	}
+}
+
+// orphans are the places that doctor calls orphans, each with its fix.
+func (w *world) orphans() map[string]string {
+	w.t.Helper()
+	var report struct {
+		Checks []struct{ Name, Text, Fix string } `json:"checks"`
+	}
+	if err := w.data(&report, "doctor"); err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, c := range report.Checks {
+		if strings.HasPrefix(c.Name, "orphan ") {
+			found[c.Text] = c.Fix
+		}
+	}
+	return found
+}
