@@ -35,7 +35,7 @@ func TestCreate(t *testing.T) {
 	if r.Branch != "agency/"+r.Handle || w.git.branches[r.Branch] != baseCommit || w.git.worktrees[r.Worktree] != r.Branch {
 		t.Errorf("branch %s, branches %v, worktrees %v", r.Branch, w.git.branches, w.git.worktrees)
 	}
-	if !w.tmux.sessions[r.Session()] {
+	if !slices.Contains(w.tmux.left(), r.Session()) {
 		t.Error("there is no session")
 	}
 	if got := mustRead(t, filepath.Join(r.Worktree, agency.PromptFile)); got != "make test" {

@@ -73,9 +73,7 @@ func TestUnseen(t *testing.T) {
 		if got := w.label(r.ID); got != agency.Active || looks.Load() != 0 {
 			t.Errorf("connected it is %s, after %d looks at tmux", got, looks.Load())
 		}
-		w.tmux.mu.Lock()
-		delete(w.tmux.sessions, r.Session())
-		w.tmux.mu.Unlock()
+		w.tmux.vanish(r.Session())
 		w.sup.Disconnect(p.id, p.attempt, p.link)
 		time.Sleep(rescan + time.Second)
 		synctest.Wait()

@@ -92,9 +92,23 @@ func (f *fakeTmux) Sessions(context.Context) ([]string, error) {
 	if f.SessionsFunc != nil {
 		f.SessionsFunc()
 	}
+	return f.left(), nil
+}
+
+// left returns the names of the sessions that are there.
+func (f *fakeTmux) left() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.sessions)), nil
+	return slices.Sorted(maps.Keys(f.sessions))
+}
+
+// vanish ends sessions without a word, as somebody outside would.
+func (f *fakeTmux) vanish(names ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range names {
+		delete(f.sessions, name)
+	}
 }
 
 func (f *fakeTmux) Version(context.Context) (string, error) {

@@ -29,8 +29,8 @@ func TestRemove(t *testing.T) {
 	if _, err := os.Lstat(r.Dir); err != nil {
 		t.Errorf("the logs went too: %v", err)
 	}
-	if len(w.tmux.sessions) != 0 || w.git.branches[r.Branch] == "" {
-		t.Errorf("sessions %v, branches %v", w.tmux.sessions, w.git.branches)
+	if len(w.tmux.left()) != 0 || w.git.branches[r.Branch] == "" {
+		t.Errorf("sessions %v, branches %v", w.tmux.left(), w.git.branches)
 	}
 	seq := w.lastSeq()
 	again, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(r.ID)})
@@ -45,7 +45,7 @@ func TestRemoveOfTheLivingIsRefused(t *testing.T) {
 	w.started("fix-login")
 	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
 	wantCode(t, err, agency.CodeInvalidState)
-	if len(w.tmux.sessions) != 1 {
+	if len(w.tmux.left()) != 1 {
 		t.Error("its session is gone")
 	}
 }
@@ -212,7 +212,7 @@ func TestRemoveWarns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.ended("fix-login")
-	clear(w.tmux.sessions)
+	w.tmux.vanish(w.tmux.left()...)
 	if err := os.RemoveAll(r.Worktree); err != nil {
 		t.Fatal(err)
 	}

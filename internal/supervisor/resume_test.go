@@ -265,8 +265,8 @@ func (w *world) wantFailedAttempt(r *agency.Run, number int) {
 	if a.ErrorCode == agency.CodeRunnerDisappeared || a.EndedBy == agency.EndedBySessionLost {
 		w.t.Errorf("what agency ended is told as the act of another: %+v", a)
 	}
-	if n := w.sup.LiveRuns(); n != 0 || len(w.tmux.sessions) != 0 {
-		w.t.Errorf("%d live runs, sessions %v", n, w.tmux.sessions)
+	if n := w.sup.LiveRuns(); n != 0 || len(w.tmux.left()) != 0 {
+		w.t.Errorf("%d live runs, sessions %v", n, w.tmux.left())
 	}
 	if _, err := os.Lstat(r.Worktree); err != nil {
 		w.t.Error(err)

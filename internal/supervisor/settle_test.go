@@ -293,8 +293,8 @@ func TestStartTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.start()
-			if now := w.run(r.ID); now.Attempt.State != agency.Failed || now.Attempt.ErrorCode != agency.CodeDBError || now.RemovedAt == nil || len(w.tmux.sessions) != 0 {
-				t.Errorf("got %+v, sessions %v", now, w.tmux.sessions)
+			if now := w.run(r.ID); now.Attempt.State != agency.Failed || now.Attempt.ErrorCode != agency.CodeDBError || now.RemovedAt == nil || len(w.tmux.left()) != 0 {
+				t.Errorf("got %+v, sessions %v", now, w.tmux.left())
 			}
 		})
 	}
@@ -325,8 +325,8 @@ func TestStopIsFinishedAfterARestart(t *testing.T) {
 		if a := w.run(r.ID).Attempt; a.State != agency.Killed || a.EndedBy != agency.EndedByStop {
 			t.Errorf("got %+v", a)
 		}
-		if len(w.tmux.sessions) != 0 {
-			t.Errorf("left: sessions %v", w.tmux.sessions)
+		if len(w.tmux.left()) != 0 {
+			t.Errorf("left: sessions %v", w.tmux.left())
 		}
 	})
 }
@@ -348,8 +348,8 @@ func TestStop(t *testing.T) {
 	if !intended {
 		t.Error("the wrapper was told before the intent was written")
 	}
-	if got.Attempt.State != agency.Killed || got.RemovedAt != nil || len(w.tmux.sessions) != 0 || w.count(r.ID, agency.AttemptEnded) != 1 {
-		t.Errorf("got %+v, sessions %v", got.Attempt, w.tmux.sessions)
+	if got.Attempt.State != agency.Killed || got.RemovedAt != nil || len(w.tmux.left()) != 0 || w.count(r.ID, agency.AttemptEnded) != 1 {
+		t.Errorf("got %+v, sessions %v", got.Attempt, w.tmux.left())
 	}
 	if _, err := os.Lstat(r.Worktree); err != nil {
 		t.Error(err)
@@ -368,8 +368,8 @@ func TestStopOfAnEarlierAttempt(t *testing.T) {
 	}
 	seq := w.lastSeq()
 	wantCode(t, w.sup.StopAttempt(t.Context(), r.ID, 1), agency.CodeInvalidState)
-	if a := w.run(r.ID).Attempt; a.State != agency.Running || a.StopRequestedAt != nil || w.lastSeq() != seq || len(w.tmux.sessions) != 1 {
-		t.Errorf("got %+v and sessions %v", a, w.tmux.sessions)
+	if a := w.run(r.ID).Attempt; a.State != agency.Running || a.StopRequestedAt != nil || w.lastSeq() != seq || len(w.tmux.left()) != 1 {
+		t.Errorf("got %+v and sessions %v", a, w.tmux.left())
 	}
 	if err := w.sup.StopAttempt(t.Context(), r.ID, 2); err != nil {
 		t.Fatal(err)
@@ -395,8 +395,8 @@ func TestStopLeavesTheNextAttemptItsSession(t *testing.T) {
 	if _, err := w.sup.StopRun(t.Context(), "fix-login"); err != nil {
 		t.Fatal(err)
 	}
-	if a := w.run(r.ID).Attempt; a.Number != 2 || a.State != agency.Running || len(w.tmux.sessions) != 1 {
-		t.Errorf("got %+v and sessions %v", a, w.tmux.sessions)
+	if a := w.run(r.ID).Attempt; a.Number != 2 || a.State != agency.Running || len(w.tmux.left()) != 1 {
+		t.Errorf("got %+v and sessions %v", a, w.tmux.left())
 	}
 }
 

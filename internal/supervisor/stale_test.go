@@ -126,8 +126,8 @@ func TestAFailingStartLeavesTheNextAttempt(t *testing.T) {
 		if err := w.sup.Settle(t.Context(), stale); err != nil {
 			t.Fatal(err)
 		}
-		if a := w.run(r.ID).Attempt; a.Number != 3 || a.State != agency.Running || len(w.tmux.sessions) != 1 {
-			t.Errorf("got %+v, sessions %v", a, w.tmux.sessions)
+		if a := w.run(r.ID).Attempt; a.Number != 3 || a.State != agency.Running || len(w.tmux.left()) != 1 {
+			t.Errorf("got %+v, sessions %v", a, w.tmux.left())
 		}
 	})
 }

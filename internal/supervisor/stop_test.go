@@ -157,8 +157,8 @@ func TestStopWaitsForTheGrace(t *testing.T) {
 			return nil
 		}
 		r, err := w.sup.StopRun(t.Context(), "fix-login")
-		if err != nil || r.Attempt.State != agency.Killed || len(w.tmux.sessions) != 0 {
-			t.Errorf("got %+v, %v, sessions %v", r, err, w.tmux.sessions)
+		if err != nil || r.Attempt.State != agency.Killed || len(w.tmux.left()) != 0 {
+			t.Errorf("got %+v, %v, sessions %v", r, err, w.tmux.left())
 		}
 	})
 }
@@ -180,8 +180,8 @@ func TestALateEndTakesTheSession(t *testing.T) {
 				end(p)
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if a := w.run(r.ID).Attempt; a.State != agency.Killed || len(w.tmux.sessions) != 0 {
-					t.Errorf("got %+v, sessions %v", a, w.tmux.sessions)
+				if a := w.run(r.ID).Attempt; a.State != agency.Killed || len(w.tmux.left()) != 0 {
+					t.Errorf("got %+v, sessions %v", a, w.tmux.left())
 				}
 			})
 		})
@@ -199,15 +199,15 @@ func TestASessionIsEndedAgain(t *testing.T) {
 			t.Error("the stop had all it needs")
 		}
 		time.Sleep(2 * rescan)
-		if w.run(r.ID).Attempt.State != agency.Killed || len(w.tmux.sessions) != 1 {
-			t.Errorf("got %+v, sessions %v", w.run(r.ID).Attempt, w.tmux.sessions)
+		if w.run(r.ID).Attempt.State != agency.Killed || len(w.tmux.left()) != 1 {
+			t.Errorf("got %+v, sessions %v", w.run(r.ID).Attempt, w.tmux.left())
 		}
 		w.tmux.mu.Lock()
 		w.tmux.KillErr = nil
 		w.tmux.mu.Unlock()
 		time.Sleep(2 * rescan)
-		if len(w.tmux.sessions) != 0 {
-			t.Errorf("sessions %v", w.tmux.sessions)
+		if len(w.tmux.left()) != 0 {
+			t.Errorf("sessions %v", w.tmux.left())
 		}
 	})
 }

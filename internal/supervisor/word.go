@@ -200,7 +200,12 @@ const signEvery = time.Second
 func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.News {
 	before := a.Word
 	again := wroteAgain(l, before.At, stamp, word.At)
-	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), before.At, word.At)
+	var since time.Time
+	if before.Contract != nil {
+		since = before.At
+	}
+	// A file that was not there, or that nobody could read, may come back as it was: then it is as old as it is.
+	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, word.At)
 	anew := again && outdone(a, l.situation, before.At) && !outdone(a, l.situation, word.At)
 	if sameWord(before, word) && !anew {
 		works := word.Contract != nil && word.Contract.Status == agency.SaysWorking

@@ -109,6 +109,36 @@ func TestWordIsSaidAgain(t *testing.T) {
 	}
 }
 
+// A status file that comes back as it was is as old as it was: what the agent reported since is newer.
+func TestAnOldWordComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, _ := w.started("fix-login")
+	state := filepath.Join(r.Worktree, agency.StateDir)
+	look := func() {
+		for range 2 { // the second is taken when the first is done
+			w.watcher.hints <- filepath.Join(state, "anything")
+		}
+	}
+	contract, reports := filepath.Join(r.Worktree, agency.ContractFile), filepath.Join(r.Worktree, agency.ReportsFile)
+	w.writeWord(contract, asking("Which one?"))
+	look()
+	w.tick(contract)
+	for _, move := range [][2]string{{state, state + ".aside"}, {state + ".aside", state}} {
+		if err := os.Rename(move[0], move[1]); err != nil {
+			t.Fatal(err)
+		}
+		if move[1] == state {
+			mustWrite(t, reports, reported(agency.ReportsHelp, "It is back", 0))
+			w.tick(reports)
+		}
+		look()
+	}
+	if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "It is back" {
+		t.Errorf("got %s %q", got.Label, got.Summary)
+	}
+}
+
 // An agent that says again and again that it works is not silent, and that is no news.
 func TestWorkingIsSaidAgain(t *testing.T) {
 	t.Parallel()

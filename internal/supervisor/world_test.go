@@ -306,10 +306,8 @@ func (w *world) wantNothing() {
 	if len(w.git.worktrees) != 0 {
 		w.t.Errorf("left: worktrees %v", w.git.worktrees)
 	}
-	w.tmux.mu.Lock()
-	defer w.tmux.mu.Unlock()
-	if len(w.tmux.sessions) != 0 {
-		w.t.Errorf("left: sessions %v", w.tmux.sessions)
+	if left := w.tmux.left(); len(left) != 0 {
+		w.t.Errorf("left: sessions %v", left)
 	}
 }
 
