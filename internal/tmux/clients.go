@@ -10,7 +10,7 @@ import (
 // without a server there are none.
 func (t *Tmux) Terminals(ctx context.Context) ([]string, error) {
 	out, err := t.run(ctx, "", "list-clients", "-F", "#{client_tty}")
-	if noServer(err) {
+	if noSessions(err) {
 		return nil, nil
 	}
 	if err != nil {

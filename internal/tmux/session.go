@@ -192,7 +192,7 @@ type listed struct {
 // list is every session of the server, the user's too; without a server it is empty.
 func (t *Tmux) list(ctx context.Context) ([]listed, error) {
 	out, err := t.run(ctx, "", "list-sessions", "-F", "#{session_attached} #{session_name}")
-	if noServer(err) {
+	if noSessions(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -44,6 +44,33 @@ func TestWithoutServer(t *testing.T) {
 	}
 }
 
+// A server may stay without sessions: the user can want that, and each one is so for a moment on its way out.
+func TestServerWithoutSessions(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "set -g exit-empty off\n")
+	ctx := context.Background()
+	pane := s.start(t, "agency_r_1", "/bin/cat")
+	if err := s.Kill(ctx, "agency_r_1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Kill(ctx, "agency_r_1"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("Kill: %v", err)
+	}
+	if _, err := s.Capture(ctx, "agency_r_1", pane); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("Capture: %v", err)
+	}
+	if _, err := s.Attached(ctx, "agency_r_1"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		t.Errorf("Attached: %v", err)
+	}
+	if ok, err := s.Exists(ctx, "agency_r_1"); ok || err != nil {
+		t.Errorf("Exists = %v, %v", ok, err)
+	}
+	if terminals, err := s.Terminals(ctx); err != nil || len(terminals) != 0 {
+		t.Errorf("Terminals = %v, %v", terminals, err)
+	}
+	s.start(t, "agency_r_1", "/bin/cat")
+}
+
 func TestUnreachableServerIsAnError(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")

@@ -148,10 +148,11 @@ func without(env []string, names ...string) []string {
 	})
 }
 
-// noServer says that a process failed because no server runs on the socket, so that there are no sessions either.
-func noServer(err error) bool {
+// noSessions reports whether a process failed because there are no sessions: no server runs on the socket, or it is one without any,
+// which the user can want to stay, and which each server is for a moment on its way out. A command with a target does not look for that then.
+func noSessions(err error) bool {
 	var f *failure
-	return serverExited(err) || errors.As(err, &f) && (strings.HasPrefix(f.said, "no server running on ") ||
+	return serverExited(err) || errors.As(err, &f) && (strings.HasPrefix(f.said, "no server running on ") || f.said == "no current target" ||
 		strings.HasPrefix(f.said, "error connecting to ") && strings.Contains(f.said, "(No such file or directory)"))
 }
 
@@ -164,7 +165,7 @@ func serverExited(err error) bool {
 // notFound says that a process failed because its target does not exist.
 func notFound(err error) bool {
 	var f *failure
-	return noServer(err) || errors.As(err, &f) && strings.HasPrefix(f.said, "can't find ")
+	return noSessions(err) || errors.As(err, &f) && strings.HasPrefix(f.said, "can't find ")
 }
 
 // readable turns what a program said into one short line that a terminal can show.

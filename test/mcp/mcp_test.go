@@ -117,6 +117,7 @@ func (c *client) call(into any, name string, args object) (code string) {
 		if err := json.Unmarshal([]byte(text), &failure); err != nil || failure.Error.Code == "" || failure.Error.Message == "" {
 			c.t.Fatalf("%s: %v in %s", name, err, text)
 		}
+		c.t.Logf("%s: %s", name, text)
 		return failure.Error.Code
 	}
 	if into == nil {
