@@ -66,33 +66,56 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 		if err != nil {
 			return fmt.Errorf("encode request of %s: %w", op.Name, err)
 		}
-		ctx, cancel := ctx, context.CancelFunc(func() {})
-		if limit := op.Kind.limit(req); limit > 0 {
-			ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w for %s", ErrSilent, limit))
+		if op.Kind == Acts {
+			if err := c.alive(ctx, readTimeout); err != nil {
+				return notAsked(err)
+			}
 		}
+		ctx, cancel := c.within(ctx, op.Kind, req)
 		defer cancel()
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+op.Path(), bytes.NewReader(body))
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", op.Name, err)
 		}
 		r.Header.Set("Content-Type", "application/json")
-		answer, err := c.do(r)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = answer.Body.Close() }()
-		if err := readEnvelope(answer, &resp); err != nil {
-			return err
-		}
-		if resp == nil {
+		err = c.ask(r, &resp)
+		switch {
+		case errors.Is(err, ErrSilent) && op.Kind == Acts:
+			return unanswered(err)
+		case err == nil && resp == nil:
 			return unreadable(errors.New("there is no data in it"))
+		default:
+			return err
 		}
-		return nil
 	}
 	if err := c.withDaemon(ctx, op.Kind != Acts, op.Kind.patience(req), send); err != nil {
 		return none, err
 	}
 	return *resp, nil
+}
+
+// ask sends a request, and reads its answer into data, a pointer or nil.
+func (c *Client) ask(r *http.Request, data any) error {
+	answer, err := c.do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return c.told(r.Context(), readEnvelope(answer, data))
+}
+
+// within is the context of a request: what reads has its time, and what may take long goes on while the daemon answers others.
+func (c *Client) within(ctx context.Context, k Kind, req any) (context.Context, context.CancelFunc) {
+	limit := k.limit(req)
+	if k == Reads {
+		return context.WithTimeoutCause(ctx, limit, silentFor(limit))
+	}
+	ctx, cancel := c.whileAlive(ctx)
+	if limit == 0 {
+		return ctx, cancel
+	}
+	ctx, over := context.WithTimeoutCause(ctx, limit, silentFor(limit))
+	return ctx, func() { over(); cancel() }
 }
 
 // limited is a request that the daemon gives up after a time.
@@ -134,8 +157,8 @@ func (c *Client) withDaemon(ctx context.Context, again bool, patience time.Durat
 			return nil
 		case c.Start == nil:
 			return err
-		case errors.Is(err, ErrSilent) && (silent || c.met.Load() || !c.starting()):
-			return err // it is there, and another one could not be
+		case errors.Is(err, ErrSilent) && (silent || c.met.Load() || !c.starting() || agency.IsCode(err, agency.CodeDaemonLost)):
+			return err // it is there, and another one could not be; or it may have been carried out
 		case errors.Is(err, ErrSilent): // a daemon that is starting listens already: Start waits until it answers
 			silent = true
 		case agency.IsCode(err, agency.CodeDaemonConnectFailed):
@@ -239,10 +262,8 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	switch {
 	case err == nil:
 		return answer, nil
-	case errors.Is(context.Cause(r.Context()), ErrSilent):
-		return nil, c.silent(context.Cause(r.Context()))
 	case r.Context().Err() != nil:
-		return nil, r.Context().Err()
+		return nil, c.told(r.Context(), r.Context().Err())
 	case refused(err):
 		return nil, unwrapURL(err)
 	case errors.Is(err, fs.ErrPermission):
@@ -348,6 +369,9 @@ var (
 
 // lost is the error for a request that was sent and not answered: nobody knows whether it was carried out.
 func lost(err error) error {
+	if errors.Is(err, ErrSilent) {
+		return err // it is there
+	}
 	return agency.Errorf(agency.CodeDaemonLost, "the daemon went away before it answered, and may have done what was asked: %w", err).
 		WithHint("see what became of it: agency ls")
 }
@@ -368,9 +392,12 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", path, err)
 		}
-		if answer, err = c.do(r); err != nil {
+		live, cancel := c.whileAlive(ctx)
+		if answer, err = c.do(r.WithContext(live)); err != nil {
+			cancel()
 			return err
 		}
+		answer.Body = &streamBody{answer.Body, c, live, cancel}
 		if answer.StatusCode == http.StatusOK {
 			return nil
 		}

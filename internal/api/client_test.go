@@ -38,7 +38,7 @@ func serve(t *testing.T, path string, handler http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: living(handler), ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -47,6 +47,17 @@ func serve(t *testing.T, path string, handler http.Handler) {
 	t.Cleanup(func() {
 		_ = server.Close()
 		<-done
+	})
+}
+
+// living says that it takes requests.
+func living(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == api.AlivePath {
+			reply(w, api.Empty{}, nil)
+			return
+		}
+		handler.ServeHTTP(w, r)
 	})
 }
 

@@ -89,7 +89,7 @@ const (
 // met yet is not waited for.
 func (r *retries) next(ctx context.Context, c *Client, err error, moved bool, begun time.Time) error {
 	away := agency.IsCode(err, agency.CodeDaemonLost) || agency.IsCode(err, agency.CodeDaemonConnectFailed) || agency.IsCode(err, agency.CodeDaemonStartFailed)
-	if !away || c.Start == nil || !c.met.Load() {
+	if !away || c.Start == nil || !c.met.Load() || errors.Is(err, ErrSilent) && !c.starting() {
 		return err
 	}
 	if moved || time.Since(begun) >= lasted {

@@ -74,8 +74,9 @@ var (
 	StopDaemon      = Operation[Empty, DaemonStatusResponse]{"daemon.stop", "end the daemon; runs go on", Reads}
 )
 
-// The streams and the wrapper's connection, which are no operations.
+// The streams, the wrapper's connection and a question about nothing, which are no operations.
 const (
+	AlivePath   = "/v1/alive"   // GET: an answer without data, as soon as the daemon takes requests
 	EventsPath  = "/v1/events"  // GET ?since=SEQ&run=REF: server-sent events; Last-Event-ID wins over since
 	LogsPath    = "/v1/logs"    // GET ?run=REF&stream=&attempt=&since=&offset=&follow=: bytes; offset wins over since
 	WrapperPath = "/v1/wrapper" // GET with Upgrade: agency-wrapper

@@ -18,7 +18,8 @@ type UpdateStream struct {
 	body io.ReadWriteCloser
 	in   *bufio.Reader
 	out  *bufio.Writer
-	stop func() bool
+	stop context.CancelFunc
+	lost func(error) error // is why there is no answer
 }
 
 // Updates opens a connection for reports on a session, until the caller closes it or ctx ends.
@@ -26,26 +27,33 @@ func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream
 	query := url.Values{"session": {req.Session}, "dir": {req.Dir}}
 	var stream *UpdateStream
 	err := c.withDaemon(ctx, true, Reads.patience(nil), func() error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+SessionUpdatesPath+"?"+query.Encode(), nil)
+		live, cancel := c.whileAlive(ctx)
+		r, err := http.NewRequestWithContext(live, http.MethodGet, "http://agency"+SessionUpdatesPath+"?"+query.Encode(), nil)
 		if err != nil {
+			cancel()
 			return fmt.Errorf("make request of %s: %w", SessionUpdatesPath, err)
 		}
 		r.Header.Set("Connection", "Upgrade")
 		r.Header.Set("Upgrade", UpdatesProtocol)
 		answer, err := c.do(r)
 		if err != nil {
+			cancel()
 			return err
 		}
 		body, ok := answer.Body.(io.ReadWriteCloser)
 		if answer.StatusCode != http.StatusSwitchingProtocols || !ok {
+			defer cancel()
 			defer func() { _ = answer.Body.Close() }()
 			if err := readEnvelope(answer, nil); err != nil {
 				return err
 			}
 			return unreadable(fmt.Errorf("status %d", answer.StatusCode))
 		}
-		stream = &UpdateStream{body: body, in: bufio.NewReaderSize(body, UpdateLimit), out: bufio.NewWriterSize(body, UpdateLimit)}
-		stream.stop = context.AfterFunc(ctx, func() { _ = body.Close() })
+		context.AfterFunc(live, func() { _ = body.Close() })
+		stream = &UpdateStream{
+			body: body, in: bufio.NewReaderSize(body, UpdateLimit), out: bufio.NewWriterSize(body, UpdateLimit), stop: cancel,
+			lost: func(err error) error { return lostUpdate(c.told(live, err)) },
+		}
 		return nil
 	})
 	return stream, err
@@ -54,10 +62,10 @@ func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream
 // Send takes one line, an update as JSON without a newline in it. It goes out with Flush, or when there are many.
 func (s *UpdateStream) Send(line []byte) error {
 	if _, err := s.out.Write(line); err != nil {
-		return lostUpdate(err)
+		return s.lost(err)
 	}
 	if err := s.out.WriteByte('\n'); err != nil {
-		return lostUpdate(err)
+		return s.lost(err)
 	}
 	return nil
 }
@@ -65,7 +73,7 @@ func (s *UpdateStream) Send(line []byte) error {
 // Flush sends what Send took.
 func (s *UpdateStream) Flush() error {
 	if err := s.out.Flush(); err != nil {
-		return lostUpdate(err)
+		return s.lost(err)
 	}
 	return nil
 }
@@ -78,7 +86,7 @@ func (s *UpdateStream) Receive() (refusal, err error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, lostUpdate(err)
+		return nil, s.lost(err)
 	}
 	if string(line) == "{\"ok\":true}\n" {
 		return nil, nil // as nearly all are
@@ -105,5 +113,8 @@ func (s *UpdateStream) Close() error {
 
 // lostUpdate is the error for lines that were sent and not answered.
 func lostUpdate(err error) error {
+	if errors.Is(err, ErrSilent) {
+		return unanswered(err)
+	}
 	return agency.AsError(lost(err)).WithHint("see what was taken down: agency session show")
 }

@@ -42,15 +42,21 @@ func (p *pipes) dial() (net.Conn, error) {
 	return here, nil
 }
 
-// bubble is a client of a handler, in a time of their own.
+// bubble is a client of a handler that goes on taking requests, in a time of their own.
 func bubble(t *testing.T, handler http.HandlerFunc, start func(context.Context) error) *api.Client {
+	t.Helper()
+	return silentBubble(t, living(handler), start)
+}
+
+// silentBubble is a client of a handler, which also says whether it takes requests.
+func silentBubble(t *testing.T, handler http.Handler, start func(context.Context) error) *api.Client {
 	t.Helper()
 	p := &pipes{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The server notices that the client left only once the request is read.
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		handler(w, r)
+		handler.ServeHTTP(w, r)
 	})}
 	done := make(chan struct{})
 	go func() {

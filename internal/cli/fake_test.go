@@ -110,6 +110,10 @@ type daemon struct {
 }
 
 func (d *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == api.AlivePath {
+		_ = api.Encode(w, api.Success(api.Empty{}))
+		return
+	}
 	op := strings.TrimPrefix(r.URL.Path, "/v1/")
 	body, _ := io.ReadAll(r.Body)
 	d.mu.Lock()

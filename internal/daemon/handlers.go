@@ -80,6 +80,7 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.ListSessions, d.listSessions)
 	handle(d, mux, api.ShowSession, d.showSession)
 	handle(d, mux, api.RemoveSessions, d.removeSessions)
+	mux.HandleFunc("GET "+api.AlivePath, func(w http.ResponseWriter, r *http.Request) { reply(w, api.Empty{}, d.checkVersion(r)) })
 	mux.HandleFunc("GET "+api.SessionUpdatesPath, d.streamUpdates)
 	mux.HandleFunc("GET "+api.EventsPath, d.streamEvents)
 	mux.HandleFunc("GET "+api.LogsPath, d.streamLogs)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -86,18 +87,79 @@ func TestDaemonStartKilled(t *testing.T) {
 	}
 }
 
-// A suspended daemon is told of in the time that is named.
+// A suspended daemon is told of in the time that is named, whatever is asked of it, and nothing is done that it was not asked for.
 func TestSuspendedDaemon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	pids := w.daemons()
-	w.suspend(pids[0])
-	r := w.f.Agency("ls")
-	if want := fmt.Sprintf("kill -CONT %d", pids[0]); r.Exit != 6 || !strings.Contains(r.Stderr, "has not answered for 15s") || !strings.Contains(r.Stderr, want) {
-		t.Errorf("ls: exit %d: %s", r.Exit, r.Stderr)
+	pid := w.daemons()[0]
+	w.suspend(pid)
+	var clients sync.WaitGroup
+	for _, args := range [][]string{
+		{"ls"},
+		{"ls", "--watch"},
+		{"events", "-f"},
+		{"logs", "-f", "other"},
+		{"alerts", "-f"},
+		{"wait", "other"},
+		{"session", "wait", "active"},
+		{"diff", "other"},
+		{"run", "--name", "more", "--prompt", asks},
+		{"stop", "other"},
+		{"rm", "other"},
+		{"send", "other", "hello"},
+		{"answer", "other", "1"},
+		{"tags", "add", "other", "red"},
+		{"snapshot", "other"},
+		{"gc"},
+		{"db", "backup", w.path("backup.db")},
+		{"session", "update", "s_1", "-"},
+	} {
+		clients.Go(func() {
+			r := w.f.Agency(args...)
+			if r.Exit != 6 || !strings.Contains(r.Stderr, "has not answered for 15s") || !strings.Contains(r.Stderr, fmt.Sprintf("kill -CONT %d", pid)) {
+				t.Errorf("%v: exit %d: %s", args, r.Exit, r.Stderr)
+			}
+		})
 	}
-	if err := syscall.Kill(pids[0], syscall.SIGCONT); err != nil {
-		t.Fatal(err)
+	clients.Wait()
+	w.wake(pid)
+	if events := w.must("events", "--run", "other"); w.run("other").State != "running" || w.f.Agency("show", "more").Exit != 3 || strings.Contains(events, "tag") {
+		t.Errorf("it did what it was not asked for: %s", events)
 	}
-	w.must("ls")
+}
+
+// An act that is under way, a wait and what follows end when their daemon stands still. The act is said to be open, and is done when the
+// daemon goes on.
+func TestSuspendedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	runTarget(w)
+	pid := w.daemons()[0]
+	var clients sync.WaitGroup
+	for _, args := range []string{"events -f", "logs -f other", "wait other --for completed", "alerts -f", "ls --watch"} {
+		clients.Go(func() {
+			r := w.f.Agency(strings.Fields(args)...)
+			if r.Exit != 6 || !strings.Contains(r.Stderr, "has not answered for 15s") {
+				t.Errorf("%s: exit %d: %s", args, r.Exit, r.Stderr)
+			}
+		})
+	}
+	w.hold("stop.intended", "stop", "target")
+	w.suspend(pid)
+	w.awaitClient()
+	if said := w.said(); w.client.ProcessState.ExitCode() != 6 || !strings.Contains(said, "what was asked may be done, or come to be done") {
+		t.Errorf("exit %d: %s", w.client.ProcessState.ExitCode(), said)
+	}
+	clients.Wait()
+	w.wake(pid)
+	w.release()
+	w.await("the end of the agent", func() bool { return w.target().State == "killed" })
+	w.must("rm", "target")
+}
+
+func (w *world) wake(pid int) {
+	w.t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		w.t.Fatal(err)
+	}
 }
