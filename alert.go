@@ -97,8 +97,8 @@ func Alarm(r *Run, s Status, active, now time.Time) Condition {
 		}
 		return is(AlertError, "ended")
 	case NeedsAttention:
-		c := is(AlertNeedsInput, "attention "+s.Summary)
-		c.PromptType = PromptAttention
+		c := is(AlertNeedsInput, r.Flag.Cause())
+		c.PromptType, c.PromptID = PromptAttention, s.PromptID()
 		return c
 	case NeedsInput:
 		c := is(AlertNeedsInput, "asks "+stamp(s.Since))

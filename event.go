@@ -26,6 +26,8 @@ const (
 	InputDelivered   EventType = "input.delivered"
 	WrapperAdopted   EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
 	RunTagged        EventType = "run.tagged"
+	RunFlagged       EventType = "run.flagged"   // somebody said that it needs attention, and why
+	RunUnflagged     EventType = "run.unflagged" // somebody took that back, or a new attempt began
 	AlertOpened      EventType = "alert.opened"
 	AlertTold        EventType = "alert.told"
 	AlertAcked       EventType = "alert.acked"

@@ -141,8 +141,11 @@ func (v *view) recordClues() []Clue {
 	if v.Run.Abandoned {
 		add(v.changed, "abandoned")
 	}
-	if v.Run.NeedsAttention != "" {
-		add(v.changed, "needs attention: "+v.Run.NeedsAttention)
+	if f := v.Run.Flag; f != nil {
+		add(f.At, "flagged: "+f.Reason)
+		if asked, asks := v.asks(); asks && asked.at.After(f.At) {
+			all[len(all)-1].Ignored = "it has asked for something since"
+		}
 	}
 	return all
 }

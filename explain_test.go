@@ -79,10 +79,10 @@ func TestExplain(t *testing.T) {
 			"clock nothing new for 1s; it is stalled after 15m",
 			"process failed (exit 3): of attempt 1; attempt 2 is the newest",
 		}},
-		{"a killed agent that asked", agency.Run{NeedsAttention: "budget", Attempt: agency.Attempt{
+		{"a killed agent that asked", agency.Run{Flag: &agency.Flag{Reason: "budget", At: now}, Attempt: agency.Attempt{
 			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Word: agency.Observed{Contract: &asking, At: begun}, Situation: prompted,
 		}}, []string{
-			"record * needs attention: budget",
+			"record * flagged: budget",
 			"process stopped: rule 6 (needs attention) comes before rule 11 (killed)",
 			"contract needs_input: Which library?: the attempt is killed",
 			"hook at work, using Edit: the attempt is killed",

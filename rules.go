@@ -20,7 +20,7 @@ var rules = []Rule{
 	{3, Merged, "`merged_at` is set", (*view).merged},
 	{4, Abandoned, "the `abandoned` flag", (*view).abandoned},
 	{5, LabelFailed, "the newest attempt failed or was lost, or its setup failed", (*view).failed},
-	{6, NeedsAttention, "flagged, with a reason", (*view).flagged},
+	{6, NeedsAttention, "flagged, and it has asked for nothing since", (*view).flagged},
 	{7, LabelQueued, "the attempt has not started", (*view).queued},
 	{8, NeedsInput, "it asks for a permission or an answer, or its word is needs_input; also after a clean exit", (*view).asks},
 	{9, ReadyForReview, "its word is ready_for_review, alive, ended cleanly or stopped", (*view).offers},
@@ -154,8 +154,19 @@ func (v *view) failed() (finding, bool) {
 	return v.process(failureSummary(v.attempt)), true
 }
 
+// flagged yields to what is asked after the flag: whoever looks at the run has to answer that. What was asked before is behind the
+// flag, and can be answered all the same.
 func (v *view) flagged() (finding, bool) {
-	return v.record(v.changed, v.Run.NeedsAttention), v.Run.NeedsAttention != ""
+	f := v.Run.Flag
+	if f == nil {
+		return finding{}, false
+	}
+	asked, asks := v.asks()
+	found := v.record(f.At, f.Reason)
+	if asks {
+		found.request = asked.request
+	}
+	return found, !asks || !asked.at.After(f.At)
 }
 
 func (v *view) queued() (finding, bool) { return v.process("(starting)"), v.attempt.State == Queued }

@@ -105,11 +105,11 @@ type Run struct {
 	RemovedAt *time.Time `json:"removed_at"`
 	// Removing is the removal that was asked for, from before anything of the run goes until RemovedAt is set or it has failed. One that
 	// was cut off is finished by the next daemon. It is in the record only.
-	Removing       *Removing  `json:"-"`
-	MergedAt       *time.Time `json:"merged_at"`
-	Abandoned      bool       `json:"abandoned"`
-	NeedsAttention string     `json:"needs_attention"` // the reason; empty is no flag
-	PRNumber       *int       `json:"pr_number"`
+	Removing  *Removing  `json:"-"`
+	MergedAt  *time.Time `json:"merged_at"`
+	Abandoned bool       `json:"abandoned"`
+	Flag      *Flag      `json:"flag"` // why somebody must look at the run; null when it has none
+	PRNumber  *int       `json:"pr_number"`
 
 	Attempt Attempt `json:"attempt"` // the newest one
 }

@@ -97,7 +97,7 @@ func (x *example) facts() agency.Facts {
 		r.MergedAt = &now
 	}
 	if x.attention {
-		r.NeedsAttention = "verification failed"
+		r.Flag = &agency.Flag{Reason: "verification failed", By: agency.User, At: now}
 	}
 	if x.state != agency.Queued {
 		a.StartedAt = &begun
@@ -401,6 +401,47 @@ func TestStallBoundary(t *testing.T) {
 	}
 	if got := agency.Derive(f, newest.Add(time.Hour)).Label; got != agency.Stalled {
 		t.Errorf("after its quiet time it is %q", got)
+	}
+}
+
+// What an agent asks shows although it was flagged before, and can be answered although it was flagged since.
+func TestFlagAndRequest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		x       example
+		flagged time.Time
+		label   agency.Label
+		prompt  string
+	}{
+		"a permission after it": {example{state: agency.Running, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}, now.Add(-time.Second), agency.NeedsInput, "1@"},
+		"before it":             {example{state: agency.Running, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}, now, agency.NeedsAttention, "1@"},
+		"a question after it":   {example{state: agency.Running, word: agency.SaysNeedsInput}, now.Add(-time.Second), agency.NeedsInput, "needs_input@"},
+		"its offer after it":    {example{state: agency.Running, word: agency.SaysReadyForReview}, now.Add(-time.Second), agency.NeedsAttention, ""},
+		"its end after it":      {example{state: agency.Completed}, begun, agency.NeedsAttention, ""},
+		"its failure":           {example{state: agency.Failed}, now, agency.LabelFailed, ""},
+	} {
+		f := tt.x.facts()
+		f.Run.Flag = &agency.Flag{Reason: "look", By: agency.User, At: tt.flagged}
+		got := agency.Derive(f, now)
+		if id := got.PromptID(); got.Label != tt.label || !strings.HasPrefix(id, tt.prompt) || tt.prompt == "" && id != "" {
+			t.Errorf("%s: %+v, prompt %q; want %s, %q", name, got, id, tt.label, tt.prompt)
+		}
+		clues := agency.Explain(f, now).Clues
+		if c := clues[0]; c.Says != "flagged: look" || c.Decided != (tt.label == agency.NeedsAttention) || c.Decided == (c.Ignored != "") {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// A reason is something that can be seen, and not without end.
+func TestCheckFlagReason(t *testing.T) {
+	t.Parallel()
+	for reason, fine := range map[string]bool{
+		"look": true, " ": false, "\u200b\x1b": false, strings.Repeat("ü", agency.FlagReasonLimit): true, strings.Repeat("ü", agency.FlagReasonLimit+1): false,
+	} {
+		if err := agency.CheckFlagReason(reason); (err == nil) != fine || err != nil && !agency.IsCode(err, agency.CodeUsage) {
+			t.Errorf("%.20q: %v", reason, err)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func Operations() []Description {
 		describe(CollectRuns), describe(CheckDatabase), describe(BackupDatabase), describe(InitRepo), describe(ShowTrust),
 		describe(GrantTrust), describe(RevokeTrust), describe(ListAlerts), describe(AckAlerts),
 		describe(SnoozeAlerts), describe(ExplainWatchdog), describe(StartTimer), describe(StopTimers), describe(ListTimers), describe(SendMessage), describe(PollMessages), describe(AckMessages),
-		describe(ListMessages), describe(ChangeTags), describe(TestNotify), describe(ListChannels), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
+		describe(ListMessages), describe(ChangeTags), describe(FlagRun), describe(UnflagRun), describe(TestNotify), describe(ListChannels), describe(WaitRuns), describe(AttachRun), describe(ListEvents), describe(Doctor),
 		describe(DaemonStatus), describe(StopDaemon),
 		describe(PlanSession), describe(StartSession), describe(PauseSession), describe(ResumeSession), describe(CancelSession), describe(RetrySession), describe(WaitSession),
 		describe(CreateSession), describe(UpdateSession), describe(ListSessions), describe(ShowSession), describe(RemoveSessions),

@@ -64,6 +64,8 @@ var (
 	AckMessages     = Operation[AckMessagesRequest, AckMessagesResponse]{"message.ack", "say that the caller has dealt with messages", Acts}
 	ListMessages    = Operation[ListMessagesRequest, MessagesResponse]{"message.list", "look at messages without taking them", Reads}
 	ChangeTags      = Operation[ChangeTagsRequest, RunResponse]{"run.tag", "add tags to a run and take others away", Acts}
+	FlagRun         = Operation[FlagRunRequest, FlagRunResponse]{"run.flag", "have a run need attention, for a reason, until the flag is taken away", Acts}
+	UnflagRun       = Operation[RunRequest, FlagRunResponse]{"run.unflag", "take a run's flag away; a run without one is left as it is", Acts}
 	TestNotify      = Operation[TestNotifyRequest, TestNotifyResponse]{"notify.test", "send a test through the channels to people and wait for the outcome", Acts}
 	ListChannels    = Operation[Empty, ListChannelsResponse]{"notify.list", "the channels to people, what waits for them, and the dead letters", Reads}
 	WaitRuns        = Operation[WaitRunsRequest, WaitRunsResponse]{"run.wait", "wait until runs reach a status", Waits}
@@ -201,6 +203,18 @@ type RemoveRunResponse struct {
 	Snapshot  *agency.Saved `json:"snapshot"`
 	Branch    string        `json:"branch"` // empty when it was deleted
 	Warnings  []string      `json:"warnings"`
+}
+
+// FlagRunRequest flags a run. It takes the place of a flag with another reason.
+type FlagRunRequest struct {
+	Run    string `json:"run"`
+	Reason string `json:"reason"` // at most 1000 characters
+}
+
+// FlagRunResponse is a run after its flag was set or taken away.
+type FlagRunResponse struct {
+	Run Run          `json:"run"`
+	Was *agency.Flag `json:"was"` // the flag that it had before; null when it had none
 }
 
 // WaitRunsRequest waits until every run has one of the statuses in For, or is settled when For is empty.

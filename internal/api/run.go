@@ -41,14 +41,15 @@ type Run struct {
 	Usage        agency.Usage    `json:"usage"`           // of the conversation, as the agent tells it; a null is unknown
 	StallAfterMS int64           `json:"stall_after_ms"`  // 0 is as the configuration says
 	// StuckIntervals is how many intervals of the watchdog without a sign of life are too many; 0 is as the configuration says.
-	StuckIntervals int        `json:"stuck_intervals"`
-	Preset         string     `json:"preset"` // what the run was made with; empty when with none
-	PRNumber       *int       `json:"pr_number"`
-	Session        string     `json:"tmux_session"`
-	CreatedAt      time.Time  `json:"created_at"`
-	StartedAt      *time.Time `json:"started_at"`
-	EndedAt        *time.Time `json:"ended_at"`
-	RemovedAt      *time.Time `json:"removed_at"`
+	StuckIntervals int          `json:"stuck_intervals"`
+	Preset         string       `json:"preset"` // what the run was made with; empty when with none
+	PRNumber       *int         `json:"pr_number"`
+	Flag           *agency.Flag `json:"flag"` // why somebody must look at the run; null when it has none
+	Session        string       `json:"tmux_session"`
+	CreatedAt      time.Time    `json:"created_at"`
+	StartedAt      *time.Time   `json:"started_at"`
+	EndedAt        *time.Time   `json:"ended_at"`
+	RemovedAt      *time.Time   `json:"removed_at"`
 }
 
 // NewRun is the view of a record and its derived status.
@@ -65,7 +66,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, RunDir: r.Dir,
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
 		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.Situation.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
-		PRNumber: r.PRNumber, Session: r.Session(),
+		PRNumber: r.PRNumber, Flag: r.Flag, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt,
 	}
 }

@@ -20,6 +20,11 @@ func (a *App) completeLive(cmd *cobra.Command, args []string, _ string) ([]strin
 	return a.offer(cmd, args, func(r *api.Run) bool { return !r.State.Final() })
 }
 
+// completeFlagged is completeRuns of runs that are flagged.
+func (a *App) completeFlagged(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(cmd, args, func(r *api.Run) bool { return r.Flag != nil })
+}
+
 func (a *App) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) bool) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 && cmd.Annotations[manyRuns] == "" {
 		return nil, cobra.ShellCompDirectiveNoFileComp

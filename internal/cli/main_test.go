@@ -341,10 +341,12 @@ func TestCompletion(t *testing.T) {
 	runs := api.ListRunsResponse{Runs: []api.Run{
 		someRun("fix-login", agency.NeedsInput, "Which\none?\x1b[31m\t:4"), someRun("", agency.Working, strings.Repeat("long ", 40)),
 	}}
+	runs.Runs[0].Flag = &agency.Flag{Reason: "look"}
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
+		{[]string{"unflag", ""}, "fix-login\tneeds input Which one? :4\n:4\n"},
 		{[]string{"show", ""}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},
 		{[]string{"show", "one", ""}, ":4\n"},
 		{[]string{"wait", "one", "fix-"}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},

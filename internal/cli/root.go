@@ -60,7 +60,7 @@ func (a *App) root() *cobra.Command {
 	root.SetCompletionCommandGroupID("maintain")
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.sessionCommand(), a.attachCommand(), a.sendCommand(), a.answerCommand(), a.stopCommand(), a.resumeCommand(), a.removeCommand(), a.waitCommand(), a.reportCommand(),
-		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.presetsCommand(), a.watchdogCommand(), a.explainCommand(), a.diffCommand(), a.logsCommand(), a.eventsCommand(),
+		a.listCommand(), a.showCommand(), a.alertsCommand(), a.messagesCommand(), a.tagsCommand(), a.flagCommand(), a.unflagCommand(), a.presetsCommand(), a.watchdogCommand(), a.explainCommand(), a.diffCommand(), a.logsCommand(), a.eventsCommand(),
 		a.doctorCommand(), a.snapshotCommand(), a.collectCommand(), a.databaseCommand(), a.trustCommand(), a.notifyCommand(), a.configCommand(), a.daemonCommand(), a.mcpCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -113,8 +113,8 @@ func needs(resp *api.ShowSessionResponse) string {
 			return "agent " + a.ID + " is " + a.Error
 		default:
 			text := fmt.Sprintf("agent %s is %s", a.ID, a.Label)
-			if a.Label == agency.NeedsInput {
-				text = "agent " + a.ID + " needs input"
+			if a.Label == agency.NeedsInput || a.Label == agency.NeedsAttention {
+				text = fmt.Sprintf("agent %s %s", a.ID, a.Label)
 			}
 			if a.Note != "" {
 				text += ": " + a.Note

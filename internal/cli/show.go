@@ -25,14 +25,14 @@ func (a *App) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { showText(w, &resp, a.Now(), a.room()) })
+		return a.print(resp, func(w io.Writer) { showText(w, &resp, a.people(cmd.Context()), a.Now(), a.room()) })
 	})
 	cmd.ValidArgsFunction = a.completeRuns
 	return cmd
 }
 
-// showText writes a run for people: facts, the runner's own word, git, paths.
-func showText(w io.Writer, s *api.ShowRunResponse, now time.Time, room int) {
+// showText writes a run for people: facts, the runner's own word, git, paths. named says who an id is.
+func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, room int) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("%-13s ", name+":"), safeLine(fmt.Sprintf(format, args...)), room))
@@ -50,6 +50,9 @@ func showText(w io.Writer, s *api.ShowRunResponse, now time.Time, room int) {
 	field("status", "%s", status)
 	if r.Problem != "" {
 		field("problem", "%s", r.Problem)
+	}
+	if f := r.Flag; f != nil {
+		field("flagged", "%s by %s: %s", ago(f.At), named(f.By), f.Reason)
 	}
 	field("repo", "%s", r.Repo)
 	field("branch", "%s  (from %.12s)", r.Branch, r.BaseCommit)

@@ -60,6 +60,8 @@ func (d *Daemon) handler() http.Handler {
 	handle(d, mux, api.AckMessages, d.ackMessages)
 	handle(d, mux, api.ListMessages, d.listMessages)
 	handle(d, mux, api.ChangeTags, d.changeTags)
+	handle(d, mux, api.FlagRun, d.flagRun)
+	handle(d, mux, api.UnflagRun, d.unflagRun)
 	handle(d, mux, api.TestNotify, d.testNotify)
 	handle(d, mux, api.ListChannels, d.listChannels)
 	handle(d, mux, api.WaitRuns, d.waitRuns)

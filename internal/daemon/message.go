@@ -93,6 +93,30 @@ func (d *Daemon) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api
 	return d.runResponse(r), nil
 }
 
+func (d *Daemon) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagRunResponse, error) {
+	by, err := d.caller(ctx)
+	if err != nil {
+		return api.FlagRunResponse{}, err
+	}
+	r, was, err := d.sup.FlagRun(ctx, req.Run, req.Reason, by)
+	if err != nil {
+		return api.FlagRunResponse{}, err
+	}
+	return api.FlagRunResponse{Run: d.runResponse(r).Run, Was: was}, nil
+}
+
+func (d *Daemon) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRunResponse, error) {
+	by, err := d.caller(ctx)
+	if err != nil {
+		return api.FlagRunResponse{}, err
+	}
+	r, was, err := d.sup.UnflagRun(ctx, req.Run, by)
+	if err != nil {
+		return api.FlagRunResponse{}, err
+	}
+	return api.FlagRunResponse{Run: d.runResponse(r).Run, Was: was}, nil
+}
+
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails

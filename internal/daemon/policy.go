@@ -61,6 +61,8 @@ var policy = map[string]rule{
 	api.ResumeRun.Name:       onRun(theirs, func(r *api.ResumeRunRequest) *string { return &r.Run }),
 	api.RemoveRun.Name:       limited(onRun(theirs, func(r *api.RemoveRunRequest) *string { return &r.Run }), limitRemoval),
 	api.ChangeTags.Name:      limited(onRun(theirs, func(r *api.ChangeTagsRequest) *string { return &r.Run }), limitTags),
+	api.FlagRun.Name:         onRun(itself|theirs, func(r *api.FlagRunRequest) *string { return &r.Run }),
+	api.UnflagRun.Name:       onRun(theirs, runRequest),
 	api.TakeSnapshot.Name:    onRun(itself|theirs, runRequest),
 	api.RestoreSnapshot.Name: onRun(itself|theirs, func(r *api.RestoreSnapshotRequest) *string { return &r.Run }),
 	api.AckAlerts.Name:       onAlerts(func(r *api.AckAlertRequest) []string { return r.Alerts }),

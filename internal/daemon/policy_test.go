@@ -103,6 +103,8 @@ func (c *court) request(operation string) any {
 		return &api.RemoveRunRequest{Run: run}
 	case api.ChangeTags.Name:
 		return &api.ChangeTagsRequest{Run: run, Add: []string{"x"}}
+	case api.FlagRun.Name:
+		return &api.FlagRunRequest{Run: run, Reason: "look"}
 	case api.RestoreSnapshot.Name:
 		return &api.RestoreSnapshotRequest{Run: run}
 	case api.AckAlerts.Name:

@@ -44,6 +44,10 @@ func (s *Server) addActs(server *sdk.Server) error {
 		Restart bool   `json:"restart,omitempty" jsonschema:"stop it first if it still runs: the way to restart a stuck worker"`
 		Fresh   bool   `json:"fresh,omitempty" jsonschema:"begin a new conversation instead of going on with the old one"`
 	}
+	type flag struct {
+		Run    string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these; your own name for yourself"`
+		Reason string `json:"reason" jsonschema:"what to look at, in one short sentence"`
+	}
 	type report struct {
 		Status    string   `json:"status" jsonschema:"working, needs_input, blocked, ready_for_review, error, complete or help"`
 		Summary   string   `json:"summary" jsonschema:"what you do, need or did, in one short sentence"`
@@ -78,6 +82,17 @@ if the run waits for something else by now. confirmed says that the run was seen
 					Run: run, Prompt: in.Prompt, Restart: in.Restart, Fresh: in.Fresh, Env: s.Env, Config: s.Config,
 				})
 				return map[string]any{"run": newRow(&resp.Run), "continued": resp.Continued, "note": resp.Note, "warnings": resp.Warnings}, err
+			})),
+		add(server, tool{name: "run_flag", help: `Have somebody look at a run, for a reason: at yours, or at one that you started. It needs attention until its flag is taken away or another
+attempt begins. Who should act is alerted, and you are not. Another reason takes the place of yours.`},
+			onRun(s, func(ctx context.Context, run string, in flag) (any, error) {
+				resp, err := api.Call(ctx, s.Client, api.FlagRun, api.FlagRunRequest{Run: run, Reason: in.Reason})
+				return map[string]any{"run": newRow(&resp.Run), "was": resp.Was}, err
+			})),
+		add(server, tool{name: "run_unflag", help: "Take away the flag of a run that you started, when what it is about is settled. Nobody can do so for itself."},
+			onRun(s, func(ctx context.Context, run string, _ one) (any, error) {
+				resp, err := api.Call(ctx, s.Client, api.UnflagRun, api.RunRequest{Run: run})
+				return map[string]any{"run": newRow(&resp.Run), "was": resp.Was}, err
 			})),
 		add(server, tool{name: "report_status", help: `Say how you yourself are doing, if you are the agent of a run: the people and agents above you see it at once. Report needs_input or blocked
 and then stop; they answer you.`},

@@ -25,6 +25,7 @@ type row struct {
 	Input      bool         `json:"is_awaiting_input"`
 	Confirm    bool         `json:"is_awaiting_confirmation"`
 	PromptID   string       `json:"prompt_id,omitempty"`
+	Flag       *agency.Flag `json:"flag,omitempty"`
 	Problem    string       `json:"problem,omitempty"`
 	Runner     string       `json:"runner"`
 	Model      string       `json:"model,omitempty"`
@@ -43,7 +44,7 @@ func newRow(r *api.Run) row {
 	prompt := agency.Status{Label: r.Status, Since: r.Since, Request: r.Request}.PromptID()
 	return row{
 		ID: r.ID, Name: r.Ref(), Status: r.Status, Summary: r.Summary, Since: r.Since, Tags: r.Tags,
-		Input: prompt != "" && !confirm, Confirm: confirm, PromptID: prompt, Problem: r.Problem,
+		Input: prompt != "" && !confirm, Confirm: confirm, PromptID: prompt, Flag: r.Flag, Problem: r.Problem,
 		Runner: r.Runner, Model: r.Model, Attempt: r.Attempt, Branch: r.Branch, Repo: r.Repo, ErrorCode: r.ErrorCode,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt, Removed: r.RemovedAt != nil,
 		OnlyPerson: r.Request != nil && r.Request.Kind == agency.AsksDialog,

@@ -160,7 +160,7 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 func (s *Store) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
 		WHERE r.removed_at_ms IS NULL AND (a.state IN ('queued', 'running')
-		OR r.merged_at_ms IS NULL AND r.abandoned = 0 AND (a.state <> 'killed' OR r.needs_attention <> '')) ORDER BY r.seq`)
+		OR r.merged_at_ms IS NULL AND r.abandoned = 0 AND (a.state <> 'killed' OR r.flag <> '')) ORDER BY r.seq`)
 	if err != nil {
 		return nil, problem("read runs from", s.path, err)
 	}

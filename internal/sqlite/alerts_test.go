@@ -164,7 +164,7 @@ func TestWatchedRuns(t *testing.T) {
 		{func(r *agency.Run) { r.Attempt.State = agency.Failed }, true},
 		{func(r *agency.Run) { r.Attempt.State = agency.Completed }, true},
 		{func(r *agency.Run) { r.Attempt.State = agency.Killed }, false},
-		{func(r *agency.Run) { r.Attempt.State, r.NeedsAttention = agency.Killed, "look" }, true},
+		{func(r *agency.Run) { r.Attempt.State, r.Flag = agency.Killed, &agency.Flag{Reason: "look"} }, true},
 		{func(r *agency.Run) { r.Attempt.State, r.MergedAt = agency.Completed, new(epoch) }, false},
 		{func(r *agency.Run) { r.Attempt.State, r.Abandoned = agency.Failed, true }, false},
 		{func(r *agency.Run) { r.Attempt.State, r.RemovedAt = agency.Failed, new(epoch) }, false},

@@ -163,21 +163,21 @@ func toContract(to **agency.Contract) column {
 	})
 }
 
-// removing is the empty text for a run that is not being removed, as most are not.
-func removing(r *agency.Removing) (string, error) {
-	if r == nil {
+// rare is what most runs do not have, as JSON, and the empty text for nil.
+func rare[T any](v *T) (string, error) {
+	if v == nil {
 		return "", nil
 	}
-	text, err := json.Marshal(r)
+	text, err := json.Marshal(v)
 	return string(text), err
 }
 
-func toRemoving(to **agency.Removing) column {
+func toRare[T any](to **T) column {
 	return as(func(text string, _ bool) error {
 		if text == "" {
 			return nil
 		}
-		*to = new(agency.Removing)
+		*to = new(T)
 		return json.Unmarshal([]byte(text), *to)
 	})
 }

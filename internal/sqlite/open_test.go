@@ -351,7 +351,7 @@ func TestCancelled(t *testing.T) {
 	create(t, s, newRun(1))
 	ctx, cancel := context.WithCancel(context.Background())
 	_, err := s.ChangeRun(ctx, newRun(1).ID, func(r *agency.Run) ([]agency.News, error) {
-		r.NeedsAttention = "half"
+		r.Flag = &agency.Flag{Reason: "half"}
 		cancel()
 		return nil, nil
 	})
@@ -362,7 +362,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.NeedsAttention != "" {
+	if r.Flag != nil {
 		t.Error("half a change was kept")
 	}
 	if _, err := s.Runs(ctx, agency.Filter{}); !errors.Is(err, context.Canceled) {

@@ -12,18 +12,19 @@ import (
 
 // runColumns are the columns that a change may write, in the order of runValues and runDest.
 const runColumns = `handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name,
-	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, config_hash, host, removed_at_ms, merged_at_ms, abandoned, needs_attention,
+	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, config_hash, host, removed_at_ms, merged_at_ms, abandoned, flag,
 	pr_number, git_config, git_programs, removing, attempt`
 
 func runValues(r *agency.Run) ([]any, error) {
 	args, err1 := list(r.Runner.Args)
 	tags, err2 := list(r.Tags)
-	removing, err3 := removing(r.Removing)
+	removing, err3 := rare(r.Removing)
+	flag, err4 := rare(r.Flag)
 	return []any{
 		r.Handle, r.Name, r.Type, r.Repo.Fingerprint, r.Base, r.Commit, r.Branch, r.Worktree, r.Dir, string(r.Runner.Kind),
 		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.StuckIntervals, r.Preset, r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
-		r.Abandoned, r.NeedsAttention, number(r.PRNumber), r.Repo.GitConfig, r.Repo.GitPrograms, removing, r.Attempt.Number,
-	}, errors.Join(err1, err2, err3)
+		r.Abandoned, flag, number(r.PRNumber), r.Repo.GitConfig, r.Repo.GitPrograms, removing, r.Attempt.Number,
+	}, errors.Join(err1, err2, err3, err4)
 }
 
 // selectRuns reads runs with their newest attempts; a condition on r, a and p follows.
@@ -38,8 +39,8 @@ func runDest(r *agency.Run) []any {
 		text(&r.Handle), text(&r.Name), text(&r.Type), text(&r.Repo.Fingerprint), text(&r.Base), text(&r.Commit),
 		text(&r.Branch), text(&r.Worktree), text(&r.Dir), text(&r.Runner.Kind), text(&r.Runner.Name), toList(&r.Runner.Args),
 		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), whole(&r.StuckIntervals), text(&r.Preset), text(&r.ConfigHash), text(&r.Host),
-		optionalMoment(&r.RemovedAt), optionalMoment(&r.MergedAt), flag(&r.Abandoned), text(&r.NeedsAttention),
-		optional(&r.PRNumber), text(&r.Repo.GitConfig), text(&r.Repo.GitPrograms), toRemoving(&r.Removing), whole(&r.Attempt.Number),
+		optionalMoment(&r.RemovedAt), optionalMoment(&r.MergedAt), flag(&r.Abandoned), toRare(&r.Flag),
+		optional(&r.PRNumber), text(&r.Repo.GitConfig), text(&r.Repo.GitPrograms), toRare(&r.Removing), whole(&r.Attempt.Number),
 	}, attemptDest(&r.Attempt)...)
 }
 

@@ -81,7 +81,8 @@ func fullRun(n int) *agency.Run {
 	r.StallAfterMS, r.StuckIntervals, r.Preset = 90_000, 7, "worker"
 	r.Runner.Args = []string{"--flag", `with "quotes"`, "ünï\n"}
 	r.Tags = []string{"worker", "night-shift"}
-	r.MergedAt, r.Abandoned, r.NeedsAttention, r.PRNumber = new(epoch.Add(time.Hour)), true, "verify failed", new(17)
+	r.MergedAt, r.Abandoned, r.PRNumber = new(epoch.Add(time.Hour)), true, new(17)
+	r.Flag = &agency.Flag{Reason: "verify failed", By: agency.User, At: epoch}
 	contract := agency.NewContract(epoch)
 	contract.Questions, contract.Blockers = []string{"Which one?"}, nil
 	r.Attempt = agency.Attempt{

@@ -47,13 +47,13 @@ func TestRunsAreFresh(t *testing.T) {
 		look()
 		want := fmt.Sprint("reason ", i)
 		if _, err := s.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
-			r.NeedsAttention = want
+			r.Flag = &agency.Flag{Reason: want}
 			return nil, nil
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if got := look().NeedsAttention; got != want {
-			t.Errorf("after change %d: got %q, want %q", i, got, want)
+		if got := look().Flag; got == nil || got.Reason != want {
+			t.Errorf("after change %d: got %+v, want %q", i, got, want)
 		}
 		now = now.Add(-time.Second)
 	}

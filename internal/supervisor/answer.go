@@ -52,6 +52,9 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 	switch now := status.PromptID(); {
 	case r.Attempt.State != agency.Running:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the answer", r.Ref(), r.Attempt.State)
+	case req.PromptID == "" && status.Label == agency.NeedsAttention:
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is flagged, so what it waits for cannot be told: %s", r.Ref(), status.Summary).
+			WithHint("see what it does: agency show %s; then: agency unflag %s", r.Ref(), r.Ref())
 	case req.PromptID == "":
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s and waits for no answer", r.Ref(), status.Label).
 			WithHint("see what it does: agency show %s; look at its terminal: agency attach %s", r.Ref(), r.Ref())

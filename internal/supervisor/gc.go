@@ -57,6 +57,9 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	if ended := r.Attempt.EndedAt; ended == nil || s.Now().Sub(*ended) < olderThan {
 		return "ended less than " + agency.ShortDuration(olderThan) + " ago"
 	}
+	if r.Flag != nil {
+		return "it is flagged"
+	}
 	switch session, err := s.NeededBy(ctx, r.ID); {
 	case err != nil:
 		return "its session cannot be read"

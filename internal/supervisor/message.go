@@ -188,11 +188,14 @@ func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []s
 }
 
 // TellAlert brings an alert to the inboxes of those who should act, by its level: the owner, then the orchestrators of the
-// same repository, then the person. Where nobody is, the next one is told. The id of the message is that of the alert and of
-// how often it was told before, so that repeating a telling after a crash does no harm.
+// same repository, then the person. Where nobody is, the next one is told; a run that set a flag is not told of it. The id of the
+// message is that of the alert and of how often it was told before, so that repeating a telling after a crash does no harm.
 func (s *Supervisor) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
 	return s.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
 		recipients, _, err := s.recipients(ctx, string(r.ID), to)
+		if r.Flag != nil && a.Cause == r.Flag.Cause() && r.Flag.By != agency.User {
+			recipients = slices.DeleteFunc(recipients, func(id string) bool { return id == r.Flag.By })
+		}
 		return recipients, err
 	})
 }

@@ -91,6 +91,9 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	if err := s.beginAttempt(ctx, l); err != nil {
 		return nil, err
 	}
+	if r.Flag != nil {
+		req.Warn("it is no longer flagged: " + r.Flag.Reason)
+	}
 	unlock() // the record has it as live
 	if giveUp {
 		if err := s.Store.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
@@ -213,8 +216,8 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
 		}
-		r.Attempt, r.NeedsAttention, r.ConfigHash = next, "", hash
-		return []agency.News{{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}}, nil
+		r.Attempt, r.ConfigHash = next, hash
+		return append(takeFlag(r, agency.Daemon), agency.News{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
 	})
 	if err != nil {
 		return err

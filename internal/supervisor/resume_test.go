@@ -32,6 +32,9 @@ func TestResume(t *testing.T) {
 	r := w.ended("fix-login")
 	req := w.resumeRequest("fix-login")
 	req.Prompt = "now add a test"
+	if _, _, err := w.sup.FlagRun(t.Context(), "fix-login", "the test is flaky", agency.User); err != nil {
+		t.Fatal(err)
+	}
 	got, err := w.sup.ResumeRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +54,11 @@ func TestResume(t *testing.T) {
 	if link, err := os.Readlink(filepath.Join(r.Dir, "logs")); err != nil || link != "attempts/2/logs" {
 		t.Errorf("logs: got %q, %v", link, err)
 	}
-	if w.count(r.ID, agency.AttemptCreated) != 1 || w.count(r.ID, agency.AttemptEnded) != 1 {
+	if w.count(r.ID, agency.AttemptCreated) != 1 || w.count(r.ID, agency.AttemptEnded) != 1 || w.count(r.ID, agency.RunUnflagged) != 1 {
 		t.Errorf("events: got %v", w.events(r.ID))
+	}
+	if want := []string{"it is no longer flagged: the test is flaky"}; got.Run.Flag != nil || !slices.Equal(w.warnings, want) {
+		t.Errorf("flag %+v, warnings %q", got.Run.Flag, w.warnings)
 	}
 }
 

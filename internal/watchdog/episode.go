@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"agency"
@@ -106,11 +105,7 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 }
 
 func same(a *agency.Alert, worker *Worker, c agency.Condition) bool {
-	cause := a.Cause
-	if at := strings.LastIndexByte(cause, '@'); c.PromptType == agency.PromptAttention && at >= 0 {
-		cause = cause[:at]
-	}
-	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && cause == c.Cause
+	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && a.Cause == c.Cause
 }
 
 // alert opens the episode of a condition. One that was there before, and hid behind another condition, is open again as it was: who
@@ -119,9 +114,6 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c age
 	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
 	if err != nil {
 		return nil, fmt.Errorf("encode alert of %s: %w", worker.Run.Ref(), err)
-	}
-	if c.PromptType == agency.PromptAttention {
-		c.Cause += fmt.Sprintf("@%d", now.UnixMilli()) // a flag with the same reason is another one when it comes again
 	}
 	a := &agency.Alert{
 		ID: w.NewID(), Kind: c.Kind, RunID: worker.Run.ID, Attempt: worker.Run.Attempt.Number, Cause: c.Cause, Payload: data, OpenedAt: now,

@@ -183,7 +183,7 @@ func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	ids := []agency.RunID{}
 	for id, worker := range w.workers {
 		r := &worker.run
-		settled := r.MergedAt != nil || r.Abandoned || r.Attempt.State == agency.Killed && r.NeedsAttention == ""
+		settled := r.MergedAt != nil || r.Abandoned || r.Attempt.State == agency.Killed && r.Flag == nil
 		if !worker.removed && (!r.Attempt.State.Final() || !settled) {
 			ids = append(ids, id)
 		}
@@ -436,7 +436,7 @@ func TestConditions(t *testing.T) {
 		"failed":    {func(r *agency.Run) { ends(r, agency.Failed, ""); r.Attempt.Error = "exit 3" }, agency.AlertError, "error_context", "(exit 3)"},
 		"asks":      {func(r *agency.Run) { asks(r, "Which?") }, agency.AlertNeedsInput, "prompt_preview", "Which?"},
 		"completed": {func(r *agency.Run) { ends(r, agency.Completed, "") }, agency.AlertComplete, "outcome", "success"},
-		"flagged":   {func(r *agency.Run) { r.NeedsAttention = "tests fail" }, agency.AlertNeedsInput, "prompt_type", "attention"},
+		"flagged":   {func(r *agency.Run) { r.Flag = &agency.Flag{Reason: "tests fail", At: time.Now()} }, agency.AlertNeedsInput, "prompt_type", "attention"},
 		"permission": {func(r *agency.Run) {
 			r.Attempt.Situation.Requests = []agency.Request{{ID: "7", Kind: agency.AsksPermission, Tool: "Bash", Text: "make", At: time.UnixMilli(5)}}
 		}, agency.AlertNeedsInput, "prompt_id", "7@5"},
@@ -481,23 +481,6 @@ func TestTurnEnded(t *testing.T) {
 		w.want()
 		w.pass(time.Nanosecond)
 		w.want(agency.AlertNeedsInput)
-	})
-}
-
-// A flag that was taken away and set again, for the same reason, is another episode; one that stays is not.
-func TestFlaggedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		worker := w.add("a")
-		flag := func(why string) { w.change(worker, func() { worker.run.NeedsAttention = why }); w.pass(time.Second) }
-		flag("write to me@example.invalid")
-		w.restart()
-		flag("write to me@example.invalid")
-		w.want(agency.AlertNeedsInput)
-		flag("")
-		flag("write to me@example.invalid")
-		w.want(agency.AlertNeedsInput, agency.AlertNeedsInput)
 	})
 }
 

@@ -48,6 +48,8 @@ var mixed = []struct {
 	{1, []string{"alerts"}},
 	{1, []string{"messages", "send", "--to", "NAME", "--text", "hello"}},
 	{1, []string{"messages", "poll"}},
+	{1, []string{"flag", "NAME", "look"}},
+	{1, []string{"unflag", "NAME"}},
 	{1, []string{"tags", "add", "NAME", "worker"}},
 	{1, []string{"watchdog", "start", "--run", "NAME", "--interval", "30", "--message", "check"}},
 	{1, []string{"watchdog", "explain", "NAME"}},

@@ -184,8 +184,8 @@ func TestTools(t *testing.T) {
 		}
 	}
 	want := []string{
-		"ack_messages", "alerts_ack", "alerts_list", "get_worker_status", "poll_messages", "report_status", "run_answer", "run_create", "run_diff", "run_explain",
-		"run_list", "run_output", "run_resume", "run_send", "run_status", "run_stop", "run_wait", "send_message",
+		"ack_messages", "alerts_ack", "alerts_list", "get_worker_status", "poll_messages", "report_status", "run_answer", "run_create", "run_diff", "run_explain", "run_flag",
+		"run_list", "run_output", "run_resume", "run_send", "run_status", "run_stop", "run_unflag", "run_wait", "send_message",
 		"session_cancel", "session_list", "session_pause", "session_plan", "session_resume", "session_retry", "session_show", "session_start",
 		"session_update", "session_wait", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
 	}
@@ -375,11 +375,12 @@ func TestScope(t *testing.T) {
 	if len(runs.Runs) != 0 {
 		t.Errorf("got %+v", runs)
 	}
-	for _, tool := range []string{"run_status", "run_explain", "run_output", "run_diff", "run_stop", "run_resume", "watchdog_explain", "watchdog_start"} {
+	for _, tool := range []string{"run_status", "run_explain", "run_output", "run_diff", "run_stop", "run_resume", "run_unflag", "watchdog_explain", "watchdog_start"} {
 		there.refused("E_RUN_NOT_FOUND", tool, object{"run": "mine"})
 		here.refused("E_USAGE", tool, object{"run": ""}) // and never the first one that is there
 	}
 	there.refused("E_RUN_NOT_FOUND", "run_send", object{"run": "mine", "text": "x"})
+	there.refused("E_RUN_NOT_FOUND", "run_flag", object{"run": "mine", "reason": "x"})
 	there.refused("E_RUN_NOT_FOUND", "run_answer", object{"run": "mine", "text": "x", "prompt_id": "x@1"})
 	there.refused("E_RUN_NOT_FOUND", "run_wait", object{"runs": []string{"mine"}})
 	there.refused("E_RUN_NOT_FOUND", "send_message", object{"to_run": "mine", "text": "x"})

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+)
+
+func (a *App) flagCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "flag RUN REASON...",
+		Short:   "Have a run need attention, with the reason",
+		GroupID: "run",
+		Long: `Says that somebody must look at a run. It needs attention from then on, whatever its agent does, until agency unflag or another
+attempt (agency resume); who should act is alerted, as when it asks for something. What it asks after that shows first. A run that failed
+stays failed. agency gc leaves it alone. Another reason takes the place of the one before.
+
+An agent can flag itself and what it started. Put -- before a reason that begins with a dash.`,
+		Example: `  agency flag fix-login "the migration needs a second look"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return agency.Errorf(agency.CodeUsage, "%s takes a RUN and the REASON", cmd.CommandPath()).WithHint("%s --help", cmd.CommandPath())
+			}
+			return nil
+		},
+	}, func(cmd *cobra.Command, args []string) error {
+		reason := strings.TrimSpace(strings.Join(args[1:], " "))
+		resp, err := call(cmd.Context(), a, api.FlagRun, api.FlagRunRequest{Run: args[0], Reason: reason})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			r := &resp.Run
+			_, _ = fmt.Fprintf(w, "%s is flagged: %s\n", r.Ref(), safeLine(reason))
+			if r.Status != agency.NeedsAttention {
+				a.chat("its status stays %s", r.Status)
+			}
+			if was := resp.Was; was != nil && was.Reason != reason {
+				a.chat("until now: %s", safeLine(was.Reason))
+			}
+		})
+	})
+	cmd.ValidArgsFunction = a.completeRuns
+	return cmd
+}
+
+func (a *App) unflagCommand() *cobra.Command {
+	cmd := command(cobra.Command{
+		Use:     "unflag RUN",
+		Short:   "Take a run's flag away",
+		GroupID: "run",
+		Long:    "Takes away what agency flag said of a run. What its agent does is its status again, and the alert about the flag is over.",
+		Example: "  agency unflag fix-login",
+		Args:    takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := call(cmd.Context(), a, api.UnflagRun, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return a.print(resp, func(w io.Writer) {
+			if resp.Was == nil {
+				_, _ = fmt.Fprintf(w, "%s was not flagged\n", resp.Run.Ref())
+				return
+			}
+			_, _ = fmt.Fprintf(w, "%s is no longer flagged: %s\n", resp.Run.Ref(), safeLine(resp.Was.Reason))
+		})
+	})
+	cmd.ValidArgsFunction = a.completeFlagged
+	return cmd
+}

@@ -1,0 +1,68 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// An agent has a person look at what it is unsure of: at itself, and at its worker.
+func TestFlag(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	person := connect(t, f, f.Repo, nil)
+	var created struct{ Run worker }
+	person.must(&created, "run_create", object{"name": "boss", "prompt": "ask Go on?\nwait-file .agency/end"})
+	person.must(nil, "run_wait", object{"runs": []string{"boss"}})
+	boss := connect(t, f, f.Repo, environOf(t, created.Run.ID))
+	boss.must(nil, "run_create", object{"name": "hand", "prompt": "work Painting\nwait-file .agency/end"})
+
+	type flagged struct {
+		Run struct {
+			Status, Summary string
+			Flag            *struct{ Reason, By string }
+		}
+		Was *struct{ Reason string }
+	}
+	var got flagged
+	boss.must(&got, "run_flag", object{"run": "hand", "reason": "it paints \x1b[31mred\u202e"})
+	if r := got.Run; r.Status != "needs attention" || r.Flag == nil || r.Flag.By != created.Run.ID || strings.ContainsAny(r.Flag.Reason+r.Summary, "\x1b\u202e") {
+		t.Errorf("got %+v", got)
+	}
+	// Who flagged it knows: the message is the person's.
+	for told := false; !told; {
+		var inbox struct {
+			Messages []struct {
+				ID      string
+				Payload struct {
+					Name string `json:"worker_name"`
+					Type string `json:"prompt_type"`
+				}
+			}
+		}
+		person.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+		if len(inbox.Messages) == 0 {
+			t.Fatal("the person was not told")
+		}
+		for _, m := range inbox.Messages {
+			told = told || m.Payload.Name == "hand" && m.Payload.Type == "attention"
+			person.must(nil, "ack_messages", object{"message_ids": []string{m.ID}})
+		}
+	}
+
+	boss.must(nil, "run_flag", object{"run": "boss", "reason": "am I right?"})
+	boss.refused("E_PERMISSION_DENIED", "run_unflag", object{"run": "boss"})
+	boss.refused("E_USAGE", "run_flag", object{"run": "boss", "reason": "\u200b"})
+	person.must(nil, "run_flag", object{"run": "boss", "reason": "look at its diff"})
+	boss.refused("E_PERMISSION_DENIED", "run_flag", object{"run": "boss", "reason": "all is well"})
+
+	got = flagged{}
+	boss.must(&got, "run_unflag", object{"run": "hand"})
+	if got.Run.Status == "needs attention" || got.Run.Flag != nil || got.Was == nil {
+		t.Errorf("got %+v", got)
+	}
+	got = flagged{}
+	boss.must(&got, "run_unflag", object{"run": "hand"})
+	if got.Was != nil {
+		t.Errorf("got %+v", got)
+	}
+}
