@@ -37,7 +37,7 @@ race: deps ## run all tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -p 1 -race -count=1 -timeout 20m ./...
 
 .PHONY: conformance
-conformance: deps ## run the real Claude Code, Codex, OpenCode and Gemini under agency (installs them with npm)
+conformance: deps ## run the real Claude Code, Codex, OpenCode, Gemini and Copilot under agency (installs them with npm)
 	@sh scripts/agents.sh '$(AGENTS)'
 	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 -timeout 30m ./test/conformance/...
 

@@ -4,7 +4,7 @@ set -eu
 
 dir=${1:-.cache/agents}
 # Without a version npm quietly takes an old one where it thinks that Node is too old for the newest.
-agents="@anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 opencode-ai@1.18.33 @google/gemini-cli@0.61.0"
+agents="@anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 opencode-ai@1.18.33 @google/gemini-cli@0.61.0 @github/copilot@1.0.102"
 
 if [ "$(cat "$dir/installed" 2>/dev/null)" = "$agents" ]; then
   exit 0
@@ -27,4 +27,6 @@ node "$dir/node_modules/@anthropic-ai/claude-code/install.cjs" >&2
 for agent in codex opencode gemini; do
   "$dir/node_modules/.bin/$agent" --version >&2
 done
+# It unpacks itself when it runs first: once here, and not in each home of a test.
+COPILOT_CACHE_HOME=$(cd "$dir" && pwd)/copilot COPILOT_AUTO_UPDATE=false "$dir/node_modules/.bin/copilot" --version >&2
 echo "$agents" >"$dir/installed"

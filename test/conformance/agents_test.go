@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"agency"
 )
 
 // agent is one of the real programs.
@@ -17,7 +19,7 @@ type agent struct {
 	home func(t *testing.T, dir, repo, url string) []string
 }
 
-// agents are the programs that scripts/agents.sh installed into a folder.
+// agents are the programs that agency knows, as scripts/agents.sh installed them into a folder.
 func agents(dir string) []agent {
 	bin := filepath.Join(dir, "node_modules", ".bin")
 	return []agent{
@@ -26,6 +28,24 @@ func agents(dir string) []agent {
 		{runner: "opencode", program: filepath.Join(bin, "opencode"), home: opencodeHome},
 		{runner: "gemini", program: filepath.Join(bin, "gemini"), home: geminiHome},
 	}
+}
+
+// copilot is GitHub Copilot CLI, of which agency knows nothing: a custom runner.
+func copilot(dir string) agent {
+	return agent{runner: "copilot", program: filepath.Join(dir, "node_modules", ".bin", "copilot"), home: func(_ *testing.T, _, _, url string) []string {
+		return []string{ // no folder is trusted
+			"COPILOT_CACHE_HOME=" + filepath.Join(dir, "copilot"), "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
+			"COPILOT_PROVIDER_BASE_URL=" + url + "/v1", "COPILOT_PROVIDER_API_KEY=" + key, "COPILOT_MODEL=scripted",
+		}
+	}}
+}
+
+// table is where the configuration has the agent, below "runners".
+func (a agent) table() string {
+	if _, custom := agency.ParseRunner(a.runner); custom != "" {
+		return "custom." + custom
+	}
+	return a.runner
 }
 
 const key = "scripted-model-needs-no-key"

@@ -1,4 +1,5 @@
-// Package conformance_test runs the real Claude Code, Codex, OpenCode and Gemini under agency, against a scripted model on loopback.
+// Package conformance_test runs the real Claude Code, Codex, OpenCode and Gemini, and Copilot as a custom runner, under agency, against a
+// scripted model on loopback.
 package conformance_test
 
 import (

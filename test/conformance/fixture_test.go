@@ -51,7 +51,7 @@ func newFixture(t *testing.T, binary string, a agent, scenario modelserver.Scena
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(dir, "config.toml"), fmt.Sprintf("[tmux]\nsocket = %q\n\n[runners.%s]\nexec = %q\n", f.tmuxSocket(), a.runner, a.program))
+	write(t, filepath.Join(dir, "config.toml"), fmt.Sprintf("[tmux]\nsocket = %q\n\n[runners.%s]\nexec = %q\n", f.tmuxSocket(), a.table(), a.program))
 	f.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm-256color",
 		"HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + filepath.Join(dir, "tmp"),
