@@ -92,14 +92,15 @@ func Alarm(r *Run, s Status, active, now time.Time) Condition {
 	}
 	switch s.Label {
 	case LabelFailed:
+		if f := r.Flag; f != nil && f.At.After(s.Since) {
+			return f.condition("") // who was told of the failure may have flagged it for somebody else
+		}
 		if a.ErrorCode == CodeRunnerDisappeared || a.EndedBy == EndedByStartFailed || a.StartedAt == nil {
 			return is(AlertLost, "lost")
 		}
 		return is(AlertError, "ended")
 	case NeedsAttention:
-		c := is(AlertNeedsInput, r.Flag.Cause())
-		c.PromptType, c.PromptID = PromptAttention, s.PromptID()
-		return c
+		return r.Flag.condition(s.PromptID())
 	case NeedsInput:
 		c := is(AlertNeedsInput, "asks "+stamp(s.Since))
 		c.PromptType, c.PromptID = PromptInput, s.PromptID()

@@ -40,6 +40,9 @@ func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error
 	w.mu.Unlock()
 	c := worker.condition(now)
 	label := fmt.Sprintf("it is %s", worker.Status.Label)
+	if worker.Run.Flag != nil && worker.Status.Label != agency.NeedsAttention {
+		label += ", and flagged"
+	}
 	if worker.Led {
 		label += ", and its session sees to its ends"
 	}

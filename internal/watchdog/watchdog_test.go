@@ -437,6 +437,14 @@ func TestConditions(t *testing.T) {
 		"asks":      {func(r *agency.Run) { asks(r, "Which?") }, agency.AlertNeedsInput, "prompt_preview", "Which?"},
 		"completed": {func(r *agency.Run) { ends(r, agency.Completed, "") }, agency.AlertComplete, "outcome", "success"},
 		"flagged":   {func(r *agency.Run) { r.Flag = &agency.Flag{Reason: "tests fail", At: time.Now()} }, agency.AlertNeedsInput, "prompt_type", "attention"},
+		"failed, then flagged": {func(r *agency.Run) {
+			ends(r, agency.Failed, "")
+			r.Flag = &agency.Flag{Reason: "who knows the licence?", At: r.Attempt.EndedAt.Add(time.Millisecond)}
+		}, agency.AlertNeedsInput, "prompt_preview", "who knows the licence?"},
+		"flagged, then failed": {func(r *agency.Run) {
+			ends(r, agency.Failed, "")
+			r.Attempt.Error, r.Flag = "exit 3", &agency.Flag{Reason: "look", At: *r.Attempt.EndedAt}
+		}, agency.AlertError, "error_context", "(exit 3)"},
 		"permission": {func(r *agency.Run) {
 			r.Attempt.Situation.Requests = []agency.Request{{ID: "7", Kind: agency.AsksPermission, Tool: "Bash", Text: "make", At: time.UnixMilli(5)}}
 		}, agency.AlertNeedsInput, "prompt_id", "7@5"},
