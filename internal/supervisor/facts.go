@@ -2,8 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
-	"os"
 
 	"agency"
 )
@@ -58,7 +56,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 // diffStat counts what a run changed, and says whether some of it is not committed.
 func (s *Supervisor) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
 	to := ""
-	if _, missing := os.Lstat(r.Worktree); r.RemovedAt != nil || errors.Is(missing, os.ErrNotExist) {
+	if r.RemovedAt != nil || isGone(r.Worktree) {
 		if to, err = s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
 			return stat, false, err
 		}

@@ -19,6 +19,7 @@ type fakeGit struct {
 
 	AddWorktreeFunc func(path string) error
 	ExcludeFunc     func() error
+	DiffFunc        func() (agency.Diff, error)
 
 	mu        sync.Mutex
 	repos     map[string]agency.Repo // by root
@@ -198,6 +199,10 @@ func (g *fakeGit) Inspect(context.Context, agency.Repo, string, string) (agency.
 }
 
 // Unmerged takes a snapshot for one of everything.
+func (g *fakeGit) Diff(context.Context, agency.Repo, string, string, string, int) (agency.Diff, error) {
+	return g.DiffFunc()
+}
+
 func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -57,16 +57,7 @@ func (s *Supervisor) Diff(ctx context.Context, ref string, limit int) (*agency.R
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
-	to := ""
-	if _, err := os.Lstat(r.Worktree); r.RemovedAt != nil || errors.Is(err, os.ErrNotExist) {
-		if to, err = s.Git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch); err != nil && !agency.IsCode(err, agency.CodeBadRef) {
-			return nil, agency.Diff{}, err
-		} else if err != nil {
-			return nil, agency.Diff{}, agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).
-				WithHint("what was saved of it: agency snapshot ls %s", r.Ref())
-		}
-	}
-	diff, err := s.Git.Diff(ctx, repo, r.Worktree, r.Commit, to, min(limit, mostDiff))
+	diff, err := s.diff(ctx, r, repo, min(limit, mostDiff))
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
@@ -81,4 +72,30 @@ func (s *Supervisor) Diff(ctx context.Context, ref string, limit int) (*agency.R
 	}
 	diff.Patch = agency.Visible(diff.Patch)
 	return r, diff, nil
+}
+
+// diff compares the worktree of a run, or its branch when that is gone. A removal moves the worktree away in one go before it removes
+// anything in it, so what was read is all of it if the worktree is in its place afterwards.
+func (s *Supervisor) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit int) (agency.Diff, error) {
+	if r.RemovedAt == nil && !isGone(r.Worktree) {
+		diff, err := s.Git.Diff(ctx, repo, r.Worktree, r.Commit, "", limit)
+		if !isGone(r.Worktree) {
+			return diff, err
+		}
+	}
+	to, err := s.Git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch)
+	if agency.IsCode(err, agency.CodeBadRef) {
+		return agency.Diff{}, agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).
+			WithHint("what was saved of it: agency snapshot ls %s", r.Ref())
+	}
+	if err != nil {
+		return agency.Diff{}, err
+	}
+	return s.Git.Diff(ctx, repo, r.Worktree, r.Commit, to, limit)
+}
+
+// isGone reports whether nothing is at a path. That it cannot be seen proves nothing.
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, os.ErrNotExist)
 }

@@ -1,0 +1,25 @@
+package supervisor_test
+
+import (
+	"strings"
+	"testing"
+
+	"agency"
+	"agency/internal/supervisor"
+)
+
+// What git reads of a worktree that is removed meanwhile does not count, also when git notices nothing.
+func TestDiffDuringRemoval(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ended("fix-login")
+	w.git.DiffFunc = func() (agency.Diff, error) {
+		_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", DeleteBranch: true})
+		return agency.Diff{Patch: "half of the files are deleted"}, err
+	}
+	_, diff, err := w.sup.Diff(t.Context(), "fix-login", 0)
+	wantCode(t, err, agency.CodeInvalidState)
+	if e := agency.AsError(err); !strings.Contains(e.Message, "is gone, and so is its branch") || !strings.Contains(e.Hint, "agency snapshot ls") || diff.Patch != "" {
+		t.Errorf("got %+v, %s", e, diff.Patch)
+	}
+}
