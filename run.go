@@ -10,35 +10,17 @@
 package agency
 
 import (
-	"slices"
 	"time"
 )
 
 // RunnerKind says which program works on a run, and so which harness knows how to drive it.
 type RunnerKind string
 
-// The kinds of runner.
+// The kinds that are no coding agent. Those of the agents stand in the registry of internal/harness.
 const (
-	ClaudeCode RunnerKind = "claude_code"
-	Codex      RunnerKind = "codex"
-	Gemini     RunnerKind = "gemini"
-	OpenCode   RunnerKind = "opencode"
-	Shell      RunnerKind = "shell"  // the prompt is a script
-	Custom     RunnerKind = "custom" // an executable from the configuration
+	Shell  RunnerKind = "shell"  // the prompt is a script
+	Custom RunnerKind = "custom" // an executable from the configuration
 )
-
-// RunnerKinds are all kinds, in the order in which people should see them.
-func RunnerKinds() []RunnerKind {
-	return []RunnerKind{ClaudeCode, Codex, Gemini, OpenCode, Shell, Custom}
-}
-
-// ParseRunner reads a runner as people name it: a kind, or else the name of a custom runner, which the configuration may know.
-func ParseRunner(name string) (kind RunnerKind, custom string) {
-	if kind = RunnerKind(name); kind != Custom && slices.Contains(RunnerKinds(), kind) {
-		return kind, ""
-	}
-	return Custom, name
-}
 
 // Runner is the agent program of a run.
 type Runner struct {

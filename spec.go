@@ -1,7 +1,6 @@
 package agency
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -126,9 +125,8 @@ func (s *Spec) Validate() error {
 			return err
 		}
 	}
-	if !slices.Contains(RunnerKinds(), s.Runner.Kind) {
-		return bad("the runner kind %q does not exist", string(s.Runner.Kind)).
-			WithHint("one of: claude_code, codex, gemini, opencode, shell, custom")
+	if s.Runner.Kind == "" {
+		return bad("the runner has no kind").WithHint("name a coding agent, shell or custom")
 	}
 	if s.Runner.Kind == Custom && s.Runner.Name == "" {
 		return bad("a custom runner needs a name").WithHint("name one of the [runners.custom.NAME] tables of the configuration")

@@ -40,7 +40,7 @@ func TestSpecValidate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := agency.Spec{Runner: agency.SpecRunner{Kind: agency.ClaudeCode}, Prompt: agency.SpecPrompt{Text: "do it"}}
+			s := agency.Spec{Runner: agency.SpecRunner{Kind: "claude_code"}, Prompt: agency.SpecPrompt{Text: "do it"}}
 			tt.change(&s)
 			err := s.Validate()
 			if (err == nil) != (tt.code == "") || (err != nil && !agency.IsCode(err, tt.code)) {

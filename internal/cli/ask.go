@@ -49,7 +49,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Base = &text },
 		},
 		{
-			key: "defaults.runner", flag: "runner", text: "Runner (claude_code, codex, gemini, opencode, shell, or your own)", help: "the `RUNNER` of new runs (default: each user's own)",
+			key: "defaults.runner", flag: "runner", text: "Runner (" + config.RunnerNames() + ", or your own)", help: "the `RUNNER` of new runs (default: each user's own)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Runner = &text },
 		},
 		{

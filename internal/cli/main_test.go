@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 )
 
 func TestExitStatus(t *testing.T) {
@@ -393,7 +394,7 @@ func TestCompletionOfFlags(t *testing.T) {
 		}
 	}
 	b.run("__complete", "run", "--runner", "")
-	for _, kind := range agency.RunnerKinds() {
+	for _, kind := range config.RunnerKinds() {
 		if offered := strings.Contains(b.out.String(), string(kind)+"\n"); offered != (kind != agency.Custom) {
 			t.Errorf("%s offered: %v", kind, offered)
 		}

@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/docs/skills"
 	"agency/internal/api"
+	"agency/internal/config"
 	"agency/internal/mcp"
 )
 
@@ -42,7 +43,8 @@ The tools see the runs of the repository of the current directory. Inside a run 
 		}
 		client.Header.Set(api.ToolsHeader, "mcp")
 		server := &mcp.Server{
-			Client: client, Version: a.Version, Dir: a.Dir, AllRepos: allRepos, Env: a.Env, Config: a.callerConfig(), Report: a.reportTool,
+			Client: client, Version: a.Version, Dir: a.Dir, AllRepos: allRepos, Env: a.Env, Config: a.callerConfig(),
+			ParseRunner: config.ParseRunner, Report: a.reportTool,
 		}
 		err = server.Serve(cmd.Context(), mcp.Stdio(a.In, a.out))
 		if errors.Is(err, io.EOF) {

@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 )
 
 type runOptions struct {
@@ -71,7 +72,7 @@ your configuration. The model and the arguments of a preset belong to its runner
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from (default: HEAD)")
 	f.StringVar(&o.branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
-	f.StringVar(&o.runner, "runner", "", "claude_code, codex, gemini, opencode, shell, or the name of a custom runner")
+	f.StringVar(&o.runner, "runner", "", config.RunnerNames()+", or the name of a custom runner")
 	f.StringVar(&o.name, "name", "", "a name to call the run by")
 	f.StringVar(&o.typ, "type", "", "a word for the kind of task: plan, build, review ...")
 	f.StringVar(&o.model, "model", "", "the model, as the runner calls it")
@@ -87,10 +88,8 @@ your configuration. The model and the arguments of a preset belong to its runner
 	_ = cmd.RegisterFlagCompletionFunc("preset", a.completePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{}
-		for _, kind := range agency.RunnerKinds() {
-			if kind != agency.Custom {
-				words = append(words, string(kind))
-			}
+		for _, kind := range config.RunnerKinds() {
+			words = append(words, string(kind))
 		}
 		if cfg, err := a.config(); err == nil {
 			for name := range cfg.Custom {
@@ -172,7 +171,7 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 	set("type", &spec.Type, o.typ)
 	set("model", &spec.Runner.Model, o.model)
 	if given("runner") {
-		spec.Runner.Kind, spec.Runner.Name = agency.ParseRunner(o.runner)
+		spec.Runner.Kind, spec.Runner.Name = config.ParseRunner(o.runner)
 	}
 	if given("max-minutes") {
 		spec.Limits.MaxMinutes = o.maxMinutes

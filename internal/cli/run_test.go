@@ -46,7 +46,7 @@ func TestMaterialise(t *testing.T) {
 		"no name":         {full, []string{"--name", ""}, fromSpec(func(s *agency.Spec) { s.Name = "" })},
 		"type":            {full, []string{"--type", "build"}, fromSpec(func(s *agency.Spec) { s.Type = "build" })},
 		"model":           {full, []string{"--model", "m2"}, fromSpec(func(s *agency.Spec) { s.Runner.Model = "m2" })},
-		"runner":          {full, []string{"--runner", "codex"}, fromSpec(func(s *agency.Spec) { s.Runner.Kind, s.Runner.Name = agency.Codex, "" })},
+		"runner":          {full, []string{"--runner", "codex"}, fromSpec(func(s *agency.Spec) { s.Runner.Kind, s.Runner.Name = "codex", "" })},
 		"custom runner":   {full, []string{"--runner", "mine"}, fromSpec(func(s *agency.Spec) { s.Runner.Name = "mine" })},
 		"called custom":   {"", []string{"--prompt", "task", "--runner", "custom"}, agency.Spec{Prompt: task, Runner: agency.SpecRunner{Kind: agency.Custom, Name: "custom"}}},
 		"no limit":        {full, []string{"--max-minutes", "0"}, fromSpec(func(s *agency.Spec) { s.Limits.MaxMinutes = 0 })},

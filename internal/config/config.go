@@ -148,18 +148,12 @@ func defaults() *Config {
 	format, _ := agency.ParseHandleFormat(agency.FormatMMDDSlugHash) // one of its own names
 	return &Config{
 		LogLevel: slog.LevelInfo,
-		Defaults: Defaults{Runner: string(agency.ClaudeCode), Base: "HEAD"},
+		Defaults: Defaults{Runner: string(RunnerKinds()[0]), Base: "HEAD"},
 		IDs:      IDs{Format: format},
-		Runners: map[agency.RunnerKind]Runner{
-			agency.ClaudeCode: {Exec: "claude", DefaultArgs: []string{}},
-			agency.Codex:      {Exec: "codex", DefaultArgs: []string{}},
-			agency.Gemini:     {Exec: "gemini", DefaultArgs: []string{}},
-			agency.OpenCode:   {Exec: "opencode", DefaultArgs: []string{}},
-			agency.Shell:      {Exec: "sh", DefaultArgs: []string{}},
-		},
-		Custom: map[string]Runner{},
-		Logs:   Logs{MaxBytes: 1 << 30},
-		Env:    Env{Deny: []string{}},
+		Runners:  defaultRunners(),
+		Custom:   map[string]Runner{},
+		Logs:     Logs{MaxBytes: 1 << 30},
+		Env:      Env{Deny: []string{}},
 		Watchdog: Watchdog{
 			StallThreshold: agency.StallThreshold, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},

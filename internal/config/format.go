@@ -52,12 +52,10 @@ func newFormat(c *Config, custom []string) *format {
 	)
 	f.table("", "ids", formatKey("format", &c.IDs.Format))
 	f.table("", "runners")
-	for _, kind := range agency.RunnerKinds() {
-		if kind != agency.Custom {
-			r := c.Runners[kind]
-			f.kinds[kind] = &r
-			f.table("runners", string(kind), runnerKeys(&r, checkText)...)
-		}
+	for _, kind := range RunnerKinds() {
+		r := c.Runners[kind]
+		f.kinds[kind] = &r
+		f.table("runners", string(kind), runnerKeys(&r, checkText)...)
 	}
 	f.table("runners", "custom")
 	for _, name := range custom {
@@ -119,7 +117,7 @@ func customNames(entries []entry) []string {
 }
 
 func checkCustomName(name string) error {
-	if slices.Contains(agency.RunnerKinds(), agency.RunnerKind(name)) {
+	if name == string(agency.Custom) || slices.Contains(RunnerKinds(), agency.RunnerKind(name)) {
 		return agency.Errorf(agency.CodeUsage, "the runner name %q is that of a kind", name).WithHint("choose another name")
 	}
 	return agency.CheckWord("runner name", name)

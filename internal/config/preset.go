@@ -131,7 +131,7 @@ func (f *format) checkPresets() []problem {
 		_, isCustom := f.custom[p.Harness]
 		switch {
 		case p.Harness == claude && !isCustom:
-			p.Harness = string(agency.ClaudeCode)
+			p.Harness = string(RunnerKinds()[0])
 		case p.Harness != "" && !slices.Contains(runners, p.Harness):
 			hint := didYouMean(agency.Nearest(p.Harness, runners))
 			if hint == "" {

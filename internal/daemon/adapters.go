@@ -16,6 +16,7 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/harness"
+	"agency/internal/harness/agent"
 	"agency/internal/runner"
 	"agency/internal/spool"
 	"agency/internal/tmux"
@@ -102,7 +103,7 @@ const screensLimit = 256 << 10
 func screenFile(dir, runner string) string { return filepath.Join(dir, runner+".toml") }
 
 // ownPatterns are the user's patterns for a runner; no file is none.
-func ownPatterns(dir, runner string) (harness.Patterns, error) {
+func ownPatterns(dir, runner string) (agent.Patterns, error) {
 	path := screenFile(dir, runner)
 	data, err := file.ReadRegular(path, screensLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +112,7 @@ func ownPatterns(dir, runner string) (harness.Patterns, error) {
 	if err != nil {
 		return nil, err
 	}
-	patterns, err := harness.ParseScreen(data)
+	patterns, err := agent.ParseScreen(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -126,10 +126,8 @@ func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest
 		}
 		checks = append(checks, versionCheck(name, kind, path, harness.Version(ctx, kind, path)))
 	}
-	for _, kind := range agency.RunnerKinds() {
-		if kind != agency.Custom {
-			check(string(kind), kind, cfg.Runners[kind].Exec)
-		}
+	for _, kind := range harness.Kinds() {
+		check(string(kind), kind, cfg.Runners[kind].Exec)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Custom)) {
 		check(name, agency.Custom, cfg.Custom[name].Exec)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,13 +219,14 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 
 // choices are what a configuration says about runs of a runner.
 func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
-	found, ok := cfg.Runners[r.Kind], true // an unknown kind is refused by the spec's own check
+	found, ok := cfg.Runners[r.Kind]
 	if r.Kind == agency.Custom {
 		found, ok = cfg.Custom[r.Name]
 	}
 	if !ok {
-		return supervisor.Choices{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", r.Name).
-			WithHint("one of claude_code, codex, gemini, opencode, shell, or add [runners.custom.%s] with exec = \"...\" to %s", r.Name, cfg.Path)
+		name := cmp.Or(r.Name, string(r.Kind))
+		return supervisor.Choices{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", name).
+			WithHint("one of %s, or add [runners.custom.%s] with exec = \"...\" to %s", config.RunnerNames(), name, cfg.Path)
 	}
 	path := ""
 	if cfg.Exists {

@@ -69,7 +69,7 @@ func (c *court) run(t *testing.T, name, repo, owner string, tags ...string) *age
 	id := agency.NewRunID(time.Now(), [10]byte(randomBytes(10)))
 	r := &agency.Run{
 		ID: id, Handle: name + "-handle", Name: name, Repo: agency.Repo{Fingerprint: repo, Root: "/" + repo}, Branch: "agency/" + name, Worktree: "/w/" + name, Dir: "/r/" + name,
-		Runner: agency.Runner{Kind: agency.ClaudeCode, Name: string(agency.ClaudeCode), Args: []string{}}, Tags: append([]string{}, tags...), Owner: owner,
+		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: append([]string{}, tags...), Owner: owner,
 		Attempt: agency.Attempt{Number: 1, State: agency.Running, CreatedAt: time.Now()},
 	}
 	if err := c.store.CreateRun(t.Context(), r, agency.Creation{TokenHash: agency.TokenHash(name), Spec: []byte("{}")}); err != nil {
@@ -267,7 +267,7 @@ func TestLeave(t *testing.T) {
 	shell := *c.owner
 	shell.Runner = agency.Runner{Kind: agency.Shell, Name: "shell"}
 	spec := func(change func(*agency.Spec)) agency.Spec {
-		s := agency.Spec{Runner: agency.SpecRunner{Kind: agency.ClaudeCode}}
+		s := agency.Spec{Runner: agency.SpecRunner{Kind: "claude_code"}}
 		change(&s)
 		return s
 	}

@@ -106,7 +106,7 @@ func planSpec(a *agency.PlanAgent) agency.Spec {
 		spec.BaseRef = ""
 	}
 	if a.Runner != "" {
-		spec.Runner.Kind, spec.Runner.Name = agency.ParseRunner(a.Runner)
+		spec.Runner.Kind, spec.Runner.Name = config.ParseRunner(a.Runner)
 	}
 	return spec
 }

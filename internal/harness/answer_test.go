@@ -1,23 +1,18 @@
 package harness_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"agency"
 	"agency/internal/harness"
+	"agency/internal/harness/harnesstest"
 )
 
-// screenLines are the lines of a recorded terminal.
-func screenLines(t *testing.T, name string) []string {
+// screen reads a recorded terminal, which is named AGENT/NAME.
+func screen(t *testing.T, name string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name+".screen.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return harnesstest.Screen(t, strings.Replace(name, "/", "/testdata/", 1))
 }
 
 // Keys come from what the terminal shows, and from nothing else.
@@ -85,9 +80,9 @@ func TestAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		agent, _, _ := strings.Cut(tt.screen, "/")
-		kind := map[string]agency.RunnerKind{"claude": agency.ClaudeCode, "codex": agency.Codex, "gemini": agency.Gemini, "opencode": agency.OpenCode}[agent]
-		lines := screenLines(t, tt.screen)
-		if kind == agency.Gemini { // whose requests are read from its screen
+		kind := map[string]agency.RunnerKind{"claude": "claude_code", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}[agent]
+		lines := screen(t, tt.screen)
+		if kind == "gemini" { // whose requests are read from its screen
 			for _, e := range harness.Screen(kind, lines) {
 				if tt.request.Text == e.Text {
 					tt.request.ID = e.ID
@@ -119,7 +114,7 @@ func TestAnswerOwnWords(t *testing.T) {
 		{"  1. Red\n  2. Blue\n❯ 3. a warm green", "\r"},
 	} {
 		lines := strings.Split("──────\n ☐ Colour\n\nWhich colour?\n\n"+step.shows+"\n  4. Chat about this\n\nEnter to select · Esc to cancel", "\n")
-		keys, shown, err := harness.Answer(agency.ClaudeCode, lines, &request, agency.Reply{Text: "a warm green"})
+		keys, shown, err := harness.Answer("claude_code", lines, &request, agency.Reply{Text: "a warm green"})
 		if keys != step.want || !shown || err != nil {
 			t.Errorf("%q: got %q, %t, %v, want %q", step.shows, keys, shown, err, step.want)
 		}
@@ -132,7 +127,7 @@ func TestAnswerOfForm(t *testing.T) {
 	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}
 	for _, form := range []string{"☐ Colour ☐ Size\n\nWhich colour?\n❯ 1. Red\n  2. Blue", "☐ Colour\n\nWhich colour?\n❯ 1. [ ] Red\n  2. [ ] Blue"} {
 		lines := strings.Split("──────\n"+form+"\n\nEnter to select · Esc to cancel", "\n")
-		if keys, _, err := harness.Answer(agency.ClaudeCode, lines, &request, agency.Reply{Text: "Blue"}); keys != "" || !agency.IsCode(err, agency.CodeInputRefused) {
+		if keys, _, err := harness.Answer("claude_code", lines, &request, agency.Reply{Text: "Blue"}); keys != "" || !agency.IsCode(err, agency.CodeInputRefused) {
 			t.Errorf("%q: got %q, %v", form, keys, err)
 		}
 	}
@@ -144,7 +139,7 @@ func TestAnswerOfTwo(t *testing.T) {
 	lines := strings.Split("● Bash(make first)\n● Bash(make second)\n──────\n Bash command\n make first\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "\n")
 	for text, want := range map[string]bool{"make first": true, "make second": false} {
 		request := agency.Request{Kind: agency.AsksPermission, Text: text}
-		if _, shown, err := harness.Answer(agency.ClaudeCode, lines, &request, agency.Reply{Decision: agency.Allow}); shown != want || err != nil {
+		if _, shown, err := harness.Answer("claude_code", lines, &request, agency.Reply{Decision: agency.Allow}); shown != want || err != nil {
 			t.Errorf("%s: got %t, %v, want %t", text, shown, err, want)
 		}
 	}
@@ -178,7 +173,7 @@ func TestShown(t *testing.T) {
 		{"make one", "Run it", nil, -1},
 	} {
 		lines := strings.Split("──────\n Bash command\n "+tt.about+"\n "+tt.shows+"\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "\n")
-		if got := harness.Shown(agency.ClaudeCode, lines, tt.requests); got != tt.want {
+		if got := harness.Shown("claude_code", lines, tt.requests); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.shows, got, tt.want)
 		}
 	}
@@ -203,7 +198,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, screen, text string) {
 		lines := strings.Split(screen, "\n")
 		for kind, keys := range map[agency.RunnerKind]string{
-			agency.ClaudeCode: "123456789", agency.Codex: "y", agency.Gemini: "123456789", agency.OpenCode: "\r\x1b[D",
+			"claude_code": "123456789", "codex": "y", "gemini": "123456789", "opencode": "\r\x1b[D",
 		} {
 			request := agency.Request{Kind: agency.AsksPermission, Text: text}
 			for _, e := range harness.Screen(kind, lines) {

@@ -12,16 +12,16 @@ import (
 func TestErrorClasses(t *testing.T) {
 	t.Parallel()
 	claude := func(name, text string) []agency.Evidence {
-		return harness.Hook(agency.ClaudeCode, fmt.Appendf(nil, `{"hook_event_name":"StopFailure","error":%q,"last_assistant_message":%q}`, name, text))
+		return harness.Hook("claude_code", fmt.Appendf(nil, `{"hook_event_name":"StopFailure","error":%q,"last_assistant_message":%q}`, name, text))
 	}
 	codex := func(text string) []agency.Evidence {
-		return harness.Stream(agency.Codex, fmt.Appendf(nil, `{"type":"turn.failed","error":{"message":%q}}`, text))
+		return harness.Stream("codex", fmt.Appendf(nil, `{"type":"turn.failed","error":{"message":%q}}`, text))
 	}
 	gemini := func(text string) []agency.Evidence {
-		return harness.Stream(agency.Gemini, fmt.Appendf(nil, `{"type":"result","status":"error","error":{"message":%q}}`, text))
+		return harness.Stream("gemini", fmt.Appendf(nil, `{"type":"result","status":"error","error":{"message":%q}}`, text))
 	}
 	opencode := func(status int, text string) []agency.Evidence {
-		return harness.Hook(agency.OpenCode, fmt.Appendf(nil,
+		return harness.Hook("opencode", fmt.Appendf(nil,
 			`[{"type":"session.error","properties":{"sessionID":"s","error":{"name":"APIError","data":{"message":%q,"statusCode":%d}}}}]`, text, status))
 	}
 	for want, said := range map[agency.ErrorClass][][]agency.Evidence{

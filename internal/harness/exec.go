@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/harness/agent"
 )
 
 // FindExec finds the program of a runner as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
@@ -30,13 +31,13 @@ func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	case name == "":
 		return missing("no program is configured for this runner")
 	case underHome:
-		home := lookup(env, "HOME")
+		home := agent.LookupEnv(env, "HOME")
 		if !filepath.IsAbs(home) {
 			return missing("%s cannot be found: HOME is %q", name, home)
 		}
 		path = filepath.Join(home, rest)
 	case !strings.Contains(name, "/"):
-		found, err := findInPath(name, lookup(env, "PATH"), missing)
+		found, err := findInPath(name, agent.LookupEnv(env, "PATH"), missing)
 		return native(found), err
 	case !filepath.IsAbs(name):
 		path = filepath.Join(dir, name)
@@ -108,17 +109,6 @@ func notExecutable(path string) string {
 		return "is not executable"
 	}
 	return ""
-}
-
-// lookup is the value of a variable; the last one counts, as it does for a started program.
-func lookup(env []string, name string) string {
-	value := ""
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }
 
 // Version is the first line that an agent prints about its version, as safe text for a report. It is empty when the

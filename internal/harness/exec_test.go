@@ -89,7 +89,7 @@ func TestFindExec(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := harness.FindExec(agency.Runner{Kind: agency.Codex}, tt.exec, repo, tt.env)
+			got, err := harness.FindExec(agency.Runner{Kind: "codex"}, tt.exec, repo, tt.env)
 			if err == nil {
 				if got != tt.want {
 					t.Errorf("got %s, want %s", got, tt.want)
@@ -153,7 +153,7 @@ func TestFindExecSeesThroughLaunchers(t *testing.T) {
 				want = tt.files[0]
 			}
 			for _, exec := range []string{"agent", filepath.Join(bin, "agent")} {
-				got, err := harness.FindExec(agency.Runner{Kind: agency.Codex}, exec, root, []string{"PATH=" + bin})
+				got, err := harness.FindExec(agency.Runner{Kind: "codex"}, exec, root, []string{"PATH=" + bin})
 				if err != nil || got != filepath.Join(root, want) {
 					t.Errorf("%s: got %s, %v, want %s", exec, got, err, filepath.Join(root, want))
 				}
@@ -169,11 +169,11 @@ func TestVersion(t *testing.T) {
 		kind         agency.RunnerKind
 		want         string
 	}{
-		{"a line", `[ "$1" = --version ] && echo "2.1.329 (Claude Code)"; echo more`, agency.ClaudeCode, "2.1.329 (Claude Code)"},
-		{"unsafe text", `printf '\n  \033[31mred\033[0m \342\200\256 x\a\377 \n'`, agency.Codex, "[31mred[0m  x"},
-		{"endless text", `yes yes | head -c 5000000 | tr -d '\n'`, agency.Gemini, strings.Repeat("yes", 66) + "ye"},
-		{"failure", `echo 1.0; exit 1`, agency.OpenCode, ""},
-		{"only errors", `echo 1.0 >&2`, agency.OpenCode, ""},
+		{"a line", `[ "$1" = --version ] && echo "2.1.329 (Claude Code)"; echo more`, "claude_code", "2.1.329 (Claude Code)"},
+		{"unsafe text", `printf '\n  \033[31mred\033[0m \342\200\256 x\a\377 \n'`, "codex", "[31mred[0m  x"},
+		{"endless text", `yes yes | head -c 5000000 | tr -d '\n'`, "gemini", strings.Repeat("yes", 66) + "ye"},
+		{"failure", `echo 1.0; exit 1`, "opencode", ""},
+		{"only errors", `echo 1.0 >&2`, "opencode", ""},
 		{"a shell is not asked", `echo 1.0`, agency.Shell, ""},
 		{"a program of the user's is not asked", `echo 1.0`, agency.Custom, ""},
 	}
@@ -203,7 +203,7 @@ func TestVersionEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	version := make(chan string, 1)
-	go func() { version <- harness.Version(ctx, agency.Codex, path) }()
+	go func() { version <- harness.Version(ctx, "codex", path) }()
 	started, err := os.Open(fifo) // returns when the program has opened its end
 	if err != nil {
 		t.Fatal(err)

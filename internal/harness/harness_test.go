@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,29 +8,20 @@ import (
 
 	"agency"
 	"agency/internal/harness"
-	"agency/test/fixture"
+	"agency/internal/harness/agent"
+	"agency/internal/harness/harnesstest"
 )
 
 const (
-	minted = "0d9c1a52-6f5e-4a53-9b7a-0f2f8f5d6c11"
-	task   = "/wt/.agency/prompt.md"
+	minted = harnesstest.Minted
+	task   = harnesstest.Task
 	// allowed is what Claude Code does without asking, so that it can always report.
 	allowed = "--allowedTools=Edit(/.agency/**),Bash(agency report:*)"
 )
 
-// program makes an executable file and returns its path.
-func program(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "agent")
-	if err := fixture.WriteProgram(path, "#!/bin/sh\n"); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestBuild(t *testing.T) {
 	t.Parallel()
-	exe := program(t)
+	exe := harnesstest.Program(t)
 	type input struct {
 		kind          agency.RunnerKind
 		defaults, own string // arguments, separated by spaces
@@ -49,13 +39,13 @@ func TestBuild(t *testing.T) {
 	}{
 		{
 			name: "claude",
-			in:   input{kind: agency.ClaudeCode, id: minted},
+			in:   input{kind: "claude_code", id: minted},
 			argv: "--permission-mode manual ALLOWED --append-system-prompt PROTOCOL --session-id " + minted + " -- OPENING",
 			env:  []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
 		},
 		{
 			name: "claude headless",
-			in:   input{kind: agency.ClaudeCode, id: minted, headless: true},
+			in:   input{kind: "claude_code", id: minted, headless: true},
 			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL" +
 				" --session-id " + minted + " -- OPENING",
 			env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task, id: minted,
@@ -63,7 +53,7 @@ func TestBuild(t *testing.T) {
 		{
 			name: "claude resumed with a model and arguments",
 			in: input{
-				kind: agency.ClaudeCode, id: minted, resume: true, model: "opus",
+				kind: "claude_code", id: minted, resume: true, model: "opus",
 				defaults: "--add-dir /data", own: "--allowedTools Bash",
 			},
 			argv: "--add-dir /data --permission-mode manual ALLOWED --append-system-prompt PROTOCOL --model opus --resume " + minted +
@@ -72,66 +62,66 @@ func TestBuild(t *testing.T) {
 		},
 		{
 			name: "claude headless resumed without an id begins anew",
-			in:   input{kind: agency.ClaudeCode, headless: true, resume: true},
+			in:   input{kind: "claude_code", headless: true, resume: true},
 			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL -- OPENING",
 			env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
 		},
 		{
 			name: "claude with a permission mode in the defaults",
-			in:   input{kind: agency.ClaudeCode, defaults: "--permission-mode=plan"},
+			in:   input{kind: "claude_code", defaults: "--permission-mode=plan"},
 			argv: "--permission-mode=plan ALLOWED --append-system-prompt PROTOCOL -- OPENING",
 			env:  []string{"DISABLE_AUTOUPDATER=1"},
 		},
 		{
 			name: "claude told to skip permissions",
-			in:   input{kind: agency.ClaudeCode, own: "--dangerously-skip-permissions", headless: true},
+			in:   input{kind: "claude_code", own: "--dangerously-skip-permissions", headless: true},
 			argv: "-p --output-format stream-json --verbose ALLOWED --append-system-prompt PROTOCOL --dangerously-skip-permissions -- OPENING",
 			env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
 		},
 		{
 			name: "gemini",
-			in:   input{kind: agency.Gemini, id: minted, model: "flash", defaults: "--skip-trust", own: "--debug"},
+			in:   input{kind: "gemini", id: minted, model: "flash", defaults: "--skip-trust", own: "--debug"},
 			argv: "--skip-trust -m flash --session-id " + minted + " --debug --prompt-interactive OPENING", id: minted,
 		},
 		{
 			name: "gemini headless",
-			in:   input{kind: agency.Gemini, id: minted, headless: true},
+			in:   input{kind: "gemini", id: minted, headless: true},
 			argv: "-o stream-json --approval-mode auto_edit --session-id " + minted + " --prompt OPENING", stdin: task, id: minted,
 		},
 		{
 			name: "gemini headless with its own approval mode",
-			in:   input{kind: agency.Gemini, headless: true, own: "-y"},
+			in:   input{kind: "gemini", headless: true, own: "-y"},
 			argv: "-o stream-json -y --prompt OPENING", stdin: task,
 		},
 		{
 			name: "gemini headless resumed",
-			in:   input{kind: agency.Gemini, id: minted, headless: true, resume: true, own: "--approval-mode=plan"},
+			in:   input{kind: "gemini", id: minted, headless: true, resume: true, own: "--approval-mode=plan"},
 			argv: "-o stream-json --resume " + minted + " --approval-mode=plan --prompt OPENING", stdin: task, id: minted,
 		},
 		{
 			name: "gemini resumed",
-			in:   input{kind: agency.Gemini, id: minted, resume: true},
+			in:   input{kind: "gemini", id: minted, resume: true},
 			argv: "--resume " + minted + " --prompt-interactive OPENING", id: minted,
 		},
 		{
 			name: "opencode takes no id",
-			in:   input{kind: agency.OpenCode, id: minted, model: "a/b", defaults: "--pure", own: "--agent build"},
+			in:   input{kind: "opencode", id: minted, model: "a/b", defaults: "--pure", own: "--agent build"},
 			argv: "--pure -m a/b --agent build --prompt OPENING", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
 		},
 		{
 			name: "opencode headless",
-			in:   input{kind: agency.OpenCode, headless: true, model: "a/b", defaults: "--pure", own: "--agent build"},
+			in:   input{kind: "opencode", headless: true, model: "a/b", defaults: "--pure", own: "--agent build"},
 			argv: "run --pure --format json -m a/b --agent build -- OPENING",
 			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task,
 		},
 		{
 			name: "opencode resumed",
-			in:   input{kind: agency.OpenCode, id: "ses_1", resume: true},
+			in:   input{kind: "opencode", id: "ses_1", resume: true},
 			argv: "--session ses_1", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, id: "ses_1",
 		},
 		{
 			name: "opencode headless resumed",
-			in:   input{kind: agency.OpenCode, id: "ses_1", resume: true, headless: true},
+			in:   input{kind: "opencode", id: "ses_1", resume: true, headless: true},
 			argv: "run --format json --session ses_1 -- OPENING",
 			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task, id: "ses_1",
 		},
@@ -167,7 +157,7 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			argv := append([]string{exe}, strings.Fields(tt.argv)...)
-			words := strings.NewReplacer("OPENING", harness.Opening, "PROTOCOL", harness.Protocol, "ALLOWED", allowed)
+			words := strings.NewReplacer("OPENING", agent.Opening, "PROTOCOL", agent.Protocol, "ALLOWED", allowed)
 			for i, arg := range argv {
 				argv[i] = words.Replace(arg)
 			}
@@ -181,11 +171,11 @@ func TestBuild(t *testing.T) {
 
 func TestBuildLeavesTheRequestAlone(t *testing.T) {
 	t.Parallel()
-	for _, kind := range agency.RunnerKinds() {
+	for _, kind := range append(harness.Kinds(), agency.Custom) {
 		defaults := append(make([]string, 0, 50), "{run_id}")
 		own := append(make([]string, 0, 50), "{worktree}")
 		_, err := harness.Build(agency.CommandRequest{
-			Runner: agency.Runner{Kind: kind, Args: own}, Exec: program(t), DefaultArgs: defaults,
+			Runner: agency.Runner{Kind: kind, Args: own}, Exec: harnesstest.Program(t), DefaultArgs: defaults,
 			PromptFile: task, Worktree: "/wt", RunID: "r_01",
 		})
 		if err != nil {
@@ -199,7 +189,7 @@ func TestBuildLeavesTheRequestAlone(t *testing.T) {
 
 func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
-	exe := program(t)
+	exe := harnesstest.Program(t)
 	tests := []struct {
 		name string
 		r    agency.CommandRequest
@@ -209,17 +199,17 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		{
 			"a model that is an option",
-			agency.CommandRequest{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: exe, Model: "--dangerously-skip-permissions"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: "claude_code"}, Exec: exe, Model: "--dangerously-skip-permissions"},
 			agency.CodeSpecInvalid, `"--dangerously-skip-permissions"`, "arguments",
 		},
 		{
 			"a conversation that is an option",
-			agency.CommandRequest{Runner: agency.Runner{Kind: agency.Codex}, Exec: exe, Resume: true, ConversationID: "--last"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: "codex"}, Exec: exe, Resume: true, ConversationID: "--last"},
 			agency.CodeSpecInvalid, `"--last"`, "",
 		},
 		{
 			"a conversation with a line break",
-			agency.CommandRequest{Runner: agency.Runner{Kind: agency.OpenCode}, Exec: exe, Resume: true, ConversationID: "ses\nx"},
+			agency.CommandRequest{Runner: agency.Runner{Kind: "opencode"}, Exec: exe, Resume: true, ConversationID: "ses\nx"},
 			agency.CodeSpecInvalid, `"ses\nx"`, "",
 		},
 		{
@@ -229,7 +219,7 @@ func TestBuildRefuses(t *testing.T) {
 		},
 		{
 			"a missing agent",
-			agency.CommandRequest{Runner: agency.Runner{Kind: agency.ClaudeCode}, Exec: "claude", Env: []string{"PATH=/nonexistent"}},
+			agency.CommandRequest{Runner: agency.Runner{Kind: "claude_code"}, Exec: "claude", Env: []string{"PATH=/nonexistent"}},
 			agency.CodeRunnerNotConfigured, "claude is not in PATH", "[runners.claude_code] exec =",
 		},
 		{

@@ -7,32 +7,34 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/internal/harness/agent"
+	"agency/internal/harness/harnesstest"
 )
 
 // A role reaches each agent by its own means, together with how to report.
 func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
-	exe := program(t)
+	exe := harnesstest.Program(t)
 	const text = "You watch the workers.\nSay \"nothing\" else."
 	for kind, where := range map[agency.RunnerKind]func(c agency.Command) string{
-		agency.ClaudeCode: func(c agency.Command) string {
+		"claude_code": func(c agency.Command) string {
 			if i := slices.Index(c.Argv, "--append-system-prompt-file"); i < 0 || c.Argv[i+1] != "/run/attempts/1/system-prompt.md" {
 				return "not in the arguments"
 			}
 			return string(c.Files["system-prompt.md"])
 		},
-		agency.Codex: func(c agency.Command) string {
+		"codex": func(c agency.Command) string {
 			i := slices.IndexFunc(c.Argv, func(arg string) bool { return strings.HasPrefix(arg, "developer_instructions=") })
 			return strings.NewReplacer(`\n`, "\n", `\"`, `"`).Replace(c.Argv[i])
 		},
-		agency.Gemini: func(c agency.Command) string { return c.Argv[len(c.Argv)-1] + harness.Protocol }, // the task names the instructions
-		agency.OpenCode: func(c agency.Command) string {
+		"gemini": func(c agency.Command) string { return c.Argv[len(c.Argv)-1] + agent.Protocol }, // the task names the instructions
+		"opencode": func(c agency.Command) string {
 			if !slices.ContainsFunc(c.Env, func(kv string) bool {
 				return strings.Contains(kv, `"instructions":[".agency/INSTRUCTIONS.md","/run/attempts/1/system-prompt.md"]`)
 			}) {
 				return strings.Join(c.Env, "\n")
 			}
-			return string(c.Files["system-prompt.md"]) + harness.Protocol
+			return string(c.Files["system-prompt.md"]) + agent.Protocol
 		},
 	} {
 		c, err := harness.Build(agency.CommandRequest{
@@ -41,12 +43,12 @@ func TestSystemPrompt(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
-		if got := where(c); !strings.Contains(got, text) || !strings.Contains(got, harness.Protocol) {
+		if got := where(c); !strings.Contains(got, text) || !strings.Contains(got, agent.Protocol) {
 			t.Errorf("%s is told %q", kind, got)
 		}
 	}
 	_, err := harness.Build(agency.CommandRequest{
-		Runner: agency.Runner{Kind: agency.ClaudeCode, Name: "claude_code", Args: []string{"--system-prompt=x"}}, Exec: exe, SystemPrompt: text,
+		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{"--system-prompt=x"}}, Exec: exe, SystemPrompt: text,
 	})
 	if !agency.IsCode(err, agency.CodeSpecInvalid) {
 		t.Errorf("two system prompts: %v", err)
@@ -56,16 +58,16 @@ func TestSystemPrompt(t *testing.T) {
 // Each agent has its own word for asking nothing.
 func TestSkipPermissions(t *testing.T) {
 	t.Parallel()
-	exe := program(t)
+	exe := harnesstest.Program(t)
 	for kind, want := range map[agency.RunnerKind]string{
-		agency.ClaudeCode: "--dangerously-skip-permissions",
-		agency.Codex:      "--dangerously-bypass-approvals-and-sandbox",
-		agency.Gemini:     "--yolo",
-		agency.OpenCode:   `"permission":"allow"`,
+		"claude_code": "--dangerously-skip-permissions",
+		"codex":       "--dangerously-bypass-approvals-and-sandbox",
+		"gemini":      "--yolo",
+		"opencode":    `"permission":"allow"`,
 	} {
 		for _, headless := range []bool{false, true} {
 			for _, own := range [][]string{nil, {want}} {
-				if kind == agency.OpenCode {
+				if kind == "opencode" {
 					own = nil
 				}
 				c, err := harness.Build(agency.CommandRequest{

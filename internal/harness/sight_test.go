@@ -15,7 +15,7 @@ import (
 
 // Copilot has no reader of its own: any program's input box and menus are read as its are.
 var kinds = map[string]agency.RunnerKind{
-	"claude": agency.ClaudeCode, "codex": agency.Codex, "gemini": agency.Gemini, "opencode": agency.OpenCode, "copilot": agency.Custom,
+	"claude": "claude_code", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "copilot": agency.Custom,
 }
 
 // What real agents show: each dialog and menu is seen as one, whoever made it, and each input box with what stands in it.
@@ -31,7 +31,7 @@ func TestSight(t *testing.T) {
 	for _, agent := range []string{"claude", "codex", "gemini", "copilot"} {
 		free[agent+"/typed"] = message
 	}
-	paths, err := filepath.Glob("testdata/*/*.screen.txt")
+	paths, err := filepath.Glob("*/testdata/*.screen.txt")
 	if err != nil || len(paths) < 45 {
 		t.Fatalf("%d screens, %v", len(paths), err)
 	}
@@ -40,7 +40,7 @@ func TestSight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent := filepath.Base(filepath.Dir(path))
+		agent := filepath.Dir(filepath.Dir(path))
 		name := agent + "/" + strings.TrimSuffix(filepath.Base(path), ".screen.txt")
 		sight := harness.Sight(kinds[agent], strings.Split(ansi.Strip(string(data)), "\n"))
 		want, isFree := free[name]
@@ -83,12 +83,12 @@ func TestMenus(t *testing.T) {
 // A menu that an agent quotes stands above its input box.
 func TestMenuQuoted(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("testdata/claude/resting.screen.txt")
+	data, err := os.ReadFile("claude/testdata/resting.screen.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	quoted := "● It asked:\n  Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n  Esc to cancel\n" + string(data)
-	if got := harness.Sight(agency.ClaudeCode, strings.Split(quoted, "\n")); got.Dialog != "" || got.Composer == nil {
+	if got := harness.Sight("claude_code", strings.Split(quoted, "\n")); got.Dialog != "" || got.Composer == nil {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestMenuQuoted(t *testing.T) {
 func TestMenuBelowAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom(agency.RunnerKinds()).Draw(t, "kind")
+		kind := rapid.SampledFrom(append(harness.Kinds(), agency.Custom)).Draw(t, "kind")
 		above := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 			"❯ ", "› text", " > text", "────────────", "╹▀▀▀▀▀▀", "┃  text", "┃  Build", "╭────╮", "│ text │", "1. Yes", "? for shortcuts", "esc to cancel", "",
 		}))).Draw(t, "above")

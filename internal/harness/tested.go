@@ -6,24 +6,10 @@ import (
 	"agency"
 )
 
-// Tested is the version of an agent that its events were recorded with and that make conformance runs; empty for programs
-// that tell nothing of their own. scripts/agents.sh installs the same.
-func Tested(kind agency.RunnerKind) string {
-	switch kind {
-	case agency.ClaudeCode:
-		return "2.1.329"
-	case agency.Codex:
-		return "0.169.0"
-	case agency.OpenCode:
-		return "1.18.33"
-	case agency.Gemini:
-		return "0.61.0"
-	default:
-		return ""
-	}
-}
+// Tested returns the version of an agent that its events were recorded with; empty for programs that tell nothing of their own.
+func Tested(kind agency.RunnerKind) string { return of(kind).Version }
 
-// IsTested says that what an agent prints as its version is the tested one, or that there is none.
+// IsTested reports whether what an agent prints as its version is the tested one, or there is none.
 func IsTested(kind agency.RunnerKind, version string) bool {
 	want := Tested(kind)
 	for word := range strings.FieldsSeq(version) {

@@ -17,7 +17,7 @@ func TestTestedIsInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, name := range map[agency.RunnerKind]string{
-		agency.ClaudeCode: "@anthropic-ai/claude-code", agency.Codex: "@openai/codex", agency.OpenCode: "opencode-ai", agency.Gemini: "@google/gemini-cli",
+		"claude_code": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai", "gemini": "@google/gemini-cli",
 	} {
 		installed := ""
 		if m := regexp.MustCompile(regexp.QuoteMeta(name) + `@([0-9.]+)`).FindSubmatch(script); m != nil {
@@ -32,9 +32,9 @@ func TestTestedIsInstalled(t *testing.T) {
 func TestIsTested(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{
-		harness.Tested(agency.ClaudeCode) + " (Claude Code)": true, "0.0.1 (Claude Code)": false, "": true,
+		harness.Tested("claude_code") + " (Claude Code)": true, "0.0.1 (Claude Code)": false, "": true,
 	} {
-		if got := harness.IsTested(agency.ClaudeCode, version); got != want {
+		if got := harness.IsTested("claude_code", version); got != want {
 			t.Errorf("%q: %v", version, got)
 		}
 	}

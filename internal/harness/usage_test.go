@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/internal/harness/harnesstest"
 )
 
 // What agents count when they go on with a conversation: two attempts each, as the programs told them.
@@ -40,25 +41,25 @@ func TestUsageOverAttempts(t *testing.T) {
 		want     agency.Usage
 	}{
 		"codex": {
-			agency.Codex, harness.Stream,
-			[2][][]byte{lines(t, "exec-kill9.stream.jsonl"), lines(t, "exec-resume-after-kill9.stream.jsonl")},
+			"codex", harness.Stream,
+			[2][][]byte{harnesstest.Lines(t, "codex/testdata/exec-kill9.stream.jsonl"), harnesstest.Lines(t, "codex/testdata/exec-resume-after-kill9.stream.jsonl")},
 			used(300, 31),
 		},
 		"claude": {
-			agency.ClaudeCode, harness.Stream,
+			"claude_code", harness.Stream,
 			[2][][]byte{{begun, claude(200, 200, 41, 0.00162)}, {begun, claude(100, 300, 47, 0.00214)}},
 			dear,
 		},
-		"opencode in a terminal": {agency.OpenCode, harness.Hook, [2][][]byte{{session(100, 74), session(200, 80)}, {session(200, 80), session(300, 86)}}, used(300, 86)},
-		"opencode without one":   {agency.OpenCode, harness.Stream, [2][][]byte{{opened, step(100, 74), step(100, 6)}, {opened, step(100, 6)}}, used(300, 86)},
+		"opencode in a terminal": {"opencode", harness.Hook, [2][][]byte{{session(100, 74), session(200, 80)}, {session(200, 80), session(300, 86)}}, used(300, 86)},
+		"opencode without one":   {"opencode", harness.Stream, [2][][]byte{{opened, step(100, 74), step(100, 6)}, {opened, step(100, 6)}}, used(300, 86)},
 	} {
 		attempts := make([]agency.Attempt, 2)
 		for i := range attempts {
-			var f folded
+			var f harnesstest.Folded
 			for _, line := range tt.attempts[i] {
-				f.fold(tt.read(tt.kind, line), time.Now())
+				f.Fold(tt.read(tt.kind, line), time.Now())
 			}
-			attempts[i].Situation = f.situation
+			attempts[i].Situation = f.Situation
 		}
 		if diff := cmp.Diff(tt.want, agency.UsageOf(attempts)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

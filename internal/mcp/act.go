@@ -16,7 +16,7 @@ type creation struct {
 	Prompt     string   `json:"prompt" jsonschema:"the whole task: the agent knows nothing else of what you want"`
 	Name       string   `json:"name,omitempty" jsonschema:"a name to call the run by"`
 	Preset     string   `json:"preset,omitempty" jsonschema:"a role of the configuration, such as worker, that fills in the rest"`
-	Runner     string   `json:"runner,omitempty" jsonschema:"claude_code, codex, gemini, opencode, shell, or the name of a custom runner"`
+	Runner     string   `json:"runner,omitempty" jsonschema:"a coding agent that agency knows, shell, or the name of a custom runner; agency doctor lists them"`
 	Model      string   `json:"model,omitempty" jsonschema:"as the runner calls it"`
 	Type       string   `json:"type,omitempty" jsonschema:"a word for the kind of task: plan, build, review"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the run; worker unless told"`
@@ -111,7 +111,7 @@ func (s *Server) create(ctx context.Context, _ *sdk.CallToolRequest, in creation
 		Runner: agency.SpecRunner{Model: in.Model}, Prompt: agency.SpecPrompt{Text: in.Prompt}, Limits: agency.SpecLimits{MaxMinutes: in.MaxMinutes},
 	}
 	if in.Runner != "" {
-		spec.Runner.Kind, spec.Runner.Name = agency.ParseRunner(in.Runner)
+		spec.Runner.Kind, spec.Runner.Name = s.ParseRunner(in.Runner)
 	}
 	resp, err := api.Call(ctx, s.Client, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: s.Dir, Env: s.Env, Config: s.Config})
 	if err != nil {

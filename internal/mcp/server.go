@@ -22,6 +22,8 @@ type Server struct {
 	AllRepos bool
 	Env      agency.Environ // for the runners of new runs
 	Config   string         // the configuration file of new runs; empty is the default one
+	// ParseRunner reads a runner as people name it.
+	ParseRunner func(name string) (kind agency.RunnerKind, custom string)
 	// Report says how the run is doing that this process belongs to.
 	Report func(r Report) (any, error)
 }

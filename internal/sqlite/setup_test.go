@@ -66,7 +66,7 @@ func newRun(n int) *agency.Run {
 		Branch:     "agency/" + handle,
 		Worktree:   "/home/u/.agency/worktrees/5c0f3f5e/" + handle,
 		Dir:        "/home/u/.agency/runs/" + handle,
-		Runner:     agency.Runner{Kind: agency.ClaudeCode, Name: "claude_code", Args: []string{}},
+		Runner:     agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}},
 		Tags:       []string{"worker"},
 		ConfigHash: "sha256:0",
 		Host:       "here",

@@ -132,7 +132,7 @@ func TestPrintedBesideStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		p := newPrinter(t, w, agency.ClaudeCode, true)
+		p := newPrinter(t, w, "claude_code", true)
 		p.says("stdout", "error: where nothing says what the lines are\n")
 		p.want(0, "")
 		w.tell(p.p, agency.Evidence{Source: agency.FromStream, Sign: agency.SignSession})
@@ -153,8 +153,8 @@ func TestPrintedOnTerminal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.harness.ErrorMarksOf = map[agency.RunnerKind][]string{agency.Codex: {"■ "}}
-		p := newPrinter(t, w, agency.Codex, false)
+		w.harness.ErrorMarksOf = map[agency.RunnerKind][]string{"codex": {"■ "}}
+		p := newPrinter(t, w, "codex", false)
 		show := func(text string) {
 			w.tmux.mu.Lock()
 			w.tmux.Screen = text

@@ -75,7 +75,7 @@ func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 		ID: id, Handle: handle, Name: fmt.Sprintf("fix-login-%d", n), Type: "build", Repo: repo,
 		Base: "HEAD", Commit: "HEAD", Branch: "agency/" + handle,
 		Worktree: filepath.Join(f.home, "worktrees", repo.Fingerprint, string(id)), Dir: filepath.Join(f.home, "runs", string(id)),
-		Runner: agency.Runner{Kind: agency.ClaudeCode, Name: "claude_code", Args: []string{}}, Tags: []string{"worker"}, Host: "here",
+		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: []string{"worker"}, Host: "here",
 		Attempt: agency.Attempt{
 			Number: 1, State: agency.Running, StartedAt: &at, Pane: "%1", Wrapper: &process, RunnerProcess: &process,
 			Word: agency.Observed{Contract: &contract, At: at},

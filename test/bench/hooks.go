@@ -141,7 +141,7 @@ func hookProcess(ctx context.Context, b *bench, w *world, run *api.Run) error {
 	var took samples
 	env := append(slices.Clip(w.env), "AGENCY_RUN_ID="+string(run.ID), "AGENCY_ATTEMPT=1")
 	for range b.reps(200, 20) {
-		cmd := exec.CommandContext(ctx, b.agency, "hook", string(agency.ClaudeCode))
+		cmd := exec.CommandContext(ctx, b.agency, "hook", "claude_code")
 		cmd.Env, cmd.Stdin, cmd.Stderr = env, bytes.NewReader([]byte(hookCall)), os.Stderr
 		began := time.Now()
 		if err := cmd.Run(); err != nil {

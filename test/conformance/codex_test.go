@@ -12,7 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/harness"
+	described "agency/internal/harness/agent"
 	"agency/test/conformance/modelserver"
 )
 
@@ -177,7 +177,7 @@ func TestCodexKilledAndResumed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			request, err := f.model.Await(ctx, func(r modelserver.Request) bool {
-				return !r.Side && strings.Count(r.Heard, harness.Opening) == 2
+				return !r.Side && strings.Count(r.Heard, described.Opening) == 2
 			})
 			if err != nil || request.Turn == 0 {
 				t.Fatalf("the model did not hear the earlier conversation: turn %d, %v", request.Turn, err)

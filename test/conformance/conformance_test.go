@@ -15,7 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/harness"
+	described "agency/internal/harness/agent"
 	"agency/test/conformance/modelserver"
 )
 
@@ -103,8 +103,8 @@ func testHeadless(t *testing.T, binary string, a agent) {
 	if got, err := os.ReadFile(filepath.Join(run.Worktree, "greeting.txt")); string(got) != greeting {
 		t.Errorf("greeting.txt: got %q, %v, want %q", got, err, greeting)
 	}
-	if heard := f.asked(0); !strings.Contains(heard, harness.Opening) || !strings.Contains(heard, task) {
-		t.Errorf("the opening and the task are not both in the first request:\n%s", heard)
+	if heard := f.asked(0); !strings.Contains(heard, described.Opening) || !strings.Contains(heard, task) {
+		t.Errorf("the described.Opening and the task are not both in the first request:\n%s", heard)
 	}
 	log := f.output(binary, "logs", string(run.ID))
 	if !slices.ContainsFunc(strings.Split(log, "\n"), func(line string) bool {
@@ -130,8 +130,8 @@ func testInteractive(t *testing.T, binary string, a agent) {
 		{Text: "The work is done."},
 	})
 	run := f.start(a)
-	if heard := f.asked(0); !strings.Contains(heard, harness.Opening) {
-		t.Errorf("the opening is not in the first request:\n%s", heard)
+	if heard := f.asked(0); !strings.Contains(heard, described.Opening) {
+		t.Errorf("the described.Opening is not in the first request:\n%s", heard)
 	}
 	if r, exit := f.wait(run); r.Status != agency.NeedsInput || r.Summary != question || exit != agency.ExitNeedsPerson {
 		t.Fatalf("got %s, %q, exit %d of wait, want needs input, %q, %d", r.Status, r.Summary, exit, question, agency.ExitNeedsPerson)

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/harness"
+)
+
+// RunnerKinds returns the kinds of runners that a name alone stands for, the default first: all but custom ones.
+func RunnerKinds() []agency.RunnerKind { return harness.Kinds() }
+
+// RunnerNames returns these kinds with commas between them, for people.
+func RunnerNames() string {
+	names := make([]string, 0, len(RunnerKinds()))
+	for _, kind := range RunnerKinds() {
+		names = append(names, string(kind))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ParseRunner reads a runner as people name it: a kind, or else the name of a custom runner, which the configuration may know.
+func ParseRunner(name string) (kind agency.RunnerKind, custom string) {
+	if slices.Contains(RunnerKinds(), agency.RunnerKind(name)) {
+		return agency.RunnerKind(name), ""
+	}
+	return agency.Custom, name
+}
+
+// defaultRunners are all kinds with their usual programs.
+func defaultRunners() map[agency.RunnerKind]Runner {
+	runners := map[agency.RunnerKind]Runner{}
+	for _, kind := range RunnerKinds() {
+		runners[kind] = Runner{Exec: harness.Program(kind), DefaultArgs: []string{}}
+	}
+	return runners
+}

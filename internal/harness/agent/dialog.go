@@ -1,0 +1,192 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"agency"
+)
+
+// Escape is the key that refuses in every dialog that is answered here.
+const Escape = "\x1b"
+
+// Dialog is what a terminal asks, as far as it is read.
+type Dialog struct {
+	Kind    agency.RequestKind // empty when its words do not tell
+	Lines   []string           // above the options
+	Options []Option
+}
+
+// Option is one of the numbered choices of a dialog.
+type Option struct {
+	Key    string // the digit
+	Text   string
+	Chosen bool // the cursor stands on it
+}
+
+// ParseOption reads a numbered choice with or without a cursor.
+func ParseOption(line string) (Option, bool) {
+	text, chosen := strings.TrimSpace(line), false
+	for _, cursor := range []string{"❯ ", "› "} {
+		if rest, ok := strings.CutPrefix(text, cursor); ok {
+			text, chosen = strings.TrimSpace(rest), true
+		}
+	}
+	key, text, ok := strings.Cut(text, ". ")
+	if !ok || len(key) != 1 || key < "1" || key > "9" {
+		return Option{}, false
+	}
+	return Option{Key: key, Text: strings.TrimSpace(text), Chosen: chosen}, true
+}
+
+// DialogBelow makes the reader of dialogs whose first line begins with one of top.
+func DialogBelow(top ...string) func(plain, styled []string) *Dialog {
+	return func(plain, _ []string) *Dialog { return readDialog(plain, top) }
+}
+
+// readDialog reads the last dialog on a terminal: from a line that begins with one of top, over its text, to its options. It is
+// nil when there is none. Above it stands what the agent did before, which can look like anything.
+func readDialog(lines, top []string) *Dialog {
+	d, first := &Dialog{}, 0
+	for i, line := range lines {
+		o, ok := ParseOption(line)
+		switch {
+		case !ok:
+		case o.Key == "1":
+			d.Options, first = []Option{o}, i
+		default:
+			d.Options = append(d.Options, o)
+		}
+	}
+	for i := first - 1; i >= 0; i-- {
+		if slices.ContainsFunc(top, func(text string) bool { return strings.HasPrefix(strings.TrimSpace(lines[i]), text) }) {
+			d.Lines = lines[i:first]
+			return d
+		}
+	}
+	return nil
+}
+
+// aboutLimit is how much of what is asked must stand in the terminal, in characters that are no space: a dialog cuts the rest off.
+const aboutLimit = 40
+
+// Match is how a dialog shows what is asked.
+type Match struct {
+	level level
+	found string // what of it stands in the dialog, without spaces
+}
+
+// level is how much of what is asked is shown.
+type level int
+
+const (
+	notShown   level = iota
+	shownPart        // the beginning of its text, the file that it names, or the tool of a server
+	shownWhole       // its text, or the first line of it
+	shownLine        // on a line of its own
+)
+
+// Shown reports whether the dialog shows it at all.
+func (m Match) Shown() bool { return m.level > notShown }
+
+// Explains reports whether what was found of another request stands in the dialog because this one does.
+func (m Match) Explains(other Match) bool {
+	return m.level > other.level && strings.Contains(m.found, other.found)
+}
+
+// About is how a dialog shows what is asked. Line breaks and indentation are the dialog's own.
+func (d *Dialog) About(r *agency.Request) Match {
+	shown := Squeeze(strings.Join(d.Lines, ""))
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
+	text := Squeeze(first)
+	switch {
+	case text != "" && slices.ContainsFunc(d.Lines, func(line string) bool { return Squeeze(line) == text }):
+		return Match{shownLine, text}
+	case text != "" && strings.Contains(shown, text):
+		return Match{shownWhole, text}
+	}
+	names := []string{first}
+	if strings.Contains(first, "/") && !strings.ContainsAny(first, " \t") {
+		names = append(names, path.Base(first))
+	}
+	for line := range strings.Lines(r.Text) { // a patch
+		if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
+			names = append(names, path.Base(strings.TrimSpace(file)))
+		}
+	}
+	if i := strings.LastIndex(r.Tool, "__"); i >= 0 {
+		names = append(names, r.Tool[i+len("__"):])
+	}
+	for _, name := range names {
+		runes := []rune(Squeeze(name))
+		name = string(runes[:min(len(runes), aboutLimit)])
+		if name != "" && strings.Contains(shown, name) {
+			return Match{shownPart, name}
+		}
+	}
+	return Match{}
+}
+
+// Squeeze returns a text without spaces and control characters.
+func Squeeze(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Offers reports whether one of the options has just this text.
+func (d *Dialog) Offers(text string) bool {
+	return slices.ContainsFunc(d.Options, func(o Option) bool { return o.Text == text })
+}
+
+// Press is the key of the option with just this text: its digit, unless another one is known.
+func (d *Dialog) Press(text, key string) (string, error) {
+	i := slices.IndexFunc(d.Options, func(o Option) bool { return o.Text == text })
+	if i < 0 {
+		return "", d.CannotAnswer(fmt.Sprintf("it does not offer %q", text))
+	}
+	return cmp.Or(key, d.Options[i].Key), nil
+}
+
+// Choose is the next step of the answer to a question. An option is chosen by its digit, and confirmed where the cursor stands
+// on it. Words of one's own go into the option that begins with own, if there is one: it is chosen, the words are typed, and
+// confirmed when they stand there.
+func (d *Dialog) Choose(text, own string) (string, error) {
+	for _, o := range d.Options {
+		label, _, _ := strings.Cut(o.Text, "  ") // a description follows
+		switch {
+		case !strings.EqualFold(Squeeze(label), Squeeze(text)):
+		case o.Chosen:
+			return "\r", nil
+		default:
+			return o.Key, nil
+		}
+	}
+	for _, o := range d.Options {
+		switch {
+		case own == "" || !strings.HasPrefix(o.Text, own):
+		case o.Chosen:
+			return text, nil
+		default:
+			return o.Key, nil
+		}
+	}
+	return "", d.CannotAnswer("it is none of the options")
+}
+
+// CannotAnswer refuses a reply that a dialog does not take.
+func (d *Dialog) CannotAnswer(why string) error {
+	offered := make([]string, 0, len(d.Options))
+	for _, o := range d.Options {
+		offered = append(offered, o.Text)
+	}
+	return agency.Errorf(agency.CodeInputRefused, "the dialog cannot be answered so: %s", why).
+		WithDetail("options", offered).WithHint("agency attach RUN")
+}

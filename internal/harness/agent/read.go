@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"agency"
+)
+
+// ToolText is the input of a tool in the words that tell most of it.
+func ToolText(input json.RawMessage) string {
+	var fields struct {
+		Questions []struct {
+			Question string `json:"question"`
+		} `json:"questions"`
+		Command  string `json:"command"`
+		File     string `json:"file_path"`
+		FilePath string `json:"filePath"`
+		Notebook string `json:"notebook_path"`
+		URL      string `json:"url"`
+		Query    string `json:"query"`
+		Pattern  string `json:"pattern"`
+		Plan     string `json:"plan"`
+		About    string `json:"description"`
+	}
+	if !Lenient(input, &fields) {
+		return ""
+	}
+	questions := make([]string, 0, len(fields.Questions))
+	for _, q := range fields.Questions {
+		questions = append(questions, q.Question)
+	}
+	for _, text := range []string{
+		strings.Join(questions, "\n"), fields.Command, fields.File, fields.FilePath, fields.Notebook, fields.URL, fields.Query, fields.Pattern, fields.Plan, fields.About,
+	} {
+		if text != "" {
+			return text
+		}
+	}
+	if text := string(input); text != "{}" && text != "null" {
+		return text
+	}
+	return ""
+}
+
+// Lenient reads JSON of another program. A field of a type that was not expected is left out; the rest counts.
+func Lenient(data []byte, into any) bool {
+	err := json.Unmarshal(data, into)
+	var mismatch *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &mismatch)
+}
+
+// StatusClass sorts an error by its HTTP status.
+func StatusClass(status int) agency.ErrorClass {
+	switch {
+	case status == 401 || status == 403:
+		return agency.ErrorAuth
+	case status == 402:
+		return agency.ErrorBilling
+	case status == 429:
+		return agency.ErrorRateLimit
+	case status == 503 || status == 529:
+		return agency.ErrorOverloaded
+	case status >= 500:
+		return agency.ErrorServer
+	case status >= 400:
+		return agency.ErrorRequest
+	default:
+		return agency.ErrorOther
+	}
+}
+
+// ErrorClass sorts an error by its words, for want of anything better.
+func ErrorClass(text string) agency.ErrorClass {
+	text = strings.ToLower(text)
+	says := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(text, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case says("prompt is too long", "context length", "context window", "context_length_exceeded", "exceeds the maximum number of tokens"):
+		return agency.ErrorContext
+	case says("insufficient_quota", "billing", "payment", "credit balance"):
+		return agency.ErrorBilling
+	case says("rate limit", "rate_limit", "too many requests", "resource_exhausted", "quota", "429"):
+		return agency.ErrorRateLimit
+	case says("api key", "api-key", "api_key", "unauthenticated", "unauthorized", "authentication", "permission_denied"):
+		return agency.ErrorAuth
+	case says("overloaded", "unavailable", "at capacity", "529"):
+		return agency.ErrorOverloaded
+	case says("invalid_argument", "invalid_request", "bad request"):
+		return agency.ErrorRequest
+	case says("internal server error", "server error"):
+		return agency.ErrorServer
+	case says("fetch failed", "econn", "connection", "timed out", "timeout", "network", "socket"):
+		return agency.ErrorNetwork
+	default:
+		return agency.ErrorOther
+	}
+}

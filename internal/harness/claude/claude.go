@@ -1,0 +1,112 @@
+// Package claude is what is known about Claude Code.
+package claude
+
+import (
+	_ "embed" // the patterns
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+//go:embed screen.toml
+var patterns []byte // what its terminal shows
+
+// Agent is what is known about Claude Code. Its hooks tell most; they are silent on an answer, a refusal, Escape and
+// calls of the model that are tried again, which its session file and its transcript tell.
+var Agent = agent.Agent{
+	Kind: "claude_code", Name: "Claude Code", Program: "claude", Package: "@anthropic-ai/claude-code", Version: "2.1.329",
+	Command:     command,
+	RoleOptions: roleOptions,
+	Skips:       []string{"--dangerously-skip-permissions", "--permission-mode=bypassPermissions"},
+	Hook:        hook,
+	Stream:      stream,
+	Title:       title,
+	Files:       files,
+	ReadFile:    readFile,
+	Screen:      agent.ScreenOf(patterns),
+	Composer:    agent.RuledComposer,
+	ErrorMarks:  []string{"✻ "},
+	Dialog:      agent.DialogBelow("───"),
+	Answer:      answer,
+}
+
+// roleOptions are the options that set Claude Code's system prompt, or add to it.
+var roleOptions = []string{"--append-system-prompt", "--append-system-prompt-file", "--system-prompt", "--system-prompt-file"}
+
+// roleFile is the name of a run's system prompt in the attempt's directory.
+const roleFile = "system-prompt.md"
+
+// command is Claude Code's command line. Its permission mode is always named, because the mode that it takes by itself
+// changed between versions and can deny everything in a headless run.
+func command(r agency.CommandRequest) agency.Command {
+	args, settings := agent.TakeOption(r.DefaultArgs, "--settings")
+	own, chosen := agent.TakeOption(r.Runner.Args, "--settings")
+	if chosen != "" {
+		settings = chosen
+	}
+	all := slices.Concat(args, own)
+	env, mode := []string{"DISABLE_AUTOUPDATER=1"}, "manual"
+	if r.Headless {
+		args = append(args, "-p", "--output-format", "stream-json", "--verbose")
+		env = append(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1")
+		mode = "acceptEdits"
+	}
+	switch {
+	case r.SkipPermissions && !agent.Names(all, "--dangerously-skip-permissions"):
+		args = append(args, "--dangerously-skip-permissions")
+	case !agent.Names(all, "--permission-mode", "--dangerously-skip-permissions"):
+		args = append(args, "--permission-mode", mode)
+	}
+	// An agent that needed leave to report its status could not say that it waits for somebody.
+	args = append(args, "--allowedTools=Edit(/"+agency.DotDir+"/**),Bash(agency report:*)")
+	var files map[string][]byte
+	switch {
+	case agent.Names(all, roleOptions...):
+	case r.SystemPrompt != "":
+		files = map[string][]byte{roleFile: []byte(agent.Role(r))}
+		args = append(args, "--append-system-prompt-file", filepath.Join(r.AttemptDir, roleFile))
+	default:
+		args = append(args, "--append-system-prompt", agent.Protocol)
+	}
+	if merged, ok := withHooks(settings, r); ok {
+		// A file, because arguments can be read by every user of the machine, and the user's settings may hold secrets.
+		if files == nil {
+			files = map[string][]byte{}
+		}
+		files[settingsFile] = merged
+		settings = filepath.Join(r.AttemptDir, settingsFile)
+	}
+	if settings != "" {
+		args = append(args, "--settings", settings)
+	}
+	if r.Model != "" {
+		args = append(args, "--model", r.Model)
+	}
+	if r.ConversationID != "" {
+		args = append(args, agent.SessionOption(r), r.ConversationID)
+	}
+	args = append(args, own...)
+	return agency.Command{
+		// Several options take any number of values, so the prompt stands behind "--".
+		Argv:           append(args, "--", agent.Opening),
+		Env:            env,
+		Stdin:          agent.TaskOnStdin(r),
+		ConversationID: r.ConversationID,
+		Files:          files,
+	}
+}
+
+// title reads the sign before the name in the title: a star at rest, half a circle or braille dots at work.
+func title(title string) []agency.Evidence {
+	switch sign, _ := utf8.DecodeRuneInString(title); {
+	case sign == '✳':
+		return []agency.Evidence{{Sign: agency.SignResting, Event: "title"}}
+	case sign >= '◐' && sign <= '◓', sign > 0x2800 && sign <= 0x28ff:
+		return []agency.Evidence{{Sign: agency.SignBusy, Event: "title"}}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,157 @@
+package claude
+
+import (
+	"bytes"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/harness/agent"
+)
+
+// Limits of what is read of Claude Code's own files, in bytes.
+const (
+	sessionLimit = 64 << 10
+	tailStep     = 256 << 10
+)
+
+// files are the session file, which says what the program does at the moment, and the transcript. Both are found by the
+// path of the transcript, CONFIG/projects/FOLDER/ID.jsonl. Without a terminal the stream tells all that they would.
+func files(s *agency.Situation, runner *agency.Process) []string {
+	folder, name := filepath.Split(s.Transcript)
+	projects := filepath.Dir(filepath.Clean(folder))
+	if _, streams := s.Sources[agency.FromStream]; streams || !filepath.IsAbs(s.Transcript) || filepath.Ext(name) != ".jsonl" || filepath.Base(projects) != "projects" {
+		return nil
+	}
+	files := []string{filepath.Clean(s.Transcript)}
+	if runner != nil && runner.PID > 0 {
+		files = append(files, filepath.Join(filepath.Dir(projects), "sessions", strconv.Itoa(runner.PID)+".json"))
+	}
+	return files
+}
+
+// readFile reads what is new in one of these.
+func readFile(path string, s *agency.Situation) []agency.Evidence {
+	if _, streams := s.Sources[agency.FromStream]; streams {
+		return nil
+	}
+	evidence, source := []agency.Evidence(nil), agency.FromTranscript
+	if filepath.Ext(path) == ".json" {
+		evidence, source = session(path, s), agency.FromSession
+	} else {
+		evidence = transcript(path, s)
+	}
+	for i := range evidence {
+		evidence[i].Source = source
+	}
+	return evidence
+}
+
+// session reads the session file. It is silent about a state that was seen already: each has a time of its own.
+func session(path string, s *agency.Situation) []agency.Evidence {
+	data, err := file.ReadRegular(path, sessionLimit)
+	if err != nil {
+		return nil
+	}
+	var session struct {
+		Conversation string `json:"sessionId"`
+		Status       string `json:"status"`
+		WaitingFor   string `json:"waitingFor"`
+		Since        int64  `json:"statusUpdatedAt"`
+	}
+	// A file that is being written cannot be read, and is read again when it was.
+	if !agent.Lenient(data, &session) || session.Status == "" {
+		return nil
+	}
+	if s.Conversation != "" && session.Conversation != s.Conversation {
+		return nil // left behind by an older process of the same number
+	}
+	e := agency.Evidence{Event: session.Status + " " + strconv.FormatInt(session.Since, 10)}
+	if s.Sources[agency.FromSession].Event == e.Event {
+		return nil
+	}
+	if session.Status != "waiting" && s.AskedAfter(session.Since) {
+		return nil // it was so before the newest request, and will tell that it waits
+	}
+	switch session.Status {
+	case "idle":
+		if s.Turn == agency.TurnWorking && s.TurnAt.UnixMilli() > session.Since {
+			return nil // it was at rest before the turn that is known by now began
+		}
+		e.Sign = agency.SignResting
+	case "busy":
+		if s.Turn == agency.TurnEnded && s.TurnAt.UnixMilli() >= session.Since {
+			return nil // the turn was over before the file said so
+		}
+		e.Sign = agency.SignBusy
+	case "waiting":
+		e.Sign, e.Kind, e.Text = agency.SignAsked, agency.AsksQuestion, session.WaitingFor
+		if strings.Contains(session.WaitingFor, "permission") {
+			e.Kind = agency.AsksPermission
+		}
+	default:
+		e.Sign = agency.SignUnknown
+	}
+	return []agency.Evidence{e}
+}
+
+// The events of a transcript that the next reading has to know.
+const (
+	called    = "api-request"
+	answered  = "assistant "
+	interrupt = "[Request interrupted by user"
+)
+
+// transcript reads the lines that were added to the conversation. What they say about the turn counts only when
+// nothing came after it: hooks tell that sooner.
+func transcript(path string, s *agency.Situation) []agency.Evidence {
+	lines, next := agent.Tail(path, s.TranscriptOffset)
+	if next == s.TranscriptOffset {
+		return nil
+	}
+	var evidence []agency.Evidence
+	var last agency.Sign
+	event := s.Sources[agency.FromTranscript].Event
+	for line := range bytes.Lines(lines) {
+		var l entry
+		if !agent.Lenient(line, &l) || l.Sidechain {
+			continue
+		}
+		switch {
+		case l.Type == "assistant":
+			last = ""
+			// Every part of an answer comes with the usage of it so far, also after the result of a tool that an earlier part called.
+			if l.Message.Usage == nil || l.Error != "" {
+				continue
+			}
+			event = answered + l.Message.ID
+			used := agency.NewUsage(l.Message.Usage.of(l.Message.Model))
+			used.Estimated = true // helpers have transcripts of their own
+			evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: event, ID: l.Message.ID, Usage: used, Add: true})
+		case l.Type == called && strings.HasPrefix(l.Source, "repl_main_thread"):
+			// A second call without an answer to the first is the only trace of an error that is not final.
+			if last = agency.SignUsage; event == called {
+				last = agency.SignRetrying
+			}
+			event = called
+		case l.Type == "user":
+			last, event = "", "user"
+			if len(l.Message.Content) > 0 && strings.HasPrefix(l.Message.Content[0].Text, interrupt) {
+				last = agency.SignInterrupted
+			}
+		}
+	}
+	if event == s.Sources[agency.FromTranscript].Event && last == "" && len(lines) < tailStep {
+		return nil // not worth a line of evidence; it is read again with what follows
+	}
+	end := agency.Evidence{Sign: agency.SignUsage, Event: event, Offset: next} // how far it was read
+	switch {
+	case last == agency.SignInterrupted:
+		end.Sign = last
+	case last == agency.SignRetrying && s.Turn == agency.TurnWorking:
+		end.Sign, end.Class, end.Text = last, agency.ErrorOther, "the model did not answer"
+	}
+	return append(evidence, end)
+}

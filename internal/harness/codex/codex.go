@@ -1,0 +1,134 @@
+// Package codex is what is known about Codex.
+package codex
+
+import (
+	_ "embed" // the patterns
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/harness/agent"
+)
+
+//go:embed screen.toml
+var patterns []byte // what its terminal shows
+
+// Agent is Codex.
+var Agent = agent.Agent{
+	Kind: "codex", Name: "Codex", Program: "codex", Package: "@openai/codex", Version: "0.169.0",
+	Command:    command,
+	Skips:      []string{skip, "--yolo", "--sandbox=danger-full-access", "-s=danger-full-access", "--ask-for-approval=never", "-a=never"},
+	Hook:       hook,
+	Stream:     stream,
+	Title:      title,
+	Files:      files,
+	ReadFile:   readFile,
+	Screen:     agent.ScreenOf(patterns),
+	Composer:   composer,
+	ErrorMarks: []string{"■ "},
+	Dialog:     agent.DialogBelow("Would you like to ", "Question "),
+	Answer:     answer,
+}
+
+// skip has Codex ask for nothing, and confines it to nothing.
+const skip = "--dangerously-bypass-approvals-and-sandbox"
+
+// command makes the command line. Codex makes its own conversation ids, and tells them to its hooks.
+func command(r agency.CommandRequest) agency.Command {
+	resume := r.Resume && r.ConversationID != ""
+	var args []string
+	switch {
+	case r.Headless:
+		args = append(args, "exec")
+	case resume:
+		args = append(args, "resume")
+	}
+	// What the user says about the same settings stands behind these, and wins.
+	args = append(args, settings(r)...)
+	args = append(args, r.DefaultArgs...)
+	if r.Headless {
+		args = append(args, "--json")
+		if !r.SkipPermissions && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", skip) {
+			// In a repository that it was not told to trust it could only read, and could not even report that.
+			args = append(args, "-s", "workspace-write")
+		}
+	} else {
+		// With its shared server, agents would outlive the terminal that agency watches.
+		args = append(args, "--no-daemon")
+	}
+	if r.SkipPermissions && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), skip) {
+		args = append(args, skip)
+	}
+	if r.Model != "" {
+		args = append(args, "-m", r.Model)
+	}
+	args = append(args, r.Runner.Args...)
+	if r.Headless && resume {
+		// "exec" knows options that "exec resume" does not, so all of them stand before the subcommand.
+		args = append(args, "resume")
+	}
+	args = append(args, "--")
+	c := agency.Command{Stdin: agent.TaskOnStdin(r)}
+	if resume {
+		args, c.ConversationID = append(args, r.ConversationID), r.ConversationID
+		c.Stdin = "" // "exec resume" takes its prompt from one place only
+	}
+	c.Argv = append(args, agent.Opening)
+	return c
+}
+
+// settings are the settings of one run, which no file of the user's learns of.
+func settings(r agency.CommandRequest) []string {
+	told := agent.Role(r)
+	if own := instructions(r.Env); own != "" {
+		told = own + "\n\n" + told
+	}
+	args := []string{"-c", "developer_instructions=" + tomlString(told)}
+	if !r.Headless {
+		args = append(args,
+			// An offer to update itself would take the first Enter.
+			"-c", "check_for_update_on_startup=false",
+			// Its state is told in words, because the wheel beside them does not turn where animations are off.
+			"-c", `tui.terminal_title=["activity","run-state","project-name"]`,
+		)
+	}
+	return append(args, hooks(r)...)
+}
+
+// instructions are the developer instructions in the user's own configuration. A setting for one run takes their
+// place, so it has to say them again.
+func instructions(env []string) string {
+	home := agent.LookupEnv(env, "CODEX_HOME")
+	if home == "" {
+		home = filepath.Join(agent.LookupEnv(env, "HOME"), ".codex")
+	}
+	path, err := filepath.EvalSymlinks(filepath.Join(home, "config.toml"))
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	data, err := file.ReadRegular(path, 1<<20)
+	if err != nil {
+		return ""
+	}
+	var config struct {
+		Instructions string `toml:"developer_instructions"`
+	}
+	if toml.Unmarshal(data, &config) != nil {
+		return "" // Codex itself says what is wrong with it
+	}
+	return strings.TrimSpace(config.Instructions)
+}
+
+// tomlString is a text in quotes as TOML wants it.
+func tomlString(s string) string {
+	var quoted strings.Builder
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always can be
+	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007F`)
+}

@@ -1,0 +1,177 @@
+package codex
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+// stream reads a line of codex exec --json.
+func stream(line []byte) []agency.Evidence {
+	if len(strings.TrimSpace(string(line))) == 0 {
+		return nil
+	}
+	var in struct {
+		Type    string `json:"type"`
+		Thread  string `json:"thread_id"`
+		Message string `json:"message"`
+		Usage   *usage `json:"usage"`
+		Item    item   `json:"item"`
+		Error   struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if !agent.Lenient(line, &in) || in.Type == "" {
+		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable line"}}
+	}
+	e := agency.Evidence{Event: in.Type}
+	switch in.Type {
+	case "thread.started":
+		e.Sign, e.Conversation = agency.SignSession, in.Thread
+	case "turn.started":
+		e.Sign = agency.SignPrompt
+	case "item.started", "item.updated", "item.completed":
+		return in.Item.read(e)
+	case "turn.completed":
+		e.Sign = agency.SignTurnEnded
+		if in.Usage != nil {
+			return []agency.Evidence{{Event: in.Type, Sign: agency.SignUsage, Usage: in.Usage.total(), Whole: true}, e}
+		}
+	case "turn.failed":
+		e.Sign, e.Class, e.Text = agency.SignFailed, errorClass(nil, in.Error.Message), in.Error.Message
+	case "error":
+		// Every try that failed is told so, and the last one again by the end of the turn.
+		e.Sign, e.Class, e.Text = agency.SignRetrying, errorClass(nil, in.Message), in.Message
+	default:
+		e.Sign = agency.SignUnknown
+	}
+	return []agency.Evidence{e}
+}
+
+// item is one thing that Codex says or does.
+type item struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Server  string `json:"server"`
+	Tool    string `json:"tool"`
+	Query   string `json:"query"`
+	Changes []struct {
+		Path string `json:"path"`
+	} `json:"changes"`
+}
+
+func (i *item) read(e agency.Evidence) []agency.Evidence {
+	e.Event += " " + i.Type
+	e.ID, e.Tool = i.ID, i.Type
+	switch i.Type {
+	case "error": // a warning, about a setting for example
+		return nil
+	case "agent_message", "reasoning", "todo_list", "plan":
+		return []agency.Evidence{{Sign: agency.SignBusy, Event: e.Event}}
+	case "command_execution":
+		e.Text = i.Command
+	case "file_change":
+		var paths []string
+		for _, change := range i.Changes {
+			paths = append(paths, change.Path)
+		}
+		e.Text = strings.Join(paths, "\n")
+	case "mcp_tool_call":
+		e.Tool = i.Server + "." + i.Tool
+	case "web_search":
+		e.Text = i.Query
+	case "collab_tool_call":
+		e.Tool = i.Tool
+	default:
+		return []agency.Evidence{{Sign: agency.SignUnknown, Event: e.Event}}
+	}
+	switch {
+	case strings.HasPrefix(e.Event, "item.started"):
+		e.Sign = agency.SignToolStarted
+	case strings.HasPrefix(e.Event, "item.completed"):
+		e.Sign = agency.SignToolEnded
+	default:
+		return []agency.Evidence{{Sign: agency.SignBusy, Event: e.Event}}
+	}
+	return []agency.Evidence{e}
+}
+
+// usage is what Codex counts of a whole conversation, also of one that it goes on with.
+type usage struct {
+	Input  *int64 `json:"input_tokens"`
+	Cached *int64 `json:"cached_input_tokens"`
+	Output *int64 `json:"output_tokens"`
+}
+
+func (u *usage) total() *agency.Usage {
+	return &agency.Usage{InputTokens: u.Input, CachedTokens: u.Cached, OutputTokens: u.Output}
+}
+
+// statusInText finds the HTTP status in the words of an error.
+var statusInText = regexp.MustCompile(`\bstatus:? (\d{3})\b`)
+
+// errorClass sorts an error of Codex by its own kind, or else by its words.
+func errorClass(kind json.RawMessage, message string) agency.ErrorClass {
+	var name string
+	if json.Unmarshal(kind, &name) == nil {
+		switch name {
+		case "context_window_exceeded":
+			return agency.ErrorContext
+		case "usage_limit_exceeded":
+			return agency.ErrorRateLimit
+		case "server_overloaded":
+			return agency.ErrorOverloaded
+		case "internal_server_error":
+			return agency.ErrorServer
+		case "unauthorized":
+			return agency.ErrorAuth
+		}
+	}
+	// A kind with details is an object with one key.
+	var detailed map[string]struct {
+		Status int `json:"http_status_code"`
+	}
+	if json.Unmarshal(kind, &detailed) == nil {
+		for _, details := range detailed {
+			if class := agent.StatusClass(details.Status); class != agency.ErrorOther {
+				return class
+			}
+		}
+	}
+	words := strings.ToLower(message)
+	says := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(words, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case says("context window", "context length", "prompt is too long", "context_length_exceeded"):
+		return agency.ErrorContext
+	case says("insufficient_quota", "billing", "payment"):
+		return agency.ErrorBilling
+	}
+	if found := statusInText.FindStringSubmatch(message); found != nil {
+		status, _ := strconv.Atoi(found[1])
+		return agent.StatusClass(status)
+	}
+	switch {
+	case says("overloaded", "at capacity"):
+		return agency.ErrorOverloaded
+	case says("usage limit", "rate limit", "too many requests"):
+		return agency.ErrorRateLimit
+	case says("invalid_request_error", "bad request"):
+		return agency.ErrorRequest
+	case says("stream disconnected", "connection", "timed out", "error sending request"):
+		return agency.ErrorNetwork
+	default:
+		return agency.ErrorOther
+	}
+}

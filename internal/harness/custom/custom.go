@@ -1,0 +1,36 @@
+// Package custom is what is known of programs that tell nothing of their own: scripts, and what a user configures.
+package custom
+
+import (
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+// Shell runs the prompt as a script.
+var Shell = agent.Agent{Kind: agency.Shell, Name: "shell", Program: "sh", Command: shell}
+
+// Custom runs an executable of the user's own.
+var Custom = agent.Agent{Kind: agency.Custom, Name: "custom", Command: command}
+
+// command fills in the arguments of an executable of the user's own. In its arguments {prompt_file}, {worktree} and {run_id} are replaced; no
+// shell reads them.
+func command(r agency.CommandRequest) agency.Command {
+	known := strings.NewReplacer(
+		"{prompt_file}", r.PromptFile,
+		"{worktree}", r.Worktree,
+		"{run_id}", string(r.RunID),
+	)
+	args := slices.Concat(r.DefaultArgs, r.Runner.Args)
+	for i, arg := range args {
+		args[i] = known.Replace(arg)
+	}
+	return agency.Command{Argv: args}
+}
+
+// shell runs the prompt as a script, whose arguments are the run's.
+func shell(r agency.CommandRequest) agency.Command {
+	return agency.Command{Argv: slices.Concat(r.DefaultArgs, []string{r.PromptFile}, r.Runner.Args)}
+}

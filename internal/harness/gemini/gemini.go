@@ -1,0 +1,88 @@
+// Package gemini is what is known about Gemini CLI.
+package gemini
+
+import (
+	_ "embed" // the patterns
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+//go:embed screen.toml
+var patterns []byte // what its terminal shows
+
+var patternsOn = agent.ScreenOf(patterns)
+
+// Agent is the Gemini CLI. It takes hooks only from files of its user, of a project, or of the system, and from those
+// of the system only when they belong to root: none of these is a run's. In a terminal its title and the file in which it
+// keeps the conversation tell how it does, without one its stream.
+var Agent = agent.Agent{
+	Kind: "gemini", Name: "Gemini CLI", Program: "gemini", Package: "@google/gemini-cli", Version: "0.61.0",
+	Command:  command,
+	Skips:    []string{"--yolo", "-y", "--approval-mode=yolo"},
+	Stream:   stream,
+	Title:    title,
+	Files:    files,
+	ReadFile: readTranscript,
+	Screen:   readScreen,
+	Composer: composer,
+	Dialog:   func(plain, _ []string) *agent.Dialog { return dialog(plain) },
+	Answer:   answer,
+}
+
+// command makes its command line.
+func command(r agency.CommandRequest) agency.Command {
+	args, prompt := slices.Clone(r.DefaultArgs), "--prompt-interactive"
+	if r.Headless {
+		args = append(args, "-o", "stream-json")
+		prompt = "--prompt"
+		if !r.SkipPermissions && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "--approval-mode", "--yolo", "-y") {
+			// Without this a headless run has no tools that write files.
+			args = append(args, "--approval-mode", "auto_edit")
+		}
+	}
+	if r.SkipPermissions && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "--yolo", "-y") {
+		args = append(args, "--yolo")
+	}
+	if r.Model != "" {
+		args = append(args, "-m", r.Model)
+	}
+	if r.ConversationID != "" {
+		args = append(args, agent.SessionOption(r), r.ConversationID)
+	}
+	args = append(args, r.Runner.Args...)
+	return agency.Command{
+		Argv:           append(args, prompt, opening(r)),
+		Stdin:          agent.TaskOnStdin(r),
+		ConversationID: r.ConversationID,
+		Files:          known(r),
+	}
+}
+
+// opening is the prompt. It is the only way for a role into one run: what Gemini reads of instructions belongs to its user
+// or to the project, and a system prompt for one run would take the place of its own.
+func opening(r agency.CommandRequest) string {
+	if r.SystemPrompt == "" {
+		return agent.Opening
+	}
+	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + agent.Opening
+}
+
+// title reads the title, a mark of the state before words for people.
+func title(title string) []agency.Evidence {
+	mark, _, _ := strings.Cut(title, " ")
+	switch mark {
+	case "✋":
+		return []agency.Evidence{{
+			Sign: agency.SignAsked, Event: "Action Required", Kind: agency.AsksQuestion, Text: "it asks for something in its terminal",
+		}}
+	case "✦", "⏲":
+		return []agency.Evidence{{Sign: agency.SignBusy, Event: "Working"}}
+	case "◇":
+		return []agency.Evidence{{Sign: agency.SignResting, Event: "Ready"}}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,226 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/harness/agent"
+)
+
+// head is the most that is read of a conversation's first line, in bytes.
+const head = 4 << 10
+
+// known is the evidence with which an attempt in a terminal begins: which conversation it is, and the folder below
+// which Gemini will keep it. Nothing but the caller's environment tells that folder.
+func known(r agency.CommandRequest) map[string][]byte {
+	home := agent.LookupEnv(r.Env, "GEMINI_CLI_HOME")
+	if home == "" {
+		home = agent.LookupEnv(r.Env, "HOME")
+	}
+	if r.Headless || r.ConversationID == "" || !filepath.IsAbs(home) {
+		return nil
+	}
+	// The transcript itself has said nothing yet, and must not silence the screen.
+	known := agency.Evidence{
+		Source: agency.FromTitle, Sign: agency.SignSession, Event: "start",
+		Conversation: r.ConversationID, Transcript: filepath.Join(home, ".gemini", "tmp"),
+	}
+	// What is in an old conversation was read by the attempt that had it.
+	if old := conversation(known.Transcript, r.ConversationID); old != "" {
+		known.Transcript, known.Offset = old, agent.SizeOf(old)
+	}
+	line, err := json.Marshal(known)
+	if err != nil {
+		return nil
+	}
+	return map[string][]byte{agency.EventsFile: append(line, '\n')}
+}
+
+// files is the conversation, as soon as there is one.
+func files(s *agency.Situation, _ *agency.Process) []string {
+	path := s.Transcript
+	if filepath.Ext(path) == "" && filepath.IsAbs(path) {
+		path = conversation(path, s.Conversation)
+	}
+	if !filepath.IsAbs(path) || filepath.Ext(path) != ".jsonl" {
+		return nil
+	}
+	return []string{path}
+}
+
+// conversation finds a conversation below the folder of all. Its name holds the beginning of its id, its first line
+// all of it.
+func conversation(folder, id string) string {
+	if len(id) < 8 || !agent.ConversationRule.MatchString(id) {
+		return ""
+	}
+	// Characters of a pattern in the folder's own name would find nothing, which is no harm.
+	found, err := filepath.Glob(filepath.Join(folder, "*", "chats", "session-*-"+id[:8]+".jsonl"))
+	if err != nil {
+		return ""
+	}
+	slices.SortFunc(found, func(a, b string) int { return modified(b).Compare(modified(a)) })
+	for _, path := range found {
+		var first struct {
+			ID string `json:"sessionId"`
+		}
+		line, _, _ := bytes.Cut(readPart(path, 0, head), []byte("\n"))
+		if agent.Lenient(line, &first) && first.ID == id {
+			return path
+		}
+	}
+	return ""
+}
+
+func modified(path string) time.Time {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// record is one line of a conversation. Most are messages; some say what changed.
+type record struct {
+	ID      string          `json:"id"`
+	Time    time.Time       `json:"timestamp"`
+	Type    string          `json:"type"`
+	Content json.RawMessage `json:"content"`
+	Model   string          `json:"model"`
+	Tokens  *struct {
+		Input    int64 `json:"input"`
+		Output   int64 `json:"output"`
+		Cached   int64 `json:"cached"`
+		Thoughts int64 `json:"thoughts"`
+	} `json:"tokens"`
+	Calls []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"toolCalls"`
+}
+
+// readTranscript reads what was added to a conversation. The title says that the agent works or rests, and often sooner:
+// what is older than the newest title changes no turn.
+func readTranscript(path string, s *agency.Situation) []agency.Evidence {
+	offset := s.TranscriptOffset
+	var evidence []agency.Evidence
+	if s.Transcript != path {
+		offset = 0
+		evidence = append(evidence, agency.Evidence{Sign: agency.SignSession, Event: "found", Transcript: path})
+	}
+	lines, next := agent.Tail(path, offset)
+	if next == offset && len(evidence) == 0 {
+		return nil
+	}
+	title := s.Sources[agency.FromTitle]
+	model := s.Model
+	titled := title.Count > 0 && title.Sign != agency.SignSession
+	records := records(lines)
+	for i := range records {
+		r := &records[i]
+		later := title.At.After(r.Time)
+		switch {
+		case r.Type == "user" && (!r.prompt() || replayed(records, i) || !titled): // nothing would tell the end of a turn
+		case r.Type == "user" && later && title.Sign == agency.SignResting:
+			evidence = append(evidence, r.evidence()...)
+			evidence = append(evidence, agency.Evidence{Sign: agency.SignTurnEnded, Event: "over"})
+		case (r.Type == "error" || r.Type == "info") && later && title.Sign == agency.SignBusy: // of a turn before
+		default:
+			evidence = append(evidence, r.evidence()...)
+		}
+		if r.Model != "" && r.Model != model {
+			model = r.Model
+			evidence = append(evidence, agency.Evidence{Sign: agency.SignSession, Event: r.Type, Model: model})
+		}
+	}
+	// How far it was read goes with the last evidence, which says nothing else.
+	evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: "read", Offset: next})
+	for i := range evidence {
+		evidence[i].Source = agency.FromTranscript
+	}
+	return evidence
+}
+
+func records(lines []byte) []record {
+	var records []record
+	for line := range bytes.Lines(lines) {
+		var r record
+		if agent.Lenient(line, &r) && r.Type != "" {
+			records = append(records, r)
+		}
+	}
+	return records
+}
+
+// replayed says that a prompt is an old one: after an interruption Gemini writes all of a conversation once more, in one
+// moment.
+func replayed(records []record, i int) bool {
+	same := func(j int) bool { return j >= 0 && j < len(records) && records[j].Time.Equal(records[i].Time) }
+	if same(i-1) || same(i+1) {
+		return true
+	}
+	return i > 0 && records[i-1].Type == "info" && records[i].Time.Sub(records[i-1].Time).Abs() < 50*time.Millisecond
+}
+
+// prompt says that a line of the user is something that somebody said, not what a tool came to.
+func (r *record) prompt() bool {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	return agent.Lenient(r.Content, &parts) && len(parts) > 0 && parts[0].Text != "" && !strings.HasPrefix(parts[0].Text, "<session_context>")
+}
+
+func (r *record) evidence() []agency.Evidence {
+	var text string
+	_ = json.Unmarshal(r.Content, &text)
+	e := agency.Evidence{Event: r.Type, Text: text}
+	switch r.Type {
+	case "user":
+		e.Sign = agency.SignPrompt
+	case "gemini":
+		return r.answer()
+	case "error":
+		e.Sign, e.Class = agency.SignFailed, agent.ErrorClass(text)
+	case "info":
+		if text != "Request cancelled." {
+			return nil
+		}
+		e.Sign, e.Text = agency.SignInterrupted, ""
+	default:
+		return nil
+	}
+	return []agency.Evidence{e}
+}
+
+// answer is an answer of the model. It is written again when its tools have ended, with their results and the same usage.
+func (r *record) answer() []agency.Evidence {
+	var evidence []agency.Evidence
+	for _, call := range r.Calls {
+		evidence = append(evidence, agency.Evidence{Sign: agency.SignToolEnded, Event: r.Type, ID: call.ID, Tool: call.Name})
+	}
+	if t := r.Tokens; t != nil && len(r.Calls) == 0 {
+		output := t.Output + t.Thoughts
+		used := &agency.Usage{InputTokens: &t.Input, CachedTokens: &t.Cached, OutputTokens: &output}
+		evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: r.Type, Usage: used, Add: true})
+	}
+	return evidence
+}
+
+// readPart reads at most limit bytes of a regular file, from offset on.
+func readPart(path string, offset int64, limit int) []byte {
+	f, err := file.OpenRegular(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	data := make([]byte, limit)
+	n, _ := f.ReadAt(data, offset)
+	return data[:n]
+}

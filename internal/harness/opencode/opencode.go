@@ -1,0 +1,128 @@
+// Package opencode is what is known about OpenCode.
+package opencode
+
+import (
+	_ "embed"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+//go:embed screen.toml
+var patterns []byte // what its terminal shows
+
+var patternsOn = agent.ScreenOf(patterns)
+
+// Agent is OpenCode. A plugin tells what it does; its title says nothing.
+var Agent = agent.Agent{
+	Kind: "opencode", Name: "OpenCode", Program: "opencode", Package: "opencode-ai", Version: "1.18.33",
+	Command:  command,
+	Hook:     hook,
+	Stream:   stream,
+	Screen:   readScreen,
+	Composer: composer,
+	Dialog:   dialog,
+	Answer:   answer,
+}
+
+// command makes its command line. It makes its own conversation ids.
+func command(r agency.CommandRequest) agency.Command {
+	var args []string
+	if r.Headless {
+		args = append(args, "run")
+	}
+	args = append(args, r.DefaultArgs...)
+	if r.Headless {
+		args = append(args, "--format", "json")
+	}
+	if r.Model != "" {
+		args = append(args, "-m", r.Model)
+	}
+	c := agency.Command{Env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, Stdin: agent.TaskOnStdin(r)}
+	if content, ok := configFor(agent.LookupEnv(r.Env, contentEnv), r); ok {
+		c.Env = append(c.Env, contentEnv+"="+content)
+		c.Files = map[string][]byte{pluginFile: pluginFor(r)}
+		if r.SystemPrompt != "" {
+			c.Files[roleFile] = []byte(r.SystemPrompt)
+		}
+	}
+	if r.Resume && r.ConversationID != "" {
+		args, c.ConversationID = append(args, "--session", r.ConversationID), r.ConversationID
+	}
+	args = append(args, r.Runner.Args...)
+	switch {
+	case r.Headless:
+		args = append(args, "--", agent.Opening)
+	case c.ConversationID == "": // the terminal interface ignores a prompt for a conversation that it opens again
+		args = append(args, "--prompt", agent.Opening)
+	}
+	c.Argv = args
+	return c
+}
+
+// contentEnv is the variable that holds configuration for one run. It adds to all files and comes after them.
+const contentEnv = "OPENCODE_CONFIG_CONTENT"
+
+// pluginFile is the name of a run's plugin in the attempt's directory.
+const pluginFile = "opencode-plugin.js"
+
+// roleFile is the name of a run's system prompt in the attempt's directory.
+const roleFile = "system-prompt.md"
+
+// configFor is the user's configuration of that kind, which is empty or a JSON object, with agency's plugin and
+// instructions added to the lists that are there. It is false when there is nothing to add, or what the user gave cannot
+// be read: what counts is what he gave.
+func configFor(users string, r agency.CommandRequest) (content string, ok bool) {
+	if len(r.Hook) == 0 {
+		return "", false
+	}
+	config := map[string]json.RawMessage{}
+	if strings.TrimSpace(users) != "" && (json.Unmarshal([]byte(users), &config) != nil || config == nil) {
+		return "", false
+	}
+	plugin := url.URL{Scheme: "file", Path: filepath.Join(r.AttemptDir, pluginFile)}
+	instructions := []string{agency.InstructionsFile}
+	if r.SystemPrompt != "" {
+		instructions = append(instructions, filepath.Join(r.AttemptDir, roleFile))
+	}
+	for key, items := range map[string][]string{"plugin": {plugin.String()}, "instructions": instructions} {
+		var list []json.RawMessage
+		if has := config[key]; has != nil && json.Unmarshal(has, &list) != nil {
+			return "", false
+		}
+		for _, item := range items {
+			added, err := json.Marshal(item)
+			if err != nil {
+				return "", false
+			}
+			list = append(list, added)
+		}
+		var err error
+		if config[key], err = json.Marshal(list); err != nil {
+			return "", false
+		}
+	}
+	if r.SkipPermissions {
+		config["permission"] = json.RawMessage(`"allow"`)
+	}
+	merged, err := json.Marshal(config)
+	return string(merged), err == nil
+}
+
+//go:embed plugin/opencode.js
+var pluginSource string
+
+// pluginFor is the plugin with the command that it calls. JSON is JavaScript.
+func pluginFor(r agency.CommandRequest) []byte {
+	command, err := json.Marshal(append(slices.Clip(r.Hook), string(r.Runner.Kind)))
+	if err != nil {
+		return nil
+	}
+	headless, _ := json.Marshal(r.Headless)
+	return []byte(strings.NewReplacer("HOOK_COMMAND", string(command), "HEADLESS", string(headless)).Replace(pluginSource))
+}

@@ -1,0 +1,50 @@
+package opencode
+
+import (
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+// stream reads a line of opencode run --format json.
+func stream(line []byte) []agency.Evidence {
+	var in struct {
+		Type    string   `json:"type"`
+		Session string   `json:"sessionID"`
+		Part    part     `json:"part"`
+		Error   *failure `json:"error"`
+	}
+	if !agent.Lenient(line, &in) || in.Type == "" {
+		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable line"}}
+	}
+	var evidence []agency.Evidence
+	switch in.Type {
+	case "step_start":
+		evidence = []agency.Evidence{{Sign: agency.SignSession, Conversation: in.Session}, {Sign: agency.SignBusy}}
+	case "tool_use": // told when it has ended
+		evidence = in.Part.tool()
+	case "step_finish":
+		evidence = in.Part.step()
+	case "error":
+		e := in.Error.evidence()
+		evidence = []agency.Evidence{{Sign: agency.SignSession, Conversation: in.Session}, e}
+	case "text", "reasoning":
+	default:
+		evidence = []agency.Evidence{{Sign: agency.SignUnknown}}
+	}
+	for i := range evidence {
+		evidence[i].Event = in.Type
+	}
+	return evidence
+}
+
+// step is the end of one answer of the model, which ends the turn unless it called tools or was cut off.
+func (p *part) step() []agency.Evidence {
+	var evidence []agency.Evidence
+	if usage := p.usage(); usage != nil {
+		evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Usage: usage, Add: true})
+	}
+	if p.Reason == "stop" {
+		evidence = append(evidence, agency.Evidence{Sign: agency.SignTurnEnded})
+	}
+	return evidence
+}
