@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"agency"
+	"agency/internal/config"
 )
 
 // agent is one of the real programs.
@@ -42,7 +42,7 @@ func copilot(dir string) agent {
 
 // table is where the configuration has the agent, below "runners".
 func (a agent) table() string {
-	if _, custom := agency.ParseRunner(a.runner); custom != "" {
+	if _, custom := config.ParseRunner(a.runner); custom != "" {
 		return "custom." + custom
 	}
 	return a.runner
