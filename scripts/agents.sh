@@ -1,12 +1,13 @@
 #!/bin/sh
-# Installs the coding agents that test/conformance runs into DIR (default: .cache/agents), in pinned versions, by npm.
+# Installs the coding agents that test/conformance runs into DIR (default: .cache/agents), in the versions of the registry, by npm.
 set -eu
 
 dir=${1:-.cache/agents}
+known=$(CGO_ENABLED=0 go run -trimpath ./test/conformance/packages)
 # Without a version npm quietly takes an old one where it thinks that Node is too old for the newest.
-agents="@anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 opencode-ai@1.18.33 @google/gemini-cli@0.61.0 @github/copilot@1.0.102"
+packages="$(echo "$known" | cut -d ' ' -f 2 | tr '\n' ' ')@github/copilot@1.0.102"
 
-if [ "$(cat "$dir/installed" 2>/dev/null)" = "$agents" ]; then
+if [ "$(cat "$dir/installed" 2>/dev/null)" = "$packages" ]; then
   exit 0
 fi
 for tool in node npm; do
@@ -16,17 +17,18 @@ for tool in node npm; do
   fi
 done
 
-echo "installing $agents into $dir" >&2
+echo "installing $packages into $dir" >&2
 mkdir -p "$dir"
 rm -f "$dir/installed"
-# npm 11 holds install scripts back and older ones run all of them. Two are needed: they link the native programs.
-npm install --prefix "$dir" --ignore-scripts --no-audit --no-fund --loglevel error $agents >&2
-node "$dir/node_modules/@anthropic-ai/claude-code/install.cjs" >&2
-(cd "$dir/node_modules/opencode-ai" && node postinstall.mjs) >&2
-"$dir/node_modules/.bin/claude" --version >&2
-for agent in codex opencode gemini; do
-  "$dir/node_modules/.bin/$agent" --version >&2
+# npm 11 holds install scripts back and older ones run all of them. Those of the agents are needed: they link the native programs.
+npm install --prefix "$dir" --ignore-scripts --no-audit --no-fund --loglevel error $packages >&2
+echo "$known" | while read -r program package; do
+  (
+    cd "$dir/node_modules/${package%@*}"
+    sh -c "$(node -p 'require("./package.json").scripts?.postinstall ?? ""')" >&2
+  )
+  "$dir/node_modules/.bin/$program" --version >&2
 done
 # It unpacks itself when it runs first: once here, and not in each home of a test.
 COPILOT_CACHE_HOME=$(cd "$dir" && pwd)/copilot COPILOT_AUTO_UPDATE=false "$dir/node_modules/.bin/copilot" --version >&2
-echo "$agents" >"$dir/installed"
+echo "$packages" >"$dir/installed"

@@ -73,5 +73,5 @@ func (t terminal) about(r *agency.Request) agent.Match {
 	if !asks || t.Dialog == nil || t.Kind != "" && t.Kind != r.Kind {
 		return agent.Match{}
 	}
-	return t.Dialog.About(r)
+	return t.About(r)
 }

@@ -22,6 +22,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 	"agency/test/fixture"
 )
 
@@ -72,11 +73,11 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b.write(t, "agent.sh", fmt.Sprintf("#!/bin/sh\nexec sh '%s' \"$@\"\n", agent))
-	config := fmt.Sprintf("[defaults]\nrunner = \"scripted\"\n[tmux]\nsocket = %q\n", b.path("tmux"))
-	for _, kind := range []string{"claude_code", "codex", "gemini", "opencode", "shell"} {
-		config += fmt.Sprintf("[runners.%s]\nexec = \"no-such-%s\"\n", kind, kind)
+	file := fmt.Sprintf("[defaults]\nrunner = \"scripted\"\n[tmux]\nsocket = %q\n", b.path("tmux"))
+	for _, kind := range config.RunnerKinds() {
+		file += fmt.Sprintf("[runners.%s]\nexec = \"no-such-%s\"\n", kind, kind)
 	}
-	b.write(t, "config.toml", config+fmt.Sprintf("[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", b.path("agent.sh")))
+	b.write(t, "config.toml", file+fmt.Sprintf("[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", b.path("agent.sh")))
 	b.write(t, "bad.toml", "[defaults]\nrunnr = \"shell\"\n")
 	b.write(t, "presets.toml", "[presets.worker]\nharness = \"claude\"\n[presets.worker.config]\nmodel = \"large\"\nenv = [\"SECRET=1\"]\nsystem_prompt_file = \"role.md\"\n")
 	b.write(t, "role.md", "Be brief.\n")

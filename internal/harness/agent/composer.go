@@ -15,6 +15,7 @@ func Trimmed(lines []string) []string {
 	return lines
 }
 
+// Blank reports whether a line shows nothing.
 func Blank(line string) bool { return strings.TrimSpace(line) == "" }
 
 // RuledComposer reads an input box between two rules, as Claude Code and Copilot draw it.

@@ -1,5 +1,5 @@
 // Package modelserver is a scripted model on loopback, which speaks the Anthropic Messages, the OpenAI Responses and Chat
-// Completions and the Gemini API as far as Claude Code, Codex, OpenCode, Gemini and Copilot need them.
+// Completions and the Gemini API as far as the agents of the tests need them.
 package modelserver
 
 import (

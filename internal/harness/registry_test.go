@@ -1,0 +1,117 @@
+package harness_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"agency"
+	"agency/internal/harness"
+	"agency/internal/harness/agent"
+)
+
+var update = flag.Bool("update", false, "write what docs say of the registry")
+
+// docs/agents.md says what the registry does.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	const path, begin, end = "../../docs/agents.md", "-run Docs -update -->\n", "<!-- end of agents -->"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(data), begin)
+	_, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has no place for the agents", path)
+	}
+	want := before + begin + agentsTable() + end + after
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(data) != want {
+		t.Errorf("%s is stale: go test ./internal/harness -run Docs -update", path)
+	}
+}
+
+func agentsTable() string {
+	var b strings.Builder
+	b.WriteString("| runner | agent | program | npm package, tested version | tells by | is answered in its terminal |\n|---|---|---|---|---|---|\n")
+	for _, a := range harness.Agents() {
+		answered := "no"
+		if a.Answer != nil {
+			answered = "yes"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | `%s` %s | %s | %s |\n", a.Kind, a.Name, a.Program, a.Package, a.Version, strings.Join(readers(a), ", "), answered)
+	}
+	return b.String()
+}
+
+func readers(a agent.Agent) []string {
+	var names []string
+	for _, reader := range []struct {
+		name string
+		has  bool
+	}{
+		{"hooks", a.Hook != nil},
+		{"its stream without a terminal", a.Stream != nil},
+		{"its files", a.ReadFile != nil},
+		{"the title", a.Title != nil},
+		{"its screen", a.Screen != nil},
+	} {
+		if reader.has {
+			names = append(names, reader.name)
+		}
+	}
+	return names
+}
+
+// The registry is the one list of agents: no line of the product or of its docs names most of them.
+func TestAgentsAreListedOnce(t *testing.T) {
+	t.Parallel()
+	files, err := exec.Command("git", "-C", "../..", "ls-files", "--", "*.go", "*.md", "*.toml", "*.json", "*.sh", "Makefile", ":!*_test.go", ":!**/testdata/**", ":!CHANGELOG.md").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(files)) {
+		data, err := os.ReadFile("../../" + name)
+		if os.IsNotExist(err) {
+			continue // it is removed, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(data), "\n") {
+			named := 0
+			for _, a := range harness.Agents() {
+				if strings.Contains(line, string(a.Kind)) || strings.Contains(line, a.Name) {
+					named++
+				}
+			}
+			if named > len(harness.Agents())/2 {
+				t.Errorf("%s:%d lists agents: %s", name, i+1, line)
+			}
+		}
+	}
+}
+
+// Each agent is whole: people can name it, install it and see what it was tested with.
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	seen := map[agency.RunnerKind]bool{}
+	for _, a := range harness.Agents() {
+		if a.Kind == "" || a.Name == "" || a.Program == "" || a.Version == "" || a.Command == nil || seen[a.Kind] {
+			t.Errorf("%s: got %+v", a.Kind, a)
+		}
+		seen[a.Kind] = true
+		if (a.Answer == nil) != (a.Dialog == nil) || a.Answer != nil && a.Screen == nil {
+			t.Errorf("%s: an answer needs a reader of dialogs and a screen", a.Kind)
+		}
+	}
+}
