@@ -37,7 +37,7 @@ race: deps ## run all tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -p 1 -race -count=1 -timeout 20m ./...
 
 .PHONY: conformance
-conformance: deps ## run the real Claude Code, Codex, OpenCode, Gemini and Copilot under agency (installs them with npm)
+conformance: deps ## run the real coding agents under agency (installs them with npm)
 	@sh scripts/agents.sh '$(AGENTS)'
 	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 -timeout 30m ./test/conformance/...
 
@@ -56,7 +56,6 @@ crash-soak: deps ## let many clients do anything while anything is killed N time
 .PHONY: lint
 lint: ## check style and the import rules
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
-	@sh scripts/lint-rules.sh $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 .PHONY: bench
 bench: deps build ## measure the bars of docs/benchmarks.md
