@@ -43,6 +43,11 @@ type liveRun struct {
 func (s *Supervisor) track(r *agency.Run) *liveRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.trackLocked(r)
+}
+
+// trackLocked is track for a caller that holds the lock.
+func (s *Supervisor) trackLocked(r *agency.Run) *liveRun {
 	old := s.live[r.ID]
 	if old != nil && old.attempt >= r.Attempt.Number {
 		return old
@@ -130,23 +135,28 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	if subtle.ConstantTimeCompare([]byte(hash), []byte(agency.TokenHash(hello.Token))) != 1 || hello.Attempt != r.Attempt.Number {
 		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s is not the one that runs", hello.Attempt, r.Ref())
 	}
+	ended := agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
 	if r.Attempt.State.Final() {
-		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
+		return ended
 	}
 	if r.Attempt.State == agency.Running {
 		// Before anything changes here: when it fails, on a full disk, the wrapper comes again.
-		_, err := s.Store.ChangeRun(ctx, r.ID, func(*agency.Run) ([]agency.News, error) {
+		_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
+				return nil, ended
+			}
 			return []agency.News{{Type: agency.WrapperAdopted}}, nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	l := s.track(r)
-	if l.attempt != hello.Attempt {
-		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
-	}
 	s.mu.Lock()
+	l := s.trackLocked(r)
+	if l.attempt != hello.Attempt {
+		s.mu.Unlock()
+		return ended
+	}
 	old := l.link
 	l.link, l.unseen = link, false
 	if hello.Wrapper.PID != 0 && !slices.Contains(l.wrappers, hello.Wrapper) {
@@ -160,9 +170,17 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	}
 	if r.Attempt.State == agency.Running {
 		s.watchAgent(r)
-		if r.Attempt.StopRequestedAt != nil {
-			s.work.Go(func() { s.finishStop(r) })
-		}
+	}
+	// Who recorded the end before the attempt was watched here has told nobody to forget it.
+	switch now, err := s.Store.Run(ctx, r.ID); {
+	case err != nil:
+		s.Disconnect(r.ID, hello.Attempt, link)
+		return err
+	case now.Attempt.Number != hello.Attempt || now.Attempt.State.Final():
+		s.forget(now, hello.Attempt)
+		return ended
+	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
+		s.work.Go(func() { s.finishStop(r) })
 	}
 	return nil
 }

@@ -355,3 +355,23 @@ func TestWait(t *testing.T) {
 		wantCode(t, err, agency.CodeRunNotFound)
 	})
 }
+
+// A wrapper whose attempt ends in the record while it connects is refused, and nothing goes on watching that.
+func TestConnectToTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, p := w.started("fix-login")
+	w.store.ChangeRunFunc = func() {
+		w.store.ChangeRunFunc = nil
+		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
+			t.Error(err)
+		}
+	}
+	wantCode(t, p.connect(), agency.CodePermissionDenied)
+	if n := w.sup.LiveRuns(); n != 0 {
+		t.Errorf("%d runs are watched", n)
+	}
+	if events := w.events(r.ID); events[len(events)-1].Type != agency.AttemptEnded {
+		t.Errorf("after its end: %+v", events[len(events)-1])
+	}
+}
