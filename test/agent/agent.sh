@@ -8,7 +8,7 @@
 #   ask QUESTION         report needs_input, wait for a line of input and print "answer: LINE"; at its end, exit 0
 #   block TEXT           report blocked
 #   ready SUMMARY | HOW  report ready_for_review, with how to test it
-#   write PATH TEXT      make a file
+#   write PATH TEXT      make a file, or replace it: a disk that is full leaves the old one
 #   commit MESSAGE       commit everything
 #   pause SECONDS
 #   wait-file PATH       until it exists
@@ -91,7 +91,8 @@ while IFS= read -r line <&3 || [ -n "$line" ]; do
         path=${text%% *}
         mkdir -p "$(dirname "$path")"
         content=${text#"$path"}
-        printf '%s\n' "${content# }" >"$path"
+        printf '%s\n' "${content# }" >"$path.new"
+        mv -f "$path.new" "$path"
         ;;
     commit)
         git add -A -- .

@@ -105,6 +105,32 @@ func TestFullDiskLog(t *testing.T) {
 	}
 }
 
+// An agent that cannot write on a full disk leaves what it wrote before, and that is not lost when its run and its branch are removed.
+func TestFullDiskKeepsWork(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	w.must("run", "--name", "kept", "--prompt", "write work.txt precious\ncommit it\nask ready?")
+	w.must("wait", "kept", "--for", "needs-input", "--timeout", "20s")
+	w.must("stop", "kept")
+	w.must("resume", "kept", "--prompt", "wait-file go\nwrite work.txt "+strings.Repeat("worthless ", 1000))
+	fillDisk()
+	if err := os.WriteFile(filepath.Join(w.run("kept").Worktree, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.f.Agency("wait", "kept", "--timeout", "20s"); r.Exit != 1 || w.run("kept").State != "failed" {
+		t.Errorf("wait: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
+	}
+	if !w.hasWork(w.run("kept")) {
+		t.Error("the agent destroyed its own work")
+	}
+	free()
+	w.must("rm", "--delete-branch", "kept")
+	if !w.hasWork(w.run("kept")) {
+		t.Error("the work of the agent is lost")
+	}
+	w.calm(false)
+}
+
 // pass lets an agent go on that reads from the pipe "go".
 func (w *world) pass() {
 	w.t.Helper()
