@@ -403,7 +403,8 @@ func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bo
 	if err != nil {
 		return err
 	}
-	done := map[string]bool{}
+	rebuilt := len(steps) == 0 // the folder of a run does not tell its steps: any may be done
+	done := map[string]bool{stepFiles: rebuilt, stepScaffold: rebuilt}
 	for _, step := range steps {
 		done[step.Name] = step.DoneAt != nil
 	}

@@ -169,6 +169,26 @@ func (w *world) deletedNot(name string) {
 	}
 }
 
+// A creation whose record was lost in the middle, and comes back from the folder of its run, is taken back whole by the next daemon.
+func TestRebuildCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hold("undo.ended", "run", "--name", "target", "--runner", "broken", "--prompt", asks)
+	run, pids := w.newest(), w.daemons()
+	w.deleted("agency.db")
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.awaitClient()
+	if said := w.must("db", "rebuild"); !strings.Contains(said, "added 2 runs") {
+		t.Fatal(said)
+	}
+	w.calm(false)
+	if r := w.target(); r == nil || r.ID != run || r.RemovedAt == nil || r.State != "failed" {
+		t.Errorf("it is %+v", r)
+	}
+	w.must("run", "--name", "target", "--prompt", asks)
+}
+
 // A backup knows nothing of what came after it. A rebuild brings that back from the folders of the runs.
 func TestRebuildAfterRestore(t *testing.T) {
 	t.Parallel()
