@@ -58,7 +58,7 @@ func rebuildInto(ctx context.Context, path, home string, now func() time.Time, d
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() { err = closeWhole(store, path, err) }()
 	folders, err := os.ReadDir(filepath.Join(home, "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return agency.Errorf(agency.CodeDBError, "read the folders of the runs: %w", err)
@@ -73,6 +73,8 @@ func rebuildInto(ctx context.Context, path, home string, now func() time.Time, d
 			did, err = store.Rebuild(ctx, found)
 		}
 		switch {
+		case agency.IsCode(err, agency.CodeDBError):
+			return err // it says nothing of the run
 		case err != nil:
 			done.Skipped = append(done.Skipped, api.SkippedRun{Path: dir, Reason: agency.AsError(err).Message})
 		case did == sqlite.RunAdded:

@@ -105,7 +105,12 @@ func finishRestore(home string) (kept string, err error) {
 	}
 	killpoint.At("restore.kept")
 	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := os.Rename(path+suffix, old+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if kept == "" {
+			err = os.Remove(path + suffix) // without its database it is worth nothing, and has room reserved
+		} else {
+			err = os.Rename(path+suffix, old+suffix)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return kept, agency.Errorf(agency.CodeDBError, "set %s aside: %w", path+suffix, err)
 		}
 	}
@@ -209,11 +214,16 @@ func checkFile(ctx context.Context, path string, now func() time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(store.Check(ctx), store.Close()); err != nil {
+	return closeWhole(store, path, store.Check(ctx))
+}
+
+// closeWhole closes a copy, after what failed with it before. It is an error when its log is not part of it then, as on a full disk.
+func closeWhole(store *sqlite.Store, path string, failed error) error {
+	if err := errors.Join(failed, store.Close()); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path + "-wal"); err == nil {
-		return errors.New("its log could not be taken in")
+		return agency.Errorf(agency.CodeDBError, "close %s: its log could not be taken in", path).WithHint("make room on its disk: df -h %s", agency.ShellWord(path))
 	}
 	return nil
 }

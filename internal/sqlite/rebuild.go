@@ -2,7 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"agency"
 )
@@ -23,7 +27,8 @@ const (
 )
 
 // Rebuild brings what a run's folder tells into the store, unless that is older than what the store says. What only the store can know
-// of the run, such as its agent's word, stays. A name, a branch or a handle that another run has by now is refused as by CreateRun.
+// of the run, such as its agent's word, stays. A name, a branch or a handle that another run has by now is refused as by CreateRun, and
+// what cannot be a run is E_SPEC_INVALID; any other error says nothing of the run.
 func (s *Store) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 	err = s.write(ctx, "rebuild run in", func(tx *transaction) error {
 		stored, err := readRun(ctx, tx.StmtContext(ctx, s.writerRun), f.Run.ID)
@@ -48,6 +53,10 @@ func (s *Store) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 		}
 		return tx.append(ctx, f.Run.ID, f.Run.Attempt.Number, agency.News{Type: agency.RunRebuilt, Data: map[string]any{"did": did}})
 	})
+	var sqlErr *driver.Error
+	if errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_CONSTRAINT {
+		err = agency.Errorf(agency.CodeSpecInvalid, "what its folder tells can be no run: %w", err)
+	}
 	return did, err
 }
 

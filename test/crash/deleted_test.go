@@ -87,8 +87,8 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.must("tags", "add", "other", "later")
-			hurt(w)
 			before := w.lastSeq()
+			hurt(w)
 			w.must("ls")
 			w.must("tags", "add", "other", "last")
 			pids := w.daemons()
@@ -99,6 +99,10 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 			}
 			if after := w.lastSeq(); after <= before {
 				t.Errorf("%d events, and there were %d", after, before)
+			}
+			kept, _ := filepath.Glob(filepath.Join(w.f.Data, "agency.db.replaced-*"))
+			if there := !strings.HasPrefix(name, "deleted"); there != (len(kept) > 0) {
+				t.Errorf("kept %v", kept) // a log without its database is worth nothing
 			}
 			w.calm(false)
 		})

@@ -131,6 +131,39 @@ func TestFullDiskKeepsWork(t *testing.T) {
 	w.calm(false)
 }
 
+// A rebuild that the disk has no room for fails, and puts nothing into the place of the database. With room it brings all back.
+func TestFullDiskRebuild(t *testing.T) {
+	t.Parallel()
+	w, _, free := newFullDisk(t)
+	w.must("daemon", "stop")
+	w.deleted("agency.db")
+	filler := filepath.Join(filepath.Dir(w.f.Data), "filler")
+	refused := 0
+	for room := int64(0); ; room += 32 << 10 {
+		fill(t, filler, room)
+		r := w.f.Agency("db", "rebuild")
+		free()
+		if r.Exit == 0 {
+			if !strings.Contains(r.Stdout, "added 2 runs") || strings.Contains(r.Stdout, "left out") {
+				t.Errorf("with %d bytes: %s%s", room, r.Stdout, r.Stderr)
+			}
+			break
+		}
+		refused++
+		if r.Exit != 1 || !strings.Contains(r.Stderr, "E_DB_ERROR") || !strings.Contains(r.Stderr, "room") {
+			t.Errorf("with %d bytes: exit %d: %s%s", room, r.Exit, r.Stdout, r.Stderr)
+		}
+		w.deletedNot("agency.db")
+	}
+	if refused == 0 {
+		t.Error("the disk was never full")
+	}
+	w.calm(false)
+	if runs, err := w.runs(); err != nil || len(runs) != 2 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
 // pass lets an agent go on that reads from the pipe "go".
 func (w *world) pass() {
 	w.t.Helper()
