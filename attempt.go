@@ -172,6 +172,8 @@ type Start struct {
 	Runner    Process   `json:"runner"`
 	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers do not have it.
 	Grace time.Duration `json:"grace,omitempty"`
+	// Pane is the tmux pane of the wrapper, such as "%3". Records of older wrappers do not have it.
+	Pane string `json:"pane,omitempty"`
 	// TokenHash is the hash of the attempt's token, by which a record that is made anew knows its wrapper.
 	TokenHash string `json:"token_hash,omitempty"`
 }

@@ -143,7 +143,7 @@ func attemptFolder(r *agency.Run, n int) string {
 
 func startedAttempt(n int, start *agency.Start) agency.Attempt {
 	return agency.Attempt{
-		Number: n, Headless: !start.TTY, CreatedAt: start.StartedAt, StartedAt: &start.StartedAt, Wrapper: &start.Wrapper, RunnerProcess: &start.Runner,
+		Number: n, Headless: !start.TTY, CreatedAt: start.StartedAt, StartedAt: &start.StartedAt, Wrapper: &start.Wrapper, RunnerProcess: &start.Runner, Pane: start.Pane,
 	}
 }
 

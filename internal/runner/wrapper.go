@@ -116,7 +116,7 @@ func (w *wrapper) run() int {
 	self, err := Identify(os.Getpid())
 	w.start = agency.Start{
 		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: killpoint.Now().UTC(),
-		Grace: w.launch.Grace, TokenHash: agency.TokenHash(w.launch.Token),
+		Grace: w.launch.Grace, Pane: os.Getenv("TMUX_PANE"), TokenHash: agency.TokenHash(w.launch.Token),
 	}
 	w.client = newClient(&w.launch, self, w)
 	clientDone := make(chan struct{})

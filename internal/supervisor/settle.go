@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 				return nil, err
 			}
 			a.State, a.StartedAt, a.Wrapper, a.RunnerProcess = state, &start.StartedAt, &start.Wrapper, &start.Runner
+			a.Pane = cmp.Or(a.Pane, start.Pane) // a daemon that was killed after it made the session did not record it
 			news = append(news, agency.News{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
 		}

@@ -44,6 +44,21 @@ func TestRecoveryOfAStart(t *testing.T) {
 	w.must("rm", "target")
 }
 
+// An agent whose daemon was killed before it had recorded the terminal can be talked to all the same.
+func TestRecoveryOfATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hold("launch.session", "run", "--name", "target", "--prompt", asks)
+	pids := w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.awaitClient()
+	w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
+	w.must("send", "target", "go on")
+	w.must("wait", "target")
+	w.calm(false)
+}
+
 // suspend stops a process, and returns when it stands still.
 func (w *world) suspend(pid int) {
 	w.t.Helper()
