@@ -42,6 +42,9 @@ func (s *Supervisor) makeFiles(p *creation) error {
 			return asFileError(err)
 		}
 	}
+	if err := s.writeFiles(r); err != nil { // a record that is lost from here on comes back with this run
+		return asFileError(err)
+	}
 	return s.linkAttempt(r)
 }
 

@@ -173,24 +173,51 @@ func (w *world) deletedNot(name string) {
 	}
 }
 
-// A creation whose record was lost in the middle, and comes back from the folder of its run, is taken back whole by the next daemon.
+// A creation whose record was lost in the middle comes back from the folder of its run, and is taken back whole by the next daemon.
 func TestRebuildCutOff(t *testing.T) {
 	t.Parallel()
+	for point, runner := range map[string]string{"create.files.made": "scripted", "launch.written": "scripted", "undo.ended": "broken"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.hold(point, "run", "--name", "target", "--runner", runner, "--prompt", asks)
+			run, pids := w.newest(), w.daemons()
+			w.deleted("agency.db")
+			w.kill(pids)
+			w.awaitDeath(pids)
+			w.awaitClient()
+			if said := w.must("db", "rebuild"); !strings.Contains(said, "added 2 runs") {
+				t.Fatal(said)
+			}
+			w.calm(false)
+			if r := w.target(); r == nil || r.ID != run || r.RemovedAt == nil || r.State != "failed" {
+				t.Errorf("it is %+v", r)
+			}
+			w.must("run", "--name", "target", "--prompt", asks)
+		})
+	}
+}
+
+// An agent that has just begun to work when the record is lost is its run's again.
+func TestRebuildBeginning(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.hold("undo.ended", "run", "--name", "target", "--runner", "broken", "--prompt", asks)
+	w.hold("wrapper.forked", "run", "--name", "target", "--prompt", asks)
 	run, pids := w.newest(), w.daemons()
 	w.deleted("agency.db")
 	w.kill(pids)
 	w.awaitDeath(pids)
 	w.awaitClient()
-	if said := w.must("db", "rebuild"); !strings.Contains(said, "added 2 runs") {
-		t.Fatal(said)
-	}
+	w.release()
+	w.await("the agent's work", func() bool {
+		found, _ := filepath.Glob(filepath.Join(w.f.Data, "worktrees", "*", run, "work.txt"))
+		return len(found) == 1
+	})
+	w.must("db", "rebuild")
+	w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
+	w.must("send", "target", "go on")
+	w.must("wait", "target")
 	w.calm(false)
-	if r := w.target(); r == nil || r.ID != run || r.RemovedAt == nil || r.State != "failed" {
-		t.Errorf("it is %+v", r)
-	}
-	w.must("run", "--name", "target", "--prompt", asks)
 }
 
 // A backup knows nothing of what came after it. A rebuild brings that back from the folders of the runs.
