@@ -109,23 +109,23 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 	}
 	for _, session := range sessions {
 		if !known[strings.TrimPrefix(session, "agency_")] {
-			say("the session %s belongs to no run", session)
+			say("the session %s"+belongsToNoRun, session)
 		}
 	}
 	for _, branch := range branches {
-		owned := false
+		owned := strings.HasPrefix(branch, "agency/restored-") // from a snapshot, for a person
 		for i := range runs {
 			owned = owned || runs[i].Branch == branch
 		}
 		if !owned {
-			say("the branch %s belongs to no run", branch)
+			say("the branch %s"+belongsToNoRun, branch)
 		}
 	}
 	for _, pattern := range []string{"runs/*", "worktrees/*/*"} {
 		paths, _ := filepath.Glob(filepath.Join(w.f.Data, pattern))
 		for _, path := range paths {
 			if id, _, _ := strings.Cut(filepath.Base(path), "."); !known[id] {
-				say("%s belongs to no run", path)
+				say("%s"+belongsToNoRun, path)
 			}
 		}
 	}
@@ -146,6 +146,8 @@ func isUndone(r *runView) bool {
 	_, err := os.Lstat(r.Dir)
 	return r.RemovedAt != nil && err != nil
 }
+
+const belongsToNoRun = " belongs to no run"
 
 const noExitRecord = " is completed without an exit record"
 

@@ -33,20 +33,26 @@ func (w *world) gitHolding(dir, input string, lock string, args ...string) (kill
 // locks are the git locks that doctor finds, each with the command that removes it.
 func (w *world) locks() map[string]string {
 	w.t.Helper()
+	found, err := w.namedLocks()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+func (w *world) namedLocks() (map[string]string, error) {
 	var report struct {
 		Checks []struct{ Name, Text, Fix string } `json:"checks"`
 	}
-	if err := w.data(&report, "doctor"); err != nil {
-		w.t.Fatal(err)
-	}
 	found := map[string]string{}
+	err := w.data(&report, "doctor")
 	for _, c := range report.Checks {
 		if c.Name == "orphan git lock" {
 			path, _, _ := strings.Cut(c.Text, ", left ")
 			found[path] = c.Fix
 		}
 	}
-	return found
+	return found, err
 }
 
 // A git that is killed in the middle leaves its locks. Doctor names each with what removes it, once no git is at work, and

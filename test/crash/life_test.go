@@ -1,15 +1,11 @@
 package crash_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agency/internal/sqlite"
 )
 
 // life is one world of a soak, from its first run to its last look.
@@ -33,15 +31,20 @@ type life struct {
 	log     []string        // what happened, in order
 	wrong   []string        // what clients said that must not be
 	made    map[string]bool // handles of runs that a client was told of
-	saved   map[string]bool // refs of snapshots that a client was told of
+	saved   map[string]bool // refs of snapshots, and of branches made from them, that a client was told of
 	clients map[*exec.Cmd]bool
 	undo    []func() // of faults that are not for ever
+
+	// What the faults of this round deleted: agency.db, its lock, and both or a daemon too, so that the record can be gone.
+	deleted, unlocked, losable bool
+	rebuilt                    bool // the record was lost at some time and made anew
+	killed                     map[int]bool
 
 	past memory
 }
 
 func newLife(t *testing.T, s *soak, seed uint64) *life {
-	l := &life{soak: s, seed: seed, begin: time.Now(), made: map[string]bool{}, saved: map[string]bool{}, clients: map[*exec.Cmd]bool{}}
+	l := &life{soak: s, seed: seed, begin: time.Now(), made: map[string]bool{}, saved: map[string]bool{}, clients: map[*exec.Cmd]bool{}, killed: map[int]bool{}}
 	disk, err := os.MkdirTemp("/tmp", "agd") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +63,20 @@ func newLife(t *testing.T, s *soak, seed uint64) *life {
 	l.f.Env = slices.DeleteFunc(l.f.Env, func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_KILLPOINT=") })
 	for i, kv := range l.f.Env { // the git that can be told to die costs a shell each time
 		l.f.Env[i] = strings.Replace(kv, "PATH="+l.path("shim")+":", "PATH=", 1)
+	}
+	l.configure("[presets.worker]\nharness = \"scripted\"\n[notify.channels.tell]\nkind = \"command\"\nargv = [\"cat\"]\n")
+	if r := l.f.Command("", "git", "init", "-q", l.path("fresh")); r.Exit != 0 {
+		t.Fatal(r.Stderr)
+	}
+	if seed%2 == 1 { // creations take longer, and need trust
+		l.setup("sleep 0.05")
+	}
+	if seed%4 >= 2 { // there is a backup to restore
+		backups := filepath.Join(l.f.Data, sqlite.BackupFolder)
+		if err := os.MkdirAll(backups, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l.must("db", "backup", filepath.Join(backups, sqlite.BackupName(time.Now(), "")))
 	}
 	l.must("daemon", "stop") // the next one has the environment from here
 	l.must("daemon", "start")
@@ -90,6 +107,7 @@ func (l *life) round(m mix) {
 	l.soak.mu.Lock()
 	l.soak.rounds++
 	l.soak.mu.Unlock()
+	l.deleted, l.unlocked, l.losable = false, false, false
 	var clients sync.WaitGroup
 	for _, commands := range m.clients {
 		clients.Go(func() {
@@ -106,60 +124,6 @@ func (l *life) round(m mix) {
 	l.heal()
 	clients.Wait()
 	l.heal()
-}
-
-// clientLimit is the most that a command may take that was hurt.
-const clientLimit = 90 * time.Second
-
-// client runs a command, and looks at what it says.
-func (l *life) client(args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), clientLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "agency"), args...)
-	var out, stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.WaitDelay, cmd.Stdout, cmd.Stderr = l.f.Repo, l.f.Env, time.Second, &out, &stderr
-	if err := cmd.Start(); err != nil {
-		l.say("agency %q: %v", args, err)
-		return
-	}
-	begin := time.Now()
-	l.mu.Lock()
-	l.clients[cmd] = true
-	l.mu.Unlock()
-	_ = cmd.Wait()
-	l.mu.Lock()
-	delete(l.clients, cmd)
-	l.mu.Unlock()
-	l.soak.count(l.soak.ran, args[0])
-	said := stderr.String()
-	l.note("agency %q: %s after %s: %.300s%.300s", args, cmd.ProcessState, time.Since(begin).Round(time.Millisecond), said, out.String())
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		l.say("agency %q hung", args)
-	}
-	for _, never := range []string{"panic:", "goroutine ", "E_INTERNAL", "DATA RACE"} {
-		if strings.Contains(said, never) {
-			l.say("agency %q: %s", args, said)
-			break
-		}
-	}
-	if cmd.ProcessState.ExitCode() == 0 {
-		l.believe(args, out.String())
-	}
-}
-
-var savedAs = regexp.MustCompile(`saved its work as (refs/agency/snapshots/\S+?)[,;.]?\s`)
-
-// believe keeps what a client was told, to see that it stays so.
-func (l *life) believe(args []string, out string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if args[0] == "run" {
-		lines := strings.Split(strings.TrimSpace(out), "\n")
-		l.made[lines[len(lines)-1]] = true
-	}
-	for _, match := range savedAs.FindAllStringSubmatch(out, -1) {
-		l.saved[match[1]] = true
-	}
 }
 
 // note adds a line to what happened.
@@ -181,6 +145,7 @@ func (l *life) fail(wrong []string) {
 	l.soak.mu.Lock()
 	l.soak.broken++
 	l.soak.mu.Unlock()
+	l.note("the disk: %s", l.f.Command("", "sh", "-c", "df -k "+l.f.Data+"; du -ak "+l.f.Data+" | sort -n | tail -15").Stdout)
 	l.mu.Lock()
 	happened := strings.Join(l.log[max(0, len(l.log)-150):], "\n")
 	l.mu.Unlock()
@@ -193,6 +158,9 @@ func (l *life) fail(wrong []string) {
 func (l *life) hit(s step) {
 	verb, what, _ := strings.Cut(s.what, " ")
 	how := ""
+	if l.deleted && s.what == "kill daemon" {
+		l.losable = true
+	}
 	switch verb {
 	case "kill":
 		how = l.signal(what, s, syscall.SIGKILL)
@@ -201,9 +169,11 @@ func (l *life) hit(s step) {
 			time.AfterFunc(s.lasts, func() { l.wake(how) })
 		}
 	case "delete":
-		if os.Remove(filepath.Join(l.f.Data, what)) == nil {
-			how = what
-		}
+		how = l.delete(what)
+	case "lose":
+		l.losable = true
+		l.kill(l.daemons())
+		how = l.delete(what)
 	case "fill":
 		how = l.fillDisk(int64(s.which) << 13)
 	case "limit":
@@ -213,6 +183,38 @@ func (l *life) hit(s step) {
 		l.soak.count(l.soak.hurt, s.what)
 	}
 	l.note("%s: %s", s.what, how)
+}
+
+// delete deletes a file of the data root. It returns its name, and nothing if there was none.
+func (l *life) delete(name string) string {
+	if os.Remove(filepath.Join(l.f.Data, name)) != nil {
+		return ""
+	}
+	switch name {
+	case "agency.db":
+		l.deleted = true
+		l.losable = l.losable || !l.held(name)
+	case "agencyd.lock": // another daemon can take it, and end this one
+		l.unlocked = true
+	}
+	l.losable = l.losable || l.deleted && l.unlocked
+	return name
+}
+
+// held reports whether a daemon that was not killed has a file open that was deleted.
+func (l *life) held(name string) bool {
+	for _, pid := range l.daemons() {
+		if l.killed[pid] { // and not dead yet
+			continue
+		}
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, fd := range fds {
+			if file, _ := os.Readlink(fd); file == filepath.Join(l.f.Data, name)+" (deleted)" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // signal sends a signal to a process of a kind, for which it waits a moment. It returns the pid, and nothing if there was none.
@@ -227,6 +229,8 @@ func (l *life) signal(kind string, s step, sig syscall.Signal) string {
 				l.mu.Lock()
 				l.undo = append(l.undo, func() { l.wake(fmt.Sprint(pid)) })
 				l.mu.Unlock()
+			} else {
+				l.killed[pid] = true
 			}
 			return fmt.Sprint(pid)
 		}

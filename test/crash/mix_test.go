@@ -3,6 +3,7 @@ package crash_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 )
 
@@ -26,6 +27,7 @@ var mixed = []struct {
 	{3, []string{"run", "--name", "NAME", "--prompt", "write work.txt precious\ncommit it\nask ready?"}},
 	{1, []string{"run", "--name", "NAME", "--runner", "broken", "--prompt", asks}},
 	{1, []string{"run", "--name", "NAME", "--headless", "--prompt", "spam 20000\nexit 3"}},
+	{1, []string{"run", "--name", "NAME", "--preset", "worker", "--prompt", asks}},
 	{4, []string{"stop", "NAME"}},
 	{3, []string{"resume", "NAME"}},
 	{2, []string{"resume", "--fresh", "--restart", "NAME"}},
@@ -37,31 +39,65 @@ var mixed = []struct {
 	{1, []string{"show", "NAME"}},
 	{1, []string{"explain", "NAME"}},
 	{1, []string{"logs", "NAME"}},
+	{1, []string{"logs", "-f", "NAME"}},
 	{1, []string{"events", "--json"}},
+	{1, []string{"events", "-f"}},
+	{2, []string{"attach", "NAME"}},
 	{1, []string{"diff", "NAME"}},
 	{2, []string{"send", "NAME", "go on"}},
 	{1, []string{"answer", "NAME", "yes"}},
 	{2, []string{"wait", "NAME", "--timeout", "2s"}},
 	{2, []string{"snapshot", "NAME"}},
 	{1, []string{"snapshot", "ls", "NAME"}},
+	{1, []string{"snapshot", "show", "NAME"}},
+	{2, []string{"snapshot", "restore", "NAME"}},
 	{1, []string{"gc", "--older-than", "1s", "--apply"}},
 	{1, []string{"alerts"}},
 	{1, []string{"messages", "send", "--to", "NAME", "--text", "hello"}},
 	{1, []string{"messages", "poll"}},
 	{1, []string{"flag", "NAME", "look"}},
 	{1, []string{"unflag", "NAME"}},
+	{1, []string{"messages", "ls"}},
 	{1, []string{"tags", "add", "NAME", "worker"}},
+	{1, []string{"tags", "ls", "NAME"}},
+	{1, []string{"report", "working", "--summary", "at it"}},
+	{1, []string{"report", "needs_input", "--summary", "two ways", "--question", "which?"}},
+	{1, []string{"report", "ready_for_review", "--summary", "done", "--how-to-test", "look"}},
 	{1, []string{"watchdog", "start", "--run", "NAME", "--interval", "30", "--message", "check"}},
+	{1, []string{"watchdog", "stop"}},
+	{1, []string{"watchdog", "status"}},
 	{1, []string{"watchdog", "explain", "NAME"}},
 	{2, []string{"session", "start", "PLAN"}},
 	{1, []string{"session", "start", "PLAN", "--wait", "--timeout", "3s"}},
+	{1, []string{"session", "create", "--agent", "001", "--agent", "002"}},
+	{1, []string{"session", "update", "latest", "--agent", "001", "start"}},
+	{1, []string{"session", "update", "latest", "--agent", "001", "complete"}},
+	{1, []string{"session", "update", "latest", "--max-parallel", "2"}},
+	{1, []string{"session", "pause", "latest"}},
+	{2, []string{"session", "resume", "latest"}},
+	{1, []string{"session", "watch", "latest"}},
+	{1, []string{"session", "wait", "latest", "--timeout", "2s"}},
+	{1, []string{"session", "logs", "latest"}},
+	{1, []string{"session", "ls"}},
 	{1, []string{"session", "show", "latest"}},
 	{1, []string{"session", "cancel", "latest"}},
 	{1, []string{"session", "retry", "latest"}},
 	{1, []string{"session", "rm", "latest"}},
+	{1, []string{"init", "--repo", "FRESH", "--agent-runs", "--force"}},
+	{1, []string{"init", "--repo", "FRESH", "--layout", "standard", "--force"}},
+	{3, []string{"trust"}},
+	{1, []string{"trust", "--show"}},
+	{1, []string{"trust", "--revoke"}},
+	{1, []string{"config", "show"}},
+	{1, []string{"config", "check"}},
+	{1, []string{"presets", "ls"}},
+	{1, []string{"presets", "show", "worker"}},
+	{1, []string{"notify", "ls"}},
+	{1, []string{"notify", "test"}},
 	{1, []string{"doctor"}},
 	{1, []string{"db", "check"}},
 	{1, []string{"db", "backup", "BACKUP"}},
+	{1, []string{"db", "rebuild"}},
 	{1, []string{"daemon", "stop"}},
 	{1, []string{"daemon", "status"}},
 	{1, []string{"mcp"}},
@@ -86,6 +122,8 @@ var faults = []struct {
 	{1, "stop git"},
 	{1, "delete agencyd.lock"},
 	{1, "delete agencyd.sock"},
+	{1, "delete agency.db"}, // and the daemon, if one lives, does not
+	{1, "lose agency.db"},   // together with the daemon
 	{1, "fill disk"},
 	{1, "limit files"},
 }
@@ -147,6 +185,8 @@ func spell(r *rand.Rand, args []string, root string) []string {
 			arg = fmt.Sprintf("n%d", 1+r.IntN(4))
 		case "PLAN":
 			arg = fmt.Sprintf("%s/plan%d.yaml", root, r.IntN(2))
+		case "FRESH":
+			arg = filepath.Join(root, "fresh")
 		case "BACKUP":
 			arg = fmt.Sprintf("%s/backup.%d", root, r.Uint32())
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // mount puts a small disk over a folder.
-func mount(path string) error { return syscall.Mount("tmpfs", path, "tmpfs", 0, "size=24m,mode=0700") }
+func mount(path string) error { return syscall.Mount("tmpfs", path, "tmpfs", 0, "size=48m,mode=0700") }
 
 // writable changes whether a mounted disk can be written.
 func writable(path string, yes bool) error {

@@ -22,6 +22,7 @@ type record struct {
 	runs     []agency.Run
 	events   []agency.Event
 	sessions []agency.Session
+	agents   map[agency.SessionID][]agency.SessionAgent // of those that have not settled
 }
 
 // memory is what earlier looks found, and what must stay so.
@@ -45,6 +46,9 @@ func (l *life) rested() []string {
 	l.note("rest")
 	for deadline := time.Now().Add(restLimit); ; time.Sleep(100 * time.Millisecond) {
 		wrong, final := l.outside()
+		if len(wrong) == 0 {
+			l.discard()
+		}
 		if len(wrong) == 0 || final || time.Now().After(deadline) {
 			return wrong
 		}
@@ -61,13 +65,15 @@ func (l *life) outside() (wrong []string, final bool) {
 	}
 	seen := l.scene()
 	if len(seen.daemons) == 0 {
-		if r := l.f.Agency("daemon", "start"); r.Exit != 0 {
+		if r := l.f.Agency("daemon", "start"); strings.Contains(r.Stderr, "E_DB_MISSING") {
+			return l.bringBack(r.Stderr)
+		} else if r.Exit != 0 {
 			return []string{"daemon start: " + r.Stdout + r.Stderr}, false
 		}
 		return []string{"there was no daemon"}, false
 	}
 	if len(seen.gits) == 0 {
-		l.unlockGit()
+		wrong = append(wrong, l.unlockGit()...)
 	}
 	rec, err := l.record()
 	if err != nil {
@@ -81,6 +87,9 @@ func (l *life) outside() (wrong []string, final bool) {
 		if !l.filled || !strings.HasSuffix(w, noExitRecord) { // the wrapper could not write it
 			wrong = append(wrong, w)
 		}
+	}
+	if l.rebuilt && strings.Contains(strings.Join(wrong, "\n"), belongsToNoRun) {
+		l.tidy()
 	}
 	wrong = append(wrong, checkEvents(views, rec.events)...)
 	wrong = append(wrong, l.unsettled(rec)...)
@@ -136,16 +145,32 @@ func (l *life) record() (*record, error) {
 	if rec.events, err = store.Events(ctx, 0, "", 0); err != nil {
 		return nil, err
 	}
-	rec.sessions, err = store.Sessions(ctx, agency.SessionFilter{})
-	return &rec, err
+	if rec.sessions, err = store.Sessions(ctx, agency.SessionFilter{}); err != nil {
+		return nil, err
+	}
+	rec.agents = map[agency.SessionID][]agency.SessionAgent{}
+	for i := range rec.sessions {
+		if s := &rec.sessions[i]; !s.Status.Final() {
+			if rec.agents[s.ID], err = store.SessionAgents(ctx, s.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &rec, nil
 }
 
 // unsettled says which sessions go on although all of their agents end by themselves.
 func (l *life) unsettled(rec *record) []string {
 	wrong := []string{}
 	for i := range rec.sessions {
-		if s := &rec.sessions[i]; !s.Status.Final() && s.Paused == "" {
-			wrong = append(wrong, fmt.Sprintf("session %s is %s: %+v", s.ID, s.Status, s.Tally))
+		if s := &rec.sessions[i]; !s.Status.Final() && s.Paused == "" && !s.Outside {
+			for j := range rec.agents[s.ID] {
+				a := &rec.agents[s.ID][j]
+				if strings.Contains(a.Error, "agency trust, then agency session resume") {
+					l.trustAgain(s.ID)
+				}
+				wrong = append(wrong, fmt.Sprintf("agent %s of session %s is %s: %+v", a.ID, s.ID, a.Status, *a))
+			}
 		}
 	}
 	return wrong
@@ -175,11 +200,11 @@ func (l *life) torn(runs []runView) []string {
 // forgotten says what an earlier look found, or a client was told, and is not so any more.
 func (l *life) forgotten(rec *record) []string {
 	wrong, past := []string{}, &l.past
-	for i := range past.events {
-		if was := &past.events[i]; i >= len(rec.events) || rec.events[i].Type != was.Type || rec.events[i].RunID != was.RunID || rec.events[i].Attempt != was.Attempt {
-			wrong = append(wrong, fmt.Sprintf("event %d was %s of %q", was.Seq, was.Type, was.RunID))
-			break
-		}
+	if was := past.changed(rec.events); was != nil && l.losable {
+		l.note("the record was lost from event %d on", was.Seq)
+		past.gone = map[string]bool{} // that a run is removed may not be in its folder yet
+	} else if was != nil {
+		wrong = append(wrong, fmt.Sprintf("event %d was %s of %q", was.Seq, was.Type, was.RunID))
 	}
 	if len(wrong) == 0 {
 		past.events = rec.events
@@ -210,6 +235,17 @@ func (l *life) forgotten(rec *record) []string {
 	return wrong
 }
 
+// changed is the first event of an earlier look that is not there any more.
+func (m *memory) changed(now []agency.Event) *agency.Event {
+	for i := range m.events {
+		was := &m.events[i]
+		if i >= len(now) || now[i].Type != was.Type || now[i].RunID != was.RunID || now[i].Attempt != was.Attempt {
+			return was
+		}
+	}
+	return nil
+}
+
 // lost says which work of agents is neither where they wrote it nor saved.
 func (l *life) lost(runs []runView) []string {
 	refs := strings.Fields(l.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency", "refs/heads").Stdout)
@@ -238,7 +274,9 @@ func (l *life) lost(runs []runView) []string {
 			}
 		}
 		if !l.past.work[r.ID] {
-			wrong = append(wrong, fmt.Sprintf("the work of %s (%s) is lost", r.Name, r.ID))
+			history := l.f.Command("", "sh", "-c", `git log --format='%h %an %s' --stat refs/heads/"$0" -- ; git log --format='%h %s' --stat --glob="refs/agency/snapshots/$1"`,
+				r.Branch, r.ID).Stdout
+			wrong = append(wrong, fmt.Sprintf("the work of %s (%s, %s) is lost: %s", r.Name, r.ID, r.State, history))
 		}
 	}
 	return wrong
@@ -252,20 +290,6 @@ func (l *life) fsck() []string {
 	return nil
 }
 
-// unlockGit is the person who reads agency doctor and removes what killed gits left, when no git is at work.
-func (l *life) unlockGit() {
-	_ = filepath.WalkDir(filepath.Join(l.f.Repo, ".git"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".lock") {
-			return nil
-		}
-		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > 2*time.Second {
-			l.note("removed %s", path)
-			_ = os.Remove(path)
-		}
-		return nil
-	})
-}
-
 // end stops and removes everything, and says what is left.
 func (l *life) end() []string {
 	l.note("the end")
@@ -274,10 +298,22 @@ func (l *life) end() []string {
 		return []string{err.Error()}
 	}
 	wrong := []string{}
+	for i := range rec.sessions {
+		if s := &rec.sessions[i]; !s.Status.Final() {
+			cancel := []string{"session", "cancel", string(s.ID)}
+			if s.Outside {
+				cancel = []string{"session", "update", string(s.ID), "cancel"}
+			}
+			if got := l.f.Agency(cancel...); got.Exit != 0 {
+				wrong = append(wrong, "session cancel "+string(s.ID)+": "+got.Stderr)
+			}
+		}
+	}
 	for i := range rec.runs {
 		r := &rec.runs[i]
 		if !r.Attempt.State.Final() {
-			if got := l.f.Agency("stop", string(r.ID)); got.Exit != 0 {
+			got := l.f.Agency("stop", string(r.ID))
+			if got.Exit != 0 && !strings.Contains(got.Stderr, "E_INVALID_STATE") { // it ended by itself meanwhile
 				wrong = append(wrong, "stop "+string(r.ID)+": "+got.Stderr)
 			}
 		}

@@ -1,0 +1,111 @@
+package crash_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// What is in this file is what a person does whom agency tells that something has to be repaired.
+
+var restoreHint = regexp.MustCompile(`agency db restore (\S+) puts the newest backup in its place`)
+
+// bringBack does what agency says of a database that is missing. final says that it must not be missing.
+func (l *life) bringBack(hint string) (wrong []string, final bool) {
+	if !l.losable {
+		return []string{"a daemon lived when the database was deleted, and it is not there: " + hint}, true
+	}
+	l.note("%s", hint)
+	steps := [][]string{{"db", "rebuild"}}
+	if backup := restoreHint.FindStringSubmatch(hint); backup != nil {
+		steps = [][]string{{"db", "restore", backup[1]}, {"db", "rebuild"}}
+	}
+	for _, args := range steps {
+		r := l.f.Agency(args...)
+		l.note("agency %q: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+		if r.Exit != 0 {
+			return []string{strings.Join(args, " ") + ": " + r.Stdout + r.Stderr}, false
+		}
+	}
+	l.rebuilt = true
+	return []string{"the database was missing"}, false
+}
+
+// tidy does what doctor says of all that belongs to no run: after a rebuild these are the runs that were about to be made when the record
+// was lost.
+func (l *life) tidy() {
+	var report struct {
+		Checks []struct{ Name, Text, Fix string } `json:"checks"`
+	}
+	if err := l.data(&report, "doctor"); err != nil {
+		return
+	}
+	for _, c := range report.Checks {
+		if strings.HasPrefix(c.Name, "orphan ") && c.Fix != "" {
+			r := l.f.Command("", "sh", "-c", c.Fix)
+			l.note("%s %s: %s: exit %d: %s%s", c.Name, c.Text, c.Fix, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+}
+
+// trustAgain allows the setup that a session waits for.
+func (l *life) trustAgain(id agency.SessionID) {
+	for _, args := range [][]string{{"trust"}, {"session", "resume", string(id)}} {
+		r := l.f.Agency(args...)
+		l.note("agency %q: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+	}
+}
+
+// discard removes the databases that rebuilds have kept: each has a log with room reserved beside it, and the disk is small.
+func (l *life) discard() {
+	kept, _ := filepath.Glob(filepath.Join(l.f.Data, "agency.db.replaced-*"))
+	for _, path := range kept {
+		_ = os.Remove(path)
+	}
+}
+
+// leftLocks are the lock files of git that are too old for one that is at work.
+func (l *life) leftLocks() []string {
+	left := []string{}
+	_ = filepath.WalkDir(filepath.Join(l.f.Repo, ".git"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > 2*time.Second {
+			left = append(left, path)
+		}
+		return nil
+	})
+	return left
+}
+
+// unlockGit does what doctor says of the locks that killed gits of the agents, or of agency where agents write too, have left. Those of
+// refs that only agency writes it leaves to agency. It says which ones doctor does not name.
+func (l *life) unlockGit() []string {
+	left := slices.DeleteFunc(l.leftLocks(), func(path string) bool {
+		return strings.HasPrefix(path, filepath.Join(l.f.Repo, ".git", "refs", "agency")+"/")
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	named, err := l.namedLocks()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	wrong := []string{}
+	for _, path := range left {
+		if named[path] == "" {
+			wrong = append(wrong, "doctor does not tell of "+path)
+			continue
+		}
+		r := l.f.Command("", "sh", "-c", named[path])
+		l.note("%s: exit %d: %s", named[path], r.Exit, r.Stderr)
+	}
+	return wrong
+}
