@@ -128,7 +128,7 @@ func ParseContract(data []byte) (Contract, error) {
 // how_to_test for ready_for_review.
 func (c *Contract) Validate() error {
 	if c.SchemaVersion != ContractVersion {
-		return fmt.Errorf("schema_version is %q, not %q", clip(c.SchemaVersion), ContractVersion)
+		return fmt.Errorf("schema_version is %q, not %q", Clip(c.SchemaVersion), ContractVersion)
 	}
 	blank := func(s string) bool { return strings.TrimSpace(s) == "" }
 	none := func(list []string) bool {
@@ -142,7 +142,7 @@ func (c *Contract) Validate() error {
 	switch c.Status {
 	case SaysWorking, SaysNeedsInput, SaysBlocked, SaysReadyForReview:
 	default:
-		return fmt.Errorf("status %q is none of working, needs_input, blocked, ready_for_review", clip(string(c.Status)))
+		return fmt.Errorf("status %q is none of working, needs_input, blocked, ready_for_review", Clip(string(c.Status)))
 	}
 	switch {
 	case blank(c.Summary):
@@ -179,7 +179,7 @@ func jsonProblem(err error) error {
 		return errors.New("cut off in the middle")
 	}
 	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown key %s", clip(key))
+		return fmt.Errorf("unknown key %s", Clip(key))
 	}
 	return errors.New("not readable as JSON")
 }
@@ -201,9 +201,9 @@ func checkKeys(data []byte) error {
 		key, _ := token.(string)
 		switch {
 		case seen[key]:
-			return fmt.Errorf("key %q stands twice", clip(key))
+			return fmt.Errorf("key %q stands twice", Clip(key))
 		case !slices.Contains(contractKeys, key):
-			return fmt.Errorf("unknown key %q", clip(key))
+			return fmt.Errorf("unknown key %q", Clip(key))
 		}
 		seen[key] = true
 		var value json.RawMessage
@@ -237,7 +237,8 @@ func checkDepth(data []byte, limit int) error {
 	return nil
 }
 
-func clip(s string) string {
+// Clip returns the beginning of a text of another, as much as a message has room for.
+func Clip(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"

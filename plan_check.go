@@ -1,105 +1,47 @@
 package agency
 
 import (
-	"errors"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
-// The limits of a plan.
-const (
-	MaxAgents         = 5_000
-	MaxDependencies   = 250_000 // of all agents together
-	MaxParallelAgents = 1_000
-	MaxRetries        = 100
-	MaxTimeout        = 30 * 24 * time.Hour
-)
-
-// MaxPromptBytes is how large the prompts of a plan may be together, in bytes.
-const MaxPromptBytes = 4 * PromptLimit
-
-var agentIDRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// CheckAgentID refuses what cannot be the id of an agent: it becomes part of a branch and the name of a log file.
-func CheckAgentID(id string) error {
-	if !agentIDRule.MatchString(id) || strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
-		return Errorf(CodePlanInvalid, "the agent id %q is not allowed", clip(id)).
-			WithHint("an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end")
-	}
-	return nil
-}
-
-// PlanFaults are the first things that are wrong with a plan, one or more. To whoever wants one error they are the first of them.
-type PlanFaults []*Error
-
-// MaxFaults is how many things that are wrong with a plan are told at once.
-const MaxFaults = 5
-
-// Error is the message of the first fault.
-func (f PlanFaults) Error() string { return f[0].Error() }
-
-// Unwrap is the first fault.
-func (f PlanFaults) Unwrap() error { return f[0] }
-
-// Add takes an error for one more fault, or for those that it is. It says whether there is room for others.
-func (f *PlanFaults) Add(err error) bool {
-	if more, ok := errors.AsType[PlanFaults](err); ok {
-		*f = append(*f, more...)
-	} else if err != nil {
-		*f = append(*f, AsError(err))
-	}
-	*f = (*f)[:min(len(*f), MaxFaults)]
-	return len(*f) < MaxFaults
-}
-
-// Err is nil when there is no fault.
-func (f PlanFaults) Err() error {
-	if len(f) == 0 {
-		return nil
-	}
-	return f
-}
-
-// Validate checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
+// Check checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
 // the same files. What is wrong are PlanFaults with E_PLAN_INVALID; their details "agent", "position" (from 0) and "key" say where. It
 // asks for no file, no repository and no configuration.
-func (p *Plan) Validate() error {
+func Check(p *Plan) error {
 	var faults PlanFaults
-	faults.Add(p.validateSettings())
+	faults.Add(validateSettings(p))
 	if len(p.Agents) == 0 {
 		faults.Add(Errorf(CodePlanInvalid, "the plan has no agents").WithHint("give it one: agents: [{id: one, prompt: \"fix the login test\"}]"))
 		return faults
 	}
 	prompts := 0
 	for i := range p.Agents {
-		if !faults.Add(p.validateAgent(i)) {
+		if !faults.Add(validateAgent(p, i)) {
 			return faults
 		}
 		if prompts += len(p.Agents[i].Prompt); prompts > MaxPromptBytes {
-			faults.Add(p.fault(i, "prompt", "the prompts of the plan have more than %d bytes together", MaxPromptBytes).
+			faults.Add(agentFault(p, i, "prompt", "the prompts of the plan have more than %d bytes together", MaxPromptBytes).
 				WithHint("put the material into files of the repository and name them in the prompts"))
 			return faults
 		}
 	}
-	g, err := p.graph()
+	g, err := graph(p)
 	if err == nil {
-		err = p.validateWaves(g)
+		err = validateWaves(p, g)
 	}
 	if err == nil && len(faults) == 0 {
-		err = p.validateTouches(g)
+		err = validateTouches(p, g)
 	}
 	faults.Add(err)
 	return faults.Err()
 }
 
 // fault is what is wrong with one agent, at a key of it.
-func (p *Plan) fault(i int, key, format string, args ...any) *Error {
+func agentFault(p *Plan, i int, key, format string, args ...any) *Error {
 	return Errorf(CodePlanInvalid, format, args...).
 		WithDetail("agent", p.Agents[i].ID).WithDetail("position", i).WithDetail("key", key)
 }
@@ -109,9 +51,9 @@ func settingFault(key, format string, args ...any) *Error {
 	return Errorf(CodePlanInvalid, format, args...).WithDetail("key", key)
 }
 
-func (p *Plan) validateSettings() error {
-	if problem := lineProblem(p.Name); problem != "" {
-		return settingFault("name", "the name of the plan %s", problem).WithHint("a name is one line of at most %d characters", longestLine)
+func validateSettings(p *Plan) error {
+	if problem := LineProblem(p.Name); problem != "" {
+		return settingFault("name", "the name of the plan %s", problem).WithHint("a name is one line of at most %d characters", LongestLine)
 	}
 	if problem := baseProblem(p.Base); problem != "" {
 		return settingFault("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", BaseDeps)
@@ -122,13 +64,13 @@ func (p *Plan) validateSettings() error {
 	}
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
 		if n := p.Limits[runner]; n < 1 || n > MaxParallelAgents {
-			return settingFault("limits", "the limit of %q is %d, not between 1 and %d", clip(runner), n, MaxParallelAgents).
+			return settingFault("limits", "the limit of %q is %d, not between 1 and %d", Clip(runner), n, MaxParallelAgents).
 				WithHint("leave it out for no limit but max_parallel")
 		}
 	}
 	policies := []OnFailure{StopOnFailure, ContinueOnFailure, AskOnFailure}
 	if !slices.Contains(policies, p.OnFailure) {
-		return settingFault("on_failure", "on_failure is %q", clip(string(p.OnFailure))).WithHint("one of: stop, continue, ask")
+		return settingFault("on_failure", "on_failure is %q", Clip(string(p.OnFailure))).WithHint("one of: stop, continue, ask")
 	}
 	if len(p.Agents) > MaxAgents {
 		return settingFault("agents", "the plan has %d agents, more than %d", len(p.Agents), MaxAgents).WithHint("split it into several plans")
@@ -136,10 +78,10 @@ func (p *Plan) validateSettings() error {
 	return nil
 }
 
-func (p *Plan) validateAgent(i int) error {
+func validateAgent(p *Plan, i int) error {
 	a := &p.Agents[i]
 	bad := func(key, format string, args ...any) *Error {
-		return p.fault(i, key, "agent %q: "+format, append([]any{clip(a.ID)}, args...)...)
+		return agentFault(p, i, key, "agent %q: "+format, append([]any{Clip(a.ID)}, args...)...)
 	}
 	wrap := func(key string, err error) error {
 		e := AsError(err)
@@ -147,10 +89,10 @@ func (p *Plan) validateAgent(i int) error {
 	}
 	if err := CheckAgentID(a.ID); err != nil {
 		e := AsError(err)
-		return p.fault(i, "id", "%s", e.Message).WithHint("%s", e.Hint)
+		return agentFault(p, i, "id", "%s", e.Message).WithHint("%s", e.Hint)
 	}
-	if problem := lineProblem(a.Name); problem != "" {
-		return bad("name", "its name %s", problem).WithHint("a name is one line of at most %d characters", longestLine)
+	if problem := LineProblem(a.Name); problem != "" {
+		return bad("name", "its name %s", problem).WithHint("a name is one line of at most %d characters", LongestLine)
 	}
 	if err := CheckPrompt(a.Prompt); err != nil {
 		key := "prompt"
@@ -165,7 +107,7 @@ func (p *Plan) validateAgent(i int) error {
 		}
 	}
 	if strings.HasPrefix(a.Model, "-") {
-		return bad("model", "the model %q begins with a dash", clip(a.Model)).WithHint("options of the runner go into args")
+		return bad("model", "the model %q begins with a dash", Clip(a.Model)).WithHint("options of the runner go into args")
 	}
 	for _, arg := range a.Args {
 		if strings.ContainsRune(arg, 0) {
@@ -187,22 +129,22 @@ func (p *Plan) validateAgent(i int) error {
 		return bad("retries", "retries is %d, not between 0 and %d", a.Retries, MaxRetries)
 	}
 	if a.DoneWhen != DoneWhenReady && a.DoneWhen != DoneWhenExit {
-		return bad("done_when", "done_when is %q", clip(string(a.DoneWhen))).WithHint("one of: ready, exit")
+		return bad("done_when", "done_when is %q", Clip(string(a.DoneWhen))).WithHint("one of: ready, exit")
 	}
 	return nil
 }
 
 // positions are where the ids stand in the plan. Branches and log files of two agents must differ on every file system.
-func (p *Plan) positions() (map[string]int, error) {
+func positions(p *Plan) (map[string]int, error) {
 	var faults PlanFaults
 	ids, folded := make(map[string]int, len(p.Agents)), make(map[string]int, len(p.Agents))
 	for i := range p.Agents {
 		id := p.Agents[i].ID
 		fold := strings.ToLower(id)
 		if first, taken := folded[fold]; taken {
-			e := p.fault(i, "id", "two agents have the id %q", clip(id))
+			e := agentFault(p, i, "id", "two agents have the id %q", Clip(id))
 			if other := p.Agents[first].ID; other != id {
-				e = p.fault(i, "id", "the ids %q and %q differ in upper and lower case only", clip(other), clip(id))
+				e = agentFault(p, i, "id", "the ids %q and %q differ in upper and lower case only", Clip(other), Clip(id))
 			}
 			if !faults.Add(e.WithHint("give each agent an id of its own")) {
 				break
@@ -215,19 +157,19 @@ func (p *Plan) positions() (map[string]int, error) {
 }
 
 // validateWaves refuses a wave that says something else than the dependencies.
-func (p *Plan) validateWaves(g *planGraph) error {
+func validateWaves(p *Plan, g *planGraph) error {
 	var faults PlanFaults
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		if a.Wave < 1 || a.Wave > MaxAgents {
-			if !faults.Add(p.fault(i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MaxAgents)) {
+			if !faults.Add(agentFault(p, i, "wave", "agent %q is in wave %d, not between 1 and %d", a.ID, a.Wave, MaxAgents)) {
 				return faults
 			}
 			continue
 		}
 		for _, j := range g.after[i] {
 			if before := &p.Agents[j]; before.Wave >= a.Wave {
-				told := p.fault(i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
+				told := agentFault(p, i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
 					WithHint("leave out the wave: it follows from after; or say wave: %d", before.Wave+1)
 				if !faults.Add(told) {
 					return faults
@@ -237,24 +179,6 @@ func (p *Plan) validateWaves(g *planGraph) error {
 		}
 	}
 	return faults.Err()
-}
-
-const longestLine = 100
-
-// lineProblem says what keeps a text from being shown on one line.
-func lineProblem(s string) string {
-	switch {
-	case !utf8.ValidString(s):
-		return "is not valid UTF-8"
-	case utf8.RuneCountInString(s) > longestLine:
-		return "is too long"
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return fmt.Sprintf("holds %U, which is not printed", r)
-		}
-	}
-	return ""
 }
 
 // baseProblem says what no git reference can be.

@@ -9,7 +9,7 @@ import (
 // Fill fills in what a plan leaves open: the usual limits and rules, names, the dependencies that follow from waves, and the
 // waves that follow from dependencies. An agent whose After is nil and whose Wave is given comes after all agents of the nearest
 // lower wave. Ids and dependencies that make no order are E_PLAN_INVALID, as Validate says them.
-func (p *Plan) Fill() error {
+func Fill(p *Plan) error {
 	if p.MaxParallel == 0 {
 		p.MaxParallel = DefaultParallel
 	}
@@ -39,11 +39,11 @@ func (p *Plan) Fill() error {
 			}
 		}
 	}
-	g, err := p.graph()
+	g, err := graph(p)
 	if err != nil {
 		return err
 	}
-	if err := p.fillWaves(g); err != nil {
+	if err := fillWaves(p, g); err != nil {
 		return err
 	}
 	for i := range p.Agents {
@@ -56,7 +56,7 @@ func (p *Plan) Fill() error {
 
 // fillWaves gives each agent without a wave its depth, and then each without dependencies those of its wave. Waves that contradict the
 // dependencies that were written are refused before others follow from them.
-func (p *Plan) fillWaves(g *planGraph) error {
+func fillWaves(p *Plan, g *planGraph) error {
 	given := make([]bool, len(p.Agents))
 	for i := range p.Agents {
 		given[i] = p.Agents[i].Wave != 0
@@ -71,7 +71,7 @@ func (p *Plan) fillWaves(g *planGraph) error {
 			a.Wave = max(a.Wave, p.Agents[dependency].Wave+1)
 		}
 	}
-	if err := p.validateWaves(g); err != nil {
+	if err := validateWaves(p, g); err != nil {
 		return err
 	}
 	waves := map[int][]string{}
@@ -98,8 +98,8 @@ type planGraph struct {
 }
 
 // graph checks the ids and the dependencies, and orders the agents.
-func (p *Plan) graph() (*planGraph, error) {
-	ids, err := p.positions()
+func graph(p *Plan) (*planGraph, error) {
+	ids, err := positions(p)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (p *Plan) graph() (*planGraph, error) {
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		if total += len(a.After); total > MaxDependencies {
-			return nil, p.fault(i, "after", "the plan has more than %d dependencies", MaxDependencies).
+			return nil, agentFault(p, i, "after", "the plan has more than %d dependencies", MaxDependencies).
 				WithHint("have an agent in between that the ones come after, and that comes after the others")
 		}
 		g.after[i] = make([]int, 0, len(a.After))
@@ -118,11 +118,11 @@ func (p *Plan) graph() (*planGraph, error) {
 			j, known := ids[id]
 			switch {
 			case id == a.ID:
-				err = p.fault(i, "after", "agent %q comes after itself", id).WithHint("take it out of its own after")
+				err = agentFault(p, i, "after", "agent %q comes after itself", id).WithHint("take it out of its own after")
 			case seen[id]:
-				err = p.fault(i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
+				err = agentFault(p, i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
 			case !known:
-				err = p.unknownAgent(i, id, ids)
+				err = unknownAgent(p, i, id, ids)
 			default:
 				err = nil
 			}
@@ -152,19 +152,19 @@ func (p *Plan) graph() (*planGraph, error) {
 	if len(shown) > most {
 		shown = slices.Concat(names[:most/2], []string{"..."}, names[len(names)-most/2:])
 	}
-	return nil, p.fault(cycle[0], "after", "agents wait for each other in a circle: %s", strings.Join(shown, " -> ")).
+	return nil, agentFault(p, cycle[0], "after", "agents wait for each other in a circle: %s", strings.Join(shown, " -> ")).
 		WithHint("each comes after the one behind its arrow; take one of these out of an after").
 		WithDetail("cycle", names)
 }
 
-func (p *Plan) unknownAgent(i int, id string, ids map[string]int) error {
+func unknownAgent(p *Plan, i int, id string, ids map[string]int) error {
 	known := make([]string, 0, len(p.Agents))
 	for k := range p.Agents {
 		if k != i {
 			known = append(known, p.Agents[k].ID)
 		}
 	}
-	err := p.fault(i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, clip(id))
+	err := agentFault(p, i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, Clip(id))
 	for spelled := range ids {
 		if strings.EqualFold(spelled, id) {
 			return err.WithHint("did you mean %s?", spelled)

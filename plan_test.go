@@ -33,10 +33,10 @@ func planAgent(p *agency.Plan, id string) *agency.PlanAgent {
 
 // check fills in and validates a plan.
 func check(p *agency.Plan) error {
-	if err := p.Fill(); err != nil {
+	if err := agency.Fill(p); err != nil {
 		return err
 	}
-	return p.Validate()
+	return agency.Check(p)
 }
 
 func TestPlanOrder(t *testing.T) {

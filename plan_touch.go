@@ -230,7 +230,7 @@ func spansMeet(a, b []runeSpan) bool {
 const touchBudget = 200_000_000
 
 // validateTouches refuses two agents that can change the same file and of which neither waits for the other.
-func (p *Plan) validateTouches(g *planGraph) error {
+func validateTouches(p *Plan, g *planGraph) error {
 	type of struct {
 		*touch
 		agent int
@@ -238,13 +238,13 @@ func (p *Plan) validateTouches(g *planGraph) error {
 	var all []of
 	for i := range p.Agents {
 		if n := len(p.Agents[i].Touches); n > mostTouches {
-			return p.fault(i, "touches", "agent %q touches %d patterns, more than %d", p.Agents[i].ID, n, mostTouches).
+			return agentFault(p, i, "touches", "agent %q touches %d patterns, more than %d", p.Agents[i].ID, n, mostTouches).
 				WithHint("name folders instead of single files: src/")
 		}
 		for _, text := range p.Agents[i].Touches {
 			t, problem, hint := parseTouch(text)
 			if problem != "" {
-				return p.fault(i, "touches", "agent %q: the pattern %q %s", p.Agents[i].ID, clip(text), problem).WithHint("%s", hint)
+				return agentFault(p, i, "touches", "agent %q: the pattern %q %s", p.Agents[i].ID, Clip(text), problem).WithHint("%s", hint)
 			}
 			all = append(all, of{t, i})
 		}
@@ -273,7 +273,7 @@ func (p *Plan) validateTouches(g *planGraph) error {
 					a, b = b, a
 				}
 				first, second := p.Agents[a.agent].ID, p.Agents[b.agent].ID
-				return p.fault(b.agent, "touches", "agents %q and %q can run at once and touch the same files: %s and %s", first, second, a.text, b.text).
+				return agentFault(p, b.agent, "touches", "agents %q and %q can run at once and touch the same files: %s and %s", first, second, a.text, b.text).
 					WithHint("have one wait for the other: in %s, after: [%s]", second, first)
 			}
 		}

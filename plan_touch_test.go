@@ -133,15 +133,15 @@ func TestTouchesCost(t *testing.T) {
 		}
 		p.Agents = append(p.Agents, a)
 	}
-	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "too many to compare: 40000 patterns") {
+	if err := Check(p); err == nil || !strings.Contains(err.Error(), "too many to compare: 40000 patterns") {
 		t.Errorf("got %v", err)
 	}
 	p.Agents = p.Agents[:1]
-	if err := p.Validate(); err != nil {
+	if err := Check(p); err != nil {
 		t.Error(err)
 	}
 	p.Agents[0].Touches = append(p.Agents[0].Touches, "*")
-	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "touches 1001 patterns, more than 1000") {
+	if err := Check(p); err == nil || !strings.Contains(err.Error(), "touches 1001 patterns, more than 1000") {
 		t.Errorf("got %v", err)
 	}
 }

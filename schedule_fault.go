@@ -31,5 +31,5 @@ func faultOf(code Code, ran bool) fault {
 	}
 }
 
-// WaitsForPerson says that a start that failed so is only tried again when somebody has decided.
-func (c Code) WaitsForPerson() bool { return faultOf(c, false) == needsPerson }
+// WaitsForPerson reports whether a start that failed with a code is only tried again when a person has decided.
+func WaitsForPerson(c Code) bool { return faultOf(c, false) == needsPerson }

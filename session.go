@@ -3,6 +3,7 @@ package agency
 import (
 	"encoding/hex"
 	"encoding/json"
+	"path/filepath"
 	"regexp"
 	"time"
 )
@@ -282,4 +283,22 @@ type SessionFilter struct {
 	Repo  string // fingerprint; empty is every repository
 	Live  bool   // only those that are running
 	Limit int    // the newest so many; 0 is all
+}
+
+// SetStatusDir has the status files of the session lie in a folder, which is absolute or relative to the root of the repository.
+func (s *Session) SetStatusDir(statusDir string) {
+	if !filepath.IsAbs(statusDir) {
+		statusDir = filepath.Join(s.Repo.Root, statusDir)
+	}
+	s.StatusDir = filepath.Clean(statusDir)
+	s.Dir = filepath.Join(s.StatusDir, "sessions", string(s.ID))
+}
+
+// LogFile is where the log of an agent lies: relative to the root of the repository when it lies in there.
+func (s *Session) LogFile(agent string) string {
+	path := filepath.Join(s.Dir, agent+".log")
+	if rel, err := filepath.Rel(s.Repo.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
 }

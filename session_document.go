@@ -16,7 +16,7 @@ var waveMembers = []string{"wave", "status", "agents"}
 // ImportFile takes over what a status file says of a session, whose agents are those of the file: what it carries out, when it began
 // and ended, which waves there are, and everything that agency does not know. The id, the counts and how the session stands are
 // agency's to say. now stands for times that are not given. What no session can say, or what its agents contradict, is E_USAGE.
-func (s *Session) ImportFile(head FileObject, agents []SessionAgent, now time.Time) error {
+func ImportFile(s *Session, head FileObject, agents []SessionAgent, now time.Time) error {
 	var version, status string
 	var begun, ended *time.Time
 	p := objectParser{object: head}
@@ -38,7 +38,7 @@ func (s *Session) ImportFile(head FileObject, agents []SessionAgent, now time.Ti
 		p.err = err
 	}
 	s.Tally = TallyOf(agents)
-	s.settleAs(said, begun, ended, now, &p)
+	settleAs(s, said, begun, ended, now, &p)
 	if p.err != nil {
 		return Errorf(CodeUsage, "the session: %w", p.err).WithHint(`its document is as status.json, such as {"source": "orchestrate", "agents": [{"id": "001"}]}`)
 	}
@@ -70,7 +70,7 @@ func (s *Session) ImportFile(head FileObject, agents []SessionAgent, now time.Ti
 }
 
 // settleAs gives the session its times, and ends it when its agents have ended.
-func (s *Session) settleAs(said SessionStatus, begun, ended *time.Time, now time.Time, p *objectParser) {
+func settleAs(s *Session, said SessionStatus, begun, ended *time.Time, now time.Time, p *objectParser) {
 	end := now
 	if ended != nil {
 		end = *ended
@@ -128,7 +128,7 @@ func putWaves(agents []SessionAgent, waves json.RawMessage) ([]FileObject, error
 		for _, id := range ids {
 			at, ok := index[id]
 			if !ok || agents[at].Wave != 0 && agents[at].Wave != number {
-				return nil, fmt.Errorf("wave %d has agent %q, which is in no such wave", number, clip(id))
+				return nil, fmt.Errorf("wave %d has agent %q, which is in no such wave", number, Clip(id))
 			}
 			agents[at].Wave = number
 		}
@@ -268,7 +268,8 @@ func (p *objectParser) time(member string, to **time.Time) {
 		p.fail(member, "is not a time such as 2026-02-01T14:30:22Z")
 		return
 	}
-	*to = wholeSecond(at)
+	at = at.UTC().Truncate(time.Second) // as the status files have it
+	*to = &at
 }
 
 // parseFileTime reads what executors write: with a zone, or without one, which is then UTC.

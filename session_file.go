@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -113,26 +112,8 @@ func appendBlocks(to []byte, blocks [][]byte) []byte {
 	return append(appendLine(to, 1), ']')
 }
 
-// SetStatusDir has the status files of the session lie in a folder, which is absolute or relative to the root of the repository.
-func (s *Session) SetStatusDir(statusDir string) {
-	if !filepath.IsAbs(statusDir) {
-		statusDir = filepath.Join(s.Repo.Root, statusDir)
-	}
-	s.StatusDir = filepath.Clean(statusDir)
-	s.Dir = filepath.Join(s.StatusDir, "sessions", string(s.ID))
-}
-
-// LogFile is where the log of an agent lies: relative to the root of the repository when it lies in there.
-func (s *Session) LogFile(agent string) string {
-	path := filepath.Join(s.Dir, agent+".log")
-	if rel, err := filepath.Rel(s.Repo.Root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
-}
-
 // FileHead is what a status file says of a session itself.
-func (s *Session) FileHead(waves []SessionWave) FileObject {
+func FileHead(s *Session, waves []SessionWave) FileObject {
 	head := FileObject{
 		{"schema_version", jsonText(SessionFileVersion)},
 		{"session_id", jsonText(string(s.ID))},
@@ -142,14 +123,14 @@ func (s *Session) FileHead(waves []SessionWave) FileObject {
 		{"completed_at", jsonTime(s.CompletedAt)},
 		{"status", jsonText(string(s.Status))},
 		{"agents", json.RawMessage("[]")},
-		{"summary", s.Tally.file()},
+		{"summary", summary(s.Tally)},
 		{"waves", filedWaves(waves, keptWaves(s.Extra))},
 	}
 	return head.with(s.Extra)
 }
 
-// File is what a status file says of the agent.
-func (a *SessionAgent) File() FileObject {
+// AgentObject is what a status file says of an agent.
+func AgentObject(a *SessionAgent) FileObject {
 	took := json.RawMessage("null")
 	if a.StartedAt != nil && a.CompletedAt != nil {
 		took = strconv.AppendInt(nil, a.CompletedAt.Unix()-a.StartedAt.Unix(), 10) // of the times as they are written
@@ -248,7 +229,7 @@ func Waves(agents []SessionAgent) []SessionWave {
 	return waves
 }
 
-func (t *Tally) file() json.RawMessage {
+func summary(t Tally) json.RawMessage {
 	return fmt.Appendf(nil, `{"total":%d,"queued":%d,"running":%d,"complete":%d,"failed":%d,"cancelled":%d}`,
 		t.Total, t.Queued, t.Running, t.Complete, t.Failed, t.Cancelled)
 }

@@ -81,15 +81,15 @@ func TestSessionFileExamples(t *testing.T) {
 			}
 		}
 		session := agency.Session{Status: agency.SessionRunning}
-		if err := session.ImportFile(f.Head, agents, time.Now()); err != nil {
+		if err := agency.ImportFile(&session, f.Head, agents, time.Now()); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		for i := range agents {
-			f.Agents[i] = agents[i].File()
+			f.Agents[i] = agency.AgentObject(&agents[i])
 		}
 		id := f.Head.Get("session_id")
 		was := f.Head
-		f.Head = session.FileHead(agency.Waves(agents))
+		f.Head = agency.FileHead(&session, agency.Waves(agents))
 		f.Head.Set("session_id", id)
 		for _, member := range []string{"source", "source_file", "started_at", "completed_at"} {
 			if was.Get(member) == nil {
@@ -117,7 +117,7 @@ func TestSessionFileOfRecord(t *testing.T) {
 		},
 		{ID: "002", Name: "b", Status: agency.AgentQueued, Wave: 2, LogFile: "x/002.log"},
 	}
-	f := agency.SessionFile{Head: s.FileHead(agency.Waves(agents)), Agents: []agency.FileObject{agents[0].File(), agents[1].File()}}
+	f := agency.SessionFile{Head: agency.FileHead(&s, agency.Waves(agents)), Agents: []agency.FileObject{agency.AgentObject(&agents[0]), agency.AgentObject(&agents[1])}}
 	const want = `{
   "schema_version": "1.0",
   "session_id": "20260201-143022-abc12345",
@@ -225,9 +225,9 @@ func FuzzSessionFile(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			same, err := agency.ParseFileAgent(a.File())
-			if err != nil || !bytes.Equal(agency.EncodeFileAgent(same.File()), agency.EncodeFileAgent(a.File())) {
-				t.Fatalf("%s is read again as %s, %v", agency.EncodeFileAgent(a.File()), agency.EncodeFileAgent(same.File()), err)
+			same, err := agency.ParseFileAgent(agency.AgentObject(&a))
+			if err != nil || !bytes.Equal(agency.EncodeFileAgent(agency.AgentObject(&same)), agency.EncodeFileAgent(agency.AgentObject(&a))) {
+				t.Fatalf("%s is read again as %s, %v", agency.EncodeFileAgent(agency.AgentObject(&a)), agency.EncodeFileAgent(agency.AgentObject(&same)), err)
 			}
 		}
 	})
@@ -282,9 +282,9 @@ func TestSessionTakesFile(t *testing.T) {
 			}
 		}
 		s := &agency.Session{Status: agency.SessionRunning}
-		err = s.ImportFile(f.Head, agents, now)
+		err = agency.ImportFile(s, f.Head, agents, now)
 		var line bytes.Buffer
-		written := agency.SessionFile{Head: s.FileHead(agency.Waves(agents))}
+		written := agency.SessionFile{Head: agency.FileHead(s, agency.Waves(agents))}
 		if err := json.Compact(&line, written.Encode()); err != nil {
 			t.Fatal(err)
 		}

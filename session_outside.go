@@ -2,7 +2,6 @@ package agency
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -87,74 +86,10 @@ func tooLong(agent, what string, most int) error {
 		WithHint("say less here and put the rest into its log file")
 }
 
-// ParseFileAgent reads one agent of a status file. Only id is needed. What cannot be told by the fields goes into Extra and
-// Absent, so that File says the same again. A value that no agent can have is E_USAGE.
-func ParseFileAgent(o FileObject) (SessionAgent, error) {
-	a := SessionAgent{Status: AgentQueued}
-	p := objectParser{object: o}
-	p.text("id", &a.ID)
-	if p.err == nil {
-		p.err = CheckAgentID(a.ID)
-	}
-	p.text("name", &a.Name)
-	p.text("prompt_path", &a.PromptPath)
-	p.text("log_file", &a.LogFile)
-	p.text("model", &a.Model)
-	p.text("error", &a.Error)
-	status := string(a.Status)
-	p.text("status", &status)
-	a.Status = AgentStatus(status)
-	p.whole("wave", func(n int) { a.Wave = n })
-	p.time("started_at", &a.StartedAt)
-	p.time("completed_at", &a.CompletedAt)
-	p.whole("exit_code", func(n int) { a.ExitCode = &n })
-	p.whole("pid", func(n int) { a.PID = &n })
-	if !slices.Contains(AgentStatuses(), a.Status) {
-		p.fail("status", "is none of queued, running, complete, failed, cancelled")
-	}
-	if a.PID != nil && !isPID(*a.PID) {
-		p.fail("pid", "is no number of a process")
-	}
-	if a.Wave < 0 {
-		p.fail("wave", "is less than 0")
-	}
-	if p.err != nil {
-		name := a.ID
-		if name == "" {
-			name = "without an id"
-		}
-		return a, Errorf(CodeUsage, "agent %s: %w", name, p.err).WithHint(`an agent is an object as in status.json, such as {"id": "001", "name": "fix-auth"}`)
-	}
-	for _, name := range agentMembers {
-		if o.Get(name) == nil {
-			a.Absent = append(a.Absent, name)
-		}
-	}
-	var extra FileObject
-	said := a.File()
-	for _, m := range o {
-		if value := said.Get(m.Name); value == nil || empty(value) && string(m.Value) != string(value) {
-			extra = append(extra, m)
-		}
-	}
-	if extra != nil {
-		if a.Extra = extra.compact(); len(a.Extra) > OutsideExtraLimit {
-			return a, tooLong(a.ID, "unknown members have", OutsideExtraLimit)
-		}
-	}
-	return a, nil
-}
-
-// StaysAbsent says that a member that an executor left out is left out of the status file, too. The others say how the agent
-// stands, and are always there.
-func StaysAbsent(member string) bool {
-	return member == "name" || member == "prompt_path" || member == "wave" || member == "model"
-}
-
 // CheckLine refuses a text that is not one line of at most some hundred characters.
 func CheckLine(what, text string) error {
-	if problem := lineProblem(text); problem != "" {
-		return Errorf(CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", longestLine)
+	if problem := LineProblem(text); problem != "" {
+		return Errorf(CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", LongestLine)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ const (
 // decide nothing here.
 func (s *Situation) Observe(e Evidence) {
 	if !slices.Contains(Sources(), e.Source) {
-		s.countUnknown("from " + clip(string(e.Source)))
+		s.countUnknown("from " + Clip(string(e.Source)))
 		return
 	}
 	s.remember(e)

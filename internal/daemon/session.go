@@ -239,7 +239,7 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	file := agency.SessionFile{Agents: make([]agency.FileObject, len(agents))}
 	for i := range agents {
 		a := &agents[i]
-		file.Agents[i] = a.File()
+		file.Agents[i] = agency.AgentObject(a)
 		var planned *agency.PlanAgent
 		if plan != nil {
 			planned = &plan.Agents[i]
@@ -261,7 +261,7 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	for _, w := range waves {
 		resp.Waves = append(resp.Waves, api.Wave(w))
 	}
-	file.Head = s.FileHead(waves)
+	file.Head = agency.FileHead(s, waves)
 	resp.StatusFile = file.Encode()
 	return resp, nil
 }

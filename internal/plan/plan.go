@@ -64,10 +64,10 @@ func Load(src Source) (*agency.Plan, []string, error) {
 	if src.OnFailure != "" {
 		p.OnFailure = src.OnFailure
 	}
-	if err := p.Fill(); err != nil {
-		return nil, nil, l.locate(cmp.Or(l.withFolders(p).Validate(), err)) // which may know more
+	if err := agency.Fill(p); err != nil {
+		return nil, nil, l.locate(cmp.Or(agency.Check(l.withFolders(p)), err)) // which may know more
 	}
-	if err := l.withFolders(p).Validate(); err != nil {
+	if err := agency.Check(l.withFolders(p)); err != nil {
 		return nil, nil, l.locate(err)
 	}
 	if src.Check != nil {

@@ -391,7 +391,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if err := p.Validate(); err != nil {
+		if err := agency.Check(p); err != nil {
 			t.Fatalf("%q was read, and is not valid: %v", text, err)
 		}
 		again, err := load(root, text)

@@ -148,9 +148,9 @@ func (f *filing) document(s *agency.Session) []byte {
 	}
 	blocks := make([][]byte, len(agents))
 	for i := range agents {
-		blocks[i] = agency.EncodeFileAgent(agents[i].File())
+		blocks[i] = agency.EncodeFileAgent(agency.AgentObject(&agents[i]))
 	}
-	return agency.EncodeSessionFile(now.FileHead(agency.Waves(agents)), blocks)
+	return agency.EncodeSessionFile(agency.FileHead(now, agency.Waves(agents)), blocks)
 }
 
 func (f *filing) active(dir string) string {
@@ -248,7 +248,7 @@ func TestFilesAreNeverTorn(t *testing.T) {
 				}
 				tally.Add(a.Status, 1)
 			}
-			want := (&agency.Session{Tally: tally}).FileHead(nil).Get("summary")
+			want := agency.FileHead(&agency.Session{Tally: tally}, nil).Get("summary")
 			if got := file.Head.Get("summary"); strings.Join(strings.Fields(string(got)), "") != string(want) {
 				t.Errorf("the summary is %s, and the agents are %s", got, want)
 				return

@@ -89,7 +89,7 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 			}
 		}
 	}
-	data := agency.EncodeSessionFile(s.FileHead(agency.Waves(w.agents)), w.blocks)
+	data := agency.EncodeSessionFile(agency.FileHead(s, agency.Waves(w.agents)), w.blocks)
 	if err := file.WriteBeneath(root, path, data, 0o644); err != nil {
 		return 0, err
 	}
@@ -136,7 +136,7 @@ func (w *filed) take(changed []agency.SessionAgent) {
 		if a.Run != w.agents[a.Position].Run {
 			w.unlinked = append(w.unlinked, a.Position)
 		}
-		w.agents[a.Position], w.blocks[a.Position] = *a, agency.EncodeFileAgent(a.File())
+		w.agents[a.Position], w.blocks[a.Position] = *a, agency.EncodeFileAgent(agency.AgentObject(a))
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 		if err != nil {
 			return nil, err
 		}
-		if err := session.ImportFile(said.Head, agents, now); err != nil {
+		if err := agency.ImportFile(&session, said.Head, agents, now); err != nil {
 			return nil, err
 		}
 		session.Source, session.SourceFile = cmp.Or(o.Source, session.Source, DefaultSource), cmp.Or(o.SourceFile, session.SourceFile)

@@ -86,11 +86,11 @@ func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	} {
 		a := agents[i]
 		want.Session, want.Position, want.ID, want.LogFile, want.Absent = a.Session, i, a.ID, session.LogFile(a.ID), a.Absent
-		if got, is := string(agency.EncodeFileAgent(a.File())), string(agency.EncodeFileAgent(want.File())); got != is {
+		if got, is := string(agency.EncodeFileAgent(agency.AgentObject(&a))), string(agency.EncodeFileAgent(agency.AgentObject(&want))); got != is {
 			t.Errorf("got %s\nwant %s", got, is)
 		}
 	}
-	if got := agents[0].File().Get("duration_seconds"); string(got) != "4" {
+	if got := agency.AgentObject(&agents[0]).Get("duration_seconds"); string(got) != "4" {
 		t.Errorf("it took %s s", got)
 	}
 	if got, err := store.Session(t.Context(), session.ID); err != nil || got.Status != agency.SessionFailed || got.CompletedAt == nil {
