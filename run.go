@@ -116,3 +116,9 @@ func (r *Run) Session() string { return SessionPrefix + string(r.ID) }
 
 // SessionPrefix begins the name of every tmux session that belongs to agency.
 const SessionPrefix = "agency_"
+
+// Activity is what must be measured to tell an agent that works without a word from one that hangs.
+type Activity struct {
+	CPU     time.Duration // that its processes have used
+	FilesAt time.Time     // the newest change of a file in its worktree; zero is unknown
+}

@@ -302,3 +302,6 @@ func (s *Session) LogFile(agent string) string {
 	}
 	return path
 }
+
+// WaitingWord begins the Error of an agent whose start waits. One that is queued waits for a person.
+const WaitingWord = "waiting: "

@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/file"
+	"agency/internal/sessionfile"
 )
 
 // agentsLimit is the longest list of agents or status file, in bytes.
@@ -100,7 +101,7 @@ func (a *App) statusFile(ctx context.Context, path string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	f, err := agency.ParseSessionFile(data)
+	f, err := sessionfile.Parse(data)
 	if err != nil {
 		e := agency.AsError(err)
 		return nil, agency.Errorf(e.Code, "%s: %s", where, e.Message).WithHint("%s", e.Hint)

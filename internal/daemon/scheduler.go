@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/supervisor"
 )
@@ -27,7 +28,7 @@ func (d *Daemon) newScheduler() *scheduler.Scheduler {
 	return scheduler.New(scheduler.Deps{
 		Store: d.store, Runs: schedulerRuns{d}, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		Random: func(b []byte) { copy(b, randomBytes(len(b))) },
-	}, scheduler.Settings{Home: d.Config.Home, Starts: startsAtOnce, Pace: agency.DefaultPace()})
+	}, scheduler.Settings{Home: d.Config.Home, Starts: startsAtOnce, Retry: schedule.DefaultRetryPolicy()})
 }
 
 // neededBy is the session that runs and that a run works for; empty is none.
@@ -167,12 +168,12 @@ func (c schedulerRuns) Outcome(ctx context.Context, id agency.RunID) (*scheduler
 	return &scheduler.Outcome{Run: r, Status: status, SignAt: sign}, nil
 }
 
-func (c schedulerRuns) Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error) {
+func (c schedulerRuns) Activity(ctx context.Context, id agency.RunID) (agency.Activity, error) {
 	r, err := c.store.Run(ctx, id)
 	if err != nil {
-		return agency.Pulse{}, err
+		return agency.Activity{}, err
 	}
-	return c.sup.Pulse(r), nil
+	return c.sup.Activity(r), nil
 }
 
 func orZero(at *time.Time) time.Time {

@@ -10,7 +10,9 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/schedule"
 	"agency/internal/scheduler"
+	"agency/internal/sessionfile"
 	"agency/internal/sqlite"
 )
 
@@ -236,10 +238,10 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	if err != nil {
 		return none, err
 	}
-	file := agency.SessionFile{Agents: make([]agency.FileObject, len(agents))}
+	file := sessionfile.File{Agents: make([]sessionfile.Object, len(agents))}
 	for i := range agents {
 		a := &agents[i]
-		file.Agents[i] = agency.AgentObject(a)
+		file.Agents[i] = sessionfile.AgentObject(a)
 		var planned *agency.PlanAgent
 		if plan != nil {
 			planned = &plan.Agents[i]
@@ -257,11 +259,11 @@ func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessi
 	if plan != nil {
 		d.addWaits(resp.Agents, s, plan, agents, runs)
 	}
-	waves := agency.Waves(agents)
+	waves := sessionfile.Waves(agents)
 	for _, w := range waves {
 		resp.Waves = append(resp.Waves, api.Wave(w))
 	}
-	file.Head = agency.FileHead(s, waves)
+	file.Head = sessionfile.Head(s, waves)
 	resp.StatusFile = file.Encode()
 	return resp, nil
 }
@@ -281,13 +283,13 @@ func (d *Daemon) planOf(ctx context.Context, s *agency.Session) (*agency.Plan, e
 
 // addWaits says why agents have no attempt.
 func (d *Daemon) addWaits(views []api.SessionAgent, s *agency.Session, plan *agency.Plan, agents []agency.SessionAgent, runs map[agency.RunID]*agency.Run) {
-	state := agency.NewSessionState(*s, plan, agents, agency.DefaultPace())
+	state := schedule.NewState(*s, plan, agents, schedule.DefaultRetryPolicy())
 	for i := range agents {
 		if r := runs[agents[i].Run]; r != nil {
-			state.SetFacts(i, agency.RunFacts{Made: true, Attempt: r.Attempt.Number})
+			state.SetFacts(i, schedule.RunFacts{Made: true, Attempt: r.Attempt.Number})
 		}
 	}
-	for i, wait := range state.Waits(agency.Clock{Now: d.clock.Now(), Elapsed: d.clock.Elapsed}, d.sched.Held()) {
+	for i, wait := range state.Waits(schedule.Clock{Now: d.clock.Now(), Elapsed: d.clock.Elapsed}, d.sched.Held()) {
 		if views[i].Held = wait.Reason; !wait.Until.IsZero() {
 			views[i].NotBefore = &wait.Until
 		}

@@ -30,7 +30,7 @@ func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker,
 	return &watchdog.Worker{Run: r, Status: status, OutputAt: news, Led: led}, err
 }
 
-func (w workers) Pulse(of *watchdog.Worker) agency.Pulse { return w.sup.Pulse(of.Run) }
+func (w workers) Activity(of *watchdog.Worker) agency.Activity { return w.sup.Activity(of.Run) }
 
 func (w workers) Detail(ctx context.Context, of *watchdog.Worker, lines int) watchdog.Detail {
 	d := watchdog.Detail{Output: w.sup.Preview(ctx, of.Run, lines)}

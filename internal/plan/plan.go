@@ -40,7 +40,7 @@ type Source struct {
 	OnFailure   agency.OnFailure
 
 	// Check refuses what only the caller can know of, when the rest is right. Its errors have the details of those of
-	// agency.Plan.Validate, so that Load can say where.
+	// Check, so that Load can say where.
 	Check func(p *agency.Plan) error
 }
 
@@ -64,10 +64,10 @@ func Load(src Source) (*agency.Plan, []string, error) {
 	if src.OnFailure != "" {
 		p.OnFailure = src.OnFailure
 	}
-	if err := agency.Fill(p); err != nil {
-		return nil, nil, l.locate(cmp.Or(agency.Check(l.withFolders(p)), err)) // which may know more
+	if err := Fill(p); err != nil {
+		return nil, nil, l.locate(cmp.Or(Check(l.withFolders(p)), err)) // which may know more
 	}
-	if err := agency.Check(l.withFolders(p)); err != nil {
+	if err := Check(l.withFolders(p)); err != nil {
 		return nil, nil, l.locate(err)
 	}
 	if src.Check != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,14 +11,6 @@ import (
 	"agency"
 	"agency/internal/plan"
 )
-
-// planAgent is the agent with an id, or nil.
-func planAgent(p *agency.Plan, id string) *agency.PlanAgent {
-	if i := slices.IndexFunc(p.Agents, func(a agency.PlanAgent) bool { return a.ID == id }); i >= 0 {
-		return &p.Agents[i]
-	}
-	return nil
-}
 
 // repository makes a folder with files, whose names end in / for folders.
 func repository(t *testing.T, files map[string]string) string {
@@ -391,7 +382,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if err := agency.Check(p); err != nil {
+		if err := plan.Check(p); err != nil {
 			t.Fatalf("%q was read, and is not valid: %v", text, err)
 		}
 		again, err := load(root, text)

@@ -8,12 +8,13 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/schedule"
 )
 
 // advance has a session go on as far as it does at once.
 func (l *loop) advance(ctx context.Context, d *liveSession) {
 	for ctx.Err() == nil {
-		clock := agency.Clock{Now: l.Now(), Elapsed: l.Elapsed}
+		clock := schedule.Clock{Now: l.Now(), Elapsed: l.Elapsed}
 		late := time.Time{}
 		for _, i := range d.MissingFacts() {
 			if err := l.see(ctx, d, i, clock.Now); err != nil {
@@ -24,7 +25,7 @@ func (l *loop) advance(ctx context.Context, d *liveSession) {
 		d.applyMeasurements(clock)
 		clear(d.holds)
 		d.AddRateLimits(clock, d.holds)
-		actions, next := agency.Schedule(d.SessionState, clock, l.holdAll(clock))
+		actions, next := schedule.Decide(d.State, clock, l.holdAll(clock))
 		actions = append(l.unstarted(d, clock), actions...)
 		d.due = next
 		if !late.IsZero() && (next.IsZero() || late.Before(next)) {
@@ -47,7 +48,7 @@ func (l *loop) see(ctx context.Context, d *liveSession, i int, now time.Time) er
 	o, err := l.Runs.Outcome(ctx, d.Agent(i).Run)
 	switch {
 	case agency.IsCode(err, agency.CodeRunNotFound):
-		d.SetFacts(i, agency.RunFacts{})
+		d.SetFacts(i, schedule.RunFacts{})
 	case err != nil:
 		return err
 	default:
@@ -57,21 +58,21 @@ func (l *loop) see(ctx context.Context, d *liveSession, i int, now time.Time) er
 }
 
 // applyMeasurements takes the measurements of those agents of whose runs it is known how they stand.
-func (d *liveSession) applyMeasurements(clock agency.Clock) {
+func (d *liveSession) applyMeasurements(clock schedule.Clock) {
 	for i, b := range d.measured {
 		if !d.HasFacts(i) {
 			continue
 		}
 		delete(d.measured, i)
 		if d.Agent(i).Run == b.run {
-			d.Measured(i, b.attempt, b.pulse, b.at, clock)
+			d.Measured(i, b.attempt, b.activity, b.at, clock)
 		}
 	}
 }
 
 // unstarted is what follows from starts that failed, where the record of the run does not tell of it.
-func (l *loop) unstarted(d *liveSession, clock agency.Clock) []agency.Action {
-	var actions []agency.Action
+func (l *loop) unstarted(d *liveSession, clock schedule.Clock) []schedule.Action {
+	var actions []schedule.Action
 	for i, failure := range d.failed {
 		if !d.HasFacts(i) {
 			continue
@@ -87,7 +88,7 @@ func (l *loop) unstarted(d *liveSession, clock agency.Clock) []agency.Action {
 }
 
 // holdAll finds out until when runners take no work, by what the agents of all sessions met.
-func (l *loop) holdAll(clock agency.Clock) map[string]time.Time {
+func (l *loop) holdAll(clock schedule.Clock) map[string]time.Time {
 	maps.DeleteFunc(l.left, func(_ string, until time.Time) bool { return !clock.Ahead(until) })
 	all := maps.Clone(l.left)
 	for _, d := range l.live {
@@ -111,8 +112,8 @@ func addHolds(all, holds map[string]time.Time) {
 
 // do carries actions out, the first one for each agent: what only changes the record at once and together, the rest beside the
 // loop. again says that more may follow at once.
-func (l *loop) do(ctx context.Context, d *liveSession, actions []agency.Action) (again bool, err error) {
-	var quick, slow []agency.Action
+func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action) (again bool, err error) {
+	var quick, slow []schedule.Action
 	taken, lost := map[int]bool{}, false
 	for i := range actions {
 		x := &actions[i]
@@ -121,15 +122,15 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []agency.Action) 
 		}
 		taken[x.Agent] = true
 		switch x.Kind {
-		case agency.ActStart, agency.ActAgain:
+		case schedule.ActStart, schedule.ActAgain:
 			if lost = lost || d.envLost; !d.envLost {
 				slow = append(slow, *x)
 			}
-		case agency.ActStop, agency.ActMeasure:
+		case schedule.ActStop, schedule.ActMeasure:
 			slow = append(slow, *x)
-		case agency.ActSettle:
+		case schedule.ActSettle:
 			return false, l.settle(ctx, d)
-		case agency.ActNote, agency.ActRetry, agency.ActEnd:
+		case schedule.ActNote, schedule.ActRetry, schedule.ActEnd:
 			quick = append(quick, *x)
 		}
 	}
@@ -166,7 +167,7 @@ func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 }
 
 // record writes actions into the record. It is false when the record has gone on meanwhile, of which a note tells.
-func (l *loop) record(ctx context.Context, d *liveSession, actions []agency.Action) (wrote bool, err error) {
+func (l *loop) record(ctx context.Context, d *liveSession, actions []schedule.Action) (wrote bool, err error) {
 	names := make([]string, len(actions))
 	for i := range actions {
 		names[i] = d.Agent(actions[i].Agent).ID

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/schedule"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // liveSession is a session at work. Only the loop touches it.
 type liveSession struct {
-	*agency.SessionState
+	*schedule.State
 	env      []string
 	envLost  bool                 // its environment is lost
 	session  time.Time            // UpdatedAt of the record that the session was taken from
@@ -45,12 +46,12 @@ type agentRef struct {
 	agent   int
 }
 
-// measurement is the pulse of an attempt at a time.
+// measurement is the activity of an attempt at a time.
 type measurement struct {
-	run     agency.RunID
-	attempt int
-	pulse   agency.Pulse
-	at      time.Time
+	run      agency.RunID
+	attempt  int
+	activity agency.Activity
+	at       time.Time
 }
 
 // note is what the loop hears from those who work beside it.
@@ -307,7 +308,7 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 	}
 	life, end := context.WithCancel(ctx)
 	return &liveSession{
-		SessionState: agency.NewSessionState(*state, &plan, agents, l.Pace), env: env, envLost: envLost, agents: make([]time.Time, len(agents)),
+		State: schedule.NewState(*state, &plan, agents, l.Retry), env: env, envLost: envLost, agents: make([]time.Time, len(agents)),
 		failed: map[int]error{}, measured: map[int]*measurement{}, bases: newBases(), life: life, end: end, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
 	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/sqlite"
 )
@@ -114,8 +115,8 @@ func (c *fakeRuns) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outco
 
 func (c *fakeRuns) MayStart(context.Context, scheduler.Start) error { return nil }
 
-func (c *fakeRuns) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
-	return agency.Pulse{}, errors.ErrUnsupported
+func (c *fakeRuns) Activity(context.Context, agency.RunID) (agency.Activity, error) {
+	return agency.Activity{}, errors.ErrUnsupported
 }
 
 func (c *fakeRuns) Result(_ context.Context, id agency.RunID) (string, error) { return string(id), nil }
@@ -168,7 +169,7 @@ func exits(code int) *agency.Attempt {
 	return a
 }
 
-// engine is a scheduler with a pace for tests.
+// engine is a scheduler with a retry policy for tests.
 func (c *fakeRuns) engine(t *testing.T, home string, starts int) *scheduler.Scheduler {
 	t.Helper()
 	return c.engineOf(t, c, home, starts)
@@ -178,7 +179,7 @@ func (c *fakeRuns) engineOf(t *testing.T, runs scheduler.Runs, home string, star
 	t.Helper()
 	s := scheduler.New(scheduler.Deps{
 		Store: c, Runs: runs, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
-	}, scheduler.Settings{Home: home, Starts: starts, Pace: agency.Pace{
+	}, scheduler.Settings{Home: home, Starts: starts, Retry: schedule.RetryPolicy{
 		Backoff: []time.Duration{time.Millisecond}, Limited: []time.Duration{time.Millisecond}, Losses: 3,
 		Wait: []time.Duration{time.Millisecond}, Waits: 4,
 	}})

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/schedule"
 )
 
 // factsOf is what an outcome means for a session.
-func factsOf(o *Outcome, now time.Time) agency.RunFacts {
+func factsOf(o *Outcome, now time.Time) schedule.RunFacts {
 	a := &o.Run.Attempt
-	f := agency.RunFacts{
+	f := schedule.RunFacts{
 		Made: true, Attempt: a.Number, State: a.State, Turn: a.Situation.Turn, Headless: a.Headless, ExitCode: a.ExitCode,
 		Code: a.ErrorCode, Reason: reasonOf(a), SignAt: o.SignAt, QuietUntil: a.Situation.QuietUntil,
 		Ran: a.StartedAt != nil, Restarting: a.Restarting,

@@ -17,6 +17,7 @@ import (
 
 	"agency"
 	"agency/internal/scheduler"
+	"agency/internal/sessionfile"
 	"agency/internal/sqlite"
 )
 
@@ -148,9 +149,9 @@ func (f *filing) document(s *agency.Session) []byte {
 	}
 	blocks := make([][]byte, len(agents))
 	for i := range agents {
-		blocks[i] = agency.EncodeFileAgent(agency.AgentObject(&agents[i]))
+		blocks[i] = sessionfile.EncodeAgent(sessionfile.AgentObject(&agents[i]))
 	}
-	return agency.EncodeSessionFile(agency.FileHead(now, agency.Waves(agents)), blocks)
+	return sessionfile.Encode(sessionfile.Head(now, sessionfile.Waves(agents)), blocks)
 }
 
 func (f *filing) active(dir string) string {
@@ -234,21 +235,21 @@ func TestFilesAreNeverTorn(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			file, err := agency.ParseSessionFile(data)
+			file, err := sessionfile.Parse(data)
 			if err != nil || len(file.Agents) != 200 {
 				t.Errorf("a torn file: %v", err)
 				return
 			}
 			var tally agency.Tally
 			for _, o := range file.Agents {
-				a, err := agency.ParseFileAgent(o)
+				a, err := sessionfile.ParseAgent(o)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				tally.Add(a.Status, 1)
 			}
-			want := agency.FileHead(&agency.Session{Tally: tally}, nil).Get("summary")
+			want := sessionfile.Head(&agency.Session{Tally: tally}, nil).Get("summary")
 			if got := file.Head.Get("summary"); strings.Join(strings.Fields(string(got)), "") != string(want) {
 				t.Errorf("the summary is %s, and the agents are %s", got, want)
 				return

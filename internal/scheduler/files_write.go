@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/sessionfile"
 )
 
 // write brings the files of one session up to date, and takes note when it has settled. The caller holds the session's lock.
@@ -89,7 +90,7 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 			}
 		}
 	}
-	data := agency.EncodeSessionFile(agency.FileHead(s, agency.Waves(w.agents)), w.blocks)
+	data := sessionfile.Encode(sessionfile.Head(s, sessionfile.Waves(w.agents)), w.blocks)
 	if err := file.WriteBeneath(root, path, data, 0o644); err != nil {
 		return 0, err
 	}
@@ -136,7 +137,7 @@ func (w *filed) take(changed []agency.SessionAgent) {
 		if a.Run != w.agents[a.Position].Run {
 			w.unlinked = append(w.unlinked, a.Position)
 		}
-		w.agents[a.Position], w.blocks[a.Position] = *a, agency.EncodeFileAgent(agency.AgentObject(a))
+		w.agents[a.Position], w.blocks[a.Position] = *a, sessionfile.EncodeAgent(sessionfile.AgentObject(a))
 	}
 }
 

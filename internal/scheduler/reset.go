@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"agency"
+	"agency/internal/schedule"
 )
 
 // The words in which the agents' providers say until when they take no work. Anything else is unknown.
@@ -42,7 +42,7 @@ func resetIn(text string, at time.Time) time.Time {
 	} else if m := resetClock.FindStringSubmatch(text); m != nil {
 		until = nextClock(m[1], m[2], strings.ToLower(m[3]), at)
 	}
-	if !until.After(at) || until.Sub(at) > agency.LongestHold {
+	if !until.After(at) || until.Sub(at) > schedule.LongestHold {
 		return time.Time{}
 	}
 	return until

@@ -1,7 +1,7 @@
 // Package scheduler runs sessions: plans of dependent agents. It decides what starts when, within limits and in the order of
 // the dependencies, and keeps the status files. The agents themselves are runs, which it starts only through an interface.
 //
-// There are three parts, each of which goes on from the record alone after a crash: Scheduler carries out what agency.Schedule decides,
+// There are three parts, each of which goes on from the record alone after a crash: Scheduler carries out what schedule.Decide decides,
 // Files writes the status files, and Results finds out what the agents of a session came to and writes its report.
 package scheduler
 
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/schedule"
 )
 
 // Store is the durable record of sessions. Each writing method is one transaction together with its events.
@@ -96,8 +97,8 @@ type Runs interface {
 	Stop(ctx context.Context, id agency.RunID, attempt int) error
 	// Outcome is how a run stands; one that was never made, or whose making was undone, is agency.CodeRunNotFound.
 	Outcome(ctx context.Context, id agency.RunID) (*Outcome, error)
-	// Pulse measures what a run's agent does in silence.
-	Pulse(ctx context.Context, id agency.RunID) (agency.Pulse, error)
+	// Activity measures what a run's agent does in silence.
+	Activity(ctx context.Context, id agency.RunID) (agency.Activity, error)
 	// Result is a commit with everything that a run came to, what it did not commit included. agency.CodeResultGone is that nothing
 	// of it is left; its message says what to do.
 	Result(ctx context.Context, id agency.RunID) (commit string, err error)
@@ -121,7 +122,7 @@ type Deps struct {
 type Settings struct {
 	Home   string // data root: sessions/ID/ in it keeps the environment of a session until it settles
 	Starts int    // how many runs are being started at once, of all sessions together
-	Pace   agency.Pace
+	Retry  schedule.RetryPolicy
 }
 
 // Scheduler owns all sessions of one data root. Only one may exist for a root at a time; the daemon's lock sees to it.

@@ -5,13 +5,14 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/schedule"
 )
 
 // settle ends a session whose agents are all final.
 func (l *loop) settle(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
 	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
-		x := agency.Action{Kind: agency.ActSettle, Agent: -1}
+		x := schedule.Action{Kind: schedule.ActSettle, Agent: -1}
 		if !x.Apply(s, nil, "", l.Now()) {
 			return nil, nil
 		}

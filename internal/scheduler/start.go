@@ -9,11 +9,12 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/schedule"
 )
 
 // job is one action that takes long, with all that it needs: the state belongs to the loop.
 type job struct {
-	action  agency.Action
+	action  schedule.Action
 	session agency.Session
 	agent   agency.SessionAgent
 	plan    *agency.PlanAgent
@@ -24,20 +25,20 @@ type job struct {
 }
 
 // dispatch has an action carried out beside the loop. Until the note that it is over, nothing else is decided for its agent.
-func (l *loop) dispatch(d *liveSession, x *agency.Action) {
+func (l *loop) dispatch(d *liveSession, x *schedule.Action) {
 	j := &job{
 		action: *x, session: d.Session, agent: *d.Agent(x.Agent), plan: &d.Plan.Agents[x.Agent], env: d.env, life: d.life, bases: d.bases,
 	}
-	if x.Kind == agency.ActStart && j.plan.Base == agency.BaseDeps {
+	if x.Kind == schedule.ActStart && j.plan.Base == agency.BaseDeps {
 		j.after = runsBefore(d, j.plan)
 	}
 	d.SetBusy(x.Agent, true)
 	switch x.Kind {
-	case agency.ActStop:
+	case schedule.ActStop:
 		l.stops.add(d.Session.ID, func() { l.stop(j) })
-	case agency.ActMeasure:
+	case schedule.ActMeasure:
 		l.stops.add(d.Session.ID, func() { l.measure(j) })
-	case agency.ActAgain:
+	case schedule.ActAgain:
 		l.starts.add(d.Session.ID, func() { l.again(j) })
 	default:
 		l.starts.add(d.Session.ID, func() { l.start(j) })
@@ -176,7 +177,7 @@ func (s *Scheduler) failBeforeCreate(j *job, failure error) {
 	case j.agent.Status != agency.AgentQueued:
 		s.over(j, failure)
 		return
-	case !agency.WaitsForPerson(e.Code):
+	case !schedule.WaitsForPerson(e.Code):
 		if s.begin(j, agency.NewRunID(s.Now(), s.random10())) {
 			s.over(j, failure)
 		}
@@ -251,7 +252,7 @@ func (s *Scheduler) stop(j *job) {
 
 // measure finds out whether a silent agent works.
 func (s *Scheduler) measure(j *job) {
-	pulse, err := s.Runs.Pulse(s.ctx, j.agent.Run)
+	activity, err := s.Runs.Activity(s.ctx, j.agent.Run)
 	if err != nil {
 		s.complain("measure agent", err, "session", j.session.ID, "agent", j.agent.ID)
 		s.pause()
@@ -260,7 +261,7 @@ func (s *Scheduler) measure(j *job) {
 	}
 	s.enqueue(note{
 		session: j.session.ID, agent: j.agent.Position, over: true,
-		measurement: &measurement{run: j.agent.Run, attempt: j.action.Attempt, pulse: pulse, at: s.Now()},
+		measurement: &measurement{run: j.agent.Run, attempt: j.action.Attempt, activity: activity, at: s.Now()},
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/sessionfile"
 )
 
 // DefaultSource is the kind of executor when nobody says.
@@ -64,7 +65,7 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 		if err != nil {
 			return nil, err
 		}
-		if err := agency.ImportFile(&session, said.Head, agents, now); err != nil {
+		if err := sessionfile.Import(&session, said.Head, agents, now); err != nil {
 			return nil, err
 		}
 		session.Source, session.SourceFile = cmp.Or(o.Source, session.Source, DefaultSource), cmp.Or(o.SourceFile, session.SourceFile)
@@ -83,18 +84,18 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 }
 
 // file is what is said as a status file.
-func (o *Outside) file() (*agency.SessionFile, error) {
+func (o *Outside) file() (*sessionfile.File, error) {
 	switch {
 	case o.File == nil || string(o.File) == "null":
 	case len(o.Agents) > 0:
 		return nil, agency.Errorf(agency.CodeUsage, "there are agents beside a whole status file").WithHint("put them into the file")
 	default:
-		return agency.ParseSessionFile(o.File)
+		return sessionfile.Parse(o.File)
 	}
-	f := &agency.SessionFile{Agents: make([]agency.FileObject, len(o.Agents))}
+	f := &sessionfile.File{Agents: make([]sessionfile.Object, len(o.Agents))}
 	for i, data := range o.Agents {
 		var err error
-		if f.Agents[i], err = agency.ParseFileObject(data); err != nil {
+		if f.Agents[i], err = sessionfile.ParseObject(data); err != nil {
 			return nil, agency.Errorf(agency.CodeUsage, "agent number %d: %w", i+1, err).WithHint(`an agent is an object, such as {"id": "001", "name": "fix-auth"}`)
 		}
 	}
@@ -112,10 +113,10 @@ func checkOutside(s *agency.Session) error {
 }
 
 // outsideAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
-func outsideAgents(session *agency.Session, said []agency.FileObject) ([]agency.SessionAgent, error) {
+func outsideAgents(session *agency.Session, said []sessionfile.Object) ([]agency.SessionAgent, error) {
 	agents, taken := make([]agency.SessionAgent, len(said)), map[string]string{}
 	for i, members := range said {
-		a, err := agency.ParseFileAgent(members)
+		a, err := sessionfile.ParseAgent(members)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +126,7 @@ func outsideAgents(session *agency.Session, said []agency.FileObject) ([]agency.
 		}
 		taken[strings.ToLower(a.ID)] = a.ID
 		a.Session, a.Position, a.LogFile = session.ID, i, session.LogFile(a.ID)
-		a.Absent = slices.DeleteFunc(a.Absent, func(member string) bool { return !agency.StaysAbsent(member) })
+		a.Absent = slices.DeleteFunc(a.Absent, func(member string) bool { return !sessionfile.StaysAbsent(member) })
 		agents[i] = a
 	}
 	return agents, nil

@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/scheduler"
+	"agency/internal/sessionfile"
 	"agency/internal/sqlite"
 )
 
@@ -86,11 +87,11 @@ func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	} {
 		a := agents[i]
 		want.Session, want.Position, want.ID, want.LogFile, want.Absent = a.Session, i, a.ID, session.LogFile(a.ID), a.Absent
-		if got, is := string(agency.EncodeFileAgent(agency.AgentObject(&a))), string(agency.EncodeFileAgent(agency.AgentObject(&want))); got != is {
+		if got, is := string(sessionfile.EncodeAgent(sessionfile.AgentObject(&a))), string(sessionfile.EncodeAgent(sessionfile.AgentObject(&want))); got != is {
 			t.Errorf("got %s\nwant %s", got, is)
 		}
 	}
-	if got := agency.AgentObject(&agents[0]).Get("duration_seconds"); string(got) != "4" {
+	if got := sessionfile.AgentObject(&agents[0]).Get("duration_seconds"); string(got) != "4" {
 		t.Errorf("it took %s s", got)
 	}
 	if got, err := store.Session(t.Context(), session.ID); err != nil || got.Status != agency.SessionFailed || got.CompletedAt == nil {

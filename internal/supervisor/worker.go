@@ -38,14 +38,14 @@ func (s *Supervisor) Worker(ctx context.Context, id agency.RunID) (*agency.Run, 
 	return r, status, news, nil
 }
 
-// Pulse measures a run. The newest change of a file is unknown when there are too many to look at.
-func (s *Supervisor) Pulse(r *agency.Run) agency.Pulse {
-	var pulse agency.Pulse
+// Activity measures a run. The newest change of a file is unknown when there are too many to look at.
+func (s *Supervisor) Activity(r *agency.Run) agency.Activity {
+	var activity agency.Activity
 	if p := r.Attempt.RunnerProcess; p != nil {
-		pulse.CPU = s.Attempts.CPU(*p)
+		activity.CPU = s.Attempts.CPU(*p)
 	}
-	pulse.FilesAt = newestFile(r.Worktree)
-	return pulse
+	activity.FilesAt = newestFile(r.Worktree)
+	return activity
 }
 
 // newestFile is when something in a worktree last changed. What git and agency keep in it is no work.

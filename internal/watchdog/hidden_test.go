@@ -95,7 +95,7 @@ func TestMovedWhileLookedAt(t *testing.T) {
 		w.pass(3 * poll)
 		attach(false)
 		w.pass(time.Second)
-		w.change(worker, func() { worker.pulse.FilesAt = time.Now() })
+		w.change(worker, func() { worker.activity.FilesAt = time.Now() })
 		w.pass(3*poll - time.Second)
 		w.want()
 		w.pass(2 * poll)

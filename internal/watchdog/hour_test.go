@@ -27,10 +27,10 @@ func toolEnds(w *worker) {
 	w.output = time.Now()
 }
 func prints(w *worker)     { w.output = time.Now() }
-func writesFile(w *worker) { w.pulse.FilesAt = time.Now() }
+func writesFile(w *worker) { w.activity.FilesAt = time.Now() }
 func crunches(w *worker)   { w.busy, w.begun = true, time.Now() }
 func idles(w *worker) {
-	w.pulse.CPU += time.Since(w.begun)
+	w.activity.CPU += time.Since(w.begun)
 	w.busy = false
 }
 
@@ -249,7 +249,7 @@ func TestStuckStaysStuck(t *testing.T) {
 		w.want(agency.AlertStuck)
 		for range 20 {
 			time.Sleep(time.Millisecond)
-			w.change(worker, func() { worker.pulse.CPU += 10 * time.Millisecond })
+			w.change(worker, func() { worker.activity.CPU += 10 * time.Millisecond })
 		}
 		w.pass(10 * poll)
 		w.want(agency.AlertStuck)

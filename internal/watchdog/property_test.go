@@ -32,7 +32,7 @@ var deeds = map[string]func(w *world, worker *worker){
 	"is done":  func(_ *world, worker *worker) { ends(&worker.run, agency.Completed, "") },
 	"says":     func(_ *world, worker *worker) { worker.output = time.Now() },
 	"hears":    func(_ *world, worker *worker) { worker.run.Attempt.Situation.HeardAt = time.Now() },
-	"writes":   func(_ *world, worker *worker) { worker.pulse.FilesAt = time.Now() },
+	"writes":   func(_ *world, worker *worker) { worker.activity.FilesAt = time.Now() },
 	"tool":     func(_ *world, worker *worker) { begins(&worker.run, "1") },
 	"tool end": func(_ *world, worker *worker) { begins(&worker.run) },
 	"prints":   func(_ *world, worker *worker) { printsError(worker, "error: quota") },
@@ -257,7 +257,7 @@ func healthy(worker *worker, what string) {
 	s := &worker.run.Attempt.Situation
 	s.Turn, s.Tools, s.Background, s.QuietUntil = agency.TurnUnknown, nil, 0, time.Time{}
 	if worker.busy {
-		worker.pulse.CPU += time.Since(worker.begun)
+		worker.activity.CPU += time.Since(worker.begun)
 		worker.busy = false
 	}
 	now := time.Now()
@@ -265,7 +265,7 @@ func healthy(worker *worker, what string) {
 	case "says":
 		worker.output = now
 	case "writes":
-		worker.pulse.FilesAt = now
+		worker.activity.FilesAt = now
 		s.HeardAt = now
 	case "works":
 		works(&worker.run)

@@ -55,9 +55,9 @@ type silence struct {
 	signs   signs
 	since   time.Time
 	stuck   bool // it was told of, perhaps by a watchdog before this one
-	// pulse and pulsed are the last measurement; pulsed is zero while there was none.
-	pulse  agency.Pulse
-	pulsed time.Time
+	// activity and pulsed are the last measurement; pulsed is zero while there was none.
+	activity agency.Activity
+	pulsed   time.Time
 }
 
 // patience is how long a worker may be silent before it is stuck. Something long that is known to go on, a tool, work in the
@@ -99,15 +99,15 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 		return c, now.Add(first - silent)
 	}
 	if wait := s.Poll - w.Elapsed(q.pulsed); q.pulsed.IsZero() || wait <= 0 {
-		pulse := w.Runs.Pulse(worker)
+		activity := w.Runs.Activity(worker)
 		before := q.since
-		q.takes(pulse, w.Elapsed(q.pulsed), now)
+		q.takes(activity, w.Elapsed(q.pulsed), now)
 		if silent = w.Elapsed(q.since); q.since.After(before) {
 			q.stuck = false
 		} else if !q.pulsed.IsZero() && silent >= patience {
 			q.stuck = true
 		}
-		q.pulse, q.pulsed, next = pulse, now, now.Add(s.Poll)
+		q.activity, q.pulsed, next = activity, now, now.Add(s.Poll)
 	} else {
 		next = now.Add(wait) // a moment is too short to tell from
 	}
@@ -170,14 +170,14 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *s
 
 // takes ends the silence, and begins another, where a measurement tells of work: by files, or by the processor time since the
 // measurement before, so long ago.
-func (q *silence) takes(pulse agency.Pulse, passed time.Duration, now time.Time) {
+func (q *silence) takes(activity agency.Activity, passed time.Duration, now time.Time) {
 	measured := !q.pulsed.IsZero()
-	switch files := pulse.FilesAt; {
-	case measured && float64(pulse.CPU-q.pulse.CPU) > busyCPU*float64(passed):
+	switch files := activity.FilesAt; {
+	case measured && float64(activity.CPU-q.activity.CPU) > busyCPU*float64(passed):
 		q.since = now
 	case files.After(q.since) && !files.After(now):
 		q.since = files
-	case measured && files.After(q.pulse.FilesAt) && files.After(now):
+	case measured && files.After(q.activity.FilesAt) && files.After(now):
 		q.since = now // the clock of the files is ahead
 	}
 }

@@ -46,7 +46,7 @@ type Detail struct {
 type Runs interface {
 	// Worker is one run; a removed one is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
-	Pulse(w *Worker) agency.Pulse
+	Activity(w *Worker) agency.Activity
 	Detail(ctx context.Context, w *Worker, lines int) Detail
 	// Attached says that a person looks at the worker's terminal.
 	Attached(ctx context.Context, w *Worker) bool

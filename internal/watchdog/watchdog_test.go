@@ -54,7 +54,7 @@ type world struct {
 type worker struct {
 	run      agency.Run
 	output   time.Time
-	pulse    agency.Pulse
+	activity agency.Activity
 	busy     bool // uses a core all the time
 	begun    time.Time
 	attached bool
@@ -191,16 +191,16 @@ func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	return ids, nil
 }
 
-func (w *world) Pulse(of *watchdog.Worker) agency.Pulse {
+func (w *world) Activity(of *watchdog.Worker) agency.Activity {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.measured++
 	worker := w.workers[of.Run.ID]
-	pulse := worker.pulse
+	activity := worker.activity
 	if worker.busy {
-		pulse.CPU += time.Since(worker.begun)
+		activity.CPU += time.Since(worker.begun)
 	}
-	return pulse
+	return activity
 }
 
 func (w *world) Detail(context.Context, *watchdog.Worker, int) watchdog.Detail {
@@ -327,7 +327,7 @@ func TestHealthyIsSilent(t *testing.T) {
 	for name, life := range map[string]func(w *world, worker *worker){
 		"output":                         func(w *world, worker *worker) { w.mu.Lock(); worker.output = time.Now(); w.mu.Unlock() },
 		"a compiler that prints nothing": func(w *world, worker *worker) { w.mu.Lock(); worker.busy = true; w.mu.Unlock() },
-		"files":                          func(w *world, worker *worker) { w.mu.Lock(); worker.pulse.FilesAt = time.Now(); w.mu.Unlock() },
+		"files":                          func(w *world, worker *worker) { w.mu.Lock(); worker.activity.FilesAt = time.Now(); w.mu.Unlock() },
 		"hooks": func(w *world, worker *worker) {
 			w.change(worker, func() { worker.run.Attempt.Situation.HeardAt = time.Now() })
 		},
@@ -387,7 +387,7 @@ func TestHungSpinner(t *testing.T) {
 		worker := w.add("a")
 		for range 10 {
 			w.mu.Lock()
-			worker.pulse.CPU += poll / 100 // one hundredth of a core
+			worker.activity.CPU += poll / 100 // one hundredth of a core
 			w.mu.Unlock()
 			w.pass(poll)
 		}

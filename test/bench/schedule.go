@@ -15,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/sqlite"
 )
@@ -145,7 +146,7 @@ func scheduleInstant(ctx context.Context, b *bench, n int) (took time.Duration, 
 				into[i] = byte(random.Uint32())
 			}
 		},
-	}, scheduler.Settings{Home: dir, Starts: 4, Pace: agency.DefaultPace()})
+	}, scheduler.Settings{Home: dir, Starts: 4, Retry: schedule.DefaultRetryPolicy()})
 	if err := sched.Start(ctx); err != nil {
 		return 0, err
 	}
@@ -202,8 +203,8 @@ func (x *instant) Resume(context.Context, scheduler.ResumeRequest) error {
 	return errors.ErrUnsupported
 }
 func (x *instant) Stop(context.Context, agency.RunID, int) error { return errors.ErrUnsupported }
-func (x *instant) Pulse(context.Context, agency.RunID) (agency.Pulse, error) {
-	return agency.Pulse{}, errors.ErrUnsupported
+func (x *instant) Activity(context.Context, agency.RunID) (agency.Activity, error) {
+	return agency.Activity{}, errors.ErrUnsupported
 }
 
 func (x *instant) Result(context.Context, agency.RunID) (string, error) {

@@ -96,7 +96,7 @@ func TestStatusFileComesBack(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
 	for _, name := range []string{"running", "completed", "failed", "cancelled"} {
-		document, err := os.ReadFile(filepath.Join("..", "..", "testdata", "session", name+".json"))
+		document, err := os.ReadFile(filepath.Join("..", "..", "internal", "sessionfile", "testdata", name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,10 @@
-package agency
+package schedule
 
 import (
 	"fmt"
 	"time"
+
+	"agency"
 )
 
 // SessionWasCancelled and StoppedByHand are why an agent was cancelled that nothing was wrong with.
@@ -11,28 +13,25 @@ const (
 	StoppedByHand       = "stopped by hand"
 )
 
-// WaitingWord begins the Error of an agent whose start waits. One that is queued waits for a person.
-const WaitingWord = "waiting: "
-
-// judge decides about one agent that runs, and when to look again.
-func (d *SessionState) judge(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
+// decide decides about one agent that runs, and when to look again.
+func (d *State) decide(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
 	case f == nil:
 		return nil, time.Time{}
 	case f.lives() && f.Attempt > a.Attempt:
-		return d.judgeLive(i, c)
+		return d.decideLive(i, c)
 	case f.Made && f.Attempt > a.Attempt:
-		return d.judgeEnd(i, c)
+		return d.decideEnd(i, c)
 	default:
-		return d.judgeBetween(i, c, held)
+		return d.decideBetween(i, c, held)
 	}
 }
 
-// judgeLive decides about an attempt that lives.
-func (d *SessionState) judgeLive(i int, c Clock) (*Action, time.Time) {
+// decideLive decides about an attempt that lives.
+func (d *State) decideLive(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
-	if f.State == Queued {
+	if f.State == agency.Queued {
 		return nil, time.Time{} // its start is told of
 	}
 	stop := func(reason string) (*Action, time.Time) {
@@ -45,12 +44,12 @@ func (d *SessionState) judgeLive(i int, c Clock) (*Action, time.Time) {
 	case over:
 		return stop(timedOut(p))
 	}
-	if !f.ReadyAt.IsZero() && p.DoneWhen == DoneWhenReady {
-		grace := d.Pace.ReadyQuiet
+	if !f.ReadyAt.IsZero() && p.DoneWhen == agency.DoneWhenReady {
+		grace := d.Retry.ReadyQuiet
 		switch {
-		case f.Headless || f.Turn == TurnWorking:
-			grace = d.Pace.ReadyGrace
-		case f.Turn == TurnEnded:
+		case f.Headless || f.Turn == agency.TurnWorking:
+			grace = d.Retry.ReadyGrace
+		case f.Turn == agency.TurnEnded:
 			grace = 0
 		}
 		done, at := c.due(&f.ReadyAt, max(grace, 1))
@@ -59,14 +58,14 @@ func (d *SessionState) judgeLive(i int, c Clock) (*Action, time.Time) {
 		}
 		next = sooner(next, at)
 	}
-	if !f.LimitedAt.IsZero() && f.Turn != TurnWorking {
+	if !f.LimitedAt.IsZero() && f.Turn != agency.TurnWorking {
 		until := d.limitedUntil(i)
 		if !c.Ahead(until) {
 			return stop(limitedWords(until, c))
 		}
 		next = sooner(next, until)
 	} else if !f.Asks {
-		reason, measure, at := d.judgeSilence(i, c)
+		reason, measure, at := d.decideInactivity(i, c)
 		if reason != "" {
 			return stop(reason)
 		}
@@ -79,7 +78,7 @@ func (d *SessionState) judgeLive(i int, c Clock) (*Action, time.Time) {
 }
 
 // noteOf is what the record is to get of the newest attempt, nil when it has it. What it holds of the one before is old.
-func (d *SessionState) noteOf(i int) *Action {
+func (d *State) noteOf(i int) *Action {
 	a, f := &d.agents[i], d.facts[i]
 	pid := 0
 	if a.PID != nil {
@@ -91,57 +90,57 @@ func (d *SessionState) noteOf(i int) *Action {
 	return d.action(Action{Kind: ActNote, Agent: i, Attempt: f.Attempt, PID: f.PID})
 }
 
-// judgeEnd decides about an attempt that ended and whose end nobody took note of yet.
-func (d *SessionState) judgeEnd(i int, c Clock) (*Action, time.Time) {
+// decideEnd decides about an attempt that ended and whose end nobody took note of yet.
+func (d *State) decideEnd(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	if f.Restarting {
 		// Whoever restarts it makes the next attempt, and that counts. None comes when the daemon died meanwhile.
-		if waited, at := c.due(&f.EndedAt, d.Pace.Restart); !waited && !at.IsZero() && !c.wrong(f.EndedAt) {
+		if waited, at := c.due(&f.EndedAt, d.Retry.Restart); !waited && !at.IsZero() && !c.wrong(f.EndedAt) {
 			return nil, at
 		}
 	}
 	over, next := c.due(a.StartedAt, p.Timeout)
 	stopped := a.Stopping == f.Attempt
-	end := func(status AgentStatus, reason string) (*Action, time.Time) {
+	end := func(status agency.AgentStatus, reason string) (*Action, time.Time) {
 		return d.action(d.ended(i, status, reason)), time.Time{}
 	}
-	failure := func(reason string, of fault) (*Action, time.Time) {
+	failure := func(reason string, of faultKind) (*Action, time.Time) {
 		return d.action(d.failure(i, f.Attempt, reason, of, c)), time.Time{}
 	}
 	switch {
-	case stopped && a.StopReason == "", f.State == Completed && p.DoneWhen == DoneWhenExit, f.State == Completed && !f.Asks,
-		!f.ReadyAt.IsZero() && p.DoneWhen == DoneWhenReady && !f.Restarting:
-		return end(AgentComplete, "")
+	case stopped && a.StopReason == "", f.State == agency.Completed && p.DoneWhen == agency.DoneWhenExit, f.State == agency.Completed && !f.Asks,
+		!f.ReadyAt.IsZero() && p.DoneWhen == agency.DoneWhenReady && !f.Restarting:
+		return end(agency.AgentComplete, "")
 	case d.Session.CancelAt != nil:
-		return end(AgentCancelled, SessionWasCancelled)
+		return end(agency.AgentCancelled, SessionWasCancelled)
 	case over:
-		return end(AgentFailed, timedOut(p))
-	case f.State == Completed:
+		return end(agency.AgentFailed, timedOut(p))
+	case f.State == agency.Completed:
 		return d.noteOf(i), next // it asks, and keeps its place until somebody answers
-	case !f.LimitedAt.IsZero() && (f.State == Failed || stopped):
+	case !f.LimitedAt.IsZero() && (f.State == agency.Failed || stopped):
 		until := d.limitedUntil(i)
 		return d.action(Action{Kind: ActRetry, Agent: i, Attempt: f.Attempt, ExitCode: f.ExitCode, NotBefore: until, Reason: limitedWords(until, c)}), time.Time{}
 	case stopped:
 		return failure(a.StopReason, ownFault)
 	case f.Restarting:
 		return failure("its restart was cut off", loss)
-	case f.State == Killed:
-		return end(AgentCancelled, StoppedByHand)
+	case f.State == agency.Killed:
+		return end(agency.AgentCancelled, StoppedByHand)
 	default:
 		return failure(f.Reason, faultOf(f.Code, f.Ran))
 	}
 }
 
-// judgeBetween decides about an agent none of whose attempts is under way: its run was not made yet, or the end of the last one
+// decideBetween decides about an agent none of whose attempts is under way: its run was not made yet, or the end of the last one
 // is in the record.
-func (d *SessionState) judgeBetween(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
+func (d *State) decideBetween(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	over, next := c.due(a.StartedAt, p.Timeout)
 	switch {
 	case d.Session.CancelAt != nil:
-		return d.action(d.ended(i, AgentCancelled, SessionWasCancelled)), time.Time{}
+		return d.action(d.ended(i, agency.AgentCancelled, SessionWasCancelled)), time.Time{}
 	case over:
-		return d.action(d.ended(i, AgentFailed, timedOut(p))), time.Time{}
+		return d.action(d.ended(i, agency.AgentFailed, timedOut(p))), time.Time{}
 	case d.Session.Paused != "":
 		return nil, next
 	case a.NotBefore != nil && c.Ahead(*a.NotBefore):
@@ -156,28 +155,28 @@ func (d *SessionState) judgeBetween(i int, c Clock, held map[string]time.Time) (
 }
 
 // Unstarted decides what follows when the start of an agent failed without an attempt of which the record tells.
-func (d *SessionState) Unstarted(i int, code Code, reason string, c Clock) Action {
+func (d *State) Unstarted(i int, code agency.Code, reason string, c Clock) Action {
 	return *d.action(d.failure(i, d.agents[i].Attempt, reason, faultOf(code, false), c))
 }
 
 // action adds which run it is about.
-func (d *SessionState) action(x Action) *Action {
+func (d *State) action(x Action) *Action {
 	a := &d.agents[x.Agent]
 	x.Run, x.ends = a.Run, endsOf(a)
 	return &x
 }
 
-func (d *SessionState) ended(i int, status AgentStatus, reason string) Action {
+func (d *State) ended(i int, status agency.AgentStatus, reason string) Action {
 	x := Action{Kind: ActEnd, Agent: i, Status: status, Reason: reason}
 	if f := d.facts[i]; f != nil && f.Made {
 		x.Attempt = f.Attempt
-		if status != AgentComplete || f.State == Completed {
+		if status != agency.AgentComplete || f.State == agency.Completed {
 			x.ExitCode = f.ExitCode // one that was stopped when it was ready did not exit by itself
 		}
 	}
-	if status == AgentFailed && d.Plan.OnFailure == AskOnFailure {
+	if status == agency.AgentFailed && d.Plan.OnFailure == agency.AskOnFailure {
 		for j := range d.agents {
-			if d.agents[j].Status == AgentQueued {
+			if d.agents[j].Status == agency.AgentQueued {
 				x.Pause = fmt.Sprintf("agent %s failed", d.agents[i].ID)
 				break
 			}
@@ -187,7 +186,7 @@ func (d *SessionState) ended(i int, status AgentStatus, reason string) Action {
 }
 
 // failure is another attempt, or the end where none is left. Only what is the agent's own fault spends a retry.
-func (d *SessionState) failure(i, attempt int, reason string, of fault, c Clock) Action {
+func (d *State) failure(i, attempt int, reason string, of faultKind, c Clock) Action {
 	a, p := &d.agents[i], &d.Plan.Agents[i]
 	x := Action{Kind: ActRetry, Agent: i, Attempt: attempt, Reason: reason, Tried: of == ownFault, Lost: of == loss}
 	if f := d.facts[i]; f != nil && f.Made && f.Attempt == attempt {
@@ -195,19 +194,19 @@ func (d *SessionState) failure(i, attempt int, reason string, of fault, c Clock)
 	}
 	switch {
 	case of == ownFault && a.Tries < p.Retries:
-		x.NotBefore = c.Now.Add(nth(d.Pace.Backoff, a.Tries))
-	case of == loss && a.Losses < d.Pace.Losses:
+		x.NotBefore = c.Now.Add(nth(d.Retry.Backoff, a.Tries))
+	case of == loss && a.Losses < d.Retry.Losses:
 		if a.Losses > 0 {
-			x.NotBefore = c.Now.Add(nth(d.Pace.Backoff, a.Losses-1))
+			x.NotBefore = c.Now.Add(nth(d.Retry.Backoff, a.Losses-1))
 		}
-	case of == machineFault && a.Waits < d.Pace.Waits:
-		x.Waits, x.Reason, x.NotBefore = a.Waits+1, WaitingWord+reason, c.Now.Add(nth(d.Pace.Wait, a.Waits))
+	case of == machineFault && a.Waits < d.Retry.Waits:
+		x.Waits, x.Reason, x.NotBefore = a.Waits+1, agency.WaitingWord+reason, c.Now.Add(nth(d.Retry.Wait, a.Waits))
 	case of == notItsTurn:
-		x.Waits, x.Reason, x.NotBefore = min(a.Waits+1, len(d.Pace.Wait)), WaitingWord+reason, c.Now.Add(nth(d.Pace.Wait, a.Waits))
+		x.Waits, x.Reason, x.NotBefore = min(a.Waits+1, len(d.Retry.Wait)), agency.WaitingWord+reason, c.Now.Add(nth(d.Retry.Wait, a.Waits))
 	case of == needsPerson:
-		x.Reason, x.Pause = WaitingWord+reason, "agent "+a.ID+" cannot start: "+reason
+		x.Reason, x.Pause = agency.WaitingWord+reason, "agent "+a.ID+" cannot start: "+reason
 	default:
-		end := d.ended(i, AgentFailed, reason)
+		end := d.ended(i, agency.AgentFailed, reason)
 		end.Attempt, end.Tried, end.Lost = attempt, x.Tried, x.Lost
 		return end
 	}
@@ -215,7 +214,7 @@ func (d *SessionState) failure(i, attempt int, reason string, of fault, c Clock)
 }
 
 // limitedUntil is until when an agent's model takes no work.
-func (d *SessionState) limitedUntil(i int) time.Time {
+func (d *State) limitedUntil(i int) time.Time {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
 	case f.Attempt <= a.Attempt && a.NotBefore != nil:
@@ -226,7 +225,7 @@ func (d *SessionState) limitedUntil(i int) time.Time {
 		return f.ResetAt
 	default:
 		// What ended neither by its own fault nor by a loss met a limit too.
-		return f.LimitedAt.Add(nth(d.Pace.Limited, max(0, a.Attempt-a.Tries-a.Losses)))
+		return f.LimitedAt.Add(nth(d.Retry.Limited, max(0, a.Attempt-a.Tries-a.Losses)))
 	}
 }
 

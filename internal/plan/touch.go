@@ -1,10 +1,12 @@
-package agency
+package plan
 
 import (
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"agency"
 )
 
 // touch is a pattern of files, taken apart.
@@ -230,7 +232,7 @@ func spansMeet(a, b []runeSpan) bool {
 const touchBudget = 200_000_000
 
 // validateTouches refuses two agents that can change the same file and of which neither waits for the other.
-func validateTouches(p *Plan, g *planGraph) error {
+func validateTouches(p *agency.Plan, g *planGraph) error {
 	type of struct {
 		*touch
 		agent int
@@ -244,7 +246,7 @@ func validateTouches(p *Plan, g *planGraph) error {
 		for _, text := range p.Agents[i].Touches {
 			t, problem, hint := parseTouch(text)
 			if problem != "" {
-				return agentFault(p, i, "touches", "agent %q: the pattern %q %s", p.Agents[i].ID, Clip(text), problem).WithHint("%s", hint)
+				return agentFault(p, i, "touches", "agent %q: the pattern %q %s", p.Agents[i].ID, agency.Clip(text), problem).WithHint("%s", hint)
 			}
 			all = append(all, of{t, i})
 		}

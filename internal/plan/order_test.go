@@ -1,4 +1,4 @@
-package agency_test
+package plan_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/plan"
 )
 
 // agents makes a plan of agents that are written as "id" or "id: dependency dependency".
@@ -33,10 +34,10 @@ func planAgent(p *agency.Plan, id string) *agency.PlanAgent {
 
 // check fills in and validates a plan.
 func check(p *agency.Plan) error {
-	if err := agency.Fill(p); err != nil {
+	if err := plan.Fill(p); err != nil {
 		return err
 	}
-	return agency.Check(p)
+	return plan.Check(p)
 }
 
 func TestPlanOrder(t *testing.T) {

@@ -1,4 +1,5 @@
-package agency
+// Package sessionfile reads, checks and writes status.json, the file of schema 1.0 by which a session is known outside.
+package sessionfile
 
 import (
 	"encoding/json"
@@ -7,10 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"agency"
 )
 
-// SessionFileVersion is the schema of the status files.
-const SessionFileVersion = "1.0"
+// Version is the schema of the status files.
+const Version = "1.0"
 
 // The members of a status file and of an agent in it, in their order.
 var (
@@ -23,24 +26,24 @@ var (
 	}
 )
 
-// SessionFile is a status file, status.json, of schema 1.0. It may be partial: a member that is missing stays missing, one
+// File is a status file, status.json, of schema 1.0. It may be partial: a member that is missing stays missing, one
 // that is null stays null, and what is not known is kept.
-type SessionFile struct {
+type File struct {
 	// Head are all members. The value of agents is in Agents.
-	Head   FileObject
-	Agents []FileObject
+	Head   Object
+	Agents []Object
 }
 
-// ParseSessionFile reads a status file. One that is not JSON, or whose agents are not objects with ids, is E_USAGE.
-func ParseSessionFile(data []byte) (*SessionFile, error) {
-	fail := func(err error) (*SessionFile, error) {
-		return nil, Errorf(CodeUsage, "read status file: %w", err).WithHint("it has the form of status.json, schema 1.0: {\"agents\": [{\"id\": \"001\"}]}")
+// Parse reads a status file. One that is not JSON, or whose agents are not objects with ids, is E_USAGE.
+func Parse(data []byte) (*File, error) {
+	fail := func(err error) (*File, error) {
+		return nil, agency.Errorf(agency.CodeUsage, "read status file: %w", err).WithHint("it has the form of status.json, schema 1.0: {\"agents\": [{\"id\": \"001\"}]}")
 	}
-	head, err := ParseFileObject(data)
+	head, err := ParseObject(data)
 	if err != nil {
 		return fail(err)
 	}
-	f := SessionFile{Head: head.inOrder(fileMembers)}
+	f := File{Head: head.inOrder(fileMembers)}
 	raw := f.Head.Get("agents")
 	if raw == nil {
 		return &f, nil
@@ -49,9 +52,9 @@ func ParseSessionFile(data []byte) (*SessionFile, error) {
 	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
 		return fail(errors.New("agents is not an array"))
 	}
-	f.Agents = make([]FileObject, len(items))
+	f.Agents = make([]Object, len(items))
 	for i, item := range items {
-		agent, err := ParseFileObject(item)
+		agent, err := ParseObject(item)
 		if err != nil {
 			return fail(fmt.Errorf("agents[%d]: %w", i, err))
 		}
@@ -63,19 +66,19 @@ func ParseSessionFile(data []byte) (*SessionFile, error) {
 
 // Encode writes the file as Python's json.dumps(indent=2, ensure_ascii=False) does: known members in the order of the schema, the
 // others behind them, no newline at the end. Numbers stay as they were written.
-func (f *SessionFile) Encode() []byte {
+func (f *File) Encode() []byte {
 	agents := make([][]byte, len(f.Agents))
 	for i := range f.Agents {
-		agents[i] = EncodeFileAgent(f.Agents[i])
+		agents[i] = EncodeAgent(f.Agents[i])
 	}
-	return EncodeSessionFile(f.Head, agents)
+	return Encode(f.Head, agents)
 }
 
-// EncodeFileAgent writes one agent for EncodeSessionFile.
-func EncodeFileAgent(agent FileObject) []byte { return appendObject(nil, agent, 2) }
+// EncodeAgent writes one agent for EncodeSessionFile.
+func EncodeAgent(agent Object) []byte { return appendObject(nil, agent, 2) }
 
-// EncodeSessionFile writes a file of encoded agents.
-func EncodeSessionFile(head FileObject, agents [][]byte) []byte {
+// Encode writes a file of encoded agents.
+func Encode(head Object, agents [][]byte) []byte {
 	size := 4096
 	for _, a := range agents {
 		size += len(a) + 8
@@ -112,10 +115,10 @@ func appendBlocks(to []byte, blocks [][]byte) []byte {
 	return append(appendLine(to, 1), ']')
 }
 
-// FileHead is what a status file says of a session itself.
-func FileHead(s *Session, waves []SessionWave) FileObject {
-	head := FileObject{
-		{"schema_version", jsonText(SessionFileVersion)},
+// Head is what a status file says of a session itself.
+func Head(s *agency.Session, waves []Wave) Object {
+	head := Object{
+		{"schema_version", jsonText(Version)},
 		{"session_id", jsonText(string(s.ID))},
 		{"source", jsonText(s.Source)},
 		{"source_file", jsonText(s.SourceFile)},
@@ -130,7 +133,7 @@ func FileHead(s *Session, waves []SessionWave) FileObject {
 }
 
 // AgentObject is what a status file says of an agent.
-func AgentObject(a *SessionAgent) FileObject {
+func AgentObject(a *agency.SessionAgent) Object {
 	took := json.RawMessage("null")
 	if a.StartedAt != nil && a.CompletedAt != nil {
 		took = strconv.AppendInt(nil, a.CompletedAt.Unix()-a.StartedAt.Unix(), 10) // of the times as they are written
@@ -139,7 +142,7 @@ func AgentObject(a *SessionAgent) FileObject {
 	if a.Error != "" {
 		failure = jsonText(a.Error)
 	}
-	agent := FileObject{
+	agent := Object{
 		{"id", jsonText(a.ID)},
 		{"name", jsonText(a.Name)},
 		{"prompt_path", jsonText(a.PromptPath)},
@@ -156,7 +159,7 @@ func AgentObject(a *SessionAgent) FileObject {
 	}
 	if len(a.Absent) > 0 {
 		// A wave that an agent is only said to be in by the list of waves is still not its own to say.
-		agent = slices.DeleteFunc(agent, func(m FileMember) bool {
+		agent = slices.DeleteFunc(agent, func(m Member) bool {
 			return (empty(m.Value) || m.Name == "wave") && slices.Contains(a.Absent, m.Name)
 		})
 	}
@@ -169,11 +172,11 @@ func empty(value json.RawMessage) bool {
 }
 
 // with adds the members of extra, an object. One that is there already is replaced as long as it says nothing.
-func (o FileObject) with(extra json.RawMessage) FileObject {
+func (o Object) with(extra json.RawMessage) Object {
 	if extra == nil {
 		return o
 	}
-	members, err := ParseFileObject(extra)
+	members, err := ParseObject(extra)
 	if err != nil {
 		return o // only what was parsed before is kept
 	}
@@ -185,16 +188,16 @@ func (o FileObject) with(extra json.RawMessage) FileObject {
 	return o
 }
 
-// SessionWave is one wave of a session.
-type SessionWave struct {
+// Wave is one wave of a session.
+type Wave struct {
 	Wave   int
-	Status WaveStatus
+	Status agency.WaveStatus
 	Agents []string
 }
 
 // Waves are the waves of agents that are in the order of the plan.
-func Waves(agents []SessionAgent) []SessionWave {
-	var waves []SessionWave
+func Waves(agents []agency.SessionAgent) []Wave {
+	var waves []Wave
 	index := map[int]int{}
 	begun, final := map[int]bool{}, map[int]int{}
 	for i := range agents {
@@ -206,10 +209,10 @@ func Waves(agents []SessionAgent) []SessionWave {
 		if !ok {
 			at = len(waves)
 			index[a.Wave] = at
-			waves = append(waves, SessionWave{Wave: a.Wave})
+			waves = append(waves, Wave{Wave: a.Wave})
 		}
 		waves[at].Agents = append(waves[at].Agents, a.ID)
-		begun[a.Wave] = begun[a.Wave] || a.Status != AgentQueued
+		begun[a.Wave] = begun[a.Wave] || a.Status != agency.AgentQueued
 		if a.Status.Final() {
 			final[a.Wave]++
 		}
@@ -218,18 +221,18 @@ func Waves(agents []SessionAgent) []SessionWave {
 		w := &waves[i]
 		switch {
 		case final[w.Wave] == len(w.Agents):
-			w.Status = WaveComplete
+			w.Status = agency.WaveComplete
 		case begun[w.Wave]:
-			w.Status = WaveRunning
+			w.Status = agency.WaveRunning
 		default:
-			w.Status = WavePending
+			w.Status = agency.WavePending
 		}
 	}
-	slices.SortFunc(waves, func(a, b SessionWave) int { return a.Wave - b.Wave })
+	slices.SortFunc(waves, func(a, b Wave) int { return a.Wave - b.Wave })
 	return waves
 }
 
-func summary(t Tally) json.RawMessage {
+func summary(t agency.Tally) json.RawMessage {
 	return fmt.Appendf(nil, `{"total":%d,"queued":%d,"running":%d,"complete":%d,"failed":%d,"cancelled":%d}`,
 		t.Total, t.Queued, t.Running, t.Complete, t.Failed, t.Cancelled)
 }

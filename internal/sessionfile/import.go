@@ -1,4 +1,4 @@
-package agency
+package sessionfile
 
 import (
 	"encoding/json"
@@ -8,15 +8,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"agency"
 )
 
 // waveMembers are the members of a wave in a status file, in their order.
 var waveMembers = []string{"wave", "status", "agents"}
 
-// ImportFile takes over what a status file says of a session, whose agents are those of the file: what it carries out, when it began
+// Import takes over what a status file says of a session, whose agents are those of the file: what it carries out, when it began
 // and ended, which waves there are, and everything that agency does not know. The id, the counts and how the session stands are
 // agency's to say. now stands for times that are not given. What no session can say, or what its agents contradict, is E_USAGE.
-func ImportFile(s *Session, head FileObject, agents []SessionAgent, now time.Time) error {
+func Import(s *agency.Session, head Object, agents []agency.SessionAgent, now time.Time) error {
 	var version, status string
 	var begun, ended *time.Time
 	p := objectParser{object: head}
@@ -26,23 +28,23 @@ func ImportFile(s *Session, head FileObject, agents []SessionAgent, now time.Tim
 	p.text("status", &status)
 	p.time("started_at", &begun)
 	p.time("completed_at", &ended)
-	if version != "" && version != SessionFileVersion {
-		p.fail("schema_version", "is not "+SessionFileVersion)
+	if version != "" && version != Version {
+		p.fail("schema_version", "is not "+Version)
 	}
-	said := SessionStatus(status)
-	if statuses := []SessionStatus{"", SessionRunning, SessionComplete, SessionFailed, SessionCancelled}; !slices.Contains(statuses, said) {
+	said := agency.SessionStatus(status)
+	if statuses := []agency.SessionStatus{"", agency.SessionRunning, agency.SessionComplete, agency.SessionFailed, agency.SessionCancelled}; !slices.Contains(statuses, said) {
 		p.fail("status", "is none of running, complete, failed, cancelled")
 	}
 	waves, err := putWaves(agents, head.Get("waves"))
 	if p.err == nil {
 		p.err = err
 	}
-	s.Tally = TallyOf(agents)
+	s.Tally = agency.TallyOf(agents)
 	settleAs(s, said, begun, ended, now, &p)
 	if p.err != nil {
-		return Errorf(CodeUsage, "the session: %w", p.err).WithHint(`its document is as status.json, such as {"source": "orchestrate", "agents": [{"id": "001"}]}`)
+		return agency.Errorf(agency.CodeUsage, "the session: %w", p.err).WithHint(`its document is as status.json, such as {"source": "orchestrate", "agents": [{"id": "001"}]}`)
 	}
-	var extra FileObject
+	var extra Object
 	for _, m := range head {
 		if !slices.Contains(fileMembers, m.Name) {
 			extra = append(extra, m)
@@ -62,15 +64,15 @@ func ImportFile(s *Session, head FileObject, agents []SessionAgent, now time.Tim
 	if extra == nil {
 		return nil
 	}
-	if s.Extra = extra.compact(); len(s.Extra) > OutsideExtraLimit {
-		return Errorf(CodeUsage, "the unknown members of the session have more than %d bytes", OutsideExtraLimit).
+	if s.Extra = extra.compact(); len(s.Extra) > agency.OutsideExtraLimit {
+		return agency.Errorf(agency.CodeUsage, "the unknown members of the session have more than %d bytes", agency.OutsideExtraLimit).
 			WithHint("keep what is large in a file of its own, and name that")
 	}
 	return nil
 }
 
 // settleAs gives the session its times, and ends it when its agents have ended.
-func settleAs(s *Session, said SessionStatus, begun, ended *time.Time, now time.Time, p *objectParser) {
+func settleAs(s *agency.Session, said agency.SessionStatus, begun, ended *time.Time, now time.Time, p *objectParser) {
 	end := now
 	if ended != nil {
 		end = *ended
@@ -81,7 +83,7 @@ func settleAs(s *Session, said SessionStatus, begun, ended *time.Time, now time.
 	case now.Before(end):
 		s.StartedAt = now
 	}
-	if said == SessionCancelled {
+	if said == agency.SessionCancelled {
 		s.CancelAt = &end
 	}
 	s.Settle(end)
@@ -97,7 +99,7 @@ func settleAs(s *Session, said SessionStatus, begun, ended *time.Time, now time.
 
 // putWaves tells agents which waves they are in, where they do not say so themselves, and returns what else is said of waves: by
 // number, the members that agency does not know, and those of waves without agents.
-func putWaves(agents []SessionAgent, waves json.RawMessage) ([]FileObject, error) {
+func putWaves(agents []agency.SessionAgent, waves json.RawMessage) ([]Object, error) {
 	if empty(waves) {
 		return nil, nil
 	}
@@ -109,10 +111,10 @@ func putWaves(agents []SessionAgent, waves json.RawMessage) ([]FileObject, error
 	for i := range agents {
 		index[agents[i].ID] = i
 	}
-	var kept []FileObject
+	var kept []Object
 	seen := map[int]bool{}
 	for i, item := range items {
-		wave, err := ParseFileObject(item)
+		wave, err := ParseObject(item)
 		if err != nil {
 			return nil, fmt.Errorf("waves[%d]: %w", i, err)
 		}
@@ -128,20 +130,20 @@ func putWaves(agents []SessionAgent, waves json.RawMessage) ([]FileObject, error
 		for _, id := range ids {
 			at, ok := index[id]
 			if !ok || agents[at].Wave != 0 && agents[at].Wave != number {
-				return nil, fmt.Errorf("wave %d has agent %q, which is in no such wave", number, Clip(id))
+				return nil, fmt.Errorf("wave %d has agent %q, which is in no such wave", number, agency.Clip(id))
 			}
 			agents[at].Wave = number
 		}
-		if len(ids) == 0 || slices.ContainsFunc(wave, func(m FileMember) bool { return !slices.Contains(waveMembers, m.Name) }) {
+		if len(ids) == 0 || slices.ContainsFunc(wave, func(m Member) bool { return !slices.Contains(waveMembers, m.Name) }) {
 			kept = append(kept, wave)
 		}
 	}
-	slices.SortFunc(kept, func(a, b FileObject) int { return waveNumber(a) - waveNumber(b) })
+	slices.SortFunc(kept, func(a, b Object) int { return waveNumber(a) - waveNumber(b) })
 	return kept, nil
 }
 
 // waveNumber is the number of a wave; 0 when it has none.
-func waveNumber(wave FileObject) int {
+func waveNumber(wave Object) int {
 	var n int
 	if json.Unmarshal(wave.Get("wave"), &n) != nil {
 		return 0
@@ -150,11 +152,11 @@ func waveNumber(wave FileObject) int {
 }
 
 // keptWaves is what putWaves kept.
-func keptWaves(extra json.RawMessage) []FileObject {
+func keptWaves(extra json.RawMessage) []Object {
 	if extra == nil {
 		return nil
 	}
-	members, err := ParseFileObject(extra)
+	members, err := ParseObject(extra)
 	if err != nil {
 		return nil // only what was parsed before is kept
 	}
@@ -162,9 +164,9 @@ func keptWaves(extra json.RawMessage) []FileObject {
 	if waves := members.Get("waves"); waves == nil || json.Unmarshal(waves, &items) != nil {
 		return nil
 	}
-	kept := make([]FileObject, 0, len(items))
+	kept := make([]Object, 0, len(items))
 	for _, item := range items {
-		if wave, err := ParseFileObject(item); err == nil {
+		if wave, err := ParseObject(item); err == nil {
 			kept = append(kept, wave)
 		}
 	}
@@ -172,7 +174,7 @@ func keptWaves(extra json.RawMessage) []FileObject {
 }
 
 // filedWaves are waves as a status file has them, with what was kept of them.
-func filedWaves(waves []SessionWave, kept []FileObject) json.RawMessage {
+func filedWaves(waves []Wave, kept []Object) json.RawMessage {
 	text := []byte{'['}
 	next := func() {
 		if len(text) > 1 {
@@ -213,7 +215,7 @@ func filedWaves(waves []SessionWave, kept []FileObject) json.RawMessage {
 
 // objectParser reads the members of an agent or a session and keeps the first error.
 type objectParser struct {
-	object FileObject
+	object Object
 	err    error
 }
 
@@ -237,8 +239,8 @@ func (p *objectParser) text(member string, to *string) {
 	switch err := json.Unmarshal(value, to); {
 	case err != nil:
 		p.fail(member, "is not a string")
-	case len(*to) > OutsideTextLimit:
-		p.fail(member, fmt.Sprintf("has more than %d bytes", OutsideTextLimit))
+	case len(*to) > agency.OutsideTextLimit:
+		p.fail(member, fmt.Sprintf("has more than %d bytes", agency.OutsideTextLimit))
 	case strings.ContainsRune(*to, 0):
 		p.fail(member, "has a zero byte in it")
 	}

@@ -1,6 +1,10 @@
-package agency
+package schedule
 
-import "time"
+import (
+	"time"
+
+	"agency"
+)
 
 // ActionKind says what to do.
 type ActionKind string
@@ -10,7 +14,7 @@ const (
 	ActStart ActionKind = "start" // make the run of an agent and start it
 	ActAgain ActionKind = "again" // start another attempt of its run
 	ActStop  ActionKind = "stop"  // end the attempt of its run that lives
-	// ActMeasure takes a Pulse, which no record gets. It is asked for again until the state has one.
+	// ActMeasure takes an Activity, which no record gets. It is asked for again until the state has one.
 	ActMeasure ActionKind = "measure"
 
 	ActNote   ActionKind = "note"   // the record gets what is known of its process
@@ -22,10 +26,10 @@ const (
 // Action is one thing to do for a session.
 type Action struct {
 	Kind  ActionKind
-	Agent int   // its position in the plan; -1 for the session
-	Run   RunID // that it was decided about
+	Agent int          // its position in the plan; -1 for the session
+	Run   agency.RunID // that it was decided about
 	// Status is what ActEnd makes of the agent.
-	Status    AgentStatus
+	Status    agency.AgentStatus
 	Reason    string
 	Attempt   int  // whose end is taken note of
 	ExitCode  *int // of it
@@ -43,11 +47,11 @@ type Action struct {
 // ends is what the record says of the attempts of an agent that ended.
 type ends struct{ attempt, tries, losses, waits int }
 
-func endsOf(a *SessionAgent) ends { return ends{a.Attempt, a.Tries, a.Losses, a.Waits} }
+func endsOf(a *agency.SessionAgent) ends { return ends{a.Attempt, a.Tries, a.Losses, a.Waits} }
 
 // Apply writes an action into the record of its session and its agent, and says what happened. It changes nothing and is false
 // when the record has gone on meanwhile. run is a new id for ActStart.
-func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bool {
+func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.RunID, now time.Time) bool {
 	if s.Status.Final() {
 		return false
 	}
@@ -58,7 +62,7 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 		s.Paused = ""
 		return true
 	}
-	if a.Run != x.Run || a.Status.Final() || a.Status == AgentQueued && x.Kind != ActStart && x.Kind != ActEnd {
+	if a.Run != x.Run || a.Status.Final() || a.Status == agency.AgentQueued && x.Kind != ActStart && x.Kind != ActEnd {
 		return false
 	}
 	switch x.Kind {
@@ -106,19 +110,19 @@ func (x *Action) Apply(s *Session, a *SessionAgent, run RunID, now time.Time) bo
 
 // begin takes the intent of an attempt down. Why the one before ended stays until the new one lives: a crash in between must not
 // lose it.
-func (x *Action) begin(a *SessionAgent, run RunID, now time.Time) bool {
+func (x *Action) begin(a *agency.SessionAgent, run agency.RunID, now time.Time) bool {
 	if x.Kind == ActStart {
 		a.Run, a.Attempt, a.Stopping, a.StopReason = run, 0, 0, ""
 	}
-	if a.Status == AgentQueued {
-		a.Status, a.StartedAt = AgentRunning, &now
+	if a.Status == agency.AgentQueued {
+		a.Status, a.StartedAt = agency.AgentRunning, &now
 	}
 	a.NotBefore, a.ExitCode = nil, nil
 	return true
 }
 
 // note takes the end of an attempt down.
-func (x *Action) note(a *SessionAgent) {
+func (x *Action) note(a *agency.SessionAgent) {
 	a.PID, a.Attempt = nil, max(a.Attempt, x.Attempt)
 	if x.ExitCode != nil {
 		a.ExitCode = x.ExitCode

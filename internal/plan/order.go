@@ -1,26 +1,28 @@
-package agency
+package plan
 
 import (
 	"maps"
 	"slices"
 	"strings"
+
+	"agency"
 )
 
 // Fill fills in what a plan leaves open: the usual limits and rules, names, the dependencies that follow from waves, and the
 // waves that follow from dependencies. An agent whose After is nil and whose Wave is given comes after all agents of the nearest
-// lower wave. Ids and dependencies that make no order are E_PLAN_INVALID, as Validate says them.
-func Fill(p *Plan) error {
+// lower wave. Ids and dependencies that make no order are E_PLAN_INVALID, as Check says them.
+func Fill(p *agency.Plan) error {
 	if p.MaxParallel == 0 {
-		p.MaxParallel = DefaultParallel
+		p.MaxParallel = agency.DefaultParallel
 	}
 	if p.Limits == nil {
 		p.Limits = map[string]int{}
 	}
 	if p.OnFailure == "" {
-		p.OnFailure = StopOnFailure
+		p.OnFailure = agency.StopOnFailure
 	}
 	if p.Agents == nil {
-		p.Agents = []PlanAgent{}
+		p.Agents = []agency.PlanAgent{}
 	}
 	for i := range p.Agents {
 		a := &p.Agents[i]
@@ -31,7 +33,7 @@ func Fill(p *Plan) error {
 			a.Base = p.Base
 		}
 		if a.DoneWhen == "" {
-			a.DoneWhen = DoneWhenReady
+			a.DoneWhen = agency.DoneWhenReady
 		}
 		for _, list := range []*[]string{&a.Args, &a.Tags, &a.Touches} {
 			if *list == nil {
@@ -56,7 +58,7 @@ func Fill(p *Plan) error {
 
 // fillWaves gives each agent without a wave its depth, and then each without dependencies those of its wave. Waves that contradict the
 // dependencies that were written are refused before others follow from them.
-func fillWaves(p *Plan, g *planGraph) error {
+func fillWaves(p *agency.Plan, g *planGraph) error {
 	given := make([]bool, len(p.Agents))
 	for i := range p.Agents {
 		given[i] = p.Agents[i].Wave != 0
@@ -98,18 +100,18 @@ type planGraph struct {
 }
 
 // graph checks the ids and the dependencies, and orders the agents.
-func graph(p *Plan) (*planGraph, error) {
+func graph(p *agency.Plan) (*planGraph, error) {
 	ids, err := positions(p)
 	if err != nil {
 		return nil, err
 	}
-	var faults PlanFaults
+	var faults agency.PlanFaults
 	g := &planGraph{after: make([][]int, len(p.Agents))}
 	total := 0
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if total += len(a.After); total > MaxDependencies {
-			return nil, agentFault(p, i, "after", "the plan has more than %d dependencies", MaxDependencies).
+		if total += len(a.After); total > agency.MaxDependencies {
+			return nil, agentFault(p, i, "after", "the plan has more than %d dependencies", agency.MaxDependencies).
 				WithHint("have an agent in between that the ones come after, and that comes after the others")
 		}
 		g.after[i] = make([]int, 0, len(a.After))
@@ -157,20 +159,20 @@ func graph(p *Plan) (*planGraph, error) {
 		WithDetail("cycle", names)
 }
 
-func unknownAgent(p *Plan, i int, id string, ids map[string]int) error {
+func unknownAgent(p *agency.Plan, i int, id string, ids map[string]int) error {
 	known := make([]string, 0, len(p.Agents))
 	for k := range p.Agents {
 		if k != i {
 			known = append(known, p.Agents[k].ID)
 		}
 	}
-	err := agentFault(p, i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, Clip(id))
+	err := agentFault(p, i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, agency.Clip(id))
 	for spelled := range ids {
 		if strings.EqualFold(spelled, id) {
 			return err.WithHint("did you mean %s?", spelled)
 		}
 	}
-	if near := Nearest(id, known); near != "" {
+	if near := agency.Nearest(id, known); near != "" {
 		return err.WithHint("did you mean %s?", near)
 	}
 	if len(known) == 0 {

@@ -1,4 +1,4 @@
-package agency
+package sessionfile
 
 import (
 	"bytes"
@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// FileObject is a JSON object whose members keep their order. Of two with the same name the last counts, in the place of the
+// Object is a JSON object whose members keep their order. Of two with the same name the last counts, in the place of the
 // first.
-type FileObject []FileMember
+type Object []Member
 
-// FileMember is one member. Its name is what stands between the quotes, in the form that appendQuoted gives it; its value is as
+// Member is one member. Its name is what stands between the quotes, in the form that appendQuoted gives it; its value is as
 // it was written.
-type FileMember struct {
+type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
 // Get is the value of a member; nil when there is none.
-func (o FileObject) Get(name string) json.RawMessage {
+func (o Object) Get(name string) json.RawMessage {
 	for i := range o {
 		if o[i].Name == name {
 			return o[i].Value
@@ -33,22 +33,22 @@ func (o FileObject) Get(name string) json.RawMessage {
 }
 
 // Set puts a value in the place of the one before, or behind all others.
-func (o *FileObject) Set(name string, value json.RawMessage) {
+func (o *Object) Set(name string, value json.RawMessage) {
 	for i := range *o {
 		if (*o)[i].Name == name {
 			(*o)[i].Value = value
 			return
 		}
 	}
-	*o = append(*o, FileMember{name, value})
+	*o = append(*o, Member{name, value})
 }
 
 // inOrder has the members that order names come first and in that order, the others as they are behind them.
-func (o FileObject) inOrder(order []string) FileObject {
-	sorted := make(FileObject, 0, len(o))
+func (o Object) inOrder(order []string) Object {
+	sorted := make(Object, 0, len(o))
 	for _, name := range order {
 		if value := o.Get(name); value != nil {
-			sorted = append(sorted, FileMember{name, value})
+			sorted = append(sorted, Member{name, value})
 		}
 	}
 	for _, m := range o {
@@ -60,7 +60,7 @@ func (o FileObject) inOrder(order []string) FileObject {
 }
 
 // compact is the object on one line.
-func (o FileObject) compact() json.RawMessage {
+func (o Object) compact() json.RawMessage {
 	text := []byte{'{'}
 	for i, m := range o {
 		if i > 0 {
@@ -71,16 +71,16 @@ func (o FileObject) compact() json.RawMessage {
 	return append(text, '}')
 }
 
-// ParseFileObject reads one JSON object, strictly.
-func ParseFileObject(data []byte) (FileObject, error) {
-	o, err := parseFileObject(data)
+// ParseObject reads one JSON object, strictly.
+func ParseObject(data []byte) (Object, error) {
+	o, err := parseObject(data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("it ends too early")
 	}
 	return o, err
 }
 
-func parseFileObject(data []byte) (FileObject, error) {
+func parseObject(data []byte) (Object, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is not UTF-8")
 	}
@@ -88,7 +88,7 @@ func parseFileObject(data []byte) (FileObject, error) {
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("it is not a JSON object")
 	}
-	var o FileObject
+	var o Object
 	for dec.More() {
 		start := dec.InputOffset()
 		if _, err := dec.Token(); err != nil {
@@ -113,7 +113,7 @@ func parseFileObject(data []byte) (FileObject, error) {
 }
 
 // appendObject writes an object over several lines, its members one level deeper than indent.
-func appendObject(to []byte, o FileObject, indent int) []byte {
+func appendObject(to []byte, o Object, indent int) []byte {
 	if len(o) == 0 {
 		return append(to, "{}"...)
 	}

@@ -1,33 +1,29 @@
-package agency
+package schedule
 
 import (
 	"fmt"
 	"strings"
 	"time"
+
+	"agency"
 )
 
 // busyCPU is the share of one core above which an agent's processes do something.
 const busyCPU = 0.05
 
-// Pulse is what must be measured to tell an agent that works in silence from one that hangs.
-type Pulse struct {
-	CPU     time.Duration // that its processes have used
-	FilesAt time.Time     // the newest change of a file in its worktree; zero is unknown
-}
-
 // measured is what is known from the measurements of an attempt. It is of this state only: one that begins anew measures anew.
 type measured struct {
 	attempt  int
-	pulse    Pulse
+	activity agency.Activity
 	at       time.Time
 	workedAt time.Time // the newest sign of life that a measurement told of
 	silent   time.Time // the sign since which two measurements told of none
 }
 
-// judgeSilence says why an agent is to be stopped that has given no sign of life for too long, or what to do to find out, or when
+// decideInactivity says why an agent is to be stopped that has given no sign of life for too long, or what to do to find out, or when
 // to look again. What it changes and computes is measured only when all else is silent: at half of its time, and at the end. A
 // silence that it declared is no bad sign before its end.
-func (d *SessionState) judgeSilence(i int, c Clock) (reason string, measure *Action, next time.Time) {
+func (d *State) decideInactivity(i int, c Clock) (reason string, measure *Action, next time.Time) {
 	p, f, m := &d.Plan.Agents[i], d.facts[i], &d.measured[i]
 	since := d.signAt(i)
 	if p.IdleTimeout <= 0 || since.IsZero() {
@@ -51,7 +47,7 @@ func (d *SessionState) judgeSilence(i int, c Clock) (reason string, measure *Act
 }
 
 // signAt is the newest sign of life of an agent, measured or not.
-func (d *SessionState) signAt(i int) time.Time {
+func (d *State) signAt(i int) time.Time {
 	f, m := d.facts[i], &d.measured[i]
 	if m.attempt == f.Attempt && m.workedAt.After(f.SignAt) {
 		return m.workedAt
@@ -60,12 +56,12 @@ func (d *SessionState) signAt(i int) time.Time {
 }
 
 // Measured takes a measurement of an agent's attempt, made at a time. Nothing comes of it while it is not known how the run stands.
-func (d *SessionState) Measured(i, attempt int, pulse Pulse, at time.Time, c Clock) {
+func (d *State) Measured(i, attempt int, activity agency.Activity, at time.Time, c Clock) {
 	f, before := d.facts[i], d.measured[i]
 	if f == nil || f.Attempt != attempt {
 		return
 	}
-	now := measured{attempt: attempt, pulse: pulse, at: at}
+	now := measured{attempt: attempt, activity: activity, at: at}
 	if before.attempt == attempt {
 		now.workedAt = before.workedAt
 	}
@@ -73,11 +69,11 @@ func (d *SessionState) Measured(i, attempt int, pulse Pulse, at time.Time, c Clo
 	passed := c.Elapsed(before.at) - c.Elapsed(at)
 	second := before.attempt == attempt && !before.at.Before(since)
 	switch {
-	case second && float64(pulse.CPU-before.pulse.CPU) > busyCPU*float64(passed):
+	case second && float64(activity.CPU-before.activity.CPU) > busyCPU*float64(passed):
 		now.workedAt = at
-	case pulse.FilesAt.After(since) && !pulse.FilesAt.After(at):
-		now.workedAt = pulse.FilesAt
-	case second && pulse.FilesAt.After(before.pulse.FilesAt):
+	case activity.FilesAt.After(since) && !activity.FilesAt.After(at):
+		now.workedAt = activity.FilesAt
+	case second && activity.FilesAt.After(before.activity.FilesAt):
 		now.workedAt = at // the clock of the files is ahead
 	case second && before.at.After(since) && passed >= d.Plan.Agents[i].IdleTimeout/2:
 		now.silent = since
@@ -96,6 +92,6 @@ func exactDuration(d time.Duration) string {
 	return text
 }
 
-func timedOut(p *PlanAgent) string {
+func timedOut(p *agency.PlanAgent) string {
 	return fmt.Sprintf("timed out after %s", exactDuration(p.Timeout))
 }

@@ -1,4 +1,4 @@
-package agency_test
+package schedule_test
 
 import (
 	"testing"
@@ -7,14 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/schedule"
 )
 
-// Whoever looks at a session learns why an agent has no attempt, and that is why Schedule begins none.
+// Whoever looks at a session learns why an agent has no attempt, and that is why Decide begins none.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
 	reset := now.Add(34 * time.Minute)
-	clock := agency.Clock{Now: now, Elapsed: now.Sub}
+	clock := schedule.Clock{Now: now, Elapsed: now.Sub}
 	plan := &agency.Plan{MaxParallel: 3, Limits: map[string]int{"b": 1}, Agents: []agency.PlanAgent{
 		{ID: "runs", Runner: "b"},
 		{ID: "again", Runner: "c"},
@@ -60,9 +61,9 @@ func TestWaits(t *testing.T) {
 		if test.change != nil {
 			test.change(&s, record)
 		}
-		state := agency.NewSessionState(s, plan, record, pace)
-		state.SetFacts(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
-		state.SetFacts(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
+		state := schedule.NewState(s, plan, record, retry)
+		state.SetFacts(0, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Running})
+		state.SetFacts(1, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
 		got := make([]string, len(record))
 		for i, wait := range state.Waits(clock, map[string]time.Time{"a": reset, "c": now}) {
 			got[i] = wait.Reason
@@ -76,9 +77,9 @@ func TestWaits(t *testing.T) {
 		if name == "cancelled" {
 			continue
 		}
-		actions, _ := agency.Schedule(state, clock, map[string]time.Time{"a": reset, "c": now})
+		actions, _ := schedule.Decide(state, clock, map[string]time.Time{"a": reset, "c": now})
 		for _, x := range actions {
-			if x.Kind == agency.ActStart && got[x.Agent] != "" {
+			if x.Kind == schedule.ActStart && got[x.Agent] != "" {
 				t.Errorf("%s: %s starts and waits: %s", name, record[x.Agent].ID, got[x.Agent])
 			}
 		}

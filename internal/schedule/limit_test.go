@@ -1,4 +1,4 @@
-package agency_test
+package schedule_test
 
 import (
 	"testing"
@@ -7,15 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/schedule"
 )
 
 // limited is a session of one agent that met a rate limit.
-func limited(now time.Time, change func(a *agency.SessionAgent, f *agency.RunFacts)) *agency.SessionState {
+func limited(now time.Time, change func(a *agency.SessionAgent, f *schedule.RunFacts)) *schedule.State {
 	a := agency.SessionAgent{ID: "one", Status: agency.AgentRunning, Run: "r1", Attempt: 1, StartedAt: &now, Error: "rate limited"}
-	f := agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed, LimitedAt: now}
+	f := schedule.RunFacts{Made: true, Attempt: 1, State: agency.Failed, LimitedAt: now}
 	change(&a, &f)
 	plan := &agency.Plan{Agents: []agency.PlanAgent{{ID: "one", Runner: "a", DoneWhen: agency.DoneWhenReady}}}
-	d := agency.NewSessionState(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, plan, []agency.SessionAgent{a}, pace)
+	d := schedule.NewState(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, plan, []agency.SessionAgent{a}, retry)
 	d.SetFacts(0, f)
 	return d
 }
@@ -25,23 +26,23 @@ func TestScheduleAfterAWrongClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
 	wrong := now.Add(240 * time.Hour)
-	clock := agency.Clock{Now: now, Elapsed: func(since time.Time) time.Duration { return max(now.Sub(since), 0) }}
+	clock := schedule.Clock{Now: now, Elapsed: func(since time.Time) time.Duration { return max(now.Sub(since), 0) }}
 	for name, test := range map[string]struct {
-		change func(a *agency.SessionAgent, f *agency.RunFacts)
-		want   agency.ActionKind
+		change func(a *agency.SessionAgent, f *schedule.RunFacts)
+		want   schedule.ActionKind
 		until  time.Time
 	}{
-		"between two attempts": {func(a *agency.SessionAgent, _ *agency.RunFacts) { a.NotBefore = new(wrong.Add(time.Minute)) }, agency.ActAgain, time.Time{}},
-		"longest of all":       {func(a *agency.SessionAgent, _ *agency.RunFacts) { a.NotBefore = new(now.Add(agency.LongestHold)) }, "", now.Add(agency.LongestHold)},
-		"ready": {func(_ *agency.SessionAgent, f *agency.RunFacts) {
+		"between two attempts": {func(a *agency.SessionAgent, _ *schedule.RunFacts) { a.NotBefore = new(wrong.Add(time.Minute)) }, schedule.ActAgain, time.Time{}},
+		"longest of all":       {func(a *agency.SessionAgent, _ *schedule.RunFacts) { a.NotBefore = new(now.Add(schedule.LongestHold)) }, "", now.Add(schedule.LongestHold)},
+		"ready": {func(_ *agency.SessionAgent, f *schedule.RunFacts) {
 			f.Attempt, f.State, f.LimitedAt, f.ReadyAt = 2, agency.Running, time.Time{}, wrong
-		}, agency.ActStop, time.Time{}},
-		"restarting": {func(_ *agency.SessionAgent, f *agency.RunFacts) {
+		}, schedule.ActStop, time.Time{}},
+		"restarting": {func(_ *agency.SessionAgent, f *schedule.RunFacts) {
 			f.Attempt, f.State, f.LimitedAt, f.Restarting, f.EndedAt = 2, agency.Killed, time.Time{}, true, wrong
-		}, agency.ActRetry, time.Time{}},
-		"alive at rest": {func(_ *agency.SessionAgent, f *agency.RunFacts) {
+		}, schedule.ActRetry, time.Time{}},
+		"alive at rest": {func(_ *agency.SessionAgent, f *schedule.RunFacts) {
 			f.Attempt, f.State, f.LimitedAt, f.ResetAt = 2, agency.Running, wrong, wrong.Add(time.Hour)
-		}, agency.ActStop, time.Time{}},
+		}, schedule.ActStop, time.Time{}},
 	} {
 		d := limited(now, test.change)
 		holds := map[string]time.Time{}
@@ -52,8 +53,8 @@ func TestScheduleAfterAWrongClock(t *testing.T) {
 		if wait := d.Waits(clock, holds)[0]; !wait.Until.Equal(test.until) {
 			t.Errorf("%s: it waits until %s, want %s", name, wait.Until, test.until)
 		}
-		actions, next := agency.Schedule(d, clock, holds)
-		got := agency.ActionKind("")
+		actions, next := schedule.Decide(d, clock, holds)
+		got := schedule.ActionKind("")
 		if len(actions) > 0 {
 			got = actions[0].Kind
 		}
@@ -68,10 +69,10 @@ func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
 	reset := now.Add(time.Hour)
-	d := limited(now, func(a *agency.SessionAgent, _ *agency.RunFacts) { a.NotBefore = &reset })
+	d := limited(now, func(a *agency.SessionAgent, _ *schedule.RunFacts) { a.NotBefore = &reset })
 	held := func(at time.Time) map[string]time.Time {
 		holds := map[string]time.Time{}
-		d.AddRateLimits(agency.Clock{Now: at, Elapsed: at.Sub}, holds)
+		d.AddRateLimits(schedule.Clock{Now: at, Elapsed: at.Sub}, holds)
 		return holds
 	}
 	want := map[string]time.Time{"a": reset}

@@ -1,4 +1,4 @@
-package agency_test
+package sessionfile_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/sessionfile"
 )
 
 // python writes a document as the executors of this file format do.
@@ -50,7 +51,7 @@ func decoded(t *testing.T, document []byte) any {
 // Python would have written them. So they do when they have been a record in between.
 func TestSessionFileExamples(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("testdata/session/*.json")
+	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(paths) != 5 {
 		t.Fatalf("documents %v, %v", paths, err)
 	}
@@ -59,7 +60,7 @@ func TestSessionFileExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := agency.ParseSessionFile(document)
+		f, err := sessionfile.Parse(document)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -76,24 +77,24 @@ func TestSessionFileExamples(t *testing.T) {
 		}
 		agents := make([]agency.SessionAgent, len(f.Agents))
 		for i := range f.Agents {
-			if agents[i], err = agency.ParseFileAgent(f.Agents[i]); err != nil {
+			if agents[i], err = sessionfile.ParseAgent(f.Agents[i]); err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
 		}
 		session := agency.Session{Status: agency.SessionRunning}
-		if err := agency.ImportFile(&session, f.Head, agents, time.Now()); err != nil {
+		if err := sessionfile.Import(&session, f.Head, agents, time.Now()); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		for i := range agents {
-			f.Agents[i] = agency.AgentObject(&agents[i])
+			f.Agents[i] = sessionfile.AgentObject(&agents[i])
 		}
 		id := f.Head.Get("session_id")
 		was := f.Head
-		f.Head = agency.FileHead(&session, agency.Waves(agents))
+		f.Head = sessionfile.Head(&session, sessionfile.Waves(agents))
 		f.Head.Set("session_id", id)
 		for _, member := range []string{"source", "source_file", "started_at", "completed_at"} {
 			if was.Get(member) == nil {
-				f.Head = slices.DeleteFunc(f.Head, func(m agency.FileMember) bool { return m.Name == member })
+				f.Head = slices.DeleteFunc(f.Head, func(m sessionfile.Member) bool { return m.Name == member })
 			}
 		}
 		if again := f.Encode(); !bytes.Equal(again, written) {
@@ -117,7 +118,7 @@ func TestSessionFileOfRecord(t *testing.T) {
 		},
 		{ID: "002", Name: "b", Status: agency.AgentQueued, Wave: 2, LogFile: "x/002.log"},
 	}
-	f := agency.SessionFile{Head: agency.FileHead(&s, agency.Waves(agents)), Agents: []agency.FileObject{agency.AgentObject(&agents[0]), agency.AgentObject(&agents[1])}}
+	f := sessionfile.File{Head: sessionfile.Head(&s, sessionfile.Waves(agents)), Agents: []sessionfile.Object{sessionfile.AgentObject(&agents[0]), sessionfile.AgentObject(&agents[1])}}
 	const want = `{
   "schema_version": "1.0",
   "session_id": "20260201-143022-abc12345",
@@ -200,7 +201,7 @@ func FuzzSessionFile(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	if paths, err := filepath.Glob("testdata/session/*.json"); err == nil {
+	if paths, err := filepath.Glob("testdata/*.json"); err == nil {
 		for _, path := range paths {
 			if document, err := os.ReadFile(path); err == nil {
 				f.Add(document)
@@ -208,7 +209,7 @@ func FuzzSessionFile(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
-		parsed, err := agency.ParseSessionFile(document)
+		parsed, err := sessionfile.Parse(document)
 		if err != nil {
 			return
 		}
@@ -216,18 +217,18 @@ func FuzzSessionFile(f *testing.F) {
 		if was, is := decoded(t, document), decoded(t, written); !reflect.DeepEqual(was, is) {
 			t.Fatalf("%q means something else: %q", document, written)
 		}
-		again, err := agency.ParseSessionFile(written)
+		again, err := sessionfile.Parse(written)
 		if err != nil || !bytes.Equal(again.Encode(), written) {
 			t.Fatalf("%q is written again as %q, %v", written, again.Encode(), err)
 		}
 		for _, o := range parsed.Agents {
-			a, err := agency.ParseFileAgent(o)
+			a, err := sessionfile.ParseAgent(o)
 			if err != nil {
 				continue
 			}
-			same, err := agency.ParseFileAgent(agency.AgentObject(&a))
-			if err != nil || !bytes.Equal(agency.EncodeFileAgent(agency.AgentObject(&same)), agency.EncodeFileAgent(agency.AgentObject(&a))) {
-				t.Fatalf("%s is read again as %s, %v", agency.EncodeFileAgent(agency.AgentObject(&a)), agency.EncodeFileAgent(agency.AgentObject(&same)), err)
+			same, err := sessionfile.ParseAgent(sessionfile.AgentObject(&a))
+			if err != nil || !bytes.Equal(sessionfile.EncodeAgent(sessionfile.AgentObject(&same)), sessionfile.EncodeAgent(sessionfile.AgentObject(&a))) {
+				t.Fatalf("%s is read again as %s, %v", sessionfile.EncodeAgent(sessionfile.AgentObject(&a)), sessionfile.EncodeAgent(sessionfile.AgentObject(&same)), err)
 			}
 		}
 	})
@@ -248,7 +249,7 @@ func TestSessionFileLikePython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := agency.ParseSessionFile(document)
+	f, err := sessionfile.Parse(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,20 +272,20 @@ func TestSessionTakesFile(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 15, 0, 0, 0, time.UTC)
 	take := func(document string) (*agency.Session, string, error) {
-		f, err := agency.ParseSessionFile([]byte(document))
+		f, err := sessionfile.Parse([]byte(document))
 		if err != nil {
 			t.Fatalf("%s: %v", document, err)
 		}
 		agents := make([]agency.SessionAgent, len(f.Agents))
 		for i := range f.Agents {
-			if agents[i], err = agency.ParseFileAgent(f.Agents[i]); err != nil {
+			if agents[i], err = sessionfile.ParseAgent(f.Agents[i]); err != nil {
 				t.Fatalf("%s: %v", document, err)
 			}
 		}
 		s := &agency.Session{Status: agency.SessionRunning}
-		err = agency.ImportFile(s, f.Head, agents, now)
+		err = sessionfile.Import(s, f.Head, agents, now)
 		var line bytes.Buffer
-		written := agency.SessionFile{Head: agency.FileHead(s, agency.Waves(agents))}
+		written := sessionfile.File{Head: sessionfile.Head(s, sessionfile.Waves(agents))}
 		if err := json.Compact(&line, written.Encode()); err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +332,7 @@ func TestSessionTakesFile(t *testing.T) {
 func TestSessionFileRefusals(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{``, `[]`, `{"agents": {}}`, `{"agents": null}`, `{"agents": [1]}`, `{} {}`, `{`, "{\"a\": \"\xff\"}"} {
-		if _, err := agency.ParseSessionFile([]byte(document)); !agency.IsCode(err, agency.CodeUsage) {
+		if _, err := sessionfile.Parse([]byte(document)); !agency.IsCode(err, agency.CodeUsage) {
 			t.Errorf("%q: %v", document, err)
 		}
 	}
@@ -340,11 +341,11 @@ func TestSessionFileRefusals(t *testing.T) {
 		`{"id": "1", "started_at": "now"}`, `{"id": "1", "error": {}}`, `{"id": "1", "name": "` + strings.Repeat("x", agency.OutsideTextLimit+1) + `"}`,
 		`{"id": "1", "x": "` + strings.Repeat("x", agency.OutsideExtraLimit) + `"}`, `{"id": "1", "name": "\u0000"}`,
 	} {
-		o, err := agency.ParseFileObject([]byte(agent))
+		o, err := sessionfile.ParseObject([]byte(agent))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = agency.ParseFileAgent(o)
+		_, err = sessionfile.ParseAgent(o)
 		if !agency.IsCode(err, agency.CodeUsage) || agency.AsError(err).Hint == "" {
 			t.Errorf("%.40q: %v", agent, err)
 		}

@@ -1,10 +1,13 @@
-package agency
+// Package schedule decides what a session starts, stops and retries next. It is pure: the engine that carries it out is scheduler.
+package schedule
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"agency"
 )
 
 // RunFacts is how the run of an agent stands, as far as its session cares.
@@ -12,7 +15,7 @@ type RunFacts struct {
 	// Made is false when the making of the run never began, or was undone: nothing of it is left.
 	Made    bool
 	Attempt int // the newest one; what follows is about it
-	State   State
+	State   agency.State
 	PID     int  // of the runner while it lives; 0 is none
 	Ran     bool // its program was started
 	EndedAt time.Time
@@ -23,11 +26,11 @@ type RunFacts struct {
 	// ReadyAt is since when its word is that the work is ready for review; zero when it is not, or ended in another way than by
 	// itself or a stop.
 	ReadyAt  time.Time
-	Turn     Turn
+	Turn     agency.Turn
 	Headless bool
 	ExitCode *int
-	Code     Code   // why it failed, where agency knows
-	Reason   string // the same in words
+	Code     agency.Code // why it failed, where agency knows
+	Reason   string      // the same in words
 	// LimitedAt is when its model refused to work for now; zero is never. ResetAt is until when; zero is unknown.
 	LimitedAt time.Time
 	ResetAt   time.Time
@@ -55,8 +58,8 @@ func (c Clock) Ahead(at time.Time) bool { return at.After(c.Now) && !c.wrong(at)
 // wrong says that a time was written by a clock that was wrong and was set right since: nothing is that far ahead. It is past.
 func (c Clock) wrong(at time.Time) bool { return at.Sub(c.Now) > LongestHold }
 
-// Pace is how long things are put off.
-type Pace struct {
+// RetryPolicy is how long things are put off.
+type RetryPolicy struct {
 	Backoff []time.Duration // before the second attempt, the third ...; the last one stays
 	Limited []time.Duration // after a rate limit that does not say until when, likewise
 	Losses  int             // how many attempts may be lost by no fault of the agent's
@@ -72,9 +75,9 @@ type Pace struct {
 	ReadyGrace time.Duration
 }
 
-// DefaultPace is the pace of sessions.
-func DefaultPace() Pace {
-	return Pace{
+// DefaultRetryPolicy is the one of sessions.
+func DefaultRetryPolicy() RetryPolicy {
+	return RetryPolicy{
 		Backoff: []time.Duration{10 * time.Second, 30 * time.Second, 90 * time.Second, 270 * time.Second, 10 * time.Minute},
 		Limited: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute},
 		Losses:  3,
@@ -83,14 +86,14 @@ func DefaultPace() Pace {
 	}
 }
 
-// SessionState is everything that decides how a session goes on. It counts what an agent still waits for, so that no decision looks at
+// State is everything that decides how a session goes on. It counts what an agent still waits for, so that no decision looks at
 // every dependency.
-type SessionState struct {
-	Session Session
-	Plan    *Plan
-	Pace    Pace
+type State struct {
+	Session agency.Session
+	Plan    *agency.Plan
+	Retry   RetryPolicy
 
-	agents     []SessionAgent
+	agents     []agency.SessionAgent
 	facts      []*RunFacts // nil is not known yet
 	limits     []time.Time // until when the model of each takes no work, as it was known last
 	measured   []measured
@@ -101,11 +104,11 @@ type SessionState struct {
 	doomed     []int // the first of those that it comes after that ended without success; -1 is none
 }
 
-// NewSessionState makes the state of a session from its record. The agents are in the order of the plan.
-func NewSessionState(s Session, p *Plan, agents []SessionAgent, pace Pace) *SessionState {
+// NewState makes the state of a session from its record. The agents are in the order of the plan.
+func NewState(s agency.Session, p *agency.Plan, agents []agency.SessionAgent, retry RetryPolicy) *State {
 	n := len(p.Agents)
-	d := &SessionState{
-		Session: s, Plan: p, Pace: pace, agents: slices.Clone(agents), facts: make([]*RunFacts, n), limits: make([]time.Time, n),
+	d := &State{
+		Session: s, Plan: p, Retry: retry, agents: slices.Clone(agents), facts: make([]*RunFacts, n), limits: make([]time.Time, n),
 		measured: make([]measured, n), busy: make([]bool, n),
 		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), doomed: make([]int, n),
 	}
@@ -127,24 +130,24 @@ func NewSessionState(s Session, p *Plan, agents []SessionAgent, pace Pace) *Sess
 }
 
 // passOn has those that come after an agent know of its end.
-func (d *SessionState) passOn(i int) {
+func (d *State) passOn(i int) {
 	switch d.agents[i].Status {
-	case AgentComplete:
+	case agency.AgentComplete:
 		for _, after := range d.dependents[i] {
 			d.missing[after]--
 		}
-	case AgentFailed, AgentCancelled:
+	case agency.AgentFailed, agency.AgentCancelled:
 		for _, after := range d.dependents[i] {
 			if d.doomed[after] < 0 || i < d.doomed[after] {
 				d.doomed[after] = i
 			}
 		}
-	case AgentQueued, AgentRunning:
+	case agency.AgentQueued, agency.AgentRunning:
 	}
 }
 
 // Put takes an agent as it is now in the record.
-func (d *SessionState) Put(a *SessionAgent) {
+func (d *State) Put(a *agency.SessionAgent) {
 	i, before := a.Position, d.agents[a.Position].Status
 	if d.agents[i].Run != a.Run {
 		d.facts[i] = nil
@@ -156,38 +159,38 @@ func (d *SessionState) Put(a *SessionAgent) {
 }
 
 // SetFacts takes how an agent's run stands.
-func (d *SessionState) SetFacts(i int, f RunFacts) { d.facts[i] = &f }
+func (d *State) SetFacts(i int, f RunFacts) { d.facts[i] = &f }
 
 // DropFacts drops what is known of an agent's run.
-func (d *SessionState) DropFacts(i int) { d.facts[i] = nil }
+func (d *State) DropFacts(i int) { d.facts[i] = nil }
 
 // DropAllFacts drops what is known of all runs.
-func (d *SessionState) DropAllFacts() { clear(d.facts) }
+func (d *State) DropAllFacts() { clear(d.facts) }
 
 // HasFacts says whether it is known how an agent's run stands.
-func (d *SessionState) HasFacts(i int) bool { return d.facts[i] != nil }
+func (d *State) HasFacts(i int) bool { return d.facts[i] != nil }
 
 // HasNewAttempt says whether an agent's run is known to have an attempt whose end nobody took note of yet, live or not.
-func (d *SessionState) HasNewAttempt(i int) bool {
+func (d *State) HasNewAttempt(i int) bool {
 	f := d.facts[i]
 	return f != nil && f.Made && f.Attempt > d.agents[i].Attempt
 }
 
 // SetBusy tells that something begins to be done for an agent, or has been done. Nothing else is decided about it meanwhile, and
 // what was known of its run is old then.
-func (d *SessionState) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
+func (d *State) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
 
 // Agent is an agent as it is in the record.
-func (d *SessionState) Agent(i int) *SessionAgent { return &d.agents[i] }
+func (d *State) Agent(i int) *agency.SessionAgent { return &d.agents[i] }
 
 // Position is where in the plan an agent stands, which must be one of it.
-func (d *SessionState) Position(id string) int { return d.position[id] }
+func (d *State) Position(id string) int { return d.position[id] }
 
 // MissingFacts are the agents that run, and of whose runs nothing is known.
-func (d *SessionState) MissingFacts() []int {
+func (d *State) MissingFacts() []int {
 	unseen := []int{}
 	for i := range d.agents {
-		if d.agents[i].Status == AgentRunning && d.facts[i] == nil && !d.busy[i] {
+		if d.agents[i].Status == agency.AgentRunning && d.facts[i] == nil && !d.busy[i] {
 			unseen = append(unseen, i)
 		}
 	}
@@ -195,9 +198,9 @@ func (d *SessionState) MissingFacts() []int {
 }
 
 // AddRateLimits adds until when the runners of agents that met a rate limit take no work. A limit outlives the agent that met it.
-func (d *SessionState) AddRateLimits(c Clock, holds map[string]time.Time) {
+func (d *State) AddRateLimits(c Clock, holds map[string]time.Time) {
 	for i := range d.agents {
-		if f := d.facts[i]; f != nil && d.agents[i].Status == AgentRunning {
+		if f := d.facts[i]; f != nil && d.agents[i].Status == agency.AgentRunning {
 			if d.limits[i] = (time.Time{}); !f.LimitedAt.IsZero() {
 				d.limits[i] = d.limitedUntil(i)
 			}
@@ -209,21 +212,21 @@ func (d *SessionState) AddRateLimits(c Clock, holds map[string]time.Time) {
 }
 
 // DropRateLimits drops the limits of agents that are final: somebody wants it tried at once.
-func (d *SessionState) DropRateLimits() { clear(d.limits) }
+func (d *State) DropRateLimits() { clear(d.limits) }
 
-// Schedule decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same state,
+// Decide decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same state,
 // clock and holds make the same actions, and none is repeated once it is in the record. held is until when a runner takes no work.
-func Schedule(d *SessionState, c Clock, held map[string]time.Time) (actions []Action, next time.Time) {
+func Decide(d *State, c Clock, held map[string]time.Time) (actions []Action, next time.Time) {
 	if d.Session.Status.Final() {
 		return nil, time.Time{}
 	}
-	room := d.room()
+	room := d.capacity()
 	open, failed := 0, -1
 	for i := range d.agents {
 		switch status := d.agents[i].Status; {
 		case !status.Final():
 			open++
-		case status == AgentFailed && failed < 0:
+		case status == agency.AgentFailed && failed < 0:
 			failed = i
 		}
 	}
@@ -231,10 +234,10 @@ func Schedule(d *SessionState, c Clock, held map[string]time.Time) (actions []Ac
 		return []Action{{Kind: ActSettle, Agent: -1}}, time.Time{}
 	}
 	for i := range d.agents {
-		if d.agents[i].Status != AgentRunning || d.busy[i] {
+		if d.agents[i].Status != agency.AgentRunning || d.busy[i] {
 			continue
 		}
-		action, at := d.judge(i, c, held)
+		action, at := d.decide(i, c, held)
 		next = sooner(next, at)
 		if action == nil || (action.Kind == ActStart || action.Kind == ActAgain) && !room.take(d.Plan.Agents[i].Runner) {
 			continue
@@ -243,7 +246,7 @@ func Schedule(d *SessionState, c Clock, held map[string]time.Time) (actions []Ac
 	}
 	cancelled := d.cancelQueued(failed)
 	actions = append(actions, cancelled...)
-	if d.Session.Paused != "" || d.Session.CancelAt != nil || d.Plan.OnFailure == StopOnFailure && failed >= 0 {
+	if d.Session.Paused != "" || d.Session.CancelAt != nil || d.Plan.OnFailure == agency.StopOnFailure && failed >= 0 {
 		return actions, next
 	}
 	gone := map[int]bool{}
@@ -255,7 +258,7 @@ func Schedule(d *SessionState, c Clock, held map[string]time.Time) (actions []Ac
 			break
 		}
 		a, runner := &d.agents[i], d.Plan.Agents[i].Runner
-		if a.Status != AgentQueued || d.busy[i] || d.missing[i] > 0 || gone[i] || a.Error != "" {
+		if a.Status != agency.AgentQueued || d.busy[i] || d.missing[i] > 0 || gone[i] || a.Error != "" {
 			continue
 		}
 		if until := held[runner]; until.After(c.Now) {
@@ -263,36 +266,36 @@ func Schedule(d *SessionState, c Clock, held map[string]time.Time) (actions []Ac
 			continue
 		}
 		if room.take(runner) {
-			actions = append(actions, Action{Kind: ActStart, Agent: i, stops: d.Plan.OnFailure == StopOnFailure})
+			actions = append(actions, Action{Kind: ActStart, Agent: i, stops: d.Plan.OnFailure == agency.StopOnFailure})
 		}
 	}
 	return actions, next
 }
 
 // cancelQueued are the ends of those agents that cannot start any more. failed is the first agent that failed; -1 is none.
-func (d *SessionState) cancelQueued(failed int) []Action {
+func (d *State) cancelQueued(failed int) []Action {
 	var actions []Action
 	cancel := func(i int, reason string) {
-		actions = append(actions, Action{Kind: ActEnd, Agent: i, Status: AgentCancelled, Reason: reason})
+		actions = append(actions, Action{Kind: ActEnd, Agent: i, Status: agency.AgentCancelled, Reason: reason})
 	}
 	everyone := ""
 	switch {
 	case d.Session.CancelAt != nil:
 		everyone = SessionWasCancelled
-	case failed >= 0 && d.Plan.OnFailure == StopOnFailure:
+	case failed >= 0 && d.Plan.OnFailure == agency.StopOnFailure:
 		everyone = fmt.Sprintf("agent %s failed", d.agents[failed].ID)
-	case d.Plan.OnFailure == AskOnFailure && d.Session.Paused != "":
+	case d.Plan.OnFailure == agency.AskOnFailure && d.Session.Paused != "":
 		return nil // somebody is asked what to do with them
 	}
 	reasons := map[int]string{}
 	work := []int{}
 	for i := range d.agents {
 		switch {
-		case d.agents[i].Status != AgentQueued || d.busy[i]:
+		case d.agents[i].Status != agency.AgentQueued || d.busy[i]:
 		case everyone != "":
 			cancel(i, everyone)
 		case d.doomed[i] >= 0:
-			reasons[i] = d.blame(d.doomed[i])
+			reasons[i] = d.cancelReason(d.doomed[i])
 			work = append(work, i)
 		}
 	}
@@ -301,7 +304,7 @@ func (d *SessionState) cancelQueued(failed int) []Action {
 		work = work[1:]
 		cancel(i, reasons[i])
 		for _, after := range d.dependents[i] {
-			if _, known := reasons[after]; !known && d.agents[after].Status == AgentQueued && !d.busy[after] {
+			if _, known := reasons[after]; !known && d.agents[after].Status == agency.AgentQueued && !d.busy[after] {
 				reasons[after] = reasons[i]
 				work = append(work, after)
 			}
@@ -313,11 +316,11 @@ func (d *SessionState) cancelQueued(failed int) []Action {
 // dependencyWord begins the reason of an agent that never starts because of one that it comes after.
 const dependencyWord = "dependency "
 
-// blame says why those that come after an agent never start.
-func (d *SessionState) blame(i int) string {
+// cancelReason returns why those that come after an agent never start.
+func (d *State) cancelReason(i int) string {
 	a := &d.agents[i]
 	switch {
-	case a.Status == AgentFailed:
+	case a.Status == agency.AgentFailed:
 		return dependencyWord + a.ID + " failed"
 	case strings.HasPrefix(a.Error, dependencyWord):
 		return a.Error // it never started either

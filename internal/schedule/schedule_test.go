@@ -1,4 +1,4 @@
-package agency_test
+package schedule_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/schedule"
 )
 
 // stage plays a session: the record, the runs and the clock are here, and the decisions come from the state.
@@ -20,8 +21,8 @@ type stage struct {
 	plan    agency.Plan
 	session agency.Session
 	agents  []agency.SessionAgent
-	runs    map[agency.RunID]*agency.RunFacts
-	state   *agency.SessionState
+	runs    map[agency.RunID]*schedule.RunFacts
+	state   *schedule.State
 	now     time.Time
 	drawn   int
 	starts  int          // attempts
@@ -29,13 +30,13 @@ type stage struct {
 	works   map[int]bool // in silence, so that only a measurement tells
 }
 
-var pace = agency.Pace{
+var retry = schedule.RetryPolicy{
 	Backoff: []time.Duration{10 * time.Second, 30 * time.Second}, Limited: []time.Duration{time.Minute, 2 * time.Minute}, Losses: 3,
 	Wait: []time.Duration{5 * time.Second, time.Minute}, Waits: 5, Restart: 30 * time.Second, ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
 }
 
 func newStage(t *rapid.T) *stage {
-	s := &stage{t: t, runs: map[agency.RunID]*agency.RunFacts{}, stopped: map[int]bool{}, works: map[int]bool{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
+	s := &stage{t: t, runs: map[agency.RunID]*schedule.RunFacts{}, stopped: map[int]bool{}, works: map[int]bool{}, now: time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)}
 	n := rapid.IntRange(1, 12).Draw(t, "agents")
 	s.plan = agency.Plan{
 		MaxParallel: rapid.IntRange(1, 4).Draw(t, "parallel"), Limits: map[string]int{},
@@ -67,7 +68,7 @@ func newStage(t *rapid.T) *stage {
 // restart is a new daemon, which knows only the record.
 func (s *stage) restart() {
 	s.count()
-	s.state = agency.NewSessionState(s.session, &s.plan, s.agents, pace)
+	s.state = schedule.NewState(s.session, &s.plan, s.agents, retry)
 }
 
 func (s *stage) count() {
@@ -77,13 +78,13 @@ func (s *stage) count() {
 	}
 }
 
-func (s *stage) clock() agency.Clock {
-	return agency.Clock{Now: s.now, Elapsed: func(since time.Time) time.Duration { return s.now.Sub(since) }}
+func (s *stage) clock() schedule.Clock {
+	return schedule.Clock{Now: s.now, Elapsed: func(since time.Time) time.Duration { return s.now.Sub(since) }}
 }
 
 // apply writes an action down as an engine does, and checks that it is a transition and that doing it again changes nothing.
-func (s *stage) apply(x *agency.Action) bool {
-	if x.Kind == agency.ActSettle {
+func (s *stage) apply(x *schedule.Action) bool {
+	if x.Kind == schedule.ActSettle {
 		s.count()
 		return x.Apply(&s.session, nil, "", s.now)
 	}
@@ -118,14 +119,14 @@ func (s *stage) decide() time.Time {
 			if f := s.runs[s.agents[i].Run]; f != nil {
 				s.state.SetFacts(i, *f)
 			} else {
-				s.state.SetFacts(i, agency.RunFacts{})
+				s.state.SetFacts(i, schedule.RunFacts{})
 			}
 		}
 		holds := map[string]time.Time{}
 		s.state.AddRateLimits(s.clock(), holds)
-		actions, next := agency.Schedule(s.state, s.clock(), holds)
-		again, nextAgain := agency.Schedule(s.state, s.clock(), holds)
-		if diff := cmp.Diff(actions, again, cmpopts.IgnoreUnexported(agency.Action{})); diff != "" || !next.Equal(nextAgain) {
+		actions, next := schedule.Decide(s.state, s.clock(), holds)
+		again, nextAgain := schedule.Decide(s.state, s.clock(), holds)
+		if diff := cmp.Diff(actions, again, cmpopts.IgnoreUnexported(schedule.Action{})); diff != "" || !next.Equal(nextAgain) {
 			s.t.Fatalf("the same state decides otherwise: %s", diff)
 		}
 		if len(actions) == 0 || s.session.Status.Final() {
@@ -155,12 +156,12 @@ func (s *stage) within(begins int) {
 	}
 }
 
-func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
+func (s *stage) carryOut(x *schedule.Action, holds map[string]time.Time) {
 	switch x.Kind {
-	case agency.ActStart, agency.ActAgain:
+	case schedule.ActStart, schedule.ActAgain:
 		i := x.Agent
 		a, p := &s.agents[i], &s.plan.Agents[i]
-		if f := s.runs[a.Run]; f != nil && f.Made && (!f.State.Final() || x.Kind == agency.ActStart) {
+		if f := s.runs[a.Run]; f != nil && f.Made && (!f.State.Final() || x.Kind == schedule.ActStart) {
 			s.t.Fatalf("%s is started and has a run", a.ID)
 		}
 		before, failed := *a, s.session.Tally.Failed
@@ -178,13 +179,13 @@ func (s *stage) carryOut(x *agency.Action, holds map[string]time.Time) {
 		}
 		s.within(i)
 		s.begin(i, x.Kind)
-	case agency.ActMeasure:
-		pulse := agency.Pulse{}
+	case schedule.ActMeasure:
+		activity := agency.Activity{}
 		if s.works[x.Agent] {
-			pulse.FilesAt = s.now
+			activity.FilesAt = s.now
 		}
-		s.state.Measured(x.Agent, x.Attempt, pulse, s.now, s.clock())
-	case agency.ActStop:
+		s.state.Measured(x.Agent, x.Attempt, activity, s.now, s.clock())
+	case schedule.ActStop:
 		if strings.HasPrefix(x.Reason, "no sign of life") && s.works[x.Agent] && s.runs[s.agents[x.Agent].Run].State == agency.Running {
 			s.t.Fatalf("%s works, and is stopped: %s", s.agents[x.Agent].ID, x.Reason)
 		}
@@ -216,7 +217,7 @@ func (s *stage) fault(where string) bool {
 }
 
 // begin makes a run, or another attempt of it, unless that fails.
-func (s *stage) begin(i int, kind agency.ActionKind) {
+func (s *stage) begin(i int, kind schedule.ActionKind) {
 	a := &s.agents[i]
 	if s.fault(string(kind)) {
 		return // before it was made
@@ -233,7 +234,7 @@ func (s *stage) begin(i int, kind agency.ActionKind) {
 	}
 	f := s.runs[a.Run]
 	if f == nil {
-		f = &agency.RunFacts{Made: true}
+		f = &schedule.RunFacts{Made: true}
 		s.runs[a.Run] = f
 	}
 	s.live(i)
@@ -243,7 +244,7 @@ func (s *stage) begin(i int, kind agency.ActionKind) {
 // live is the next attempt of a run, whoever makes it.
 func (s *stage) live(i int) {
 	f := s.runs[s.agents[i].Run]
-	*f = agency.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignAt: s.now}
+	*f = schedule.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignAt: s.now}
 	s.state.DropFacts(i)
 }
 
@@ -394,13 +395,13 @@ func (s *stage) settled() {
 			s.t.Fatalf("nobody knows why %s is %s", a.ID, a.Status)
 		case a.Status == agency.AgentComplete && a.Error != "":
 			s.t.Fatalf("%s is complete: %s", a.ID, a.Error)
-		case a.Error == agency.StoppedByHand && !s.stopped[i]:
+		case a.Error == schedule.StoppedByHand && !s.stopped[i]:
 			s.t.Fatalf("nobody stopped %s by hand", a.ID)
 		case a.CompletedAt == nil:
 			s.t.Fatalf("%s ended at no time", a.ID)
 		case a.StartedAt == nil && a.Status != agency.AgentCancelled:
 			s.t.Fatalf("%s is %s and never began", a.ID, a.Status)
-		case a.Tries > s.plan.Agents[i].Retries+1, a.Losses > pace.Losses+1:
+		case a.Tries > s.plan.Agents[i].Retries+1, a.Losses > retry.Losses+1:
 			s.t.Fatalf("%s had %d tries and %d losses", a.ID, a.Tries, a.Losses)
 		}
 		if f := s.runs[a.Run]; f != nil && f.Made && !f.State.Final() {
@@ -447,12 +448,12 @@ func TestSchedulePolicies(t *testing.T) {
 			agents[0].Status, agents[0].Run, agents[0].StartedAt = agency.AgentRunning, "r1", &now
 			agents[1].Status, agents[1].Run, agents[1].StartedAt = agency.AgentRunning, "r2", &now
 			session := agency.Session{Status: agency.SessionRunning, MaxParallel: 2}
-			d := agency.NewSessionState(session, &plan, agents, pace)
-			d.SetFacts(0, agency.RunFacts{Made: true, Attempt: 1, State: agency.Running})
-			d.SetFacts(1, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed, Reason: "exit 1"})
-			clock := agency.Clock{Now: now, Elapsed: func(time.Time) time.Duration { return 0 }}
+			d := schedule.NewState(session, &plan, agents, retry)
+			d.SetFacts(0, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Running})
+			d.SetFacts(1, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Failed, Reason: "exit 1"})
+			clock := schedule.Clock{Now: now, Elapsed: func(time.Time) time.Duration { return 0 }}
 			for {
-				actions, _ := agency.Schedule(d, clock, nil)
+				actions, _ := schedule.Decide(d, clock, nil)
 				if len(actions) == 0 {
 					break
 				}
@@ -506,11 +507,11 @@ func TestScheduleWaitingNeedsNoPlace(t *testing.T) {
 				{ID: "three", Position: 2, Status: agency.AgentQueued},
 				{ID: "four", Position: 3, Status: agency.AgentQueued},
 			}
-			d := agency.NewSessionState(agency.Session{Status: agency.SessionRunning, MaxParallel: test.parallel}, &plan, agents, pace)
+			d := schedule.NewState(agency.Session{Status: agency.SessionRunning, MaxParallel: test.parallel}, &plan, agents, retry)
 			for i := range 2 {
-				d.SetFacts(i, agency.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
+				d.SetFacts(i, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
 			}
-			actions, _ := agency.Schedule(d, agency.Clock{Now: now.Add(test.after), Elapsed: now.Add(test.after).Sub}, test.held)
+			actions, _ := schedule.Decide(d, schedule.Clock{Now: now.Add(test.after), Elapsed: now.Add(test.after).Sub}, test.held)
 			got := []string{}
 			for i := range actions {
 				got = append(got, string(actions[i].Kind)+" "+agents[actions[i].Agent].ID)

@@ -1,8 +1,10 @@
-package agency
+package plan
 
 import (
 	"strings"
 	"testing"
+
+	"agency"
 )
 
 // matches says by trying whether a path matches segments.
@@ -121,10 +123,10 @@ func TestTouchesMeet(t *testing.T) {
 // the one before, although these are not compared at all.
 func TestTouchesCost(t *testing.T) {
 	t.Parallel()
-	p := &Plan{MaxParallel: 1, OnFailure: StopOnFailure}
+	p := &agency.Plan{MaxParallel: 1, OnFailure: agency.StopOnFailure}
 	const agents = 40
 	for i := range agents {
-		a := PlanAgent{ID: string(rune('a'+i/26)) + string(rune('a'+i%26)), Prompt: "x", Wave: i + 1, DoneWhen: DoneWhenReady, Touches: make([]string, mostTouches)}
+		a := agency.PlanAgent{ID: string(rune('a'+i/26)) + string(rune('a'+i%26)), Prompt: "x", Wave: i + 1, DoneWhen: agency.DoneWhenReady, Touches: make([]string, mostTouches)}
 		if i > 0 {
 			a.After = []string{p.Agents[i-1].ID}
 		}

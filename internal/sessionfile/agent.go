@@ -1,18 +1,20 @@
-package agency
+package sessionfile
 
 import (
 	"math"
 	"slices"
+
+	"agency"
 )
 
-// ParseFileAgent reads one agent of a status file. Only id is needed. What cannot be told by the fields goes into Extra and
+// ParseAgent reads one agent of a status file. Only id is needed. What cannot be told by the fields goes into Extra and
 // Absent, so that AgentObject says the same again. A value that no agent can have is E_USAGE.
-func ParseFileAgent(o FileObject) (SessionAgent, error) {
-	a := SessionAgent{Status: AgentQueued}
+func ParseAgent(o Object) (agency.SessionAgent, error) {
+	a := agency.SessionAgent{Status: agency.AgentQueued}
 	p := objectParser{object: o}
 	p.text("id", &a.ID)
 	if p.err == nil {
-		p.err = CheckAgentID(a.ID)
+		p.err = agency.CheckAgentID(a.ID)
 	}
 	p.text("name", &a.Name)
 	p.text("prompt_path", &a.PromptPath)
@@ -21,13 +23,13 @@ func ParseFileAgent(o FileObject) (SessionAgent, error) {
 	p.text("error", &a.Error)
 	status := string(a.Status)
 	p.text("status", &status)
-	a.Status = AgentStatus(status)
+	a.Status = agency.AgentStatus(status)
 	p.whole("wave", func(n int) { a.Wave = n })
 	p.time("started_at", &a.StartedAt)
 	p.time("completed_at", &a.CompletedAt)
 	p.whole("exit_code", func(n int) { a.ExitCode = &n })
 	p.whole("pid", func(n int) { a.PID = &n })
-	if !slices.Contains(AgentStatuses(), a.Status) {
+	if !slices.Contains(agency.AgentStatuses(), a.Status) {
 		p.fail("status", "is none of queued, running, complete, failed, cancelled")
 	}
 	if a.PID != nil && (*a.PID <= 0 || *a.PID > math.MaxInt32) {
@@ -41,14 +43,14 @@ func ParseFileAgent(o FileObject) (SessionAgent, error) {
 		if name == "" {
 			name = "without an id"
 		}
-		return a, Errorf(CodeUsage, "agent %s: %w", name, p.err).WithHint(`an agent is an object as in status.json, such as {"id": "001", "name": "fix-auth"}`)
+		return a, agency.Errorf(agency.CodeUsage, "agent %s: %w", name, p.err).WithHint(`an agent is an object as in status.json, such as {"id": "001", "name": "fix-auth"}`)
 	}
 	for _, name := range agentMembers {
 		if o.Get(name) == nil {
 			a.Absent = append(a.Absent, name)
 		}
 	}
-	var extra FileObject
+	var extra Object
 	said := AgentObject(&a)
 	for _, m := range o {
 		if value := said.Get(m.Name); value == nil || empty(value) && string(m.Value) != string(value) {
@@ -56,8 +58,8 @@ func ParseFileAgent(o FileObject) (SessionAgent, error) {
 		}
 	}
 	if extra != nil {
-		if a.Extra = extra.compact(); len(a.Extra) > OutsideExtraLimit {
-			return a, Errorf(CodeUsage, "agent %s: its unknown members have more than %d bytes", a.ID, OutsideExtraLimit).
+		if a.Extra = extra.compact(); len(a.Extra) > agency.OutsideExtraLimit {
+			return a, agency.Errorf(agency.CodeUsage, "agent %s: its unknown members have more than %d bytes", a.ID, agency.OutsideExtraLimit).
 				WithHint("say less here and put the rest into its log file")
 		}
 	}

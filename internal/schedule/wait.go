@@ -1,0 +1,73 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// WaitReason is what an agent without an attempt waits for, though no person has to act for it.
+type WaitReason struct {
+	Reason string    // empty is nothing, or what its record says
+	Until  time.Time // zero is not known
+}
+
+// Waits are what the agents wait for, by position, as Decide sees it. held is until when a runner takes no work.
+func (d *State) Waits(c Clock, held map[string]time.Time) []WaitReason {
+	waits := make([]WaitReason, len(d.agents))
+	if d.Session.Status.Final() || d.Session.CancelAt != nil {
+		return waits
+	}
+	room := d.capacity()
+	for i := range d.agents {
+		if f := d.facts[i]; d.agents[i].Status == agency.AgentRunning && f != nil && f.Made && !d.HasNewAttempt(i) {
+			waits[i] = d.wait(i, &room, c, held)
+		}
+	}
+	for i := range d.agents {
+		if d.agents[i].Status == agency.AgentQueued && d.agents[i].Error == "" {
+			waits[i] = d.wait(i, &room, c, held)
+		}
+	}
+	return waits
+}
+
+// wait is what one agent waits for. It takes the place that the agent gets.
+func (d *State) wait(i int, room *capacity, c Clock, held map[string]time.Time) WaitReason {
+	a, runner := &d.agents[i], d.Plan.Agents[i].Runner
+	until, later := held[runner], a.NotBefore != nil && c.Ahead(*a.NotBefore)
+	switch {
+	case a.Status == agency.AgentQueued && d.missing[i] > 0:
+		return WaitReason{Reason: "after " + d.missed(i)}
+	case later && until.Sub(*a.NotBefore) < time.Second: // as good as the same
+		return WaitReason{Until: *a.NotBefore}
+	case until.After(c.Now):
+		return WaitReason{Reason: runner + " is " + limitedWords(until, c), Until: until}
+	case d.Session.Paused != "":
+		return WaitReason{Reason: "paused"}
+	case room.slots <= 0:
+		return WaitReason{Reason: fmt.Sprintf("no free place, at most %d at once", d.Session.MaxParallel)}
+	case !room.take(runner):
+		return WaitReason{Reason: fmt.Sprintf("no free place, at most %d of %s at once", d.Plan.Limits[runner], runner)}
+	default:
+		return WaitReason{}
+	}
+}
+
+// missed names those that an agent comes after and that are not complete.
+func (d *State) missed(i int) string {
+	const most = 8
+	names := make([]string, 0, most)
+	for _, id := range d.Plan.Agents[i].After {
+		if len(names) < most && d.agents[d.position[id]].Status != agency.AgentComplete {
+			names = append(names, id)
+		}
+	}
+	text := strings.Join(names, ", ")
+	if more := d.missing[i] - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
