@@ -56,7 +56,8 @@ type EndedBy string
 // The causes of an end, as the wrapper saw them.
 const (
 	EndedByRunner      EndedBy = "runner"       // it exited, or a signal from elsewhere hit it
-	EndedByStop        EndedBy = "stop"         // agency stop
+	EndedByStop        EndedBy = "stop"         // agency stop, over the daemon's connection
+	EndedBySignal      EndedBy = "signal"       // the wrapper got SIGTERM: from a daemon without a connection, or when the system goes down
 	EndedByTimeLimit   EndedBy = "time_limit"   // --max-minutes
 	EndedBySessionLost EndedBy = "session_lost" // somebody killed the tmux session
 	EndedByStartFailed EndedBy = "start_failed" // the program could not be started
@@ -138,9 +139,9 @@ type Exit struct {
 	LogLost int64 `json:"log_lost,omitempty"`
 }
 
-// Fact is what the record means for its attempt.
+// Fact is what the record means for its attempt. It proves a stop of agency's by itself, too: the disk may have been full.
 func (e *Exit) Fact(stopRequested bool) Fact {
-	return Fact{Kind: FactExited, ExitCode: e.ExitCode, Signal: e.Signal, EndedBy: e.EndedBy, StopRequested: stopRequested}
+	return Fact{Kind: FactExited, ExitCode: e.ExitCode, Signal: e.Signal, EndedBy: e.EndedBy, StopRequested: stopRequested || e.EndedBy == EndedByStop}
 }
 
 // Failure is the code and the sentence for an attempt that ended as recorded and was not asked to; both are empty

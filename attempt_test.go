@@ -14,7 +14,7 @@ import (
 // facts are all facts that differ in what decides a state.
 func facts() []agency.Fact {
 	causes := []agency.EndedBy{
-		"", agency.EndedByRunner, agency.EndedByStop, agency.EndedByTimeLimit, agency.EndedBySessionLost, agency.EndedByStartFailed,
+		"", agency.EndedByRunner, agency.EndedByStop, agency.EndedBySignal, agency.EndedByTimeLimit, agency.EndedBySessionLost, agency.EndedByStartFailed,
 	}
 	all := []agency.Fact{}
 	for _, kind := range append(agency.FactKinds(), "", "paused") {

@@ -94,6 +94,8 @@ type Run struct {
 	PRNumber  *int       `json:"pr_number"`
 
 	Attempt Attempt `json:"attempt"` // the newest one
+	// Unrecorded says that how the attempt stands is not in the record yet, which the disk has no room for.
+	Unrecorded bool `json:"-"`
 }
 
 // Removing is what a removal was asked for.

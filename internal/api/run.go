@@ -50,6 +50,8 @@ type Run struct {
 	StartedAt      *time.Time   `json:"started_at"`
 	EndedAt        *time.Time   `json:"ended_at"`
 	RemovedAt      *time.Time   `json:"removed_at"`
+	// Unrecorded says that how the newest attempt stands is not in the record yet: the disk takes nothing.
+	Unrecorded bool `json:"unrecorded"`
 }
 
 // NewRun is the view of a record and its derived status.
@@ -67,7 +69,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
 		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.Situation.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
 		PRNumber: r.PRNumber, Flag: r.Flag, Session: r.Session(),
-		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt,
+		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt, Unrecorded: r.Unrecorded,
 	}
 }
 

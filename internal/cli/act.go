@@ -108,8 +108,16 @@ func (a *App) stop(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State) })
+	return a.print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State)
+		if resp.Run.Unrecorded {
+			a.chat("agency: note: %s", notRecorded)
+		}
+	})
 }
+
+// notRecorded is what holds of an attempt whose newest state is in the daemon's memory alone.
+const notRecorded = "not in the record yet: the disk takes nothing; it is tried again and again"
 
 // each acts on every run that was named and goes on after a failure; the first one's exit status is the command's. With
 // --json it is one run, because it is one envelope.

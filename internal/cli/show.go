@@ -218,6 +218,9 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 			text += ", being stopped"
 		}
 		if i == len(s.Attempts)-1 {
+			if s.Run.Unrecorded {
+				text += ", " + notRecorded
+			}
 			if at.State == agency.Running && !s.Connected {
 				text += ", wrapper not connected"
 			}

@@ -180,7 +180,11 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	defer d.watchConfig(ctx)()
 	defer d.keepBackups(ctx)()
 	killpoint.At("daemon.reconciled")
-	if err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}}); err != nil {
+	err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
+	switch {
+	case sqlite.Full(err):
+		d.Log.Warn("record the start of the daemon", "err", err) // who looks, and who stops agents, needs one all the same
+	case err != nil:
 		return err
 	}
 	killpoint.At("daemon.recorded")

@@ -158,7 +158,7 @@ func pastAttempt(r *agency.Run, n int, start *agency.Start) agency.Attempt {
 	if err != nil || exit == nil {
 		return a
 	}
-	state, err := agency.Next(agency.Running, exit.Fact(exit.EndedBy == agency.EndedByStop))
+	state, err := agency.Next(agency.Running, exit.Fact(false))
 	if err != nil {
 		return a
 	}

@@ -234,7 +234,7 @@ func (w *wrapper) supervise() *agency.Exit {
 		case sig := <-w.signals:
 			switch {
 			case sig == unix.SIGTERM && endedBy == "":
-				stop(agency.EndedByStop)
+				stop(agency.EndedBySignal)
 			case sig == unix.SIGTERM:
 				insist()
 			case sig == unix.SIGHUP && endedBy == "":

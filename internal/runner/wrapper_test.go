@@ -252,7 +252,7 @@ func TestStops(t *testing.T) {
 		do func(*fixture)
 		by agency.EndedBy
 	}{
-		"stop":       {func(f *fixture) { f.signal(unix.SIGTERM) }, agency.EndedByStop},
+		"terminated": {func(f *fixture) { f.signal(unix.SIGTERM) }, agency.EndedBySignal},
 		"pane gone":  {func(f *fixture) { _ = f.pane.Close() }, agency.EndedBySessionLost},
 		"time limit": {func(*fixture) {}, agency.EndedByTimeLimit},
 	}
@@ -298,7 +298,7 @@ func TestStopOfInteractiveShell(t *testing.T) {
 	f.typeKeys("echo rea''dy\r")
 	f.logged("ready\r\n")
 	f.signal(unix.SIGTERM)
-	if exit := f.exit(); exit.Signal == "SIGKILL" || exit.EndedBy != agency.EndedByStop {
+	if exit := f.exit(); exit.Signal == "SIGKILL" || exit.EndedBy != agency.EndedBySignal {
 		t.Errorf("record %+v", exit)
 	}
 	f.wait()
@@ -316,7 +316,7 @@ func TestSecondStopKills(t *testing.T) {
 		exit, err := runner.ReadExit(f.launch.AttemptDir)
 		return err != nil || exit != nil
 	})
-	if exit := f.exit(); exit.Signal != "SIGKILL" || exit.EndedBy != agency.EndedByStop {
+	if exit := f.exit(); exit.Signal != "SIGKILL" || exit.EndedBy != agency.EndedBySignal {
 		t.Errorf("record %+v", exit)
 	}
 	f.wait()
@@ -329,7 +329,7 @@ func TestStopIsGentle(t *testing.T) {
 	f.begin(true)
 	f.logged("ready")
 	f.signal(unix.SIGTERM)
-	if exit := f.exit(); exit.ExitCode != 9 || exit.Signal != "" || exit.EndedBy != agency.EndedByStop {
+	if exit := f.exit(); exit.ExitCode != 9 || exit.Signal != "" || exit.EndedBy != agency.EndedBySignal {
 		t.Errorf("record %+v", exit)
 	}
 	if !strings.Contains(f.log("runner"), "tidy") {

@@ -53,6 +53,7 @@ func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *ag
 
 // Attempts are all attempts of a run, oldest first. A run that does not exist is E_RUN_NOT_FOUND.
 func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error) {
+	kept, unwritten := s.unwritten.all()[id]
 	rows, err := s.readers.QueryContext(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
 		FROM attempts WHERE run_id = ? ORDER BY number`, string(id))
 	if err != nil {
@@ -65,6 +66,11 @@ func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt
 	})
 	if err == nil && len(attempts) == 0 {
 		return nil, notFound(id)
+	}
+	for i := range attempts {
+		if unwritten && attempts[i].Number == kept.attempt.Number {
+			attempts[i] = kept.attempt
+		}
 	}
 	return attempts, problem("read attempts from", s.path, err)
 }

@@ -33,12 +33,18 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	if len(where) > 0 {
 		query += `WHERE ` + strings.Join(where, ` AND `)
 	}
+	facts := s.unwritten.all()
 	versions, err := s.queryVersions(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(versions)
-	return s.runsOf(ctx, versions)
+	runs, err := s.runsOf(ctx, versions)
+	overlay(facts, runs)
+	if f.Live {
+		runs = slices.DeleteFunc(runs, func(r agency.Run) bool { return r.Attempt.State.Final() })
+	}
+	return runs, err
 }
 
 // queryVersions reads rows of seq and updated_at_ms.

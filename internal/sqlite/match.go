@@ -30,12 +30,14 @@ func (s *Store) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.
 		{`WHERE r.name = ? AND r.name <> '' AND r.removed_at_ms IS NOT NULL ORDER BY r.seq DESC LIMIT 1`, []any{ref}, 1},
 		{matchPrefix + `AND r.removed_at_ms IS NOT NULL ORDER BY r.seq LIMIT ?`, prefix, agency.MinPrefix},
 	}
+	facts := s.unwritten.all()
 	for _, q := range queries {
 		if len(ref) < q.minLength {
 			continue
 		}
 		runs, err := s.queryRuns(ctx, selectRuns+q.where, q.args...)
 		if err != nil || len(runs) > 0 {
+			overlay(facts, runs)
 			return runs, err
 		}
 	}

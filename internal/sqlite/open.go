@@ -44,6 +44,7 @@ type Store struct {
 	// sessionsChanged likewise, for those who care about nothing but sessions.
 	sessionsChanged broadcast
 	memory          memory
+	unwritten       unwritten
 	batches         batches
 }
 

@@ -111,27 +111,50 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 // as they are, whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is the one
 // that is now stored.
 func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
-	var stored agency.Run
+	return s.changeRun(ctx, id, false, change)
+}
+
+// changeRun is ChangeRun, or with keep RecordFact.
+func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+	s.unwritten.turn.Lock()
+	defer s.unwritten.turn.Unlock()
+	facts := s.unwritten.all()
+	kept := facts[id]
+	var stored, changed agency.Run
+	var news []agency.News
+	same := false
 	err := s.write(ctx, "change run in", func(tx *transaction) error {
+		changed, same = agency.Run{}, false
 		selectRun := tx.StmtContext(ctx, s.writerRun)
 		r, err := readRun(ctx, selectRun, id)
 		if err != nil {
 			return err
 		}
+		overlayRun(facts, &r)
 		newest, there := r.Attempt.Number, r.RemovedAt == nil
 		before, err := encode(&r)
 		if err != nil {
 			return err
 		}
-		news, err := change(&r)
-		if err != nil {
+		unchanged := r
+		if news, err = change(&r); err != nil {
 			return err
 		}
 		after, err := encode(&r)
 		if err != nil {
 			return err
 		}
-		if len(news) > 0 || !after.equal(before) {
+		changed, same = r, len(news) == 0 && after.equal(before)
+		if r.Unrecorded {
+			if err := tx.updateRun(ctx, id, &unchanged, before, newest); err != nil {
+				return err
+			}
+			if err := tx.append(ctx, id, newest, kept.news...); err != nil {
+				return err
+			}
+			tx.committed = func() { s.unwritten.set(id, nil) }
+		}
+		if !same {
 			if err := tx.updateRun(ctx, id, &r, after, newest); err != nil {
 				return err
 			}
@@ -147,10 +170,21 @@ func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *a
 		stored, err = readRun(ctx, selectRun, id)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		return &stored, nil
+	case !Full(err) || changed.ID == "":
+		return nil, err
+	case same: // nothing more is to be kept
+		return &changed, nil
+	case keep:
+		s.unwritten.set(id, &fact{changed.Attempt, slices.Concat(kept.news, news)})
+		s.changed.send()
+		changed.Unrecorded = true
+		return &changed, nil
+	default:
 		return nil, err
 	}
-	return &stored, nil
 }
 
 // record is everything of a run that a change may write, as it is stored.
@@ -198,10 +232,12 @@ func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency
 
 // Run is one run, removed or not. A run that does not exist is E_RUN_NOT_FOUND.
 func (s *Store) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
+	facts := s.unwritten.all()
 	r, err := readRun(ctx, s.readerRun, id)
 	if err != nil {
 		return nil, problem("read run from", s.path, err)
 	}
+	overlayRun(facts, &r)
 	return &r, nil
 }
 

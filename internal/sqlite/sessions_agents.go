@@ -107,12 +107,14 @@ func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since tim
 // SessionRuns are the runs of the agents of a session by their ids, with running only those of agents that run. What they point to
 // is shared with other answers: it is to be read only.
 func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
+	facts := s.unwritten.all()
 	versions, err := s.queryVersions(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
 		JOIN runs r ON r.id = a.run WHERE s.id = ? AND (NOT ? OR a.status = 'running') ORDER BY r.seq`, string(id), running)
 	if err != nil {
 		return nil, err
 	}
 	runs, err := s.runsOf(ctx, versions)
+	overlay(facts, runs)
 	byID := make(map[agency.RunID]*agency.Run, len(runs))
 	for i := range runs {
 		byID[runs[i].ID] = &runs[i]

@@ -14,6 +14,8 @@ type transaction struct {
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
 	sessions bool // an event of a session was appended
+	// committed, if not nil, is called when it is durable, before anybody is told.
+	committed func()
 }
 
 // write runs do in one immediate transaction: everything that it writes is durable when write returns nil, and nothing
@@ -22,6 +24,9 @@ func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction
 	tx, err := s.transact(ctx, do)
 	if ctx.Err() != nil && interrupted(err) {
 		return ctx.Err()
+	}
+	if err == nil && tx.committed != nil {
+		tx.committed()
 	}
 	if err == nil && tx.appended {
 		s.changed.send()

@@ -54,6 +54,18 @@ func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(
 	return s.Store.ChangeRun(ctx, id, change)
 }
 
+func (s *fakeStore) RecordFact(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+	if s.ChangeRunFunc != nil {
+		s.ChangeRunFunc()
+	}
+	if s.ChangeRunErr != nil {
+		if err := s.ChangeRunErr(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.RecordFact(ctx, id, change)
+}
+
 func (s *fakeStore) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
 	if s.FinishStepFunc != nil {
 		if err := s.FinishStepFunc(name); err != nil {

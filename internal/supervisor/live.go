@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"slices"
 	"time"
 
@@ -135,15 +136,14 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	if subtle.ConstantTimeCompare([]byte(hash), []byte(agency.TokenHash(hello.Token))) != 1 || hello.Attempt != r.Attempt.Number {
 		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s is not the one that runs", hello.Attempt, r.Ref())
 	}
-	ended := agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", hello.Attempt, r.Ref())
 	if r.Attempt.State.Final() {
-		return ended
+		return refusal(r, hello.Attempt)
 	}
 	if r.Attempt.State == agency.Running {
-		// Before anything changes here: when it fails, on a full disk, the wrapper comes again.
-		_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		// Before anything changes here: when it fails the wrapper comes again.
+		_, err := s.recordFact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
-				return nil, ended
+				return nil, refusal(r, hello.Attempt)
 			}
 			return []agency.News{{Type: agency.WrapperAdopted}}, nil
 		})
@@ -155,7 +155,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	l := s.trackLocked(r)
 	if l.attempt != hello.Attempt {
 		s.mu.Unlock()
-		return ended
+		return refusal(r, hello.Attempt)
 	}
 	old := l.link
 	l.link, l.unseen = link, false
@@ -178,14 +178,23 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		return err
 	case now.Attempt.Number != hello.Attempt || now.Attempt.State.Final():
 		s.forget(now, hello.Attempt)
-		return ended
+		return refusal(now, hello.Attempt)
 	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
 		s.work.Go(func() { s.finishStop(r) })
 	}
 	return nil
 }
 
-// Update takes what a connected wrapper says. When it returns nil the news is in the record.
+// refusal is why the wrapper of an attempt that is over may not connect. One whose end is in memory alone may come again.
+func refusal(r *agency.Run, attempt int) error {
+	if r.Unrecorded && r.Attempt.Number == attempt && r.Attempt.State.Final() {
+		return errUnrecorded(r)
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", attempt, r.Ref())
+}
+
+// Update takes what a connected wrapper says. When it returns nil the news is in the record, or kept in memory and the wrapper's own record
+// is on the disk, which the next daemon goes by.
 func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
 	if u.Output != nil {
 		s.mu.Lock()
@@ -209,6 +218,11 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	if err := s.record(ctx, id, attempt, u.Start, u.Exit); err != nil {
 		return err
 	}
+	if u.Exit != nil {
+		if err := s.keptOnDisk(ctx, id, attempt); err != nil {
+			return err
+		}
+	}
 	if u.Exit != nil && u.Exit.EndedBy == agency.EndedByStartFailed && attempt == 1 {
 		// Not here: an undo waits for the wrapper's end, and the wrapper for its answer.
 		s.work.Go(func() {
@@ -218,6 +232,22 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 		})
 	}
 	return nil
+}
+
+// keptOnDisk fails when the end of an attempt is in memory alone: its wrapper is to stay with its exit until the disk has it.
+func (s *Supervisor) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
+	r, err := s.Store.Run(ctx, id)
+	if err != nil || !r.Unrecorded {
+		return err
+	}
+	if exit, err := s.Attempts.ReadExit(attemptDir(r.Dir, attempt)); err != nil || exit == nil {
+		return errors.Join(errUnrecorded(r), err)
+	}
+	return nil
+}
+
+func errUnrecorded(r *agency.Run) error {
+	return agency.Errorf(agency.CodeDBError, "attempt %d of %s has ended, and the disk has no room for that", r.Attempt.Number, r.Ref())
 }
 
 // Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled now; one that lives

@@ -313,7 +313,7 @@ func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) 
 	}
 	killpoint.At("fail.ended")
 	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
-	failed, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	failed, err := s.recordFact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {

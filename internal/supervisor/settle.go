@@ -21,7 +21,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		s.readEvidence(ctx, id)
 		s.writeOutput(ctx, id, true)
 	}
-	r, err := s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	r, err := s.recordFact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		var news []agency.News
 		started, ended = false, false
 		a := &r.Attempt
@@ -68,6 +68,15 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		s.stateMoved(id)
 	}
 	return nil
+}
+
+// recordFact changes a run by what is true of its attempt, and logs when the disk does not take it.
+func (s *Supervisor) recordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+	r, err := s.Store.RecordFact(ctx, id, change)
+	if err == nil && r.Unrecorded {
+		s.Log.Warn("the disk takes nothing: kept in memory", "run", id, "attempt", r.Attempt.Number, "state", r.Attempt.State)
+	}
+	return r, err
 }
 
 // applyExit settles an attempt by its exit record.
@@ -217,7 +226,7 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 	s.readEvidence(ctx, r.ID)
 	s.writeOutput(ctx, r.ID, true)
 	number, changed := r.Attempt.Number, false
-	settled, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	settled, err := s.recordFact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {

@@ -41,6 +41,7 @@ func drawFacts(t *rapid.T) facts {
 			{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByTimeLimit},
 			{ExitCode: 129, Signal: "SIGHUP", EndedBy: agency.EndedBySessionLost},
 			{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByStop},
+			{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedBySignal},
 		}).Draw(t, "exit")
 	}
 	return f
@@ -80,7 +81,7 @@ func (f facts) outcome() outcome {
 	if f.exit != nil && f.exit.EndedBy == agency.EndedByStartFailed {
 		o.Removed, o.Undone = true, 1 // its creation is taken back
 	}
-	if f.stop {
+	if f.stop || o.EndedBy == agency.EndedByStop {
 		o.State, o.Code = agency.Killed, ""
 	}
 	return o

@@ -33,8 +33,8 @@ const (
 	askInsist                // the rest of the grace is over
 )
 
-// StopRun ends a running attempt: the intent is written first, then the wrapper ends the whole process tree, then the
-// session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined. Whoever calls it a
+// StopRun ends a running attempt: the intent is recorded first, in memory where the disk takes nothing, then the wrapper ends the whole
+// process tree, then the session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined. Whoever calls it a
 // second time for the same attempt insists: what has not ended by then is killed.
 func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
 	r, err := s.Resolve(ctx, ref)
@@ -55,7 +55,7 @@ func (s *Supervisor) StopAttempt(ctx context.Context, id agency.RunID, number in
 // the intent: a session waits for that attempt then.
 func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, why purpose) (*agency.Run, error) {
 	how := askFirst
-	r, err := s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	r, err := s.recordFact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		switch {
 		case number != 0 && a.Number != number:

@@ -22,6 +22,11 @@ import (
 type Store interface {
 	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, news ...agency.News) error
 	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
+	// RecordFact is ChangeRun for what is true of an attempt whether it can be written or not: where the disk takes nothing it is kept in
+	// memory, and the run that it returns is Unrecorded.
+	RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
+	// WriteFacts writes what is kept in memory, as far as the disk takes it.
+	WriteFacts(ctx context.Context) error
 	FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error
 	Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error)
 	SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error

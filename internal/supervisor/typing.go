@@ -102,7 +102,7 @@ func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, te
 	recording, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	number, taken := r.Attempt.Number, !silent && delivery.Effect != agency.EffectComposer
-	_, failed := s.Store.ChangeRun(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, failed := s.recordFact(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number == number && taken {
 			r.Attempt.InputAt = &at
 		}

@@ -37,6 +37,9 @@ func stampOf(path string) fileStamp {
 // rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers that are gone. It also
 // refreshes the heartbeat in the views.
 func (s *Supervisor) rescan() {
+	if err := s.Store.WriteFacts(s.ctx); err != nil && s.ctx.Err() == nil {
+		s.Log.Error("write what was kept in memory", "err", err)
+	}
 	s.mu.Lock()
 	runs := make([]liveRun, 0, len(s.live))
 	for _, l := range s.live {

@@ -272,3 +272,79 @@ func TestDiskReserve(t *testing.T) {
 	free()
 	w.calm(false)
 }
+
+// When even what is reserved is used up, agents can be stopped, and who ended is said to have ended, by a daemon that can write nothing and by the
+// one that follows it. All of it is in the record, once, when there is room.
+func TestFullDiskBeyondTheReserve(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	w.configure("[watchdog]\npoll_interval_secs = 1\n")
+	w.must("run", "--name", "third", "--prompt", asks)
+	w.must("wait", "third", "--for", "needs-input", "--timeout", "20s")
+	w.must("run", "--name", "bare", "--prompt", "wait-file "+w.path("go"))
+	reserved, _ := filepath.Glob(filepath.Join(w.run("bare").Dir, "attempts/1/*.reserved"))
+	if len(reserved) != 2 {
+		t.Fatalf("reserved for the exit record: %q", reserved)
+	}
+	for _, path := range reserved { // it has no room either
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fillDisk()
+	w.useUp()
+	if r := w.f.Agency("stop", "target"); r.Exit != 0 || !strings.Contains(r.Stdout, "target is killed") || !strings.Contains(r.Stderr, "not in the record yet") {
+		t.Fatalf("stop: %+v", r)
+	}
+	w.kill(w.marked(w.run("other").ID))
+	w.must("wait", "other", "--for", "failed", "--timeout", "20s")
+	w.must("send", "bare", "hello") // what is typed is typed, and not to be typed again
+	w.write("go", "")
+	w.must("wait", "bare", "--for", "completed", "--timeout", "20s")
+	ends := map[string]string{"target": "killed", "other": "failed", "bare": "completed"}
+	for name := range ends {
+		if said := w.must("show", name); !strings.Contains(said, "not in the record yet") {
+			t.Error(said)
+		}
+	}
+
+	pids := w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.must("wait", "bare", "--for", "completed", "--timeout", "20s") // its wrapper keeps the record
+	if r := w.f.Agency("stop", "third"); r.Exit != 0 {
+		t.Errorf("stop under the next daemon: %+v", r)
+	}
+	ends["third"] = "killed"
+	for name, state := range ends {
+		if r := w.run(name); r.State != state {
+			t.Errorf("the next daemon says that %s is %s", name, r.State)
+		}
+	}
+
+	free()
+	for name, state := range ends {
+		w.await("the record of "+name, func() bool { return !strings.Contains(w.must("show", name), "not in the record yet") })
+		if told := strings.Count(w.must("events", "--run", name), "attempt.ended"); told != 1 || w.run(name).State != state {
+			t.Errorf("%s is %s, and its end is told %d times", name, w.run(name).State, told)
+		}
+	}
+	w.must("rm", "target")
+	w.calm(true)
+}
+
+// useUp changes the record, in ever smaller steps, until the disk takes nothing more.
+func (w *world) useUp() {
+	w.t.Helper()
+	for _, size := range []int{60 << 10, 4 << 10, 1} {
+		for i := 0; ; i++ {
+			r := w.f.Agency("messages", "send", "--user", "--text", strings.Repeat("a", size))
+			if strings.Contains(r.Stderr, "E_DB_ERROR") {
+				break
+			}
+			if i == 2000 {
+				w.t.Fatalf("the disk goes on taking messages: %+v", r)
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"agency"
+)
+
+// unwritten is what the disk did not take of runs' newest attempts. Who reads gets it in place of the record.
+type unwritten struct {
+	turn  sync.Mutex // held by the one who changes a run
+	mu    sync.Mutex // guards facts, which is replaced and never changed
+	facts map[agency.RunID]fact
+}
+
+// fact is how an attempt stands, and the news of it.
+type fact struct {
+	attempt agency.Attempt
+	news    []agency.News
+}
+
+func (u *unwritten) all() map[agency.RunID]fact {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.facts
+}
+
+// set keeps a fact of a run, or nothing when it is nil.
+func (u *unwritten) set(id agency.RunID, f *fact) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.facts = maps.Clone(u.facts)
+	switch {
+	case f == nil:
+		delete(u.facts, id)
+	case u.facts == nil:
+		u.facts = map[agency.RunID]fact{id: *f}
+	default:
+		u.facts[id] = *f
+	}
+}
+
+// overlay puts facts in the place of what the record says of runs. They are those from before the record was read: what was written
+// meanwhile is in both then, and never in neither.
+func overlay(facts map[agency.RunID]fact, runs []agency.Run) {
+	for i := range runs {
+		overlayRun(facts, &runs[i])
+	}
+}
+
+func overlayRun(facts map[agency.RunID]fact, r *agency.Run) {
+	if f, ok := facts[r.ID]; ok && f.attempt.Number == r.Attempt.Number {
+		r.Attempt, r.Unrecorded = f.attempt, true
+	}
+}
+
+// RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not. Where the disk takes nothing it is kept
+// in memory: all who read get it, Run.Unrecorded says so, and it is written with the next change of the run or by WriteFacts. It is lost
+// with this process.
+func (s *Store) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+	return s.changeRun(ctx, id, true, change)
+}
+
+// WriteFacts writes what RecordFact kept in memory, as far as the disk takes it.
+func (s *Store) WriteFacts(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(s.unwritten.all())) {
+		r, err := s.RecordFact(ctx, id, func(*agency.Run) ([]agency.News, error) { return nil, nil })
+		if err != nil || r.Unrecorded {
+			return err
+		}
+	}
+	return nil
+}
+
+// Full reports whether an error is that the disk takes nothing: it has no room, or fails.
+func Full(err error) bool {
+	sqlErr, ok := errors.AsType[*driver.Error](err)
+	return ok && (sqlErr.Code()&0xff == codes.SQLITE_FULL || sqlErr.Code()&0xff == codes.SQLITE_IOERR)
+}
