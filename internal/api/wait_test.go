@@ -38,8 +38,12 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
 func (p *pipes) dial() (net.Conn, error) {
 	here, there := net.Pipe()
-	p.conns <- there
-	return here, nil
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // bubble is a client of a handler that goes on taking requests, in a time of their own.
