@@ -6,6 +6,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/harness"
 )
 
 // write makes a file, with its folders, and returns its path.
@@ -64,21 +66,24 @@ func same(want, got *config.Config) string {
 		cmp.AllowUnexported(config.Config{}))
 }
 
+// wantRunners are all runners as the registry has them.
+func wantRunners() map[agency.RunnerKind]config.Runner {
+	runners := map[agency.RunnerKind]config.Runner{}
+	for _, kind := range harness.Kinds() {
+		runners[kind] = config.Runner{Exec: harness.Program(kind), DefaultArgs: []string{}}
+	}
+	return runners
+}
+
 func wantDefaults(t testing.TB) *config.Config {
 	return &config.Config{
 		Exists: true, Home: "/home/u/.agency", Socket: "/home/u/.agency/agencyd.sock", LogLevel: slog.LevelInfo,
 		Defaults: config.Defaults{Runner: "claude_code", Base: "HEAD"},
 		IDs:      config.IDs{Format: mustFormat(t, "mmdd-slug-hash")},
-		Runners: map[agency.RunnerKind]config.Runner{
-			"claude_code": {Exec: "claude", DefaultArgs: []string{}},
-			"codex":       {Exec: "codex", DefaultArgs: []string{}},
-			"gemini":      {Exec: "gemini", DefaultArgs: []string{}},
-			"opencode":    {Exec: "opencode", DefaultArgs: []string{}},
-			"shell":       {Exec: "sh", DefaultArgs: []string{}},
-		},
-		Custom: map[string]config.Runner{},
-		Logs:   config.Logs{MaxBytes: 1 << 30},
-		Env:    config.Env{Deny: []string{}},
+		Runners:  wantRunners(),
+		Custom:   map[string]config.Runner{},
+		Logs:     config.Logs{MaxBytes: 1 << 30},
+		Env:      config.Env{Deny: []string{}},
 		Watchdog: config.Watchdog{
 			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},
@@ -196,16 +201,13 @@ func TestOrigins(t *testing.T) {
 		{"defaults.base", `"HEAD"`, "default"},
 		{"defaults.headless", `false`, "default"},
 		{"ids.format", `"mmdd-slug-hash"`, "default"},
-		{"runners.claude_code.exec", `"claude"`, "default"},
-		{"runners.claude_code.default_args", `[]`, "default"},
-		{"runners.codex.exec", `"codex"`, "default"},
-		{"runners.codex.default_args", `[]`, "default"},
-		{"runners.gemini.exec", `"gemini"`, "default"},
-		{"runners.gemini.default_args", `[]`, "default"},
-		{"runners.opencode.exec", `"opencode"`, "default"},
-		{"runners.opencode.default_args", `[]`, "default"},
-		{"runners.shell.exec", `"sh"`, "default"},
-		{"runners.shell.default_args", `[]`, "default"},
+	}
+	for _, kind := range harness.Kinds() {
+		table := "runners." + string(kind)
+		want = append(want, config.Origin{Key: table + ".exec", Value: strconv.Quote(harness.Program(kind)), From: "default"},
+			config.Origin{Key: table + ".default_args", Value: "[]", From: "default"})
+	}
+	want = append(want, []config.Origin{
 		{"runners.custom.x.exec", `"x\u001B"`, "config.toml:4"},
 		{"runners.custom.x.default_args", `[]`, "default"},
 		{"tmux.socket", `""`, "default"},
@@ -227,7 +229,7 @@ func TestOrigins(t *testing.T) {
 		{"mcp.max_children", "32", "default"},
 		{"mcp.max_depth", "3", "default"},
 		{"notify.quiet_hours", `""`, "default"},
-	}
+	}...)
 	if diff := cmp.Diff(want, c.Origins()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

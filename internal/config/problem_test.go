@@ -13,10 +13,16 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/harness"
 )
 
 func TestProblems(t *testing.T) {
 	t.Parallel()
+	kinds := []string{}
+	for _, kind := range harness.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	known := strings.Join(kinds, ", ")
 	for _, tt := range []struct {
 		file string
 		want string // after the path, with the hint in brackets
@@ -69,7 +75,7 @@ func TestProblems(t *testing.T) {
 		{"[tmux]\nsocket = \"/" + strings.Repeat("x", 200) + "\"", fmt.Sprintf(`2:1: "tmux.socket" must have at most %d bytes, not 201 []`, len(syscall.RawSockaddrUnix{}.Path)-1)},
 		{"[defaults]\nbase = \"--upload-pack=x\"", `2:1: "defaults.base" must be a branch, a tag or a commit, not "--upload-pack=x" []`},
 		{"[defaults]\nrunner = \"codx\"", `2:1: "defaults.runner" is "codx", and there is no such runner [did you mean "codex"?]`},
-		{"[defaults]\nrunner = \"custom\"", `2:1: "defaults.runner" is "custom", and there is no such runner [known here: claude_code, codex, gemini, opencode, shell]`},
+		{"[defaults]\nrunner = \"custom\"", `2:1: "defaults.runner" is "custom", and there is no such runner [known here: ` + known + `]`},
 		{"[ids]\nformat = \"{slug}\"", `2:1: "ids.format" is not a format: "{slug}" has no {hash}, so two runs could want the same handle []`},
 		{"[ids]\nformat = \"{\\u001b}\"", "2:1: \"ids.format\" is not a format: unknown placeholder {\uFFFD}; known are {MMDD} {YYYYMMDD} {HHMMSS} {slug} {hash} {type} []"},
 		{"[runners.codex]\nexec = \"\"", `2:1: "runners.codex.exec" must not be empty []`},
