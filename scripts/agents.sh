@@ -5,7 +5,7 @@ set -eu
 dir=${1:-.cache/agents}
 known=$(CGO_ENABLED=0 go run -trimpath ./test/conformance/packages)
 # Without a version npm quietly takes an old one where it thinks that Node is too old for the newest.
-packages="$(echo "$known" | cut -d ' ' -f 2 | tr '\n' ' ')@github/copilot@1.0.102"
+packages=$(echo "$known" | cut -d ' ' -f 2 | tr '\n' ' ')
 
 if [ "$(cat "$dir/installed" 2>/dev/null)" = "$packages" ]; then
   exit 0
@@ -22,6 +22,9 @@ mkdir -p "$dir"
 rm -f "$dir/installed"
 # npm 11 holds install scripts back and older ones run all of them. Those of the agents are needed: they link the native programs.
 npm install --prefix "$dir" --ignore-scripts --no-audit --no-fund --loglevel error $packages >&2
+# Copilot unpacks itself when it runs first: once here, and not in each home of a test.
+COPILOT_CACHE_HOME=$(cd "$dir" && pwd)/copilot
+export COPILOT_CACHE_HOME
 echo "$known" | while read -r program package; do
   (
     cd "$dir/node_modules/${package%@*}"
@@ -29,6 +32,4 @@ echo "$known" | while read -r program package; do
   )
   "$dir/node_modules/.bin/$program" --version >&2
 done
-# It unpacks itself when it runs first: once here, and not in each home of a test.
-COPILOT_CACHE_HOME=$(cd "$dir" && pwd)/copilot COPILOT_AUTO_UPDATE=false "$dir/node_modules/.bin/copilot" --version >&2
 echo "$packages" >"$dir/installed"

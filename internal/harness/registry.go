@@ -7,6 +7,7 @@ import (
 	"agency/internal/harness/agent"
 	"agency/internal/harness/claude"
 	"agency/internal/harness/codex"
+	"agency/internal/harness/copilot"
 	"agency/internal/harness/custom"
 	"agency/internal/harness/gemini"
 	"agency/internal/harness/opencode"
@@ -19,6 +20,7 @@ var registry = []agent.Agent{
 	codex.Agent,
 	gemini.Agent,
 	opencode.Agent,
+	copilot.Agent,
 	custom.Shell,
 	custom.Custom,
 }

@@ -13,9 +13,8 @@ import (
 	"agency/internal/harness"
 )
 
-// Copilot has no reader of its own: any program's input box and menus are read as its are.
 var kinds = map[string]agency.RunnerKind{
-	"claude": "claude_code", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "copilot": agency.Custom,
+	"claude": "claude_code", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "copilot": "copilot",
 }
 
 // What real agents show: each dialog and menu is seen as one, whoever made it, and each input box with what stands in it.
@@ -23,7 +22,7 @@ func TestSight(t *testing.T) {
 	t.Parallel()
 	free := map[string]string{ // what stands in the box
 		"claude/resting": "", "claude/working": "", "codex/prompt": "Ask Codex to do anything", "codex/resting": "Ask Codex to do anything",
-		"codex/working": "Ask Codex to do anything", "gemini/resting": "Type your message or @path/to/file", "opencode/resting": "", "opencode/working": "", "opencode/prompt": "Ask anything… \"Fix a TODO in the codebase\"", "copilot/working": "",
+		"codex/working": "Ask Codex to do anything", "gemini/resting": "Type your message or @path/to/file", "opencode/resting": "", "opencode/working": "", "opencode/prompt": "Ask anything… \"Fix a TODO in the codebase\"", "copilot/working": "", "copilot/resting": "",
 		"opencode/typed": "[Pasted ~3 lines]", "claude/pasted": "[Pasted text #1 +29 lines]", "codex/pasted": "[Pasted Content 1219 chars]",
 		"gemini/pasted": "[Pasted Text: 30 lines]", "opencode/pasted": "[Pasted ~30 lines]", "copilot/pasted": "[Paste #1 - 30 lines]",
 	}

@@ -7,37 +7,59 @@ import (
 	"path/filepath"
 	"testing"
 
+	"agency"
 	"agency/internal/config"
+	"agency/internal/harness"
 )
 
 // agent is one of the real programs.
 type agent struct {
 	runner  string // as agency calls it
 	program string
+	setup
+}
+
+// setup is what tests have to know of an agent.
+type setup struct {
 	// home makes a home of its own for the agent, in which the repository is trusted and the model is the one at url,
 	// and returns the environment that leads there.
 	home func(t *testing.T, dir, repo, url string) []string
+	// asks are the arguments of a run with which the agent asks before it runs a command.
+	asks []string
+	// noInput is set for a program that reads no task from its standard input: its model reads it.
+	noInput bool
+}
+
+// setups are those of the agents that agency knows.
+var setups = map[agency.RunnerKind]setup{
+	"claude_code": {home: claudeHome},
+	"codex":       {home: codexHome, asks: []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`}},
+	"gemini":      {home: geminiHome},
+	"opencode":    {home: opencodeHome},
+	"copilot":     {home: copilotHome, noInput: true},
 }
 
 // agents are the programs that agency knows, as scripts/agents.sh installed them into a folder.
-func agents(dir string) []agent {
-	bin := filepath.Join(dir, "node_modules", ".bin")
-	return []agent{
-		{runner: "claude_code", program: filepath.Join(bin, "claude"), home: claudeHome},
-		{runner: "codex", program: filepath.Join(bin, "codex"), home: codexHome},
-		{runner: "opencode", program: filepath.Join(bin, "opencode"), home: opencodeHome},
-		{runner: "gemini", program: filepath.Join(bin, "gemini"), home: geminiHome},
+func agents(t *testing.T, dir string) []agent {
+	t.Helper()
+	var all []agent
+	for _, a := range harness.Agents() {
+		known, ok := setups[a.Kind]
+		if !ok {
+			t.Fatalf("%s has no home in agents_test.go", a.Kind)
+		}
+		all = append(all, agent{runner: string(a.Kind), program: filepath.Join(dir, "node_modules", ".bin", a.Program), setup: known})
 	}
+	return all
 }
 
-// copilot is GitHub Copilot CLI, of which agency knows nothing: a custom runner.
-func copilot(dir string) agent {
-	return agent{runner: "copilot", program: filepath.Join(dir, "node_modules", ".bin", "copilot"), home: func(_ *testing.T, _, _, url string) []string {
-		return []string{ // no folder is trusted
-			"COPILOT_CACHE_HOME=" + filepath.Join(dir, "copilot"), "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false",
-			"COPILOT_PROVIDER_BASE_URL=" + url + "/v1", "COPILOT_PROVIDER_API_KEY=" + key, "COPILOT_MODEL=scripted",
-		}
-	}}
+// runners are the agents that agency knows.
+func runners() []string {
+	var names []string
+	for _, a := range harness.Agents() {
+		names = append(names, string(a.Kind))
+	}
+	return names
 }
 
 // table is where the configuration has the agent, below "runners".

@@ -27,7 +27,7 @@ func installed(t *testing.T, runner string) (binary string, a agent) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: make deps")
 	}
-	all := append(agents(dir), copilot(dir))
+	all := agents(t, dir)
 	a = all[slices.IndexFunc(all, func(a agent) bool { return a.runner == runner })]
 	if _, err := exec.LookPath(a.program); err != nil {
 		t.Skipf("%s is not installed: sh scripts/agents.sh %s", a.program, dir)

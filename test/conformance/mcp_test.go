@@ -115,6 +115,11 @@ func TestAnswer(t *testing.T) {
 		{"deny", "opencode", nil, modelserver.Turn{Shell: "touch made.txt"}, "deny", "", ""},
 		{"option", "opencode", nil, modelserver.Turn{Ask: "Which colour?"}, "blue", "", `=\"Blue\"`},
 		{"own words", "opencode", nil, modelserver.Turn{Ask: "Which colour?"}, "a warm green", "", "a warm green"},
+		{"allow", "copilot", nil, modelserver.Turn{Shell: "touch made.txt"}, "allow", "made.txt", ""},
+		{"allow write", "copilot", nil, modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, "allow", "made.txt", ""},
+		{"deny", "copilot", nil, modelserver.Turn{Shell: "touch made.txt"}, "deny", "", ""},
+		{"option", "copilot", nil, modelserver.Turn{Ask: "Which colour?"}, "blue", "", "User responded: Blue"},
+		{"own words", "copilot", nil, modelserver.Turn{Ask: "Which colour?"}, "a warm green", "", "User responded: a warm green"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.runner+" "+tt.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (f *fixture) signal(run api.Run, sig syscall.Signal) {
 func TestSendToAStoppedAgent(t *testing.T) {
 	t.Parallel()
 	stops := []time.Duration{300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
-	for _, runner := range []string{"claude_code", "codex", "gemini", "opencode"} {
+	for _, runner := range runners() {
 		for _, when := range []string{"before the text", "before Enter"} {
 			t.Run(runner+" "+when, func(t *testing.T) {
 				t.Parallel()
@@ -106,7 +106,7 @@ func (f *fixture) sendStopped(run api.Run, message string, stop time.Duration, s
 // A message for an agent at work is confirmed when it went out of the input box: it is queued there.
 func TestSendToAnAgentAtWork(t *testing.T) {
 	t.Parallel()
-	for _, runner := range []string{"claude_code", "codex", "gemini", "opencode"} {
+	for _, runner := range runners() {
 		t.Run(runner, func(t *testing.T) {
 			t.Parallel()
 			binary, a := installed(t, runner)
@@ -135,12 +135,12 @@ func TestSendToAnAgentAtWork(t *testing.T) {
 // Nothing is sent into a dialog, even when all evidence says that there is none: here the record is told that it was answered.
 func TestSendIntoADialog(t *testing.T) {
 	t.Parallel()
-	for runner, args := range map[string][]string{"claude_code": nil, "codex": {"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`}, "gemini": nil, "opencode": nil} {
+	for _, runner := range runners() {
 		t.Run(runner, func(t *testing.T) {
 			t.Parallel()
 			binary, a := installed(t, runner)
 			f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "touch made.txt", Leave: true}, {Text: "It ran."}})
-			run := f.start(a, args...)
+			run := f.start(a, a.asks...)
 			tl := f.watch(run)
 			tl.await(agency.NeedsInput)
 			var asked *agency.Request

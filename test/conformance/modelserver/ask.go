@@ -17,6 +17,12 @@ func (t Turn) question() map[string]any {
 		"request_user_input": object{"questions": []object{{"id": "scripted", "question": t.Ask, "header": "Scripted", "options": answers}}},
 
 		"question": object{"questions": []object{{"question": t.Ask, "header": "Scripted", "options": answers}}},
-		"ask_user": object{"questions": []object{{"question": t.Ask, "header": "Scripted", "type": "choice", "options": answers}}},
+		"ask_user": object{ // of Gemini and of Copilot
+			"questions": []object{{"question": t.Ask, "header": "Scripted", "type": "choice", "options": answers}},
+			"message":   t.Ask,
+			"requestedSchema": object{"type": "object", "required": []string{"answer"}, "properties": object{
+				"answer": object{"type": "string", "enum": []string{"Red", "Blue"}},
+			}},
+		},
 	}
 }

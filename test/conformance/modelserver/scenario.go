@@ -38,6 +38,9 @@ type Turn struct {
 // File is the whole content of a file. Its path is relative to the client's working directory.
 type File struct {
 	Path, Content string
+	// Has returns what stands in the file so far, for clients that make new files by one tool and change them by another; nil is
+	// a new file.
+	Has func() string
 }
 
 // Call is a call of a tool. Its name is the end of the client's name for it, which begins with the server that it is from.
@@ -108,6 +111,7 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 
 			"read":      object{"filePath": t.Read},
 			"read_file": object{"file_path": t.Read},
+			"view":      object{"path": t.Read},
 		}
 	case t.Write != nil:
 		inputs = map[string]any{
@@ -116,6 +120,10 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 
 			"write":      object{"filePath": t.Write.Path, "content": t.Write.Content},
 			"write_file": object{"file_path": t.Write.Path, "content": t.Write.Content},
+			"create":     object{"path": t.Write.Path, "file_text": t.Write.Content},
+		}
+		if _, makes := offered["create"]; makes && t.Write.Has != nil {
+			inputs = map[string]any{"edit": object{"path": t.Write.Path, "old_str": t.Write.Has(), "new_str": t.Write.Content}}
 		}
 	case t.Helper != nil:
 		task := object{"description": "Help", "prompt": t.Helper.Prompt}

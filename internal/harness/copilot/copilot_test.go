@@ -1,0 +1,357 @@
+package copilot_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/harness"
+	"agency/internal/harness/agent"
+	"agency/internal/harness/harnesstest"
+)
+
+// build makes the command of an attempt whose home is a folder.
+func build(t *testing.T, home string, r agency.CommandRequest) agency.Command {
+	t.Helper()
+	r.Runner.Kind, r.Exec, r.AttemptDir, r.Hook = "copilot", harnesstest.Program(t), "/run/attempts/1", []string{"/opt/it's/agency", "hook"}
+	r.Env = append(r.Env, "HOME="+home)
+	c, err := harness.Build(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run is an attempt whose conversation a test writes.
+type run struct {
+	harnesstest.Folded
+	t    *testing.T
+	path string
+	now  time.Time
+}
+
+func newRun(t *testing.T, home string) *run {
+	t.Helper()
+	r := &run{t: t, now: time.Now().Add(-time.Hour)}
+	c := build(t, home, agency.CommandRequest{ConversationID: harnesstest.Minted})
+	var known agency.Evidence
+	if err := json.Unmarshal(c.Files[agency.EventsFile], &known); err != nil {
+		t.Fatalf("%v in %q", err, c.Files)
+	}
+	r.fold([]agency.Evidence{known})
+	paths := harness.Files("copilot", &r.Situation, nil)
+	if len(paths) != 1 {
+		t.Fatalf("files: %q", paths)
+	}
+	r.path = paths[0]
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *run) fold(evidence []agency.Evidence) {
+	r.now = r.now.Add(time.Second)
+	r.Fold(evidence, r.now)
+}
+
+// write adds lines to the conversation, and reads them.
+func (r *run) write(lines ...[]byte) {
+	r.t.Helper()
+	harnesstest.AppendTo(r.t, r.path, string(bytes.Join(lines, []byte("\n")))+"\n")
+	r.fold(harness.ReadFile("copilot", r.path, &r.Situation))
+}
+
+// What Copilot 1.0.102 wrote into its file, read line by line and all at once.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	working, asks, waiting := agency.Working, agency.NeedsInput, agency.Waiting
+	for name, tt := range map[string]struct {
+		labels        []agency.Label
+		say           string
+		input, output int64
+	}{
+		"headless":   {[]agency.Label{working, waiting}, "its turn ended", 200, 41},
+		"perm-allow": {[]agency.Label{working, asks, working, waiting}, "its turn ended", 200, 41},
+		"perm-esc":   {[]agency.Label{working, asks, working, waiting}, "interrupted", 100, 37},
+		"ask":        {[]agency.Label{working, asks, working, waiting}, "its turn ended", 200, 53},
+		"ask-esc":    {[]agency.Label{working, asks, working, waiting}, "its turn ended", 200, 68},
+		"err-401":    {[]agency.Label{working, waiting}, "auth", 0, 0},
+		"err-429":    {[]agency.Label{working, waiting}, "rate limit", 0, 0},
+		"err-400":    {[]agency.Label{working, waiting}, "context", 0, 0},
+		"two":        {[]agency.Label{working, asks}, "touch two.txt", 100, 44},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lines := harnesstest.Lines(t, "testdata/"+name+".events.jsonl")
+			last := len(lines) - 1 // the program's end
+			slowly, fast := newRun(t, t.TempDir()), newRun(t, t.TempDir())
+			for _, line := range lines[:last] {
+				slowly.write(line)
+			}
+			fast.write(lines[:last]...)
+			for how, r := range map[string]*run{"line by line": slowly, "at once": fast} {
+				if diff := cmp.Diff(tt.labels, r.Labels); diff != "" {
+					t.Errorf("%s: labels (-want +got):\n%s", how, diff)
+				}
+				if !strings.Contains(r.Status.Summary, tt.say) {
+					t.Errorf("%s: got %q, want %q", how, r.Status.Summary, tt.say)
+				}
+				if u := r.Situation.Usage; tt.input > 0 && (*u.InputTokens != tt.input || *u.OutputTokens != tt.output || r.Situation.Model != "scripted") {
+					t.Errorf("%s: used %d, %d of %q, want %d, %d", how, *u.InputTokens, *u.OutputTokens, r.Situation.Model, tt.input, tt.output)
+				}
+				r.write(lines[last])
+				if !r.Situation.Ended || len(r.Situation.Requests) > 0 {
+					t.Errorf("%s: after its end: %+v", how, r.Situation)
+				}
+			}
+		})
+	}
+}
+
+// Until its first prompt nothing that stands in the file counts: a dialog of the program's start may be open, and what was cut off in
+// the attempt before is told as ended then.
+func TestResumed(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	lines := harnesstest.Lines(t, "testdata/killed.events.jsonl")
+	second := slices.IndexFunc(lines, func(line []byte) bool { return bytes.Contains(line, []byte(`"session.resume"`)) })
+	first := newRun(t, home)
+	first.write(lines[:second]...)
+
+	r := newRun(t, home)
+	r.fold(harness.Screen("copilot", harnesstest.Screen(t, "testdata/trust")))
+	r.write(lines[second : second+2]...)
+	if r.Situation.SpokeForItself() || r.Status.Label != agency.NeedsInput {
+		t.Errorf("got %s, spoke: %t", r.Status.Label, r.Situation.SpokeForItself())
+	}
+	r.write(lines[second+2 : len(lines)-1]...)
+	if diff := cmp.Diff([]agency.Label{agency.NeedsInput, agency.Working, agency.Waiting}, r.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if used := *r.Situation.Usage.InputTokens; used != 100 {
+		t.Errorf("the second attempt used %d", used)
+	}
+}
+
+// A call that is tried again is told by a hook alone; the next answer, or the end, shows that it is over.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	const failed = `{"hook_event_name":"ErrorOccurred","session_id":"s","error":{"name":"Error","message":"{\"message\":\"slow down\",\"type\":\"rate_limit_error\",\"code\":null}"}}`
+	lines := harnesstest.Lines(t, "testdata/err-429.events.jsonl")
+	r := newRun(t, t.TempDir())
+	r.write(lines[:4]...)
+	r.fold(harness.Hook("copilot", []byte(failed)))
+	if retry := r.Situation.Retry; retry == nil || retry.Class != agency.ErrorRateLimit || retry.Text != "slow down" {
+		t.Fatalf("got %+v", retry)
+	}
+	r.write(lines[4:6]...)
+	if r.Situation.Retry != nil || r.Situation.Failure == nil || r.Status.Label != agency.Waiting {
+		t.Errorf("got %s, %+v", r.Status.Label, r.Situation)
+	}
+	for _, payload := range []string{"", "{}", `{"hook_event_name":"Stop"}`} {
+		if got := harness.Hook("copilot", []byte(payload)); len(got) != 1 || got[0].Sign != agency.SignUnknown {
+			t.Errorf("%q: got %+v", payload, got)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	const leave = "--allow-tool=write(.agency/state/runner_status.json)"
+	for name, tt := range map[string]struct {
+		r    agency.CommandRequest
+		want string
+	}{
+		"terminal": {
+			agency.CommandRequest{ConversationID: harnesstest.Minted, Model: "gpt-5.4", DefaultArgs: []string{"--banner"}},
+			"--banner " + leave + " --plugin-dir /run/attempts/1 --model gpt-5.4 --session-id " + harnesstest.Minted + " --interactive OPENING",
+		},
+		"headless": {
+			agency.CommandRequest{Headless: true},
+			leave + " --output-format json --stream off --no-ask-user --allow-tool=write --plugin-dir /run/attempts/1 --prompt OPENING",
+		},
+		"headless with permissions of its own": {
+			agency.CommandRequest{Headless: true, Runner: agency.Runner{Args: []string{"--allow-all-tools"}}},
+			leave + " --output-format json --stream off --no-ask-user --plugin-dir /run/attempts/1 --allow-all-tools --prompt OPENING",
+		},
+		"resumed, and nothing asked": {
+			agency.CommandRequest{ConversationID: harnesstest.Minted, Resume: true, SkipPermissions: true},
+			leave + " --allow-all --plugin-dir /run/attempts/1 --session-id " + harnesstest.Minted + " --interactive OPENING",
+		},
+	} {
+		c := build(t, "/home/dev", tt.r)
+		got := strings.ReplaceAll(strings.Join(c.Argv[1:], " "), agent.Opening, "OPENING")
+		if got != tt.want || c.ConversationID != tt.r.ConversationID || c.Stdin != "" {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
+		}
+	}
+}
+
+// A run's hook, role and instructions stand in files of the attempt; folders of the user's own instructions stay.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	c := build(t, "/home/dev", agency.CommandRequest{SystemPrompt: "You watch.", Env: []string{"COPILOT_CUSTOM_INSTRUCTIONS_DIRS=/mine"}})
+	if want := []string{"COPILOT_AUTO_UPDATE=false", "COPILOT_CUSTOM_INSTRUCTIONS_DIRS=/mine,/run/attempts/1"}; !slices.Equal(c.Env, want) {
+		t.Errorf("environment %q, want %q", c.Env, want)
+	}
+	role := string(c.Files["agency.instructions.md"])
+	if !strings.HasPrefix(role, "---\napplyTo: \"**\"\n---\nYou watch.\n") || !strings.Contains(role, agent.Protocol) {
+		t.Errorf("role:\n%s", role)
+	}
+	if manifest := string(c.Files["plugin.json"]); !strings.Contains(manifest, `"hooks":"copilot-hooks.json"`) {
+		t.Errorf("plugin: %s", manifest)
+	}
+	var hooks struct {
+		Hooks map[string][]struct{ Bash string }
+	}
+	if err := json.Unmarshal(c.Files["copilot-hooks.json"], &hooks); err != nil {
+		t.Fatal(err)
+	}
+	if got := hooks.Hooks["ErrorOccurred"]; len(got) != 1 || got[0].Bash != `'/opt/it'\''s/agency' 'hook' 'copilot'` {
+		t.Errorf("hooks: %+v", hooks)
+	}
+}
+
+// The file is where Copilot's own variable says, or below the home; without either nothing is read.
+func TestFilesOfTheConversation(t *testing.T) {
+	t.Parallel()
+	for env, want := range map[string]string{
+		"HOME=/home/dev":                     "/home/dev/.copilot/session-state/" + harnesstest.Minted + "/events.jsonl",
+		"HOME=/home/dev COPILOT_HOME=/srv/c": "/srv/c/session-state/" + harnesstest.Minted + "/events.jsonl",
+		"HOME=dev":                           "",
+	} {
+		c, err := harness.Build(agency.CommandRequest{
+			Runner: agency.Runner{Kind: "copilot"}, Exec: harnesstest.Program(t), ConversationID: harnesstest.Minted, Env: strings.Fields(env),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var known agency.Evidence
+		_ = json.Unmarshal(c.Files[agency.EventsFile], &known) // there may be none
+		if known.Transcript != want {
+			t.Errorf("%s: got %q, want %q", env, known.Transcript, want)
+		}
+	}
+	for _, path := range []string{"", "events.jsonl", "/etc/passwd"} {
+		if got := harness.Files("copilot", &agency.Situation{Transcript: path}, nil); len(got) > 0 {
+			t.Errorf("%q leads to %q", path, got)
+		}
+	}
+}
+
+func TestScreens(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]agency.Evidence{
+		"trust":            {Sign: agency.SignAsked, Kind: agency.AsksDialog},
+		"in-use":           {Sign: agency.SignAsked, Kind: agency.AsksDialog},
+		"permission":       {Sign: agency.SignAsked, Kind: agency.AsksPermission},
+		"permission-write": {Sign: agency.SignAsked, Kind: agency.AsksPermission},
+		"path":             {Sign: agency.SignAsked, Kind: agency.AsksPermission},
+		"question":         {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
+		"question-own":     {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
+		"question-two":     {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
+		"form":             {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
+		"working":          {Sign: agency.SignBusy},
+		"resting":          {Sign: agency.SignSession},
+	} {
+		got := harness.Screen("copilot", harnesstest.Screen(t, "testdata/"+name))
+		if len(got) != 1 || got[0].Sign != want.Sign || got[0].Kind != want.Kind || got[0].Confidence >= 1 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// Keys come from what the terminal shows, and from nothing else.
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	const write, colour = "/home/dev/work/stub-file.txt", "Which colour?"
+	allow, deny, text := agency.Reply{Decision: agency.Allow}, agency.Reply{Decision: agency.Deny}, func(s string) agency.Reply { return agency.Reply{Text: s} }
+	const hidden, refused = "(hidden)", "(refused)"
+	for _, tt := range []struct {
+		screen string
+		kind   agency.RequestKind
+		text   string
+		reply  agency.Reply
+		want   string
+	}{
+		{"permission-write", agency.AsksPermission, write, allow, "1"},
+		{"permission-write", agency.AsksPermission, write, deny, "\x1b"},
+		{"permission-write", agency.AsksPermission, "/home/dev/work/other.txt", allow, hidden}, // another request's dialog
+		{"permission-write", agency.AsksQuestion, write, text("x"), hidden},
+		{"path", agency.AsksPermission, "/home/dev/elsewhere.txt", allow, "1"}, // the cursor stands on more than that
+		{"question", agency.AsksQuestion, colour, text("red"), "\r"},           // the cursor stands on it
+		{"question", agency.AsksQuestion, colour, text("Blue"), "\x1b[B"},
+		{"question", agency.AsksQuestion, colour, text("a warm green"), "\x1b[B"}, // on the way to the last
+		{"question", agency.AsksQuestion, colour, deny, "\x1b"},
+		{"question", agency.AsksQuestion, "How many?", text("red"), hidden},
+		{"question-other", agency.AsksQuestion, colour, text("a warm green"), "a warm green"},
+		{"question-other", agency.AsksQuestion, colour, text("Red"), "\x1b[A"},
+		{"question-own", agency.AsksQuestion, colour, text("a warm green"), ""}, // the rest is to come
+		{"question-own", agency.AsksQuestion, colour, text("a warm"), "\r"},
+		{"question-own", agency.AsksQuestion, colour, text("brown"), refused},
+		{"question-two", agency.AsksQuestion, "Colour and size?", text("red"), refused},
+		{"question-two", agency.AsksQuestion, "Colour and size?", deny, "\x1b"},
+		{"form", agency.AsksQuestion, colour, text("a warm green"), "a warm green"},
+		{"trust", agency.AsksPermission, "/home/dev/work", allow, hidden},
+		{"in-use", agency.AsksPermission, "Session in use", allow, hidden},
+		{"resting", agency.AsksPermission, write, deny, hidden},
+	} {
+		request := agency.Request{Kind: tt.kind, Text: tt.text}
+		keys, shown, err := harness.Answer("copilot", harnesstest.Screen(t, "testdata/"+tt.screen), &request, tt.reply)
+		switch {
+		case !shown:
+			keys = hidden
+		case agency.IsCode(err, agency.CodeInputRefused):
+			keys = refused
+		case err != nil:
+			t.Fatal(err)
+		}
+		if keys != tt.want {
+			t.Errorf("%s, %q, %+v: got %q, want %q", tt.screen, tt.text, tt.reply, keys, tt.want)
+		}
+	}
+}
+
+// Moving the cursor by two takes two different keys, so that a terminal that is slow to show the first is not moved twice for it.
+func TestStepsDiffer(t *testing.T) {
+	t.Parallel()
+	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}
+	screen := strings.Join(harnesstest.Screen(t, "testdata/question"), "\n")
+	moved := strings.NewReplacer("❯ Red", "  Red", "  Blue", "❯ Blue").Replace(screen)
+	var steps []string
+	for _, shows := range []string{screen, moved} {
+		keys, _, err := harness.Answer("copilot", strings.Split(shows, "\n"), &request, agency.Reply{Text: "green"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, keys)
+	}
+	if want := []string{"\x1b[B", "\x1bOB"}; !slices.Equal(steps, want) {
+		t.Errorf("got %q, want %q", steps, want)
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add("╭──\n│ touch x │\n│ Do you want to run this command?\n│ ❯ 1. Yes\n│   2. No\n│ ↑/↓ to navigate\n╰──╯", "touch x")
+	f.Add("────\n Copilot needs information.\n Which?\n\n a:\n ❯ Red\n   Blue\n\n enter accept\n────", "Which?")
+	f.Fuzz(func(t *testing.T, screen, text string) {
+		lines := strings.Split(screen, "\n")
+		for _, r := range []agency.Request{{Kind: agency.AsksPermission, Text: text}, {Kind: agency.AsksQuestion, Text: text}} {
+			for _, reply := range []agency.Reply{{Decision: agency.Allow}, {Decision: agency.Deny}, {Text: "blue"}} {
+				keys, shown, err := harness.Answer("copilot", lines, &r, reply)
+				if keys != "" && (!shown || err != nil) {
+					t.Errorf("pressed %q at no dialog", keys)
+				}
+			}
+		}
+	})
+}

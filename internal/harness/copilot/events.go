@@ -1,0 +1,243 @@
+package copilot
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+)
+
+// events is the name of the file in which Copilot writes all that happens in a conversation.
+const events = "events.jsonl"
+
+// files is the file of the conversation, whose path the attempt knows from its start.
+func files(s *agency.Situation, _ *agency.Process) []string {
+	if !filepath.IsAbs(s.Transcript) || filepath.Base(s.Transcript) != events {
+		return nil
+	}
+	return []string{s.Transcript}
+}
+
+// event is a line of the file, as far as agency reads it.
+type event struct {
+	Type  string `json:"type"`
+	Agent string `json:"agentId"` // of a subagent
+	Data  struct {
+		Content  string            `json:"content"`
+		Requests []json.RawMessage `json:"toolRequests"`
+
+		// Of a call of a tool.
+		CallID    string          `json:"toolCallId"`
+		Tool      string          `json:"toolName"`
+		Arguments json.RawMessage `json:"arguments"`
+
+		// Of a permission.
+		RequestID  string     `json:"requestId"`
+		ByHook     bool       `json:"resolvedByHook"`
+		Permission permission `json:"permissionRequest"`
+
+		// Of an error.
+		Class   string `json:"errorType"`
+		Status  int    `json:"statusCode"`
+		Message string `json:"message"`
+
+		Usage *usage `json:"usage"`
+	} `json:"data"`
+}
+
+// permission is what leave is asked for.
+type permission struct {
+	Kind    string `json:"kind"`
+	Command string `json:"fullCommandText"`
+	File    string `json:"fileName"`
+	Path    string `json:"path"`
+	URL     string `json:"url"`
+	Server  string `json:"serverName"`
+	Tool    string `json:"toolName"`
+	About   string `json:"intention"`
+}
+
+func (p *permission) text() string {
+	for _, text := range []string{p.Command, p.File, p.Path, p.URL, p.Tool, p.About} {
+		if text != "" {
+			return text
+		}
+	}
+	return p.Kind
+}
+
+// usage is what one call of the model used. Its input holds what came from a cache and went to one.
+type usage struct {
+	Model   string `json:"model"`
+	Input   int64  `json:"inputTokens"`
+	Output  int64  `json:"outputTokens"`
+	Read    int64  `json:"cacheReadTokens"`
+	Written int64  `json:"cacheWriteTokens"`
+}
+
+func (u *usage) total() *agency.Usage {
+	return agency.NewUsage(agency.ModelUsage{
+		Model: u.Model, Input: max(0, u.Input-u.Read-u.Written), CacheRead: u.Read, CacheWrite5m: u.Written, Output: u.Output,
+	})
+}
+
+// asks is the tool by which the agent asks a person.
+const asks = "ask_user"
+
+// reader reads lines of the file, one after the other.
+type reader struct {
+	begun   bool // the attempt's first prompt was seen: what stands before it comes while the program may still show a dialog
+	working bool
+	model   string
+	last    string // what its newest answer said, when it called no tool: the end of its turn ends the work
+	ended   bool   // its newest answer called no tool
+}
+
+// The names of the evidence that only tells how far the file was read, and what the next reading has to know.
+const (
+	readOn   = "read"
+	readLast = "read, the last answer"
+)
+
+// readFile reads what was added to the file.
+func readFile(path string, s *agency.Situation) []agency.Evidence {
+	lines, next := agent.Tail(path, s.TranscriptOffset)
+	if next == s.TranscriptOffset {
+		return nil
+	}
+	before := s.Sources[agency.FromTranscript].Event
+	r := reader{begun: s.Sources[agency.FromSession].Count > 0, working: s.Turn == agency.TurnWorking, model: s.Model, ended: before == readLast}
+	var evidence []agency.Evidence
+	for line := range bytes.Lines(lines) {
+		var e event
+		if !agent.Lenient(line, &e) || e.Type == "" {
+			continue
+		}
+		of := r.evidence(&e)
+		for i := range of {
+			of[i].Source, of[i].Event, of[i].Subagent = cmp.Or(of[i].Source, agency.FromSession), e.Type, e.Agent
+		}
+		evidence = append(evidence, of...)
+	}
+	read := readOn
+	if r.ended {
+		read = readLast
+	}
+	// How far it was read goes with evidence that says nothing else.
+	return append(evidence, agency.Evidence{Source: agency.FromTranscript, Sign: agency.SignUsage, Event: read, Offset: next})
+}
+
+func (r *reader) evidence(e *event) []agency.Evidence {
+	d := &e.Data
+	if r.begun = r.begun || e.Type == "user.message" || e.Type == "session.error"; !r.begun {
+		return nil
+	}
+	one := func(e agency.Evidence) []agency.Evidence { return []agency.Evidence{e} }
+	switch e.Type {
+	case "tool.execution_start":
+		started := one(agency.Evidence{Sign: agency.SignToolStarted, ID: d.CallID, Tool: d.Tool, Text: agent.ToolText(d.Arguments)})
+		if d.Tool == asks {
+			started = append(started, agency.Evidence{
+				Sign: agency.SignAsked, ID: d.CallID, Kind: agency.AsksQuestion, Tool: d.Tool, Text: question(d.Arguments),
+			})
+		}
+		r.working = true
+		return started
+	case "tool.execution_complete":
+		return one(agency.Evidence{Sign: agency.SignToolEnded, ID: d.CallID, Tool: d.Tool})
+	case "permission.requested":
+		if d.ByHook {
+			return nil
+		}
+		return one(agency.Evidence{
+			Sign: agency.SignAsked, ID: d.RequestID, Kind: agency.AsksPermission, Tool: d.Permission.Kind, Text: d.Permission.text(),
+		})
+	case "permission.completed":
+		return one(agency.Evidence{Sign: agency.SignAnswered, ID: d.RequestID})
+	case "session.usage_record":
+		return r.used(d.Usage)
+	}
+	if e.Agent != "" {
+		return nil // of a helper; the agent's own turn goes on
+	}
+	return r.turn(e)
+}
+
+// turn reads what the agent itself does. It answers in several rounds, one for each call of the model, and the one that calls no
+// tool is the last.
+func (r *reader) turn(e *event) []agency.Evidence {
+	d := &e.Data
+	was := r.working
+	var evidence agency.Evidence
+	switch e.Type {
+	case "user.message":
+		r.working, r.ended = true, false
+		return []agency.Evidence{{Sign: agency.SignPrompt}, {Sign: agency.SignSession}} // no dialog of the start is left
+	case "assistant.turn_start":
+		if r.working, r.ended = true, false; was {
+			return nil
+		}
+		// Work that nobody asked for now, after news from a helper for example: its requests stay open.
+		evidence.Source, evidence.Sign = agency.FromTranscript, agency.SignBusy
+	case "assistant.message":
+		r.ended, r.last = len(d.Requests) == 0, d.Content
+		return nil
+	case "assistant.turn_end":
+		if !r.ended {
+			return nil
+		}
+		r.working = false
+		evidence.Sign, evidence.Text = agency.SignTurnEnded, r.last
+	case "abort":
+		r.working, r.ended = false, false
+		evidence.Sign = agency.SignInterrupted
+	case "session.error":
+		r.working, r.ended = false, false
+		evidence.Sign, evidence.Class, evidence.Text = agency.SignFailed, errorClass(d.Class, d.Status, d.Message), d.Message
+	case "session.shutdown":
+		evidence.Sign = agency.SignEnded
+	default:
+		return nil // there are many, and none says that the turn began or ended
+	}
+	return []agency.Evidence{evidence}
+}
+
+func (r *reader) used(u *usage) []agency.Evidence {
+	if u == nil {
+		return nil
+	}
+	var evidence []agency.Evidence
+	if u.Model != "" && u.Model != r.model {
+		r.model = u.Model
+		evidence = append(evidence, agency.Evidence{Sign: agency.SignSession, Model: u.Model})
+	}
+	return append(evidence, agency.Evidence{Sign: agency.SignUsage, Usage: u.total(), Add: true})
+}
+
+// question is what the agent asks a person.
+func question(arguments json.RawMessage) string {
+	var in struct {
+		Message  string `json:"message"`
+		Question string `json:"question"` // as older versions have it
+	}
+	_ = agent.Lenient(arguments, &in)
+	return strings.TrimSpace(in.Message + in.Question)
+}
+
+// errorClass sorts an error by its status, by Copilot's name of it, or by its words.
+func errorClass(name string, status int, text string) agency.ErrorClass {
+	if status != 0 && status != 400 {
+		return agent.StatusClass(status)
+	}
+	if name == "context_limit" || strings.Contains(text, "prompt as too long") {
+		return agency.ErrorContext
+	}
+	if class := agent.ErrorClass(name + ": " + text); class != agency.ErrorOther || status == 0 {
+		return class
+	}
+	return agency.ErrorRequest
+}
