@@ -389,6 +389,9 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 		killpoint.At("undo.recorded")
 		s.forget(undone, r.Attempt.Number)
 		s.showRuns(ctx, undone)
+		if left != nil { // else they went with the folder
+			s.writeViews(ctx, undone)
+		}
 	}
 	if err := errors.Join(left, err); err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), err).WithHint("agency rm %s", r.Ref())

@@ -219,6 +219,29 @@ func TestRemoveBesideAnUndo(t *testing.T) {
 	})
 }
 
+// A creation that cannot be taken back leaves a failed run, and its files tell so.
+func TestUndoThatFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git.ExcludeFunc = func() error {
+		w.git.mu.Lock()
+		defer w.git.mu.Unlock()
+		w.git.discoverErr = errBoom // also for the undo
+		return errBoom
+	}
+	_, err := w.sup.CreateRun(t.Context(), w.request("fix-login"))
+	wantCode(t, err, agency.CodeCleanupFailed)
+	runs, err := w.store.Runs(t.Context(), agency.Filter{})
+	if err != nil || len(runs) != 1 || runs[0].Attempt.State != agency.Failed {
+		t.Fatalf("got %+v and %v", runs, err)
+	}
+	for name, want := range map[string]string{"meta.json": `"failed"`, "state.json": `"CRASHED"`} {
+		if text := mustRead(t, filepath.Join(runs[0].Dir, name)); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
 func TestUndoKeepsAForeignBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

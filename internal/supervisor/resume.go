@@ -225,6 +225,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	killpoint.At("resume.begun")
 	l.run = begun
 	s.track(begun)
+	s.writeViews(ctx, begun) // a record that is lost from here on comes back with this attempt
 	return nil
 }
 

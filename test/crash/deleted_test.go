@@ -198,6 +198,25 @@ func TestRebuildCutOff(t *testing.T) {
 	}
 }
 
+// A later attempt that was just being made when the record was lost is failed by the next daemon, and nothing of it is left.
+func TestRebuildCutOffResume(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stoppedTarget(w)
+	w.hold("launch.written", "resume", "target")
+	pids := w.daemons()
+	w.deleted("agency.db")
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.awaitClient()
+	w.must("db", "rebuild")
+	w.calm(false)
+	if r := w.target(); r.Attempt != 2 || r.State != "failed" {
+		t.Errorf("it is %+v", r)
+	}
+	w.must("resume", "target")
+}
+
 // An agent that has just begun to work when the record is lost is its run's again.
 func TestRebuildBeginning(t *testing.T) {
 	t.Parallel()
