@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -90,13 +92,17 @@ func attach(cmd *exec.Cmd, out io.Writer, shown chan<- struct{}) error {
 	return nil
 }
 
-// someWorktree is the folder of the newest run that has one, as an agent is in it.
+// someWorktree is the folder of the newest run of a client that has one, as an agent is in it. An agent of a session that asks something
+// and ends has its session wait for a person.
 func (l *life) someWorktree() string {
 	paths, _ := filepath.Glob(filepath.Join(l.f.Data, "worktrees", "*", "r_*"))
-	if len(paths) == 0 {
-		return l.f.Repo
+	for _, path := range slices.Backward(paths) {
+		meta, _ := os.ReadFile(filepath.Join(l.f.Data, "runs", filepath.Base(path), "meta.json"))
+		if strings.Contains(string(meta), `"name": "n`) {
+			return path
+		}
 	}
-	return paths[len(paths)-1]
+	return l.f.Repo
 }
 
 var (
