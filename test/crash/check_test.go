@@ -54,7 +54,12 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	sessions := strings.Fields(w.f.Tmux("list-sessions", "-F", "#{session_name}").Stdout)
 	worktrees := w.f.Command("", "git", "worktree", "list", "--porcelain").Stdout
-	branches := strings.Fields(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/agency").Stdout)
+	branches, work := []string{}, map[string]bool{} // of those at a commit of an agent, which an undo leaves there
+	for line := range strings.Lines(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(authorname)", "refs/heads/agency").Stdout) {
+		branch, author, _ := strings.Cut(strings.TrimSpace(line), " ")
+		branches = append(branches, branch)
+		work[branch] = author == "Scripted Agent"
+	}
 	known := map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
@@ -97,7 +102,7 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 				say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, has(sessions, session))
 			}
 			// A session that starts an agent again gives its next run the same branch.
-			if undone && has(branches, r.Branch) && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && !isUndone(&other) }) {
+			if undone && has(branches, r.Branch) && !work[r.Branch] && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && !isUndone(&other) }) {
 				say("%s is undone and its branch is there", r.Name)
 			}
 		default:
