@@ -88,8 +88,10 @@ func (l *life) leftLocks() []string {
 // unlockGit does what doctor says of the locks that killed gits of the agents, or of agency where agents write too, have left. Those of
 // refs that only agency writes it leaves to agency. It says which ones doctor does not name.
 func (l *life) unlockGit() []string {
+	common := filepath.Join(l.f.Repo, ".git")
 	left := slices.DeleteFunc(l.leftLocks(), func(path string) bool {
-		return strings.HasPrefix(path, filepath.Join(l.f.Repo, ".git", "refs", "agency")+"/")
+		return strings.HasPrefix(path, filepath.Join(common, "refs", "agency")+"/") ||
+			path == filepath.Join(common, "objects", "maintenance.lock") // of an agent's git commit; it keeps only git's own maintenance away
 	})
 	if len(left) == 0 {
 		return nil
