@@ -92,3 +92,15 @@ type WrapperUpdate struct {
 	// LogLost is how many bytes of the output are not in its log, because the disk did not take them.
 	LogLost int64 `json:"log_lost,omitempty"`
 }
+
+// RunSettings are the parts of a caller's configuration that an attempt of a run depends on.
+type RunSettings struct {
+	Exec        string   // of the run's runner
+	DefaultArgs []string // of the run's runner
+	Handle      HandleFormat
+	EnvDeny     []string // patterns of names that a runner does not get
+	Grace       time.Duration
+	LogBytes    int64
+	Config      string   // the configuration file, for what the runner itself asks of agency; empty for none
+	Env         []string // NAME=value for the runners of a later attempt: the record keeps no values
+}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/file"
+	"agency/internal/resolve"
 	"agency/internal/supervisor"
 )
 
@@ -200,43 +200,25 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	}
 	defer free()
 	warnings := []string{}
+	at, err := d.sup.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
+	if err != nil {
+		return api.CreateRunResponse{}, err
+	}
+	settings, err := resolve.Run(cfg, &req.Spec, &at.Project)
+	if err == nil {
+		err = leave.chosen(ctx, &req.Spec)
+	}
+	if err != nil {
+		return api.CreateRunResponse{}, err
+	}
 	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
-		ID: id, Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env,
-		Choose: func(spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) {
-			chosen, err := choose(cfg, spec, p)
-			if err == nil {
-				err = leave.chosen(ctx, spec)
-			}
-			return chosen, err
-		},
+		ID: id, Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env, Place: at, Settings: settings,
 		Warn: func(text string) { warnings = append(warnings, text) },
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
 	return api.CreateRunResponse{Run: d.runResponse(r).Run, Warnings: warnings}, nil
-}
-
-// choices are what a configuration says about runs of a runner.
-func choices(cfg *config.Config, r agency.Runner) (supervisor.Choices, error) {
-	found, ok := cfg.Runners[r.Kind]
-	if r.Kind == agency.Custom {
-		found, ok = cfg.Custom[r.Name]
-	}
-	if !ok {
-		name := cmp.Or(r.Name, string(r.Kind))
-		return supervisor.Choices{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", name).
-			WithHint("one of %s, or add [runners.custom.%s] with exec = \"...\" to %s", config.RunnerNames(), name, cfg.Path)
-	}
-	path := ""
-	if cfg.Exists {
-		path = cfg.Path
-	}
-	return supervisor.Choices{
-		Config: path,
-		Exec:   found.Exec, DefaultArgs: found.DefaultArgs,
-		Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
-	}, nil
 }
 
 func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
@@ -256,8 +238,8 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
 		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
 		Set: req.Set, Env: req.Env,
-		Warn:    func(text string) { warnings = append(warnings, text) },
-		Choices: laterChoices(req.Config, req.Env),
+		Warn:     func(text string) { warnings = append(warnings, text) },
+		Settings: laterSettings(req.Config, req.Env),
 	})
 	if err != nil {
 		return api.ResumeRunResponse{}, err
@@ -267,16 +249,14 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 	}, nil
 }
 
-// laterChoices are what a configuration says about a later attempt of a run.
-func laterChoices(path string, env []string) func(*agency.Run) (supervisor.Choices, error) {
-	return func(r *agency.Run) (supervisor.Choices, error) {
+// laterSettings are what a configuration says about a later attempt of a run.
+func laterSettings(path string, env []string) func(*agency.Run) (agency.RunSettings, error) {
+	return func(r *agency.Run) (agency.RunSettings, error) {
 		cfg, err := config.Load(path, env)
 		if err != nil {
-			return supervisor.Choices{}, err
+			return agency.RunSettings{}, err
 		}
-		chosen, err := choices(cfg, r.Runner)
-		chosen.Env = cfg.Presets[r.Preset].Env // as it is now: the record keeps no values
-		return chosen, err
+		return resolve.Later(cfg, r)
 	}
 }
 

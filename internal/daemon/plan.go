@@ -14,7 +14,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/harness"
 	"agency/internal/plan"
-	"agency/internal/supervisor"
+	"agency/internal/resolve"
 )
 
 // loadPlan reads a plan for a caller who stands in dir, and checks all that can be checked before anything starts: besides the plan
@@ -86,7 +86,7 @@ type planCheck struct {
 func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
 	var faults agency.PlanFaults
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
-		if _, err := choices(c.cfg, runnerOf(c.cfg, runner)); err != nil {
+		if _, err := resolve.Settings(c.cfg, resolve.RunnerOf(c.cfg, runner)); err != nil {
 			faults.Add(c.fault("limits", runner, err).WithDetail("key", "limits"))
 		}
 	}
@@ -116,18 +116,18 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 			return "preset", err
 		}
 	}
-	asked := planSpec(a)
+	asked := resolve.AgentSpec(a)
 	if err := c.leave.asked(&asked); err != nil {
 		return "args", err
 	}
-	spec, chosen, err := agentSpec(c.cfg, c.project, a)
+	spec, chosen, err := resolve.Agent(c.cfg, c.project, a)
 	if err == nil {
 		err = c.leave.chosen(ctx, &spec)
 	}
 	if err != nil {
 		return "runner", err
 	}
-	if r := specRunner(&spec); !c.used[r.Name] {
+	if r := resolve.Runner(&spec); !c.used[r.Name] {
 		if _, err := harness.FindExec(r, chosen.Exec, c.dir, slices.Concat(c.env, spec.Env)); err != nil {
 			return "runner", err
 		}
@@ -145,7 +145,7 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 // checkSetup refuses an agent whose run could not be made because of what the repository wants done in new worktrees: as long as
 // nobody has trusted that, or when it is not there. dir is where its base is looked up, unless commit is it, and root the repository.
 func (d *Daemon) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
-	spec, _, err := agentSpec(cfg, project, a)
+	spec, _, err := resolve.Agent(cfg, project, a)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 	told := &agency.Error{Code: e.Code, Message: where + ": " + e.Message, Hint: e.Hint, Details: maps.Clone(e.Details), Err: err}
 	switch e.Code {
 	case agency.CodeRunnerNotConfigured:
-		if near := agency.Nearest(runner, knownRunners(c.cfg)); near != "" && near != runner {
+		if near := agency.Nearest(runner, resolve.KnownRunners(c.cfg)); near != "" && near != runner {
 			told.Hint = "did you mean " + near + "?"
 		}
 		told.Code = agency.CodePlanInvalid
@@ -191,37 +191,6 @@ func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 	default: // it says enough
 	}
 	return told
-}
-
-// agentSpec is what the run of an agent is asked for, but for its names, its branch and, where its base is the results of others,
-// the commit to start from.
-func agentSpec(cfg *config.Config, project *agency.Project, a *agency.PlanAgent) (agency.Spec, supervisor.Choices, error) {
-	spec := planSpec(a)
-	chosen, err := choose(cfg, &spec, project)
-	if err == nil {
-		err = spec.Validate()
-	}
-	return spec, chosen, err
-}
-
-// specRunner is the runner of a spec that is filled in.
-func specRunner(spec *agency.Spec) agency.Runner {
-	return agency.Runner{Kind: spec.Runner.Kind, Name: cmp.Or(spec.Runner.Name, string(spec.Runner.Kind)), Args: spec.Runner.Args}
-}
-
-// runnerOf reads a runner as people name it.
-func runnerOf(cfg *config.Config, name string) agency.Runner {
-	kind, custom := namedRunner(cfg, name)
-	return agency.Runner{Kind: kind, Name: cmp.Or(custom, string(kind))}
-}
-
-// knownRunners are the runners that a configuration knows, as people name them.
-func knownRunners(cfg *config.Config) []string {
-	names := slices.Sorted(maps.Keys(cfg.Custom))
-	for kind := range cfg.Runners {
-		names = append(names, string(kind))
-	}
-	return names
 }
 
 // planSession tells what a plan would do, and starts nothing.
@@ -260,11 +229,11 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 
 // plannedAgent is how an agent would be started. Words in capitals stand for what is not known before.
 func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent, req api.PlanSessionRequest) (api.PlannedAgent, error) {
-	spec, chosen, err := agentSpec(cfg, project, a)
+	spec, chosen, err := resolve.Agent(cfg, project, a)
 	if err != nil {
 		return api.PlannedAgent{}, err
 	}
-	r, env := specRunner(&spec), slices.Concat(req.Env, spec.Env)
+	r, env := resolve.Runner(&spec), slices.Concat(req.Env, spec.Env)
 	program, err := harness.FindExec(r, chosen.Exec, req.Dir, env)
 	if err != nil {
 		return api.PlannedAgent{}, err

@@ -13,45 +13,10 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/file"
+	"agency/internal/resolve"
 	"agency/internal/scaffold"
 	"agency/internal/supervisor"
 )
-
-// choose fills in what a spec leaves open: by its preset, then by what the repository says, then by the user's configuration.
-func choose(cfg *config.Config, spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) {
-	if err := applyPreset(cfg, spec); err != nil {
-		return supervisor.Choices{}, err
-	}
-	if spec.Headless == nil {
-		spec.Headless = &cfg.Defaults.Headless
-	}
-	if spec.Runner.Kind == "" {
-		name := p.Runner
-		if name == "" {
-			name = cfg.Defaults.Runner
-		}
-		spec.Runner.Kind, spec.Runner.Name = namedRunner(cfg, name)
-	}
-	if spec.BaseRef == "" {
-		spec.BaseRef = p.Base
-	}
-	if spec.BaseRef == "" {
-		spec.BaseRef = cfg.Defaults.Base
-	}
-	chosen, err := choices(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
-	if err == nil && p.HandleFormat != "" {
-		chosen.Handle, err = agency.ParseHandleFormat(p.HandleFormat)
-	}
-	return chosen, err
-}
-
-// namedRunner reads a runner as people name it: a kind, or the name of a custom one that may not be there.
-func namedRunner(cfg *config.Config, name string) (agency.RunnerKind, string) {
-	if _, isKind := cfg.Runners[agency.RunnerKind(name)]; isKind {
-		return agency.RunnerKind(name), ""
-	}
-	return agency.Custom, name
-}
 
 // initRepo writes what a repository needs for agency into the worktree that the caller stands in.
 func (d *Daemon) initRepo(ctx context.Context, req api.InitRepoRequest) (api.InitRepoResponse, error) {
@@ -73,8 +38,8 @@ func (d *Daemon) initRepo(ctx context.Context, req api.InitRepoRequest) (api.Ini
 		return api.InitRepoResponse{}, err
 	}
 	if req.Answers.Runner != nil {
-		kind, name := namedRunner(cfg, init.project.Runner)
-		if _, err := choices(cfg, agency.Runner{Kind: kind, Name: name}); err != nil {
+		kind, name := resolve.Named(cfg, init.project.Runner)
+		if _, err := resolve.Settings(cfg, agency.Runner{Kind: kind, Name: name}); err != nil {
 			return api.InitRepoResponse{}, err
 		}
 	}

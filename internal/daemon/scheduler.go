@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/resolve"
 	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/supervisor"
@@ -61,7 +61,7 @@ func (c schedulerRuns) MayStart(ctx context.Context, s scheduler.Start) error {
 		return err
 	}
 	if !project.NeedsTrust() {
-		spec, _, err := agentSpec(cfg, &project, s.Agent)
+		spec, _, err := resolve.Agent(cfg, &project, s.Agent)
 		if err == nil {
 			_, err = c.git.ResolveCommit(ctx, root, spec.BaseRef)
 		}
@@ -81,35 +81,26 @@ func (c schedulerRuns) Start(ctx context.Context, s scheduler.Start) error {
 	if err != nil {
 		return err
 	}
-	spec := planSpec(s.Agent)
+	spec := resolve.AgentSpec(s.Agent)
 	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, c.git.OwnBranch(s.Session.Repo, s.Branch)
 	if s.Commit != "" {
 		spec.BaseRef = s.Commit
 	}
+	at, err := c.sup.Locate(ctx, spec.Repo, spec.Repo, spec.BaseRef)
+	if err != nil {
+		return err
+	}
+	settings, err := resolve.Run(cfg, &spec, &at.Project)
+	if err != nil {
+		return err
+	}
 	_, err = c.sup.CreateRun(ctx, supervisor.CreateRequest{
-		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Dir: s.Session.Repo.Root, Env: s.Env,
-		Choose: func(spec *agency.Spec, p *agency.Project) (supervisor.Choices, error) { return choose(cfg, spec, p) },
+		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Dir: s.Session.Repo.Root, Env: s.Env, Place: at, Settings: settings,
 		Warn: func(text string) {
 			c.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
 		},
 	})
 	return err
-}
-
-// planSpec is what a plan says of the run of an agent.
-func planSpec(a *agency.PlanAgent) agency.Spec {
-	spec := agency.Spec{
-		Preset: a.Preset, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
-		Runner: agency.SpecRunner{Model: a.Model, Args: slices.Clone(a.Args)},
-		Prompt: agency.SpecPrompt{Text: a.Prompt},
-	}
-	if a.Base == agency.BaseDeps {
-		spec.BaseRef = ""
-	}
-	if a.Runner != "" {
-		spec.Runner.Kind, spec.Runner.Name = config.ParseRunner(a.Runner)
-	}
-	return spec
 }
 
 func (c schedulerRuns) Resume(ctx context.Context, a scheduler.ResumeRequest) error {
@@ -123,7 +114,7 @@ func (c schedulerRuns) Resume(ctx context.Context, a scheduler.ResumeRequest) er
 		Warn: func(text string) {
 			c.Log.Warn("start agent again", "session", a.Session.ID, "agent", a.Agent.ID, "note", text)
 		},
-		Choices: laterChoices(a.Session.Config, a.Env),
+		Settings: laterSettings(a.Session.Config, a.Env),
 	})
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/plan"
+	"agency/internal/resolve"
 	"agency/internal/scheduler"
 )
 
@@ -119,11 +120,11 @@ func (d *Daemon) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, 
 	}
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		spec, _, err := agentSpec(cfg, &project, a)
+		spec, _, err := resolve.Agent(cfg, &project, a)
 		if err != nil {
 			return err
 		}
-		a.Runner = specRunner(&spec).Name
+		a.Runner = resolve.Runner(&spec).Name
 		if spec.BaseRef == "HEAD" && a.Base != agency.BaseDeps && repo.Toplevel != repo.Root {
 			if a.Base, err = d.git.ResolveCommit(ctx, dir, "HEAD"); err != nil {
 				return err

@@ -23,21 +23,10 @@ type CreateRequest struct {
 	Spec  agency.Spec
 	Dir   string   // the caller's working directory; relative paths start here
 	Env   []string // the caller's environment, which becomes the runner's
-	// Choose fills in what the spec leaves open, from what the repository says and then from the caller's configuration.
-	Choose func(*agency.Spec, *agency.Project) (Choices, error)
-	Warn   func(text string) // takes what the caller should know although nothing failed
-}
-
-// Choices are the parts of a caller's configuration that a new run depends on.
-type Choices struct {
-	Exec        string   // of the run's runner
-	DefaultArgs []string // of the run's runner
-	Handle      agency.HandleFormat
-	EnvDeny     []string // patterns of names that a runner does not get
-	Grace       time.Duration
-	LogBytes    int64
-	Config      string   // the configuration file, for what the runner itself asks of agency; empty for none
-	Env         []string // NAME=value for the runners of a later attempt: the record keeps no values
+	// Place is where the run begins, and Settings what the caller's configuration says for it. The spec is filled in by both.
+	Place    *Place
+	Settings agency.RunSettings
+	Warn     func(text string) // takes what the caller should know although nothing failed
 }
 
 // The steps of a creation, in order. Each is recorded when it is done and can be repeated or undone after a crash.
@@ -96,14 +85,11 @@ type creation struct {
 func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, error) {
 	spec := &req.Spec
 	p := &creation{req: req}
-	dir := spec.Repo
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(req.Dir, dir)
-	}
-	commit, err := s.locate(ctx, p, dir)
+	commit, err := s.commitOf(ctx, req.Place, spec.BaseRef)
 	if err != nil {
 		return nil, err
 	}
+	p.repo, p.project, p.settings = req.Place.Repo, req.Place.project, &req.Settings
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -128,8 +114,8 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if p.inputs, err = fingerprint(p.repo, spec.Inputs); err != nil {
 		return nil, err
 	}
-	p.env = runnerEnv(req.Env, spec.Env, p.choices.EnvDeny)
-	if p.choices.Exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.choices.Exec, dir, p.env); err != nil {
+	p.env = runnerEnv(req.Env, spec.Env, p.settings.EnvDeny)
+	if p.settings.Exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.settings.Exec, req.Place.dir, p.env); err != nil {
 		return nil, err
 	}
 	if err := s.checkTmux(ctx); err != nil {
@@ -159,39 +145,6 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		p.setup.warn = req.Warn
 	}
 	return p, s.materialise(p, commit)
-}
-
-// locate finds the repository of a directory, what it says about runs, and the commit to start from. Most runs start from HEAD
-// when nobody says otherwise, so git is asked for that while it looks for the repository.
-func (s *Supervisor) locate(ctx context.Context, p *creation, dir string) (commit string, err error) {
-	spec := &p.req.Spec
-	guess := spec.BaseRef
-	if guess == "" {
-		guess = "HEAD"
-	}
-	var refErr error
-	resolved := make(chan struct{})
-	go func() {
-		defer close(resolved)
-		commit, refErr = s.Git.ResolveCommit(ctx, dir, guess)
-	}()
-	p.repo, err = s.Git.Discover(ctx, dir)
-	<-resolved
-	if err != nil {
-		return "", err // without a repository there is no use in what the reference is
-	}
-	if p.project, err = s.project(ctx, p.repo, commit); err != nil {
-		return "", err
-	}
-	choices, err := p.req.Choose(spec, &p.project.Project)
-	if err != nil {
-		return "", err
-	}
-	p.choices = &choices
-	if spec.BaseRef != guess {
-		return s.Git.ResolveCommit(ctx, dir, spec.BaseRef)
-	}
-	return commit, refErr
 }
 
 // trustCommand is the command that trusts what a run from a base would do.
@@ -275,7 +228,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 func (p *creation) name(s *Supervisor, again bool) {
 	spec, r := &p.req.Spec, p.run
 	hash := hex.EncodeToString(s.randomBytes(2))
-	r.Handle = p.choices.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
+	r.Handle = p.settings.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
 	if spec.Branch == "" {
 		r.Branch = s.Git.OwnBranch(p.repo, "agency/"+r.Handle)
 	}

@@ -25,7 +25,7 @@ func TestCreate(t *testing.T) {
 	var launch agency.Launch
 	var p *wrapper
 	w.tmux.OnStart = func(l agency.Launch) error { launch = l; p = w.wrap(l); return p.begin() }
-	r, err := w.sup.CreateRun(t.Context(), req)
+	r, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			test.breaks(w)
-			_, err := w.sup.CreateRun(t.Context(), w.request("fix-login"))
+			_, err := w.createRun(t.Context(), w.request("fix-login"))
 			wantCode(t, orInternal(err), test.code)
 
 			runs, err := w.store.Runs(t.Context(), agency.Filter{Removed: true})
@@ -207,7 +207,7 @@ func TestRemoveBesideAnUndo(t *testing.T) {
 			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = e, false })
 			return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 		}
-		w.call(func() { _, _ = w.sup.CreateRun(context.Background(), w.request("broken")) })
+		w.call(func() { _, _ = w.createRun(context.Background(), w.request("broken")) })
 		time.Sleep(500 * time.Millisecond)
 		if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(id)}); err != nil {
 			t.Error(err)
@@ -253,7 +253,7 @@ func TestUndoKeepsAForeignBranch(t *testing.T) {
 		w.git.branches["fix/login"] = baseCommit
 		return nil
 	}
-	_, err := w.sup.CreateRun(t.Context(), req)
+	_, err := w.createRun(t.Context(), req)
 	wantCode(t, err, agency.CodeBranchExists)
 	if w.git.branches["fix/login"] != baseCommit {
 		t.Error("the branch of somebody else is gone")
@@ -282,7 +282,7 @@ func TestCreateWithoutAWord(t *testing.T) {
 					return nil
 				}
 				begin := time.Now()
-				_, err := w.sup.CreateRun(t.Context(), w.request("silent"))
+				_, err := w.createRun(t.Context(), w.request("silent"))
 				wantCode(t, err, test.code)
 				if took := time.Since(begin); took != test.after {
 					t.Errorf("took %s, want %s", took, test.after)
@@ -299,7 +299,7 @@ func TestCreateGoesOnWithoutItsCaller(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.git.ExcludeFunc = func() error { cancel(); return nil }
-	r, err := w.sup.CreateRun(ctx, w.request("alone"))
+	r, err := w.createRun(ctx, w.request("alone"))
 	if err != nil || r.Attempt.State != agency.Running {
 		t.Fatalf("got %v, %v", r, err)
 	}
@@ -312,7 +312,7 @@ func TestBadInputLeavesNoRow(t *testing.T) {
 		spec func(w *world, s *agency.Spec)
 	}{
 		"name":             {agency.CodeUsage, func(_ *world, s *agency.Spec) { s.Name = "Not A Name" }},
-		"kind":             {agency.CodeSpecInvalid, func(_ *world, s *agency.Spec) { s.Runner.Kind = "vi" }},
+		"kind":             {agency.CodeSpecInvalid, func(_ *world, s *agency.Spec) { s.Runner.Kind = "" }},
 		"no repository":    {agency.CodeNotGitRepo, func(_ *world, s *agency.Spec) { s.Repo = "/" }},
 		"own data":         {agency.CodeInvalidPath, func(w *world, s *agency.Spec) { s.Repo = w.inside() }},
 		"empty prompt":     {agency.CodeSpecInvalid, func(_ *world, s *agency.Spec) { s.Prompt.Text = " \n" }},
@@ -335,7 +335,7 @@ func TestBadInputLeavesNoRow(t *testing.T) {
 			w := newWorld(t)
 			req := w.request("fix-login")
 			test.spec(w, &req.Spec)
-			_, err := w.sup.CreateRun(t.Context(), req)
+			_, err := w.createRun(t.Context(), req)
 			wantCode(t, err, test.code)
 			runs, err := w.store.Runs(t.Context(), agency.Filter{Removed: true})
 			if err != nil || len(runs) != 0 {
@@ -360,7 +360,7 @@ func TestNamesAndBranchesAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.ended("fix-login")
-	_, err := w.sup.CreateRun(t.Context(), w.request("fix-login"))
+	_, err := w.createRun(t.Context(), w.request("fix-login"))
 	wantCode(t, err, agency.CodeNameExists)
 	if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"}); err != nil {
 		t.Fatal(err)
@@ -377,7 +377,7 @@ func TestMaterialisedSpec(t *testing.T) {
 	w := newWorld(t)
 	req := w.request("fix-login")
 	req.Spec.Env = []string{"TOKEN=a=b", "EMPTY="}
-	r, err := w.sup.CreateRun(t.Context(), req)
+	r, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,11 +410,11 @@ func TestHandleClash(t *testing.T) {
 		}
 	}
 	w.tmux.OnStart = func(l agency.Launch) error { return w.wrap(l).begin() }
-	first, err := w.sup.CreateRun(t.Context(), w.request(""))
+	first, err := w.createRun(t.Context(), w.request(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := w.sup.CreateRun(t.Context(), w.request(""))
+	second, err := w.createRun(t.Context(), w.request(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,17 +434,17 @@ func TestCreateByAnAgentWithNewPrograms(t *testing.T) {
 		req.Owner = owner
 		return req
 	}
-	if _, err := w.sup.CreateRun(t.Context(), request("one", string(boss.ID))); err != nil {
+	if _, err := w.createRun(t.Context(), request("one", string(boss.ID))); err != nil {
 		t.Fatal(err)
 	}
 	w.git.programs = "a filter and a hook"
-	_, err := w.sup.CreateRun(t.Context(), request("two", string(boss.ID)))
+	_, err := w.createRun(t.Context(), request("two", string(boss.ID)))
 	wantCode(t, err, agency.CodeTrustRequired)
-	if _, err := w.sup.CreateRun(t.Context(), request("two", agency.User)); err != nil {
+	if _, err := w.createRun(t.Context(), request("two", agency.User)); err != nil {
 		t.Fatal(err)
 	}
 	w.git.programs = ""
-	if _, err := w.sup.CreateRun(t.Context(), request("three", string(boss.ID))); err != nil {
+	if _, err := w.createRun(t.Context(), request("three", string(boss.ID))); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -100,7 +100,7 @@ func TestOwnStallThreshold(t *testing.T) {
 		w := newWorld(t)
 		req := w.request("fix-login")
 		req.Spec.Limits.StallAfterMS = time.Minute.Milliseconds()
-		r, err := w.sup.CreateRun(t.Context(), req)
+		r, err := w.createRun(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

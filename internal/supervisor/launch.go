@@ -22,12 +22,12 @@ import (
 
 // launching is an attempt on its way to a running agent.
 type launching struct {
-	run     *agency.Run
-	token   string
-	env     []string // the runner's, but for what agency adds
-	command agency.Command
-	choices *Choices
-	setup   *setup // nil when the repository wants none, or had it
+	run      *agency.Run
+	token    string
+	env      []string // the runner's, but for what agency adds
+	command  agency.Command
+	settings *agency.RunSettings
+	setup    *setup // nil when the repository wants none, or had it
 }
 
 // step is one of the steps that lead to a running agent.
@@ -58,7 +58,7 @@ func (s *Supervisor) takeSteps(ctx context.Context, l *launching, of string, ste
 func (s *Supervisor) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
 	r := l.run
 	req := agency.CommandRequest{
-		Runner: r.Runner, Exec: l.choices.Exec, DefaultArgs: l.choices.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
+		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
 		AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Hook: s.Hook,
@@ -201,7 +201,7 @@ func removeLaunch(r *agency.Run) error {
 
 // writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.
 func (s *Supervisor) writeLaunch(l *launching) (string, error) {
-	r, choices := l.run, l.choices
+	r, settings := l.run, l.settings
 	env := append(append([]string{}, l.env...), l.command.Env...)
 	env = append(env, agency.AttemptMark(r.ID, r.Attempt.Number)...)
 	env = append(env,
@@ -211,14 +211,14 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 		"AGENCY_HOME="+s.Home,
 		"AGENCY_SOCKET="+s.Socket,
 	)
-	if l.choices.Config != "" {
-		env = append(env, "AGENCY_CONFIG="+l.choices.Config)
+	if l.settings.Config != "" {
+		env = append(env, "AGENCY_CONFIG="+l.settings.Config)
 	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: l.command.Argv, Env: findable(env, s.Wrapper[0]), Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket, Lock: s.Lock,
 		Headless: r.Attempt.Headless, Stdin: l.command.Stdin,
-		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: choices.Grace, LogBytes: choices.LogBytes,
+		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode launch data: %w", err)

@@ -31,7 +31,7 @@ func newPrinter(t *testing.T, w *world, kind agency.RunnerKind, headless bool) *
 	if kind == agency.Custom {
 		request.Spec.Runner.Name = "aider"
 	}
-	r, err := w.sup.CreateRun(t.Context(), request)
+	r, err := w.createRun(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}

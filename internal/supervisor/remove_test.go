@@ -306,7 +306,7 @@ func TestCopyWhileGitFails(t *testing.T) {
 	w.git.discoverOnce = errors.New("git rev-parse: signal: killed")
 	req := w.request("second")
 	req.Dir = copied.Root
-	if _, err := w.sup.CreateRun(t.Context(), req); err == nil || len(w.git.repaired) != 0 {
+	if _, err := w.createRun(t.Context(), req); err == nil || len(w.git.repaired) != 0 {
 		t.Errorf("got %v, and repaired %q", err, w.git.repaired)
 	}
 }

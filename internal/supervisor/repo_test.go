@@ -38,7 +38,7 @@ func TestMovedRepository(t *testing.T) {
 	w.git.repos[repo.Root] = repo
 	req := w.request("second")
 	req.Dir = repo.Root
-	second, err := w.sup.CreateRun(t.Context(), req)
+	second, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	w.git.repos[other.Root] = other
 	req := w.request("second")
 	req.Dir = other.Root
-	second, err := w.sup.CreateRun(t.Context(), req)
+	second, err := w.createRun(t.Context(), req)
 	if err != nil || second.Repo.Fingerprint != first.Repo.Fingerprint || len(w.git.repaired) != 0 {
 		t.Errorf("got %+v, %v", second, err)
 	}
@@ -103,7 +103,7 @@ func TestCopiedRepository(t *testing.T) {
 	w.git.repos[copied.Root] = copied
 	req := w.request("second")
 	req.Dir = copied.Root
-	second, err := w.sup.CreateRun(t.Context(), req)
+	second, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}

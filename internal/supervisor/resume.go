@@ -17,16 +17,16 @@ import (
 
 // ResumeRequest asks for another attempt of a run in the same worktree.
 type ResumeRequest struct {
-	Ref     string
-	Prompt  string // a new task for this attempt; empty keeps the old one
-	Fresh   bool   // a new conversation; what is in the worktree is saved first
-	Restart bool   // stop an attempt that lives
-	Force   bool   // although the configuration of the runner changed
-	NoSetup bool   // although the repository's setup never succeeded
-	Env     []string
-	Set     []string                           // NAME=value, over Env; the record keeps no values that an attempt before was given
-	Choices func(*agency.Run) (Choices, error) // the caller's configuration for the run
-	Warn    func(text string)                  // takes what the caller should know although nothing failed
+	Ref      string
+	Prompt   string // a new task for this attempt; empty keeps the old one
+	Fresh    bool   // a new conversation; what is in the worktree is saved first
+	Restart  bool   // stop an attempt that lives
+	Force    bool   // although the configuration of the runner changed
+	NoSetup  bool   // although the repository's setup never succeeded
+	Env      []string
+	Set      []string                                      // NAME=value, over Env; the record keeps no values that an attempt before was given
+	Settings func(*agency.Run) (agency.RunSettings, error) // the caller's configuration for the run
+	Warn     func(text string)                             // takes what the caller should know although nothing failed
 }
 
 // Resumption says what a resume did.
@@ -134,7 +134,7 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 
 // planAttempt makes the command line of the next attempt without changing anything.
 func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
-	choices, err := req.Choices(r)
+	settings, err := req.Settings(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,19 +159,19 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, CreatedAt: s.Now()}
 	first := agency.NewContract(next.Attempt.CreatedAt)
 	next.Attempt.Word = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
-	env := append(runnerEnv(req.Env, choices.Env, choices.EnvDeny), req.Set...)
+	env := append(runnerEnv(req.Env, settings.Env, settings.EnvDeny), req.Set...)
 	if missing := missingNames(spec.Env, env); len(missing) > 0 {
 		req.Warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
 	if !resumption.Continued {
 		conversation = s.newUUID()
 	}
-	l := &launching{run: &next, token: s.newToken(), env: env, choices: &choices}
+	l := &launching{run: &next, token: s.newToken(), env: env, settings: &settings}
 	if err := s.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
 	}
 	if next.ConfigHash != r.ConfigHash && !req.Force {
-		now := strings.Join(append([]string{l.command.Argv[0]}, choices.DefaultArgs...), " ")
+		now := strings.Join(append([]string{l.command.Argv[0]}, settings.DefaultArgs...), " ")
 		return nil, nil, agency.Errorf(agency.CodeInvalidState, "the runner of %s is not the one that it was made with: %s now", r.Ref(), now).
 			WithHint("if that is what you want: agency resume --force %s", r.Ref())
 	}

@@ -16,8 +16,8 @@ import (
 func (w *world) resumeRequest(ref string) supervisor.ResumeRequest {
 	return supervisor.ResumeRequest{
 		Ref: ref, Env: []string{"PATH=/usr/bin"},
-		Choices: func(*agency.Run) (supervisor.Choices, error) { return w.choices(), nil },
-		Warn:    func(text string) { w.warnings = append(w.warnings, text) },
+		Settings: func(*agency.Run) (agency.RunSettings, error) { return w.settings(), nil },
+		Warn:     func(text string) { w.warnings = append(w.warnings, text) },
 	}
 }
 
@@ -87,14 +87,14 @@ func TestResumeIsRefused(t *testing.T) {
 			w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.Argv[0] = "/opt/sh" }
 		}, false},
 		"other arguments": {agency.CodeInvalidState, func(w *world, _ *agency.Run, req *supervisor.ResumeRequest) {
-			choices := w.choices()
-			choices.DefaultArgs = []string{"--sandbox", "danger-full-access"}
-			req.Choices = func(*agency.Run) (supervisor.Choices, error) { return choices, nil }
+			settings := w.settings()
+			settings.DefaultArgs = []string{"--sandbox", "danger-full-access"}
+			req.Settings = func(*agency.Run) (agency.RunSettings, error) { return settings, nil }
 		}, false},
 		"blank prompt": {agency.CodeSpecInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Prompt = " " }, false},
 		"configuration": {agency.CodeConfigInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) {
-			req.Choices = func(*agency.Run) (supervisor.Choices, error) {
-				return supervisor.Choices{}, agency.Errorf(agency.CodeConfigInvalid, "no such runner")
+			req.Settings = func(*agency.Run) (agency.RunSettings, error) {
+				return agency.RunSettings{}, agency.Errorf(agency.CodeConfigInvalid, "no such runner")
 			}
 		}, false},
 		"unknown": {agency.CodeRunNotFound, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Ref = "nobody" }, false},
@@ -218,7 +218,7 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	req.Spec.Headless = new(true)
 	var p *wrapper
 	w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
-	r, err := w.sup.CreateRun(t.Context(), req)
+	r, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,15 +315,11 @@ func TestTheRunsEnvironmentWins(t *testing.T) {
 	w := newWorld(t)
 	req := w.request("fix-login")
 	req.Env, req.Spec.Env = []string{"A=caller", "B=caller"}, []string{"A=run"}
-	req.Choose = func(*agency.Spec, *agency.Project) (supervisor.Choices, error) {
-		c := w.choices()
-		c.EnvDeny = []string{"B"}
-		return c, nil
-	}
+	req.Settings.EnvDeny = []string{"B"}
 	w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.Env = []string{"C=harness"} }
 	var env []string
 	w.tmux.OnStart = func(l agency.Launch) error { env = l.Env; return w.wrap(l).begin() }
-	r, err := w.sup.CreateRun(t.Context(), req)
+	r, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +388,7 @@ func TestResumeEnv(t *testing.T) {
 		w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
 		create := w.request("fix-login")
 		create.Spec.Env = []string{"TOKEN=secret", "MODE=test", "PATH=/bin"}
-		if _, err := w.sup.CreateRun(t.Context(), create); err != nil {
+		if _, err := w.createRun(t.Context(), create); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {

@@ -38,7 +38,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.project(makeDeps)
-	_, err := w.sup.CreateRun(t.Context(), w.request("one"))
+	_, err := w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeTrustRequired)
 	if e := agency.AsError(err); !strings.Contains(e.Message, "run make deps") || e.Details["hash"] == "" {
 		t.Errorf("got %q, %v", e.Message, e.Details)
@@ -46,7 +46,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 	w.wantNothing()
 	req := w.request("without")
 	req.Spec.NoSetup = true
-	if _, err := w.sup.CreateRun(t.Context(), req); err != nil || len(w.setups) != 0 {
+	if _, err := w.createRun(t.Context(), req); err != nil || len(w.setups) != 0 {
 		t.Errorf("got %v, %v", w.setups, err)
 	}
 
@@ -70,7 +70,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 
 	// Other words, and nothing again.
 	w.project(makeDeps + "# a word more\n")
-	_, err = w.sup.CreateRun(t.Context(), w.request("two"))
+	_, err = w.createRun(t.Context(), w.request("two"))
 	wantCode(t, err, agency.CodeTrustRequired)
 	if !strings.Contains(err.Error(), "not what was trusted before") {
 		t.Errorf("got %v", err)
@@ -79,7 +79,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 	if _, n, err := w.sup.RevokeTrust(t.Context(), w.root); n != 1 || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
-	_, err = w.sup.CreateRun(t.Context(), w.request("two"))
+	_, err = w.createRun(t.Context(), w.request("two"))
 	wantCode(t, err, agency.CodeTrustRequired)
 }
 
@@ -99,7 +99,7 @@ func TestTrustIsOfTheContent(t *testing.T) {
 	wantCode(t, err, agency.CodeInvalidState)
 	w.trust()
 	// What the new worktree holds is what counts: here it holds no such file, so nothing is run and nothing stays.
-	_, err = w.sup.CreateRun(t.Context(), w.request("one"))
+	_, err = w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeTrustRequired)
 	if len(w.setups) != 0 {
 		t.Errorf("got %v", w.setups)
@@ -113,7 +113,7 @@ func TestFailedSetupKeepsTheWorktree(t *testing.T) {
 	w.project(makeDeps)
 	w.trust()
 	w.runSetup = func(agency.SetupCommand) error { return errors.New("failed with exit 3") }
-	_, err := w.sup.CreateRun(t.Context(), w.request("one"))
+	_, err := w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeSetupFailed)
 	r, err := w.sup.Resolve(t.Context(), "one")
 	if err != nil {
@@ -165,7 +165,7 @@ func TestResumeWithoutSetup(t *testing.T) {
 	w.project(makeDeps)
 	w.trust()
 	w.runSetup = func(agency.SetupCommand) error { return errors.New("failed with exit 3") }
-	_, err := w.sup.CreateRun(t.Context(), w.request("one"))
+	_, err := w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeSetupFailed)
 	if _, _, err := w.sup.RevokeTrust(t.Context(), w.root); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestOneRunAtATime(t *testing.T) {
 	w := newWorld(t)
 	w.project("[project]\nparallel = false\n")
 	one := w.create("one")
-	_, err := w.sup.CreateRun(t.Context(), w.request("two"))
+	_, err := w.createRun(t.Context(), w.request("two"))
 	wantCode(t, err, agency.CodeRepoBusy)
 	if _, err := w.sup.StopRun(t.Context(), string(one.ID)); err != nil {
 		t.Fatal(err)

@@ -133,12 +133,7 @@ func TestStopBySignalAgain(t *testing.T) {
 // patient gives the agents of new runs a grace of five minutes.
 func (w *world) patient(name string) supervisor.CreateRequest {
 	req := w.request(name)
-	choose := req.Choose
-	req.Choose = func(spec *agency.Spec, project *agency.Project) (supervisor.Choices, error) {
-		choices, err := choose(spec, project)
-		choices.Grace = 5 * time.Minute
-		return choices, err
-	}
+	req.Settings.Grace = 5 * time.Minute
 	return req
 }
 
@@ -149,7 +144,7 @@ func TestStopWaitsForTheGrace(t *testing.T) {
 		w := newWorld(t)
 		var p *wrapper
 		w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
-		if _, err := w.sup.CreateRun(t.Context(), w.patient("fix-login")); err != nil {
+		if _, err := w.createRun(t.Context(), w.patient("fix-login")); err != nil {
 			t.Fatal(err)
 		}
 		p.link.StopFunc = func(by agency.EndedBy) error {
@@ -225,7 +220,7 @@ func TestUndoWaitsForTheGrace(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := w.sup.CreateRun(t.Context(), w.patient("fix-login"))
+		_, err := w.createRun(t.Context(), w.patient("fix-login"))
 		if !agency.IsCode(err, agency.CodeTmuxStartFailed) || agency.IsCode(err, agency.CodeCleanupFailed) {
 			t.Errorf("got %v", err)
 		}

@@ -136,23 +136,32 @@ func (w *world) request(name string) supervisor.CreateRequest {
 			Runner: agency.SpecRunner{Kind: agency.Shell}, Prompt: agency.SpecPrompt{Text: "make test"},
 		},
 		Dir: w.root, Env: []string{"PATH=/usr/bin", "HOME=/home/u"},
-		Choose: func(*agency.Spec, *agency.Project) (supervisor.Choices, error) { return w.choices(), nil },
-		Warn:   func(text string) { w.warnings = append(w.warnings, text) },
+		Settings: w.settings(),
+		Warn:     func(text string) { w.warnings = append(w.warnings, text) },
 	}
 }
 
-// choices are what the caller's configuration says.
-func (w *world) choices() supervisor.Choices {
+// settings are what the caller's configuration says.
+func (w *world) settings() agency.RunSettings {
 	format, err := agency.ParseHandleFormat("")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return supervisor.Choices{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20}
+	return agency.RunSettings{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20}
+}
+
+// createRun asks for a run in the place that the request names.
+func (w *world) createRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error) {
+	var err error
+	if req.Place, err = w.sup.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef); err != nil {
+		return nil, err
+	}
+	return w.sup.CreateRun(ctx, req)
 }
 
 func (w *world) create(name string) *agency.Run {
 	w.t.Helper()
-	r, err := w.sup.CreateRun(w.t.Context(), w.request(name))
+	r, err := w.createRun(w.t.Context(), w.request(name))
 	if err != nil {
 		w.t.Fatal(err)
 	}

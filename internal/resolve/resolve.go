@@ -1,0 +1,166 @@
+// Package resolve makes one request for a run of what the client, a preset, the repository and the configuration say, in this order.
+package resolve
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"agency"
+	"agency/internal/config"
+)
+
+// Run fills in what a spec leaves open: by its preset, then by what the repository says, then by the user's configuration.
+func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSettings, error) {
+	if err := applyPreset(cfg, spec); err != nil {
+		return agency.RunSettings{}, err
+	}
+	if spec.Headless == nil {
+		spec.Headless = &cfg.Defaults.Headless
+	}
+	if spec.Runner.Kind == "" {
+		name := p.Runner
+		if name == "" {
+			name = cfg.Defaults.Runner
+		}
+		spec.Runner.Kind, spec.Runner.Name = Named(cfg, name)
+	}
+	if spec.BaseRef == "" {
+		spec.BaseRef = p.Base
+	}
+	if spec.BaseRef == "" {
+		spec.BaseRef = cfg.Defaults.Base
+	}
+	chosen, err := Settings(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
+	if err == nil && p.HandleFormat != "" {
+		chosen.Handle, err = agency.ParseHandleFormat(p.HandleFormat)
+	}
+	return chosen, err
+}
+
+// Named reads a runner as people name it: a kind, or the name of a custom one that may not be there.
+func Named(cfg *config.Config, name string) (agency.RunnerKind, string) {
+	if _, isKind := cfg.Runners[agency.RunnerKind(name)]; isKind {
+		return agency.RunnerKind(name), ""
+	}
+	return agency.Custom, name
+}
+
+// Settings are what a configuration says about runs of a runner.
+func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
+	found, ok := cfg.Runners[r.Kind]
+	if r.Kind == agency.Custom {
+		found, ok = cfg.Custom[r.Name]
+	}
+	if !ok {
+		name := cmp.Or(r.Name, string(r.Kind))
+		return agency.RunSettings{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", name).
+			WithHint("one of %s, or add [runners.custom.%s] with exec = \"...\" to %s", config.RunnerNames(), name, cfg.Path)
+	}
+	path := ""
+	if cfg.Exists {
+		path = cfg.Path
+	}
+	return agency.RunSettings{
+		Config: path,
+		Exec:   found.Exec, DefaultArgs: found.DefaultArgs,
+		Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
+	}, nil
+}
+
+// Agent is what the run of an agent is asked for, but for its names, its branch and, where its base is the results of others,
+// the commit to start from.
+func Agent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent) (agency.Spec, agency.RunSettings, error) {
+	spec := AgentSpec(a)
+	chosen, err := Run(cfg, &spec, project)
+	if err == nil {
+		err = spec.Validate()
+	}
+	return spec, chosen, err
+}
+
+// Runner is the runner of a spec that is filled in.
+func Runner(spec *agency.Spec) agency.Runner {
+	return agency.Runner{Kind: spec.Runner.Kind, Name: cmp.Or(spec.Runner.Name, string(spec.Runner.Kind)), Args: spec.Runner.Args}
+}
+
+// RunnerOf reads a runner as people name it.
+func RunnerOf(cfg *config.Config, name string) agency.Runner {
+	kind, custom := Named(cfg, name)
+	return agency.Runner{Kind: kind, Name: cmp.Or(custom, string(kind))}
+}
+
+// KnownRunners are the runners that a configuration knows, as people name them.
+func KnownRunners(cfg *config.Config) []string {
+	names := slices.Sorted(maps.Keys(cfg.Custom))
+	for kind := range cfg.Runners {
+		names = append(names, string(kind))
+	}
+	return names
+}
+
+// AgentSpec is what a plan says of the run of an agent.
+func AgentSpec(a *agency.PlanAgent) agency.Spec {
+	spec := agency.Spec{
+		Preset: a.Preset, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
+		Runner: agency.SpecRunner{Model: a.Model, Args: slices.Clone(a.Args)},
+		Prompt: agency.SpecPrompt{Text: a.Prompt},
+	}
+	if a.Base == agency.BaseDeps {
+		spec.BaseRef = ""
+	}
+	if a.Runner != "" {
+		spec.Runner.Kind, spec.Runner.Name = config.ParseRunner(a.Runner)
+	}
+	return spec
+}
+
+// Later are the settings of a later attempt of a run.
+func Later(cfg *config.Config, r *agency.Run) (agency.RunSettings, error) {
+	chosen, err := Settings(cfg, r.Runner)
+	chosen.Env = cfg.Presets[r.Preset].Env // as it is now: the record keeps no values
+	return chosen, err
+}
+
+// applyPreset fills in what a spec leaves open by the preset that it names. What belongs to one kind of runner, the model and the
+// arguments, is left out when the spec chooses another one.
+func applyPreset(cfg *config.Config, spec *agency.Spec) error {
+	if spec.Preset == "" {
+		return nil
+	}
+	p, err := cfg.Preset(spec.Preset)
+	if err != nil {
+		return err
+	}
+	kind, name := agency.RunnerKind(""), ""
+	if p.Harness != "" {
+		kind, name = Named(cfg, p.Harness)
+	}
+	if spec.Runner.Kind == "" {
+		spec.Runner.Kind, spec.Runner.Name = kind, name
+	}
+	if kind == "" || spec.Runner.Kind == kind && spec.Runner.Name == name {
+		if spec.Runner.Model == "" {
+			spec.Runner.Model = p.Model
+		}
+		spec.Runner.Args = slices.Concat(p.Args, spec.Runner.Args)
+	}
+	spec.Runner.SkipPermissions = spec.Runner.SkipPermissions || p.SkipPermissions
+	spec.Env = slices.Concat(p.Env, spec.Env)
+	if len(spec.Tags) == 0 {
+		spec.Tags = slices.Clone(p.Tags)
+	}
+	if spec.Headless == nil && p.Headless {
+		spec.Headless = &p.Headless
+	}
+	if spec.Limits.StallAfterMS == 0 {
+		spec.Limits.StallAfterMS = p.StallThreshold.Milliseconds()
+	}
+	if spec.Limits.StuckIntervals == 0 {
+		spec.Limits.StuckIntervals = p.StuckIntervals
+	}
+	if spec.SystemPrompt == "" {
+		spec.SystemPrompt, err = p.SystemPrompt()
+	}
+	return err
+}

@@ -1,0 +1,53 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"agency"
+)
+
+// Place is where a run begins: a repository, what it says about runs, and the commit of the base that was named so far.
+type Place struct {
+	Repo    agency.Repo
+	Project agency.Project
+	dir     string // in the repository, where the client wants to begin
+	project projectFile
+	base    string
+	commit  string
+	baseErr error // why base is no commit
+}
+
+// Locate finds the repository that a client in dir names, "." or a path, and what it says about runs. base is the reference to start from as far as it is known; empty
+// is HEAD, from which most runs start. Git is asked for its commit while it looks for the repository.
+func (s *Supervisor) Locate(ctx context.Context, dir, repo, base string) (*Place, error) {
+	at := &Place{dir: repo, base: cmp.Or(base, "HEAD")}
+	if !filepath.IsAbs(repo) {
+		at.dir = filepath.Join(dir, repo)
+	}
+	resolved := make(chan struct{})
+	go func() {
+		defer close(resolved)
+		at.commit, at.baseErr = s.Git.ResolveCommit(ctx, at.dir, at.base)
+	}()
+	var err error
+	at.Repo, err = s.Git.Discover(ctx, at.dir)
+	<-resolved
+	if err != nil {
+		return nil, err // without a repository there is no use in what the reference is
+	}
+	if at.project, err = s.project(ctx, at.Repo, at.commit); err != nil {
+		return nil, err
+	}
+	at.Project = at.project.Project
+	return at, nil
+}
+
+// commitOf returns the commit of a reference in the repository of a place.
+func (s *Supervisor) commitOf(ctx context.Context, at *Place, base string) (string, error) {
+	if base == at.base {
+		return at.commit, at.baseErr
+	}
+	return s.Git.ResolveCommit(ctx, at.dir, base)
+}
