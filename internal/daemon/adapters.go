@@ -151,8 +151,8 @@ func (attempts) Signal(p agency.Process, sig syscall.Signal) error {
 	return runner.Signal(p, sig)
 }
 
-func (a attempts) EndTree(ctx context.Context, root agency.Process, mark []string, grace time.Duration) (int, error) {
-	return runner.EndTree(ctx, root, mark, a.serving, grace)
+func (a attempts) EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error) {
+	return runner.EndTree(ctx, runner.Remains{Wrapper: wrapper, Root: root, Mark: mark}, a.serving, grace)
 }
 
 func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {

@@ -57,7 +57,7 @@ func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	// Its end must not wait for the caller's patience, which may be over.
-	left, endErr := EndTree(context.WithoutCancel(ctx), agency.Process{}, []string{s.Mark}, serving, setupGrace)
+	left, endErr := EndTree(context.WithoutCancel(ctx), Remains{Mark: []string{s.Mark}}, serving, setupGrace)
 	if endErr == nil && left > 0 {
 		endErr = fmt.Errorf("left %d processes that do not end", left)
 	}

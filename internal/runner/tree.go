@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -73,15 +74,26 @@ func signalAll(pids []int, signals ...unix.Signal) {
 	}
 }
 
-// EndTree ends what a killed wrapper left behind: root and all below it, and every process that carries the mark, with all
-// below it. Each gets TERM, and KILL after the grace. It returns how many are left, which is 0 unless ctx ended or the
+// Remains are what may be left of an attempt, or of a setup, whose wrapper was killed.
+type Remains struct {
+	Wrapper agency.Process // zero when it is not known
+	Root    agency.Process // the runner; zero when it is not known
+	Mark    []string
+}
+
+// EndTree ends what a killed wrapper left behind: the runner and all below it, and every process that carries the mark, with all
+// below it. A wrapper that dies lets go of its lock before its children lose it as their parent, and until then they look like what the
+// tmux server runs; so its end is awaited first, and it is an error when it does not come. Each gets TERM, and KILL after the grace. It returns how many are left, which is 0 unless ctx ended or the
 // kernel holds on to one. What serves other runs is spared, as is the caller, and what this user may not end is not
 // counted: Strays names it. Where the kernel does not show marks, what left root's group and lost its parent is not found.
-func EndTree(ctx context.Context, root agency.Process, mark []string, serving Serving, grace time.Duration) (left int, err error) {
+func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Duration) (left int, err error) {
 	const bound = 5 * time.Second // for KILL to have its effect
+	if err := awaitDeath(ctx, of.Wrapper, bound); err != nil {
+		return 0, err
+	}
 	begin := time.Now()
 	for round := 0; ; round++ {
-		tree, err := leftBehind(root, mark, serving)
+		tree, err := leftBehind(of.Root, of.Mark, serving)
 		if err != nil || len(tree) == 0 || time.Since(begin) > grace+bound {
 			return len(tree), err
 		}
@@ -97,6 +109,21 @@ func EndTree(ctx context.Context, root agency.Process, mark []string, serving Se
 		case <-time.After(killEvery):
 		}
 	}
+}
+
+// awaitDeath returns when a process is over. It fails when that takes longer than most.
+func awaitDeath(ctx context.Context, p agency.Process, most time.Duration) error {
+	for begin := time.Now(); Alive(p); {
+		if time.Since(begin) > most {
+			return fmt.Errorf("the wrapper, process %d, let go of its lock and does not end", p.PID)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(killEvery):
+		}
+	}
+	return nil
 }
 
 // Alone says that nothing lives below a wrapper but what serves other runs.

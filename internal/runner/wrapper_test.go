@@ -1,8 +1,12 @@
 package runner_test
 
 import (
+	"context"
 	"crypto/sha256"
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -390,7 +394,7 @@ func TestKilledWrapper(t *testing.T) {
 	if !runner.Alive(start.Runner) {
 		t.Fatal("the runner died with the wrapper, so there is nothing to test")
 	}
-	left, err := runner.EndTree(t.Context(), start.Runner, f.mark, runner.Serving{}, 100*time.Millisecond)
+	left, err := runner.EndTree(t.Context(), runner.Remains{Root: start.Runner, Mark: f.mark}, runner.Serving{}, 100*time.Millisecond)
 	if left != 0 || err != nil {
 		t.Errorf("EndTree: %d left, %v", left, err)
 	}
@@ -424,13 +428,59 @@ func TestEndTreeOfDeadRoot(t *testing.T) {
 	if err := runner.Signal(root, unix.SIGKILL); err == nil {
 		t.Error("a dead process took a signal")
 	}
-	if left, err := runner.EndTree(t.Context(), root, f.mark, runner.Serving{}, time.Second); left != 0 || err != nil {
+	if left, err := runner.EndTree(t.Context(), runner.Remains{Root: root, Mark: f.mark}, runner.Serving{}, time.Second); left != 0 || err != nil {
 		t.Errorf("EndTree: %d left, %v", left, err)
 	}
 	for _, pid := range pids {
 		if running(pid) {
 			t.Errorf("process %d lives on", pid)
 		}
+	}
+}
+
+// A wrapper that lets go of its lock is still the parent of what it leaves, which looks like what the tmux server runs until it is gone.
+func TestEndTreeAwaitsTheWrapper(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "tmux")
+	server, err := net.Listen("unix", socket) // this process is the server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	const mark = "AGENCY_TEST_MARK=dying"
+	wrapper := exec.Command("sh", "-c", mark+" sleep 100 & echo $!; wait")
+	out, err := wrapper.StdoutPipe()
+	if err == nil {
+		err = wrapper.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var agent int
+	if _, err := fmt.Fscan(out, &agent); err != nil {
+		t.Fatal(err)
+	}
+	id, err := runner.Identify(wrapper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan int, 1)
+	go func() {
+		left, err := runner.EndTree(context.Background(), runner.Remains{Wrapper: id, Mark: []string{mark}}, runner.Serving{Tmux: socket}, time.Second)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- left
+	}()
+	select {
+	case left := <-ended:
+		t.Fatalf("it did not wait for the wrapper, and found %d", left)
+	case <-time.After(100 * time.Millisecond):
+	}
+	_ = unix.Kill(wrapper.Process.Pid, unix.SIGKILL)
+	_ = wrapper.Wait()
+	if left := <-ended; left != 0 || running(agent) {
+		t.Errorf("%d left, and the agent lives: %v", left, running(agent))
 	}
 }
 

@@ -322,7 +322,7 @@ func (f *fakeAttempts) Signal(p agency.Process, sig syscall.Signal) error {
 	return os.ErrProcessDone
 }
 
-func (f *fakeAttempts) EndTree(_ context.Context, root agency.Process, _ []string, _ time.Duration) (int, error) {
+func (f *fakeAttempts) EndTree(_ context.Context, _, root agency.Process, _ []string, _ time.Duration) (int, error) {
 	if f.EndTreeFunc != nil {
 		f.EndTreeFunc()
 	}

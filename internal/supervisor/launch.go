@@ -184,7 +184,7 @@ func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
 		return err
 	}
 	for _, left := range [][]string{agency.AttemptMark(r.ID, r.Attempt.Number), {makingMark(r)}} {
-		if err := s.endLeftovers(ctx, r, agency.Process{}, left); err != nil {
+		if err := s.endLeftovers(ctx, r, agency.Process{}, agency.Process{}, left); err != nil {
 			return err
 		}
 	}

@@ -262,19 +262,23 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 
 // endRunner ends what a killed wrapper left running of an attempt.
 func (s *Supervisor) endRunner(ctx context.Context, r *agency.Run, start *agency.Start) error {
-	var root agency.Process
-	switch {
-	case start != nil:
-		root = start.Runner
-	case r.Attempt.RunnerProcess != nil:
-		root = *r.Attempt.RunnerProcess
+	var wrapper, root agency.Process
+	if start != nil {
+		wrapper, root = start.Wrapper, start.Runner
+	} else {
+		if r.Attempt.Wrapper != nil {
+			wrapper = *r.Attempt.Wrapper
+		}
+		if r.Attempt.RunnerProcess != nil {
+			root = *r.Attempt.RunnerProcess
+		}
 	}
-	return s.endLeftovers(ctx, r, root, agency.AttemptMark(r.ID, r.Attempt.Number))
+	return s.endLeftovers(ctx, r, wrapper, root, agency.AttemptMark(r.ID, r.Attempt.Number))
 }
 
-// endLeftovers ends a process and all that carry the mark. It fails when something is left.
-func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, root agency.Process, mark []string) error {
-	left, err := s.Attempts.EndTree(ctx, root, mark, 2*time.Second)
+// endLeftovers ends a process and all that carry the mark, when the wrapper is gone. It fails when something is left.
+func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root agency.Process, mark []string) error {
+	left, err := s.Attempts.EndTree(ctx, wrapper, root, mark, 2*time.Second)
 	if err == nil && left > 0 {
 		err = fmt.Errorf("%d processes do not end", left)
 	}

@@ -144,7 +144,8 @@ type Attempts interface {
 	// Alone says that nothing lives below a wrapper that it would have to end.
 	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
-	EndTree(ctx context.Context, root agency.Process, mark []string, grace time.Duration) (int, error)
+	// EndTree ends what a killed wrapper left, the runner and all that carry the mark, and returns how many are left.
+	EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error)
 	// OpenLog opens a log where what was written since a time begins or, when that is told, at an offset from its first byte ever.
 	OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error)
 	// Tail is the last so many bytes of a log.
