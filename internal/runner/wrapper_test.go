@@ -446,7 +446,7 @@ func TestEndTreeAwaitsTheWrapper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	const mark = "AGENCY_TEST_MARK=dying"
 	wrapper := exec.Command("sh", "-c", mark+" sleep 100 & echo $!; wait")
 	out, err := wrapper.StdoutPipe()
