@@ -297,6 +297,7 @@ func TestAnswer(t *testing.T) {
 		{"question-other", agency.AsksQuestion, colour, text("Red"), "\x1b[A"},
 		{"question-own", agency.AsksQuestion, colour, text("a warm green"), ""}, // the rest is to come
 		{"question-own", agency.AsksQuestion, colour, text("a warm"), "\r"},
+		{"question-own", agency.AsksQuestion, colour, text("a"), ""}, // as while it is being drawn
 		{"question-own", agency.AsksQuestion, colour, text("brown"), refused},
 		{"question-two", agency.AsksQuestion, "Colour and size?", text("red"), refused},
 		{"question-two", agency.AsksQuestion, "Colour and size?", deny, "\x1b"},

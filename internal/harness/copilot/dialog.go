@@ -43,7 +43,7 @@ func asked(lines []string) *agent.Dialog {
 	if head < 0 || hint < head {
 		return nil
 	}
-	body, below := agent.Trimmed(lines[head+1:hint]), lines[hint+1:]
+	body, below := agent.Trimmed(lines[head+1:hint]), agent.Trimmed(lines[hint+1:])
 	first := lastOf(body, agent.Blank) + 1 // the last block
 	d := &agent.Dialog{Kind: agency.AsksQuestion, Lines: body[:first]}
 	if hint := lines[hint]; strings.Contains(hint, "tab next") || strings.Contains(hint, "space") || first == len(body) {
@@ -86,7 +86,7 @@ func typed(lines []string) (text string, drawn bool) {
 	}
 	more := lines[i+1:]
 	end := slices.IndexFunc(more, agent.Rule)
-	if end < 0 {
+	if end < 0 || end+1 < len(more) { // below a field stands nothing: what does is drawn anew
 		return "", false
 	}
 	text = agent.Joined(strings.TrimPrefix(lines[i], "❯"), more[:end])
@@ -149,8 +149,8 @@ func fill(d *agent.Dialog, has, text string) (string, error) {
 		return text, nil
 	case has == want:
 		return "\r", nil
-	case strings.HasPrefix(want, has):
-		return "", nil // the rest is to come
+	case strings.HasPrefix(want, has), strings.HasPrefix(has, want):
+		return "", nil // it is being drawn
 	default:
 		return "", d.CannotAnswer("something else stands in its field")
 	}
