@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -82,18 +81,15 @@ type Remains struct {
 }
 
 // EndTree ends what a killed wrapper left behind: the runner and all below it, and every process that carries the mark, with all
-// below it. A wrapper that dies lets go of its lock before its children lose it as their parent, and until then they look like what the
-// tmux server runs; so its end is awaited first, and it is an error when it does not come. Each gets TERM, and KILL after the grace. It returns how many are left, which is 0 unless ctx ended or the
+// below it. A wrapper that dies lets go of its lock before its children lose it as their parent; until then they stand below
+// the tmux server, and are no less its. Each gets TERM, and KILL after the grace. It returns how many are left, which is 0 unless ctx ended or the
 // kernel holds on to one. What serves other runs is spared, as is the caller, and what this user may not end is not
 // counted: Strays names it. Where the kernel does not show marks, what left root's group and lost its parent is not found.
 func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Duration) (left int, err error) {
 	const bound = 5 * time.Second // for KILL to have its effect
-	if err := awaitDeath(ctx, of.Wrapper, bound); err != nil {
-		return 0, err
-	}
 	begin := time.Now()
 	for round := 0; ; round++ {
-		tree, err := leftBehind(of.Root, of.Mark, serving)
+		tree, err := leftBehind(of, serving)
 		if err != nil || len(tree) == 0 || time.Since(begin) > grace+bound {
 			return len(tree), err
 		}
@@ -111,37 +107,26 @@ func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Durati
 	}
 }
 
-// awaitDeath returns when a process is over. It fails when that takes longer than most.
-func awaitDeath(ctx context.Context, p agency.Process, most time.Duration) error {
-	for begin := time.Now(); Alive(p); {
-		if time.Since(begin) > most {
-			return fmt.Errorf("the wrapper, process %d, let go of its lock and does not end", p.PID)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(killEvery):
-		}
-	}
-	return nil
-}
-
 // Alone says that nothing lives below a wrapper but what serves other runs.
 func Alone(wrapper agency.Process, serving Serving) bool {
 	return Alive(wrapper) && len(treeOf(wrapper.PID, 0, serving)) == 0
 }
 
-func leftBehind(root agency.Process, mark []string, serving Serving) ([]int, error) {
+func leftBehind(of Remains, serving Serving) ([]int, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, err
 	}
 	var roots []int
-	if Alive(root) {
-		roots = append(roots, root.PID)
+	if Alive(of.Root) {
+		roots = append(roots, of.Root.PID)
 	}
+	var dying []int // the wrapper, of which one thread after the other ends
 	for _, p := range all {
-		if !p.zombie && !slices.Contains(roots, p.pid) && carries(p.pid, mark) {
+		if p.pid == of.Wrapper.PID && p.start == of.Wrapper.StartTicks {
+			dying = append(dying, p.pid)
+		}
+		if !p.zombie && !slices.Contains(roots, p.pid) && carries(p.pid, of.Mark) {
 			roots = append(roots, p.pid)
 		}
 	}
@@ -153,7 +138,7 @@ func leftBehind(root agency.Process, mark []string, serving Serving) ([]int, err
 	others := spared
 	if server > 0 {
 		// What a tmux server runs has nothing to do with who started the server, though it inherits from it.
-		others = append(below(all, nil, server), spared...)
+		others = append(below(all, dying, server), spared...)
 	}
 	roots = slices.DeleteFunc(roots, func(pid int) bool { return slices.Contains(others, pid) })
 	tree := slices.Clone(roots)

@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"net"
@@ -438,8 +437,8 @@ func TestEndTreeOfDeadRoot(t *testing.T) {
 	}
 }
 
-// A wrapper that lets go of its lock is still the parent of what it leaves, which looks like what the tmux server runs until it is gone.
-func TestEndTreeAwaitsTheWrapper(t *testing.T) {
+// What a dying wrapper leaves stands below the tmux server until the wrapper is gone, as other runs do, and is ended all the same.
+func TestEndTreeBelowTheServer(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "tmux")
 	server, err := net.Listen("unix", socket) // this process is the server
@@ -448,39 +447,33 @@ func TestEndTreeAwaitsTheWrapper(t *testing.T) {
 	}
 	defer func() { _ = server.Close() }()
 	const mark = "AGENCY_TEST_MARK=dying"
-	wrapper := exec.Command("sh", "-c", mark+" sleep 100 & echo $!; wait")
-	out, err := wrapper.StdoutPipe()
-	if err == nil {
-		err = wrapper.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var agent int
-	if _, err := fmt.Fscan(out, &agent); err != nil {
-		t.Fatal(err)
-	}
-	id, err := runner.Identify(wrapper.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan int, 1)
-	go func() {
-		left, err := runner.EndTree(context.Background(), runner.Remains{Wrapper: id, Mark: []string{mark}}, runner.Serving{Tmux: socket}, time.Second)
-		if err != nil {
-			t.Error(err)
+	begin := func() (wrapper agency.Process, agent int) {
+		cmd := exec.Command("sh", "-c", mark+" sleep 100 & echo $!; wait")
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
 		}
-		ended <- left
-	}()
-	select {
-	case left := <-ended:
-		t.Fatalf("it did not wait for the wrapper, and found %d", left)
-	case <-time.After(100 * time.Millisecond):
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fscan(out, &agent); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = unix.Kill(agent, unix.SIGKILL)
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		if wrapper, err = runner.Identify(cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		return wrapper, agent
 	}
-	_ = unix.Kill(wrapper.Process.Pid, unix.SIGKILL)
-	_ = wrapper.Wait()
-	if left := <-ended; left != 0 || running(agent) {
-		t.Errorf("%d left, and the agent lives: %v", left, running(agent))
+	wrapper, agent := begin()
+	_, other := begin() // a run whose tmux server an agent of this mark was the first to need
+	left, err := runner.EndTree(t.Context(), runner.Remains{Wrapper: wrapper, Mark: []string{mark}}, runner.Serving{Tmux: socket}, time.Second)
+	if left != 0 || err != nil || running(agent) || !running(other) {
+		t.Errorf("%d left, %v, the agent lives: %t, another run's lives: %t", left, err, running(agent), running(other))
 	}
 }
 
