@@ -229,7 +229,7 @@ func TestUndoThatFails(t *testing.T) {
 		w.git.discoverErr = errBoom // also for the undo
 		return errBoom
 	}
-	_, err := w.sup.CreateRun(t.Context(), w.request("fix-login"))
+	_, err := w.createRun(t.Context(), w.request("fix-login"))
 	wantCode(t, err, agency.CodeCleanupFailed)
 	runs, err := w.store.Runs(t.Context(), agency.Filter{})
 	if err != nil || len(runs) != 1 || runs[0].Attempt.State != agency.Failed {
