@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"agency"
-
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
+
+	"agency"
 )
 
 // deleted removes files of the data root by their names.
