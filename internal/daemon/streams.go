@@ -127,6 +127,9 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 	}, flush)
 	switch {
 	case err != nil && !begun:
+		if d.isStopping() {
+			err = errStopping() // whatever it was: the next daemon can be asked the same
+		}
 		reply(w, nil, err)
 	case err != nil || req.Follow && d.isStopping():
 		if err != nil && ctx.Err() == nil {
