@@ -90,11 +90,11 @@ type Run struct {
 	Removing  *Removing  `json:"-"`
 	MergedAt  *time.Time `json:"merged_at"`
 	Abandoned bool       `json:"abandoned"`
-	Flag      *Flag      `json:"flag"` // why somebody must look at the run; null when it has none
+	Flag      *Flag      `json:"flag"` // why a person or agent must look at the run; null when it has none
 	PRNumber  *int       `json:"pr_number"`
 
 	Attempt Attempt `json:"attempt"` // the newest one
-	// Unrecorded says that how the attempt stands is not in the record yet, which the disk has no room for.
+	// Unrecorded reports whether the full disk keeps the newest state of the attempt out of the record.
 	Unrecorded bool `json:"-"`
 }
 

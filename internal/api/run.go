@@ -44,7 +44,7 @@ type Run struct {
 	StuckIntervals int          `json:"stuck_intervals"`
 	Preset         string       `json:"preset"` // what the run was made with; empty when with none
 	PRNumber       *int         `json:"pr_number"`
-	Flag           *agency.Flag `json:"flag"` // why somebody must look at the run; null when it has none
+	Flag           *agency.Flag `json:"flag"` // why a person or agent must look at the run; null when it has none
 	Session        string       `json:"tmux_session"`
 	CreatedAt      time.Time    `json:"created_at"`
 	StartedAt      *time.Time   `json:"started_at"`
