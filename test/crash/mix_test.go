@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -17,14 +18,16 @@ agents:
   - {id: three, after: [one, two], prompt: "say three\nexit %d"}
 `
 
-// mixed are the commands that clients draw from, as often as their weight. NAME is the name of a run.
+// mixed are the commands that clients draw from, as often as their weight. NAME is the name of a run. MESSAGE is a commit message of
+// its own: two agents that commit the same in the same second make the same commit, and what is on the branch of one is then not lost
+// with the branch of the other.
 var mixed = []struct {
 	weight int
 	args   []string
 }{
 	{7, []string{"run", "--name", "NAME", "--prompt", asks}},
 	{3, []string{"run", "--name", "NAME", "--headless", "--prompt", "write work.txt precious\nchild"}},
-	{3, []string{"run", "--name", "NAME", "--prompt", "write work.txt precious\ncommit it\nask ready?"}},
+	{3, []string{"run", "--name", "NAME", "--prompt", "write work.txt precious\ncommit MESSAGE\nask ready?"}},
 	{1, []string{"run", "--name", "NAME", "--runner", "broken", "--prompt", asks}},
 	{1, []string{"run", "--name", "NAME", "--headless", "--prompt", "spam 20000\nexit 3"}},
 	{1, []string{"run", "--name", "NAME", "--preset", "worker", "--prompt", asks}},
@@ -189,6 +192,9 @@ func spell(r *rand.Rand, args []string, root string) []string {
 			arg = filepath.Join(root, "fresh")
 		case "BACKUP":
 			arg = fmt.Sprintf("%s/backup.%d", root, r.Uint32())
+		}
+		if strings.Contains(arg, "MESSAGE") {
+			arg = strings.Replace(arg, "MESSAGE", fmt.Sprintf("work %d", r.Uint32()), 1)
 		}
 		spelt = append(spelt, arg)
 	}
