@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"agency"
 )
@@ -158,8 +161,13 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 // while a worktree has the branch checked out.
 func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "-D", "--", branch))
-	if err == nil || said(err, "not found") {
+	if err == nil {
 		return nil
+	}
+	if said(err, "not found") { // of a branch that it cannot read, too
+		if there, missing := g.HasBranch(ctx, repo, branch); missing == nil && !there {
+			return nil
+		}
 	}
 	return uncleaned(err, "delete branch %q", branch)
 }
@@ -179,11 +187,19 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 	return uncleaned(err, "delete branch %q", branch)
 }
 
-// HasBranch reports whether there is a branch of that name.
+// HasBranch reports whether there is a branch of that name. A branch that cannot be read is an error.
 func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
-	_, err := g.run(ctx, repo, "show-ref", "--verify", "--quiet", "--", "refs/heads/"+branch)
+	ref := "refs/heads/" + branch
+	_, err := g.run(ctx, repo, "show-ref", "--verify", "--quiet", "--", ref)
 	if exited(err, 1) {
-		return false, nil
+		// Git ends with 1 also when it cannot read the file of the branch.
+		info, missing := os.Lstat(filepath.Join(repo.CommonDir, ref))
+		switch {
+		case errors.Is(missing, fs.ErrNotExist), errors.Is(missing, syscall.ENOTDIR), missing == nil && info.IsDir():
+			return false, nil
+		case missing != nil:
+			err = missing
+		}
 	}
 	if err != nil {
 		return false, fmt.Errorf("look for branch %q: %w", branch, err)

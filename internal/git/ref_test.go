@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,6 +116,30 @@ func TestDeleteBranch(t *testing.T) {
 	}
 	if got := sh(t, repo.Root, "branch", "--format=%(refname:short)"); got != "main" {
 		t.Errorf("branches are %q", got)
+	}
+}
+
+func TestBranchThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	if there, err := g.HasBranch(t.Context(), repo, "agency/x"); there || err != nil {
+		t.Errorf("no branch: %v, %v", there, err)
+	}
+	sh(t, repo.Root, "branch", "agency/x/y")
+	if there, err := g.HasBranch(t.Context(), repo, "agency/x"); there || err != nil {
+		t.Errorf("a folder of branches: %v, %v", there, err)
+	}
+	if err := os.WriteFile(filepath.Join(repo.CommonDir, "refs/heads/agency/x/y"), []byte("no commit\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.HasBranch(t.Context(), repo, "agency/x/y"); err == nil {
+		t.Error("HasBranch of a branch that cannot be read gives no error")
+	}
+	if _, err := g.Unmerged(t.Context(), repo, "agency/x/y", "HEAD"); err == nil {
+		t.Error("Unmerged of a branch that cannot be read gives no error")
+	}
+	if err := g.DeleteBranch(t.Context(), repo, "agency/x/y"); err == nil {
+		t.Error("DeleteBranch of a branch that cannot be read gives no error")
 	}
 }
 
