@@ -256,22 +256,6 @@ type RemoveSessionsResponse struct {
 	Warnings []string  `json:"warnings"`
 }
 
-// The operations on sessions.
-var (
-	PlanSession    = Operation[PlanSessionRequest, PlanSessionResponse]{"session.plan", "what a session plan would do; starts nothing", Waits}
-	StartSession   = Operation[StartSessionRequest, SessionResponse]{"session.start", "run a plan of dependent agents", Acts}
-	ListSessions   = Operation[ListSessionsRequest, ListSessionsResponse]{"session.list", "list sessions", Reads}
-	ShowSession    = Operation[SessionRequest, ShowSessionResponse]{"session.show", "everything about one session", Reads}
-	PauseSession   = Operation[SessionRequest, SessionResponse]{"session.pause", "start no more agents of a session", Acts}
-	ResumeSession  = Operation[ResumeSessionRequest, SessionResponse]{"session.resume", "have a paused session go on", Acts}
-	CancelSession  = Operation[SessionRequest, SessionResponse]{"session.cancel", "end all agents of a session; their worktrees stay", Acts}
-	RetrySession   = Operation[RetrySessionRequest, SessionResponse]{"session.retry", "run again what a settled session left undone, in a new session", Acts}
-	WaitSession    = Operation[WaitSessionRequest, ShowSessionResponse]{"session.wait", "wait until a session has settled", Waits}
-	CreateSession  = Operation[CreateSessionRequest, SessionResponse]{"session.create", "record a session whose agents somebody else runs", Acts}
-	UpdateSession  = Operation[UpdateSessionRequest, SessionResponse]{"session.update", "report what became of a session's agents", Acts}
-	RemoveSessions = Operation[RemoveSessionsRequest, RemoveSessionsResponse]{"session.remove", "remove the records of settled sessions", Acts}
-)
-
 // SessionUpdatesPath is a kept connection for many reports: GET ?session=REF&dir=DIR with Upgrade: agency-updates. The client
 // writes lines of SessionUpdate, the daemon answers each, in order, with a line of UpdateReply when it is durable.
 const (

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"time"
+
+	"agency"
+)
+
+// ListEventsRequest asks for events after Since, oldest first.
+type ListEventsRequest struct {
+	Since int64  `json:"since"`
+	Run   string `json:"run"`
+	Limit int    `json:"limit"` // 0 is 1000
+}
+
+// ListEventsResponse holds events; LastSeq is the newest in the record, whether it is among them or not.
+type ListEventsResponse struct {
+	Events  []agency.Event `json:"events"`
+	LastSeq int64          `json:"last_seq"`
+}
+
+// DoctorRequest says where the caller stands and which environment its runners would get.
+type DoctorRequest struct {
+	Dir    string         `json:"dir"`
+	Env    agency.Environ `json:"env"`
+	Config string         `json:"config"`
+}
+
+// DoctorResponse is a list of findings.
+type DoctorResponse struct {
+	Checks []Check `json:"checks"`
+}
+
+// Check is one finding of the doctor. Level is ok, note, warning or error; Fix is a command that can be pasted.
+type Check struct {
+	Name  string `json:"name"`
+	Level string `json:"level"`
+	Text  string `json:"text"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+// DaemonStatusResponse is what the daemon says of itself.
+type DaemonStatusResponse struct {
+	PID       int          `json:"pid"`
+	Version   string       `json:"version"`
+	StartedAt time.Time    `json:"started_at"`
+	Socket    string       `json:"socket"`
+	Home      string       `json:"home"`
+	Log       string       `json:"log"`
+	LiveRuns  int          `json:"live_runs"`
+	LastSeq   int64        `json:"last_seq"`
+	Config    DaemonConfig `json:"config"`
+}
+
+// DaemonConfig is the configuration that the daemon goes by. It takes over a changed file by itself.
+type DaemonConfig struct {
+	Path         string    `json:"path"`
+	ReadAt       time.Time `json:"read_at"`
+	Problem      string    `json:"problem"`       // why the file as it is now is not used; empty when it is
+	NeedsRestart []string  `json:"needs_restart"` // keys that changed and hold only when the daemon starts again
+}
