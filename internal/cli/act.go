@@ -13,12 +13,13 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // onTerminal says that a person can see and type.
 func (a *App) onTerminal() bool {
-	_, out := terminal(a.Out)
-	_, in := terminal(a.In)
+	_, out := term.Columns(a.Out)
+	_, in := term.Columns(a.In)
 	return in && out
 }
 
@@ -37,7 +38,7 @@ as a shell script, gets at most 4095 bytes of each (1023 on macOS): a longer one
 	}, func(cmd *cobra.Command, args []string) error {
 		text := args[1]
 		if text == "-" {
-			given, err := a.readInput(cmd.Context(), "the message", inputLimit)
+			given, err := term.ReadAll(cmd.Context(), a.In, "the message", inputLimit)
 			if err != nil {
 				return err
 			}
@@ -59,7 +60,7 @@ as a shell script, gets at most 4095 bytes of each (1023 on macOS): a longer one
 			case resp.Confirmed:
 				_, _ = fmt.Fprintln(w, "delivered")
 			case resp.Composer != "":
-				_, _ = fmt.Fprintf(w, "delivered, not confirmed: in its input box stands: %s\n", safeLine(resp.Composer))
+				_, _ = fmt.Fprintf(w, "delivered, not confirmed: in its input box stands: %s\n", term.SafeLine(resp.Composer))
 				a.chat("look: agency attach %s", args[0])
 			default:
 				_, _ = fmt.Fprintln(w, "delivered, not confirmed: nothing shows that the agent took it")
@@ -175,10 +176,10 @@ func (a *App) remove(ctx context.Context, req api.RemoveRunRequest) error {
 			_, _ = fmt.Fprintf(w, "saved its work as %s; get it back: git switch --detach %s\n", s.Ref, s.Ref)
 		}
 		if resp.Branch != "" {
-			_, _ = fmt.Fprintf(w, "branch %s stays\n", safeLine(resp.Branch))
+			_, _ = fmt.Fprintf(w, "branch %s stays\n", term.SafeLine(resp.Branch))
 		}
 		for _, warning := range resp.Warnings {
-			a.chat("agency: note: %s", safeLine(warning))
+			a.chat("agency: note: %s", term.SafeLine(warning))
 		}
 	})
 }

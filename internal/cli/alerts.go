@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) alertsCommand() *cobra.Command {
@@ -119,7 +120,7 @@ func (a *App) printAlert(al *api.Alert) error {
 	if a.json {
 		return a.printLine(al)
 	}
-	_, _ = fmt.Fprintf(a.out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, safeLine(al.Ref()), alertText(al))
+	_, _ = fmt.Fprintf(a.out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), alertText(al))
 	return a.out.err
 }
 
@@ -128,7 +129,7 @@ func (a *App) alertTable(alerts []api.Alert) string {
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(a.Now().Sub(al.OpenedAt)), told(al), fit(alertText(al), 60),
+			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(a.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
 		})
 	}
 	return a.textTable(rows)
@@ -153,7 +154,7 @@ func told(al *api.Alert) string {
 }
 
 // alertText is what an alert is about, in one safe line.
-func alertText(al *api.Alert) string { return safeLine(agency.AlertText(al.Payload)) }
+func alertText(al *api.Alert) string { return term.SafeLine(agency.AlertText(al.Payload)) }
 
 func (a *App) alertsAck() *cobra.Command {
 	var all, allRepos bool

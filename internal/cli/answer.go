@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) answerCommand() *cobra.Command {
@@ -72,11 +73,11 @@ Of a run whose worktree is gone it shows the branch.`,
 			if stat {
 				rows := make([][]string, 0, len(resp.Files))
 				for _, f := range resp.Files {
-					rows = append(rows, []string{f.Status, safeLine(f.Path)})
+					rows = append(rows, []string{f.Status, term.SafeLine(f.Path)})
 				}
-				_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+				_, _ = io.WriteString(w, term.Table(rows))
 			} else {
-				_, _ = io.WriteString(w, a.paint(safeText(resp.Patch)))
+				_, _ = io.WriteString(w, a.paint(term.SafeText(resp.Patch)))
 			}
 			a.leftOut(&resp)
 		})
@@ -91,7 +92,7 @@ func (a *App) leftOut(resp *api.DiffRunResponse) {
 	if left := resp.LeftOut; left.Files > 0 {
 		a.chat("agency: note: %d files with %s are too much to look at:", left.Files, byteSize(left.Bytes))
 		for _, f := range left.Named {
-			a.chat("  %s  %s", byteSize(f.Bytes), safeLine(f.Path))
+			a.chat("  %s  %s", byteSize(f.Bytes), term.SafeLine(f.Path))
 		}
 		if more := left.Files - len(left.Named); more > 0 {
 			a.chat("  and %d more", more)
@@ -99,7 +100,7 @@ func (a *App) leftOut(resp *api.DiffRunResponse) {
 	}
 	if resp.Truncated {
 		a.chat("agency: note: the rest is left out; to see all of it, save it and compare: agency snapshot %s, then git -C %s diff %.12s REF, with the ref that it prints",
-			resp.RunID, safeLine(agency.ShellWord(resp.Repo)), resp.BaseCommit)
+			resp.RunID, term.SafeLine(agency.ShellWord(resp.Repo)), resp.BaseCommit)
 	}
 }
 

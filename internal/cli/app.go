@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
@@ -116,9 +116,9 @@ func (a *App) fail(e *agency.Error) int {
 	if a.json && api.Encode(a.out, api.Failure(e)) == nil {
 		return exit
 	}
-	_, _ = fmt.Fprintf(a.Err, "agency: error: %s [%s]\n", safeText(e.Message), e.Code)
+	_, _ = fmt.Fprintf(a.Err, "agency: error: %s [%s]\n", term.SafeText(e.Message), e.Code)
 	if e.Hint != "" {
-		_, _ = fmt.Fprintf(a.Err, "agency: hint: %s\n", safeText(e.Hint))
+		_, _ = fmt.Fprintf(a.Err, "agency: hint: %s\n", term.SafeText(e.Hint))
 	}
 	return exit
 }
@@ -161,7 +161,7 @@ func (a *App) places() (*config.Config, error) {
 		return nil, err
 	}
 	if err != nil && first {
-		a.chat("agency: note: %s; going on with defaults", safeLine(err.Error()))
+		a.chat("agency: note: %s; going on with defaults", term.SafeLine(err.Error()))
 	}
 	return cfg, nil
 }
@@ -218,22 +218,9 @@ func call[Req, Resp any](ctx context.Context, a *App, op api.Operation[Req, Resp
 	return api.Call(ctx, client, op, req)
 }
 
-// terminal says whether w is a terminal, and how wide it is.
-func terminal(w io.Writer) (columns int, ok bool) {
-	f, isFile := w.(*os.File)
-	if !isFile || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
-	}
-	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || columns <= 0 {
-		columns = 80
-	}
-	return columns, true
-}
-
 // colour says whether w may be given colours.
 func (a *App) colour(w io.Writer) bool {
-	if _, ok := terminal(w); !ok {
+	if _, ok := term.Columns(w); !ok {
 		return false
 	}
 	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
@@ -262,4 +249,15 @@ func command(c cobra.Command, run func(cmd *cobra.Command, args []string) error)
 	}
 	c.DisableFlagsInUseLine = true
 	return &c
+}
+
+// textTable is textRows as one text, for the terminal that the output is.
+func (a *App) textTable(rows [][]string) string {
+	return strings.Join(term.TextRows(rows, a.room()), "\n") + "\n"
+}
+
+// room is how many columns the output has, if it is a terminal; 0 is no end of them.
+func (a *App) room() int {
+	room, _ := term.Columns(a.Out)
+	return room
 }

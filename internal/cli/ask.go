@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
@@ -88,7 +88,7 @@ func fromFlags(cmd *cobra.Command, all []question, answers *api.InitAnswers) err
 // answer checks one answer and takes it.
 func answer(q *question, text string, answers *api.InitAnswers) error {
 	if q.yesNo {
-		yes, ok := yesOrNo(text)
+		yes, ok := term.YesOrNo(text)
 		if !ok {
 			return agency.Errorf(agency.CodeUsage, "%q is neither yes nor no", text)
 		}
@@ -106,68 +106,18 @@ func answer(q *question, text string, answers *api.InitAnswers) error {
 	return nil
 }
 
-func yesOrNo(text string) (yes, ok bool) {
-	switch strings.ToLower(text) {
-	case "y", "yes", "true":
-		return true, true
-	case "n", "no", "false":
-		return false, true
-	default:
-		return false, false
-	}
-}
-
-// lineReader reads what a person types.
-type lineReader struct{ lines chan typed }
-
-type typed struct {
-	text string
-	err  error
-}
-
-// lines reads standard input line by line, in the background: a terminal cannot be asked to give up a read. It ends with
-// the process.
-func (a *App) lines() *lineReader {
-	r := &lineReader{lines: make(chan typed)}
-	go func() {
-		in := bufio.NewReaderSize(a.In, 4096)
-		for {
-			text, err := in.ReadString('\n')
-			r.lines <- typed{strings.TrimSpace(text), err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return r
-}
-
-// next is the next line, or the error of a context or an input that has ended.
-func (r *lineReader) next(ctx context.Context) (string, error) {
-	select {
-	case line := <-r.lines:
-		if line.err != nil {
-			return "", agency.Errorf(agency.CodeUsage, "the input ended before the last answer, so nothing was written").
-				WithHint("give the answers as flags: agency init --help")
-		}
-		return line.text, nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
 // ask puts a question until the answer can be taken, by the repository as well. An empty line leaves things as they are.
-func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, req *api.InitRepoRequest) error {
+func (a *App) ask(ctx context.Context, in *term.Lines, q *question, now string, req *api.InitRepoRequest) error {
 	shown := cmp.Or(now, noneWord)
 	if q.yesNo {
 		if yes, err := strconv.ParseBool(now); err == nil {
-			shown = yesNoWord(yes)
+			shown = term.YesNoWord(yes)
 		}
 	}
 	before := req.Answers
 	for {
-		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", q.text, safeLine(shown))
-		text, err := in.next(ctx)
+		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", q.text, term.SafeLine(shown))
+		text, err := in.Next(ctx)
 		if err != nil || text == "" || text == shown {
 			return err
 		}
@@ -179,27 +129,6 @@ func (a *App) ask(ctx context.Context, in *lineReader, q *question, now string, 
 		}
 		req.Answers = before
 		e := agency.AsError(err)
-		a.chat("  %s", safeLine(strings.TrimSuffix(e.Message+"; "+e.Hint, "; ")))
+		a.chat("  %s", term.SafeLine(strings.TrimSuffix(e.Message+"; "+e.Hint, "; ")))
 	}
-}
-
-// confirm asks for a yes or a no.
-func (a *App) confirm(ctx context.Context, in *lineReader, text string, usual bool) (bool, error) {
-	for {
-		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", text, yesNoWord(usual))
-		line, err := in.next(ctx)
-		if err != nil || line == "" {
-			return usual, err
-		}
-		if yes, ok := yesOrNo(line); ok {
-			return yes, nil
-		}
-	}
-}
-
-func yesNoWord(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
 }

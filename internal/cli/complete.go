@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // completeRuns offers names and handles of the runs that agency ls shows, with their status. It never starts a daemon, and
@@ -42,7 +43,7 @@ func (a *App) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) boo
 	words := make([]cobra.Completion, 0, len(resp.Runs))
 	for i := range resp.Runs {
 		if r := &resp.Runs[i]; fits(r) {
-			words = append(words, cobra.CompletionWithDesc(r.Ref(), string(r.Status)+" "+fit(safeLine(r.Summary), summaryColumns)))
+			words = append(words, cobra.CompletionWithDesc(r.Ref(), string(r.Status)+" "+term.Fit(term.SafeLine(r.Summary), summaryColumns)))
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
@@ -63,7 +64,7 @@ func (a *App) completeSessions(cmd *cobra.Command, args []string, _ string) ([]s
 	words := make([]cobra.Completion, 0, len(resp.Sessions))
 	for i := range resp.Sessions {
 		s := &resp.Sessions[i]
-		words = append(words, cobra.CompletionWithDesc(s.Ref(), string(s.Status)+" "+fit(safeLine(s.Name), summaryColumns)))
+		words = append(words, cobra.CompletionWithDesc(s.Ref(), string(s.Status)+" "+term.Fit(term.SafeLine(s.Name), summaryColumns)))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
@@ -83,7 +84,7 @@ func (a *App) completeAgents(cmd *cobra.Command, session string) ([]string, cobr
 	words := make([]cobra.Completion, 0, len(resp.Agents))
 	for i := range resp.Agents {
 		agent := &resp.Agents[i]
-		words = append(words, cobra.CompletionWithDesc(agent.ID, string(agent.Status)+" "+fit(safeLine(agent.Name), summaryColumns)))
+		words = append(words, cobra.CompletionWithDesc(agent.ID, string(agent.Status)+" "+term.Fit(term.SafeLine(agent.Name), summaryColumns)))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }

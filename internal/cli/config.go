@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency"
+	"agency/internal/cli/term"
 )
 
 func (a *App) configCommand() *cobra.Command {
@@ -23,7 +24,7 @@ func (a *App) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(cfg.Path)) })
+			return a.print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(cfg.Path)) })
 		}),
 		a.configShow(),
 		command(cobra.Command{
@@ -51,14 +52,14 @@ func (a *App) configShow() *cobra.Command {
 		return a.print(map[string]any{"settings": origins}, func(w io.Writer) {
 			rows := [][]string{{"KEY", "VALUE", "FROM"}}
 			for _, o := range origins {
-				rows = append(rows, []string{o.Key, safeLine(o.Value), safeLine(o.From)})
+				rows = append(rows, []string{o.Key, term.SafeLine(o.Value), term.SafeLine(o.From)})
 			}
 			for i := range rows {
 				if !from {
 					rows[i] = rows[i][:2]
 				}
 			}
-			_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+			_, _ = io.WriteString(w, term.Table(rows))
 		})
 	})
 	cmd.Flags().BoolVar(&from, "origin", true, "where each value comes from, too")
@@ -72,7 +73,7 @@ func (a *App) allProblems(err error) error {
 		return err
 	}
 	for _, problem := range problems {
-		a.chat("%s", safeLine(problem))
+		a.chat("%s", term.SafeLine(problem))
 	}
 	return agency.Errorf(agency.CodeConfigInvalid, "the configuration has %d problems", len(problems))
 }

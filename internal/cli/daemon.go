@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
@@ -71,7 +72,7 @@ func (a *App) daemonStatus(ctx context.Context, start bool) error {
 		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
 			status.PID, status.Version, count(status.LiveRuns, "live run"), status.Socket, status.Log)
 		if c := &status.Config; c.Problem != "" {
-			_, _ = fmt.Fprintf(w, "config not taken over, the one before holds: %s\n", safeLine(c.Problem))
+			_, _ = fmt.Fprintf(w, "config not taken over, the one before holds: %s\n", term.SafeLine(c.Problem))
 		}
 		for _, key := range status.Config.NeedsRestart {
 			_, _ = fmt.Fprintf(w, "config %s changed, and holds when the daemon starts again\n", key)
@@ -100,7 +101,7 @@ func (a *App) unheard(socket string) error {
 		return a.print(map[string]any{"running": false, "socket": socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
 	}
 	return a.print(map[string]any{"running": true, "doing": holder.Doing, "pid": holder.PID, "socket": socket}, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "%s, pid %d; it does not listen on %s\n", safeLine(holder.Doing), holder.PID, safeLine(socket))
+		_, _ = fmt.Fprintf(w, "%s, pid %d; it does not listen on %s\n", term.SafeLine(holder.Doing), holder.PID, term.SafeLine(socket))
 	})
 }
 
@@ -130,12 +131,12 @@ func (a *App) awaitNext(ctx context.Context, home string) error {
 // passing tells people what holds until the function that it returns is called. On a terminal it stands where the cursor is, and is gone
 // afterwards: a list that is kept up to date may be painted above, up to the last row.
 func (a *App) passing(text string) (over func()) {
-	columns, ok := terminal(a.Err)
+	columns, ok := term.Columns(a.Err)
 	if !ok || a.json {
 		a.chat("%s", text)
 		return func() {}
 	}
-	_, _ = io.WriteString(a.Err, fit(text, columns-1))
+	_, _ = io.WriteString(a.Err, term.Fit(text, columns-1))
 	return func() { _, _ = io.WriteString(a.Err, "\r\x1b[2K") }
 }
 
@@ -203,7 +204,7 @@ func (a *App) daemonLogsCommand() *cobra.Command {
 		if err != nil {
 			return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", path, err)
 		}
-		return a.print(map[string]any{"path": path, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, safeText(string(data))) })
+		return a.print(map[string]any{"path": path, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, term.SafeText(string(data))) })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) databaseCommand() *cobra.Command {
@@ -27,7 +28,7 @@ func (a *App) databaseCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s is whole\n", safeLine(resp.Path)) })
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s is whole\n", term.SafeLine(resp.Path)) })
 	})
 }
 
@@ -43,7 +44,7 @@ func (a *App) databaseBackup() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(resp.Path)) })
+		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(resp.Path)) })
 	})
 }
 
@@ -65,9 +66,9 @@ database that stood there is kept beside it.`,
 			return err
 		}
 		return a.print(map[string]any{"restored": backup, "kept": kept}, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "restored %s\n", safeLine(backup))
+			_, _ = fmt.Fprintf(w, "restored %s\n", term.SafeLine(backup))
 			if kept != "" {
-				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", safeLine(kept))
+				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", term.SafeLine(kept))
 			}
 			_, _ = fmt.Fprintln(w, "to add the runs that were made since: agency db rebuild")
 		})
@@ -94,10 +95,10 @@ they stay as the database has them. A database that stood there before is kept b
 		return a.print(done, func(w io.Writer) {
 			_, _ = fmt.Fprintf(w, "added %s, brought %d up to date\n", count(len(done.Added), "run"), len(done.Updated))
 			for _, s := range done.Skipped {
-				_, _ = fmt.Fprintf(w, "left out %s: %s\n", safeLine(s.Path), safeLine(s.Reason))
+				_, _ = fmt.Fprintf(w, "left out %s: %s\n", term.SafeLine(s.Path), term.SafeLine(s.Reason))
 			}
 			if done.Kept != "" {
-				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", safeLine(done.Kept))
+				_, _ = fmt.Fprintf(w, "what stood there before is kept as %s\n", term.SafeLine(done.Kept))
 			}
 			_, _ = fmt.Fprintln(w, "not in the folders of runs, and as old as the database was: events, messages, alerts, timers, sessions, trust (agency trust)")
 		})

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) doctorCommand() *cobra.Command {
@@ -37,9 +38,9 @@ func (a *App) doctorCommand() *cobra.Command {
 		return a.print(resp, func(w io.Writer) {
 			for _, c := range resp.Checks {
 				mark := map[string]string{"ok": "✓", "note": "○", "warning": "◐", "error": "✕"}[c.Level]
-				_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("%s %-20s ", mark, c.Name), safeLine(c.Text), a.room()))
+				_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%s %-20s ", mark, c.Name), term.SafeLine(c.Text), a.room()))
 				if c.Fix != "" {
-					_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("  %-20s ", ""), "→ "+safeLine(c.Fix), a.room()))
+					_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("  %-20s ", ""), "→ "+term.SafeLine(c.Fix), a.room()))
 				}
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) eventsCommand() *cobra.Command {
@@ -81,7 +82,7 @@ func (a *App) followEvents(ctx context.Context, since int64, run string) error {
 func printEvent(w io.Writer, e *agency.Event) {
 	subject := "-"
 	if e.RunID != "" {
-		subject = fmt.Sprintf("%s/%d", safeLine(e.Run), e.Attempt)
+		subject = fmt.Sprintf("%s/%d", term.SafeLine(e.Run), e.Attempt)
 	}
-	_, _ = fmt.Fprintf(w, "%6d  %s  %-18s  %s  %s\n", e.Seq, e.At.Local().Format(time.DateTime), e.Type, subject, safeLine(string(e.Data)))
+	_, _ = fmt.Fprintf(w, "%6d  %s  %-18s  %s  %s\n", e.Seq, e.At.Local().Format(time.DateTime), e.Type, subject, term.SafeLine(string(e.Data)))
 }

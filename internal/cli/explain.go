@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) explainCommand() *cobra.Command {
@@ -42,9 +43,9 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 	line := func(format string, args ...any) {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
-	line("run:     %s", safeLine(resp.Run.Ref()))
-	line("%s", hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), safeLine(s.Summary), room))
-	line("%s", hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, room))
+	line("run:     %s", term.SafeLine(resp.Run.Ref()))
+	line("%s", term.Hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), term.SafeLine(s.Summary), room))
+	line("%s", term.Hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, room))
 	line("\nevidence:")
 	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}
 	ignored := []string{""}
@@ -60,19 +61,19 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 		if !c.At.IsZero() {
 			age = agency.ShortDuration(time.Duration(c.AgeMS) * time.Millisecond)
 		}
-		rows = append(rows, []string{mark, string(c.Source), trust, age, safeLine(c.Says)})
-		ignored = append(ignored, safeLine(c.Ignored))
+		rows = append(rows, []string{mark, string(c.Source), trust, age, term.SafeLine(c.Says)})
+		ignored = append(ignored, term.SafeLine(c.Ignored))
 	}
-	for n, text := range textRows(rows, room) {
+	for n, text := range term.TextRows(rows, room) {
 		line("%s", text)
 		if ignored[n] != "" {
-			line("%s", hang("       ignored: ", ignored[n], room))
+			line("%s", term.Hang("       ignored: ", ignored[n], room))
 		}
 	}
 	if len(e.Unknown) > 0 {
 		line("\nunknown to this version:")
 		for _, u := range e.Unknown {
-			line("  %s, %s", safeLine(u.Name), count(u.Count, "time"))
+			line("  %s, %s", term.SafeLine(u.Name), count(u.Count, "time"))
 		}
 	}
 	explainNewest(w, resp.Newest, room)
@@ -92,7 +93,7 @@ func explainNewest(w io.Writer, newest []api.EvidenceLine, room int) {
 				words = append(words, word)
 			}
 		}
-		text := fit(safeLine(strings.Join(words, "  ")), 120)
-		_, _ = fmt.Fprintln(w, hang(e.At.Local().Format("  "+time.TimeOnly+"  "), text, room))
+		text := term.Fit(term.SafeLine(strings.Join(words, "  ")), 120)
+		_, _ = fmt.Fprintln(w, term.Hang(e.At.Local().Format("  "+time.TimeOnly+"  "), text, room))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) flagCommand() *cobra.Command {
@@ -36,12 +37,12 @@ An agent can flag itself and what it started. Put -- before a reason that begins
 		}
 		return a.print(resp, func(w io.Writer) {
 			r := &resp.Run
-			_, _ = fmt.Fprintf(w, "%s is flagged: %s\n", r.Ref(), safeLine(reason))
+			_, _ = fmt.Fprintf(w, "%s is flagged: %s\n", r.Ref(), term.SafeLine(reason))
 			if r.Status != agency.NeedsAttention {
 				a.chat("its status stays %s", r.Status)
 			}
 			if was := resp.Was; was != nil && was.Reason != reason {
-				a.chat("until now: %s", safeLine(was.Reason))
+				a.chat("until now: %s", term.SafeLine(was.Reason))
 			}
 		})
 	})
@@ -67,7 +68,7 @@ func (a *App) unflagCommand() *cobra.Command {
 				_, _ = fmt.Fprintf(w, "%s was not flagged\n", resp.Run.Ref())
 				return
 			}
-			_, _ = fmt.Fprintf(w, "%s is no longer flagged: %s\n", resp.Run.Ref(), safeLine(resp.Was.Reason))
+			_, _ = fmt.Fprintf(w, "%s is no longer flagged: %s\n", resp.Run.Ref(), term.SafeLine(resp.Was.Reason))
 		})
 	})
 	cmd.ValidArgsFunction = a.completeFlagged

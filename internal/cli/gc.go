@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) collectCommand() *cobra.Command {
@@ -33,7 +34,7 @@ commits are on another branch; anything live, dirty, unmerged or unknown is kept
 				if r.Removable {
 					removable++
 				}
-				rows = append(rows, []string{r.Ref, string(r.State), safeLine(r.Reason)})
+				rows = append(rows, []string{r.Ref, string(r.State), term.SafeLine(r.Reason)})
 			}
 			if len(rows) == 1 {
 				a.chat("no run has ended")

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"agency/internal/cli/term"
 )
 
 // helpColumns is the most that a line of help has; a narrower terminal has less.
@@ -32,7 +34,7 @@ func fillHelp(text string, room int) string {
 	var out, paragraph []string
 	end := func() {
 		if len(paragraph) > 0 {
-			out = append(out, hang("", strings.Join(paragraph, " "), room))
+			out = append(out, term.Hang("", strings.Join(paragraph, " "), room))
 		}
 		paragraph = nil
 	}
@@ -52,8 +54,8 @@ func fillHelp(text string, room int) string {
 func fillFlags(usage string, room int) string {
 	lines := strings.Split(usage, "\n")
 	for i, line := range lines {
-		if head := flagLine.FindString(line); head != "" && width(line) > room {
-			lines[i] = hang(head, line[len(head):], room)
+		if head := flagLine.FindString(line); head != "" && term.Width(line) > room {
+			lines[i] = term.Hang(head, line[len(head):], room)
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 type initOptions struct {
@@ -92,8 +93,8 @@ func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question,
 	if err != nil {
 		return false, err
 	}
-	in := a.lines()
-	a.chat("%s. Enter takes what is in brackets.", safeLine(now.Root))
+	in := term.ReadLines(a.In)
+	a.chat("%s. Enter takes what is in brackets.", term.SafeLine(now.Root))
 	for i := range all {
 		q := &all[i]
 		if cmd.Flags().Changed(q.flag) {
@@ -104,8 +105,8 @@ func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question,
 		}
 	}
 	if layout := req.Answers.Layout; !req.Archive && len(now.Scouts) > 0 && (layout != nil && *layout == agency.LayoutStandard || layout == nil && settingOf(&now, "project.layout") == agency.LayoutStandard) {
-		a.chat("ai_docs/scout holds %s.", safeLine(strings.Join(now.Scouts, ", ")))
-		if req.Archive, err = a.confirm(ctx, in, "Move that to scout_outputs/archive?", false); err != nil {
+		a.chat("ai_docs/scout holds %s.", term.SafeLine(strings.Join(now.Scouts, ", ")))
+		if req.Archive, err = in.Confirm(ctx, a.Err, "Move that to scout_outputs/archive?", false); err != nil {
 			return false, err
 		}
 	}
@@ -119,7 +120,7 @@ func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question,
 	_, _ = fmt.Fprintln(a.out)
 	plan.DryRun = true
 	a.initText(a.out, &plan)
-	return a.confirm(ctx, in, "Write this?", true)
+	return in.Confirm(ctx, a.Err, "Write this?", true)
 }
 
 func settingOf(resp *api.InitRepoResponse, key string) string {
@@ -150,7 +151,7 @@ func (a *App) assumed(resp *api.InitRepoResponse) {
 		}
 	}
 	if len(words) > 0 {
-		a.chat("no terminal to ask on, so: %s (flags change that: agency init --help)", safeLine(strings.Join(words, ", ")))
+		a.chat("no terminal to ask on, so: %s (flags change that: agency init --help)", term.SafeLine(strings.Join(words, ", ")))
 	}
 }
 
@@ -170,14 +171,14 @@ func (a *App) initText(w io.Writer, resp *api.InitRepoResponse) {
 		case c.Action == "kept":
 			note = ": its name is taken in the archive"
 		}
-		_, _ = fmt.Fprintf(w, "%s: %s%s\n", safeLine(name), c.Action, safeText(note))
+		_, _ = fmt.Fprintf(w, "%s: %s%s\n", term.SafeLine(name), c.Action, term.SafeText(note))
 		if c.Path == agency.ProjectFile {
 			for _, key := range resp.Keys {
-				_, _ = fmt.Fprintf(w, "  %s\n", safeLine(key))
+				_, _ = fmt.Fprintf(w, "  %s\n", term.SafeLine(key))
 			}
 		}
 		if resp.DryRun {
-			_, _ = io.WriteString(w, a.paint(safeText(c.Diff)))
+			_, _ = io.WriteString(w, a.paint(term.SafeText(c.Diff)))
 		}
 	}
 }
@@ -188,10 +189,10 @@ func (a *App) afterInit(resp *api.InitRepoResponse, o *initOptions) {
 		a.chat("ai_docs/scout stays; to move what is in it to scout_outputs/archive: agency init --archive-scout")
 	}
 	if resp.TrustNote != "" {
-		a.chat("new worktrees want to %s; that is not trusted: %s", safeLine(resp.Wants), safeLine(resp.TrustNote))
+		a.chat("new worktrees want to %s; that is not trusted: %s", term.SafeLine(resp.Wants), term.SafeLine(resp.TrustNote))
 	}
 	if resp.SetupNote != "" {
-		a.chat("agency: note: %s", safeLine(resp.SetupNote))
+		a.chat("agency: note: %s", term.SafeLine(resp.SetupNote))
 	}
 	switch {
 	case resp.DryRun:

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"io"
 	"time"
-	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // logText is what logs prints with --json.
@@ -83,8 +82,8 @@ func (a *App) printLog(ctx context.Context, client *api.Client, req api.LogsRequ
 		text.Text = string(data[:min(len(data), logJSONLimit)])
 		return a.print(text, nil)
 	}
-	if _, ok := terminal(a.Out); ok {
-		err = copySafe(a.out, log)
+	if _, ok := term.Columns(a.Out); ok {
+		err = term.CopySafe(a.out, log)
 	} else {
 		_, err = io.Copy(a.out, log)
 	}
@@ -113,38 +112,4 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	return time.Time{}, agency.Errorf(agency.CodeUsage, "--since is %q, neither a duration nor a time", text).WithHint("--since 10m, --since 2d, or --since 2026-01-31T15:04:05Z")
-}
-
-// copySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut where a read ends; an
-// escape sequence ends with its line at the latest, so that one without an end hides nothing else.
-func copySafe(w io.Writer, r io.Reader) error {
-	var text []byte
-	last := rune(0)
-	show := func(r rune) {
-		if agency.Shows(last, r) {
-			text, last = utf8.AppendRune(text, r), r
-		}
-	}
-	parser := ansi.NewParser()
-	parser.SetHandler(ansi.Handler{Print: show, Execute: func(b byte) { show(rune(b)) }})
-	chunk := make([]byte, 64<<10)
-	for {
-		n, err := r.Read(chunk)
-		text = text[:0]
-		for _, b := range chunk[:n] {
-			if b == '\n' {
-				parser.Reset()
-			}
-			parser.Advance(b)
-		}
-		if _, werr := w.Write(text); werr != nil {
-			return werr
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
 }

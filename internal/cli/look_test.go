@@ -14,6 +14,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli"
+	"agency/internal/cli/term"
 )
 
 // A table of runs that is too wide gives up the end of the handle first, and nothing while there is room.
@@ -33,9 +34,9 @@ func TestSqueeze(t *testing.T) {
 	} {
 		rows := table()
 		cli.Squeeze(rows, room)
-		got := strings.Split(cli.Columns(rows, -1, func(_ int, s string) string { return s }), "\n")[1]
-		if got != want || cli.Width(got) > room {
-			t.Errorf("%d columns: got %q of %d, want %q", room, got, cli.Width(got), want)
+		got := strings.Split(term.PaintedTable(rows, -1, func(_ int, s string) string { return s }), "\n")[1]
+		if got != want || term.Width(got) > room {
+			t.Errorf("%d columns: got %q of %d, want %q", room, got, term.Width(got), want)
 		}
 	}
 }
@@ -49,75 +50,10 @@ func TestSqueezeFits(t *testing.T) {
 			rows = append(rows, []string{cell.Draw(t, "handle"), cell.Draw(t, "name"), "◐ ready for review", cell.Draw(t, "summary"), "#12345"})
 		}
 		cli.Squeeze(rows, 80)
-		for line := range strings.Lines(cli.Columns(rows, -1, func(_ int, s string) string { return s })) {
-			if n := cli.Width(strings.TrimSuffix(line, "\n")); n > 80 {
+		for line := range strings.Lines(term.PaintedTable(rows, -1, func(_ int, s string) string { return s })) {
+			if n := term.Width(strings.TrimSuffix(line, "\n")); n > 80 {
 				t.Errorf("%q has %d columns", line, n)
 			}
-		}
-	})
-}
-
-// A text stands beside its head, broken at spaces, or below it where the terminal is too narrow for that.
-func TestHang(t *testing.T) {
-	t.Parallel()
-	const head, text = "a_01M7ZB39940XRQG4  worker.lost  ", "the runner disappeared from /a/path/that/is/long/enough/not/to/fit/anywhere/at/all now"
-	for room, want := range map[int]string{
-		0: head + text,
-		60: `a_01M7ZB39940XRQG4  worker.lost  the runner disappeared from
-                                 /a/path/that/is/long/enough/not/to/fit/anywhere/at/all
-                                 now`,
-		30: `a_01M7ZB39940XRQG4  worker.lo…
-    the runner disappeared
-    from
-    /a/path/that/is/long/enough/not/to/fit/anywhere/at/all
-    now`,
-	} {
-		if diff := cmp.Diff(want, cli.Hang(head, text, room)); diff != "" {
-			t.Errorf("%d columns (-want +got)\n%s", room, diff)
-		}
-	}
-	if got, want := cli.Hang(head, "", 30), "a_01M7ZB39940XRQG4  worker.lo…"; got != want {
-		t.Errorf("without a text: got %q, want %q", got, want)
-	}
-	if got, want := cli.Hang("summary: ", "a 界界界界界界界界界界界界界界, /界界界界界界界界界界界界界界界界 e", 35), `summary: a
-         界界界界界界界界界界界界界
-         界,
-         /界界界界界界界界界界界界界界界界
-         e`; got != want {
-		t.Errorf("without spaces: got\n%s\nwant\n%s", got, want)
-	}
-	if got := cli.Hang("          ", "one two", 12); got != "    one two" {
-		t.Errorf("behind spaces: %q", got)
-	}
-	if got := cli.Hang("git:  ", "", 12); got != "git:" {
-		t.Errorf("of nothing: %q", got)
-	}
-}
-
-// No line is wider than the terminal unless a long word ends it, nothing is lost, and what is no terminal is not broken at all.
-func TestTextRows(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		cell := rapid.StringOfN(rapid.RuneFrom([]rune("abc 界🙂é́-|")), 0, 60, -1)
-		rows := [][]string{{"ALERT", "RUN", "WHAT"}}
-		for range rapid.IntRange(0, 5).Draw(t, "rows") {
-			rows = append(rows, []string{cell.Draw(t, "alert"), cell.Draw(t, "run"), strings.Join(strings.Fields(cell.Draw(t, "what")), " ")})
-		}
-		room := rapid.IntRange(1, 100).Draw(t, "room")
-		for i, text := range cli.TextRows(rows, room) {
-			// What has no spaces may be broken anywhere.
-			if got := strings.Join(strings.Fields(text), ""); !strings.HasSuffix(got, strings.ReplaceAll(rows[i][2], " ", "")) {
-				t.Errorf("%q is not at the end of %q", rows[i][2], got)
-			}
-			for line := range strings.SplitSeq(text, "\n") {
-				if words := strings.Fields(line); cli.Width(line) > room && len(words) > 1 && cli.Width(words[len(words)-1]) <= cli.LeastText {
-					t.Errorf("%q has %d columns of %d", line, cli.Width(line), room)
-				}
-			}
-		}
-		want := cli.Columns(rows, -1, func(_ int, s string) string { return s })
-		if got := strings.Join(cli.TextRows(rows, 0), "\n") + "\n"; got != want {
-			t.Errorf("elsewhere: got\n%s, want\n%s", got, want)
 		}
 	})
 }
@@ -310,24 +246,5 @@ func TestHelpOnNothing(t *testing.T) {
 		if exit := b.run(test.args...); exit != test.exit || !strings.Contains(b.err.String(), test.hint) {
 			t.Errorf("%q: exit %d, %q", test.args, exit, b.err.String())
 		}
-	}
-}
-
-// A list that did not change writes nothing, and one that did writes only the lines that differ; nothing clears the screen.
-func TestRepaint(t *testing.T) {
-	t.Parallel()
-	got := cli.Repaint(
-		[]string{"head", "one", "two"}, []string{"head", "one", "two"}, []string{"head", "ONE", "two"}, []string{"head", "two"},
-		[]string{"head", "two", strings.Repeat("界", 50)},
-	)
-	want := []string{
-		"\rhead\x1b[K\n\rone\x1b[K\n\rtwo\x1b[K\n\x1b[J",
-		"",
-		"\x1b[3A\n\rONE\x1b[K\n\n\x1b[J",
-		"\x1b[3A\n\rtwo\x1b[K\n\x1b[J",
-		"\x1b[2A\n\n\r" + strings.Repeat("界", 39) + "…\x1b[K\n\x1b[J",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

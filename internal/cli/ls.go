@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 type listOptions struct {
@@ -116,7 +117,7 @@ const summaryColumns = 40
 // table writes runs as people read them: on a terminal in as many columns as it has, elsewhere in as many as it takes.
 func (a *App) table(runs []api.Run) string {
 	rows := [][]string{{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"}}
-	room, onTerminal := terminal(a.Out)
+	room, onTerminal := term.Columns(a.Out)
 	for i := range runs {
 		r := &runs[i]
 		pr := "-"
@@ -127,7 +128,7 @@ func (a *App) table(runs []api.Run) string {
 		if r.RemovedAt != nil {
 			status += " (removed)"
 		}
-		rows = append(rows, []string{r.Handle, orDash(r.Name), r.Status.Mark() + " " + status, fit(safeLine(orProblem(r)), summaryColumns), pr})
+		rows = append(rows, []string{r.Handle, orDash(r.Name), r.Status.Mark() + " " + status, term.Fit(term.SafeLine(orProblem(r)), summaryColumns), pr})
 	}
 	paint := func(_ int, s string) string { return s }
 	if a.colour(a.Out) {
@@ -139,11 +140,11 @@ func (a *App) table(runs []api.Run) string {
 		}
 	}
 	if !onTerminal {
-		return columns(rows, 2, paint)
+		return term.PaintedTable(rows, 2, paint)
 	}
 	squeeze(rows, room)
 	var b strings.Builder
-	for line := range strings.Lines(columns(rows, 2, paint)) {
+	for line := range strings.Lines(term.PaintedTable(rows, 2, paint)) {
 		b.WriteString(ansi.Truncate(strings.TrimSuffix(line, "\n"), room, "…") + "\n")
 	}
 	return b.String()
@@ -155,65 +156,7 @@ func orProblem(r *api.Run) string { return cmp.Or(r.Problem, r.Summary) }
 // squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
 // then the summary and the name.
 func squeeze(rows [][]string, room int) {
-	narrow(rows, room, []cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
-}
-
-// cut makes a column narrower, but not narrower than least.
-type cut struct{ column, least int }
-
-// narrow makes one cut after the other until a table fits.
-func narrow(rows [][]string, room int, cuts []cut) {
-	total := 2 * (len(rows[0]) - 1)
-	widths := make([]int, len(rows[0]))
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], width(row[i]))
-		}
-		total += widths[i]
-	}
-	for _, step := range cuts {
-		cut := min(total-room, widths[step.column]-step.least)
-		if cut <= 0 {
-			continue
-		}
-		widths[step.column] -= cut
-		total -= cut
-		for _, row := range rows {
-			row[step.column] = fit(row[step.column], widths[step.column])
-		}
-	}
-}
-
-// columns lines up cells. paint colours the cell in column painted, and all of row 0. Of no rows it makes nothing.
-func columns(rows [][]string, painted int, paint func(row int, s string) string) string {
-	if len(rows) == 0 {
-		return ""
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], width(cell))
-		}
-	}
-	var b strings.Builder
-	for n, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			padded := pad(cell, widths[i])
-			if i == len(row)-1 {
-				padded = cell
-			}
-			if i == painted || n == 0 {
-				padded = paint(n, padded)
-			}
-			line.WriteString(padded)
-			if i < len(row)-1 {
-				line.WriteString("  ")
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	return b.String()
+	term.Narrow(rows, room, []term.Cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
 }
 
 func colourOf(l agency.Label) string { return markColour(l.Mark()) }
@@ -231,18 +174,4 @@ func markColour(mark string) string {
 	default:
 		return "\x1b[2m"
 	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }

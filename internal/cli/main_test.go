@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/clitest"
 	"agency/internal/config"
 )
 
@@ -90,7 +91,7 @@ func TestExitStatus(t *testing.T) {
 						t.Errorf("got %+v", e.Error)
 					}
 				case b.err.Len() > 0:
-					checkSafe(t, b.err.String(), "\n\t")
+					clitest.CheckSafe(t, b.err.String(), "\n\t")
 					if test.code != "" && (!strings.Contains(b.err.String(), "["+string(test.code)+"]") || !strings.Contains(b.err.String(), "agency: hint: a way out\n")) {
 						t.Errorf("got %q", b.err.String())
 					}

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) messagesCommand() *cobra.Command {
@@ -64,7 +65,7 @@ func (a *App) messagesSend() *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			if resp.Dead != "" {
-				_, _ = fmt.Fprintf(w, "%s reaches nobody: %s\n", resp.ID, safeLine(resp.Dead))
+				_, _ = fmt.Fprintf(w, "%s reaches nobody: %s\n", resp.ID, term.SafeLine(resp.Dead))
 				return
 			}
 			named := a.people(cmd.Context())

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // shownID is how much of the end of a message's id is shown, in bytes.
@@ -25,9 +26,9 @@ func (a *App) people(ctx context.Context) func(id string) string {
 		if name, ok := known[id]; ok {
 			return name
 		}
-		known[id] = safeLine(id)
+		known[id] = term.SafeLine(id)
 		if resp, err := call(ctx, a, api.ListRuns, api.ListRunsRequest{Run: id, Removed: true}); err == nil && len(resp.Runs) == 1 {
-			known[id] = safeLine(resp.Runs[0].Ref())
+			known[id] = term.SafeLine(resp.Runs[0].Ref())
 		}
 		return known[id]
 	}
@@ -42,21 +43,21 @@ func (a *App) printMessages(ctx context.Context, w io.Writer, messages []agency.
 	named := a.people(ctx)
 	for i := range messages {
 		m := &messages[i]
-		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), agency.ShortDuration(a.Now().Sub(m.CreatedAt)), safeLine(m.Type),
+		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), agency.ShortDuration(a.Now().Sub(m.CreatedAt)), term.SafeLine(m.Type),
 			named(m.From), named(m.Recipient))
 		if m.ReplyTo != "" {
 			line += ", in answer to " + messageID(m.ReplyTo)
 		}
 		switch {
 		case m.Dead != "":
-			line += "  [dead: " + safeLine(m.Dead) + "]"
+			line += "  [dead: " + term.SafeLine(m.Dead) + "]"
 		case m.AckedAt != nil:
 			line += "  [acknowledged]"
 		}
 		_, _ = fmt.Fprintln(w, line)
 		for text := range strings.Lines(messageText(m)) {
-			if text = safeLine(text); text != "" {
-				_, _ = fmt.Fprintln(w, hang("    ", text, a.room()))
+			if text = term.SafeLine(text); text != "" {
+				_, _ = fmt.Fprintln(w, term.Hang("    ", text, a.room()))
 			}
 		}
 	}
@@ -71,7 +72,7 @@ func sessionWords(kind string) string {
 }
 
 // messageID is the end of an id, which is enough to acknowledge the message.
-func messageID(id string) string { return safeLine(id[max(0, len(id)-shownID):]) }
+func messageID(id string) string { return term.SafeLine(id[max(0, len(id)-shownID):]) }
 
 // messageText is what a message says to people. One that says nothing in the usual words is shown as it is.
 func messageText(m *agency.Message) string {

@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) notifyCommand() *cobra.Command {
@@ -52,9 +53,9 @@ func (a *App) notifyTest() *cobra.Command {
 				case r.Waiting:
 					mark, outcome = "○", "not sent yet, "+tried(r.Tries)
 				case !r.Sent:
-					mark, outcome = "✕", fmt.Sprintf("not sent, %s: %s", tried(r.Tries), safeLine(r.Error))
+					mark, outcome = "✕", fmt.Sprintf("not sent, %s: %s", tried(r.Tries), term.SafeLine(r.Error))
 				case r.Tries > 1:
-					outcome = fmt.Sprintf("sent, %s; before that: %s", tried(r.Tries), safeLine(r.Error))
+					outcome = fmt.Sprintf("sent, %s; before that: %s", tried(r.Tries), term.SafeLine(r.Error))
 				}
 				_, _ = fmt.Fprintf(w, "%s %s  %s\n", mark, r.Channel, outcome)
 			}
@@ -106,12 +107,12 @@ func (a *App) channelsText(w io.Writer, resp *api.ListChannelsResponse) {
 			gone, lost = append(gone, c.Channel), lost+c.Dead
 			continue
 		}
-		rows = append(rows, []string{c.Channel, c.Kind, strconv.Itoa(c.Waiting), strconv.Itoa(c.Dead), ago(c.SentAt), ago(c.FailedAt), fit(safeLine(c.Error), 60)})
+		rows = append(rows, []string{c.Channel, c.Kind, strconv.Itoa(c.Waiting), strconv.Itoa(c.Dead), ago(c.SentAt), ago(c.FailedAt), term.Fit(term.SafeLine(c.Error), 60)})
 	}
 	if len(rows) == 1 {
 		a.chat("no channel is configured")
 	} else {
-		_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+		_, _ = io.WriteString(w, term.Table(rows))
 	}
 	if len(gone) > 0 {
 		_, _ = fmt.Fprintf(w, "not configured any more: %s (%s)\n", strings.Join(gone, ", "), count(lost, "dead letter"))
@@ -124,11 +125,11 @@ func (a *App) channelsText(w io.Writer, resp *api.ListChannelsResponse) {
 		if slices.Contains(gone, l.Channel) {
 			continue
 		}
-		rows = append(rows, []string{l.Kind, l.Channel, strconv.Itoa(l.Tries), ago(&l.DeadAt), fit(safeLine(l.Title), 40), fit(safeLine(l.Error), 60)})
+		rows = append(rows, []string{l.Kind, l.Channel, strconv.Itoa(l.Tries), ago(&l.DeadAt), term.Fit(term.SafeLine(l.Title), 40), term.Fit(term.SafeLine(l.Error), 60)})
 	}
 	if len(rows) == 1 {
 		return
 	}
 	_, _ = io.WriteString(w, "\n")
-	_, _ = io.WriteString(w, columns(rows, -1, func(_ int, s string) string { return s }))
+	_, _ = io.WriteString(w, term.Table(rows))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency"
+	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
@@ -75,7 +76,7 @@ func (a *App) presetsList() *cobra.Command {
 		}
 		return a.print(map[string]any{"presets": presets}, func(w io.Writer) {
 			if len(presets) == 0 {
-				a.chat("no presets: add a table such as [presets.worker] to %s", safeLine(cfg.Path))
+				a.chat("no presets: add a table such as [presets.worker] to %s", term.SafeLine(cfg.Path))
 				return
 			}
 			rows := [][]string{{"PRESET", "RUNNER", "MODEL", "TAGS", "WHAT"}}
@@ -86,7 +87,7 @@ func (a *App) presetsList() *cobra.Command {
 					what = "cannot be used: " + p.Problem
 				}
 				runner := cmp.Or(p.Harness, cfg.Defaults.Runner)
-				rows = append(rows, []string{p.Name, runner, orDash(p.Model), orDash(strings.Join(p.Tags, " ")), fit(safeLine(what), 60)})
+				rows = append(rows, []string{p.Name, runner, orDash(p.Model), orDash(strings.Join(p.Tags, " ")), term.Fit(term.SafeLine(what), 60)})
 			}
 			_, _ = io.WriteString(w, a.textTable(rows))
 		})
@@ -110,7 +111,7 @@ func (a *App) presetsShow() *cobra.Command {
 		return a.print(map[string]any{"preset": p, "system_prompt": text}, func(w io.Writer) {
 			field := func(name, value string) {
 				if value != "" {
-					_, _ = fmt.Fprintf(w, "%-14s %s\n", name, safeLine(value))
+					_, _ = fmt.Fprintf(w, "%-14s %s\n", name, term.SafeLine(value))
 				}
 			}
 			field("preset", p.Name)
@@ -138,7 +139,7 @@ func (a *App) presetsShow() *cobra.Command {
 			field("system prompt", p.PromptFile)
 			field("problem", p.Problem)
 			if text != "" {
-				_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(safeText(text)))
+				_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(term.SafeText(text)))
 			}
 		})
 	})

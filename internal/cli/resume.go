@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 type resumeOptions struct {
@@ -110,7 +111,7 @@ func (a *App) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
 	if !resp.Continued {
 		how = resp.Note
 	}
-	_, _ = fmt.Fprintf(w, "%s: attempt %d, %s\n", resp.Run.Ref(), resp.Run.Attempt, safeLine(how))
+	_, _ = fmt.Fprintf(w, "%s: attempt %d, %s\n", resp.Run.Ref(), resp.Run.Attempt, term.SafeLine(how))
 	a.warn(resp.Warnings)
 	if s := resp.Snapshot; s != nil {
 		_, _ = fmt.Fprintf(w, "saved what was in the worktree as %s\n", s.Ref)
@@ -173,7 +174,7 @@ func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
 		}
 		if err != nil {
 			e := agency.AsError(err)
-			a.chat("%s: %s [%s]", r.Ref(), safeLine(e.Message), e.Code)
+			a.chat("%s: %s [%s]", r.Ref(), term.SafeLine(e.Message), e.Code)
 			result.Failed = append(result.Failed, lostFailure{r.Ref(), e.Code, e.Message})
 			if len(result.Failed) == resumeFailures {
 				a.chat("stopped after %d failures; not tried: %s", resumeFailures, count(len(result.Lost)-i-1, "run"))

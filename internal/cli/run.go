@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
@@ -123,7 +124,7 @@ func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error 
 		r := &resp.Run
 		_, _ = fmt.Fprintln(w, r.Handle)
 		a.warn(resp.Warnings)
-		a.chat("%s works on branch %s", safeLine(r.Runner), safeLine(r.Branch))
+		a.chat("%s works on branch %s", term.SafeLine(r.Runner), term.SafeLine(r.Branch))
 		a.chat("watch: agency attach %s   status: agency ls   end: agency stop %s", r.Ref(), r.Ref())
 	})
 	if err != nil || !o.attach {
@@ -135,7 +136,7 @@ func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error 
 // warn tells what did not keep a command from its work.
 func (a *App) warn(warnings []string) {
 	for _, text := range warnings {
-		a.chat("agency: note: %s", safeLine(text))
+		a.chat("agency: note: %s", term.SafeLine(text))
 	}
 }
 
@@ -215,7 +216,7 @@ func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) e
 		}
 		text = string(data)
 	case cmd.Flags().Changed("prompt") && o.prompt == "-":
-		text, err = a.readInput(cmd.Context(), "the prompt", agency.PromptLimit)
+		text, err = term.ReadAll(cmd.Context(), a.In, "the prompt", agency.PromptLimit)
 	case cmd.Flags().Changed("prompt"):
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
 		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run --prompt "fix the login test"`)

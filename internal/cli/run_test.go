@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/clitest"
 )
 
 // Flags win over the spec, the spec over nothing; lists are put together.
@@ -158,8 +159,8 @@ func TestHostileRunsAreShownSafely(t *testing.T) {
 		if b.out.Len() == 0 {
 			t.Errorf("%s: got nothing, %q", op, b.err.String())
 		}
-		checkSafe(t, b.out.String(), "\n")
-		checkSafe(t, b.err.String(), "\n")
+		clitest.CheckSafe(t, b.out.String(), "\n")
+		clitest.CheckSafe(t, b.err.String(), "\n")
 	}
 }
 

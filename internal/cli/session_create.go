@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/file"
 	"agency/internal/sessionfile"
 )
@@ -67,7 +68,7 @@ ended. Its id, its counts and the paths of its logs are agency's to say.`,
 		}
 		return a.print(resp, func(w io.Writer) {
 			_, _ = fmt.Fprintln(w, resp.Session.Ref())
-			a.chat("%s; status files in %s", count(resp.Session.Summary.Total, "agent"), safeLine(resp.Session.Dir))
+			a.chat("%s; status files in %s", count(resp.Session.Summary.Total, "agent"), term.SafeLine(resp.Session.Dir))
 		})
 	})
 	f := cmd.Flags()
@@ -112,7 +113,7 @@ func (a *App) statusFile(ctx context.Context, path string) (json.RawMessage, err
 // readGiven reads what a flag names: a file, or - for standard input.
 func (a *App) readGiven(ctx context.Context, flag, path string) (data []byte, where string, err error) {
 	if path == "-" {
-		text, err := a.readInput(ctx, "the "+flag, agentsLimit)
+		text, err := term.ReadAll(ctx, a.In, "the "+flag, agentsLimit)
 		if len(text) > agentsLimit {
 			err = agency.Errorf(agency.CodeUsage, "standard input has more than %d MiB", agentsLimit>>20).WithHint("split it into several sessions")
 		}

@@ -8,6 +8,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // sessionFacts are the flags that ask for one thing about a session, for scripts.
@@ -27,7 +28,7 @@ func (f *sessionFacts) print(a *App, resp *api.ShowSessionResponse) (asked bool,
 	s := &resp.Session
 	switch {
 	case f.path:
-		return true, a.print(map[string]string{"path": s.Dir}, func(w io.Writer) { _, _ = fmt.Fprintln(w, safeLine(s.Dir)) })
+		return true, a.print(map[string]string{"path": s.Dir}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(s.Dir)) })
 	case f.isComplete:
 		if !s.Status.Final() {
 			a.status = agency.ExitError

@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) sessionLogs() *cobra.Command {
@@ -134,7 +135,7 @@ func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
 func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, followed bool) error {
 	out := &prefixed{w: a.out, columns: 1}
 	for i := range s.Agents {
-		out.columns = max(out.columns, width(s.Agents[i].ID))
+		out.columns = max(out.columns, term.Width(s.Agents[i].ID))
 	}
 	if !followed {
 		for i := range s.Agents {
@@ -231,7 +232,7 @@ func openLog(ctx context.Context, client *api.Client, agent *api.SessionAgent, a
 func (p *prefixed) copy(id string, log io.ReadCloser) error {
 	defer func() { _ = log.Close() }()
 	safe, write := io.Pipe()
-	go func() { _ = write.CloseWithError(copySafe(write, log)) }()
+	go func() { _ = write.CloseWithError(term.CopySafe(write, log)) }()
 	defer func() { _ = safe.Close() }()
 	lines := bufio.NewReader(safe)
 	for {
@@ -253,6 +254,6 @@ func (p *prefixed) copy(id string, log io.ReadCloser) error {
 func (p *prefixed) line(id, line string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := io.WriteString(p.w, pad(id, p.columns)+" | "+line+"\n")
+	_, err := io.WriteString(p.w, term.Pad(id, p.columns)+" | "+line+"\n")
 	return err
 }

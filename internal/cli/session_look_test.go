@@ -15,6 +15,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli"
+	"agency/internal/cli/term"
 )
 
 var sessionStart = time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
@@ -134,8 +135,8 @@ func TestSessionPictureFits(t *testing.T) {
 			t.Fatalf("%d lines in %d rows:\n%s", len(lines), rows, strings.Join(lines, "\n"))
 		}
 		for _, line := range lines {
-			if cli.Width(line) > room || strings.ContainsAny(line, "\n\x1b\u202e") {
-				t.Errorf("%q has %d columns of %d", line, cli.Width(line), room)
+			if term.Width(line) > room || strings.ContainsAny(line, "\n\x1b\u202e") {
+				t.Errorf("%q has %d columns of %d", line, term.Width(line), room)
 			}
 		}
 		if all := cli.SessionLines(&s, sessionStart.Add(time.Hour), 200, 0); len(all) < len(agents) {

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) sessionList() *cobra.Command {
@@ -72,7 +73,7 @@ func (a *App) sessionTable(sessions []api.Session) string {
 		t := &s.Summary
 		rows = append(rows, []string{
 			s.Ref(), sessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), stopwatch(took),
-			orDash(fit(safeLine(name), summaryColumns)), safeLine(s.Repo),
+			orDash(term.Fit(term.SafeLine(name), summaryColumns)), term.SafeLine(s.Repo),
 		})
 	}
 	if !slices.ContainsFunc(sessions, func(s api.Session) bool { return s.Repo != sessions[0].Repo }) {

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // planFlags are the flags of the commands that take a plan.
@@ -66,14 +67,14 @@ func (o *planFlags) source(a *App, cmd *cobra.Command, args []string) (api.PlanS
 		src.PromptPath = a.absolute(o.promptFile)
 	case given("prompt"):
 		if src.Prompt = o.prompt; o.prompt == "-" {
-			src.Prompt, err = a.readInput(cmd.Context(), "the prompt", agency.PromptLimit)
+			src.Prompt, err = term.ReadAll(cmd.Context(), a.In, "the prompt", agency.PromptLimit)
 		}
 		if err == nil {
 			err = agency.CheckPrompt(src.Prompt)
 		}
 	case args[0] == "-":
 		const most = 4 << 20 // what the daemon reads of a plan, and a byte more for it to refuse
-		if src.Text, err = a.readInput(cmd.Context(), "the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
+		if src.Text, err = term.ReadAll(cmd.Context(), a.In, "the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
 			err = agency.Errorf(agency.CodePlanInvalid, "the plan on standard input is empty").WithHint("%s - < plan.yaml", cmd.CommandPath())
 		}
 	default:
@@ -123,8 +124,8 @@ In branches and commands SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION stand 
 			a.warn(resp.Warnings)
 			a.showPlan(w, &resp)
 			if resp.Refused != nil {
-				a.chat("agency session start refuses this plan: %s", safeLine(resp.Refused.Message))
-				a.chat("%s", safeText(resp.Refused.Hint))
+				a.chat("agency session start refuses this plan: %s", term.SafeLine(resp.Refused.Message))
+				a.chat("%s", term.SafeText(resp.Refused.Hint))
 			}
 		})
 	})
@@ -144,9 +145,9 @@ func (a *App) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
 	facts = append(append(facts, runners...), "on failure "+string(p.OnFailure))
 	head := "plan: "
 	if p.Name != "" {
-		head = "plan " + safeLine(p.Name) + ": "
+		head = "plan " + term.SafeLine(p.Name) + ": "
 	}
-	_, _ = fmt.Fprintln(w, hang(head, safeLine(strings.Join(facts, ", ")), a.room()))
+	_, _ = fmt.Fprintln(w, term.Hang(head, term.SafeLine(strings.Join(facts, ", ")), a.room()))
 	graph := newPlanGraph(resp)
 	for _, wave := range resp.Waves {
 		_, _ = fmt.Fprintf(w, "\nwave %d\n", graph.agent(wave[0]).Wave)
@@ -180,7 +181,7 @@ func newPlanGraph(resp *api.PlanSessionResponse) *planGraph {
 	}
 	for id := range g.at {
 		for i, cell := range g.row(id)[:len(g.columns)] {
-			g.columns[i] = max(g.columns[i], width(cell))
+			g.columns[i] = max(g.columns[i], term.Width(cell))
 		}
 	}
 	return g
@@ -216,14 +217,14 @@ func (g *planGraph) row(id string) []string {
 	if name == p.ID {
 		name = ""
 	}
-	return []string{"  " + p.ID, fit(safeLine(name), 24), safeLine(planned.Runner), safeLine(planned.Branch), safeLine(strings.Join(notes, "; "))}
+	return []string{"  " + p.ID, term.Fit(term.SafeLine(name), 24), term.SafeLine(planned.Runner), term.SafeLine(planned.Branch), term.SafeLine(strings.Join(notes, "; "))}
 }
 
 // align pads the cells of a wave so that all waves are in line.
 func (g *planGraph) align(rows [][]string) [][]string {
 	for _, row := range rows {
 		for i, most := range g.columns {
-			row[i] = pad(row[i], most)
+			row[i] = term.Pad(row[i], most)
 		}
 	}
 	return rows
@@ -273,12 +274,12 @@ func (g *planGraph) commands() []sameCommand {
 	for _, command := range order {
 		words := strings.Split(command, "\x00")
 		for i, word := range words {
-			if word = safeLine(word); i > 0 {
-				word = fit(word, longest)
+			if word = term.SafeLine(word); i > 0 {
+				word = term.Fit(word, longest)
 			}
 			words[i] = agency.ShellWord(word)
 		}
-		all = append(all, sameCommand{g.ranges(positions[command]), fit(strings.Join(words, " "), 800)})
+		all = append(all, sameCommand{g.ranges(positions[command]), term.Fit(strings.Join(words, " "), 800)})
 	}
 	return all
 }

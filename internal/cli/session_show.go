@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) sessionShow() *cobra.Command {
@@ -48,7 +49,7 @@ func (a *App) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	room := a.room()
 	view.room = max(room-2, 0) // the agents are indented
 	field := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", safeLine(fmt.Sprintf(format, args...)))
+		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", term.SafeLine(fmt.Sprintf(format, args...)))
 	}
 	field("session", "%s", s.ID)
 	if s.Name != "" {
@@ -107,23 +108,23 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, room int) {
 		for i, row := range rows {
 			rows[i] = []string{row[0], row[1], row[4], row[5]}
 		}
-		narrow(rows, room-2, []cut{{0, 8}})
+		term.Narrow(rows, room-2, []term.Cut{{0, 8}})
 	default:
 		rows = filled(rows)
 		last := len(rows[0]) - 1
-		narrow(rows, room-2, []cut{{last - 1, 20}, {last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
+		term.Narrow(rows, room-2, []term.Cut{{last - 1, 20}, {last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
 	}
 	_, _ = fmt.Fprintf(w, "\nresults:\n")
-	for line := range strings.Lines(columns(rows, -1, func(_ int, s string) string { return s })) {
+	for line := range strings.Lines(term.Table(rows)) {
 		_, _ = fmt.Fprintln(w, fitRoom("  "+strings.TrimSuffix(line, "\n"), room))
 	}
 	for i := range resp.Agents {
 		switch a := &resp.Agents[i]; {
 		case a.Result == nil:
 		case a.Result.Problem != "":
-			_, _ = fmt.Fprintln(w, fitRoom("  "+safeLine(a.ID+" left nothing to count: "+a.Result.Problem), room))
+			_, _ = fmt.Fprintln(w, fitRoom("  "+term.SafeLine(a.ID+" left nothing to count: "+a.Result.Problem), room))
 		case len(a.Result.Nested) > 0:
-			_, _ = fmt.Fprintln(w, fitRoom("  "+safeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), room))
+			_, _ = fmt.Fprintln(w, fitRoom("  "+term.SafeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), room))
 		}
 	}
 }
@@ -161,7 +162,7 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	}
 	return []string{
 		a.ID, agentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
-		tokensText(&r.Usage), costText(&r.Usage), orDash(fit(safeLine(r.Tests), summaryColumns)), orDash(safeLine(branch)),
+		tokensText(&r.Usage), costText(&r.Usage), orDash(term.Fit(term.SafeLine(r.Tests), summaryColumns)), orDash(term.SafeLine(branch)),
 	}
 }
 
@@ -198,5 +199,5 @@ func fitRoom(line string, room int) string {
 	if room == 0 {
 		return line
 	}
-	return fit(line, room)
+	return term.Fit(line, room)
 }

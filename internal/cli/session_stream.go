@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // updateWindow is how many reports may be on their way at once: enough to keep the daemon's disk busy, and few enough that none
@@ -30,7 +31,7 @@ func (a *App) streamUpdates(ctx context.Context, session string) error {
 	defer func() { _ = stream.Close() }()
 	sent, ended := make(chan sentLine, updateWindow), make(chan error, 1)
 	go func() {
-		ended <- sendUpdates(ctx, bufio.NewReaderSize(a.input(ctx), api.UpdateLimit), stream, sent)
+		ended <- sendUpdates(ctx, bufio.NewReaderSize(term.Input(ctx, a.In), api.UpdateLimit), stream, sent)
 		close(sent)
 	}()
 	out := bufio.NewWriter(a.out)
@@ -132,6 +133,6 @@ func (u *updateAnswers) take(line int, refusal error) error {
 	if u.json {
 		return api.EncodeLine(u.out, api.Failure(e))
 	}
-	_, err := fmt.Fprintf(u.Err, "agency: line %d: %s [%s]\n", line, safeLine(e.Message), e.Code)
+	_, err := fmt.Fprintf(u.Err, "agency: line %d: %s [%s]\n", line, term.SafeLine(e.Message), e.Code)
 	return err
 }

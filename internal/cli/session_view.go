@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // sessionView is a session as people see it at one moment.
@@ -43,9 +44,9 @@ func (v *sessionView) lines(most int) []string {
 
 func (v *sessionView) header() []string {
 	s := &v.Session
-	lines := []string{strings.TrimSpace(fit(safeLine(s.Name), 40) + "  " + string(s.ID)), v.standing()}
+	lines := []string{strings.TrimSpace(term.Fit(term.SafeLine(s.Name), 40) + "  " + string(s.ID)), v.standing()}
 	if s.Paused != "" && !s.Status.Final() {
-		lines = append(lines, "paused: "+safeLine(s.Paused))
+		lines = append(lines, "paused: "+term.SafeLine(s.Paused))
 	}
 	return lines
 }
@@ -78,7 +79,7 @@ func (v *sessionView) footer() []string {
 	s := &v.Session
 	switch {
 	case s.Status.Final() && s.ReportPath != "":
-		return []string{"report: " + safeLine(s.ReportPath)}
+		return []string{"report: " + term.SafeLine(s.ReportPath)}
 	case s.Status.Final():
 		return []string{"results: agency session show " + s.Ref()}
 	case s.Paused != "":
@@ -88,7 +89,7 @@ func (v *sessionView) footer() []string {
 		switch a := &v.Agents[i]; {
 		case !a.NeedsPerson:
 		case a.Run != "":
-			return []string{fmt.Sprintf("%s waits for you: agency attach %s", a.ID, safeLine(a.Run))}
+			return []string{fmt.Sprintf("%s waits for you: agency attach %s", a.ID, term.SafeLine(a.Run))}
 		default:
 			return []string{fmt.Sprintf("%s waits for you; then: agency session resume %s", a.ID, s.Ref())}
 		}
@@ -103,27 +104,27 @@ func (v *sessionView) agents(room int) []string {
 	titled := slices.ContainsFunc(v.Agents, func(a api.SessionAgent) bool { return a.Wave != v.Agents[0].Wave })
 	rows := [][]string{make([]string, 5)} // the header, which is left out
 	for _, a := range shown {
-		note := fit(agentNote(a), noteColumns)
+		note := term.Fit(agentNote(a), noteColumns)
 		if v.room > 0 && v.room < leastForNotes {
 			note = ""
 		}
 		rows = append(rows, []string{agentMark(a) + " " + a.ID, agentName(a), agentWord(a), v.took(a), note})
 	}
-	cuts := []cut{{1, 24}, {4, 24}, {1, 16}, {0, 18}, {4, 12}, {1, 8}, {2, 11}, {0, 10}, {4, 0}}
+	cuts := []term.Cut{{1, 24}, {4, 24}, {1, 16}, {0, 18}, {4, 12}, {1, 8}, {2, 11}, {0, 10}, {4, 0}}
 	if !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return agentName(a) != "" }) {
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 1, 2)
 		}
-		cuts = []cut{{3, 24}, {0, 18}, {3, 12}, {1, 11}, {0, 10}, {3, 0}}
+		cuts = []term.Cut{{3, 24}, {0, 18}, {3, 12}, {1, 11}, {0, 10}, {3, 0}}
 	}
 	indent := ""
 	if titled {
 		indent = "  "
 	}
 	if v.room > 0 {
-		narrow(rows, v.room-len(indent), cuts)
+		term.Narrow(rows, v.room-len(indent), cuts)
 	}
-	painted := strings.Split(columns(rows, 0, func(row int, s string) string {
+	painted := strings.Split(term.PaintedTable(rows, 0, func(row int, s string) string {
 		if row == 0 || !v.colour {
 			return s
 		}
@@ -250,7 +251,7 @@ func sessionWord(s *api.Session) string {
 
 // agentName is the name of an agent where it says more than the id.
 func agentName(a *api.SessionAgent) string {
-	if name := safeLine(a.Name); name != a.ID {
+	if name := term.SafeLine(a.Name); name != a.ID {
 		return name
 	}
 	return ""
@@ -276,17 +277,17 @@ func betweenAttempts(a *api.SessionAgent) bool {
 func agentNote(a *api.SessionAgent) string {
 	switch {
 	case betweenAttempts(a):
-		until := ": " + safeLine(a.Held)
+		until := ": " + term.SafeLine(a.Held)
 		if a.Held == "" {
 			until = " at " + a.NotBefore.Local().Format("15:04:05")
 		}
-		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, safeLine(strings.TrimPrefix(a.Error, agency.WaitingWord)))
+		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, term.SafeLine(strings.TrimPrefix(a.Error, agency.WaitingWord)))
 	case a.Error != "":
-		return safeLine(a.Error)
+		return term.SafeLine(a.Error)
 	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end
-		return safeLine(a.Note)
+		return term.SafeLine(a.Note)
 	default:
-		return safeLine(a.Held)
+		return term.SafeLine(a.Held)
 	}
 }
 

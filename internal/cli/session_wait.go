@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) sessionWait() *cobra.Command {
@@ -63,10 +64,10 @@ func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, ti
 	}
 	return a.print(resp, func(w io.Writer) {
 		if needed {
-			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), safeLine(needs(&resp)))
+			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), term.SafeLine(needs(&resp)))
 			return
 		}
-		_, _ = fmt.Fprintf(w, "session %s is %s\n", s.Ref(), safeLine(ending(&resp)))
+		_, _ = fmt.Fprintf(w, "session %s is %s\n", s.Ref(), term.SafeLine(ending(&resp)))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) sessionWatch() *cobra.Command {
@@ -61,7 +62,7 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 	changed, ended := followSession(ctx, client, &s, since)
 	w := &sessionWatch{app: a, seen: map[string]string{}}
 	resized := make(chan os.Signal, 1)
-	if _, ok := terminal(a.Out); ok && !a.json {
+	if _, ok := term.Columns(a.Out); ok && !a.json {
 		w.inPlace = true
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
@@ -122,7 +123,7 @@ const reportPatience = 5 * time.Second
 type sessionWatch struct {
 	app     *App
 	inPlace bool
-	canvas  canvas
+	canvas  term.Canvas
 	begun   bool
 	last    []byte            // as JSON
 	seen    map[string]string // by agent; "" and "\n" are the session and its report
@@ -140,8 +141,8 @@ func (w *sessionWatch) show(s *api.ShowSessionResponse) error {
 		return w.app.printLine(s)
 	case w.inPlace:
 		view.colour = w.app.colour(w.app.Out)
-		w.canvas.paint(w.app, func(rows int) []string {
-			view.room, _ = terminalSize(w.app.Out)
+		w.canvas.Paint(w.app.Out, w.app.out, func(rows int) []string {
+			view.room, _ = term.Size(w.app.Out)
 			return view.lines(rows - 1)
 		})
 	default:
@@ -163,10 +164,10 @@ func (w *sessionWatch) append(v *sessionView) {
 	s := &v.Session
 	title := s.Ref()
 	if s.Name != "" {
-		title += " " + safeLine(s.Name)
+		title += " " + term.SafeLine(s.Name)
 	}
 	if !s.Status.Final() {
-		state := safeLine(s.Paused)
+		state := term.SafeLine(s.Paused)
 		if state != "" {
 			state = "  paused: " + state
 		}
@@ -186,7 +187,7 @@ func (w *sessionWatch) append(v *sessionView) {
 		if a.CompletedAt != nil && a.StartedAt != nil {
 			line += " after " + v.took(a)
 		}
-		if note := fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
+		if note := term.Fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
 			line += "  " + note
 		}
 		state := agentMark(a) + agentWord(a)
@@ -198,7 +199,7 @@ func (w *sessionWatch) append(v *sessionView) {
 	if s.Status.Final() {
 		say("", string(s.Status), title+"  "+v.standing())
 		if s.ReportPath != "" {
-			say("\n", s.ReportPath, "report: "+safeLine(s.ReportPath))
+			say("\n", s.ReportPath, "report: "+term.SafeLine(s.ReportPath))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) showCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func (a *App) showCommand() *cobra.Command {
 func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, room int) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("%-13s ", name+":"), safeLine(fmt.Sprintf(format, args...)), room))
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-13s ", name+":"), term.SafeLine(fmt.Sprintf(format, args...)), room))
 	}
 	ago := func(t time.Time) string { return agency.ShortDuration(now.Sub(t)) + " ago" }
 	field("run", "%s", r.Handle)
@@ -144,7 +145,7 @@ func showRequests(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 }
 
 func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, room int) {
-	line := func(name, text string) { _, _ = fmt.Fprintln(w, hang("  "+name+": ", safeLine(text), room)) }
+	line := func(name, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+name+": ", term.SafeLine(text), room)) }
 	line("asks for", string(r.Kind))
 	line("since", ago(r.At))
 	if r.Tool != "" {
@@ -165,11 +166,11 @@ func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, r
 	c := s.Contract
 	if c == nil {
 		if strings.HasPrefix(s.Run.Problem, "invalid status file") {
-			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", hang("  ", safeLine(s.Run.Problem), room))
+			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", term.Hang("  ", term.SafeLine(s.Run.Problem), room))
 		}
 		return
 	}
-	line := func(head, text string) { _, _ = fmt.Fprintln(w, hang("  "+head, safeLine(text), room)) }
+	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+head, term.SafeLine(text), room)) }
 	list := func(name string, items []string) {
 		if len(items) == 0 {
 			return
@@ -209,7 +210,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 			text += ", " + at.Signal
 		}
 		if at.Error != "" && at.ErrorCode != "" { // without a code it says the exit status again
-			text += ", " + safeLine(at.Error)
+			text += ", " + term.SafeLine(at.Error)
 		}
 		if at.ErrorCode != "" {
 			text += " [" + string(at.ErrorCode) + "]"
@@ -228,7 +229,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 				text += ", last output " + ago(*s.LastOutput)
 			}
 		}
-		_, _ = fmt.Fprintln(w, hang(fmt.Sprintf("  %d  ", at.Number), text, room))
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("  %d  ", at.Number), text, room))
 	}
 }
 
@@ -243,10 +244,10 @@ func showGit(w io.Writer, s *api.ShowRunResponse, room int) {
 		case g.Branch == "":
 			state = "on no branch, " + state
 		case g.Branch != s.Run.Branch:
-			state = "on branch " + safeLine(g.Branch) + ", " + state
+			state = "on branch " + term.SafeLine(g.Branch) + ", " + state
 		}
-		_, _ = fmt.Fprintf(w, "\n%s\n", hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), room))
+		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), room))
 	case s.GitProblem != "":
-		_, _ = fmt.Fprintf(w, "\n%s\n", hang("git: ", safeLine(s.GitProblem), room))
+		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", term.SafeLine(s.GitProblem), room))
 	}
 }

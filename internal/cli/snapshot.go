@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) snapshotCommand() *cobra.Command {
@@ -33,7 +34,7 @@ its branch stay as they are. agency rm takes one by itself before work would be 
 			}
 			_, _ = fmt.Fprintf(w, "saved %s as %s\n", count(resp.Snapshot.Files, "file"), resp.Snapshot.Ref)
 			for _, nested := range resp.Snapshot.Nested {
-				a.chat("agency: note: %s is a repository of its own and is not saved", safeLine(nested))
+				a.chat("agency: note: %s is a repository of its own and is not saved", term.SafeLine(nested))
 			}
 		})
 	})
@@ -53,7 +54,7 @@ func (a *App) snapshotList() *cobra.Command {
 		return a.print(resp, func(w io.Writer) {
 			rows := [][]string{{"NUMBER", "TAKEN", "COMMIT", "WHAT"}}
 			for _, s := range resp.Snapshots {
-				rows = append(rows, []string{strconv.Itoa(s.Number), s.At.Local().Format(time.DateTime), fmt.Sprintf("%.12s", s.Commit), safeLine(s.Message)})
+				rows = append(rows, []string{strconv.Itoa(s.Number), s.At.Local().Format(time.DateTime), fmt.Sprintf("%.12s", s.Commit), term.SafeLine(s.Message)})
 			}
 			if len(rows) == 1 {
 				a.chat("nothing of %s was ever saved", args[0])
@@ -95,9 +96,9 @@ func (a *App) snapshotShow() *cobra.Command {
 			return err
 		}
 		return a.print(resp, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "%s  %s\n", resp.Snapshot.Ref, safeLine(resp.Snapshot.Message))
+			_, _ = fmt.Fprintf(w, "%s  %s\n", resp.Snapshot.Ref, term.SafeLine(resp.Snapshot.Message))
 			for _, c := range resp.Changes {
-				_, _ = fmt.Fprintf(w, "%s  %s\n", c.Status, safeLine(c.Path))
+				_, _ = fmt.Fprintf(w, "%s  %s\n", c.Status, term.SafeLine(c.Path))
 			}
 			a.chat("the whole difference: git diff %.12s %s", resp.BaseCommit, resp.Snapshot.Ref)
 		})
@@ -124,8 +125,8 @@ func (a *App) snapshotRestore() *cobra.Command {
 			return err
 		}
 		return a.print(resp, func(w io.Writer) {
-			_, _ = fmt.Fprintln(w, safeLine(resp.Branch))
-			a.chat("look at it: git log --stat %s   work on it: git switch %s", safeLine(resp.Branch), safeLine(resp.Branch))
+			_, _ = fmt.Fprintln(w, term.SafeLine(resp.Branch))
+			a.chat("look at it: git log --stat %s   work on it: git switch %s", term.SafeLine(resp.Branch), term.SafeLine(resp.Branch))
 		})
 	})
 	cmd.Flags().StringVar(&branch, "branch", "", "`NAME` of the branch (default: agency/restored-HANDLE-NUMBER)")

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 type trustOptions struct {
@@ -59,7 +60,7 @@ func (a *App) trust(ctx context.Context, o *trustOptions) error {
 				_, _ = fmt.Fprintln(w, "nothing was trusted")
 				return
 			}
-			_, _ = fmt.Fprintf(w, "nothing is trusted any more in %s\n", safeLine(resp.Root))
+			_, _ = fmt.Fprintf(w, "nothing is trusted any more in %s\n", term.SafeLine(resp.Root))
 		})
 	}
 	if !o.show && a.insideRun() {
@@ -85,7 +86,7 @@ func (a *App) insideRun() bool { return a.getenv("AGENCY_RUN_ID") != "" }
 func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
 	t := &resp.Trust
 	if t.Hash == "" {
-		_, _ = fmt.Fprintf(w, "%s wants nothing done in new worktrees\n", safeLine(resp.Root))
+		_, _ = fmt.Fprintf(w, "%s wants nothing done in new worktrees\n", term.SafeLine(resp.Root))
 		return
 	}
 	for _, part := range []struct {
@@ -94,21 +95,21 @@ func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
 	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}} {
 		for _, what := range part.what {
 			if what != "" {
-				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, safeLine(what))
+				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, term.SafeLine(what))
 			}
 		}
 	}
 	if o.show {
 		for _, f := range t.Files {
-			_, _ = fmt.Fprintf(w, "\n%s:\n", safeLine(f.Path))
-			for line := range strings.Lines(safeText(f.Content)) {
+			_, _ = fmt.Fprintf(w, "\n%s:\n", term.SafeLine(f.Path))
+			for line := range strings.Lines(term.SafeText(f.Content)) {
 				_, _ = fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n"))
 			}
 		}
 		_, _ = fmt.Fprintln(w)
 	}
 	if t.Problem != "" {
-		a.chat("agency: note: %s", safeLine(t.Problem))
+		a.chat("agency: note: %s", term.SafeLine(t.Problem))
 	}
 	switch {
 	case t.Trusted:
@@ -127,7 +128,7 @@ func trustFlags(o *trustOptions) string {
 	var flags strings.Builder
 	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.run}} {
 		if f.value != "" {
-			_, _ = fmt.Fprintf(&flags, " --%s %s", f.name, safeLine(f.value))
+			_, _ = fmt.Fprintf(&flags, " --%s %s", f.name, term.SafeLine(f.value))
 		}
 	}
 	return flags.String()

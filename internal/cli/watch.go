@@ -17,6 +17,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
@@ -37,7 +38,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 	defer clock.Stop()
 	w := &listWatch{app: a}
 	resized := make(chan os.Signal, 1)
-	if _, ok := terminal(a.Out); ok && !a.json {
+	if _, ok := term.Columns(a.Out); ok && !a.json {
 		w.inPlace = true
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
@@ -71,7 +72,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 type listWatch struct {
 	app     *App
 	inPlace bool
-	canvas  canvas
+	canvas  term.Canvas
 	last    []byte                  // as JSON
 	seen    map[agency.RunID]string // the line of each run that is listed
 }
@@ -86,7 +87,7 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		w.last = text
 		return w.app.printLine(resp)
 	case w.inPlace:
-		w.canvas.paint(w.app, func(rows int) []string {
+		w.canvas.Paint(w.app.Out, w.app.out, func(rows int) []string {
 			return newest(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"), rows-1)
 		})
 		return w.app.out.err
@@ -95,7 +96,7 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 	w.seen = make(map[agency.RunID]string, len(resp.Runs))
 	for i := range resp.Runs {
 		r := &resp.Runs[i]
-		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, fit(safeLine(orProblem(r)), summaryColumns))
+		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, term.Fit(term.SafeLine(orProblem(r)), summaryColumns))
 		if before[r.ID] != line {
 			_, _ = fmt.Fprintln(w.app.out, strings.TrimRight(line, " "))
 		}

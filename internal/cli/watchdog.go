@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 func (a *App) watchdogCommand() *cobra.Command {
@@ -33,7 +34,7 @@ func (a *App) watchdogExplain() *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			if !resp.Watched {
-				_, _ = fmt.Fprintln(w, hang(safeLine(resp.Run.Ref())+" ", "is no worker: its tags or its name are not those that [watchdog] names", a.room()))
+				_, _ = fmt.Fprintln(w, term.Hang(term.SafeLine(resp.Run.Ref())+" ", "is no worker: its tags or its name are not those that [watchdog] names", a.room()))
 			}
 			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
 			for _, rule := range resp.Rules {
@@ -41,7 +42,7 @@ func (a *App) watchdogExplain() *cobra.Command {
 				if rule.Holds {
 					holds = "yes"
 				}
-				rows = append(rows, []string{string(rule.Kind), holds, safeLine(rule.Why)})
+				rows = append(rows, []string{string(rule.Kind), holds, term.SafeLine(rule.Why)})
 			}
 			_, _ = io.WriteString(w, a.textTable(rows))
 			if len(resp.Alerts) > 0 {
@@ -84,7 +85,7 @@ attempt of the run, and takes the place of another one with its name.`,
 			if resp.Replaced {
 				verb = "replaced"
 			}
-			_, _ = fmt.Fprintf(w, "%s timer %s: %s to %s every %ds\n", verb, t.Name, strconv.Quote(safeLine(t.Message)), safeLine(t.RunName), t.IntervalMS/1000)
+			_, _ = fmt.Fprintf(w, "%s timer %s: %s to %s every %ds\n", verb, t.Name, strconv.Quote(term.SafeLine(t.Message)), term.SafeLine(t.RunName), t.IntervalMS/1000)
 		})
 	})
 	f := cmd.Flags()
@@ -110,7 +111,7 @@ func (a *App) watchdogStop() *cobra.Command {
 		}
 		return a.print(resp, func(w io.Writer) {
 			for _, name := range resp.Stopped {
-				_, _ = fmt.Fprintln(w, "stopped timer "+safeLine(name))
+				_, _ = fmt.Fprintln(w, "stopped timer "+term.SafeLine(name))
 			}
 			if len(resp.Stopped) == 0 {
 				a.chat("no timers")
@@ -146,8 +147,8 @@ func (a *App) watchdogStatus() *cobra.Command {
 					last += ", " + agency.ShortDuration(a.Now().Sub(*t.TickedAt)) + " ago"
 				}
 				rows = append(rows, []string{
-					t.Name, safeLine(t.RunName), fmt.Sprintf("%ds", t.IntervalMS/1000), fit(safeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),
-					strconv.Itoa(t.Skipped), strconv.Itoa(t.Failed), fit(orDash(safeLine(last)), 50),
+					t.Name, term.SafeLine(t.RunName), fmt.Sprintf("%ds", t.IntervalMS/1000), term.Fit(term.SafeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),
+					strconv.Itoa(t.Skipped), strconv.Itoa(t.Failed), term.Fit(orDash(term.SafeLine(last)), 50),
 				})
 			}
 			_, _ = io.WriteString(w, a.textTable(rows))

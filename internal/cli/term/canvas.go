@@ -1,28 +1,26 @@
-package cli
+package term
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
 )
 
 // canvas is the part of a terminal that a watching command keeps up to date, above the cursor.
-type canvas struct {
+type Canvas struct {
 	lines   []string // as painted
 	columns int      // of the terminal when they were painted
 	rows    int
 }
 
-// paint rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
+// paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
 // touched. A terminal that changed its size has moved what was on it, in a way of its own, so there the list is written
 // over it from the top. lines makes as many as fit above the last of so many rows.
-func (c *canvas) paint(a *App, lines func(rows int) []string) {
-	columns, rows := terminalSize(a.Out)
+func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string) {
+	columns, rows := Size(terminal)
 	var b strings.Builder
 	if columns != c.columns || rows != c.rows {
 		if c.columns > 0 {
@@ -49,16 +47,5 @@ func (c *canvas) paint(a *App, lines func(rows int) []string) {
 	}
 	b.WriteString("\x1b[J")
 	c.lines = painted
-	_, _ = io.WriteString(a.out, b.String())
-}
-
-// terminalSize is the size of the terminal w in cells.
-func terminalSize(w io.Writer) (columns, rows int) {
-	if f, ok := w.(*os.File); ok {
-		columns, rows, _ = term.GetSize(int(f.Fd()))
-	}
-	if columns <= 0 || rows <= 0 {
-		return 80, 24 // a terminal that does not know its size, such as a serial line
-	}
-	return columns, rows
+	_, _ = io.WriteString(out, b.String())
 }

@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"agency"
 )
 
-// readInput reads standard input to its end, and a byte more than most of it at the most.
-func (a *App) readInput(ctx context.Context, what string, most int64) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(a.input(ctx), most+1))
+// readInput reads standard input, in, to its end, and at most one byte more than most. Errors call what is read what.
+func ReadAll(ctx context.Context, in io.Reader, what string, most int64) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(Input(ctx, in), most+1))
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -19,13 +19,14 @@ func (a *App) readInput(ctx context.Context, what string, most int64) (string, e
 	return string(data), nil
 }
 
-// input is standard input until ctx ends: a terminal or a pipe cannot be asked to give up a read, so each read is a goroutine's, and
-// one that is left behind ends with the process.
-func (a *App) input(ctx context.Context) io.Reader {
-	return &input{ctx: ctx, in: a.In, done: make(chan readResult, 1)}
+// input returns a reader of in whose reads end with ctx. A read of a terminal or a pipe cannot be cancelled, so each one has its
+// own goroutine, and one that is left behind ends with the process.
+func Input(ctx context.Context, in io.Reader) io.Reader {
+	return &cancelled{ctx: ctx, in: in, done: make(chan readResult, 1)}
 }
 
-type input struct {
+// cancelled reads from in until ctx ends.
+type cancelled struct {
 	ctx  context.Context //nolint:containedctx // of the one command that reads
 	in   io.Reader
 	buf  []byte // the goroutine's own while it reads
@@ -37,7 +38,8 @@ type readResult struct {
 	err error
 }
 
-func (r *input) Read(p []byte) (int, error) {
+// Read implements io.Reader.
+func (r *cancelled) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}

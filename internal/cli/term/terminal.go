@@ -1,0 +1,33 @@
+// Package term writes text on a terminal and reads from it: safe text, columns and widths, a canvas that is repainted, prompts.
+package term
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// terminal says whether w is a terminal, and how wide it is.
+func Columns(w io.Writer) (columns int, ok bool) {
+	f, isFile := w.(*os.File)
+	if !isFile || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 {
+		columns = 80
+	}
+	return columns, true
+}
+
+// terminalSize is the size of the terminal w in cells.
+func Size(w io.Writer) (columns, rows int) {
+	if f, ok := w.(*os.File); ok {
+		columns, rows, _ = term.GetSize(int(f.Fd()))
+	}
+	if columns <= 0 || rows <= 0 {
+		return 80, 24 // a terminal that does not know its size, such as a serial line
+	}
+	return columns, rows
+}
