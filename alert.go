@@ -129,7 +129,7 @@ func Alarm(r *Run, s Status, active, now time.Time) Condition {
 	case Waiting:
 		if f := a.Situation.Failure; f != nil {
 			c := is(AlertError, "model "+string(f.Class)+" "+stamp(f.At))
-			c.Class, c.Text = f.Class, f.words()
+			c.Class, c.Text = f.Class, f.Words()
 			return c
 		}
 		if c := a.printedError(active); c.Kind != "" {

@@ -207,3 +207,10 @@ type Step struct {
 	Name   string     `json:"name"`
 	DoneAt *time.Time `json:"done_at"`
 }
+
+// Observed is the newest reading of a run's contract file in one attempt.
+type Observed struct {
+	Contract *Contract // nil when the file is missing or invalid
+	Problem  string    // why it is invalid; empty when it is fine or missing
+	At       time.Time // when this content was first seen
+}

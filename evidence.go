@@ -25,7 +25,7 @@ func Sources() []Source {
 // Sign is what a piece of evidence says about the agent.
 type Sign string
 
-// The signs. What each does to the situation is in Situation.Observe.
+// The signs. What each does to the situation is in status.Observe.
 const (
 	SignSession     Sign = "session"      // a conversation began or is known: Conversation, Model, Transcript
 	SignPrompt      Sign = "prompt"       // a person or agency submitted a prompt: a turn begins

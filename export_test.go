@@ -5,6 +5,3 @@ func States() []State { return []State{Queued, Running, Completed, Failed, Kille
 
 // FactKinds are all facts.
 func FactKinds() []FactKind { return []FactKind{FactStarted, FactStartFailed, FactExited, FactLost} }
-
-// Rules are all rules, in the order in which they are tried.
-func Rules() []Rule { return rules }

@@ -2,7 +2,10 @@ package agency
 
 import (
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Request is something that an agent waits for and only a person, or a client that acts for one, can give.
@@ -24,80 +27,33 @@ func (r *Request) Same(o *Request) bool {
 	return r.Kind == o.Kind && r.Tool == o.Tool && r.Text == o.Text
 }
 
-// Each open request ends by proof alone: its own answer, the end of its tool call, the end of the turn of the agent or helper
-// that asked, the word of the program as a whole that it does not wait any more, or its goodbye. A prompt proves nothing: a
-// helper's news come as one while another helper's dialog is open.
+// Summary is a request in a few words. They are the agent's, so they are untrusted.
+func (r *Request) Summary() string {
+	if r.Kind != AsksPermission || r.Tool == "" {
+		return r.Text
+	}
+	if r.Text == "" {
+		return "may it use " + r.Tool + "?"
+	}
+	return "may it use " + r.Tool + "? " + r.Text
+}
 
-// ask opens a request. A source that knows less about it than the one before adds nothing.
-func (s *Situation) ask(e Evidence) {
-	if e.Source == FromScreen && e.Event == EventComplete {
-		s.describe(e)
-		return
-	}
-	s.wait(e.Source)
-	if e.ID == "" && len(s.Requests) > 0 || slices.Contains(s.Done, e.ID) {
-		return // nothing new, or a hook that came late: what was asked for is done
-	}
-	r := Request{
-		ID: e.ID, Kind: e.Kind, Tool: e.Tool, Text: e.Text, At: e.At, Source: e.Source, Subagent: e.Subagent, Confidence: e.Confidence,
-		Shown: shows(e.Source),
-	}
-	if r.Confidence == 0 {
-		r.Confidence = 1
-	}
-	i := s.indexOf(e.ID)
-	if i < 0 {
-		i = s.indexOf("")
-	}
-	if i >= 0 {
-		r.At, r.Shown = s.Requests[i].At, r.Shown || s.Requests[i].Shown
-		s.Requests[i] = r
-		return
-	}
-	if len(s.Requests) < mostRequests {
-		s.Requests = append(s.Requests, r)
+// PromptID names what a run with this status waits for, so that an answer to something older can be refused; empty while
+// it waits for nothing that can be answered.
+func (s Status) PromptID() string {
+	switch {
+	case s.Request != nil:
+		return s.Request.PromptID()
+	case s.Label == NeedsInput, s.Label == Blocked, s.Label == Waiting:
+		return strings.ReplaceAll(string(s.Label), " ", "_") + "@" + stamp(s.Since)
+	default:
+		return ""
 	}
 }
 
-func (s *Situation) indexOf(id string) int {
-	return slices.IndexFunc(s.Requests, func(r Request) bool { return r.ID == id })
-}
-
-// describe tells what is asked where a title only told that something is, by a dialog that was read in full. Without such a
-// title it may be a quotation. A terminal shows one dialog at a time, so another one takes the place of the one before.
-func (s *Situation) describe(e Evidence) {
-	i := slices.IndexFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle })
-	if i < 0 || s.Requests[i].ID == e.ID {
-		return
-	}
-	r := s.Requests[i]
-	if r.ID != "" {
-		r.At = e.At
-	}
-	r.ID, r.Kind, r.Tool, r.Text, r.Confidence, r.Shown = e.ID, e.Kind, e.Tool, e.Text, e.Confidence, true
-	s.Requests[i] = r
-}
-
-// NeedsDetail reports whether a title told of a request which the evidence of a screen describes in full, and nothing did yet.
-func (s *Situation) NeedsDetail(shown []Evidence) bool {
-	return slices.ContainsFunc(shown, func(e Evidence) bool { return e.Source == FromScreen && e.Event == EventComplete }) &&
-		slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle && r.ID == "" })
-}
-
-// show puts the request first whose dialog the terminal shows: a person can answer that one now.
-func (s *Situation) show(id string) {
-	if i := s.indexOf(id); i >= 0 {
-		r := s.Requests[i]
-		r.Shown = true
-		s.Requests = slices.Insert(slices.Delete(s.Requests, i, i+1), 0, r)
-	}
-}
-
-// wait is a program that was seen to do no work: it waits for what is open, if that is just one request.
-func (s *Situation) wait(seen Source) {
-	if shows(seen) && len(s.Requests) == 1 {
-		s.Requests[0].Shown = true
-	}
+// Is says that a prompt id names this request. It may be older than the request's own id: a source that knew less told first.
+func (r *Request) Is(promptID string) bool {
+	return promptID == r.PromptID() || promptID == (&Request{At: r.At}).PromptID()
 }
 
 // firm reports whether more about a request cannot come soon: it is named, and a program that shows when it waits was seen to.
@@ -106,65 +62,38 @@ func (s *Situation) firm(r *Request) bool {
 	return r.ID != "" && (r.Shown || !views) || r.Source == FromScreen
 }
 
-// Vague reports whether a title told of a request that nothing names yet, or several requests are open: the terminal tells more.
-func (s *Situation) Vague() bool {
-	return len(s.Requests) > 1 || slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Source == FromTitle && r.ID == "" })
+// Decision is whether an agent may do what it asks leave for.
+type Decision string
+
+// The decisions.
+const (
+	Allow Decision = "allow" // this once
+	Deny  Decision = "deny"  // also: no answer to a question
+)
+
+// Reply is the answer to what an agent asks: a decision, or words for a question.
+type Reply struct {
+	Decision Decision // empty when Text answers
+	Text     string   // one of the options that it offers, or an answer of one's own
 }
 
-// answer ends the request with this id. Without one only the program as a whole can tell that it waits for nothing, and a
-// screen that it shows no more of what it showed before.
-func (s *Situation) answer(e Evidence) {
-	s.drop(func(r *Request) bool {
-		if e.ID != "" {
-			return r.ID == e.ID
-		}
-		return e.Subagent == "" && (tellsState(e.Source) || e.Source == FromScreen && r.Source == FromScreen)
-	})
-}
+// ReplyLimit is the longest text of a reply, in bytes.
+const ReplyLimit = 2000
 
-// dropOf ends what the agent, or one of its helpers, asked in the turn that ended. Where only a title or another view of the
-// whole program told of a request, that view tells of its end too.
-func (s *Situation) dropOf(helper string) {
-	s.drop(func(r *Request) bool { return r.Subagent == helper && !shows(r.Source) })
-}
-
-// AskedAfter reports whether one of the requests was opened after a time, in milliseconds since 1970.
-func (s *Situation) AskedAfter(ms int64) bool {
-	return slices.ContainsFunc(s.Requests, func(r Request) bool { return r.At.UnixMilli() > ms })
-}
-
-func (s *Situation) drop(gone func(r *Request) bool) {
-	s.Requests = slices.DeleteFunc(s.Requests, func(r Request) bool { return gone(&r) })
-}
-
-// tellsState reports whether a source tells the state of the program as a whole, and in it whether that waits for a person.
-func tellsState(source Source) bool { return source == FromSession || source == FromStream }
-
-// shows reports whether a source is of what an agent shows rather than tells: it is read later than it was made.
-func shows(source Source) bool {
-	return source == FromSession || source == FromTitle || source == FromScreen
-}
-
-// busy is work. Where it shows from outside, the program does not wait any more for what it was seen to wait for. The sign may be
-// older than a request that overtook it, and newer than one whose dialog is to come.
-func (s *Situation) busy(e Evidence) {
-	if shows(e.Source) {
-		s.drop(func(r *Request) bool { return r.Shown })
-		if len(s.Requests) > 0 {
-			return
-		}
+// Validate checks that a reply can be given at a terminal; else it is E_USAGE.
+func (r Reply) Validate() error {
+	switch {
+	case (r.Decision == "") == (r.Text == ""):
+		return Errorf(CodeUsage, "an answer is either a decision, allow or deny, or a text")
+	case r.Decision != "" && r.Decision != Allow && r.Decision != Deny:
+		return Errorf(CodeUsage, "%q is no decision", string(r.Decision)).WithHint("allow or deny")
+	case len(r.Text) > ReplyLimit:
+		return Errorf(CodeUsage, "the answer has %d bytes, more than %d", len(r.Text), ReplyLimit).
+			WithHint("write it to a file of the worktree and name that in the answer")
+	case r.Text != "" && strings.TrimSpace(r.Text) == "":
+		return Errorf(CodeUsage, "the answer is empty")
+	case !utf8.ValidString(r.Text) || strings.ContainsFunc(r.Text, unicode.IsControl):
+		return Errorf(CodeUsage, "the answer is not one line of plain text")
 	}
-	s.begin(e)
-}
-
-// rest is a program that shows no work. A title or a screen that rests has settled what it asked itself; the file in which the
-// program keeps its state, and its stream, would tell that it waits.
-func (s *Situation) rest(e Evidence) {
-	s.wait(e.Source)
-	s.drop(func(r *Request) bool {
-		return tellsState(e.Source) || shows(e.Source) && r.Source == e.Source
-	})
-	if len(s.Requests) == 0 && s.Turn == TurnWorking && s.Background == 0 {
-		s.end(e)
-	}
+	return nil
 }

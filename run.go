@@ -1,11 +1,11 @@
-// Package agency is the vocabulary and the rules of agency: what a run is, which transitions it may make, what an
-// agent's own word looks like, how a status is derived. It is pure: no input or output, no clock, no goroutine.
+// Package agency is the vocabulary of agency: the records, ids, errors and events that all rooms share. It is pure: no input
+// or output, no clock, no goroutine. What decides something is in the rooms below internal.
 //
 // Where to begin:
 //   - [Run] and [Attempt] are the record, and [Next] is the one transition function of attempts.
-//   - [Evidence] is folded into a [Situation], from which [Derive] makes the [Status] that people see; [Explain] says why.
-//   - [Alarm] says when somebody must act on a run, which opens an [Alert].
-//   - A [Plan] is what a [Session] carries out, and [Schedule] decides what to do next.
+//   - [Evidence] adds up to a [Situation], from which the [Status] that users see is derived; an [Explanation] tells why.
+//   - An [Alert] tells that a user or an agent must act on a run, a session or the machine.
+//   - A [Plan] is what a [Session] carries out.
 //   - [Error] is the one error type that reaches users, and [Code] says which kind.
 package agency
 

@@ -63,7 +63,7 @@ func Busy(r *Run, s Status) string {
 	case situation.Background > 0:
 		return "it has work in the background"
 	case s.Label == Waiting && situation.Failure != nil:
-		return "its model failed: " + situation.Failure.words()
+		return "its model failed: " + situation.Failure.Words()
 	case s.Label == Waiting, s.Label == ReadyForReview:
 		return ""
 	default:

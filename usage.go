@@ -61,14 +61,14 @@ func addModels(to, more []ModelUsage) []ModelUsage {
 			all = append(all, m)
 			continue
 		}
-		all[i] = all[i].each(m, func(a, b int64) int64 { return a + b })
+		all[i] = all[i].Combine(m, func(a, b int64) int64 { return a + b })
 	}
 	slices.SortFunc(all, func(a, b ModelUsage) int { return strings.Compare(a.Model, b.Model) })
 	return all
 }
 
-// each puts two usages of a model together, kind by kind.
-func (m ModelUsage) each(o ModelUsage, one func(a, b int64) int64) ModelUsage {
+// Combine returns two usages of a model put together by a function, kind by kind.
+func (m ModelUsage) Combine(o ModelUsage, one func(a, b int64) int64) ModelUsage {
 	return ModelUsage{
 		Model: cmp.Or(m.Model, o.Model), Input: one(m.Input, o.Input), CacheRead: one(m.CacheRead, o.CacheRead),
 		CacheWrite5m: one(m.CacheWrite5m, o.CacheWrite5m), CacheWrite1h: one(m.CacheWrite1h, o.CacheWrite1h), Output: one(m.Output, o.Output),
@@ -81,41 +81,23 @@ type Counted struct {
 	Usage ModelUsage `json:"usage"`
 }
 
-// mostCounted is how many answers a situation remembers: the parts of one come close together.
-const mostCounted = 16
-
-// grown is what an answer with this id used beyond what it is counted for. Its parts tell its usage again and again while it
-// grows, and the greatest number of each kind is the whole.
-func (s *Situation) grown(id string, m ModelUsage) ModelUsage {
-	before, counted := ModelUsage{}, slices.Clone(s.Counted)
-	if i := slices.IndexFunc(counted, func(c Counted) bool { return c.ID == id }); i >= 0 {
-		before = counted[i].Usage
-		counted = slices.Delete(counted, i, i+1)
-	}
-	most := m.each(before, func(a, b int64) int64 { return max(a, b) })
-	s.Counted = append(counted[max(0, len(counted)-mostCounted+1):], Counted{id, most})
-	return most.each(before, func(a, b int64) int64 { return a - b })
+// Add adds what was used elsewhere; what neither tells stays unknown.
+func (u *Usage) Add(other *Usage) {
+	u.InputTokens = sum(u.InputTokens, other.InputTokens)
+	u.CachedTokens = sum(u.CachedTokens, other.CachedTokens)
+	u.OutputTokens = sum(u.OutputTokens, other.OutputTokens)
+	u.CostUSD = sum(u.CostUSD, other.CostUSD)
+	u.Models = addModels(u.Models, other.Models)
+	u.Estimated = u.Estimated || other.Estimated
 }
 
-func (s *Situation) use(e Evidence) {
-	if e.Usage == nil {
-		return
-	}
-	used := *e.Usage
-	if e.Add && e.ID != "" && len(used.Models) == 1 {
-		used = *NewUsage(s.grown(e.ID, used.Models[0]))
-		used.Estimated = e.Usage.Estimated
-	}
-	if s.UsageOf = ""; e.Whole {
-		s.UsageOf = s.Conversation
-	}
-	if e.Add {
-		s.Usage.Add(&used)
-		return
-	}
-	s.Usage = Usage{
-		InputTokens: cmp.Or(used.InputTokens, s.Usage.InputTokens), CachedTokens: cmp.Or(used.CachedTokens, s.Usage.CachedTokens),
-		OutputTokens: cmp.Or(used.OutputTokens, s.Usage.OutputTokens), CostUSD: cmp.Or(used.CostUSD, s.Usage.CostUSD),
-		Models: used.Models, Estimated: used.Estimated,
+func sum[N int64 | float64](a, b *N) *N {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	default:
+		return new(*a + *b)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/harness"
 	"agency/internal/harness/harnesstest"
+	"agency/internal/status"
 )
 
 // What agents count when they go on with a conversation: two attempts each, as the programs told them.
@@ -61,7 +62,7 @@ func TestUsageOverAttempts(t *testing.T) {
 			}
 			attempts[i].Situation = f.Situation
 		}
-		if diff := cmp.Diff(tt.want, agency.UsageOf(attempts)); diff != "" {
+		if diff := cmp.Diff(tt.want, status.UsageOf(attempts)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/sqlite"
+	"agency/internal/status"
 )
 
 // fakeRuns is an executor in memory, beside the real record. What an attempt comes to is the test's to say.
@@ -110,7 +111,7 @@ func (c *fakeRuns) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outco
 		return nil, agency.Errorf(agency.CodeRunNotFound, "there is no run %s", id)
 	}
 	copied := *r
-	return &scheduler.Outcome{Run: &copied, Status: agency.Derive(agency.Facts{Run: &copied}, time.Now()), SignAt: time.Now()}, nil
+	return &scheduler.Outcome{Run: &copied, Status: status.Derive(status.Facts{Run: &copied}, time.Now()), SignAt: time.Now()}, nil
 }
 
 func (c *fakeRuns) MayStart(context.Context, scheduler.Start) error { return nil }

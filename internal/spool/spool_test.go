@@ -17,6 +17,7 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/spool"
+	"agency/internal/status"
 )
 
 func busy(id string) agency.Evidence {
@@ -225,9 +226,9 @@ func TestFullFileKeepsWhatCounts(t *testing.T) {
 		t.Errorf("got %+v, want %+v", evidence, want)
 	}
 	var s agency.Situation
-	s.Observe(agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
+	status.Observe(&s, agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
 	for _, e := range evidence {
-		s.Observe(e)
+		status.Observe(&s, e)
 	}
 	if len(s.Requests) > 0 || s.TranscriptOffset != 700 {
 		t.Errorf("got requests %v, read up to %d", s.Requests, s.TranscriptOffset)
@@ -293,7 +294,7 @@ func FuzzParse(f *testing.F) {
 			if e.Source == "" || e.Sign == "" || !utf8.ValidString(e.Text) || len(e.Text) > agency.EvidenceMessage {
 				t.Errorf("%+v is no evidence", e)
 			}
-			s.Observe(e)
+			status.Observe(&s, e)
 		}
 	})
 }

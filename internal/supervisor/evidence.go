@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -39,7 +41,7 @@ func (s *Supervisor) takeEvidence(ctx context.Context, id agency.RunID) bool {
 			if e.At.After(now) || e.At.IsZero() {
 				e.At = now
 			}
-			situation.Observe(e)
+			status.Observe(situation, e)
 		}
 		situation.Offset = next
 		if err := s.recordSituation(ctx, &l, situation); err != nil {
@@ -67,7 +69,7 @@ func (s *Supervisor) liveCopy(id agency.RunID) (liveRun, bool) {
 func (s *Supervisor) recordSituation(ctx context.Context, l *liveRun, situation *agency.Situation) error {
 	kind := agency.RunnerKind("")
 	var process *agency.Process
-	if !situation.SameMeaning(l.situation) {
+	if !status.SameMeaning(situation, l.situation) {
 		if situation.Turn == agency.TurnEnded && l.situation.Turn != agency.TurnEnded {
 			s.answered(ctx, l.id, situation)
 		}
@@ -94,7 +96,7 @@ func (s *Supervisor) recordSituation(ctx context.Context, l *liveRun, situation 
 	s.mu.Unlock()
 	if kind != "" {
 		s.followFiles(l.id, kind, situation, process)
-		if situation.Vague() {
+		if status.Vague(situation) {
 			s.lookSoon(l.id)
 		}
 	}

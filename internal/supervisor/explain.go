@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -30,7 +32,7 @@ func (s *Supervisor) Explain(ctx context.Context, ref string) (*agency.Run, agen
 			f.Earlier = append(f.Earlier, attempts[i])
 		}
 	}
-	return r, agency.Explain(f, s.moment(f)), s.newestEvidence(r), nil
+	return r, status.Explain(f, s.moment(f)), s.newestEvidence(r), nil
 }
 
 // newestEvidence are the last lines of the evidence file of a run's newest attempt. It may be gone, or be anything: then

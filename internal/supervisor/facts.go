@@ -3,6 +3,8 @@ package supervisor
 import (
 	"context"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -36,7 +38,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 			attempts[i] = r.Attempt
 		}
 	}
-	result.Usage = agency.UsageOf(attempts)
+	result.Usage = status.UsageOf(attempts)
 	if word := r.Attempt.OwnWord(); word != nil {
 		result.Tests = word.HowToTest
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -58,22 +60,22 @@ func (s *Supervisor) hold(ctx context.Context, ref string) (r *agency.Run, relea
 // Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.
 func (s *Supervisor) Derive(r *agency.Run) agency.Status {
 	f := s.facts(r)
-	return agency.Derive(f, s.moment(f))
+	return status.Derive(f, s.moment(f))
 }
 
 // moment is the time to derive a status at. What looks like a stall is looked at again: time that a clock was set forward
 // by, or that the machine slept, is no silence of the agent's.
-func (s *Supervisor) moment(f agency.Facts) time.Time {
+func (s *Supervisor) moment(f status.Facts) time.Time {
 	now := s.Now()
-	if status := agency.Derive(f, now); status.Label == agency.Stalled {
-		return status.Since.Add(s.Elapsed(status.Since))
+	if seems := status.Derive(f, now); seems.Label == agency.Stalled {
+		return seems.Since.Add(s.Elapsed(seems.Since))
 	}
 	return now
 }
 
 // facts are everything that the status of a run is derived from.
-func (s *Supervisor) facts(r *agency.Run) agency.Facts {
-	f := agency.Facts{Run: r, StallThreshold: time.Duration(s.stall.Load()), SilentSince: s.silentSince(r)}
+func (s *Supervisor) facts(r *agency.Run) status.Facts {
+	f := status.Facts{Run: r, StallThreshold: time.Duration(s.stall.Load()), SilentSince: s.silentSince(r)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.RemovedAt == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/status"
 	"agency/internal/supervisor"
 )
 
@@ -361,8 +362,8 @@ func TestRemovalGoesOn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if now := w.run(r.ID); agency.Derive(agency.Facts{Run: now}, time.Now()).Label != agency.LabelRemoving {
-					t.Errorf("it shows as %+v", agency.Derive(agency.Facts{Run: now}, time.Now()))
+				if now := w.run(r.ID); status.Derive(status.Facts{Run: now}, time.Now()).Label != agency.LabelRemoving {
+					t.Errorf("it shows as %+v", status.Derive(status.Facts{Run: now}, time.Now()))
 				}
 				w.git.inspectErr = failure
 				w.start()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -30,12 +32,12 @@ func (s *Supervisor) lookSoon(id agency.RunID) {
 	if l == nil {
 		return
 	}
-	quiet, vague := screenQuiet, l.situation.Vague()
+	quiet, vague := screenQuiet, status.Vague(l.situation)
 	if vague {
 		quiet = dialogQuiet
 	}
 	switch {
-	case l.situation.SpokeForItself() && len(s.patternsFor(l)) == 0 && !vague:
+	case status.SpokeForItself(l.situation) && len(s.patternsFor(l)) == 0 && !vague:
 	case l.look != nil:
 		l.look.Reset(quiet)
 	default:
@@ -52,7 +54,7 @@ func (s *Supervisor) lookSoon(id agency.RunID) {
 // look reads an agent's screen and keeps what is new in it as evidence. It returns the evidence that the screen shows.
 func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidence {
 	l, ok := s.liveCopy(id)
-	if !ok || l.situation.SpokeForItself() {
+	if !ok || status.SpokeForItself(l.situation) {
 		return nil
 	}
 	r, err := s.Store.Run(ctx, id)
@@ -66,7 +68,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	shown := s.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	s.mu.Lock()
 	now := s.live[id]
-	if now == nil || slices.Equal(now.screen, shown) && !now.situation.NeedsDetail(shown) {
+	if now == nil || slices.Equal(now.screen, shown) && !status.NeedsDetail(now.situation, shown) {
 		s.mu.Unlock()
 		return shown
 	}
@@ -106,7 +108,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, r *agency.Run) error {
 				r.Ref(), l.situation.Requests[0].Summary()).WithHint("agency attach %s", r.Ref())
 		}
 		_, began := l.situation.Sources[agency.FromTranscript]
-		if l.situation.SpokeForItself() || began || r.Attempt.Headless || !s.Harness.ShowsReady(r.Runner) {
+		if status.SpokeForItself(l.situation) || began || r.Attempt.Headless || !s.Harness.ShowsReady(r.Runner) {
 			return nil
 		}
 		now := time.Now()

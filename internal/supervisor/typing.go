@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -172,7 +174,7 @@ func (s *Supervisor) confirm(ctx context.Context, r *agency.Run, text string, en
 			return agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}
 		case !holds && stood && sight.Composer != nil && now.Turn == agency.TurnWorking:
 			return agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}
-		case !holds && now.Turn == agency.TurnUnknown && !now.SpokeForItself():
+		case !holds && now.Turn == agency.TurnUnknown && !status.SpokeForItself(now):
 			return d // nothing would tell
 		case holds && reacted && !pressed && since >= enterAgain:
 			pressed = true

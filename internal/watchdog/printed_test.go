@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -67,7 +69,7 @@ func TestPrintedError(t *testing.T) {
 		w.change(worker, func() { printsError(worker, "error: again") })
 		w.want(agency.AlertError, agency.AlertError, agency.AlertError)
 		w.change(worker, func() {
-			worker.run.Attempt.Situation.Observe(agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignPrompt})
+			status.Observe(&worker.run.Attempt.Situation, agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignPrompt})
 		})
 		if w.open() != 0 {
 			t.Error("a new turn began, and the alert is open")

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agency/internal/status"
+
 	"pgregory.net/rapid"
 
 	"agency"
@@ -70,7 +72,7 @@ func begins(r *agency.Run, tools ...string) {
 // observes has the situation of a worker take what its hooks tell.
 func observes(worker *worker, e agency.Evidence) {
 	e.At, e.Source = time.Now(), cmp.Or(e.Source, agency.FromHook)
-	worker.run.Attempt.Situation.Observe(e)
+	status.Observe(&worker.run.Attempt.Situation, e)
 }
 
 // printsError has the output of a worker show a line that its user calls an error.
@@ -80,7 +82,7 @@ func printsError(worker *worker, line string) {
 	if a.ErrorStands(active(worker)) {
 		e.Event = agency.EventContinued
 	}
-	a.Situation.Observe(e)
+	status.Observe(&a.Situation, e)
 	worker.output = time.Now()
 }
 
@@ -196,14 +198,14 @@ func live(t *testing.T, history []step) string {
 	if problem := check(end); problem != "" {
 		return problem
 	}
-	status := agency.Derive(agency.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
-	want := agency.Alarm(&worker.run, status, active(worker), time.Now()).Kind
-	if want == "" && agency.Watchable(status.Label) {
+	shown := status.Derive(status.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
+	want := agency.Alarm(&worker.run, shown, active(worker), time.Now()).Kind
+	if want == "" && agency.Watchable(shown.Label) {
 		want = agency.AlertStuck
 	}
 	open, _ := w.Alerts(t.Context(), agency.AlertFilter{})
 	if want != "" && (len(open) != 1 || open[0].Kind != want) {
-		return fmt.Sprintf("it is %s, and the open alerts are %v, not %s", status.Label, w.kinds(), want)
+		return fmt.Sprintf("it is %s, and the open alerts are %v, not %s", shown.Label, w.kinds(), want)
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/status"
 	"agency/internal/watchdog"
 )
 
@@ -173,8 +174,8 @@ func (w *world) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, er
 		return nil, agency.Errorf(agency.CodeRunNotFound, "no run %s", id)
 	}
 	run := worker.run
-	status := agency.Derive(agency.Facts{Run: &run, StallThreshold: stall}, time.Now())
-	return &watchdog.Worker{Run: &run, Status: status, OutputAt: worker.output}, nil
+	shown := status.Derive(status.Facts{Run: &run, StallThreshold: stall}, time.Now())
+	return &watchdog.Worker{Run: &run, Status: shown, OutputAt: worker.output}, nil
 }
 
 func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {

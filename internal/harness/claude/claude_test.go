@@ -14,6 +14,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/internal/status"
 )
 
 // replay is a run of Claude Code made of what a real one emitted.
@@ -46,7 +47,7 @@ func (r *replay) observe(evidence []agency.Evidence) {
 	for _, e := range evidence {
 		r.now = r.now.Add(time.Second)
 		e.At = r.now
-		r.situation.Observe(e)
+		status.Observe(&r.situation, e)
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *replay) file(ext string, data []byte) {
 
 func (r *replay) status() agency.Status {
 	run := &agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &r.now, Situation: r.situation}}
-	return agency.Derive(agency.Facts{Run: run, StallThreshold: agency.StallThreshold}, r.now)
+	return status.Derive(status.Facts{Run: run, StallThreshold: agency.StallThreshold}, r.now)
 }
 
 const (
@@ -469,7 +470,7 @@ func FuzzClaude(f *testing.F) {
 		harness.Title("claude_code", string(data))
 		harness.Screen("claude_code", strings.Split(string(data), "\n"))
 		for _, e := range slices.Concat(harness.Hook("claude_code", data), harness.Stream("claude_code", data)) {
-			s.Observe(e)
+			status.Observe(&s, e)
 		}
 		for _, ext := range []string{".json", ".jsonl"} {
 			path := filepath.Join(dir, "a"+ext)
@@ -478,7 +479,7 @@ func FuzzClaude(f *testing.F) {
 			}
 			s := agency.Situation{Transcript: path, Turn: agency.TurnWorking}
 			for _, e := range harness.ReadFile("claude_code", path, &s) {
-				s.Observe(e)
+				status.Observe(&s, e)
 			}
 			if s.TranscriptOffset > int64(len(data)) {
 				t.Errorf("read to %d of %d", s.TranscriptOffset, len(data))

@@ -16,6 +16,7 @@ import (
 	"agency/internal/harness"
 	"agency/internal/harness/agent"
 	"agency/internal/harness/harnesstest"
+	"agency/internal/status"
 )
 
 // build makes the command of an attempt whose home is a folder.
@@ -130,8 +131,8 @@ func TestResumed(t *testing.T) {
 	r := newRun(t, home)
 	r.fold(harness.Screen("copilot", harnesstest.Screen(t, "testdata/trust")))
 	r.write(lines[second : second+2]...)
-	if r.Situation.SpokeForItself() || r.Status.Label != agency.NeedsInput {
-		t.Errorf("got %s, spoke: %t", r.Status.Label, r.Situation.SpokeForItself())
+	if status.SpokeForItself(&r.Situation) || r.Status.Label != agency.NeedsInput {
+		t.Errorf("got %s, spoke: %t", r.Status.Label, status.SpokeForItself(&r.Situation))
 	}
 	r.write(lines[second+2 : len(lines)-1]...)
 	if diff := cmp.Diff([]agency.Label{agency.NeedsInput, agency.Working, agency.Waiting}, r.Labels); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/status"
 	"agency/test/fixture"
 )
 
@@ -34,7 +35,7 @@ func (f *Folded) Fold(evidence []agency.Evidence, at time.Time) {
 	}
 	for _, e := range evidence {
 		e.At = at
-		f.Situation.Observe(e)
+		status.Observe(&f.Situation, e)
 		f.derive(at)
 	}
 }
@@ -46,7 +47,7 @@ func (f *Folded) derive(at time.Time) {
 		State: agency.Running, CreatedAt: begun, StartedAt: &begun, Situation: f.Situation,
 		Word: agency.Observed{Contract: &first, At: begun},
 	}}
-	f.Status = agency.Derive(agency.Facts{Run: run, StallThreshold: agency.StallThreshold}, at)
+	f.Status = status.Derive(status.Facts{Run: run, StallThreshold: agency.StallThreshold}, at)
 	n := len(f.Labels)
 	if n == 0 && f.Status.Label == agency.Active {
 		return // it told nothing yet

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/internal/status"
 )
 
 // An empty input box below a conversation is an agent that waits; above the line of its work, or before any conversation, it is not.
@@ -38,7 +39,7 @@ func TestOpenCodeAnswersEndEarly(t *testing.T) {
 	} {
 		for _, e := range harness.Hook("opencode", []byte(payload)) {
 			e.At = s.HeardAt.Add(1)
-			s.Observe(e)
+			status.Observe(&s, e)
 		}
 	}
 	if s.Turn != agency.TurnWorking || s.Retry == nil || s.Retry.Class != agency.ErrorNetwork || !strings.Contains(s.Retry.Text, "ended early 8 times") {

@@ -1,7 +1,9 @@
-package agency_test
+package status_test
 
 import (
 	"testing"
+
+	"agency/internal/status"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,7 +38,7 @@ func TestUsageOf(t *testing.T) {
 		"one of its attempts alone":           {[]agency.Attempt{own("a", used(200, 20)), whole("a", used(300, 25)), own("a", used(10, 1))}, used(310, 26)},
 		"no conversation is known":            {[]agency.Attempt{whole("", used(200, 20)), whole("", used(300, 25))}, used(500, 45)},
 	} {
-		if diff := cmp.Diff(tt.want, agency.UsageOf(tt.attempts)); diff != "" {
+		if diff := cmp.Diff(tt.want, status.UsageOf(tt.attempts)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

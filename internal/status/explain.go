@@ -1,62 +1,26 @@
-package agency
+package status
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"agency"
 )
 
-// Trust is how sure a clue is.
-type Trust string
-
-// The degrees of trust, the surest first.
-const (
-	TrustRecord     Trust = "record" // agency's own record and clock
-	TrustKernel     Trust = "kernel" // what the operating system says of processes, locks and terminals
-	TrustAgent      Trust = "agent"  // what the agent's program tells by itself: hooks, streams, its own files
-	TrustSelfReport Trust = "word"   // what the model wrote
-	TrustScreen     Trust = "looks"  // what the agent's terminal shows
-)
-
-// Clue is one thing that is known of a run. Says and Ignored can quote the agent, so they are untrusted.
-type Clue struct {
-	Source     By        `json:"source"`
-	Trust      Trust     `json:"trust"`
-	Confidence float64   `json:"confidence"` // below 1 only of what was read from a screen
-	At         time.Time `json:"at"`         // when it was observed
-	AgeMS      int64     `json:"age_ms"`
-	Attempt    int       `json:"attempt"`
-	Says       string    `json:"says"`
-	Decided    bool      `json:"decided"` // the status rests on it
-	Ignored    string    `json:"ignored"` // why it changes nothing; empty when it was weighed
-
-	piece piece `json:"-"`
-}
-
-// UnknownEvent is something that an agent told and this version does not know.
-type UnknownEvent struct {
-	Name  string `json:"name"` // the agent's own, untrusted
-	Count int    `json:"count"`
-}
-
-// Explanation is why a run has the status that it has.
-type Explanation struct {
-	Status  Status         `json:"status"`
-	Rule    int            `json:"rule"`           // its number in the table of docs/state-machine.md
-	When    string         `json:"when"`           // the words of the rule
-	Clues   []Clue         `json:"evidence"`       // the surest first; never nil
-	Unknown []UnknownEvent `json:"unknown_events"` // never nil
+// clue is one thing that is known of a run, with the part of the record that it is of.
+type clue struct {
+	agency.Clue
+	piece piece
 }
 
 // Explain tells how Derive comes to its answer. It is pure and total, and asks the same rules.
-func Explain(f Facts, now time.Time) Explanation {
+func Explain(f Facts, now time.Time) agency.Explanation {
 	v := newView(f, now)
-	e := Explanation{Status: Derive(f, now), Unknown: []UnknownEvent{}}
+	e := agency.Explanation{Status: Derive(f, now), Clues: []agency.Clue{}, Unknown: []agency.UnknownEvent{}}
 	deciding, outranked := v.weigh(&e)
-	e.Clues = v.clues()
-	for i := range e.Clues {
-		c := &e.Clues[i]
+	for _, c := range v.clues() {
 		if !c.At.IsZero() {
 			c.AgeMS = max(0, now.Sub(c.At).Milliseconds())
 		}
@@ -68,10 +32,11 @@ func Explain(f Facts, now time.Time) Explanation {
 		case rule != nil:
 			c.Ignored = fmt.Sprintf("rule %d (%s) comes before rule %d (%s)", e.Rule, e.Status.Label, rule.Number, rule.Label)
 		}
+		e.Clues = append(e.Clues, c.Clue)
 	}
 	if v.situation != nil {
 		for _, name := range slices.Sorted(maps.Keys(v.situation.Unknown)) {
-			e.Unknown = append(e.Unknown, UnknownEvent{name, v.situation.Unknown[name]})
+			e.Unknown = append(e.Unknown, agency.UnknownEvent{Name: name, Count: v.situation.Unknown[name]})
 		}
 	}
 	return e
@@ -79,7 +44,7 @@ func Explain(f Facts, now time.Time) Explanation {
 
 // weigh names the rule that decides, the piece that it rests on, and for other pieces the first rule that they would have
 // decided.
-func (v *view) weigh(e *Explanation) (deciding piece, outranked map[piece]*Rule) {
+func (v *view) weigh(e *agency.Explanation) (deciding piece, outranked map[piece]*Rule) {
 	outranked = map[piece]*Rule{}
 	for i := range rules {
 		rule := &rules[i]
@@ -91,7 +56,7 @@ func (v *view) weigh(e *Explanation) (deciding piece, outranked map[piece]*Rule)
 		case !holds:
 		case e.Rule == 0:
 			e.Rule, e.When, deciding = rule.Number, rule.When, found.piece
-		case outranked[found.piece] == nil && rule.Label != Active && rule.Label != Idle: // which need no more than life
+		case outranked[found.piece] == nil && rule.Label != agency.Active && rule.Label != agency.Idle: // which need no more than life
 			outranked[found.piece] = rule
 		}
 	}
@@ -99,38 +64,38 @@ func (v *view) weigh(e *Explanation) (deciding piece, outranked map[piece]*Rule)
 }
 
 // clues are all that is known, the surest first.
-func (v *view) clues() []Clue {
+func (v *view) clues() []clue {
 	if v.Run == nil {
-		return []Clue{{Source: ByRecord, Trust: TrustRecord, Confidence: 1, Says: v.RecordProblem, piece: pieceRecord}}
+		return []clue{{agency.Clue{Source: agency.ByRecord, Trust: agency.TrustRecord, Confidence: 1, Says: v.RecordProblem}, pieceRecord}}
 	}
 	all := append(v.recordClues(), v.processClue())
 	all = append(all, v.requestClues()...)
 	all = append(all, v.contractClue())
 	all = append(all, v.reportClues()...)
 	if at := v.attempt.InputAt; at != nil {
-		all = append(all, v.clue(pieceMessage, ByMessage, TrustRecord, *at, "a message was sent to it"))
+		all = append(all, v.clue(pieceMessage, agency.ByMessage, agency.TrustRecord, *at, "a message was sent to it"))
 	}
 	all = append(all, v.turnClues()...)
 	all = append(all, v.sourceClues()...)
 	for i := range v.Earlier {
 		a := &v.Earlier[i]
-		c := v.clue(pieceNone, ByProcess, TrustKernel, a.lastChange(), a.fate())
+		c := v.clue(pieceNone, agency.ByProcess, agency.TrustKernel, lastChange(a), fate(a))
 		c.Attempt, c.Ignored = a.Number, fmt.Sprintf("of attempt %d; attempt %d is the newest", a.Number, v.attempt.Number)
 		all = append(all, c)
 	}
 	return all
 }
 
-func (v *view) clue(p piece, by By, trust Trust, at time.Time, says string) Clue {
-	return Clue{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says, piece: p}
+func (v *view) clue(p piece, by agency.By, trust agency.Trust, at time.Time, says string) clue {
+	return clue{agency.Clue{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says}, p}
 }
 
-func (v *view) ago(at time.Time) string { return ShortDuration(v.now.Sub(at)) + " ago" }
+func (v *view) ago(at time.Time) string { return agency.ShortDuration(v.now.Sub(at)) + " ago" }
 
-func (v *view) recordClues() []Clue {
-	all := []Clue{}
+func (v *view) recordClues() []clue {
+	all := []clue{}
 	add := func(at time.Time, says string) {
-		all = append(all, v.clue(pieceRecord, ByRecord, TrustRecord, at, says))
+		all = append(all, v.clue(pieceRecord, agency.ByRecord, agency.TrustRecord, at, says))
 	}
 	if v.RecordProblem != "" {
 		add(time.Time{}, v.RecordProblem)
@@ -150,27 +115,27 @@ func (v *view) recordClues() []Clue {
 	return all
 }
 
-func (v *view) processClue() Clue {
-	says := v.attempt.fate()
+func (v *view) processClue() clue {
+	says := fate(v.attempt)
 	if v.SessionGone {
 		says += "; its terminal and its wrapper cannot be seen"
 	}
 	if v.frozen() {
 		says += "; its wrapper does not answer, and last moved " + v.ago(v.SilentSince)
 	}
-	return v.clue(pieceProcess, ByProcess, TrustKernel, v.changed, says)
+	return v.clue(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, says)
 }
 
-// fate is what became of an attempt, in a few words.
-func (a *Attempt) fate() string {
+// fate returns what became of an attempt, in a few words.
+func fate(a *agency.Attempt) string {
 	switch {
-	case a.State == Failed:
+	case a.State == agency.Failed:
 		return "failed " + failureSummary(a)
-	case a.State == Killed:
+	case a.State == agency.Killed:
 		return "stopped"
-	case a.State == Completed:
+	case a.State == agency.Completed:
 		return "ended with exit status 0"
-	case a.State == Queued:
+	case a.State == agency.Queued:
 		return "not started"
 	case a.RunnerProcess != nil:
 		return fmt.Sprintf("alive, pid %d", a.RunnerProcess.PID)
@@ -179,12 +144,12 @@ func (a *Attempt) fate() string {
 	}
 }
 
-func (v *view) requestClues() []Clue {
-	all := make([]Clue, 0, len(v.situation.Requests))
+func (v *view) requestClues() []clue {
+	all := make([]clue, 0, len(v.situation.Requests))
 	for i := range v.situation.Requests {
 		r := &v.situation.Requests[i]
-		c := v.clue(pieceRequest, By(r.Source), r.Source.trust(), r.At, "asks for a "+string(r.Kind)+": "+r.Summary())
-		if r.Kind == AsksQuestion || r.Kind == AsksDialog {
+		c := v.clue(pieceRequest, agency.By(r.Source), trustOf(r.Source), r.At, "asks for a "+string(r.Kind)+": "+r.Summary())
+		if r.Kind == agency.AsksQuestion || r.Kind == agency.AsksDialog {
 			c.Says = "asks: " + r.Summary()
 		}
 		c.Confidence = r.Confidence
@@ -199,9 +164,9 @@ func (v *view) requestClues() []Clue {
 // over says why nothing that the agent said counts.
 func (v *view) over() string { return "the attempt is " + string(v.attempt.State) }
 
-func (v *view) contractClue() Clue {
+func (v *view) contractClue() clue {
 	word := &v.attempt.Word
-	c := v.clue(pieceContract, ByContract, TrustSelfReport, word.At, "")
+	c := v.clue(pieceContract, agency.ByContract, agency.TrustSelfReport, word.At, "")
 	switch {
 	case word.Problem != "":
 		c.Says, c.Ignored = "unreadable", "invalid: "+word.Problem
@@ -210,7 +175,7 @@ func (v *view) contractClue() Clue {
 	case v.contract == nil:
 		c.Says, c.Ignored = "nothing", "the status file is as agency wrote it"
 	default:
-		label, found := word.Contract.standing(word.At)
+		label, found := claimOf(word.Contract, word.At)
 		c.Says = string(word.Contract.Status) + ": " + word.Contract.Summary
 		if found.text != "" {
 			c.Says = string(word.Contract.Status) + ": " + found.text
@@ -226,7 +191,7 @@ func (v *view) contractClue() Clue {
 }
 
 // undone says why something that the agent said does not stand any more; empty when it does.
-func (v *view) undone(label Label, at time.Time) string {
+func (v *view) undone(label agency.Label, at time.Time) string {
 	switch {
 	case !v.counts(label):
 		return v.over()
@@ -239,19 +204,19 @@ func (v *view) undone(label Label, at time.Time) string {
 	}
 }
 
-func (v *view) reportClues() []Clue {
-	all := []Clue{}
+func (v *view) reportClues() []clue {
+	all := []clue{}
 	if r := v.situation.Reported; r != nil {
-		c := v.clue(pieceReport, By(FromReport), TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
-		if c.Ignored = v.undone(r.Report.label(), r.At); c.Ignored == "" && r.At.Before(v.attempt.Word.At) {
+		c := v.clue(pieceReport, agency.By(agency.FromReport), agency.TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
+		if c.Ignored = v.undone(reportLabel(r.Report), r.At); c.Ignored == "" && r.At.Before(v.attempt.Word.At) {
 			c.Ignored = "the status file changed " + v.ago(v.attempt.Word.At)
 		}
 		all = append(all, c)
 	}
 	if until := v.situation.QuietUntil; !until.IsZero() {
-		c := v.clue(pieceNone, By(FromReport), TrustSelfReport, v.situation.Sources[FromReport].At, "")
+		c := v.clue(pieceNone, agency.By(agency.FromReport), agency.TrustSelfReport, v.situation.Sources[agency.FromReport].At, "")
 		if left := until.Sub(v.now); left > 0 {
-			c.Says = "will be silent for " + ShortDuration(left) + " more"
+			c.Says = "will be silent for " + agency.ShortDuration(left) + " more"
 		} else {
 			c.Says, c.Ignored = "said that it would be silent", "that was over "+v.ago(until)
 		}
@@ -261,10 +226,10 @@ func (v *view) reportClues() []Clue {
 }
 
 // turnClues are whether the agent works on something, and how long it has given no sign.
-func (v *view) turnClues() []Clue {
-	all := []Clue{}
-	if s := v.situation; s.Turn != TurnUnknown {
-		c := v.clue(pieceTurn, By(s.TurnBy), s.TurnBy.trust(), s.TurnAt, s.turnWords())
+func (v *view) turnClues() []clue {
+	all := []clue{}
+	if s := v.situation; s.Turn != agency.TurnUnknown {
+		c := v.clue(pieceTurn, agency.By(s.TurnBy), trustOf(s.TurnBy), s.TurnAt, turnWords(s))
 		if !v.alive() {
 			c.Ignored = v.over()
 		}
@@ -273,26 +238,26 @@ func (v *view) turnClues() []Clue {
 	if !v.alive() {
 		return all
 	}
-	says := "nothing new for " + ShortDuration(v.now.Sub(v.heard))
+	says := "nothing new for " + agency.ShortDuration(v.now.Sub(v.heard))
 	if limit := v.stallThreshold(); limit > 0 {
-		says += "; it is stalled after " + ShortDuration(limit)
+		says += "; it is stalled after " + agency.ShortDuration(limit)
 	}
-	return append(all, v.clue(pieceSilence, ByClock, TrustRecord, v.heard, says))
+	return append(all, v.clue(pieceSilence, agency.ByClock, agency.TrustRecord, v.heard, says))
 }
 
-// turnWords are the turn in a few words.
-func (s *Situation) turnWords() string {
+// turnWords returns the turn in a few words.
+func turnWords(s *agency.Situation) string {
 	words := "at work"
-	if s.Turn == TurnEnded {
+	if s.Turn == agency.TurnEnded {
 		words = "its turn ended"
 	}
 	switch {
 	case s.Failure != nil:
-		words += " with an error: " + s.Failure.words()
+		words += " with an error: " + s.Failure.Words()
 	case s.Interrupted:
 		words += ", interrupted"
 	case s.Retry != nil:
-		words += ", trying again after an error: " + s.Retry.words()
+		words += ", trying again after an error: " + s.Retry.Words()
 	case s.Background > 0:
 		words += " in the background"
 	case len(s.Tools) > 0:
@@ -302,39 +267,39 @@ func (s *Situation) turnWords() string {
 }
 
 // sourceClues are the newest of each source.
-func (v *view) sourceClues() []Clue {
-	all := []Clue{}
-	for _, source := range Sources() {
+func (v *view) sourceClues() []clue {
+	all := []clue{}
+	for _, source := range agency.Sources() {
 		seen, ok := v.situation.Sources[source]
-		if !ok || source == FromOutput {
+		if !ok || source == agency.FromOutput {
 			continue
 		}
 		says := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Sign)
 		if seen.Event != "" {
 			says += " (" + seen.Event + ")"
 		}
-		c := v.clue(pieceNone, By(source), source.trust(), seen.At, says)
-		if v.situation.outdone(source) {
+		c := v.clue(pieceNone, agency.By(source), trustOf(source), seen.At, says)
+		if (observer{v.situation}).outdone(source) {
 			c.Ignored = "the agent's program speaks for itself"
 		}
 		all = append(all, c)
 	}
 	if p := v.situation.Printed; p != nil {
-		c := v.clue(pieceNone, By(FromOutput), FromOutput.trust(), p.At, "printed an error: "+p.Text)
+		c := v.clue(pieceNone, agency.By(agency.FromOutput), trustOf(agency.FromOutput), p.At, "printed an error: "+p.Text)
 		c.Ignored = "what is printed decides no status; the watchdog tells of it"
 		all = append(all, c)
 	}
 	return all
 }
 
-// trust is how far a source of evidence can be relied on.
-func (s Source) trust() Trust {
+// trustOf returns how far a source of evidence can be relied on.
+func trustOf(s agency.Source) agency.Trust {
 	switch s {
-	case FromHook, FromStream, FromSession, FromTranscript:
-		return TrustAgent
-	case FromReport:
-		return TrustSelfReport
+	case agency.FromHook, agency.FromStream, agency.FromSession, agency.FromTranscript:
+		return agency.TrustAgent
+	case agency.FromReport:
+		return agency.TrustSelfReport
 	default:
-		return TrustScreen
+		return agency.TrustScreen
 	}
 }

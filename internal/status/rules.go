@@ -1,37 +1,39 @@
-package agency
+package status
 
 import (
 	"strings"
 	"time"
+
+	"agency"
 )
 
 // Rule is one row of the table by which statuses are decided. Two labels can share a number.
 type Rule struct {
 	Number int
-	Label  Label
+	Label  agency.Label
 	When   string
 	holds  func(v *view) (finding, bool)
 }
 
 // rules are the rows in their order: the first that holds decides.
 var rules = []Rule{
-	{1, Broken, "the record cannot be read, or disagrees with its snapshot", (*view).broken},
-	{2, LabelRemoving, "a removal is under way, or was cut off and is finished by the next daemon", (*view).removing},
-	{3, Merged, "`merged_at` is set", (*view).merged},
-	{4, Abandoned, "the `abandoned` flag", (*view).abandoned},
-	{5, LabelFailed, "the newest attempt failed or was lost, or its setup failed", (*view).failed},
-	{6, NeedsAttention, "flagged, and it has asked for nothing since", (*view).flagged},
-	{7, LabelQueued, "the attempt has not started", (*view).queued},
-	{8, NeedsInput, "it asks for a permission or an answer, or its word is needs_input; also after a clean exit", (*view).asks},
-	{9, ReadyForReview, "its word is ready_for_review, alive, ended cleanly or stopped", (*view).offers},
-	{10, Blocked, "its word is blocked, alive or ended cleanly", (*view).blocked},
-	{11, LabelCompleted, "ended, and nothing above", (*view).completed},
-	{11, LabelKilled, "ended, and nothing above", (*view).killed},
-	{12, Stalled, "alive, at work or unknown, and no sign of how it does for 15 minutes (`[watchdog] stall_threshold`), or its wrapper does not answer", (*view).stalled},
-	{13, Waiting, "alive with a terminal, its turn ended, and it did not say what it needs", (*view).waiting},
-	{14, Working, "alive and at work", (*view).working},
-	{15, Active, "alive, and nothing known", (*view).active},
-	{16, Idle, "nothing known, and no session", (*view).idle},
+	{1, agency.Broken, "the record cannot be read, or disagrees with its snapshot", (*view).broken},
+	{2, agency.LabelRemoving, "a removal is under way, or was cut off and is finished by the next daemon", (*view).removing},
+	{3, agency.Merged, "`merged_at` is set", (*view).merged},
+	{4, agency.Abandoned, "the `abandoned` flag", (*view).abandoned},
+	{5, agency.LabelFailed, "the newest attempt failed or was lost, or its setup failed", (*view).failed},
+	{6, agency.NeedsAttention, "flagged, and it has asked for nothing since", (*view).flagged},
+	{7, agency.LabelQueued, "the attempt has not started", (*view).queued},
+	{8, agency.NeedsInput, "it asks for a permission or an answer, or its word is needs_input; also after a clean exit", (*view).asks},
+	{9, agency.ReadyForReview, "its word is ready_for_review, alive, ended cleanly or stopped", (*view).offers},
+	{10, agency.Blocked, "its word is blocked, alive or ended cleanly", (*view).blocked},
+	{11, agency.LabelCompleted, "ended, and nothing above", (*view).completed},
+	{11, agency.LabelKilled, "ended, and nothing above", (*view).killed},
+	{12, agency.Stalled, "alive, at work or unknown, and no sign of how it does for 15 minutes (`[watchdog] stall_threshold`), or its wrapper does not answer", (*view).stalled},
+	{13, agency.Waiting, "alive with a terminal, its turn ended, and it did not say what it needs", (*view).waiting},
+	{14, agency.Working, "alive and at work", (*view).working},
+	{15, agency.Active, "alive, and nothing known", (*view).active},
+	{16, agency.Idle, "nothing known, and no session", (*view).idle},
 }
 
 // piece is a part of what is known of a run.
@@ -52,22 +54,22 @@ const (
 // finding is what a rule that holds rests on.
 type finding struct {
 	piece   piece
-	by      By
+	by      agency.By
 	at      time.Time
 	text    string
-	request *Request
+	request *agency.Request
 }
 
 // view is what the rules look at: the facts, and what is worked out of them once.
 type view struct {
 	Facts
 	now       time.Time
-	attempt   *Attempt
-	situation *Situation
-	contract  *Contract
-	changed   time.Time // when the attempt reached the state it is in
-	heard     time.Time // the newest sign of how the agent does
-	saying    Label     // what the agent said last, if that waits for somebody; empty when nothing stands
+	attempt   *agency.Attempt
+	situation *agency.Situation
+	contract  *agency.Contract
+	changed   time.Time    // when the attempt reached the state it is in
+	heard     time.Time    // the newest sign of how the agent does
+	saying    agency.Label // what the agent said last, if that waits for somebody; empty when nothing stands
 	said      finding
 }
 
@@ -78,8 +80,8 @@ func newView(f Facts, now time.Time) view {
 	}
 	v.attempt = &f.Run.Attempt
 	v.situation, v.contract = &v.attempt.Situation, v.attempt.OwnWord()
-	v.changed = v.attempt.lastChange()
-	v.heard = v.attempt.heard(v.changed)
+	v.changed = lastChange(v.attempt)
+	v.heard = heard(v.attempt, v.changed)
 	if label, said := v.standing(); v.counts(label) {
 		v.saying, v.said = label, said
 	}
@@ -88,20 +90,20 @@ func newView(f Facts, now time.Time) view {
 
 // counts says whether what an agent said counts in the state that its attempt is in. Who stopped it has no use for its question,
 // but for the work that it offers.
-func (v *view) counts(label Label) bool {
+func (v *view) counts(label agency.Label) bool {
 	switch v.attempt.State {
-	case Running, Completed:
+	case agency.Running, agency.Completed:
 		return true
-	case Killed:
-		return label == ReadyForReview
+	case agency.Killed:
+		return label == agency.ReadyForReview
 	default:
 		return false
 	}
 }
 
 // status is what people see when a rule decides.
-func (v *view) status(r *Rule, f finding) Status {
-	s := Status{Label: r.Label, Decided: f.by, Since: f.at, Summary: f.text, Request: f.request}
+func (v *view) status(r *Rule, f finding) agency.Status {
+	s := agency.Status{Label: r.Label, Decided: f.by, Since: f.at, Summary: f.text, Request: f.request}
 	if v.attempt != nil && v.attempt.Word.Problem != "" {
 		s.Problem = problemPrefix + v.attempt.Word.Problem
 	}
@@ -115,14 +117,14 @@ const frozenProblem = "unknown: its wrapper does not answer"
 
 const problemPrefix = "invalid status file: "
 
-func (v *view) alive() bool { return v.attempt.State == Running }
+func (v *view) alive() bool { return v.attempt.State == agency.Running }
 
 func (v *view) record(at time.Time, text string) finding {
-	return finding{piece: pieceRecord, by: ByRecord, at: at, text: text}
+	return finding{piece: pieceRecord, by: agency.ByRecord, at: at, text: text}
 }
 
 func (v *view) process(text string) finding {
-	return finding{piece: pieceProcess, by: ByProcess, at: v.changed, text: text}
+	return finding{piece: pieceProcess, by: agency.ByProcess, at: v.changed, text: text}
 }
 
 func (v *view) broken() (finding, bool) {
@@ -148,7 +150,7 @@ func (v *view) abandoned() (finding, bool) {
 }
 
 func (v *view) failed() (finding, bool) {
-	if v.attempt.State != Failed {
+	if v.attempt.State != agency.Failed {
 		return finding{}, false
 	}
 	return v.process(failureSummary(v.attempt)), true
@@ -169,46 +171,50 @@ func (v *view) flagged() (finding, bool) {
 	return found, !asks || !asked.at.After(f.At)
 }
 
-func (v *view) queued() (finding, bool) { return v.process("(starting)"), v.attempt.State == Queued }
+func (v *view) queued() (finding, bool) {
+	return v.process("(starting)"), v.attempt.State == agency.Queued
+}
 
 // asks holds for what the agent's program asks, and else for what the agent says.
 func (v *view) asks() (finding, bool) {
 	if v.open() {
 		r := &v.situation.Requests[0]
-		return finding{piece: pieceRequest, by: By(r.Source), at: r.At, text: r.Summary(), request: r}, true
+		return finding{piece: pieceRequest, by: agency.By(r.Source), at: r.At, text: r.Summary(), request: r}, true
 	}
-	return v.said, v.saying == NeedsInput
+	return v.said, v.saying == agency.NeedsInput
 }
 
 // open says that the agent's program asks something that somebody could answer. One that ended can be answered only when
 // it had no terminal, and left because nobody was there.
 func (v *view) open() bool {
-	left := v.attempt.State == Completed && v.attempt.Headless
+	left := v.attempt.State == agency.Completed && v.attempt.Headless
 	return (v.alive() || left) && len(v.situation.Requests) > 0
 }
 
-func (v *view) offers() (finding, bool) { return v.said, v.saying == ReadyForReview }
+func (v *view) offers() (finding, bool) { return v.said, v.saying == agency.ReadyForReview }
 
-func (v *view) blocked() (finding, bool) { return v.said, v.saying == Blocked }
+func (v *view) blocked() (finding, bool) { return v.said, v.saying == agency.Blocked }
 
 func (v *view) completed() (finding, bool) {
-	return v.process(lastWord(v.contract)), v.attempt.State == Completed
+	return v.process(lastWord(v.contract)), v.attempt.State == agency.Completed
 }
 
-func (v *view) killed() (finding, bool) { return v.process("(stopped)"), v.attempt.State == Killed }
+func (v *view) killed() (finding, bool) {
+	return v.process("(stopped)"), v.attempt.State == agency.Killed
+}
 
 // stalled counts from the newest sign of how the agent does, by the clock of who observed it. Of one whose wrapper does not answer
 // nothing is known.
 func (v *view) stalled() (finding, bool) {
 	if v.frozen() {
-		return finding{piece: pieceProcess, by: ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
+		return finding{piece: pieceProcess, by: agency.ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
 	}
 	quiet, limit := v.now.Sub(v.heard), v.stallThreshold()
 	if !v.alive() || limit <= 0 || quiet < limit || v.now.Before(v.situation.QuietUntil) {
 		return finding{}, false
 	}
-	text := "(no activity for " + ShortDuration(quiet) + ")"
-	return finding{piece: pieceSilence, by: ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
+	text := "(no activity for " + agency.ShortDuration(quiet) + ")"
+	return finding{piece: pieceSilence, by: agency.ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
 }
 
 func (v *view) frozen() bool { return v.alive() && !v.SilentSince.IsZero() }
@@ -225,16 +231,16 @@ func (v *view) atWork() bool { return v.inTurn() || v.contract != nil }
 
 // inTurn says that the agent's turn goes on, or that it is about to leave after its end.
 func (v *view) inTurn() bool {
-	return v.situation.Turn == TurnWorking || v.situation.Turn == TurnEnded && v.attempt.Headless
+	return v.situation.Turn == agency.TurnWorking || v.situation.Turn == agency.TurnEnded && v.attempt.Headless
 }
 
 func (v *view) turn(text string) finding {
-	return finding{piece: pieceTurn, by: By(v.situation.TurnBy), at: v.situation.TurnAt, text: text}
+	return finding{piece: pieceTurn, by: agency.By(v.situation.TurnBy), at: v.situation.TurnAt, text: text}
 }
 
 // rests says that the agent's turn ended and that it takes another. One without a terminal leaves instead, and is at work
 // until it has left.
-func (v *view) rests() bool { return v.situation.Turn == TurnEnded && !v.attempt.Headless }
+func (v *view) rests() bool { return v.situation.Turn == agency.TurnEnded && !v.attempt.Headless }
 
 func (v *view) waiting() (finding, bool) {
 	if !v.alive() || !v.rests() {
@@ -247,14 +253,14 @@ func (v *view) working() (finding, bool) {
 	switch retry := v.situation.Retry; {
 	case !v.alive() || !v.atWork():
 		return finding{}, false
-	case v.situation.Turn == TurnWorking && retry != nil:
-		return v.turn("(" + retry.words() + "; trying again)"), true
+	case v.situation.Turn == agency.TurnWorking && retry != nil:
+		return v.turn("(" + retry.Words() + "; trying again)"), true
 	case v.inTurn():
 		return v.turn(progress(v.contract)), true
-	case v.contract.Status != SaysWorking && v.attempt.InputAt != nil:
-		return finding{piece: pieceMessage, by: ByMessage, at: *v.attempt.InputAt, text: progress(v.contract)}, true
+	case v.contract.Status != agency.SaysWorking && v.attempt.InputAt != nil:
+		return finding{piece: pieceMessage, by: agency.ByMessage, at: *v.attempt.InputAt, text: progress(v.contract)}, true
 	default:
-		return finding{piece: pieceContract, by: ByContract, at: v.heard, text: progress(v.contract)}, true
+		return finding{piece: pieceContract, by: agency.ByContract, at: v.heard, text: progress(v.contract)}, true
 	}
 }
 
@@ -270,13 +276,13 @@ func (v *view) idle() (finding, bool) { return v.process(""), true }
 
 // standing is the newest of what the agent says in its contract and by a report, if it waits for somebody by that and
 // nobody has answered.
-func (v *view) standing() (Label, finding) {
-	label, found := Label(""), finding{}
+func (v *view) standing() (agency.Label, finding) {
+	label, found := agency.Label(""), finding{}
 	if c := v.contract; c != nil {
-		label, found = c.standing(v.attempt.Word.At)
+		label, found = claimOf(c, v.attempt.Word.At)
 	}
 	if r := v.situation.Reported; r != nil && !r.At.Before(found.at) {
-		label, found = r.Report.label(), finding{piece: pieceReport, by: By(FromReport), at: r.At, text: r.words()}
+		label, found = reportLabel(r.Report), finding{piece: pieceReport, by: agency.By(agency.FromReport), at: r.At, text: reportText(r)}
 	}
 	if v.answered(label, found.at) || v.prompted(found.at) {
 		return "", finding{}
@@ -286,55 +292,55 @@ func (v *view) standing() (Label, finding) {
 
 // answered says that a message came after what the agent said. It answers a question; only a prompt that the agent took
 // up undoes an offer.
-func (v *view) answered(label Label, at time.Time) bool {
-	return label != ReadyForReview && v.attempt.InputAt != nil && at.Before(*v.attempt.InputAt)
+func (v *view) answered(label agency.Label, at time.Time) bool {
+	return label != agency.ReadyForReview && v.attempt.InputAt != nil && at.Before(*v.attempt.InputAt)
 }
 
 // prompted says that the agent was given something to do after what it said.
 func (v *view) prompted(at time.Time) bool { return at.Before(v.situation.PromptAt) }
 
-// standing is what a contract that was seen at a time asks for.
-func (c *Contract) standing(at time.Time) (Label, finding) {
-	found := finding{piece: pieceContract, by: ByContract, at: at}
+// claimOf returns what a contract that was seen at a time asks for; the label is empty when it asks for nothing.
+func claimOf(c *agency.Contract, at time.Time) (agency.Label, finding) {
+	found := finding{piece: pieceContract, by: agency.ByContract, at: at}
 	switch c.Status {
-	case SaysNeedsInput:
+	case agency.SaysNeedsInput:
 		found.text = first(c.Questions)
-		return NeedsInput, found
-	case SaysReadyForReview:
+		return agency.NeedsInput, found
+	case agency.SaysReadyForReview:
 		found.text = c.Summary
-		return ReadyForReview, found
-	case SaysBlocked:
+		return agency.ReadyForReview, found
+	case agency.SaysBlocked:
 		found.text = first(c.Blockers)
-		return Blocked, found
+		return agency.Blocked, found
 	default:
 		return "", found
 	}
 }
 
-// label is the status that a report asks for.
-func (r Report) label() Label {
+// reportLabel returns the status that a report asks for; empty when it asks for none.
+func reportLabel(r agency.Report) agency.Label {
 	switch r {
-	case ReportsHelp:
-		return NeedsInput
-	case ReportsComplete:
-		return ReadyForReview
-	case ReportsError:
-		return Blocked
+	case agency.ReportsHelp:
+		return agency.NeedsInput
+	case agency.ReportsComplete:
+		return agency.ReadyForReview
+	case agency.ReportsError:
+		return agency.Blocked
 	default:
 		return ""
 	}
 }
 
-// words are what an agent reported, also when it did not say why.
-func (r *Reported) words() string {
+// reportText returns what an agent reported, also when it did not say why.
+func reportText(r *agency.Reported) string {
 	if strings.TrimSpace(r.Text) == "" {
 		return "(reported " + string(r.Report) + ")"
 	}
 	return r.Text
 }
 
-// lastChange is when the attempt reached the state that it is in.
-func (a *Attempt) lastChange() time.Time {
+// lastChange returns when the attempt reached the state that it is in.
+func lastChange(a *agency.Attempt) time.Time {
 	switch {
 	case a.EndedAt != nil:
 		return *a.EndedAt
@@ -345,16 +351,16 @@ func (a *Attempt) lastChange() time.Time {
 	}
 }
 
-// heard is when there was last a sign of how the agent does. Who sends it a message gives it the time to answer.
-func (a *Attempt) heard(changed time.Time) time.Time {
-	heard := changed
+// heard returns when there was last a sign of how the agent does. A message gives the agent the time to answer.
+func heard(a *agency.Attempt, changed time.Time) time.Time {
+	newest := changed
 	for _, t := range []time.Time{a.Word.At, a.Situation.HeardAt} {
-		if t.After(heard) {
-			heard = t
+		if t.After(newest) {
+			newest = t
 		}
 	}
-	if a.InputAt != nil && a.InputAt.After(heard) {
-		heard = *a.InputAt
+	if a.InputAt != nil && a.InputAt.After(newest) {
+		newest = *a.InputAt
 	}
-	return heard
+	return newest
 }

@@ -1,12 +1,14 @@
-package agency_test
+package status_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"agency/internal/status"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -90,7 +92,7 @@ func kinds() []kind {
 	}
 }
 
-func (x *example) facts() agency.Facts {
+func (x *example) facts() status.Facts {
 	r := &agency.Run{Abandoned: x.abandoned, Attempt: agency.Attempt{Number: 1, State: x.state, Headless: x.headless, CreatedAt: begun}}
 	a := &r.Attempt
 	if x.merged {
@@ -105,7 +107,7 @@ func (x *example) facts() agency.Facts {
 	heard := now.Add(-x.quiet)
 	for _, e := range x.kind.evidence {
 		e.At = e.At.Add(-x.quiet)
-		a.Situation.Observe(e)
+		status.Observe(&a.Situation, e)
 	}
 	said := heard.Add(-2 * time.Second)
 	switch {
@@ -123,14 +125,14 @@ func (x *example) facts() agency.Facts {
 		c.Questions, c.Blockers = []string{" ", "a question"}, []string{"", "a blocker"}
 		a.Word = agency.Observed{Contract: &c, At: said}
 	}
-	f := agency.Facts{Run: r, StallThreshold: agency.StallThreshold, SessionGone: x.gone}
+	f := status.Facts{Run: r, StallThreshold: agency.StallThreshold, SessionGone: x.gone}
 	if x.broken {
 		f.RecordProblem = "the record cannot be read"
 	}
 	return f
 }
 
-func (x example) derive() agency.Status { return agency.Derive(x.facts(), now) }
+func (x example) derive() agency.Status { return status.Derive(x.facts(), now) }
 
 // says is the label that the agent's word asks for, by its contract or a report, unless it was answered.
 func (x *example) says() agency.Label {
@@ -175,6 +177,7 @@ func examples() []example {
 		all = grown
 	}
 	words, evidence := append(agency.Words(), ""), kinds()
+	states := []agency.State{agency.Queued, agency.Running, agency.Completed, agency.Failed, agency.Killed}
 	ages := []time.Duration{0, agency.StallThreshold - 1, agency.StallThreshold}
 	each(func(x *example, n int) { x.broken = n == 1 }, 2)
 	each(func(x *example, n int) { x.merged = n == 1 }, 2)
@@ -182,7 +185,7 @@ func examples() []example {
 	each(func(x *example, n int) { x.attention = n == 1 }, 2)
 	each(func(x *example, n int) { x.headless = n == 1 }, 2)
 	each(func(x *example, n int) { x.gone = n == 1 }, 2)
-	each(func(x *example, n int) { x.state = agency.States()[n] }, len(agency.States()))
+	each(func(x *example, n int) { x.state = states[n] }, len(states))
 	each(func(x *example, n int) { x.word = words[n] }, len(words))
 	each(func(x *example, n int) { x.quiet = ages[n] }, len(ages))
 	each(func(x *example, n int) { x.kind = evidence[n] }, len(evidence))
@@ -278,20 +281,27 @@ func apart(a, b agency.Label) bool {
 // The document lists the rules as the code has them.
 func TestRulesAgreeWithTheDocument(t *testing.T) {
 	t.Parallel()
-	want := [][]string{}
-	for _, rule := range agency.Rules() {
-		number := strconv.Itoa(rule.Number)
-		if last := len(want) - 1; last >= 0 && want[last][0] == number {
-			want[last][1] += ", " + string(rule.Label)
+	rules, shared := status.Rules(), ""
+	want := "| # | status | when |\n|---|---|---|\n"
+	for i, rule := range rules {
+		if i+1 < len(rules) && rules[i+1].Number == rule.Number {
+			shared += string(rule.Label) + ", "
 			continue
 		}
-		want = append(want, []string{number, string(rule.Label), rule.When})
+		want += fmt.Sprintf("| %d | %s%s | %s |\n", rule.Number, shared, rule.Label, rule.When)
+		shared = ""
 	}
-	if diff := cmp.Diff(want, table(t, "docs/state-machine.md", "#", "status", "when")); diff != "" {
+	document, err := os.ReadFile("../../docs/state-machine.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(string(document), "\n| # |")
+	rows, _, _ = strings.Cut("| # |"+rows, "\n\n")
+	if diff := cmp.Diff(want, rows+"\n"); diff != "" {
 		t.Errorf("(-code +document)\n%s", diff)
 	}
 	labels := []agency.Label{}
-	for _, rule := range agency.Rules() {
+	for _, rule := range rules {
 		labels = append(labels, rule.Label)
 	}
 	if diff := cmp.Diff(agency.Labels(), labels); diff != "" {
@@ -308,7 +318,7 @@ func TestDeriveWords(t *testing.T) {
 	}
 	leaving := running
 	leaving.Headless = true
-	leaving.Situation.Observe(agency.Evidence{Source: agency.FromStream, Sign: agency.SignTurnEnded, At: begun})
+	status.Observe(&leaving.Situation, agency.Evidence{Source: agency.FromStream, Sign: agency.SignTurnEnded, At: begun})
 	invalid := running
 	invalid.Word = agency.Observed{Problem: "not JSON at byte 1", At: begun}
 	tests := []struct {
@@ -318,7 +328,7 @@ func TestDeriveWords(t *testing.T) {
 		summary string
 		since   time.Time
 	}{
-		{"no record", agency.Derive(agency.Facts{}, now), agency.Broken, "", time.Time{}},
+		{"no record", status.Derive(status.Facts{}, now), agency.Broken, "", time.Time{}},
 		{"broken", example{broken: true}.derive(), agency.Broken, "the record cannot be read", time.Time{}},
 		{"needs attention", example{attention: true, state: agency.Running}.derive(), agency.NeedsAttention, "verification failed", now},
 		{"queued", example{state: agency.Queued, word: agency.SaysWorking}.derive(), agency.LabelQueued, "(starting)", begun},
@@ -328,13 +338,13 @@ func TestDeriveWords(t *testing.T) {
 		{"works", example{state: agency.Running, word: agency.SaysWorking}.derive(), agency.Working, "a summary", now},
 		{"asked and killed", example{state: agency.Killed, word: agency.SaysNeedsInput}.derive(), agency.LabelKilled, "(stopped)", begun},
 		{"stalled", example{state: agency.Running, word: agency.SaysWorking, quiet: 45 * time.Minute}.derive(), agency.Stalled, "(no activity for 45m)", now.Add(-45 * time.Minute)},
-		{"failed with a sentence", agency.Derive(agency.Facts{Run: failed(&one, "", "exit 1")}, now), agency.LabelFailed, "(exit 1)", now},
-		{"failed with a status", agency.Derive(agency.Facts{Run: failed(&one, "", "")}, now), agency.LabelFailed, "(exit 1)", now},
-		{"failed with a code", agency.Derive(agency.Facts{Run: failed(nil, agency.CodeRunnerDisappeared, "")}, now), agency.LabelFailed, "(E_RUNNER_DISAPPEARED)", now},
-		{"no word", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: running}}, now), agency.Active, "", begun},
-		{"no threshold", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: running}}, now.Add(1e6*time.Hour)), agency.Active, "", begun},
-		{"about to leave", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: leaving}}, now), agency.Working, "", begun},
-		{"an invalid word", agency.Derive(agency.Facts{Run: &agency.Run{Attempt: invalid}}, now), agency.Active, "invalid status file: not JSON at byte 1", begun},
+		{"failed with a sentence", status.Derive(status.Facts{Run: failed(&one, "", "exit 1")}, now), agency.LabelFailed, "(exit 1)", now},
+		{"failed with a status", status.Derive(status.Facts{Run: failed(&one, "", "")}, now), agency.LabelFailed, "(exit 1)", now},
+		{"failed with a code", status.Derive(status.Facts{Run: failed(nil, agency.CodeRunnerDisappeared, "")}, now), agency.LabelFailed, "(E_RUNNER_DISAPPEARED)", now},
+		{"no word", status.Derive(status.Facts{Run: &agency.Run{Attempt: running}}, now), agency.Active, "", begun},
+		{"no threshold", status.Derive(status.Facts{Run: &agency.Run{Attempt: running}}, now.Add(1e6*time.Hour)), agency.Active, "", begun},
+		{"about to leave", status.Derive(status.Facts{Run: &agency.Run{Attempt: leaving}}, now), agency.Working, "", begun},
+		{"an invalid word", status.Derive(status.Facts{Run: &agency.Run{Attempt: invalid}}, now), agency.Active, "invalid status file: not JSON at byte 1", begun},
 	}
 	for _, tt := range tests {
 		if s := tt.status; s.Label != tt.label || s.Summary != tt.summary || !s.Since.Equal(tt.since) {
@@ -353,8 +363,8 @@ func TestStallCountsFromTheStart(t *testing.T) {
 		agency.StallThreshold - 1: agency.Active,
 		agency.StallThreshold:     agency.Stalled,
 	} {
-		e := agency.Facts{Run: run, StallThreshold: agency.StallThreshold}
-		if got := agency.Derive(e, started.Add(after)).Label; got != want {
+		e := status.Facts{Run: run, StallThreshold: agency.StallThreshold}
+		if got := status.Derive(e, started.Add(after)).Label; got != want {
 			t.Errorf("%s after its start it is %q, want %q", after, got, want)
 		}
 	}
@@ -368,7 +378,7 @@ func TestStallBoundary(t *testing.T) {
 	sign := func(e agency.Evidence) agency.Attempt {
 		a := agency.Attempt{State: agency.Running, StartedAt: &begun}
 		e.At = newest
-		a.Situation.Observe(e)
+		status.Observe(&a.Situation, e)
 		return a
 	}
 	for name, a := range map[string]agency.Attempt{
@@ -385,21 +395,21 @@ func TestStallBoundary(t *testing.T) {
 			if own > 0 {
 				limit = own
 			}
-			f := agency.Facts{Run: &r, StallThreshold: agency.StallThreshold}
-			if got := agency.Derive(f, newest.Add(limit-1)).Label; got == agency.Stalled {
+			f := status.Facts{Run: &r, StallThreshold: agency.StallThreshold}
+			if got := status.Derive(f, newest.Add(limit-1)).Label; got == agency.Stalled {
 				t.Errorf("%s: stalled too early", name)
 			}
-			if got := agency.Derive(f, newest.Add(limit)); got.Label != agency.Stalled || !got.Since.Equal(newest) || got.Decided != agency.ByClock {
+			if got := status.Derive(f, newest.Add(limit)); got.Label != agency.Stalled || !got.Since.Equal(newest) || got.Decided != agency.ByClock {
 				t.Errorf("%s: %+v, want stalled since %s", name, got, newest)
 			}
 		}
 	}
 	quiet := sign(agency.Evidence{Source: agency.FromReport, Sign: agency.SignReport, Report: agency.ReportsWord, Quiet: time.Hour})
-	f := agency.Facts{Run: &agency.Run{Attempt: quiet}, StallThreshold: agency.StallThreshold}
-	if got := agency.Derive(f, newest.Add(time.Hour-1)).Label; got != agency.Active {
+	f := status.Facts{Run: &agency.Run{Attempt: quiet}, StallThreshold: agency.StallThreshold}
+	if got := status.Derive(f, newest.Add(time.Hour-1)).Label; got != agency.Active {
 		t.Errorf("in its quiet time it is %q", got)
 	}
-	if got := agency.Derive(f, newest.Add(time.Hour)).Label; got != agency.Stalled {
+	if got := status.Derive(f, newest.Add(time.Hour)).Label; got != agency.Stalled {
 		t.Errorf("after its quiet time it is %q", got)
 	}
 }
@@ -422,25 +432,13 @@ func TestFlagAndRequest(t *testing.T) {
 	} {
 		f := tt.x.facts()
 		f.Run.Flag = &agency.Flag{Reason: "look", By: agency.User, At: tt.flagged}
-		got := agency.Derive(f, now)
+		got := status.Derive(f, now)
 		if id := got.PromptID(); got.Label != tt.label || !strings.HasPrefix(id, tt.prompt) || tt.prompt == "" && id != "" {
 			t.Errorf("%s: %+v, prompt %q; want %s, %q", name, got, id, tt.label, tt.prompt)
 		}
-		clues := agency.Explain(f, now).Clues
+		clues := status.Explain(f, now).Clues
 		if c := clues[0]; c.Says != "flagged: look" || c.Decided != (tt.label == agency.NeedsAttention) || c.Decided == (c.Ignored != "") {
 			t.Errorf("%s: %+v", name, c)
-		}
-	}
-}
-
-// A reason is something that can be seen, and not without end.
-func TestCheckFlagReason(t *testing.T) {
-	t.Parallel()
-	for reason, fine := range map[string]bool{
-		"look": true, " ": false, "\u200b\x1b": false, strings.Repeat("ü", agency.FlagReasonLimit): true, strings.Repeat("ü", agency.FlagReasonLimit+1): false,
-	} {
-		if err := agency.CheckFlagReason(reason); (err == nil) != fine || err != nil && !agency.IsCode(err, agency.CodeUsage) {
-			t.Errorf("%.20q: %v", reason, err)
 		}
 	}
 }
@@ -452,53 +450,6 @@ func TestPermissionAfterOffer(t *testing.T) {
 	got := x.derive()
 	if got.Label != agency.NeedsInput || got.Request == nil || got.Request.Tool != "Bash" || got.Summary != "may it use Bash? make" || got.Decided != agency.By(agency.FromHook) {
 		t.Errorf("got %+v", got)
-	}
-}
-
-func TestParseLabel(t *testing.T) {
-	t.Parallel()
-	for _, l := range agency.Labels() {
-		for _, text := range []string{
-			string(l), strings.ReplaceAll(string(l), " ", "-"), strings.ReplaceAll(string(l), " ", "_"), strings.ToUpper(string(l)),
-		} {
-			if got, err := agency.ParseLabel(text); got != l || err != nil {
-				t.Errorf("ParseLabel(%q) = %q, %v", text, got, err)
-			}
-		}
-	}
-	for _, text := range []string{"", "need input", "needsinput", " working", "done"} {
-		_, err := agency.ParseLabel(text)
-		if !agency.IsCode(err, agency.CodeUsage) || !strings.Contains(agency.AsError(err).Hint, "needs-input") {
-			t.Errorf("ParseLabel(%q) = %v", text, err)
-		}
-	}
-}
-
-// A label that needs a person is settled, and nothing that works is.
-func TestLabelKinds(t *testing.T) {
-	t.Parallel()
-	for _, l := range agency.Labels() {
-		if l.NeedsPerson() != (l.Mark() == "◐") {
-			t.Errorf("%s: needs a person is %v, and its mark is %s", l, l.NeedsPerson(), l.Mark())
-		}
-		if l.NeedsPerson() && !l.Settled() {
-			t.Errorf("%s needs a person and is not settled", l)
-		}
-		if l.Mark() == "●" && l.Settled() {
-			t.Errorf("%s works and is settled", l)
-		}
-	}
-}
-
-func TestShortDuration(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", 59*time.Second + 999: "59s", time.Minute: "1m", 59 * time.Minute: "59m", time.Hour: "1h",
-		2*time.Hour + 5*time.Minute: "2h5m", 24*time.Hour - 1: "23h59m", 24 * time.Hour: "1d", 75 * time.Hour: "3d",
-	} {
-		if got := agency.ShortDuration(d); got != want {
-			t.Errorf("%s is %s, want %s", fmt.Sprint(d), got, want)
-		}
 	}
 }
 
@@ -529,7 +480,7 @@ func TestDeriveAnswered(t *testing.T) {
 			at := asked.Add(tt.input)
 			r.Attempt.InputAt = &at
 		}
-		got := agency.Derive(agency.Facts{Run: &r, StallThreshold: agency.StallThreshold}, asked.Add(time.Minute))
+		got := status.Derive(status.Facts{Run: &r, StallThreshold: agency.StallThreshold}, asked.Add(time.Minute))
 		if got.Label != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got.Label, tt.want)
 		}

@@ -1,10 +1,12 @@
-package agency_test
+package status_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
+
+	"agency/internal/status"
 
 	"pgregory.net/rapid"
 
@@ -61,7 +63,7 @@ func TestObserveAnything(t *testing.T) {
 		evidence := rapid.SliceOfN(anyEvidence(), 0, 300).Draw(t, "evidence")
 		var whole, pieces agency.Situation
 		for i, e := range evidence {
-			whole.Observe(e)
+			status.Observe(&whole, e)
 			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
 				var read agency.Situation
 				if err := json.Unmarshal([]byte(asJSON(t, &pieces)), &read); err != nil {
@@ -71,7 +73,7 @@ func TestObserveAnything(t *testing.T) {
 			}
 			before := asJSON(t, &pieces)
 			next := pieces.Clone()
-			next.Observe(evidence[i])
+			status.Observe(next, evidence[i])
 			if asJSON(t, &pieces) != before {
 				t.Fatal("a clone changed what it was made of")
 			}
@@ -88,8 +90,8 @@ func TestObserveAnything(t *testing.T) {
 			t.Errorf("its turn ended, and it works: %s", asJSON(t, s))
 		}
 		for _, state := range []agency.State{agency.Killed, agency.Failed} {
-			f := agency.Facts{Run: &agency.Run{Attempt: agency.Attempt{State: state, EndedAt: &now, Situation: whole}}}
-			got := agency.Derive(f, now).Label
+			f := status.Facts{Run: &agency.Run{Attempt: agency.Attempt{State: state, EndedAt: &now, Situation: whole}}}
+			got := status.Derive(f, now).Label
 			if offered := state == agency.Killed && got == agency.ReadyForReview; got != agency.LabelKilled && got != agency.LabelFailed && !offered {
 				t.Errorf("a %s attempt reads %q", state, got)
 			}
@@ -105,7 +107,7 @@ func observed(evidence ...agency.Evidence) agency.Situation {
 		if e.Source == "" {
 			e.Source = agency.FromHook
 		}
-		s.Observe(e)
+		status.Observe(&s, e)
 	}
 	return s
 }
@@ -196,7 +198,7 @@ func TestRestSettlesWhatTheSameSourceAsked(t *testing.T) {
 	at := begun
 	observe := func(source agency.Source, sign agency.Sign, id string) {
 		at = at.Add(time.Second)
-		s.Observe(agency.Evidence{At: at, Source: source, Sign: sign, ID: id, Kind: agency.AsksQuestion})
+		status.Observe(&s, agency.Evidence{At: at, Source: source, Sign: sign, ID: id, Kind: agency.AsksQuestion})
 	}
 	observe(agency.FromTitle, agency.SignBusy, "")
 	observe(agency.FromTitle, agency.SignAsked, "")

@@ -1,9 +1,11 @@
-package agency_test
+package status_test
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"agency/internal/status"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -14,14 +16,14 @@ import (
 // An explanation agrees with the status, and rests on something unless nothing is known.
 func TestExplainEveryExample(t *testing.T) {
 	t.Parallel()
-	numbers := map[agency.Label]agency.Rule{}
-	for _, rule := range agency.Rules() {
+	numbers := map[agency.Label]status.Rule{}
+	for _, rule := range status.Rules() {
 		numbers[rule.Label] = rule
 	}
 	all := examples()
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SampledFrom(all).Draw(t, "example")
-		e := agency.Explain(x.facts(), now)
+		e := status.Explain(x.facts(), now)
 		if diff := cmp.Diff(x.derive(), e.Status); diff != "" {
 			t.Errorf("(-Derive +Explain)\n%s", diff)
 		}
@@ -98,12 +100,12 @@ func TestExplain(t *testing.T) {
 			"hook 2 signs, the newest: tool_started",
 		}},
 	} {
-		f := agency.Facts{Run: &tt.run, StallThreshold: agency.StallThreshold}
+		f := status.Facts{Run: &tt.run, StallThreshold: agency.StallThreshold}
 		if tt.run.Attempt.Number > 1 {
 			f.Earlier = []agency.Attempt{{Number: 1, State: agency.Failed, ExitCode: new(3), EndedAt: &begun}}
 		}
 		var got []string
-		for _, c := range agency.Explain(f, now).Clues {
+		for _, c := range status.Explain(f, now).Clues {
 			line := []string{string(c.Source)}
 			if c.Decided {
 				line = append(line, "*")
@@ -118,7 +120,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
 		}
 	}
-	if e := agency.Explain(agency.Facts{}, now); e.Rule != 1 || e.Status.Label != agency.Broken || len(e.Clues) != 1 {
+	if e := status.Explain(status.Facts{}, now); e.Rule != 1 || e.Status.Label != agency.Broken || len(e.Clues) != 1 {
 		t.Errorf("of nothing: %+v", e)
 	}
 }

@@ -1,0 +1,259 @@
+package status
+
+import (
+	"slices"
+	"time"
+
+	"agency"
+)
+
+// The most that a situation remembers of what an agent can make up without end.
+const (
+	mostRequests = 32
+	mostTools    = 64
+	mostDone     = 16
+	mostUnknown  = 32
+)
+
+// observer takes evidence into a situation.
+type observer struct{ *agency.Situation }
+
+// Observe takes one piece of evidence into the situation of its attempt. Evidence comes in the order in which it was observed;
+// clocks may jump, so its times decide nothing here.
+func Observe(situation *agency.Situation, e agency.Evidence) {
+	s := observer{situation}
+	if !slices.Contains(agency.Sources(), e.Source) {
+		s.countUnknown("from " + agency.Clip(string(e.Source)))
+		return
+	}
+	s.remember(e)
+	if e.Source == agency.FromOutput {
+		s.print(e) // it says nothing of how the agent itself does
+		return
+	}
+	if e.Sign == agency.SignShown {
+		s.show(e.ID)
+		return
+	}
+	if s.outdone(e.Source) || e.Sign == agency.SignUnknown && e.Source != agency.FromHook && e.Source != agency.FromStream {
+		return
+	}
+	// An agent that says something new to us still gives a sign of life.
+	s.HeardAt = e.At
+	if e.Subagent != "" {
+		s.observeHelper(e)
+		return
+	}
+	s.observe(e)
+}
+
+// observe takes what the agent itself does.
+func (s observer) observe(e agency.Evidence) {
+	switch e.Sign {
+	case agency.SignSession:
+		s.identify(e)
+	case agency.SignPrompt:
+		s.begin(e)
+		s.PromptAt, s.Reported, s.QuietUntil, s.Printed = e.At, nil, time.Time{}, nil
+	case agency.SignBusy:
+		s.busy(e)
+	case agency.SignToolStarted:
+		s.begin(e)
+		s.Done = slices.DeleteFunc(s.Done, func(id string) bool { return id == e.ID })
+		if len(s.Tools) < mostTools {
+			s.Tools = append(s.Tools, agency.Tool{ID: e.ID, Name: e.Tool, At: e.At})
+		}
+	case agency.SignToolEnded:
+		s.toolEnded(e)
+	case agency.SignAsked:
+		s.ask(e)
+	case agency.SignAnswered:
+		s.begin(e)
+		s.answer(e)
+	case agency.SignRetrying:
+		since := e.At
+		if s.Retry != nil && s.Retry.Class == e.Class {
+			since = s.Retry.At
+		}
+		s.begin(e)
+		s.Retry = &agency.AgentError{Class: e.Class, Text: e.Text, At: since}
+	case agency.SignFailed:
+		s.end(e)
+		s.Failure = &agency.AgentError{Class: e.Class, Text: e.Text, At: e.At}
+	case agency.SignTurnEnded:
+		s.turnEnded(e)
+	case agency.SignInterrupted:
+		s.end(e)
+		s.Interrupted = true
+	case agency.SignResting:
+		s.rest(e)
+	case agency.SignUsage:
+		s.use(e)
+	case agency.SignEnded:
+		// Its exit follows and says how it went; until then nobody needs to act because of this.
+		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
+	case agency.SignReport:
+		s.report(e)
+	case agency.SignPrinted, agency.SignShown, agency.SignUnknown:
+	}
+}
+
+// print takes a line of output that the user calls an error.
+func (s observer) print(e agency.Evidence) {
+	if e.Sign != agency.SignPrinted {
+		return
+	}
+	if s.Printed == nil || e.Event != agency.EventContinued {
+		s.Printed = &agency.AgentError{Class: agency.ErrorOutput, Text: e.Text, At: e.At}
+	}
+	s.PrintedAt = e.At
+}
+
+// observeHelper takes what a helper of the agent does. It works for the agent, and asks in its place; that it begins or
+// ends says nothing about the agent's own turn.
+func (s observer) observeHelper(e agency.Evidence) {
+	switch e.Sign {
+	case agency.SignToolStarted, agency.SignToolEnded, agency.SignAsked, agency.SignUsage, agency.SignRetrying:
+		s.observe(e)
+	case agency.SignBusy, agency.SignPrompt:
+		s.begin(e)
+	case agency.SignAnswered:
+		s.begin(e)
+		s.answer(e)
+	case agency.SignTurnEnded, agency.SignFailed, agency.SignInterrupted, agency.SignEnded:
+		s.dropOf(e.Subagent)
+	case agency.SignSession, agency.SignResting, agency.SignReport, agency.SignPrinted, agency.SignShown, agency.SignUnknown:
+	}
+}
+
+// remember counts the evidence of each source.
+func (s observer) remember(e agency.Evidence) {
+	if s.Sources == nil {
+		s.Sources = map[agency.Source]agency.Seen{}
+	}
+	seen := s.Sources[e.Source]
+	s.Sources[e.Source] = agency.Seen{At: e.At, Sign: e.Sign, Event: e.Event, Count: seen.Count + 1}
+	switch {
+	case e.Offset == 0:
+	case e.Source == agency.FromTranscript:
+		s.TranscriptOffset = e.Offset
+	case e.Source == agency.FromReport:
+		s.ReportsOffset = e.Offset
+	}
+	if e.Sign == agency.SignUnknown {
+		s.countUnknown(e.Event)
+	}
+}
+
+// countUnknown counts what was not understood, by name as far as there is room.
+func (s observer) countUnknown(name string) {
+	if s.Unknown == nil {
+		s.Unknown = map[string]int{}
+	}
+	if _, known := s.Unknown[name]; known || len(s.Unknown) < mostUnknown {
+		s.Unknown[name]++
+	}
+}
+
+// outdone says that a source says nothing new: of a screen, because the agent itself has spoken in this attempt; of a title,
+// because the agent keeps a file that says the same, and says waiting from resting.
+func (s observer) outdone(source agency.Source) bool {
+	_, keeps := s.Sources[agency.FromSession]
+	return source == agency.FromScreen && SpokeForItself(s.Situation) || source == agency.FromTitle && keeps
+}
+
+// SpokeForItself reports whether the agent told how it does by more than what its terminal shows. A transcript does not: a
+// dialog beside the conversation is not in it.
+func SpokeForItself(s *agency.Situation) bool {
+	for _, source := range []agency.Source{agency.FromHook, agency.FromStream, agency.FromSession} {
+		if _, spoke := s.Sources[source]; spoke {
+			return true
+		}
+	}
+	return false
+}
+
+func (s observer) identify(e agency.Evidence) {
+	if e.Conversation != "" && e.Conversation != s.Conversation {
+		s.Conversation = e.Conversation
+	}
+	if e.Transcript != "" && e.Transcript != s.Transcript {
+		s.Transcript, s.TranscriptOffset = e.Transcript, e.Offset
+	}
+	if e.Model != "" {
+		s.Model = e.Model
+	}
+	s.Ended = false
+	// What a program wanted before it began, which only its terminal told, is settled when it has begun.
+	s.drop(func(r *agency.Request) bool { return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen })
+}
+
+// begin puts the agent at work.
+func (s observer) begin(e agency.Evidence) {
+	if s.Turn != agency.TurnWorking {
+		s.Turn, s.TurnAt, s.TurnBy = agency.TurnWorking, e.At, e.Source
+	}
+	s.Interrupted, s.Failure, s.Retry, s.Ended = false, nil, nil, false
+}
+
+// end puts the agent at rest; nothing of its turn is open any more. What a helper asks in the background may be.
+func (s observer) end(e agency.Evidence) {
+	if s.Turn != agency.TurnEnded {
+		s.Turn, s.TurnAt, s.TurnBy = agency.TurnEnded, e.At, e.Source
+	}
+	s.dropOf("")
+	s.Tools, s.Retry, s.Background = nil, nil, 0
+	s.Interrupted, s.Failure = false, nil
+}
+
+// turnEnded ends a turn, unless work goes on behind it.
+func (s observer) turnEnded(e agency.Evidence) {
+	if e.Background == 0 {
+		s.end(e)
+		return
+	}
+	s.begin(e)
+	s.dropOf("")
+	s.Background, s.Tools = e.Background, nil
+}
+
+// toolEnded takes a tool's end as a sign of work, unless the turn is over: the news of a last tool may come late.
+func (s observer) toolEnded(e agency.Evidence) {
+	open := len(s.Tools)
+	if e.ID != "" {
+		s.Done = append(slices.Clone(s.Done[max(0, len(s.Done)-mostDone+1):]), e.ID)
+	}
+	s.Tools = slices.DeleteFunc(s.Tools, func(t agency.Tool) bool { return t.ID == e.ID })
+	if s.Turn != agency.TurnEnded || len(s.Tools) < open {
+		s.begin(e)
+	}
+	if e.ID != "" {
+		s.answer(e)
+	}
+}
+
+func (s observer) report(e agency.Evidence) {
+	s.QuietUntil = time.Time{}
+	if e.Quiet > 0 {
+		s.QuietUntil = e.At.Add(e.Quiet)
+	}
+	s.Reported = nil
+	if e.Report != agency.ReportsWord {
+		s.Reported = &agency.Reported{Report: e.Report, Text: e.Text, At: e.At}
+	}
+}
+
+// SameMeaning reports whether two situations look alike to users: only counters differ, and newer evidence of the same.
+func SameMeaning(s, o *agency.Situation) bool {
+	sameTrouble := func(a, b *agency.AgentError) bool {
+		return (a == nil) == (b == nil) && (a == nil || a.Class == b.Class)
+	}
+	sameReport := func(a, b *agency.Reported) bool {
+		return (a == nil) == (b == nil) && (a == nil || a.Report == b.Report && a.Text == b.Text && a.At.Equal(b.At))
+	}
+	samePrinted := func(a, b *agency.AgentError) bool { return (a == nil) == (b == nil) && (a == nil || a.At.Equal(b.At)) }
+	return s.Turn == o.Turn && s.PromptAt.Equal(o.PromptAt) && s.Interrupted == o.Interrupted && s.Ended == o.Ended &&
+		slices.Equal(s.Requests, o.Requests) && (s.Background > 0) == (o.Background > 0) &&
+		sameTrouble(s.Retry, o.Retry) && sameTrouble(s.Failure, o.Failure) && sameReport(s.Reported, o.Reported) &&
+		samePrinted(s.Printed, o.Printed) && s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model
+}

@@ -1,0 +1,87 @@
+package status_test
+
+import (
+	"slices"
+	"testing"
+
+	"agency/internal/status"
+
+	"pgregory.net/rapid"
+
+	"agency"
+)
+
+// proves reports whether a piece of evidence proves that a request is over: its own answer or the end of its tool call, the end of
+// the turn of the agent or helper that asked, the goodbye of the program, or the word of a view that saw the program wait.
+func proves(e *agency.Evidence, r *agency.Request) bool {
+	view := e.Source == agency.FromTitle || e.Source == agency.FromScreen
+	program := e.Source == agency.FromSession || e.Source == agency.FromStream
+	switch e.Sign {
+	case agency.SignToolEnded:
+		return e.ID != "" && e.ID == r.ID
+	case agency.SignAnswered:
+		return e.ID != "" && e.ID == r.ID || e.ID == "" && (program || e.Source == agency.FromScreen && r.Source == agency.FromScreen)
+	case agency.SignTurnEnded, agency.SignFailed, agency.SignInterrupted:
+		return e.Subagent == r.Subagent
+	case agency.SignEnded:
+		return e.Subagent == "" || e.Subagent == r.Subagent
+	case agency.SignResting:
+		return program || view && r.Source == e.Source
+	case agency.SignBusy:
+		return r.Shown && (e.Source == agency.FromSession || view)
+	case agency.SignSession:
+		return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen
+	case agency.SignAsked: // in full, on a terminal that shows one dialog at a time
+		return r.Source == agency.FromTitle && e.Source == agency.FromScreen && e.Event == agency.EventComplete
+	default:
+		return false
+	}
+}
+
+// stands reports whether a request is still open, also where more is known of it now.
+func stands(r *agency.Request, now []agency.Request) bool {
+	return slices.ContainsFunc(now, func(n agency.Request) bool {
+		return n.ID == r.ID || r.ID == "" && n.At.Equal(r.At)
+	})
+}
+
+// No request disappears without a proof that it is over, and no prompt, of a person or a helper's news, is one.
+func TestRequestsEndByProof(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var s agency.Situation
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			e := anyEvidence().Draw(t, "evidence")
+			if rapid.Bool().Draw(t, "asks") { // requests among it that the rest is about
+				e.Sign, e.Source = agency.SignAsked, rapid.SampledFrom([]agency.Source{agency.FromHook, agency.FromSession, agency.FromTitle}).Draw(t, "asker")
+			}
+			before := s.Clone()
+			status.Observe(&s, e)
+			for i := range before.Requests {
+				r := &before.Requests[i]
+				if !stands(r, s.Requests) && !proves(&e, r) {
+					t.Fatalf("%+v ended\n%+v", e, *r)
+				}
+			}
+		}
+	})
+}
+
+// A person can answer the request whose dialog the terminal shows, so that one stands first. The others stay open.
+func TestShownRequestStandsFirst(t *testing.T) {
+	t.Parallel()
+	shown := func(id string) agency.Evidence {
+		return agency.Evidence{Source: agency.FromScreen, Sign: agency.SignShown, ID: id}
+	}
+	s := observed(permission("1"), permission("2"), permission("3"), shown("3"), shown("4"))
+	var ids []string
+	for _, r := range s.Requests {
+		ids = append(ids, r.ID)
+	}
+	if !slices.Equal(ids, []string{"3", "1", "2"}) {
+		t.Errorf("got %q", ids)
+	}
+	if s = observed(permission("1"), permission("2"), shown("2"), agency.Evidence{Sign: agency.SignToolEnded, ID: "2"}); len(s.Requests) != 1 || s.Requests[0].ID != "1" {
+		t.Errorf("got %+v", s.Requests)
+	}
+}

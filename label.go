@@ -1,0 +1,81 @@
+package agency
+
+import "strings"
+
+// Label is the status that people see. It is derived from stored facts each time it is shown, never stored.
+type Label string
+
+// The labels.
+const (
+	Broken         Label = "broken"
+	LabelRemoving  Label = "removing"
+	Merged         Label = "merged"
+	Abandoned      Label = "abandoned"
+	LabelFailed    Label = "failed"
+	NeedsAttention Label = "needs attention"
+	LabelQueued    Label = "queued"
+	NeedsInput     Label = "needs input"
+	ReadyForReview Label = "ready for review"
+	Blocked        Label = "blocked"
+	LabelCompleted Label = "completed"
+	LabelKilled    Label = "killed"
+	Stalled        Label = "stalled"
+	Waiting        Label = "waiting"
+	Working        Label = "working"
+	Active         Label = "active"
+	Idle           Label = "idle"
+)
+
+// Labels are all labels, in the order in which they are decided.
+func Labels() []Label {
+	return []Label{
+		Broken, LabelRemoving, Merged, Abandoned, LabelFailed, NeedsAttention, LabelQueued, NeedsInput, ReadyForReview, Blocked,
+		LabelCompleted, LabelKilled, Stalled, Waiting, Working, Active, Idle,
+	}
+}
+
+// ParseLabel reads a label as people type it: "needs-input", "needs_input" and "needs input" are one.
+func ParseLabel(s string) (Label, error) {
+	want := strings.NewReplacer("-", " ", "_", " ").Replace(strings.ToLower(s))
+	for _, l := range Labels() {
+		if string(l) == want {
+			return l, nil
+		}
+	}
+	names := make([]string, 0, len(Labels()))
+	for _, l := range Labels() {
+		names = append(names, strings.ReplaceAll(string(l), " ", "-"))
+	}
+	return "", Errorf(CodeUsage, "%q is not a status", s).WithHint("one of: %s", strings.Join(names, ", "))
+}
+
+// Mark is the one-column sign of a label: working ●, needs a person ◐, idle ○, failed ✕, done ✓.
+func (l Label) Mark() string {
+	switch l {
+	case Working, Active:
+		return "●"
+	case NeedsInput, Blocked, NeedsAttention, Stalled, Waiting:
+		return "◐"
+	case LabelFailed, Broken, LabelKilled:
+		return "✕"
+	case LabelCompleted, ReadyForReview, Merged:
+		return "✓"
+	default:
+		return "○"
+	}
+}
+
+// NeedsPerson says that the run goes no further until somebody acts.
+func (l Label) NeedsPerson() bool {
+	return l == NeedsInput || l == Blocked || l == NeedsAttention || l == Stalled || l == Waiting
+}
+
+// Settled says that a run with this label waits for nothing but a person: it ended, or asks, or offers its work.
+func (l Label) Settled() bool {
+	switch l {
+	case LabelRemoving, LabelQueued, Working, Active:
+		return false
+	default:
+		return true
+	}
+}

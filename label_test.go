@@ -1,0 +1,43 @@
+package agency_test
+
+import (
+	"strings"
+	"testing"
+
+	"agency"
+)
+
+func TestParseLabel(t *testing.T) {
+	t.Parallel()
+	for _, l := range agency.Labels() {
+		for _, text := range []string{
+			string(l), strings.ReplaceAll(string(l), " ", "-"), strings.ReplaceAll(string(l), " ", "_"), strings.ToUpper(string(l)),
+		} {
+			if got, err := agency.ParseLabel(text); got != l || err != nil {
+				t.Errorf("ParseLabel(%q) = %q, %v", text, got, err)
+			}
+		}
+	}
+	for _, text := range []string{"", "need input", "needsinput", " working", "done"} {
+		_, err := agency.ParseLabel(text)
+		if !agency.IsCode(err, agency.CodeUsage) || !strings.Contains(agency.AsError(err).Hint, "needs-input") {
+			t.Errorf("ParseLabel(%q) = %v", text, err)
+		}
+	}
+}
+
+// A label that needs a person is settled, and nothing that works is.
+func TestLabelKinds(t *testing.T) {
+	t.Parallel()
+	for _, l := range agency.Labels() {
+		if l.NeedsPerson() != (l.Mark() == "◐") {
+			t.Errorf("%s: needs a person is %v, and its mark is %s", l, l.NeedsPerson(), l.Mark())
+		}
+		if l.NeedsPerson() && !l.Settled() {
+			t.Errorf("%s needs a person and is not settled", l)
+		}
+		if l.Mark() == "●" && l.Settled() {
+			t.Errorf("%s works and is settled", l)
+		}
+	}
+}
