@@ -1,0 +1,77 @@
+// Package service is the contract of the daemon's long-lived parts: how they start and how they stop.
+package service
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Service is a part that works in the background, from Start until Stop.
+type Service interface {
+	// Start begins the work and returns, or fails at once and leaves nothing running. The end of ctx does not end the
+	// work: only Stop does. Start of a service that runs does nothing.
+	Start(ctx context.Context) error
+	// Stop ends the work and waits for that. It does nothing when the service does not run.
+	Stop()
+}
+
+// StartAll starts services in order. The caller calls stop at the end, which stops them in the reverse order. When one
+// fails, StartAll stops those before it and returns its error; stop is nil then.
+func StartAll(ctx context.Context, services ...Service) (stop func(), err error) {
+	started := []Service{}
+	stop = func() {
+		for _, s := range slices.Backward(started) {
+			s.Stop()
+		}
+	}
+	for _, s := range services {
+		if err := s.Start(ctx); err != nil {
+			stop()
+			return nil, err
+		}
+		started = append(started, s)
+	}
+	return stop, nil
+}
+
+// Background is the goroutines of one Service: what its Start and Stop are made of. The zero value is stopped, and can be
+// started again after Stop. All methods may be called from several goroutines.
+type Background struct {
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil while stopped
+	work   sync.WaitGroup
+}
+
+// Start calls begin, which starts goroutines by Go, or fails. Their context ends with Stop alone. Start does nothing when
+// begin was called before without an error, and Stop was not called since.
+func (b *Background) Start(ctx context.Context, begin func(ctx context.Context) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cancel != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if err := begin(ctx); err != nil {
+		cancel()
+		b.work.Wait()
+		return err
+	}
+	b.cancel = cancel
+	return nil
+}
+
+// Go runs f in a goroutine, which Stop waits for. Only begin, and goroutines that Go started, may call it.
+func (b *Background) Go(f func()) { b.work.Go(f) }
+
+// Stop ends the context of the goroutines and waits for them. It is idempotent.
+func (b *Background) Stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cancel == nil {
+		return
+	}
+	b.cancel()
+	b.work.Wait()
+	b.cancel = nil
+}
