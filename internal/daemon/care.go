@@ -72,7 +72,7 @@ func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (a
 }
 
 func (d *Daemon) checkDatabase(ctx context.Context, _ api.Empty) (api.CheckDatabaseResponse, error) {
-	return api.CheckDatabaseResponse{Path: DatabasePath(d.Config.Home)}, d.store.Check(ctx)
+	return api.CheckDatabaseResponse{Path: databaseOf(d.Config.Home, d.clock.Now).Path()}, d.store.Check(ctx)
 }
 
 func (d *Daemon) backupDatabase(ctx context.Context, req api.BackupDatabaseRequest) (api.BackupDatabaseResponse, error) {

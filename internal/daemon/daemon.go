@@ -17,10 +17,12 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/clock"
 	"agency/internal/config"
 	"agency/internal/git"
 	"agency/internal/killpoint"
 	"agency/internal/notify"
+	"agency/internal/recovery"
 	"agency/internal/runner"
 	"agency/internal/scaffold"
 	"agency/internal/scheduler"
@@ -58,7 +60,7 @@ type Daemon struct {
 	root     *rootLock
 	writing  sync.Mutex  // held while the record is written back
 	again    atomic.Bool // it was, and nothing more is written
-	clock    *clock
+	clock    *clock.Clock
 	started  time.Time
 	store    *sqlite.Store
 	git      *git.Git
@@ -70,6 +72,7 @@ type Daemon struct {
 	notifier atomic.Pointer[notify.Notifier]
 	active   active
 	timers   *watchdog.Timers
+	backups  *recovery.Backups
 	making   making
 	conns    connections
 	refusals refusals
@@ -115,17 +118,18 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 
 	killpoint.At("daemon.locked")
 	began := time.Now()
-	d.clock = newClock(d.Now, func() time.Duration { return time.Since(began) })
+	d.clock = clock.New(d.Now, func() time.Duration { return time.Since(began) })
 	d.started, d.stopping = d.clock.Now(), make(chan struct{})
 	d.active.begin(d.Config, d.started)
 	_ = os.RemoveAll(filepath.Join(home, tempDir)) // left by a daemon that was killed; it costs nothing but room
-	if _, err := finishRestore(home); err != nil {
+	database := databaseOf(home, d.clock.Now)
+	if _, err := database.Finish(); err != nil {
 		return err
 	}
-	if err := refuseMissing(home); err != nil {
+	if err := database.RefuseMissing(); err != nil {
 		return err
 	}
-	if d.store, err = sqlite.Open(ctx, DatabasePath(home), d.clock.Now); err != nil {
+	if d.store, err = sqlite.Open(ctx, database.Path(), d.clock.Now); err != nil {
 		return err
 	}
 	defer func() { _ = d.store.Close() }()
@@ -178,7 +182,11 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	}
 	defer d.timers.Stop()
 	defer d.watchConfig(ctx)()
-	defer d.keepBackups(ctx)()
+	d.backups = d.newBackups()
+	if err := d.backups.Start(ctx); err != nil {
+		return err
+	}
+	defer d.backups.Stop()
 	killpoint.At("daemon.reconciled")
 	err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
 	switch {
@@ -203,7 +211,7 @@ func (d *Daemon) setClock(ctx context.Context) error {
 		return err
 	}
 	for i := range newest {
-		d.clock.begin(newest[i].At)
+		d.clock.Begin(newest[i].At)
 	}
 	return nil
 }
@@ -213,6 +221,12 @@ func newGit(home string) *git.Git {
 	g := git.New(gitTimeout, filepath.Join(home, tempDir), filepath.Join(home, "git"))
 	g.Claims = filepath.Join(home, "locks", "refs")
 	return g
+}
+
+func (d *Daemon) newBackups() *recovery.Backups {
+	return &recovery.Backups{
+		Home: d.Config.Home, Store: d.store, Keep: func() int { return d.active.config().DB.Backups }, Log: d.Log, Now: d.clock.Now,
+	}
 }
 
 // build puts the parts together.

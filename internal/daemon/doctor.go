@@ -16,11 +16,15 @@ import (
 	"agency/internal/config"
 	"agency/internal/git"
 	"agency/internal/harness"
+	"agency/internal/recovery"
 	"agency/internal/runner"
 )
 
 // probeBytes is what the data root must have room for: more than a file system keeps beside a file's name.
 const probeBytes = 16 << 10
+
+// backupLate is the age of the newest backup from which the doctor warns.
+const backupLate = 3 * recovery.BackupEvery
 
 // The levels of a finding.
 const (
@@ -220,7 +224,7 @@ func (d *Daemon) orphans(ctx context.Context) ([]api.Check, error) {
 			continue
 		}
 		fix := "rm -r -- " + agency.ShellWord(path)
-		if _, err := readRunFolder(path); err == nil { // as after a restore of a backup that is older than the run
+		if recovery.IsRun(path) { // as after a restore of a backup that is older than the run
 			fix = "agency daemon stop && agency db rebuild"
 		}
 		orphan("run directory", path, fix)
@@ -317,4 +321,27 @@ func tmuxCommand(socket string) string {
 	default:
 		return "tmux -L " + agency.ShellWord(socket)
 	}
+}
+
+// checkBackup is what the doctor says of the backups.
+func (d *Daemon) checkBackup(ctx context.Context) api.Check {
+	check := api.Check{Name: "backup", Level: levelOK}
+	due, err := d.backups.Due(ctx)
+	if err != nil {
+		return failed("backup", err)
+	}
+	now := d.clock.Now()
+	switch newest, at := d.backups.Newest(); {
+	case newest != "":
+		check.Text = "the newest is " + agency.ShortDuration(now.Sub(at)) + " old: " + newest
+	default:
+		check.Text = "none yet"
+	}
+	switch {
+	case d.active.config().DB.Backups == 0:
+		check.Level, check.Text, check.Fix = levelNote, check.Text+"; none are made", "set [db] backups in "+d.Config.Path
+	case now.Sub(due) > backupLate-recovery.BackupEvery:
+		check.Level, check.Fix = levelWarning, "agency daemon logs says why; by hand: agency db backup"
+	}
+	return check
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"agency"
@@ -48,10 +47,11 @@ func (d *Daemon) writeBack(lost string) error {
 	d.Log.Error("a file of the database was deleted or replaced; writing the record back", "file", lost)
 	ctx, cancel := context.WithTimeout(context.Background(), writeBackTimeout)
 	defer cancel()
-	if err := d.store.Backup(ctx, filepath.Join(d.Config.Home, restoring)); err != nil {
+	database := databaseOf(d.Config.Home, d.clock.Now)
+	if err := d.store.Backup(ctx, database.Replacement()); err != nil {
 		d.Log.Error("write the record back", "err", err)
 		return agency.Errorf(agency.CodeDBMissing, "%s was deleted or replaced, and cannot be written back: %w", lost, err).
-			WithHint("%s", wayBack(d.Config.Home))
+			WithHint("%s", database.Hint())
 	}
 	d.again.Store(true)
 	d.stop()

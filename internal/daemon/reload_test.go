@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/clock"
 	"agency/internal/config"
 	"agency/internal/notify"
 	"agency/internal/sqlite"
@@ -27,7 +28,7 @@ func reloading(t *testing.T, outbox string) (d *Daemon, says func(*config.Config
 	next := cfg
 	d = &Daemon{Config: cfg, Log: slog.New(slog.DiscardHandler), Load: func() (*config.Config, error) { return next, nil }, store: store}
 	began := time.Now()
-	d.clock = newClock(time.Now, func() time.Duration { return time.Since(began) })
+	d.clock = clock.New(time.Now, func() time.Duration { return time.Since(began) })
 	d.sup = supervisor.New(supervisor.Deps{Store: store, Log: d.Log, Now: time.Now}, supervisor.Settings{})
 	d.active.begin(cfg, began)
 	d.active.stamp.size = 1

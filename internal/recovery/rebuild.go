@@ -1,4 +1,4 @@
-package daemon
+package recovery
 
 import (
 	"context"
@@ -9,63 +9,70 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"agency"
-	"agency/internal/api"
 	"agency/internal/file"
-	"agency/internal/git"
 	"agency/internal/runner"
 	"agency/internal/sqlite"
 )
 
-// runFileLimit is the largest file of a run's folder that is read to rebuild the record.
+// runFileLimit is the largest file of a run's folder that Rebuild reads, in bytes.
 const runFileLimit = 16 << 20
 
-// RebuildDatabase brings what the folders of the runs tell, and the database of a data root does not know, into that database, or into a
-// new one where there is none. No daemon may run. It works on a copy, which takes the place of the database in one step; what stood there
-// is kept beside it. A rebuild that a crash cuts off has not begun, or the next daemon finishes it.
-func RebuildDatabase(ctx context.Context, home string, now func() time.Time) (*api.Rebuilt, error) {
-	lock, err := lockForRestore(ctx, home)
-	if err != nil {
+// Rebuilt is what a rebuild did.
+type Rebuilt struct {
+	Added   []string  // runs that the database did not know
+	Updated []string  // runs of which it knew something older
+	Skipped []Skipped // folders that could not be used
+	Kept    string    // where the old database is; empty when there was none
+}
+
+// Skipped is a folder of a run that cannot be read, or that clashes with another run.
+type Skipped struct{ Path, Reason string }
+
+// Repos finds repositories.
+type Repos interface {
+	Discover(ctx context.Context, dir string) (agency.Repo, error)
+}
+
+// Rebuild adds to the database, or to a new one when there is none, what the folders of the runs tell and it does not know.
+// It works on a copy, which takes the place of the database in one step. A rebuild that a crash cuts off either has not
+// begun, or the next Finish completes it.
+func (d Database) Rebuild(ctx context.Context, repos Repos) (*Rebuilt, error) {
+	if _, err := d.Finish(); err != nil {
 		return nil, err
 	}
-	defer lock.unlock()
-	if _, err := finishRestore(home); err != nil {
-		return nil, err
-	}
-	path := filepath.Join(home, tempDir, "rebuild", "agency.db")
+	path := filepath.Join(d.Temp, "rebuild", "agency.db")
 	drop, err := scratch(path)
 	if err != nil {
 		return nil, err
 	}
 	defer drop()
-	if info, err := os.Lstat(DatabasePath(home)); err == nil && info.Size() > 0 {
-		if err := copyChecked(ctx, DatabasePath(home), path, now); err != nil {
+	if info, err := os.Lstat(d.Path()); err == nil && info.Size() > 0 {
+		if err := copyChecked(ctx, d.Path(), path, d.Now); err != nil {
 			return nil, err
 		}
 	}
-	done := &api.Rebuilt{Added: []string{}, Updated: []string{}, Skipped: []api.SkippedRun{}}
-	if err := rebuildInto(ctx, path, home, now, done); err != nil {
+	done := &Rebuilt{}
+	if err := d.rebuildInto(ctx, path, repos, done); err != nil {
 		return nil, err
 	}
-	done.Kept, err = putInPlace(path, home)
+	done.Kept, err = d.replace(path)
 	return done, err
 }
 
-func rebuildInto(ctx context.Context, path, home string, now func() time.Time, done *api.Rebuilt) (err error) {
-	store, err := sqlite.Open(ctx, path, now)
+func (d Database) rebuildInto(ctx context.Context, path string, repos Repos, done *Rebuilt) (err error) {
+	store, err := sqlite.Open(ctx, path, d.Now)
 	if err != nil {
 		return err
 	}
 	defer func() { err = closeWhole(store, path, err) }()
-	folders, err := os.ReadDir(filepath.Join(home, "runs"))
+	folders, err := os.ReadDir(filepath.Join(d.Home, "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return agency.Errorf(agency.CodeDBError, "read the folders of the runs: %w", err)
 	}
-	repos := newGit(home)
 	for _, folder := range folders {
-		dir := filepath.Join(home, "runs", folder.Name())
+		dir := filepath.Join(d.Home, "runs", folder.Name())
 		found, err := readRunFolder(dir)
 		did := ""
 		if err == nil {
@@ -74,9 +81,9 @@ func rebuildInto(ctx context.Context, path, home string, now func() time.Time, d
 		}
 		switch {
 		case agency.IsCode(err, agency.CodeDBError):
-			return err // it says nothing of the run
+			return err // it says nothing about the run
 		case err != nil:
-			done.Skipped = append(done.Skipped, api.SkippedRun{Path: dir, Reason: agency.AsError(err).Message})
+			done.Skipped = append(done.Skipped, Skipped{Path: dir, Reason: agency.AsError(err).Message})
 		case did == sqlite.RunAdded:
 			done.Added = append(done.Added, found.Run.Ref())
 		case did == sqlite.RunUpdated:
@@ -86,7 +93,14 @@ func rebuildInto(ctx context.Context, path, home string, now func() time.Time, d
 	return store.Check(ctx)
 }
 
-// readRunFolder reads what the folder of a run tells: the newest view of its record, its request, and the records of its attempts.
+// IsRun reports whether a folder holds the record of a run, from which Rebuild can add it.
+func IsRun(dir string) bool {
+	_, err := readRunFolder(dir)
+	return err == nil
+}
+
+// readRunFolder reads what the folder of a run tells: the newest copy of its record, its request, and the records of its
+// attempts.
 func readRunFolder(dir string) (*sqlite.Found, error) {
 	data, err := file.ReadRegular(filepath.Join(dir, "meta.json"), runFileLimit)
 	if err != nil {
@@ -110,8 +124,8 @@ func readRunFolder(dir string) (*sqlite.Found, error) {
 
 func knownState(s agency.State) bool { return s.Final() || s == agency.Queued || s == agency.Running }
 
-// readAttempts adds what wrappers left of the attempts before the newest one that the view of the run knows, and of those after it: the
-// view may be older than the last start.
+// readAttempts adds what wrappers recorded of the attempts before the newest one that the copy of the run's record knows,
+// and of those after it: the copy may be older than the last start.
 func readAttempts(f *sqlite.Found) {
 	r, known := f.Run, f.Run.Attempt.Number
 	for n := 1; ; n++ {
@@ -147,7 +161,7 @@ func startedAttempt(n int, start *agency.Start) agency.Attempt {
 	}
 }
 
-// pastAttempt is an attempt that is over, as its records tell; one without an exit record that can be read was lost.
+// pastAttempt returns an attempt that is over, as its records tell. One without a readable exit record was lost.
 func pastAttempt(r *agency.Run, n int, start *agency.Start) agency.Attempt {
 	a := agency.Attempt{Number: n, CreatedAt: r.CreatedAt}
 	if start != nil {
@@ -172,8 +186,9 @@ func pastAttempt(r *agency.Run, n int, start *agency.Start) agency.Attempt {
 	return a
 }
 
-// recordedRepo adds to a repository what the folder of a run does not tell of it. One that is gone keeps its usual place.
-func recordedRepo(ctx context.Context, repos *git.Git, known agency.Repo) agency.Repo {
+// recordedRepo adds to a repository what the folder of a run does not tell about it. For a repository that is gone it
+// assumes the usual place.
+func recordedRepo(ctx context.Context, repos Repos, known agency.Repo) agency.Repo {
 	found, err := repos.Discover(ctx, known.Root)
 	if err == nil && found.Fingerprint == known.Fingerprint {
 		return found

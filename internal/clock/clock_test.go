@@ -1,4 +1,4 @@
-package daemon
+package clock
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ import (
 type hands struct {
 	wall   time.Time
 	steady time.Duration
-	clock  *clock
+	clock  *Clock
 }
 
 func newHands() *hands {
 	h := &hands{wall: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
-	h.clock = newClock(func() time.Time { return h.wall }, func() time.Duration { return h.steady })
+	h.clock = New(func() time.Time { return h.wall }, func() time.Duration { return h.steady })
 	return h
 }
 
@@ -50,7 +50,7 @@ func TestClockBegins(t *testing.T) {
 	t.Parallel()
 	for ahead, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, time.Hour: time.Hour, 25 * time.Hour: 0} {
 		h := newHands()
-		h.clock.begin(h.wall.Add(ahead))
+		h.clock.Begin(h.wall.Add(ahead))
 		if got := h.clock.Now().Sub(h.wall); got != want {
 			t.Errorf("%v ahead: it is %v ahead, want %v", ahead, got, want)
 		}
@@ -67,7 +67,7 @@ func TestClockIsSetAround(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "set") {
 				by := time.Duration(rapid.IntRange(-3600, 3600).Draw(t, "by")) * time.Second
-				if ahead-by > mostAhead {
+				if ahead-by > maxAhead {
 					continue
 				}
 				h.wall = h.wall.Add(by)
@@ -84,7 +84,7 @@ func TestClockIsSetAround(t *testing.T) {
 				t.Fatalf("it is %v behind", -ahead)
 			}
 			// A leap of less than two seconds is taken for a clock that goes wrong.
-			if got := h.clock.Elapsed(since); got < 0 || got > passed+40*leap {
+			if got := h.clock.Elapsed(since); got < 0 || got > passed+40*minLeap {
 				t.Fatalf("%v passed, and it says %v", passed, got)
 			}
 		}

@@ -1,4 +1,6 @@
-package daemon
+// Package recovery brings the database of a data root back: it keeps backups, restores one, and rebuilds the record of runs
+// from their folders. It puts a new database in place in one step that a crash cannot cut in two, and keeps the old one.
+package recovery
 
 import (
 	"context"
@@ -11,46 +13,47 @@ import (
 	"time"
 
 	"agency"
-	"agency/internal/api"
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/sqlite"
 )
 
-// DatabasePath is a data root's database.
-func DatabasePath(home string) string { return filepath.Join(home, "agency.db") }
+// Database is the database file of a data root. The caller of the methods that change it holds the lock of the data root,
+// and no process has the database open.
+type Database struct {
+	Home string           // the data root
+	Temp string           // a folder for copies, on the same disk
+	Now  func() time.Time // the clock of what is written
+}
 
-// restoring is the checked copy of a backup on its way to its place, in the data root. Its time says when the restore began.
-const restoring = "agency.db.restoring"
+// Path returns the path of the database.
+func (d Database) Path() string { return filepath.Join(d.Home, "agency.db") }
 
-// restorePatience is how long a restore waits for a daemon that is ending.
-const restorePatience = 2 * time.Second
+// Replacement returns the path of the checked copy that Finish puts in the place of the database. Its time says when the
+// replacement began.
+func (d Database) Replacement() string { return filepath.Join(d.Home, "agency.db.restoring") }
 
-// RestoreDatabase puts a backup in the place of a data root's database. No daemon may run. The backup is checked first, and
-// what stood there before is kept beside it; kept is its path, empty when there was nothing. There is a database at every
-// moment. A restore that a crash cuts off has either not begun, or the next restore or daemon finishes it.
-func RestoreDatabase(ctx context.Context, home, backup string, now func() time.Time) (kept string, err error) {
-	lock, err := lockForRestore(ctx, home)
-	if err != nil {
+// Restore puts a backup in the place of the database. It checks the backup first, and keeps the old database beside the
+// new one; kept is its path, empty when there was none. There is a database at every moment. A restore that a crash cuts
+// off either has not begun, or the next Finish completes it.
+func (d Database) Restore(ctx context.Context, backup string) (kept string, err error) {
+	if _, err := d.Finish(); err != nil { // what was begun before, so that nothing of it is mixed with this one
 		return "", err
 	}
-	defer lock.unlock()
-	if _, err := finishRestore(home); err != nil { // what was begun before, so that nothing of it is mixed with this one
-		return "", err
-	}
-	path := filepath.Join(home, tempDir, "restore", "agency.db")
+	path := filepath.Join(d.Temp, "restore", "agency.db")
 	drop, err := scratch(path)
 	if err != nil {
 		return "", err
 	}
 	defer drop()
-	if err := copyChecked(ctx, backup, path, now); err != nil {
+	if err := copyChecked(ctx, backup, path, d.Now); err != nil {
 		return "", err
 	}
-	return putInPlace(path, home)
+	return d.replace(path)
 }
 
-// scratch makes an empty folder for a copy of the database. A command that was killed leaves it to the next one, or to the next daemon.
+// scratch makes an empty folder for a copy of the database. A command that was killed leaves it to the next command or
+// daemon.
 func scratch(path string) (drop func(), err error) {
 	folder := filepath.Dir(path)
 	drop = func() { _ = os.RemoveAll(folder) }
@@ -61,33 +64,18 @@ func scratch(path string) (drop func(), err error) {
 	return drop, nil
 }
 
-// putInPlace has a copy that was checked, and is closed, replace the database of a data root. kept is where that is now.
-func putInPlace(path, home string) (kept string, err error) {
-	if err := os.Rename(path, filepath.Join(home, restoring)); err != nil {
+// replace puts a copy that was checked, and is closed, in the place of the database. kept is where the old one is now.
+func (d Database) replace(path string) (kept string, err error) {
+	if err := os.Rename(path, d.Replacement()); err != nil {
 		return "", agency.Errorf(agency.CodeDBError, "begin to replace the database: %w", err)
 	}
 	killpoint.At("restore.begun")
-	return finishRestore(home)
+	return d.Finish()
 }
 
-// lockForRestore takes the lock of a data root for a command that replaces the database. A daemon that is ending, or was killed, lets go
-// of it a moment later.
-func lockForRestore(ctx context.Context, home string) (*rootLock, error) {
-	deadline := time.Now().Add(restorePatience)
-	lock, err := awaitLock(ctx, home, func() bool { return time.Now().After(deadline) })
-	if lock == nil || err != nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "a daemon uses the database in %s", home).WithHint("agency daemon stop")
-	}
-	if err := tellHolder(home, api.DoingRestore); err != nil {
-		lock.unlock()
-		return nil, agency.Errorf(agency.CodeInvalidPath, "write %s: %w", lock.path, err)
-	}
-	return lock, nil
-}
-
-// finishRestore puts the copy in place, if there is one. The caller holds the lock.
-func finishRestore(home string) (kept string, err error) {
-	fresh, path := filepath.Join(home, restoring), DatabasePath(home)
+// Finish puts the replacement in place, if there is one. kept is where the old database is now.
+func (d Database) Finish() (kept string, err error) {
+	fresh, path := d.Replacement(), d.Path()
 	info, err := os.Lstat(fresh)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -121,8 +109,8 @@ func finishRestore(home string) (kept string, err error) {
 	return kept, nil
 }
 
-// copyChecked copies a backup and checks the copy, so that the backup itself is never opened. What was kept of an earlier database
-// can have a log beside it, with what was written last: that becomes part of the copy.
+// copyChecked copies a backup and checks the copy, so that the backup itself is never opened. A database that an earlier
+// restore kept can have a log beside it, with what was written last: that becomes part of the copy.
 func copyChecked(ctx context.Context, backup, path string, now func() time.Time) error {
 	if err := copyFile(path, backup); err != nil {
 		return err
@@ -139,7 +127,7 @@ func copyChecked(ctx context.Context, backup, path string, now func() time.Time)
 	return nil
 }
 
-// copyFile makes a new file with a regular file's content, and has it reach the disk.
+// copyFile makes a new file with a regular file's content, and syncs it to the disk.
 func copyFile(path, from string) error {
 	in, err := file.OpenRegular(from)
 	if err != nil {
@@ -157,10 +145,10 @@ func copyFile(path, from string) error {
 	return nil
 }
 
-// refuseMissing refuses a database that is missing, or has no bytes, where runs or backups are: it would be taken for a new one, live
-// agents for strangers, and their names would be free.
-func refuseMissing(home string) error {
-	path := DatabasePath(home)
+// RefuseMissing refuses a database that is missing or empty when there are runs or backups. A daemon would take it for a new
+// one: it would not know the live agents, and their names would be free.
+func (d Database) RefuseMissing() error {
+	path := d.Path()
 	what := "is missing"
 	info, err := os.Lstat(path)
 	switch {
@@ -169,22 +157,22 @@ func refuseMissing(home string) error {
 	case err == nil:
 		what = "is empty"
 	}
-	runs, err := entries(filepath.Join(home, "runs"))
+	runs, err := countEntries(filepath.Join(d.Home, "runs"))
 	if err != nil {
 		return err
 	}
-	kept, err := entries(backupFolder(home))
+	kept, err := countEntries(filepath.Join(d.Home, sqlite.BackupFolder))
 	if err != nil {
 		return err
 	}
 	if runs+kept == 0 {
 		return nil
 	}
-	return agency.Errorf(agency.CodeDBMissing, "the database %s %s, and there are folders of %d runs", path, what, runs).WithHint("%s", wayBack(home))
+	return agency.Errorf(agency.CodeDBMissing, "the database %s %s, and there are folders of %d runs", path, what, runs).WithHint("%s", d.Hint())
 }
 
-// entries counts what is in a folder; one that is missing is empty.
-func entries(folder string) (int, error) {
+// countEntries counts what is in a folder; one that is missing is empty.
+func countEntries(folder string) (int, error) {
 	list, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, agency.Errorf(agency.CodeDBError, "look for what the database should know: %w", err)
@@ -192,16 +180,16 @@ func entries(folder string) (int, error) {
 	return len(list), nil
 }
 
-// wayBack says how a database comes back.
-func wayBack(home string) string {
+// Hint returns how the user gets a lost database back.
+func (d Database) Hint() string {
 	rebuild := "agency db rebuild makes one from the folders of the runs"
-	if newest, _ := newestBackup(home); newest != "" {
+	if newest, _ := newestBackup(d.Home); newest != "" {
 		return "agency db restore " + agency.ShellWord(newest) + " puts the newest backup in its place, and then agency db rebuild adds the runs since; without the backup, " + rebuild
 	}
 	return rebuild + "; agency db restore FILE puts a backup in its place"
 }
 
-// checkFile opens a copy, which takes its log in and brings it to this version, and closes it.
+// checkFile opens a copy, which merges its log and brings it to this version's schema, and closes it.
 func checkFile(ctx context.Context, path string, now func() time.Time) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -217,7 +205,8 @@ func checkFile(ctx context.Context, path string, now func() time.Time) error {
 	return closeWhole(store, path, store.Check(ctx))
 }
 
-// closeWhole closes a copy, after what failed with it before. It is an error when its log is not part of it then, as on a full disk.
+// closeWhole closes a copy and returns failed, the error of an earlier step, too. It fails when the log of the copy is not
+// part of it then, as on a full disk.
 func closeWhole(store *sqlite.Store, path string, failed error) error {
 	if err := errors.Join(failed, store.Close()); err != nil {
 		return err

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/recovery"
+)
+
+// restoreTimeout is how long a command that replaces the database waits for a daemon that is ending.
+const restoreTimeout = 2 * time.Second
+
+// databaseOf returns the database of a data root.
+func databaseOf(home string, now func() time.Time) recovery.Database {
+	return recovery.Database{Home: home, Temp: filepath.Join(home, tempDir), Now: now}
+}
+
+// RestoreDatabase puts a backup in the place of a data root's database. No daemon may run. kept is where the old database is
+// now; empty when there was none.
+func RestoreDatabase(ctx context.Context, home, backup string, now func() time.Time) (kept string, err error) {
+	lock, err := lockForRestore(ctx, home)
+	if err != nil {
+		return "", err
+	}
+	defer lock.unlock()
+	return databaseOf(home, now).Restore(ctx, backup)
+}
+
+// RebuildDatabase adds to a data root's database, or to a new one when there is none, what the folders of its runs tell. No
+// daemon may run.
+func RebuildDatabase(ctx context.Context, home string, now func() time.Time) (*api.Rebuilt, error) {
+	lock, err := lockForRestore(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.unlock()
+	done, err := databaseOf(home, now).Rebuild(ctx, newGit(home))
+	if err != nil {
+		return nil, err
+	}
+	rebuilt := &api.Rebuilt{
+		Added: append([]string{}, done.Added...), Updated: append([]string{}, done.Updated...), Skipped: []api.SkippedRun{}, Kept: done.Kept,
+	}
+	for _, s := range done.Skipped {
+		rebuilt.Skipped = append(rebuilt.Skipped, api.SkippedRun(s))
+	}
+	return rebuilt, nil
+}
+
+// lockForRestore takes the lock of a data root for a command that replaces the database. A daemon that is ending, or was
+// killed, releases it a moment later.
+func lockForRestore(ctx context.Context, home string) (*rootLock, error) {
+	deadline := time.Now().Add(restoreTimeout)
+	lock, err := awaitLock(ctx, home, func() bool { return time.Now().After(deadline) })
+	if lock == nil || err != nil {
+		return nil, agency.Errorf(agency.CodeInvalidState, "a daemon uses the database in %s", home).WithHint("agency daemon stop")
+	}
+	if err := tellHolder(home, api.DoingRestore); err != nil {
+		lock.unlock()
+		return nil, agency.Errorf(agency.CodeInvalidPath, "write %s: %w", lock.path, err)
+	}
+	return lock, nil
+}
