@@ -1,22 +1,15 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"agency"
-	"agency/internal/file"
 	"agency/internal/harness"
-	"agency/internal/harness/agent"
 	"agency/internal/runner"
 	"agency/internal/spool"
 	"agency/internal/tmux"
@@ -29,11 +22,8 @@ func (t sessions) StartSession(ctx context.Context, name, dir string, argv []str
 	return t.Start(ctx, tmux.Session{Name: name, Dir: dir, Argv: argv, Width: 200, Height: 50})
 }
 
-// harnesses gives the supervisor its command lines.
-type harnesses struct {
-	screens string // folder of the user's own patterns for terminals
-	log     *slog.Logger
-}
+// harnesses gives the supervisor its command lines and readers.
+type harnesses struct{ harness.Screens }
 
 func (harnesses) FindExec(r agency.Runner, exec, dir string, env []string) (string, error) {
 	return harness.FindExec(r, exec, dir, env)
@@ -51,72 +41,16 @@ func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.Situati
 	return harness.ReadFile(kind, path, s)
 }
 
-func (h harnesses) ReadsScreen(r agency.Runner) bool {
-	if harness.ReadsScreen(r.Kind) {
-		return true
-	}
-	_, err := os.Lstat(screenFile(h.screens, r.Name))
-	return err == nil
-}
-
 func (harnesses) ErrorMarks(kind agency.RunnerKind) []string { return harness.ErrorMarks(kind) }
 
-func (h harnesses) ShowsReady(r agency.Runner) bool {
-	own, err := ownPatterns(h.screens, r.Name) // what cannot be read is told of by Screen
-	return harness.ReadsScreen(r.Kind) || err == nil && own.ShowReady()
+// screens reads terminals, also by the user's own patterns beside the configuration.
+func (d *Daemon) screens() harness.Screens {
+	return harness.Screens{Dir: filepath.Join(filepath.Dir(d.Config.Path), "screen"), Log: d.Log}
 }
 
-// Screen asks the user's own patterns first, which can be for any runner, and then those that agency has.
-func (h harnesses) Screen(r agency.Runner, lines []string) []agency.Evidence {
-	own, err := ownPatterns(h.screens, r.Name)
-	if err != nil {
-		h.log.Warn("read patterns for terminals", "runner", r.Name, "err", err)
-	}
-	if evidence := own.Read(lines); evidence != nil {
-		return evidence
-	}
-	return harness.Screen(r.Kind, lines)
-}
-
-// Sight asks the user's own patterns first, too: what they call an input box takes a message.
-func (h harnesses) Sight(r agency.Runner, lines []string) agency.Sight {
-	sight := harness.Sight(r.Kind, lines)
-	own, err := ownPatterns(h.screens, r.Name)
-	if err != nil {
-		h.log.Warn("read patterns for terminals", "runner", r.Name, "err", err)
-	}
-	for _, e := range own.Read(lines) {
-		sight.Dialog, sight.Boxless = "", false
-		if e.Sign == agency.SignAsked {
-			sight.Dialog = cmp.Or(e.Text, e.Event)
-		}
-	}
-	return sight
-}
-
-// screens is the folder of the user's own patterns for terminals, beside the configuration.
-func (d *Daemon) screens() string { return filepath.Join(filepath.Dir(d.Config.Path), "screen") }
-
-// screensLimit is the largest file of a user's patterns, in bytes.
-const screensLimit = 256 << 10
-
-func screenFile(dir, runner string) string { return filepath.Join(dir, runner+".toml") }
-
-// ownPatterns are the user's patterns for a runner; no file is none.
-func ownPatterns(dir, runner string) (agent.Patterns, error) {
-	path := screenFile(dir, runner)
-	data, err := file.ReadRegular(path, screensLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	patterns, err := agent.ParseScreen(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return patterns, nil
+// serving are the processes that no run may end.
+func (d *Daemon) serving() runner.Serving {
+	return runner.Serving{Lock: LockPath(d.Config.Home), Tmux: d.tmux.Socket()}
 }
 
 func (harnesses) Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {

@@ -85,3 +85,8 @@ func (d *Daemon) backupDatabase(ctx context.Context, req api.BackupDatabaseReque
 	}
 	return api.BackupDatabaseResponse{Path: path}, d.store.Backup(ctx, path)
 }
+
+func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
+	checks, err := d.newDoctor().Look(ctx, req)
+	return api.DoctorResponse{Checks: checks}, err
+}

@@ -19,6 +19,8 @@ import (
 	"agency/internal/api"
 	"agency/internal/clock"
 	"agency/internal/config"
+	"agency/internal/disk"
+	"agency/internal/doctor"
 	"agency/internal/git"
 	"agency/internal/killpoint"
 	"agency/internal/notify"
@@ -63,6 +65,7 @@ type Daemon struct {
 	clock    *clock.Clock
 	started  time.Time
 	store    *sqlite.Store
+	disks    disk.Disks
 	git      *git.Git
 	tmux     *tmux.Tmux
 	sup      *supervisor.Supervisor
@@ -229,8 +232,18 @@ func (d *Daemon) newBackups() *recovery.Backups {
 	}
 }
 
+func (d *Daemon) newDoctor() *doctor.Doctor {
+	return &doctor.Doctor{Deps: doctor.Deps{
+		Git: d.git, Tmux: d.tmux, Store: d.store, Runs: d.sup, Backups: d.backups, Screens: d.screens(),
+		Daemon: doctor.Daemon{Version: d.Version, Started: d.started, Config: d.Config},
+		Active: d.active.config, State: func() api.DaemonConfig { return d.active.state(d.Config) },
+		Room: d.disks.CheckRoom, StaleFiles: d.files.Failures, Serving: d.serving(), Now: d.clock.Now, Elapsed: d.clock.Elapsed,
+	}}
+}
+
 // build puts the parts together.
 func (d *Daemon) build(watcher *watcher) {
+	d.disks = disk.Disks{Home: d.Config.Home, MinFree: func() int64 { return d.active.config().Disk.MinFree }, Config: d.Config.Path}
 	d.git = newGit(d.Config.Home)
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
 	runner.DropMark() // an agent may have been the first to need this daemon, or the tmux server that it starts
@@ -238,7 +251,7 @@ func (d *Daemon) build(watcher *watcher) {
 		Store:          d.store,
 		Git:            d.git,
 		Tmux:           sessions{d.tmux},
-		Harness:        harnesses{d.screens(), d.Log},
+		Harness:        harnesses{d.screens()},
 		Attempts:       attempts{d.serving()},
 		Watcher:        watcher,
 		Spool:          spools{},
@@ -250,7 +263,7 @@ func (d *Daemon) build(watcher *watcher) {
 			return runner.RunSetup(ctx, s, d.serving())
 		},
 		NeededBy: d.neededBy,
-		Room:     d.checkRoom,
+		Room:     d.disks.CheckRoom,
 		Log:      d.Log,
 		Now:      d.clock.Now,
 		Elapsed:  d.clock.Elapsed,

@@ -164,16 +164,3 @@ func (d *Daemon) startChannels(ctx context.Context) {
 	}
 	d.active.mute = err != nil
 }
-
-// checkActive is what the doctor says of the configuration that the daemon goes by.
-func (d *Daemon) checkActive() api.Check {
-	s := d.active.state(d.Config)
-	check := api.Check{Name: "daemon config", Level: levelOK, Text: "up to date"}
-	switch {
-	case s.Problem != "":
-		check.Level, check.Text, check.Fix = levelError, "the one before still holds: "+s.Problem, "agency config check"
-	case len(s.NeedsRestart) > 0:
-		check.Level, check.Text, check.Fix = levelWarning, "tmux.socket changed, and holds when the daemon starts again", "agency daemon stop && agency daemon start"
-	}
-	return check
-}

@@ -122,6 +122,13 @@ func errorPatterns(c *config.Config) *supervisor.ErrorPatterns {
 	return p
 }
 
+// lookAtDisks looks at the disks for the watchdog. It also takes the reserve for the record, if a disk had no room for it
+// before and has it now.
+func (d *Daemon) lookAtDisks() ([]agency.Disk, error) {
+	d.store.KeepRoom()
+	return d.disks.Look()
+}
+
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 	return watchdog.New(watchdog.Deps{
 		Runs: workers{d.sup, d.led}, Store: d.store, Sink: alertSink{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},

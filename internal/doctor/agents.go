@@ -1,4 +1,4 @@
-package daemon
+package doctor
 
 import (
 	"context"
@@ -17,14 +17,14 @@ const recentRuns = 200
 
 // checkEvents tells which events of agents this version did not know, in the newest runs. They change no status, but one
 // of an agent's new version can be why a status is wrong.
-func (d *Daemon) checkEvents(ctx context.Context) (api.Check, error) {
-	runs, err := d.store.Runs(ctx, agency.Filter{Removed: true, Limit: recentRuns})
+func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
+	runs, err := d.Store.Runs(ctx, agency.Filter{Removed: true, Limit: recentRuns})
 	if err != nil {
 		return api.Check{}, err
 	}
 	counts, example := map[string]int{}, ""
 	for i := range runs {
-		d.sup.Derive(&runs[i]) // for what is known of a live agent beyond the record
+		d.Runs.Derive(&runs[i]) // for what is known of a live agent beyond the record
 		for name, n := range runs[i].Attempt.Situation.Unknown {
 			counts[runs[i].Runner.Name+" "+name] += n
 			example = runs[i].Ref()

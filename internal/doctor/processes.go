@@ -1,4 +1,4 @@
-package daemon
+package doctor
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // checkProcesses looks for what still runs of attempts that are over. orphans are processes that should be gone: an attempt started
 // them, or they work in a worktree that was removed. notes are others that work in the worktree of an ended run, such as a person's
 // own shell.
-func (d *Daemon) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) {
+func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) {
 	over, byID := []runner.Over{}, make(map[agency.RunID]*agency.Run, len(runs))
 	for i := range runs {
 		r := &runs[i]
@@ -29,7 +29,7 @@ func (d *Daemon) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 			over = append(over, o)
 		}
 	}
-	strays, err := runner.Strays(over, d.serving())
+	strays, err := runner.Strays(over, d.Serving)
 	if err != nil {
 		return []api.Check{failed("processes", err)}, nil
 	}
@@ -55,9 +55,4 @@ func (d *Daemon) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 		orphans = append(orphans, c)
 	}
 	return orphans, notes
-}
-
-// serving are the processes that no run must end.
-func (d *Daemon) serving() runner.Serving {
-	return runner.Serving{Lock: LockPath(d.Config.Home), Tmux: d.tmux.Socket()}
 }

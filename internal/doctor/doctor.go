@@ -1,0 +1,282 @@
+// Package doctor decides what is wrong with this machine for agency: with what runs depend on, and with what belongs to no
+// run. It changes nothing.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/git"
+	"agency/internal/harness"
+	"agency/internal/recovery"
+	"agency/internal/runner"
+)
+
+// Git is what the doctor asks of git.
+type Git interface {
+	Version(ctx context.Context) (string, error)
+	Discover(ctx context.Context, dir string) (agency.Repo, error)
+	Branches(ctx context.Context, repo agency.Repo, prefix string) ([]string, error)
+	Worktree(ctx context.Context, repo agency.Repo, path string) (string, error)
+	Leftover(repo agency.Repo, worktree string) (bool, error)
+	Locks(repo agency.Repo, branches, worktrees []string) ([]git.Lock, error)
+}
+
+// Tmux is what the doctor asks of tmux.
+type Tmux interface {
+	Version(ctx context.Context) (string, error)
+	Sessions(ctx context.Context) ([]string, error)
+}
+
+// Store is the record that the doctor reads.
+type Store interface {
+	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
+	Repo(ctx context.Context, fingerprint string) (*agency.Repo, error)
+	// NoRoom returns why no room on the disk is reserved for the record; nil when it is.
+	NoRoom() error
+}
+
+// Runs are the runs as their supervisor knows them.
+type Runs interface {
+	LiveRuns() int
+	// Derive adds to a run what is known of it beyond the record.
+	Derive(r *agency.Run) agency.Status
+}
+
+// Daemon is what the doctor says about the daemon itself.
+type Daemon struct {
+	Version string
+	Started time.Time
+	Config  *config.Config // that it was started with
+}
+
+// Deps are the parts that a doctor looks at.
+type Deps struct {
+	Git     Git
+	Tmux    Tmux
+	Store   Store
+	Runs    Runs
+	Backups *recovery.Backups
+	Screens harness.Screens
+	Daemon  Daemon
+	Active  func() *config.Config   // the configuration that the daemon goes by
+	State   func() api.DaemonConfig // how that stands
+	Room    func() error            // why no run is made, as on a full disk
+	// StaleFiles are why the status files of sessions could not be written.
+	StaleFiles func() map[agency.SessionID]string
+	Serving    runner.Serving // the processes that no run may end
+	Now        func() time.Time
+	Elapsed    func(since time.Time) time.Duration
+}
+
+// Doctor looks for what is wrong.
+type Doctor struct{ Deps }
+
+// probeBytes is what the data root must have room for: more than a file system keeps beside a file's name.
+const probeBytes = 16 << 10
+
+// backupLate is the age of the newest backup from which the doctor warns.
+const backupLate = 3 * recovery.BackupEvery
+
+// The levels of a finding.
+const (
+	levelOK      = "ok"
+	levelNote    = "note"
+	levelWarning = "warning"
+	levelError   = "error"
+)
+
+// Look returns what it finds about everything that a run depends on, and about what belongs to no run. req says where the
+// client stands, and its environment.
+func (d *Doctor) Look(ctx context.Context, req api.DoctorRequest) ([]api.Check, error) {
+	checks := []api.Check{d.checkGit(ctx), d.checkTmux(ctx)}
+	cfg, err := config.Load(req.Config, req.Env)
+	if err != nil {
+		checks = append(checks, failed("config", err))
+	} else {
+		checks = append(checks, checkConfig(cfg))
+		checks = append(checks, checkRunners(ctx, cfg, req)...)
+	}
+	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkBackup(ctx), d.checkDaemon(), d.checkActive())
+	checks = append(checks, d.checkReserve()...)
+	checks = append(checks, d.checkScreens()...)
+	checks = append(checks, d.checkFiles()...)
+	events, err := d.checkEvents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checks = append(checks, events)
+	orphans, err := d.orphans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(checks, orphans...), nil
+}
+
+func failed(name string, err error) api.Check {
+	e := agency.AsError(err)
+	return api.Check{Name: name, Level: levelError, Text: e.Message, Fix: e.Hint}
+}
+
+// checkFiles names the sessions whose status files are not up to date.
+func (d *Doctor) checkFiles() []api.Check {
+	checks := []api.Check{}
+	failures := d.StaleFiles()
+	for _, id := range slices.Sorted(maps.Keys(failures)) {
+		checks = append(checks, api.Check{
+			Name: "status files", Level: levelWarning, Text: fmt.Sprintf("those of session %s are behind: %s", id, failures[id]),
+			Fix: "make the way to its folder free of links and writable; it is tried again: agency session show " + string(id) + " --path",
+		})
+	}
+	return checks
+}
+
+// checkScreens reads the user's own patterns for terminals, if there are any.
+func (d *Doctor) checkScreens() []api.Check {
+	checks := []api.Check{}
+	for _, path := range d.Screens.Files() {
+		c := api.Check{Name: "patterns", Level: levelOK, Text: path}
+		if err := d.Screens.CheckFile(path); err != nil {
+			c.Level, c.Text, c.Fix = levelError, err.Error(), "docs/agents.md says what such a file holds"
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+func (d *Doctor) checkGit(ctx context.Context) api.Check {
+	version, err := d.Git.Version(ctx)
+	if err != nil {
+		return failed("git", err)
+	}
+	return api.Check{Name: "git", Level: levelOK, Text: version}
+}
+
+func (d *Doctor) checkTmux(ctx context.Context) api.Check {
+	version, err := d.Tmux.Version(ctx)
+	if err != nil {
+		return failed("tmux", err)
+	}
+	return api.Check{Name: "tmux", Level: levelOK, Text: version}
+}
+
+func checkConfig(cfg *config.Config) api.Check {
+	if !cfg.Exists {
+		return api.Check{Name: "config", Level: levelOK, Text: "defaults, there is no " + cfg.Path}
+	}
+	return api.Check{Name: "config", Level: levelOK, Text: cfg.Path}
+}
+
+func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest) []api.Check {
+	checks := []api.Check{}
+	check := func(name string, kind agency.RunnerKind, exec string) {
+		path, err := harness.FindExec(agency.Runner{Kind: kind, Name: name}, exec, req.Dir, req.Env)
+		if err != nil {
+			level := levelNote
+			if name == cfg.Defaults.Runner {
+				level = levelWarning
+			}
+			e := agency.AsError(err)
+			checks = append(checks, api.Check{Name: "runner " + name, Level: level, Text: e.Message, Fix: e.Hint})
+			return
+		}
+		checks = append(checks, versionCheck(name, kind, path, harness.Version(ctx, kind, path)))
+	}
+	for _, kind := range harness.Kinds() {
+		check(string(kind), kind, cfg.Runners[kind].Exec)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Custom)) {
+		check(name, agency.Custom, cfg.Custom[name].Exec)
+	}
+	return checks
+}
+
+func (d *Doctor) checkRepo(ctx context.Context, dir string) api.Check {
+	repo, err := d.Git.Discover(ctx, dir)
+	if err != nil {
+		e := agency.AsError(err)
+		return api.Check{Name: "repository", Level: levelNote, Text: e.Message, Fix: e.Hint}
+	}
+	return api.Check{Name: "repository", Level: levelOK, Text: repo.Root}
+}
+
+func (d *Doctor) checkHome() api.Check {
+	probe, err := os.CreateTemp(d.Daemon.Config.Home, ".doctor-*")
+	if err == nil {
+		_, err = probe.Write(make([]byte, probeBytes)) // an empty file has room on a full disk, too
+		_, _ = probe.Close(), os.Remove(probe.Name())
+	}
+	if err != nil {
+		return api.Check{Name: "data root", Level: levelError, Text: err.Error(), Fix: "make room in " + d.Daemon.Config.Home + ", or set AGENCY_HOME to another folder"}
+	}
+	if err := d.Room(); err != nil {
+		e := agency.AsError(err)
+		return api.Check{Name: "data root", Level: levelWarning, Text: e.Message + "; no run is made", Fix: e.Hint}
+	}
+	return api.Check{Name: "data root", Level: levelOK, Text: d.Daemon.Config.Home}
+}
+
+func (d *Doctor) checkDaemon() api.Check {
+	up := agency.ShortDuration(d.Elapsed(d.Daemon.Started))
+	text := fmt.Sprintf("pid %d, version %s, up %s, live runs: %d", os.Getpid(), d.Daemon.Version, up, d.Runs.LiveRuns())
+	if note := d.Daemon.Config.SocketNote; note != "" {
+		return api.Check{Name: "daemon", Level: levelNote, Text: text + "; " + note}
+	}
+	return api.Check{Name: "daemon", Level: levelOK, Text: text}
+}
+
+// checkActive checks the configuration that the daemon goes by.
+func (d *Doctor) checkActive() api.Check {
+	s := d.State()
+	check := api.Check{Name: "daemon config", Level: levelOK, Text: "up to date"}
+	switch {
+	case s.Problem != "":
+		check.Level, check.Text, check.Fix = levelError, "the one before still holds: "+s.Problem, "agency config check"
+	case len(s.NeedsRestart) > 0:
+		check.Level, check.Text, check.Fix = levelWarning, "tmux.socket changed, and holds when the daemon starts again", "agency daemon stop && agency daemon start"
+	}
+	return check
+}
+
+// checkReserve finds that no room is reserved for the record.
+func (d *Doctor) checkReserve() []api.Check {
+	err := d.Store.NoRoom()
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
+		return nil // see docs/crash.md for systems that cannot
+	}
+	return []api.Check{{
+		Name: "reserve", Level: levelWarning, Text: "no room on the disk is reserved for the record, which a full disk would stop: " + err.Error(),
+		Fix: "make room in " + d.Daemon.Config.Home + "; it is tried again every " + agency.ShortDuration(d.Active().Watchdog.PollInterval),
+	}}
+}
+
+// checkBackup checks the age of the newest backup.
+func (d *Doctor) checkBackup(ctx context.Context) api.Check {
+	check := api.Check{Name: "backup", Level: levelOK}
+	due, err := d.Backups.Due(ctx)
+	if err != nil {
+		return failed("backup", err)
+	}
+	now := d.Now()
+	switch newest, at := d.Backups.Newest(); {
+	case newest != "":
+		check.Text = "the newest is " + agency.ShortDuration(now.Sub(at)) + " old: " + newest
+	default:
+		check.Text = "none yet"
+	}
+	switch {
+	case d.Active().DB.Backups == 0:
+		check.Level, check.Text, check.Fix = levelNote, check.Text+"; none are made", "set [db] backups in "+d.Daemon.Config.Path
+	case now.Sub(due) > backupLate-recovery.BackupEvery:
+		check.Level, check.Fix = levelWarning, "agency daemon logs says why; by hand: agency db backup"
+	}
+	return check
+}

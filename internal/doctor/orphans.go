@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/git"
+	"agency/internal/recovery"
+	"agency/internal/runner"
+)
+
+// orphans finds sessions, worktrees, run directories and processes that no row of the record knows, or that should be gone.
+func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
+	runs, err := d.Store.Runs(ctx, agency.Filter{Removed: true})
+	if err != nil {
+		return nil, err
+	}
+	present, known := map[string]bool{}, map[string]bool{}
+	for i := range runs {
+		known[string(runs[i].ID)] = true
+		present[string(runs[i].ID)] = runs[i].RemovedAt == nil
+	}
+	checks := []api.Check{}
+	orphan := func(kind, place, fix string) {
+		checks = append(checks, api.Check{Name: "orphan " + kind, Level: levelWarning, Text: place, Fix: fix})
+	}
+	sessions, err := d.Tmux.Sessions(ctx)
+	if err != nil && !agency.IsCode(err, agency.CodeTmuxNotFound) {
+		checks = append(checks, failed("tmux sessions", err))
+	}
+	for _, name := range sessions {
+		id := strings.TrimPrefix(name, agency.SessionPrefix)
+		_, err := os.Lstat(filepath.Join(d.Daemon.Config.Home, "runs", id))
+		// Other data roots may share the tmux server: their sessions are not ours.
+		if ours := known[id] || err == nil; ours && !present[id] {
+			orphan("session", name, tmuxCommand(d.Daemon.Config.Tmux.Socket)+" kill-session -t ="+name)
+		}
+	}
+	worktrees, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "worktrees", "*", "*"))
+	for _, path := range worktrees {
+		if id, _, _ := strings.Cut(filepath.Base(path), "."); known[id] && !present[filepath.Base(path)] {
+			orphan("worktree", path, "agency rm "+id) // what a removal has left
+		} else if !known[id] {
+			fix := d.removing(ctx, runs, path)
+			orphan("worktree", path, fix)
+		}
+	}
+	for i := range runs {
+		r := &runs[i]
+		if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil || !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if left, err := d.Git.Leftover(r.Repo, r.Worktree); err == nil && left {
+			orphan("worktree", r.Worktree+" in "+r.Repo.Root, "agency rm "+string(r.ID))
+		}
+	}
+	d.orphanBranches(ctx, runs, orphan)
+	dirs, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "runs", "*"))
+	for _, path := range dirs {
+		if known[filepath.Base(path)] {
+			continue
+		}
+		fix := "rm -r -- " + agency.ShellWord(path)
+		if recovery.IsRun(path) { // as after a restore of a backup that is older than the run
+			fix = "agency daemon stop && agency db rebuild"
+		}
+		orphan("run directory", path, fix)
+	}
+	processes, notes := d.checkProcesses(runs)
+	if checks = append(checks, processes...); len(checks) == 0 {
+		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})
+	}
+	return append(checks, notes...), nil
+}
+
+// removing returns the command that removes a worktree which no run has. Git refuses when it holds work. The command names
+// the repository that knows the worktree, since an agent could choose where the worktree's own .git leads.
+func (d *Doctor) removing(ctx context.Context, runs []agency.Run, path string) string {
+	asked := map[string]bool{}
+	for i := range runs {
+		repo := runs[i].Repo
+		if asked[repo.CommonDir] {
+			continue
+		}
+		asked[repo.CommonDir] = true
+		if at, err := d.Git.Worktree(ctx, repo, path); err == nil && at == path {
+			return "git -C " + agency.ShellWord(repo.Root) + " worktree remove -- " + agency.ShellWord(path)
+		}
+	}
+	return "rm -r -- " + agency.ShellWord(path)
+}
+
+// orphanBranches looks in every repository that has runs for branches below agency/ that no run made and for locks that a
+// git left, and for locks of repositories that the record does not know.
+func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
+	made, repos := map[string]bool{}, map[string]agency.Repo{} // a clone has the branches of the original
+	for i := range runs {
+		r := &runs[i]
+		made[r.Branch] = true
+		repos[r.Repo.Fingerprint] = r.Repo
+	}
+	for fingerprint, known := range repos {
+		repo, err := d.Git.Discover(ctx, known.Root)
+		if err != nil || repo.Fingerprint != fingerprint {
+			continue // it was moved or removed; its runs say so
+		}
+		branches, err := d.Git.Branches(ctx, repo, "agency/")
+		if err != nil {
+			continue
+		}
+		for _, branch := range branches {
+			if !made[branch] && !strings.HasPrefix(branch, "agency/restored-") {
+				orphan("branch", branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch -d -- "+agency.ShellWord(branch)) // refuses where it holds work
+			}
+		}
+		for _, lock := range d.leftLocks(repo, runs) {
+			orphan("git lock", lock.Path+", left "+agency.ShortDuration(d.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+agency.ShellWord(lock.Path))
+		}
+	}
+	locks, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "locks", "*.lock"))
+	for _, path := range locks {
+		// A repository may have no runs: only sessions with the agents of another program, or trust.
+		if repo, err := d.Store.Repo(ctx, strings.TrimSuffix(filepath.Base(path), ".lock")); err == nil && repo == nil {
+			orphan("lock", path, "rm -- "+agency.ShellWord(path))
+		}
+	}
+}
+
+// leftLocks returns the lock files of git in a repository that no git holds: they were there before and after a moment in
+// which no git worked in the repository or in a worktree of its runs.
+func (d *Doctor) leftLocks(repo agency.Repo, runs []agency.Run) []git.Lock {
+	branches, worktrees := []string{}, []string{}
+	for i := range runs {
+		if r := &runs[i]; r.Repo.Fingerprint == repo.Fingerprint {
+			branches, worktrees = append(branches, r.Branch), append(worktrees, r.Worktree)
+		}
+	}
+	before, err := d.Git.Locks(repo, branches, worktrees)
+	if err != nil || len(before) == 0 {
+		return nil
+	}
+	if busy, err := runner.Busy("git", append(worktrees, repo.Root, repo.CommonDir)); err != nil || busy {
+		return nil
+	}
+	after, err := d.Git.Locks(repo, branches, worktrees)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(after, func(l git.Lock) bool { return !slices.Contains(before, l) })
+}
+
+func tmuxCommand(socket string) string {
+	switch {
+	case socket == "":
+		return "tmux"
+	case filepath.IsAbs(socket):
+		return "tmux -S " + agency.ShellWord(socket)
+	default:
+		return "tmux -L " + agency.ShellWord(socket)
+	}
+}
