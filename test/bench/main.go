@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,12 +21,13 @@ func main() { os.Exit(run()) }
 func run() int {
 	program := flag.String("agency", "bin/agency", "the `program` to measure")
 	quick := flag.Bool("quick", false, "a small pass: fewer repetitions, no 20,000 files, no 10,000 runs")
-	only := flag.String("only", "", "measure this `section` alone: program, create, list, idle, adopt, first, hooks, watchdog, wrapper, latency, session, schedule")
+	only := flag.String("only", "", "measure this `section` alone: "+strings.Join(names(), ", "))
+	compare := flag.String("compare", "", "build this `commit` too, and measure both programs in turns")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	if err := measure(ctx, *program, *quick, *only); err != nil {
+	if err := measure(ctx, *program, *quick, *only, *compare); err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted; everything that was started is ended")
 		}
@@ -50,7 +53,41 @@ func (b *bench) reps(full, quick int) int {
 	return full
 }
 
-func measure(ctx context.Context, program string, quick bool, only string) (err error) {
+// section is a part of the table.
+type section struct {
+	name, title string
+	run         func(context.Context, *bench) error
+}
+
+func sections() []section {
+	return []section{
+		{"program", "the program itself", measureProgram},
+		{"create", "create: agency run until it returns, against git worktree add + tmux new-session", measureCreate},
+		{"list", "look: whole processes, median (fastest)", measureList},
+		{"idle", "idle daemon", measureIdle},
+		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
+		{"first", "the first answer after a kill", measureFirst},
+		{"hooks", "evidence of busy agents", measureHooks},
+		{"watchdog", "a run needs the user", measureWatchdog},
+		{"wrapper", "wrapper throughput", measureWrapper},
+		{"latency", "from a change to a client that waits for it", measureLatency},
+		{"session", "session updates by outside writers, against the lock and the file that they replace", measureSessions},
+		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule},
+	}
+}
+
+func names() []string {
+	names := []string{}
+	for _, s := range sections() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func measure(ctx context.Context, program string, quick bool, only, compare string) (err error) {
+	if only != "" && !slices.Contains(names(), only) {
+		return fmt.Errorf("there is no section %q; there are %s", only, strings.Join(names(), ", "))
+	}
 	program, err = filepath.Abs(program)
 	if err != nil {
 		return err
@@ -64,36 +101,34 @@ func measure(ctx context.Context, program string, quick bool, only string) (err 
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
-	b := &bench{agency: program, root: root, quick: quick, table: &table{out: os.Stdout}}
-	began := time.Now()
-	fmt.Printf("%s, %s/%s, %d cores\n", began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	for _, section := range []struct {
-		name, title string
-		run         func(context.Context, *bench) error
-	}{
-		{"program", "the program itself", measureProgram},
-		{"create", "create: agency run until it returns, against git worktree add + tmux new-session", measureCreate},
-		{"list", "look: whole processes, median (fastest)", measureList},
-		{"idle", "idle daemon", measureIdle},
-		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
-		{"first", "the first answer after a kill", measureFirst},
-		{"hooks", "evidence of busy agents", measureHooks},
-		{"watchdog", "somebody must act", measureWatchdog},
-		{"wrapper", "wrapper throughput", measureWrapper},
-		{"latency", "from a change to a client that waits for it", measureLatency},
-		{"session", "session updates by outside writers, against the lock and the file that they replace", measureSessions},
-		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule},
-	} {
-		if only != "" && only != section.name {
-			continue
-		}
-		if err := section.run(ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", section.name, err)
-		}
-		if err := b.table.print(section.title); err != nil {
+	b := &bench{agency: program, root: root, quick: quick, table: &table{}}
+	other := ""
+	if compare != "" {
+		if other, err = build(ctx, root, compare); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("\n%d missed; took %s\n", b.table.missed, time.Since(began).Round(time.Second))
+	began := time.Now()
+	fmt.Printf("%s, %s/%s, %d cores\n", began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	for _, s := range sections() {
+		switch {
+		case only != "" && only != s.name:
+		case other != "":
+			err = b.inTurns(ctx, s, compare, other)
+		default:
+			if err = s.run(ctx, b); err == nil {
+				err = b.table.print(os.Stdout, s.title)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	took := time.Since(began).Round(time.Second)
+	if other != "" {
+		fmt.Printf("\ntook %s\n", took)
+		return nil
+	}
+	fmt.Printf("\n%d missed; took %s\n", b.table.missed, took)
 	return nil
 }

@@ -15,11 +15,11 @@ type row struct {
 	beside string
 	ratio  string
 	bar    string
+	value  float64 // 0: there is none to compare
 }
 
 // table collects the rows of one section.
 type table struct {
-	out    io.Writer
 	rows   []row
 	missed int
 }
@@ -39,6 +39,7 @@ func (t *table) add(r row, value float64, b *bar) {
 	if b != nil {
 		r.bar = t.verdict(value, b)
 	}
+	r.value = value
 	t.rows = append(t.rows, r)
 }
 
@@ -56,9 +57,9 @@ func (t *table) verdict(value float64, b *bar) string {
 }
 
 // print writes the rows and forgets them.
-func (t *table) print(title string) error {
-	_, _ = fmt.Fprintf(t.out, "\n%s\n", title)
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+func (t *table) print(out io.Writer, title string) error {
+	_, _ = fmt.Fprintf(out, "\n%s\n", title)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range t.rows {
 		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", r.what, r.got, orDash(r.beside), orDash(r.ratio), orDash(r.bar))
 	}
