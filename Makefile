@@ -58,8 +58,8 @@ lint: ## check style and the import rules
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
 
 .PHONY: bench
-bench: deps build ## measure the bars of docs/benchmarks.md
-	$(GO) run ./test/bench -agency bin/agency
+bench: deps build ## measure the bars of docs/benchmarks.md; BASE=COMMIT measures that in turns with this one
+	$(GO) run ./test/bench -agency bin/agency $(if $(BASE),-compare $(BASE))
 
 .PHONY: verify
 verify: ## check that modules are tidy and unchanged

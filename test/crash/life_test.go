@@ -146,12 +146,20 @@ func (l *life) fail(wrong []string) {
 	l.soak.broken++
 	l.soak.mu.Unlock()
 	l.note("the disk: %s", l.f.Command("", "sh", "-c", "df -k "+l.f.Data+"; du -ak "+l.f.Data+" | sort -n | tail -15").Stdout)
+	if strings.Contains(strings.Join(wrong, "\n"), "is still there") {
+		for _, pid := range l.daemons() {
+			_ = syscall.Kill(pid, syscall.SIGQUIT) // it prints what it waits for, and ends
+		}
+		for deadline := time.Now().Add(5 * time.Second); len(l.daemons()) > 0 && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
 	l.mu.Lock()
-	happened := strings.Join(l.log[max(0, len(l.log)-150):], "\n")
+	happened := strings.Join(l.log[max(0, len(l.log)-500):], "\n")
 	l.mu.Unlock()
 	daemon := strings.Split(strings.TrimSpace(l.world.log()), "\n")
 	l.t.Errorf("%s\n\nrepeat it: make crash-soak N=1 SEED=%d\n\nwhat happened last:\n%s\n\nthe daemon's log:\n%s", strings.Join(wrong, "\n"), l.seed,
-		happened, strings.Join(daemon[max(0, len(daemon)-40):], "\n"))
+		happened, strings.Join(daemon[max(0, len(daemon)-300):], "\n"))
 }
 
 // hit makes one fault.
@@ -201,17 +209,21 @@ func (l *life) delete(name string) string {
 	return name
 }
 
-// held reports whether a daemon that was not killed has a file open that was deleted.
+// held reports whether a daemon that was not killed has a file open that was deleted, and still has the lock of the data root: one that has
+// lost that ends, and writes nothing back.
 func (l *life) held(name string) bool {
 	for _, pid := range l.daemons() {
 		if l.killed[pid] { // and not dead yet
 			continue
 		}
+		open := map[string]bool{}
 		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, fd := range fds {
-			if file, _ := os.Readlink(fd); file == filepath.Join(l.f.Data, name)+" (deleted)" {
-				return true
-			}
+			file, _ := os.Readlink(fd)
+			open[file] = true
+		}
+		if open[filepath.Join(l.f.Data, name)+" (deleted)"] && open[filepath.Join(l.f.Data, "agencyd.lock")] {
+			return true
 		}
 	}
 	return false
