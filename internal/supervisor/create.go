@@ -185,9 +185,9 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	spec, now := &p.req.Spec, s.Now()
 	id := p.req.ID
 	if id == "" {
-		id = agency.NewRunID(now, [10]byte(s.randomBytes(10)))
+		id = agency.NewRunID(now, [10]byte(s.Random.bytes(10)))
 	}
-	p.token = s.newToken()
+	p.token = s.Random.token()
 	r := &agency.Run{
 		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,
 		Base: spec.BaseRef, Commit: commit, Branch: spec.Branch,
@@ -214,7 +214,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Word: agency.Observed{Contract: &first, At: now},
 	}
 	p.run = r
-	if err := s.planCommand(&p.launching, spec, s.newUUID(), false); err != nil {
+	if err := s.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
 		return err
 	}
 	p.name(s, false)
@@ -227,7 +227,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 // name gives the run a handle and, unless the user chose one, a branch after it.
 func (p *creation) name(s *Supervisor, again bool) {
 	spec, r := &p.req.Spec, p.run
-	hash := hex.EncodeToString(s.randomBytes(2))
+	hash := hex.EncodeToString(s.Random.bytes(2))
 	r.Handle = p.settings.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
 	if spec.Branch == "" {
 		r.Branch = s.Git.OwnBranch(p.repo, "agency/"+r.Handle)
@@ -404,13 +404,6 @@ func orEmpty(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-// uuid formats 16 random bytes as a version 4 UUID.
-func uuid(b []byte) string {
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b)
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
 func asFileError(err error) error {

@@ -75,9 +75,6 @@ func (s *Supervisor) planCommand(l *launching, spec *agency.Spec, conversation s
 // startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
 const startTimeout = 30 * time.Second
 
-// newToken is a secret for one attempt.
-func (s *Supervisor) newToken() string { return hex.EncodeToString(s.randomBytes(16)) }
-
 // startSession hands the launch data to a wrapper in a new tmux session.
 func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 	for name, data := range l.command.Files {

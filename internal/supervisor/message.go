@@ -21,7 +21,7 @@ func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipi
 		return nil, "", err
 	}
 	if m.ID == "" {
-		m.ID = agency.NewMessageID(s.Now(), [10]byte(s.randomBytes(10)))
+		m.ID = agency.NewMessageID(s.Now(), [10]byte(s.Random.bytes(10)))
 	}
 	err = s.Store.SendMessage(ctx, m, recipients, dead)
 	for _, id := range recipients {

@@ -20,7 +20,7 @@ import (
 // identify gives the repository its lasting identity: the UUID in its git common directory. A repository that was moved
 // keeps its runs, and git learns where its worktrees are; one that was copied gets an identity of its own.
 func (s *Supervisor) identify(ctx context.Context, repo *agency.Repo) error {
-	id, err := s.Git.EnsureID(*repo, s.newUUID)
+	id, err := s.Git.EnsureID(*repo, s.Random.uuid)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *Supervisor) place(ctx context.Context, repo *agency.Repo, add bool) err
 	case same(original.CommonDir, repo.CommonDir):
 		return nil // a mount, or another spelling of its name where case does not matter
 	default:
-		repo.Fingerprint = s.newUUID()
+		repo.Fingerprint = s.Random.uuid()
 		err = s.Git.ReplaceID(*repo, repo.Fingerprint)
 	}
 	if err != nil {
@@ -56,8 +56,6 @@ func (s *Supervisor) place(ctx context.Context, repo *agency.Repo, add bool) err
 	}
 	return s.Store.PutRepo(ctx, *repo)
 }
-
-func (s *Supervisor) newUUID() string { return uuid(s.randomBytes(16)) }
 
 // find looks for a repository of the record in its place. It is nil when it is proven not to be there: its identity is gone, or is
 // another's. That git does not find it proves nothing, nor does a file that cannot be read: these are errors.

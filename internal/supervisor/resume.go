@@ -164,9 +164,9 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		req.Warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
 	if !resumption.Continued {
-		conversation = s.newUUID()
+		conversation = s.Random.uuid()
 	}
-	l := &launching{run: &next, token: s.newToken(), env: env, settings: &settings}
+	l := &launching{run: &next, token: s.Random.token(), env: env, settings: &settings}
 	if err := s.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
 	}

@@ -216,7 +216,7 @@ type Deps struct {
 	Log      *slog.Logger
 	Now      func() time.Time                    // never runs backwards
 	Elapsed  func(since time.Time) time.Duration // how much of the time since then really passed
-	Random   func([]byte)                        // fills with random bytes
+	Random   Random
 }
 
 // Settings are the parts of the configuration that a supervisor works by.
@@ -352,10 +352,4 @@ func (s *Supervisor) worktreeDir(repo string, id agency.RunID) string {
 
 func attemptDir(runDir string, n int) string {
 	return filepath.Join(runDir, "attempts", fmt.Sprint(n))
-}
-
-func (s *Supervisor) randomBytes(n int) []byte {
-	b := make([]byte, n)
-	s.Random(b)
-	return b
 }
