@@ -27,7 +27,7 @@ func (d *Daemon) showOutput(ctx context.Context, req api.ShowOutputRequest) (api
 }
 
 func (d *Daemon) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
-	r, diff, err := d.sup.Diff(ctx, req.Run, req.MaxBytes)
+	r, diff, err := d.sup.Work.Diff(ctx, req.Run, req.MaxBytes)
 	if err != nil {
 		return api.DiffRunResponse{}, err
 	}

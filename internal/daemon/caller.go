@@ -63,7 +63,7 @@ func (d *Daemon) caller(ctx context.Context) (string, error) {
 // identify goes by the token, and by the process that connected: one of a run is that run whatever it has dropped, and no run
 // speaks for another.
 func (d *Daemon) identify(ctx context.Context, a *asker) (string, error) {
-	claimed, err := d.sup.Identify(ctx, a.claims)
+	claimed, err := d.sup.Callers.Identify(ctx, a.claims)
 	if err != nil || a.pid == 0 {
 		return claimed, err
 	}

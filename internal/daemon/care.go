@@ -18,7 +18,7 @@ func (d *Daemon) takeSnapshot(ctx context.Context, req api.RunRequest) (api.Take
 }
 
 func (d *Daemon) listSnapshots(ctx context.Context, req api.RunRequest) (api.ListSnapshotsResponse, error) {
-	r, snapshots, err := d.sup.Snapshots(ctx, req.Run)
+	r, snapshots, err := d.sup.Work.List(ctx, req.Run)
 	if err != nil {
 		return api.ListSnapshotsResponse{}, err
 	}
@@ -26,7 +26,7 @@ func (d *Daemon) listSnapshots(ctx context.Context, req api.RunRequest) (api.Lis
 }
 
 func (d *Daemon) showSnapshot(ctx context.Context, req api.SnapshotRequest) (api.ShowSnapshotResponse, error) {
-	r, found, changes, err := d.sup.ShowSnapshot(ctx, req.Run, req.Number)
+	r, found, changes, err := d.sup.Work.Show(ctx, req.Run, req.Number)
 	if err != nil {
 		return api.ShowSnapshotResponse{}, err
 	}
@@ -34,7 +34,7 @@ func (d *Daemon) showSnapshot(ctx context.Context, req api.SnapshotRequest) (api
 }
 
 func (d *Daemon) restoreSnapshot(ctx context.Context, req api.RestoreSnapshotRequest) (api.RestoreSnapshotResponse, error) {
-	found, branch, err := d.sup.RestoreSnapshot(ctx, req.Run, req.Number, req.Branch)
+	found, branch, err := d.sup.Work.Restore(ctx, req.Run, req.Number, req.Branch)
 	if err != nil {
 		return api.RestoreSnapshotResponse{}, err
 	}

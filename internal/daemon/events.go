@@ -10,7 +10,7 @@ import (
 func (d *Daemon) listEvents(ctx context.Context, req api.ListEventsRequest) (api.ListEventsResponse, error) {
 	var run agency.RunID
 	if req.Run != "" {
-		r, err := d.sup.Resolve(ctx, req.Run)
+		r, err := d.sup.Records.Resolve(ctx, req.Run)
 		if err != nil {
 			return api.ListEventsResponse{}, err
 		}

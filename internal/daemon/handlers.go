@@ -200,7 +200,7 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	}
 	defer free()
 	warnings := []string{}
-	at, err := d.sup.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
+	at, err := d.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}

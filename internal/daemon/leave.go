@@ -137,7 +137,7 @@ func (l *leave) room(ctx context.Context, wanted int, ids ...agency.RunID) (got 
 	if l == nil || l.by == nil {
 		return wanted, func() {}, nil
 	}
-	above, err := l.d.sup.Owners(ctx, l.by.Owner)
+	above, err := l.d.sup.Callers.Owners(ctx, l.by.Owner)
 	if err != nil {
 		return 0, nil, err
 	}

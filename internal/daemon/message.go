@@ -21,7 +21,7 @@ func (d *Daemon) sendMessage(ctx context.Context, req api.SendMessageRequest) (a
 		return api.SendMessageResponse{}, err
 	}
 	m := &agency.Message{Type: req.Type, From: from, To: req.To, Payload: req.Payload, ReplyTo: req.ReplyTo}
-	recipients, dead, err := d.sup.SendMessage(ctx, m)
+	recipients, dead, err := d.sup.Inbox.Send(ctx, m)
 	if recipients == nil {
 		recipients = []string{}
 	}
@@ -46,7 +46,7 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer done()
-	messages, err := d.sup.PollMessages(ctx, who, limit, wait > 0)
+	messages, err := d.sup.Inbox.Poll(ctx, who, limit, wait > 0)
 	if err == nil && len(messages) == 0 && wait > 0 && d.isStopping() {
 		err = errStopping() // whoever waits goes on with the next daemon
 	}
@@ -69,7 +69,7 @@ func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) 
 	}
 	recipient := req.Recipient
 	if recipient != "" && recipient != agency.User {
-		r, err := d.sup.Resolve(ctx, recipient)
+		r, err := d.sup.Records.Resolve(ctx, recipient)
 		if err != nil {
 			return api.MessagesResponse{}, err
 		}

@@ -24,7 +24,7 @@ func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, e
 	if err != nil {
 		return nil, agency.Repo{}, nil, err
 	}
-	project, err := d.sup.ProjectOf(ctx, repo)
+	project, err := d.sup.Projects.Of(ctx, repo)
 	if err != nil {
 		return nil, agency.Repo{}, nil, err
 	}
@@ -153,12 +153,12 @@ func (d *Daemon) checkSetup(ctx context.Context, cfg *config.Config, project *ag
 	if commit, err = d.git.ResolveCommit(ctx, dir, ref); err != nil {
 		return err
 	}
-	return d.sup.CheckSetup(ctx, root, ref, commit, env)
+	return d.sup.Projects.CheckSetup(ctx, root, ref, commit, env)
 }
 
 // checkSetups is checkSetup for those agents of a plan whose base is known.
 func (d *Daemon) checkSetups(ctx context.Context, cfg *config.Config, p *agency.Plan, repo agency.Repo, dir string, env []string) error {
-	project, err := d.sup.ProjectOf(ctx, repo)
+	project, err := d.sup.Projects.Of(ctx, repo)
 	if err != nil || !project.NeedsTrust() {
 		return err
 	}
@@ -207,7 +207,7 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
-	project, err := d.sup.ProjectOf(ctx, repo)
+	project, err := d.sup.Projects.Of(ctx, repo)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}

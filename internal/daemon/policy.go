@@ -96,7 +96,7 @@ func from(dir, path string) string {
 func onRun[Req any](runs standing, ref func(*Req) *string) rule {
 	return rule{runs: runs, about: func(ctx context.Context, d *Daemon, by *agency.Run, req any) (standing, error) {
 		at := ref(req.(*Req))
-		r, err := d.sup.Resolve(ctx, *at)
+		r, err := d.sup.Records.Resolve(ctx, *at)
 		if err != nil {
 			return 0, err
 		}
@@ -211,7 +211,7 @@ func (d *Daemon) standsToRun(ctx context.Context, by, r *agency.Run) (standing, 
 // standsTo is how a run stands to what somebody started in a repository.
 func (d *Daemon) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (standing, error) {
 	var stands standing
-	owners, err := d.sup.Owners(ctx, startedBy)
+	owners, err := d.sup.Callers.Owners(ctx, startedBy)
 	if slices.Contains(owners, by.ID) {
 		stands |= owner
 	}

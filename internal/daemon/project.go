@@ -51,10 +51,10 @@ func (d *Daemon) initRepo(ctx context.Context, req api.InitRepoRequest) (api.Ini
 	}
 	resp := init.response(root, cfg, &req)
 	if len(init.project.Setup) > 0 {
-		resp.SetupNote = d.sup.SetupProblem(ctx, repo, base, init.project.Setup)
+		resp.SetupNote = d.sup.Projects.SetupProblem(ctx, repo, base, init.project.Setup)
 	}
 	of := supervisor.TrustRequest{Dir: root, Default: cfg.Defaults.Base}
-	_, before, beforeErr := d.sup.Trust(ctx, of)
+	_, before, beforeErr := d.sup.Projects.Trust(ctx, of)
 	if !req.DryRun {
 		if err := scaffold.ApplyProject(root, init.changes); err != nil {
 			return resp, err
@@ -80,9 +80,9 @@ func (d *Daemon) trustInit(ctx context.Context, of supervisor.TrustRequest, mine
 	if dryRun {
 		return mine, ""
 	}
-	_, t, err := d.sup.Trust(ctx, of)
+	_, t, err := d.sup.Projects.Trust(ctx, of)
 	if err == nil && mine {
-		_, t, err = d.sup.GrantTrust(ctx, of, t.Hash)
+		_, t, err = d.sup.Projects.Grant(ctx, of, t.Hash)
 	}
 	switch {
 	case err != nil:
@@ -249,7 +249,7 @@ func (d *Daemon) showTrust(ctx context.Context, req api.TrustRequest) (api.Trust
 	if err != nil {
 		return api.TrustResponse{}, err
 	}
-	repo, t, err := d.sup.Trust(ctx, of)
+	repo, t, err := d.sup.Projects.Trust(ctx, of)
 	return api.TrustResponse{Root: repo.Root, Trust: t}, err
 }
 
@@ -258,11 +258,11 @@ func (d *Daemon) grantTrust(ctx context.Context, req api.GrantTrustRequest) (api
 	if err != nil {
 		return api.TrustResponse{}, err
 	}
-	repo, t, err := d.sup.GrantTrust(ctx, of, req.Hash)
+	repo, t, err := d.sup.Projects.Grant(ctx, of, req.Hash)
 	return api.TrustResponse{Root: repo.Root, Trust: t}, err
 }
 
 func (d *Daemon) revokeTrust(ctx context.Context, req api.RevokeTrustRequest) (api.RevokeTrustResponse, error) {
-	repo, revoked, err := d.sup.RevokeTrust(ctx, req.Dir)
+	repo, revoked, err := d.sup.Projects.Revoke(ctx, req.Dir)
 	return api.RevokeTrustResponse{Root: repo.Root, Revoked: revoked}, err
 }

@@ -52,7 +52,7 @@ func (c schedulerRuns) MayStart(ctx context.Context, s scheduler.Start) error {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		repo.Toplevel = root // the record has none, and a bare repository no files
 	}
-	project, err := c.sup.ProjectOf(ctx, repo)
+	project, err := c.sup.Projects.Of(ctx, repo)
 	if err != nil || s.Commit != "" && !project.NeedsTrust() {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c schedulerRuns) Start(ctx context.Context, s scheduler.Start) error {
 	if s.Commit != "" {
 		spec.BaseRef = s.Commit
 	}
-	at, err := c.sup.Locate(ctx, spec.Repo, spec.Repo, spec.BaseRef)
+	at, err := c.sup.Projects.Locate(ctx, spec.Repo, spec.Repo, spec.BaseRef)
 	if err != nil {
 		return err
 	}

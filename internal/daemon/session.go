@@ -21,7 +21,7 @@ var _ scheduler.Store = (*sqlite.Store)(nil)
 
 func (d *Daemon) newFiles() *scheduler.Files {
 	return scheduler.NewFiles(scheduler.FilesDeps{
-		Store: d.store, Log: d.Log, Now: d.clock.Now, Home: d.Config.Home, Exclude: d.sup.Exclude,
+		Store: d.store, Log: d.Log, Now: d.clock.Now, Home: d.Config.Home, Exclude: d.sup.Repos.Exclude,
 	})
 }
 
@@ -37,7 +37,7 @@ func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	repo, err := d.sup.RepoOf(ctx, req.Dir)
+	repo, err := d.sup.Repos.At(ctx, req.Dir)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}

@@ -52,7 +52,7 @@ func (d *Daemon) tellSession(ctx context.Context, s *agency.Session, kind agency
 	if err != nil {
 		return fmt.Errorf("encode the notice of session %s: %w", s.ID, err)
 	}
-	recipients, err := d.sup.TellOwner(ctx, s.Owner, &agency.Message{ID: id, Type: string(kind), From: agency.Daemon, Payload: data})
+	recipients, err := d.sup.Inbox.TellOwner(ctx, s.Owner, &agency.Message{ID: id, Type: string(kind), From: agency.Daemon, Payload: data})
 	if err != nil || !slices.Contains(recipients, agency.User) {
 		return err
 	}

@@ -75,7 +75,7 @@ func (d *Daemon) newSession(ctx context.Context, cfg *config.Config, dir, config
 	if err != nil {
 		return nil, err
 	}
-	repo, err := d.sup.RepoOf(ctx, dir)
+	repo, err := d.sup.Repos.At(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func within(root, path string) string {
 // pinPlan writes into a plan what would otherwise depend on where and when its agents start: the runners that the configuration
 // chooses, and the commit of the caller's own worktree.
 func (d *Daemon) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, dir string, cfg *config.Config) error {
-	project, err := d.sup.ProjectOf(ctx, repo)
+	project, err := d.sup.Projects.Of(ctx, repo)
 	if err != nil {
 		return err
 	}

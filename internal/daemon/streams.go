@@ -28,7 +28,7 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	var run agency.RunID
 	if ref := r.URL.Query().Get("run"); ref != "" {
-		found, err := d.sup.Resolve(r.Context(), ref)
+		found, err := d.sup.Records.Resolve(r.Context(), ref)
 		if err != nil {
 			reply(w, nil, err)
 			return
@@ -108,7 +108,7 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 		return
 	}
-	found, err := d.sup.Resolve(r.Context(), req.Ref)
+	found, err := d.sup.Records.Resolve(r.Context(), req.Ref)
 	if err != nil {
 		reply(w, nil, err)
 		return

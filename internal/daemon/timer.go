@@ -24,7 +24,7 @@ func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api
 	if err != nil {
 		return api.StartTimerResponse{}, err
 	}
-	r, err := d.sup.Resolve(ctx, req.Run)
+	r, err := d.sup.Records.Resolve(ctx, req.Run)
 	if err != nil {
 		return api.StartTimerResponse{}, err
 	}

@@ -34,7 +34,7 @@ func (w workers) Activity(of *watchdog.Worker) agency.Activity { return w.sup.Ac
 
 func (w workers) Detail(ctx context.Context, of *watchdog.Worker, lines int) watchdog.Detail {
 	d := watchdog.Detail{Output: w.sup.Preview(ctx, of.Run, lines)}
-	if git := w.sup.GitFacts(ctx, of.Run); git != nil {
+	if git := w.sup.Work.Facts(ctx, of.Run); git != nil {
 		d.Dirty, d.Commits = git.Dirty || git.Untracked > 0, git.Ahead
 	}
 	return d
@@ -54,7 +54,7 @@ type alertSink struct {
 
 func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
 	r := of.Run
-	recipients, err := t.sup.TellAlert(ctx, a, r, t.tag())
+	recipients, err := t.sup.Inbox.TellAlert(ctx, a, r, t.tag())
 	if err != nil {
 		return recipients, err
 	}
@@ -65,7 +65,7 @@ func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Wo
 
 // DeliverSession is Deliver about a session, which has no tags.
 func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
-	recipients, err := t.sup.TellSessionAlert(ctx, a, s, t.tag())
+	recipients, err := t.sup.Inbox.TellSessionAlert(ctx, a, s, t.tag())
 	if err != nil {
 		return recipients, err
 	}
@@ -74,7 +74,7 @@ func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agenc
 
 // DeliverHost is Deliver about the machine, which the person looks after.
 func (t alertSink) DeliverHost(ctx context.Context, a *agency.Alert) ([]string, error) {
-	recipients, err := t.sup.TellHostAlert(ctx, a)
+	recipients, err := t.sup.Inbox.TellHostAlert(ctx, a)
 	if err != nil {
 		return recipients, err
 	}
@@ -140,7 +140,7 @@ func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
 	f := agency.AlertFilter{Resolved: req.Resolved}
 	if req.Run != "" {
-		r, err := d.sup.Resolve(ctx, req.Run)
+		r, err := d.sup.Records.Resolve(ctx, req.Run)
 		if err != nil {
 			return api.ListAlertsResponse{}, err
 		}
@@ -262,7 +262,7 @@ func (d *Daemon) changeAlerts(ctx context.Context, ids []string, change func(*ag
 }
 
 func (d *Daemon) explainWatchdog(ctx context.Context, req api.ExplainWatchdogRequest) (api.ExplainWatchdogResponse, error) {
-	r, err := d.sup.Resolve(ctx, req.Run)
+	r, err := d.sup.Records.Resolve(ctx, req.Run)
 	if err != nil {
 		return api.ExplainWatchdogResponse{}, err
 	}

@@ -38,7 +38,7 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 	if err := req.Reply.Validate(); err != nil {
 		return nil, Answered{}, err
 	}
-	r, err := s.Resolve(ctx, req.Ref)
+	r, err := s.Records.Resolve(ctx, req.Ref)
 	if err != nil {
 		return nil, Answered{}, err
 	}
@@ -82,7 +82,7 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 	}
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), inputTimeout) // what was pressed is pressed
 	defer cancel()
-	_, err = s.recordFact(recording, r.ID, func(*agency.Run) ([]agency.News, error) {
+	_, err = s.Records.fact(recording, r.ID, func(*agency.Run) ([]agency.News, error) {
 		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
 	})
 	return r, Answered{PromptID: req.PromptID, Confirmed: confirmed}, err

@@ -46,7 +46,7 @@ func (s *Supervisor) lookAtWrappers() {
 		if !changed {
 			continue
 		}
-		if r, err := s.Store.Run(s.ctx, l.id); err == nil {
+		if r, err := s.Records.Run(s.ctx, l.id); err == nil {
 			s.refreshState(l, r)
 		}
 	}

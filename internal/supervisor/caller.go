@@ -8,6 +8,9 @@ import (
 	"agency"
 )
 
+// Callers proves who asks for something.
+type Callers struct{ store *Records }
+
 // Caller is who asks for something: a run, proven by the token of its attempt, or the person.
 type Caller struct {
 	Run     agency.RunID // empty is the person, and every program that does not run below a wrapper
@@ -17,13 +20,13 @@ type Caller struct {
 
 // Identify checks who a caller is, and returns the name by which messages know it. A run that does not exist, an older
 // attempt and a wrong token are E_PERMISSION_DENIED.
-func (s *Supervisor) Identify(ctx context.Context, c Caller) (string, error) {
+func (cs *Callers) Identify(ctx context.Context, c Caller) (string, error) {
 	if c.Run == "" {
 		return agency.User, nil
 	}
 	refused := agency.Errorf(agency.CodePermissionDenied, "the token is not that of attempt %d of %s", c.Attempt, c.Run).
 		WithHint("AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN belong together; a person unsets all three")
-	hash, err := s.Store.TokenHash(ctx, c.Run, c.Attempt)
+	hash, err := cs.store.TokenHash(ctx, c.Run, c.Attempt)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return "", refused
 	}
@@ -77,10 +80,10 @@ func (s *Supervisor) Environ(ctx context.Context, r *agency.Run) ([]string, erro
 const mostOwners = 100
 
 // Owners are the run of this id and those above it: who started it, who started that, up to the person, who is not among them.
-func (s *Supervisor) Owners(ctx context.Context, id string) ([]agency.RunID, error) {
+func (cs *Callers) Owners(ctx context.Context, id string) ([]agency.RunID, error) {
 	owners := []agency.RunID{}
 	for id != agency.User && len(owners) < mostOwners {
-		r, err := s.Store.Run(ctx, agency.RunID(id))
+		r, err := cs.store.Run(ctx, agency.RunID(id))
 		if agency.IsCode(err, agency.CodeRunNotFound) {
 			break
 		}

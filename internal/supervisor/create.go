@@ -68,7 +68,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 		return nil, errors.Join(err, undoErr)
 	}
 	s.showRuns(ctx, p.run)
-	return s.Store.Run(ctx, p.run.ID)
+	return s.Records.Run(ctx, p.run.ID)
 }
 
 // creation is a validated request on its way to a run.
@@ -85,7 +85,7 @@ type creation struct {
 func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, error) {
 	spec := &req.Spec
 	p := &creation{req: req}
-	commit, err := s.commitOf(ctx, req.Place, spec.BaseRef)
+	commit, err := s.Projects.commitOf(ctx, req.Place, spec.BaseRef)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	if err := s.refuseOwnTree(p.repo); err != nil {
+	if err := s.Repos.refuseOwnTree(p.repo); err != nil {
 		return nil, err
 	}
 	if err := s.Room(); err != nil {
@@ -122,22 +122,22 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 		return nil, err
 	}
 	if spec.Name != "" {
-		if err := s.checkNameFree(ctx, spec.Name); err != nil {
+		if err := s.Records.checkNameFree(ctx, spec.Name); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.identify(ctx, &p.repo); err != nil {
+	if err := s.Repos.identify(ctx, &p.repo); err != nil {
 		return nil, err
 	}
 	if p.repo, err = s.Git.Record(ctx, p.repo); err != nil {
 		return nil, err
 	}
-	if err := s.checkPrograms(ctx, p.repo, req.Owner); err != nil {
+	if err := s.Repos.checkPrograms(ctx, p.repo, req.Owner); err != nil {
 		return nil, err
 	}
 	if !spec.NoSetup {
 		where := fmt.Sprintf("the commit %.12s (%s)", commit, spec.BaseRef)
-		if p.setup, err = s.planSetup(ctx, p.repo, p.project, s.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
+		if p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	if err := s.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
 		return err
 	}
-	p.name(s, false)
+	p.name(s.Random, s.Git, false)
 	if spec.Branch == "" && !strings.HasPrefix(r.Branch, "agency/") {
 		p.req.Warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
 	}
@@ -225,18 +225,18 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 }
 
 // name gives the run a handle and, unless the user chose one, a branch after it.
-func (p *creation) name(s *Supervisor, again bool) {
+func (p *creation) name(random Random, git Git, again bool) {
 	spec, r := &p.req.Spec, p.run
-	hash := hex.EncodeToString(s.Random.bytes(2))
+	hash := hex.EncodeToString(random.bytes(2))
 	r.Handle = p.settings.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
 	if spec.Branch == "" {
-		r.Branch = s.Git.OwnBranch(p.repo, "agency/"+r.Handle)
+		r.Branch = git.OwnBranch(p.repo, "agency/"+r.Handle)
 	}
 }
 
 // insert writes the intent: from here on a crash leaves something that the next start finishes or undoes.
 func (s *Supervisor) insert(ctx context.Context, p *creation) error {
-	unlock, err := s.lockSolo(ctx, &p.project.Project, p.repo, "")
+	unlock, err := s.Projects.lockSolo(ctx, &p.project.Project, p.repo, "")
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 		if c.Spec, err = materialisedSpec(p); err != nil {
 			return err
 		}
-		err = s.Store.CreateRun(ctx, p.run, c, agency.News{Type: agency.RunCreated, Data: map[string]any{
+		err = s.Records.CreateRun(ctx, p.run, c, agency.News{Type: agency.RunCreated, Data: map[string]any{
 			"handle": p.run.Handle, "name": p.run.Name, "branch": p.run.Branch, "runner": p.run.Runner.Name, "repo": p.run.Repo.Root,
 		}})
 		// The branch is called after the handle, so of two that clash either can be the one that is told.
@@ -260,7 +260,7 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 		if !clash {
 			return err
 		}
-		p.name(s, true)
+		p.name(s.Random, s.Git, true)
 	}
 	return err
 }
@@ -279,7 +279,7 @@ func (s *Supervisor) build(ctx context.Context, p *creation) error {
 }
 
 func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
-	unlock, err := s.lockRepo(ctx, p.repo.Fingerprint)
+	unlock, err := s.Repos.lock(ctx, p.repo.Fingerprint)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 		return err
 	}
 	defer unlock()
-	if now, err := s.Store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
+	if now, err := s.Records.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
 		return err
 	}
 	s.intendEnd(ctx, r, why)
@@ -317,7 +317,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 	}
 	killpoint.At("undo.files")
 	reason := agency.AsError(why)
-	undone, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	undone, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		now, a := s.Now(), &r.Attempt
 		ended := a.State.Final()
 		if !ended {
@@ -355,7 +355,7 @@ func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
 // undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A runner that ran unnoticed may
 // have changed something: that is saved first. foreign says that the branch is somebody else's.
 func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
-	steps, err := s.Store.Steps(ctx, r.ID, 1)
+	steps, err := s.Records.Steps(ctx, r.ID, 1)
 	if err != nil {
 		return err
 	}
@@ -367,17 +367,17 @@ func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bo
 	if !done[stepFiles] {
 		return nil // the worktree was never begun
 	}
-	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	repo, err := s.repoOf(ctx, r)
+	repo, err := s.Repos.of(ctx, r)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
-		if _, err := s.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
+		if _, err := s.Work.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
 			return err
 		}
 	}
@@ -385,18 +385,6 @@ func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bo
 		return err
 	}
 	return s.Git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
-}
-
-func (s *Supervisor) checkNameFree(ctx context.Context, name string) error {
-	runs, err := s.Store.MatchRuns(ctx, name, 1)
-	if err != nil {
-		return err
-	}
-	if len(runs) == 1 && runs[0].Name == name && runs[0].RemovedAt == nil {
-		return agency.Errorf(agency.CodeNameExists, "a run named %q exists", name).
-			WithHint("choose another --name, or remove it: agency rm %s", name)
-	}
-	return nil
 }
 
 func orEmpty(list []string) []string {

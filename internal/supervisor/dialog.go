@@ -19,7 +19,7 @@ func (s *Supervisor) lookAtDialog(ctx context.Context, id agency.RunID) {
 	if !ok || len(l.situation.Requests) < 2 {
 		return
 	}
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}

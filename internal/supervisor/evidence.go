@@ -73,7 +73,7 @@ func (s *Supervisor) recordSituation(ctx context.Context, l *liveRun, situation 
 		if situation.Turn == agency.TurnEnded && l.situation.Turn != agency.TurnEnded {
 			s.answered(ctx, l.id, situation)
 		}
-		r, err := s.Store.ChangeRun(ctx, l.id, func(r *agency.Run) ([]agency.News, error) {
+		r, err := s.Records.ChangeRun(ctx, l.id, func(r *agency.Run) ([]agency.News, error) {
 			a := &r.Attempt
 			if a.Number != l.attempt || a.State.Final() {
 				return nil, nil
@@ -180,7 +180,7 @@ func (s *Supervisor) follow(ctx context.Context, id agency.RunID, path string) {
 	if !ok {
 		return
 	}
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil {
 		return
 	}

@@ -17,11 +17,11 @@ const (
 
 // Explain tells why a run has its status, with the newest lines of its evidence.
 func (s *Supervisor) Explain(ctx context.Context, ref string) (*agency.Run, agency.Explanation, []agency.Evidence, error) {
-	r, err := s.Resolve(ctx, ref)
+	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Explanation{}, nil, err
 	}
-	attempts, err := s.Store.Attempts(ctx, r.ID)
+	attempts, err := s.Records.Attempts(ctx, r.ID)
 	if err != nil {
 		return nil, agency.Explanation{}, nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Ended says that no attempt of a run goes on. A run that was never made has ended.
 func (s *Supervisor) Ended(ctx context.Context, id agency.RunID) (bool, error) {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return true, nil
 	}
@@ -20,7 +20,7 @@ func (s *Supervisor) Ended(ctx context.Context, id agency.RunID) (bool, error) {
 // Facts are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
 // is on the branch. A run that was never made is an empty result.
 func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.AgentResult, err error) {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return result, nil
 	}
@@ -29,7 +29,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 	}
 	result.Branch = r.Branch
 	s.Derive(r)
-	attempts, err := s.Store.Attempts(ctx, id)
+	attempts, err := s.Records.Attempts(ctx, id)
 	if err != nil {
 		return result, err
 	}
@@ -42,7 +42,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 	if word := r.Attempt.OwnWord(); word != nil {
 		result.Tests = word.HowToTest
 	}
-	stat, dirty, err := s.diffStat(ctx, r)
+	stat, dirty, err := s.Work.diffStat(ctx, r)
 	if ctx.Err() != nil {
 		return result, ctx.Err()
 	}
@@ -53,24 +53,4 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 	result.Commits, result.Files, result.Added, result.Deleted, result.Dirty = stat.Commits, stat.Files, stat.Added, stat.Deleted, dirty
 	result.Nested = stat.Nested
 	return result, nil
-}
-
-// diffStat counts what a run changed, and says whether some of it is not committed.
-func (s *Supervisor) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
-	to := ""
-	if r.RemovedAt != nil || isGone(r.Worktree) {
-		if to, err = s.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
-			return stat, false, err
-		}
-	} else {
-		facts, err := s.Git.Inspect(ctx, r.Repo, r.Worktree, "")
-		if err != nil {
-			return stat, false, err
-		}
-		if dirty = facts.Dirty; !dirty {
-			to = facts.Head // which spares an index
-		}
-	}
-	stat, err = s.Git.DiffStat(ctx, r.Repo, r.Worktree, r.Commit, to)
-	return stat, dirty, err
 }

@@ -129,7 +129,7 @@ func (s *Supervisor) writeViews(ctx context.Context, changed *agency.Run) {
 		return
 	}
 	defer unlock()
-	r, err := s.Store.Run(ctx, changed.ID)
+	r, err := s.Records.Run(ctx, changed.ID)
 	if err == nil {
 		s.mu.Lock()
 		if l := s.live[r.ID]; l != nil {

@@ -43,11 +43,11 @@ func takeFlag(r *agency.Run, by string) []agency.News {
 
 // changeFlag waits for nobody who acts on the run: to stop or resume it can take long.
 func (s *Supervisor) changeFlag(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.News, error)) (changed *agency.Run, was *agency.Flag, err error) {
-	r, err := s.Resolve(ctx, ref)
+	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	changed, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	changed, err = s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		was = r.Flag
 		return change(r)
 	})

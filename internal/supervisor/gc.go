@@ -26,7 +26,7 @@ type Collected struct {
 // Collect looks at every run that has ended and is not removed, and says which could be removed without losing anything:
 // their worktrees are clean and their commits are on another branch. Anything live, dirty, unmerged or unknown is kept.
 func (s *Supervisor) Collect(ctx context.Context, req CollectRequest) ([]Collected, error) {
-	runs, err := s.Store.Runs(ctx, agency.Filter{})
+	runs, err := s.Records.Runs(ctx, agency.Filter{})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	case session != "":
 		return "session " + string(session) + " needs it"
 	}
-	repo, err := s.repoOf(ctx, r)
+	repo, err := s.Repos.of(ctx, r)
 	if err != nil {
 		return agency.AsError(err).Message
 	}

@@ -46,7 +46,7 @@ func (s *Supervisor) takeSteps(ctx context.Context, l *launching, of string, ste
 			return err
 		}
 		killpoint.At(of, step.name, "made")
-		if err := s.Store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
+		if err := s.Records.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
 			return err
 		}
 		killpoint.At(of, step.name, "recorded")
@@ -94,7 +94,7 @@ func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 		return err
 	}
 	killpoint.At("launch.session")
-	_, err = s.Store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err = s.Records.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt.Pane = pane
 		return nil, nil
 	})
@@ -140,7 +140,7 @@ func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run) {
 		if seen++; seen < 2 {
 			continue
 		}
-		now, err := s.Store.Run(ctx, r.ID)
+		now, err := s.Records.Run(ctx, r.ID)
 		if err == nil {
 			_, err = s.settle(context.WithoutCancel(ctx), now)
 		}

@@ -106,7 +106,7 @@ func (s *Supervisor) awaitState(ctx context.Context, id agency.RunID, done func(
 			moved = l.moved
 		}
 		s.mu.Unlock()
-		r, err := s.Store.Run(ctx, id)
+		r, err := s.Records.Run(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -125,11 +125,11 @@ func (s *Supervisor) awaitState(ctx context.Context, id agency.RunID, done func(
 // refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. After other errors it may try again. An earlier link of the same attempt is
 // closed. The caller reports every update with Update and the end of the connection with Disconnect.
 func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
-	r, err := s.Store.Run(ctx, hello.RunID)
+	r, err := s.Records.Run(ctx, hello.RunID)
 	if err != nil {
 		return err
 	}
-	hash, err := s.Store.TokenHash(ctx, hello.RunID, hello.Attempt)
+	hash, err := s.Records.TokenHash(ctx, hello.RunID, hello.Attempt)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	}
 	if r.Attempt.State == agency.Running {
 		// Before anything changes here: when it fails the wrapper comes again.
-		_, err := s.recordFact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		_, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
 				return nil, refusal(r, hello.Attempt)
 			}
@@ -172,7 +172,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		s.watchAgent(r)
 	}
 	// Who recorded the end before the attempt was watched here has told nobody to forget it.
-	switch now, err := s.Store.Run(ctx, r.ID); {
+	switch now, err := s.Records.Run(ctx, r.ID); {
 	case err != nil:
 		s.Disconnect(r.ID, hello.Attempt, link)
 		return err
@@ -236,7 +236,7 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 
 // keptOnDisk fails when the end of an attempt is in memory alone: its wrapper is to stay with its exit until the disk has it.
 func (s *Supervisor) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil || !r.Unrecorded {
 		return err
 	}

@@ -12,20 +12,28 @@ import (
 	"agency"
 )
 
-// SendMessage writes a message and says who gets it. A message to nobody is kept as a dead letter, with the reason.
-func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipients []string, dead string, err error) {
+// Inbox brings messages to agents and users.
+type Inbox struct {
+	store  *Records
+	git    Git
+	now    func() time.Time
+	random Random
+}
+
+// Send writes a message and says who gets it. A message to nobody is kept as a dead letter, with the reason.
+func (in *Inbox) Send(ctx context.Context, m *agency.Message) (recipients []string, dead string, err error) {
 	if err := m.Validate(); err != nil {
 		return nil, "", err
 	}
-	if recipients, dead, err = s.recipients(ctx, m.From, &m.To); err != nil {
+	if recipients, dead, err = in.recipients(ctx, m.From, &m.To); err != nil {
 		return nil, "", err
 	}
 	if m.ID == "" {
-		m.ID = agency.NewMessageID(s.Now(), [10]byte(s.Random.bytes(10)))
+		m.ID = agency.NewMessageID(in.now(), [10]byte(in.random.bytes(10)))
 	}
-	err = s.Store.SendMessage(ctx, m, recipients, dead)
+	err = in.store.SendMessage(ctx, m, recipients, dead)
 	for _, id := range recipients {
-		if r, unknown := s.Store.Run(ctx, agency.RunID(id)); err != nil && unknown == nil {
+		if r, unknown := in.store.Run(ctx, agency.RunID(id)); err != nil && unknown == nil {
 			err = byName(err, r)
 		}
 	}
@@ -36,12 +44,12 @@ func (s *Supervisor) SendMessage(ctx context.Context, m *agency.Message) (recipi
 }
 
 // recipients finds out whom a target means now. The sender never gets its own message. A reference to a run becomes its id.
-func (s *Supervisor) recipients(ctx context.Context, from string, to *agency.Target) (ids []string, dead string, err error) {
+func (in *Inbox) recipients(ctx context.Context, from string, to *agency.Target) (ids []string, dead string, err error) {
 	switch {
 	case to.User:
 		return []string{agency.User}, "", nil
 	case to.Run != "":
-		r, err := s.Resolve(ctx, to.Run)
+		r, err := in.store.Resolve(ctx, to.Run)
 		if err != nil {
 			return nil, "", err
 		}
@@ -51,11 +59,11 @@ func (s *Supervisor) recipients(ctx context.Context, from string, to *agency.Tar
 		}
 		return []string{string(r.ID)}, "", nil
 	case to.Owner:
-		return s.ownerOf(ctx, from)
+		return in.ownerOf(ctx, from)
 	}
 	filter, none := agency.Filter{Live: true}, "no live run"
 	if to.Repo != "" {
-		repo, err := s.Git.Discover(ctx, to.Repo)
+		repo, err := in.git.Discover(ctx, to.Repo)
 		if err != nil {
 			return nil, "", err
 		}
@@ -63,11 +71,11 @@ func (s *Supervisor) recipients(ctx context.Context, from string, to *agency.Tar
 	}
 	if to.Tag != "" {
 		filter.Tag, none = to.Tag, fmt.Sprintf("no live run with the tag %s", to.Tag)
-		if sender, err := s.Store.Run(ctx, agency.RunID(from)); err == nil {
+		if sender, err := in.store.Run(ctx, agency.RunID(from)); err == nil {
 			filter.Repo = sender.Repo.Fingerprint // roles of other projects have the same names
 		}
 	}
-	runs, err := s.Store.Runs(ctx, filter)
+	runs, err := in.store.Runs(ctx, filter)
 	if err != nil {
 		return nil, "", err
 	}
@@ -83,24 +91,24 @@ func (s *Supervisor) recipients(ctx context.Context, from string, to *agency.Tar
 }
 
 // ownerOf is who started a run: a run that lives, or else the person.
-func (s *Supervisor) ownerOf(ctx context.Context, id string) (ids []string, dead string, err error) {
-	r, err := s.Store.Run(ctx, agency.RunID(id))
+func (in *Inbox) ownerOf(ctx context.Context, id string) (ids []string, dead string, err error) {
+	r, err := in.store.Run(ctx, agency.RunID(id))
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return nil, "only a run has an owner", nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	ids, err = s.awake(ctx, r.Owner)
+	ids, err = in.awake(ctx, r.Owner)
 	return ids, "", err
 }
 
 // awake is an owner that can act: a run that lives, or else the person.
-func (s *Supervisor) awake(ctx context.Context, owner string) (ids []string, err error) {
+func (in *Inbox) awake(ctx context.Context, owner string) (ids []string, err error) {
 	if owner == agency.User {
 		return []string{agency.User}, nil
 	}
-	r, err := s.Store.Run(ctx, agency.RunID(owner))
+	r, err := in.store.Run(ctx, agency.RunID(owner))
 	if err == nil && r.RemovedAt == nil && !r.Attempt.State.Final() {
 		return []string{owner}, nil
 	}
@@ -112,8 +120,8 @@ func (s *Supervisor) awake(ctx context.Context, owner string) (ids []string, err
 
 // TellOwner brings a message of agency's own to an owner, or to the person when that is a run that is over, and says who got
 // it. A message whose id is known is not written again.
-func (s *Supervisor) TellOwner(ctx context.Context, owner string, m *agency.Message) ([]string, error) {
-	recipients, err := s.awake(ctx, owner)
+func (in *Inbox) TellOwner(ctx context.Context, owner string, m *agency.Message) ([]string, error) {
+	recipients, err := in.awake(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +129,15 @@ func (s *Supervisor) TellOwner(ctx context.Context, owner string, m *agency.Mess
 	if slices.Contains(recipients, agency.User) {
 		m.To = agency.Target{User: true}
 	}
-	return recipients, s.Store.SendMessage(ctx, m, recipients, "")
+	return recipients, in.store.SendMessage(ctx, m, recipients, "")
 }
 
-// PollMessages gives a recipient what waits for it, oldest first. It is given again until it is acknowledged. With a wait it
+// Poll gives a recipient what waits for it, oldest first. It is given again until it is acknowledged. With a wait it
 // returns at the first message, or empty-handed when ctx ends.
-func (s *Supervisor) PollMessages(ctx context.Context, recipient string, limit int, wait bool) ([]agency.Message, error) {
+func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait bool) ([]agency.Message, error) {
 	for {
-		changed := s.Store.Changed()
-		messages, err := s.Store.Messages(context.WithoutCancel(ctx), agency.MessageFilter{Recipient: recipient, Waiting: true, Limit: limit})
+		changed := in.store.Changed()
+		messages, err := in.store.Messages(context.WithoutCancel(ctx), agency.MessageFilter{Recipient: recipient, Waiting: true, Limit: limit})
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +149,7 @@ func (s *Supervisor) PollMessages(ctx context.Context, recipient string, limit i
 				}
 			}
 			if len(seqs) > 0 {
-				err = s.Store.DeliverMessages(context.WithoutCancel(ctx), recipient, seqs)
+				err = in.store.DeliverMessages(context.WithoutCancel(ctx), recipient, seqs)
 			}
 			return messages, err
 		}
@@ -163,12 +171,12 @@ func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []s
 			return nil, err
 		}
 	}
-	r, release, err := s.hold(ctx, ref)
+	r, release, err := s.Records.hold(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	changed, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	changed, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		tags := slices.DeleteFunc(slices.Clone(r.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
 		for _, tag := range add {
 			if !slices.Contains(tags, tag) {
@@ -190,9 +198,9 @@ func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []s
 // TellAlert brings an alert to the inboxes of those who should act, by its level: the owner, then the orchestrators of the
 // same repository, then the person. Where nobody is, the next one is told; a run that set a flag is not told of it. The id of the
 // message is that of the alert and of how often it was told before, so that repeating a telling after a crash does no harm.
-func (s *Supervisor) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
-	return s.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
-		recipients, _, err := s.recipients(ctx, string(r.ID), to)
+func (in *Inbox) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
+	return in.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
+		recipients, _, err := in.recipients(ctx, string(r.ID), to)
 		if r.Flag != nil && a.Cause == r.Flag.Cause() && r.Flag.By != agency.User {
 			recipients = slices.DeleteFunc(recipients, func(id string) bool { return id == r.Flag.By })
 		}
@@ -201,12 +209,12 @@ func (s *Supervisor) TellAlert(ctx context.Context, a *agency.Alert, r *agency.R
 }
 
 // TellSessionAlert is TellAlert of a session.
-func (s *Supervisor) TellSessionAlert(ctx context.Context, a *agency.Alert, session *agency.Session, orchestratorTag string) ([]string, error) {
-	return s.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
+func (in *Inbox) TellSessionAlert(ctx context.Context, a *agency.Alert, session *agency.Session, orchestratorTag string) ([]string, error) {
+	return in.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
 		switch {
 		case to.Owner:
 			*to = agency.Target{Run: session.Owner}
-			recipients, err := s.awake(ctx, session.Owner)
+			recipients, err := in.awake(ctx, session.Owner)
 			if slices.Contains(recipients, agency.User) {
 				*to = agency.Target{User: true}
 			}
@@ -214,7 +222,7 @@ func (s *Supervisor) TellSessionAlert(ctx context.Context, a *agency.Alert, sess
 		case to.User:
 			return []string{agency.User}, nil
 		}
-		runs, err := s.Store.Runs(ctx, agency.Filter{Live: true, Tag: to.Tag, Repo: session.Repo.Fingerprint})
+		runs, err := in.store.Runs(ctx, agency.Filter{Live: true, Tag: to.Tag, Repo: session.Repo.Fingerprint})
 		recipients := make([]string, 0, len(runs))
 		for i := range runs {
 			if runs[i].RemovedAt == nil {
@@ -226,8 +234,8 @@ func (s *Supervisor) TellSessionAlert(ctx context.Context, a *agency.Alert, sess
 }
 
 // TellHostAlert is TellAlert of the machine, which is the person's alone.
-func (s *Supervisor) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, error) {
-	return s.tellAlert(ctx, a, "", func(to *agency.Target) ([]string, error) {
+func (in *Inbox) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, error) {
+	return in.tellAlert(ctx, a, "", func(to *agency.Target) ([]string, error) {
 		if to.User {
 			return []string{agency.User}, nil
 		}
@@ -236,7 +244,7 @@ func (s *Supervisor) TellHostAlert(ctx context.Context, a *agency.Alert) ([]stri
 }
 
 // tellAlert sends an alert to the first of those above its level that are there. reach says who a target is, and may make it clearer.
-func (s *Supervisor) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
+func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
 	targets := []agency.Target{{Owner: true}, {Tag: orchestratorTag}, {User: true}}
 	for _, to := range targets[min(a.Level, len(targets)-1):] {
 		recipients, err := reach(&to)
@@ -256,17 +264,17 @@ func (s *Supervisor) tellAlert(ctx context.Context, a *agency.Alert, orchestrato
 			return nil, fmt.Errorf("encode alert %s: %w", a.ID, err)
 		}
 		m := &agency.Message{ID: fmt.Sprintf("%s-%d", a.ID, a.Told+1), Type: string(a.Kind), From: agency.Daemon, To: to, Payload: data}
-		return recipients, s.Store.SendMessage(ctx, m, recipients, "")
+		return recipients, in.store.SendMessage(ctx, m, recipients, "")
 	}
 	return nil, nil
 }
 
-// reportToOwner sends what a worker reported to who started it, once: the id of the message comes from the report.
-func (s *Supervisor) reportToOwner(ctx context.Context, l *liveRun, e *agency.Evidence) error {
+// report sends what a worker reported to who started it, once: the id of the message comes from the report.
+func (in *Inbox) report(ctx context.Context, id agency.RunID, attempt int, e *agency.Evidence) error {
 	if e.Sign != agency.SignReport {
 		return nil
 	}
-	recipients, dead, err := s.ownerOf(ctx, string(l.id))
+	recipients, dead, err := in.ownerOf(ctx, string(id))
 	if err != nil {
 		return err
 	}
@@ -276,11 +284,11 @@ func (s *Supervisor) reportToOwner(ctx context.Context, l *liveRun, e *agency.Ev
 	if kind == "" {
 		return nil
 	}
-	payload, err := json.Marshal(map[string]any{"run_id": l.id, "attempt": l.attempt, "report": e.Report, "text": e.Text, "at": e.At.UTC().Format(time.RFC3339)})
+	payload, err := json.Marshal(map[string]any{"run_id": id, "attempt": attempt, "report": e.Report, "text": e.Text, "at": e.At.UTC().Format(time.RFC3339)})
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s %s", l.id, l.attempt, e.ID, e.Report, e.Text))
-	m := &agency.Message{ID: "m_" + hex.EncodeToString(sum[:10]), Type: kind, From: string(l.id), To: agency.Target{Owner: true}, Payload: payload}
-	return s.Store.SendMessage(ctx, m, recipients, dead)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s %s", id, attempt, e.ID, e.Report, e.Text))
+	m := &agency.Message{ID: "m_" + hex.EncodeToString(sum[:10]), Type: kind, From: string(id), To: agency.Target{Owner: true}, Payload: payload}
+	return in.store.SendMessage(ctx, m, recipients, dead)
 }

@@ -19,7 +19,7 @@ func TestMessageToARunThatIsRemoved(t *testing.T) {
 		}
 	}
 	m := &agency.Message{Type: "message", From: agency.User, To: agency.Target{Run: "fix-login"}, Payload: json.RawMessage("{}")}
-	recipients, dead, err := w.sup.SendMessage(t.Context(), m)
+	recipients, dead, err := w.sup.Inbox.Send(t.Context(), m)
 	if err != nil || len(recipients) > 0 || dead != "fix-login was removed" {
 		t.Errorf("sent to %q, dead %q, %v", recipients, dead, err)
 	}

@@ -24,7 +24,7 @@ func outputPath(r *agency.Run) string { return filepath.Join(r.Dir, "output.md")
 // An answer counts only when it is final: the agent that offers its work is about to give another. What cannot be read
 // leaves the file as it is.
 func (s *Supervisor) writeOutput(ctx context.Context, id agency.RunID, final bool) {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil {
 		s.Log.Warn("read the run of an output", "run", id, "err", err)
 		return
@@ -95,7 +95,7 @@ func (s *Supervisor) offered(ctx context.Context, l *liveRun, word agency.Observ
 	if word.Contract == nil || word.Contract.Status != agency.SaysReadyForReview {
 		return
 	}
-	r, err := s.Store.Run(ctx, l.id)
+	r, err := s.Records.Run(ctx, l.id)
 	if err == nil && (!sameWord(r.Attempt.Word, word) || wroteAgain(l, r.Attempt.Word.At, stamp, word.At)) {
 		s.writeOutput(ctx, l.id, false)
 	}
@@ -103,7 +103,7 @@ func (s *Supervisor) offered(ctx context.Context, l *liveRun, word agency.Observ
 
 // answered keeps the answer of a turn that ended, if the agent offers it as its work.
 func (s *Supervisor) answered(ctx context.Context, id agency.RunID, situation *agency.Situation) {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil {
 		return
 	}

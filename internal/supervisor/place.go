@@ -21,7 +21,7 @@ type Place struct {
 
 // Locate finds the repository that a client in dir names, "." or a path, and what it says about runs. base is the reference to start from as far as it is known; empty
 // is HEAD, from which most runs start. Git is asked for its commit while it looks for the repository.
-func (s *Supervisor) Locate(ctx context.Context, dir, repo, base string) (*Place, error) {
+func (ps *Projects) Locate(ctx context.Context, dir, repo, base string) (*Place, error) {
 	at := &Place{dir: repo, base: cmp.Or(base, "HEAD")}
 	if !filepath.IsAbs(repo) {
 		at.dir = filepath.Join(dir, repo)
@@ -29,15 +29,15 @@ func (s *Supervisor) Locate(ctx context.Context, dir, repo, base string) (*Place
 	resolved := make(chan struct{})
 	go func() {
 		defer close(resolved)
-		at.commit, at.baseErr = s.Git.ResolveCommit(ctx, at.dir, at.base)
+		at.commit, at.baseErr = ps.git.ResolveCommit(ctx, at.dir, at.base)
 	}()
 	var err error
-	at.Repo, err = s.Git.Discover(ctx, at.dir)
+	at.Repo, err = ps.git.Discover(ctx, at.dir)
 	<-resolved
 	if err != nil {
 		return nil, err // without a repository there is no use in what the reference is
 	}
-	if at.project, err = s.project(ctx, at.Repo, at.commit); err != nil {
+	if at.project, err = ps.read(ctx, at.Repo, at.commit); err != nil {
 		return nil, err
 	}
 	at.Project = at.project.Project
@@ -45,9 +45,9 @@ func (s *Supervisor) Locate(ctx context.Context, dir, repo, base string) (*Place
 }
 
 // commitOf returns the commit of a reference in the repository of a place.
-func (s *Supervisor) commitOf(ctx context.Context, at *Place, base string) (string, error) {
+func (ps *Projects) commitOf(ctx context.Context, at *Place, base string) (string, error) {
 	if base == at.base {
 		return at.commit, at.baseErr
 	}
-	return s.Git.ResolveCommit(ctx, at.dir, base)
+	return ps.git.ResolveCommit(ctx, at.dir, base)
 }

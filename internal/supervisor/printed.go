@@ -204,7 +204,7 @@ func (s *Supervisor) readShown(ctx context.Context, id agency.RunID) {
 	if len(patterns) == 0 || len(marks) == 0 || o.headless {
 		return
 	}
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}
@@ -249,7 +249,7 @@ func (s *Supervisor) printed(ctx context.Context, id agency.RunID, line string) 
 	if line == "" || !ok {
 		return
 	}
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil || r.Attempt.Number != l.attempt {
 		return
 	}

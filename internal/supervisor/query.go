@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,46 +15,6 @@ import (
 
 	"agency"
 )
-
-// Resolve finds the one run that a reference means: a name, handle, id, or a unique prefix of four or more characters.
-func (s *Supervisor) Resolve(ctx context.Context, ref string) (*agency.Run, error) {
-	const most = 10
-	runs, err := s.Store.MatchRuns(ctx, ref, most)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(runs) == 1:
-		return &runs[0], nil
-	case len(runs) > 1:
-		candidates := make([]string, 0, len(runs))
-		for i := range runs {
-			candidates = append(candidates, runs[i].Handle)
-		}
-		return nil, agency.Errorf(agency.CodeRunAmbiguous, "%q could be %s", ref, strings.Join(candidates, ", ")).
-			WithDetail("candidates", candidates).WithHint("type more of it")
-	case ref != "" && len(ref) < agency.MinPrefix:
-		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).
-			WithHint("a part of a name must have %d characters or more; agency ls shows all runs", agency.MinPrefix)
-	default:
-		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).WithHint("agency ls --all-repos --all")
-	}
-}
-
-// hold finds a run and keeps other operations from it until release is called. The run is as it stands under the lock.
-func (s *Supervisor) hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
-	if r, err = s.Resolve(ctx, ref); err != nil {
-		return nil, nil, err
-	}
-	if release, err = s.locks.lock(ctx, "run "+string(r.ID)); err != nil {
-		return nil, nil, err
-	}
-	if r, err = s.Store.Run(ctx, r.ID); err != nil {
-		release()
-		return nil, nil, err
-	}
-	return r, release, nil
-}
 
 // Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.
 func (s *Supervisor) Derive(r *agency.Run) agency.Status {
@@ -98,17 +57,17 @@ func (s *Supervisor) RunsOf(ctx context.Context, dir string, f agency.Filter) ([
 		if repo.Fingerprint == "" {
 			return []agency.Run{}, nil // agency was never used here
 		}
-		if err := s.place(ctx, &repo, false); err != nil { // somebody may have moved or copied it
+		if err := s.Repos.place(ctx, &repo, false); err != nil { // somebody may have moved or copied it
 			return nil, err
 		}
 		f.Repo = repo.Fingerprint
 	}
-	return s.Store.Runs(ctx, f)
+	return s.Records.Runs(ctx, f)
 }
 
 // RunOf is as RunsOf for the one run that a reference means: it lists that or nothing.
 func (s *Supervisor) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]agency.Run, error) {
-	r, err := s.Resolve(ctx, ref)
+	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +102,7 @@ type Details struct {
 
 // Show gathers everything about a run.
 func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Details, error) {
-	r, err := s.Resolve(ctx, ref)
+	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,14 +115,14 @@ func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Detail
 	if _, err := os.Lstat(outputPath(r)); err == nil {
 		d.OutputPath = outputPath(r)
 	}
-	if d.Attempts, err = s.Store.Attempts(ctx, r.ID); err != nil {
+	if d.Attempts, err = s.Records.Attempts(ctx, r.ID); err != nil {
 		return nil, nil, err
 	}
-	if d.Steps, err = s.Store.Steps(ctx, r.ID, r.Attempt.Number); err != nil {
+	if d.Steps, err = s.Records.Steps(ctx, r.ID, r.Attempt.Number); err != nil {
 		return nil, nil, err
 	}
 	if r.RemovedAt == nil {
-		d.Git, d.GitProblem = s.gitFacts(ctx, r)
+		d.Git, d.GitProblem = s.Work.facts(ctx, r)
 	}
 	s.mu.Lock()
 	if l := s.live[r.ID]; l != nil {
@@ -190,22 +149,9 @@ func lastWritten(path string) *time.Time {
 	return &at
 }
 
-// gitFacts is what git says of a run's worktree, or why it says nothing.
-func (s *Supervisor) gitFacts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
-	facts, err := s.Git.Inspect(ctx, r.Repo, r.Worktree, r.Commit)
-	if err == nil {
-		return &facts, ""
-	}
-	repo, missing := s.repoOf(ctx, r)
-	if missing == nil {
-		missing = s.checkWorktree(ctx, r, repo)
-	}
-	return nil, agency.AsError(cmp.Or(missing, err)).Message
-}
-
 // Terminal finds the run whose terminal a client wants to show, and the socket of the tmux server that holds it.
 func (s *Supervisor) Terminal(ctx context.Context, ref string) (r *agency.Run, socket string, err error) {
-	if r, err = s.Resolve(ctx, ref); err != nil {
+	if r, err = s.Records.Resolve(ctx, ref); err != nil {
 		return nil, "", err
 	}
 	if err := s.checkTmux(ctx); err != nil {
@@ -227,7 +173,7 @@ func (s *Supervisor) Terminal(ctx context.Context, ref string) (r *agency.Run, s
 func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
 	ids := make([]agency.RunID, 0, len(refs))
 	for _, ref := range refs {
-		r, err := s.Resolve(ctx, ref)
+		r, err := s.Records.Resolve(ctx, ref)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -237,7 +183,7 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 	clock := time.NewTicker(s.pace())
 	defer clock.Stop()
 	for {
-		changed := s.Store.Changed()
+		changed := s.Records.Changed()
 		runs, statuses, done, restarting := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true, false
 		for _, id := range ids {
 			r, goesOn, err := s.afterRestart(ctx, id)
@@ -274,16 +220,16 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 // come: who restarts a run holds it as long, and after a crash nobody does. restarting says that ctx ended before.
 func (s *Supervisor) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Run, restarting bool, err error) {
 	reading := context.WithoutCancel(ctx)
-	r, err = s.Store.Run(reading, id)
+	r, err = s.Records.Run(reading, id)
 	if err != nil || !r.Attempt.State.Final() || !r.Attempt.Restarting {
 		return r, false, err
 	}
-	release, err := s.locks.lock(ctx, "run "+string(id))
+	release, err := s.Records.lock(ctx, id)
 	if err != nil {
 		return r, true, nil //nolint:nilerr // the end of ctx is the caller's
 	}
 	release()
-	r, err = s.Store.Run(reading, id)
+	r, err = s.Records.Run(reading, id)
 	return r, false, err
 }
 
@@ -308,7 +254,7 @@ type LogRequest struct {
 // Logs copies a log to w, after begin was told which attempt it is and with which byte it begins. With Follow it goes on until
 // the attempt has ended; flush is called after each piece.
 func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begin func(attempt int, offset int64), flush func()) error {
-	r, err := s.Resolve(ctx, req.Ref)
+	r, err := s.Records.Resolve(ctx, req.Ref)
 	if err != nil {
 		return err
 	}
@@ -333,10 +279,10 @@ func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begi
 	hints, stop := s.listen(logs)
 	defer stop()
 	for {
-		changed := s.Store.Changed()
+		changed := s.Records.Changed()
 		// Whether the attempt had ended is asked before reading, so that nothing written before its end is missed.
 		if following {
-			now, err := s.Store.Run(ctx, r.ID)
+			now, err := s.Records.Run(ctx, r.ID)
 			if err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func (s *Supervisor) readSnapshot(ctx context.Context, id agency.RunID) {
 	if stamp == l.snapshot {
 		return
 	}
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil {
 		return // the rescan tries again
 	}
@@ -70,7 +70,7 @@ func (s *Supervisor) readSnapshot(ctx context.Context, id agency.RunID) {
 
 // checkRecords looks at all runs that were not removed, and writes what an earlier daemon could not.
 func (s *Supervisor) checkRecords() {
-	runs, err := s.Store.Runs(s.ctx, agency.Filter{})
+	runs, err := s.Records.Runs(s.ctx, agency.Filter{})
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.Log.Error("read runs", "err", err)

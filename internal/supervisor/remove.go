@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"agency"
@@ -34,7 +33,7 @@ type Removal struct {
 // RemoveRun takes away an ended run's session and worktree, and its branch if asked. Uncommitted or unmerged work is saved
 // under refs/agency/snapshots first. It can be repeated: a removed run is fine, and what is missing is a warning.
 func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
-	r, release, err := s.hold(ctx, req.Ref)
+	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, err
 	}
 	defer finish()
-	if r, err = s.Store.Run(ctx, r.ID); err != nil {
+	if r, err = s.Records.Run(ctx, r.ID); err != nil {
 		return nil, err
 	}
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
@@ -81,7 +80,7 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return err
 	}
-	_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Removing = &agency.Removing{At: s.Now(), Force: req.Force, DeleteBranch: req.DeleteBranch}
 		return nil, nil
 	})
@@ -98,7 +97,7 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
-	removal.Run, err = s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	removal.Run, err = s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		now := s.Now()
 		r.RemovedAt, r.Removing = &now, nil
 		return []agency.News{{Type: agency.RunRemoved, Data: map[string]any{
@@ -116,7 +115,7 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 
 // notRemoving takes back that a run is being removed, which has failed.
 func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
-	_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Removing = nil
 		return nil, nil
 	})
@@ -156,17 +155,17 @@ func (s *Supervisor) awaitRelease(ctx context.Context, r *agency.Run, timeout ti
 }
 
 func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
-	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	repo, err := s.repoOf(ctx, r)
+	repo, err := s.Repos.of(ctx, r)
 	if err != nil {
 		return s.removeWithout(ctx, r, req, removal, err)
 	}
 	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
-		if err := s.movedHome(r); err != nil && !req.Force {
+		if err := s.Repos.movedHome(r); err != nil && !req.Force {
 			return err
 		}
 		where := "gone already"
@@ -178,9 +177,9 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 			where = "moved to " + at + " and stays there"
 		}
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
-	} else if err := s.saveWork(ctx, r, repo, req.Force, removal); err != nil {
+	} else if err := s.Work.saveWork(ctx, r, repo, req.Force, removal); err != nil {
 		// Only a worktree that is proven not to be one is given up: of any other the work may be saved the next time.
-		broken := s.checkWorktree(ctx, r, repo)
+		broken := s.Repos.checkWorktree(ctx, r, repo)
 		if !agency.IsCode(broken, agency.CodeInvalidState) {
 			return err
 		}
@@ -191,7 +190,7 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		removal.Warnings = append(removal.Warnings, agency.AsError(broken).Message+", and nothing in it was saved")
 	}
 	if req.DeleteBranch && !req.Force {
-		if err := s.checkSaved(ctx, r, repo); err != nil {
+		if err := s.Work.checkSaved(ctx, r, repo); err != nil {
 			return err
 		}
 	}
@@ -239,12 +238,12 @@ func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRe
 	if left {
 		return s.removeWorktree(ctx, r, req, removal)
 	}
-	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	repo, err := s.repoOf(ctx, r)
+	repo, err := s.Repos.of(ctx, r)
 	if !req.DeleteBranch {
 		switch gone := agency.IsCode(err, agency.CodeInvalidState); {
 		case gone:
@@ -263,7 +262,7 @@ func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRe
 		return err
 	}
 	if !req.Force {
-		if err := s.checkSaved(ctx, r, repo); err != nil {
+		if err := s.Work.checkSaved(ctx, r, repo); err != nil {
 			return err
 		}
 	}
@@ -271,92 +270,5 @@ func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRe
 		return err
 	}
 	removal.Branch = ""
-	return nil
-}
-
-// checkSaved refuses to delete a branch with commits that neither another branch nor a snapshot has: those of the worktree are
-// saved with it, but that may be gone, or have something else checked out.
-func (s *Supervisor) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) error {
-	snapshots, err := s.Git.Snapshots(ctx, repo, r.ID)
-	if err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
-	}
-	known, saved := []string{r.Commit}, map[string]string{}
-	for i := range snapshots {
-		known = append(known, snapshots[i].Commit)
-		saved[snapshots[i].Ref] = snapshots[i].Commit
-	}
-	if len(saved) > 0 {
-		if err := s.Git.Prove(ctx, repo, r.Worktree, r.Commit, saved); err != nil {
-			return err
-		}
-	}
-	switch unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, known...); {
-	case err != nil:
-		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
-	case unmerged:
-		return agency.Errorf(agency.CodeCleanupFailed, "the branch %s has commits that are nowhere else, and the worktree of %s is gone or has something else checked out", r.Branch, r.Ref()).
-			WithHint("keep the branch: agency rm %s; or give them up: agency rm --force --delete-branch %s", r.Ref(), r.Ref())
-	}
-	return nil
-}
-
-// snapshot saves everything in a run's worktree under the next free number. A number is never used twice: a removal that
-// was cut off in the middle leaves half a worktree, and its snapshot must not replace that of the whole.
-func (s *Supervisor) snapshot(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (agency.Saved, error) {
-	earlier, err := s.Git.Snapshots(ctx, repo, r.ID)
-	if err != nil {
-		return agency.Saved{}, err
-	}
-	number := 1
-	if len(earlier) > 0 {
-		number = earlier[len(earlier)-1].Number + 1
-	}
-	ref := fmt.Sprintf("%s%d", agency.SnapshotRefs(r.ID), number)
-	saved, err := s.Git.Snapshot(ctx, repo, r.Worktree, r.Commit, ref, "work of "+r.Ref()+" "+why)
-	if err != nil {
-		return agency.Saved{}, agency.Errorf(agency.CodeCleanupFailed, "%w", err)
-	}
-	return saved, nil
-}
-
-// saveDirty snapshots a worktree that holds changes; it returns nil when there are none.
-func (s *Supervisor) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (*agency.Saved, error) {
-	facts, err := s.Git.Inspect(ctx, repo, r.Worktree, r.Commit)
-	if err != nil {
-		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
-	}
-	if !facts.Dirty {
-		return nil, nil //nolint:nilnil // nothing to save is no error
-	}
-	saved, err := s.snapshot(ctx, r, repo, why)
-	return &saved, err
-}
-
-// saveWork snapshots a worktree that holds changes, or commits that no other branch has.
-func (s *Supervisor) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
-	facts, err := s.Git.Inspect(ctx, repo, r.Worktree, r.Commit)
-	if err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
-	}
-	unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, r.Commit)
-	if err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
-	}
-	// Commits on a detached HEAD, or on a branch that the agent made, are on no branch of the run.
-	elsewhere := facts.Branch != r.Branch && facts.Ahead > 0
-	if !facts.Dirty && !elsewhere && (!unmerged || facts.Branch != r.Branch) {
-		return nil
-	}
-	saved, err := s.snapshot(ctx, r, repo, "before its worktree was removed")
-	if err != nil {
-		return err
-	}
-	if len(saved.Nested) > 0 && !force {
-		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds repositories of their own whose work cannot be saved: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
-			WithDetail("nested", saved.Nested).
-			WithHint("save or push them first, or give them up: agency rm --force %s", r.Ref())
-	}
-	removal.Snapshot = &saved
 	return nil
 }

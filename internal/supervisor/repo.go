@@ -17,55 +17,64 @@ import (
 	"agency"
 )
 
+// Repos knows the repositories of runs: their identity, where they are, and whether their worktrees are in place.
+type Repos struct {
+	store  *Records
+	git    Git
+	random Random
+	home   string // data root
+	locks  keyed  // changes to one repository, one after the other
+}
+
 // identify gives the repository its lasting identity: the UUID in its git common directory. A repository that was moved
 // keeps its runs, and git learns where its worktrees are; one that was copied gets an identity of its own.
-func (s *Supervisor) identify(ctx context.Context, repo *agency.Repo) error {
-	id, err := s.Git.EnsureID(*repo, s.Random.uuid)
+func (rs *Repos) identify(ctx context.Context, repo *agency.Repo) error {
+	id, err := rs.git.EnsureID(*repo, rs.random.uuid)
 	if err != nil {
 		return err
 	}
 	repo.Fingerprint = id
-	return s.place(ctx, repo, true)
+	return rs.place(ctx, repo, true)
 }
 
 // place brings the place of a repository with an identity into the record. add says to add one that is not there.
-func (s *Supervisor) place(ctx context.Context, repo *agency.Repo, add bool) error {
-	known, err := s.Store.Repo(ctx, repo.Fingerprint)
+func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
+	known, err := rs.store.Repo(ctx, repo.Fingerprint)
 	switch {
 	case err != nil:
 		return err
 	case known == nil && !add, known != nil && known.Root == repo.Root:
 		return nil
 	case known == nil:
-		return s.Store.PutRepo(ctx, *repo)
+		return rs.store.PutRepo(ctx, *repo)
 	}
-	original, err := s.find(ctx, *known)
+	original, err := rs.find(ctx, *known)
 	switch {
 	case err != nil:
 		return err
 	case original == nil || original.Root != known.Root:
-		err = s.moved(ctx, *repo)
+		err = rs.moved(ctx, *repo)
 	case same(original.CommonDir, repo.CommonDir):
 		return nil // a mount, or another spelling of its name where case does not matter
 	default:
-		repo.Fingerprint = s.Random.uuid()
-		err = s.Git.ReplaceID(*repo, repo.Fingerprint)
+		repo.Fingerprint = rs.random.uuid()
+		err = rs.git.ReplaceID(*repo, repo.Fingerprint)
 	}
 	if err != nil {
 		return err
 	}
-	return s.Store.PutRepo(ctx, *repo)
+	return rs.store.PutRepo(ctx, *repo)
 }
 
 // find looks for a repository of the record in its place. It is nil when it is proven not to be there: its identity is gone, or is
 // another's. That git does not find it proves nothing, nor does a file that cannot be read: these are errors.
-func (s *Supervisor) find(ctx context.Context, known agency.Repo) (*agency.Repo, error) {
-	repo, err := s.Git.Discover(ctx, known.Root)
+func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, error) {
+	repo, err := rs.git.Discover(ctx, known.Root)
 	if err == nil && repo.Fingerprint == known.Fingerprint {
 		repo.GitConfig, repo.GitPrograms = known.GitConfig, known.GitPrograms
 		return &repo, nil
 	}
-	id, readErr := s.Git.ID(known.CommonDir)
+	id, readErr := rs.git.ID(known.CommonDir)
 	switch {
 	case readErr != nil:
 		return nil, readErr
@@ -79,9 +88,9 @@ func (s *Supervisor) find(ctx context.Context, known agency.Repo) (*agency.Repo,
 	}
 }
 
-// repoOf is the repository of a run. E_INVALID_STATE: it is proven not to be where it was; another one may be there.
-func (s *Supervisor) repoOf(ctx context.Context, r *agency.Run) (agency.Repo, error) {
-	repo, err := s.find(ctx, r.Repo)
+// of is the repository of a run. E_INVALID_STATE: it is proven not to be where it was; another one may be there.
+func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
+	repo, err := rs.find(ctx, r.Repo)
 	if err != nil {
 		return agency.Repo{}, err
 	}
@@ -94,11 +103,11 @@ func (s *Supervisor) repoOf(ctx context.Context, r *agency.Run) (agency.Repo, er
 
 // checkPrograms refuses a run that an agent starts where git would run programs that were not named when the agent's own run began:
 // it could have named them itself, and they would run without the limits that the agent has.
-func (s *Supervisor) checkPrograms(ctx context.Context, repo agency.Repo, owner string) error {
+func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner string) error {
 	if owner == agency.User || repo.GitPrograms == "" {
 		return nil
 	}
-	r, err := s.Store.Run(ctx, agency.RunID(owner))
+	r, err := rs.store.Run(ctx, agency.RunID(owner))
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return nil
 	}
@@ -110,8 +119,8 @@ func (s *Supervisor) checkPrograms(ctx context.Context, repo agency.Repo, owner 
 }
 
 // checkWorktree is E_INVALID_STATE when the worktree of a run is not where it was made, and says where it is now.
-func (s *Supervisor) checkWorktree(ctx context.Context, r *agency.Run, repo agency.Repo) error {
-	at, err := s.Git.Worktree(ctx, repo, r.Worktree)
+func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+	at, err := rs.git.Worktree(ctx, repo, r.Worktree)
 	if err != nil || at == r.Worktree {
 		return err
 	}
@@ -119,7 +128,7 @@ func (s *Supervisor) checkWorktree(ctx context.Context, r *agency.Run, repo agen
 		return agency.Errorf(agency.CodeInvalidState, "the worktree of %s was moved from %s to %s", r.Ref(), r.Worktree, at).
 			WithHint("move it back: git -C %s worktree move -- %s %s", agency.ShellWord(r.Repo.Root), agency.ShellWord(at), agency.ShellWord(r.Worktree))
 	}
-	if err := s.movedHome(r); err != nil {
+	if err := rs.movedHome(r); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, fs.ErrNotExist) {
@@ -131,18 +140,18 @@ func (s *Supervisor) checkWorktree(ctx context.Context, r *agency.Run, repo agen
 }
 
 // movedHome is E_INVALID_STATE when a run was made in another data folder, which is not there any more.
-func (s *Supervisor) movedHome(r *agency.Run) error {
+func (rs *Repos) movedHome(r *agency.Run) error {
 	before := filepath.Dir(filepath.Dir(r.Dir))
-	if _, err := os.Lstat(r.Dir); before == s.Home || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(r.Dir); before == rs.home || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return agency.Errorf(agency.CodeInvalidState, "agency's data was moved from %s to %s, and the worktree of %s with it", before, s.Home, r.Ref()).
-		WithHint("move it back, or leave a link in its place: ln -s %s %s", agency.ShellWord(s.Home), agency.ShellWord(before))
+	return agency.Errorf(agency.CodeInvalidState, "agency's data was moved from %s to %s, and the worktree of %s with it", before, rs.home, r.Ref()).
+		WithHint("move it back, or leave a link in its place: ln -s %s %s", agency.ShellWord(rs.home), agency.ShellWord(before))
 }
 
 // moved repairs the worktrees of a repository that is at another place than before.
-func (s *Supervisor) moved(ctx context.Context, repo agency.Repo) error {
-	runs, err := s.Store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint})
+func (rs *Repos) moved(ctx context.Context, repo agency.Repo) error {
+	runs, err := rs.store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint})
 	if err != nil {
 		return err
 	}
@@ -155,7 +164,7 @@ func (s *Supervisor) moved(ctx context.Context, repo agency.Repo) error {
 	if len(worktrees) == 0 {
 		return nil
 	}
-	return s.Git.Repair(ctx, repo, worktrees)
+	return rs.git.Repair(ctx, repo, worktrees)
 }
 
 // same says whether two paths lead to the same folder.
@@ -170,8 +179,8 @@ func same(a, b string) bool {
 
 // refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it would take it along.
 // A run's own worktree is fine, it belongs to the repository outside.
-func (s *Supervisor) refuseOwnTree(repo agency.Repo) error {
-	home, err := filepath.EvalSymlinks(s.Home)
+func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
+	home, err := filepath.EvalSymlinks(rs.home)
 	if err != nil {
 		return nil //nolint:nilerr // a data root that cannot be resolved holds no repository
 	}
@@ -183,14 +192,14 @@ func (s *Supervisor) refuseOwnTree(repo agency.Repo) error {
 		WithHint("move it out first: it would be lost when the run around it is removed")
 }
 
-// lockRepo makes changes to branches and worktrees of a repository one at a time, in this process and among all that
+// lock makes changes to branches and worktrees of a repository one at a time, in this process and among all that
 // share the data root.
-func (s *Supervisor) lockRepo(ctx context.Context, fingerprint string) (func(), error) {
-	unlock, err := s.locks.lock(ctx, "repo "+fingerprint)
+func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
+	unlock, err := rs.locks.lock(ctx, fingerprint)
 	if err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(s.Home, "locks", fingerprint+".lock"), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(rs.home, "locks", fingerprint+".lock"), flock.SetPermissions(0o600))
 	if ok, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
 		unlock()
 		return nil, agency.Errorf(agency.CodePermissionDenied, "lock %s: %w", lock.Path(), err)
@@ -266,4 +275,23 @@ func fingerprintOne(root *os.Root, base, path string) (agency.Input, error) {
 		return agency.Input{}, agency.Errorf(agency.CodeInvalidPath, "read the input %q: %w", path, err)
 	}
 	return agency.Input{Path: filepath.ToSlash(rel), Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+}
+
+// At is the repository of a folder, with its lasting identity, which it is given if it has none.
+func (rs *Repos) At(ctx context.Context, dir string) (agency.Repo, error) {
+	repo, err := rs.git.Discover(ctx, dir)
+	if err != nil {
+		return repo, err
+	}
+	return repo, rs.identify(ctx, &repo)
+}
+
+// Exclude keeps a folder of a repository, relative to its root, out of git.
+func (rs *Repos) Exclude(ctx context.Context, repo agency.Repo, folder string) error {
+	unlock, err := rs.lock(ctx, repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return rs.git.Exclude(repo, "/"+ignorePattern.Replace(folder)+"/")
 }

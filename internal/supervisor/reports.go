@@ -66,7 +66,7 @@ func (s *Supervisor) takeReports(ctx context.Context, l *liveRun, reports []agen
 		s.writeOutput(ctx, l.id, false)
 	}
 	for i := range reports {
-		if err := s.reportToOwner(ctx, l, &reports[i]); err != nil {
+		if err := s.Inbox.report(ctx, l.id, l.attempt, &reports[i]); err != nil {
 			s.Log.Warn("tell the owner of a report", "run", l.id, "err", err)
 			if !agency.IsCode(err, agency.CodeLimit) { // an inbox that is full keeps no report from the record
 				return false

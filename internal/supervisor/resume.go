@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -45,7 +44,7 @@ const stepArchive = "archive"
 // Restart stops it first), when the run or its worktree is gone, and when the runner's configuration is not the one that
 // the run was made with (unless Force). A failure after that leaves the attempt failed, and the worktree as it was.
 func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
-	r, release, err := s.hold(ctx, req.Ref)
+	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 		return nil, err
 	}
 	if req.Fresh {
-		if resumption.Snapshot, err = s.saveDirty(ctx, r, repo, "before a fresh start"); err != nil {
+		if resumption.Snapshot, err = s.Work.saveDirty(ctx, r, repo, "before a fresh start"); err != nil {
 			return nil, err
 		}
 	}
@@ -96,14 +95,14 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	}
 	unlock() // the record has it as live
 	if giveUp {
-		if err := s.Store.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
+		if err := s.Records.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
 			return nil, s.abortAttempt(ctx, l.run, err)
 		}
 	}
 	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return nil, s.abortAttempt(ctx, l.run, err)
 	}
-	resumption.Run, err = s.Store.Run(ctx, r.ID)
+	resumption.Run, err = s.Records.Run(ctx, r.ID)
 	return resumption, err
 }
 
@@ -125,11 +124,11 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 		return agency.Repo{}, refuse("%s is running", r.Ref()).
 			WithHint("talk to it: agency send %s TEXT; or stop and start it again: agency resume --restart %s", r.Ref(), r.Ref())
 	}
-	repo, err := s.repoOf(ctx, r)
+	repo, err := s.Repos.of(ctx, r)
 	if err != nil {
 		return repo, err
 	}
-	return repo, s.checkWorktree(ctx, r, repo)
+	return repo, s.Repos.checkWorktree(ctx, r, repo)
 }
 
 // planAttempt makes the command line of the next attempt without changing anything.
@@ -138,7 +137,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := s.specOf(ctx, r)
+	spec, err := s.Records.spec(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,19 +189,6 @@ func missingNames(wanted, env []string) []string {
 	return missing
 }
 
-// specOf is the request that a run was made from.
-func (s *Supervisor) specOf(ctx context.Context, r *agency.Run) (*agency.Spec, error) {
-	data, err := s.Store.Spec(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	var spec agency.Spec
-	if err := json.Unmarshal(data, &spec); err != nil {
-		return nil, fmt.Errorf("read the spec of %s: %w", r.Ref(), err)
-	}
-	return &spec, nil
-}
-
 // beginAttempt writes the intent: the queued attempt with its token and steps.
 func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	next := l.run.Attempt
@@ -212,7 +198,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 		return err
 	}
 	defer unlock()
-	begun, err := s.Store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+	begun, err := s.Records.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
 		}
@@ -231,7 +217,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 
 // buildAttempt prepares the worktree and starts the agent.
 func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt string) error {
-	if err := s.Store.SetToken(ctx, l.run.ID, l.run.Attempt.Number, agency.TokenHash(l.token)); err != nil {
+	if err := s.Records.SetToken(ctx, l.run.ID, l.run.Attempt.Number, agency.TokenHash(l.token)); err != nil {
 		return err
 	}
 	killpoint.At("resume.token")
@@ -314,7 +300,7 @@ func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) 
 	}
 	killpoint.At("fail.ended")
 	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
-	failed, err := s.recordFact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	failed, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {

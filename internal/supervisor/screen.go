@@ -57,7 +57,7 @@ func (s *Supervisor) look(ctx context.Context, id agency.RunID) []agency.Evidenc
 	if !ok || status.SpokeForItself(l.situation) {
 		return nil
 	}
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !s.Harness.ReadsScreen(r.Runner) {
 		return nil
 	}

@@ -21,7 +21,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		s.readEvidence(ctx, id)
 		s.writeOutput(ctx, id, true)
 	}
-	r, err := s.recordFact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		var news []agency.News
 		started, ended = false, false
 		a := &r.Attempt
@@ -68,15 +68,6 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		s.stateMoved(id)
 	}
 	return nil
-}
-
-// recordFact changes a run by what is true of its attempt, and logs when the disk does not take it.
-func (s *Supervisor) recordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
-	r, err := s.Store.RecordFact(ctx, id, change)
-	if err == nil && r.Unrecorded {
-		s.Log.Warn("the disk takes nothing: kept in memory", "run", id, "attempt", r.Attempt.Number, "state", r.Attempt.State)
-	}
-	return r, err
 }
 
 // applyExit settles an attempt by its exit record.
@@ -191,7 +182,7 @@ func (s *Supervisor) takeBack(ctx context.Context, r *agency.Run, why error) err
 // the act of another then. Without room on the disk the end comes first.
 func (s *Supervisor) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	reason, number := agency.AsError(why), r.Attempt.Number
-	_, err := s.Store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		if a := &r.Attempt; a.Number == number && !a.State.Final() {
 			a.ErrorCode, a.Error = reason.Code, reason.Message
 		}
@@ -226,7 +217,7 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 	s.readEvidence(ctx, r.ID)
 	s.writeOutput(ctx, r.ID, true)
 	number, changed := r.Attempt.Number, false
-	settled, err := s.recordFact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	settled, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {
@@ -300,7 +291,7 @@ func (s *Supervisor) settleWhenDead(id agency.RunID) {
 		if s.linkOf(id) != nil {
 			return
 		}
-		r, err := s.Store.Run(s.ctx, id)
+		r, err := s.Records.Run(s.ctx, id)
 		if err == nil {
 			var alive bool
 			if alive, err = s.settle(s.ctx, r); err == nil && !alive {
@@ -318,7 +309,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	if err := s.Git.FreeClaims(ctx); err != nil {
 		s.Log.Warn("free what killed gits locked", "err", err) // the next git that writes there tries again
 	}
-	runs, err := s.Store.Runs(ctx, agency.Filter{Live: true})
+	runs, err := s.Records.Runs(ctx, agency.Filter{Live: true})
 	if err != nil {
 		return fmt.Errorf("read live runs: %w", err)
 	}
@@ -337,7 +328,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 			s.readWords(&l, r) // before the first answer
 		}
 	}
-	kept, err := s.Store.Runs(ctx, agency.Filter{})
+	kept, err := s.Records.Runs(ctx, agency.Filter{})
 	if err != nil {
 		return fmt.Errorf("read runs: %w", err)
 	}
@@ -358,7 +349,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 // undoUnstarted takes back the creation of a run whose runner could not be started, unless that is done. The caller who
 // waits for the creation does so too, but may be gone with an earlier daemon.
 func (s *Supervisor) undoUnstarted(ctx context.Context, id agency.RunID) error {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -379,7 +370,7 @@ func (s *Supervisor) endSessions(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range sessions {
-		r, err := s.Store.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
+		r, err := s.Records.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
 		switch {
 		case agency.IsCode(err, agency.CodeRunNotFound):
 			continue // not ours to touch; doctor tells of it

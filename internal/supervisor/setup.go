@@ -35,29 +35,6 @@ type setup struct {
 // in words that continue "the setup".
 type RunSetup func(ctx context.Context, c agency.SetupCommand) error
 
-// planSetup checks what the repository wants done in new worktrees before anything exists: it has to be there, and trusted.
-// It is nil when there is nothing to do.
-func (s *Supervisor) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, where string, env []string, again, without string) (*setup, error) {
-	t, err := wants(project, read, where)
-	if err != nil || t.Hash == "" {
-		return nil, err
-	}
-	if err := s.judge(ctx, repo, &t); err != nil {
-		return nil, err
-	}
-	if !t.Trusted {
-		return nil, untrusted(&t, again, without)
-	}
-	p := &setup{projectFile: project, hash: t.Hash, again: again, without: without}
-	if _, isFile := setupScript(project.Setup); len(project.Setup) > 0 && !isFile {
-		if p.argv0, err = s.Harness.FindExec(agency.Runner{Kind: agency.Custom, Name: "setup"}, project.Setup[0], where, env); err != nil {
-			return nil, agency.Errorf(agency.CodeSetupFailed, "the setup cannot be run: %s", agency.AsError(err).Message).
-				WithHint("install it, or go without: %s", without)
-		}
-	}
-	return p, nil
-}
-
 // copyLimit is the most that one entry of [worktree] copy may hold, in bytes.
 const copyLimit = 1 << 30
 
@@ -201,7 +178,7 @@ func (s *Supervisor) hide(ctx context.Context, r *agency.Run, repo agency.Repo, 
 	if err != nil {
 		return err
 	}
-	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
@@ -220,42 +197,21 @@ func (s *Supervisor) hide(ctx context.Context, r *agency.Run, repo agency.Repo, 
 // ignorePattern writes a path so that git's ignore rules mean it and nothing else.
 var ignorePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `)
 
-// setupPending says whether a run was to be set up and never was.
-func (s *Supervisor) setupPending(ctx context.Context, r *agency.Run) (bool, error) {
-	pending := false
-	for n := 1; n <= r.Attempt.Number; n++ {
-		steps, err := s.Store.Steps(ctx, r.ID, n)
-		if err != nil {
-			return false, err
-		}
-		for _, step := range steps {
-			if step.Name != stepSetup {
-				continue
-			}
-			if step.DoneAt != nil {
-				return false, nil
-			}
-			pending = true
-		}
-	}
-	return pending, nil
-}
-
 // planLaterSetup sees to the setup of a run that never had it, and to the rule of one live run at a time. giveUp says that
 // the run goes on without for good. The caller calls unlock when the record has the attempt, or will not have it.
 func (s *Supervisor) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
 	r := l.run
 	repo.Fingerprint = r.Repo.Fingerprint
-	project, err := s.project(ctx, repo, r.Commit)
+	project, err := s.Projects.read(ctx, repo, r.Commit)
 	if err != nil {
 		return nil, false, err
 	}
-	pending, err := s.setupPending(ctx, r)
+	pending, err := s.Projects.setupPending(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
 	if pending && !req.NoSetup {
-		l.setup, err = s.planSetup(ctx, repo, project, inWorktree(r.Worktree), r.Worktree, l.env,
+		l.setup, err = s.Projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), r.Worktree, l.env,
 			"agency trust --run "+r.Ref(), "agency resume --no-setup "+r.Ref())
 		if err != nil {
 			return nil, false, err
@@ -264,7 +220,7 @@ func (s *Supervisor) planLaterSetup(ctx context.Context, repo agency.Repo, l *la
 			l.setup.warn = req.Warn
 		}
 	}
-	unlock, err = s.lockSolo(ctx, &project.Project, repo, r.ID)
+	unlock, err = s.Projects.lockSolo(ctx, &project.Project, repo, r.ID)
 	return sync.OnceFunc(unlock), pending && l.setup == nil, err
 }
 

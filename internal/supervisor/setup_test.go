@@ -23,9 +23,9 @@ func (w *world) project(text string) {
 func (w *world) trust() {
 	w.t.Helper()
 	req := supervisor.TrustRequest{Dir: w.root, Default: "HEAD"}
-	_, t, err := w.sup.Trust(w.t.Context(), req)
+	_, t, err := w.sup.Projects.Trust(w.t.Context(), req)
 	if err == nil {
-		_, t, err = w.sup.GrantTrust(w.t.Context(), req, t.Hash)
+		_, t, err = w.sup.Projects.Grant(w.t.Context(), req, t.Hash)
 	}
 	if err != nil || !t.Trusted {
 		w.t.Fatalf("got %+v, %v", t, err)
@@ -76,7 +76,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.project(makeDeps)
-	if _, n, err := w.sup.RevokeTrust(t.Context(), w.root); n != 1 || err != nil {
+	if _, n, err := w.sup.Projects.Revoke(t.Context(), w.root); n != 1 || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
 	_, err = w.createRun(t.Context(), w.request("two"))
@@ -90,12 +90,12 @@ func TestTrustIsOfTheContent(t *testing.T) {
 	w.project("[scripts]\nsetup = [\"sh\", \"-e\", \"./a/../setup.sh\"]\n")
 	mustWrite(t, filepath.Join(w.root, "setup.sh"), "echo 1")
 	req := supervisor.TrustRequest{Dir: w.root, Default: "HEAD"}
-	_, shown, err := w.sup.Trust(t.Context(), req)
+	_, shown, err := w.sup.Projects.Trust(t.Context(), req)
 	if err != nil || len(shown.Files) != 1 || shown.Files[0] != (agency.SetupFile{Path: "setup.sh", Content: "echo 1"}) {
 		t.Fatalf("got %+v, %v", shown, err)
 	}
 	mustWrite(t, filepath.Join(w.root, "setup.sh"), "echo 2")
-	_, _, err = w.sup.GrantTrust(t.Context(), req, shown.Hash)
+	_, _, err = w.sup.Projects.Grant(t.Context(), req, shown.Hash)
 	wantCode(t, err, agency.CodeInvalidState)
 	w.trust()
 	// What the new worktree holds is what counts: here it holds no such file, so nothing is run and nothing stays.
@@ -115,7 +115,7 @@ func TestFailedSetupKeepsTheWorktree(t *testing.T) {
 	w.runSetup = func(agency.SetupCommand) error { return errors.New("failed with exit 3") }
 	_, err := w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeSetupFailed)
-	r, err := w.sup.Resolve(t.Context(), "one")
+	r, err := w.sup.Records.Resolve(t.Context(), "one")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestResumeWithoutSetup(t *testing.T) {
 	w.runSetup = func(agency.SetupCommand) error { return errors.New("failed with exit 3") }
 	_, err := w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeSetupFailed)
-	if _, _, err := w.sup.RevokeTrust(t.Context(), w.root); err != nil {
+	if _, _, err := w.sup.Projects.Revoke(t.Context(), w.root); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.sup.ResumeRun(t.Context(), w.resumeRequest("one"))
@@ -285,12 +285,12 @@ func TestSetupProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem := func() string { return w.sup.SetupProblem(t.Context(), repo, "HEAD", []string{"./setup.sh"}) }
+	problem := func() string { return w.sup.Projects.SetupProblem(t.Context(), repo, "HEAD", []string{"./setup.sh"}) }
 	if got := problem(); !strings.Contains(got, "setup.sh is not there") {
 		t.Errorf("without the file: %q", got)
 	}
 	mustWrite(t, script, "#!/bin/sh\n")
-	_, trust, err := w.sup.Trust(t.Context(), supervisor.TrustRequest{Dir: w.root, Base: "HEAD"})
+	_, trust, err := w.sup.Projects.Trust(t.Context(), supervisor.TrustRequest{Dir: w.root, Base: "HEAD"})
 	if got := problem(); err != nil || got != trust.Problem || !strings.Contains(got, "chmod +x setup.sh") {
 		t.Errorf("not executable: %q and %q, %v", got, trust.Problem, err)
 	}
@@ -300,7 +300,7 @@ func TestSetupProblem(t *testing.T) {
 	if got := problem(); got != "" {
 		t.Errorf("as it should be: %q", got)
 	}
-	if got := w.sup.SetupProblem(t.Context(), repo, "HEAD", []string{"make", "deps"}); got != "" {
+	if got := w.sup.Projects.SetupProblem(t.Context(), repo, "HEAD", []string{"make", "deps"}); got != "" {
 		t.Errorf("a program: %q", got)
 	}
 }

@@ -3,14 +3,22 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"agency"
 )
 
+// Work knows what runs changed in their worktrees and on their branches. It shows, saves and restores it.
+type Work struct {
+	store *Records
+	repos *Repos
+	git   Git
+}
+
 // SnapshotRun saves everything in a run's worktree that is not ignored, whether the agent runs or not. The worktree, its
 // index and its branch stay as they are. It returns nil when there is nothing to save.
 func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, *agency.Saved, error) {
-	r, release, err := s.hold(ctx, ref)
+	r, release, err := s.Records.hold(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -18,69 +26,69 @@ func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, 
 	if r.RemovedAt != nil {
 		return nil, nil, agency.Errorf(agency.CodeInvalidState, "%s is removed and has no worktree", r.Ref()).WithHint("agency snapshot ls %s", r.Ref())
 	}
-	repo, err := s.repoOf(ctx, r)
+	repo, err := s.Repos.of(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.checkWorktree(ctx, r, repo); err != nil {
+	if err := s.Repos.checkWorktree(ctx, r, repo); err != nil {
 		return nil, nil, err
 	}
-	saved, err := s.saveDirty(ctx, r, repo, "as asked for")
+	saved, err := s.Work.saveDirty(ctx, r, repo, "as asked for")
 	return r, saved, err
 }
 
-// Snapshots lists what was saved of a run, oldest first. It works for removed runs too.
-func (s *Supervisor) Snapshots(ctx context.Context, ref string) (*agency.Run, []agency.Snapshot, error) {
-	r, repo, err := s.runAndRepo(ctx, ref)
+// List lists what was saved of a run, oldest first. It works for removed runs too.
+func (w *Work) List(ctx context.Context, ref string) (*agency.Run, []agency.Snapshot, error) {
+	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshots, err := s.Git.Snapshots(ctx, repo, r.ID)
+	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
 	return r, snapshots, err
 }
 
-// ShowSnapshot is one snapshot and the files in which it differs from the commit that the run began at. Number 0 is the
+// Show is one snapshot and the files in which it differs from the commit that the run began at. Number 0 is the
 // newest.
-func (s *Supervisor) ShowSnapshot(ctx context.Context, ref string, number int) (*agency.Run, *agency.Snapshot, []agency.FileChange, error) {
-	r, repo, err := s.runAndRepo(ctx, ref)
+func (w *Work) Show(ctx context.Context, ref string, number int) (*agency.Run, *agency.Snapshot, []agency.FileChange, error) {
+	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	found, err := s.findSnapshot(ctx, r, repo, number)
+	found, err := w.findSnapshot(ctx, r, repo, number)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	changes, err := s.Git.Changes(ctx, repo, r.Commit, found.Commit)
+	changes, err := w.git.Changes(ctx, repo, r.Commit, found.Commit)
 	return r, found, changes, err
 }
 
-// RestoreSnapshot makes a new branch at a snapshot. Nothing else is touched: what is on the branch can be looked at,
+// Restore makes a new branch at a snapshot. Nothing else is touched: what is on the branch can be looked at,
 // merged or checked out like any other.
-func (s *Supervisor) RestoreSnapshot(ctx context.Context, ref string, number int, branch string) (*agency.Snapshot, string, error) {
-	r, repo, err := s.runAndRepo(ctx, ref)
+func (w *Work) Restore(ctx context.Context, ref string, number int, branch string) (*agency.Snapshot, string, error) {
+	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := s.findSnapshot(ctx, r, repo, number)
+	found, err := w.findSnapshot(ctx, r, repo, number)
 	if err != nil {
 		return nil, "", err
 	}
 	if branch == "" {
-		branch = s.Git.OwnBranch(repo, fmt.Sprintf("agency/restored-%s-%d", r.Handle, found.Number))
+		branch = w.git.OwnBranch(repo, fmt.Sprintf("agency/restored-%s-%d", r.Handle, found.Number))
 	}
-	unlock, err := s.lockRepo(ctx, r.Repo.Fingerprint)
+	unlock, err := w.repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return nil, "", err
 	}
 	defer unlock()
-	if err := s.Git.CheckBranch(ctx, repo, branch); err != nil {
+	if err := w.git.CheckBranch(ctx, repo, branch); err != nil {
 		return nil, "", err
 	}
-	return found, branch, s.Git.CreateBranch(ctx, repo, branch, found.Commit)
+	return found, branch, w.git.CreateBranch(ctx, repo, branch, found.Commit)
 }
 
-func (s *Supervisor) findSnapshot(ctx context.Context, r *agency.Run, repo agency.Repo, number int) (*agency.Snapshot, error) {
-	snapshots, err := s.Git.Snapshots(ctx, repo, r.ID)
+func (w *Work) findSnapshot(ctx context.Context, r *agency.Run, repo agency.Repo, number int) (*agency.Snapshot, error) {
+	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +103,98 @@ func (s *Supervisor) findSnapshot(ctx context.Context, r *agency.Run, repo agenc
 	return nil, agency.Errorf(agency.CodeRunNotFound, "%s has no snapshot %d", r.Ref(), number).WithHint("agency snapshot ls %s", r.Ref())
 }
 
-func (s *Supervisor) runAndRepo(ctx context.Context, ref string) (*agency.Run, agency.Repo, error) {
-	r, err := s.Resolve(ctx, ref)
+func (w *Work) runAndRepo(ctx context.Context, ref string) (*agency.Run, agency.Repo, error) {
+	r, err := w.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Repo{}, err
 	}
-	repo, err := s.repoOf(ctx, r)
+	repo, err := w.repos.of(ctx, r)
 	return r, repo, err
+}
+
+// checkSaved refuses to delete a branch with commits that neither another branch nor a snapshot has: those of the worktree are
+// saved with it, but that may be gone, or have something else checked out.
+func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
+	}
+	known, saved := []string{r.Commit}, map[string]string{}
+	for i := range snapshots {
+		known = append(known, snapshots[i].Commit)
+		saved[snapshots[i].Ref] = snapshots[i].Commit
+	}
+	if len(saved) > 0 {
+		if err := w.git.Prove(ctx, repo, r.Worktree, r.Commit, saved); err != nil {
+			return err
+		}
+	}
+	switch unmerged, err := w.git.Unmerged(ctx, repo, r.Branch, known...); {
+	case err != nil:
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
+	case unmerged:
+		return agency.Errorf(agency.CodeCleanupFailed, "the branch %s has commits that are nowhere else, and the worktree of %s is gone or has something else checked out", r.Branch, r.Ref()).
+			WithHint("keep the branch: agency rm %s; or give them up: agency rm --force --delete-branch %s", r.Ref(), r.Ref())
+	}
+	return nil
+}
+
+// snapshot saves everything in a run's worktree under the next free number. A number is never used twice: a removal that
+// was cut off in the middle leaves half a worktree, and its snapshot must not replace that of the whole.
+func (w *Work) snapshot(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (agency.Saved, error) {
+	earlier, err := w.git.Snapshots(ctx, repo, r.ID)
+	if err != nil {
+		return agency.Saved{}, err
+	}
+	number := 1
+	if len(earlier) > 0 {
+		number = earlier[len(earlier)-1].Number + 1
+	}
+	ref := fmt.Sprintf("%s%d", agency.SnapshotRefs(r.ID), number)
+	saved, err := w.git.Snapshot(ctx, repo, r.Worktree, r.Commit, ref, "work of "+r.Ref()+" "+why)
+	if err != nil {
+		return agency.Saved{}, agency.Errorf(agency.CodeCleanupFailed, "%w", err)
+	}
+	return saved, nil
+}
+
+// saveDirty snapshots a worktree that holds changes; it returns nil when there are none.
+func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (*agency.Saved, error) {
+	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
+	}
+	if !facts.Dirty {
+		return nil, nil //nolint:nilnil // nothing to save is no error
+	}
+	saved, err := w.snapshot(ctx, r, repo, why)
+	return &saved, err
+}
+
+// saveWork snapshots a worktree that holds changes, or commits that no other branch has.
+func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
+	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
+	}
+	unmerged, err := w.git.Unmerged(ctx, repo, r.Branch, r.Commit)
+	if err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
+	}
+	// Commits on a detached HEAD, or on a branch that the agent made, are on no branch of the run.
+	elsewhere := facts.Branch != r.Branch && facts.Ahead > 0
+	if !facts.Dirty && !elsewhere && (!unmerged || facts.Branch != r.Branch) {
+		return nil
+	}
+	saved, err := w.snapshot(ctx, r, repo, "before its worktree was removed")
+	if err != nil {
+		return err
+	}
+	if len(saved.Nested) > 0 && !force {
+		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds repositories of their own whose work cannot be saved: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
+			WithDetail("nested", saved.Nested).
+			WithHint("save or push them first, or give them up: agency rm --force %s", r.Ref())
+	}
+	removal.Snapshot = &saved
+	return nil
 }

@@ -37,7 +37,7 @@ const (
 // process tree, then the session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined. Whoever calls it a
 // second time for the same attempt insists: what has not ended by then is killed.
 func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
-	r, err := s.Resolve(ctx, ref)
+	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Supervisor) StopAttempt(ctx context.Context, id agency.RunID, number in
 // the intent: a session waits for that attempt then.
 func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, why purpose) (*agency.Run, error) {
 	how := askFirst
-	r, err := s.recordFact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		switch {
 		case number != 0 && a.Number != number:
@@ -88,7 +88,7 @@ func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, w
 	if err := s.stopAndAwait(ctx, r, how); err != nil {
 		return nil, err
 	}
-	return s.Store.Run(ctx, r.ID)
+	return s.Records.Run(ctx, r.ID)
 }
 
 // askedBefore notes that a person asks for the end of an attempt, and says whether one did already.
@@ -166,7 +166,7 @@ func (s *Supervisor) endSession(ctx context.Context, r *agency.Run, known *liveR
 		return err
 	}
 	defer unlock()
-	if now, err := s.Store.Run(ctx, r.ID); err != nil || now.Attempt.Number != r.Attempt.Number {
+	if now, err := s.Records.Run(ctx, r.ID); err != nil || now.Attempt.Number != r.Attempt.Number {
 		return err
 	}
 	if known == nil {

@@ -239,7 +239,14 @@ type Supervisor struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	locks keyed // operations on one run or repository, one after the other
+	Records  *Records
+	Repos    *Repos
+	Projects *Projects
+	Work     *Work
+	Inbox    *Inbox
+	Callers  *Callers
+
+	locks keyed // one thing of one run at a time, as its end
 
 	tmuxFine atomic.Bool // checkTmux found one that is recent enough
 
@@ -261,8 +268,15 @@ type Supervisor struct {
 
 // New makes a supervisor. It does nothing until Start.
 func New(deps Deps, settings Settings) *Supervisor {
+	records := &Records{Store: deps.Store, log: deps.Log}
+	repos := &Repos{store: records, git: deps.Git, random: deps.Random, home: settings.Home}
 	s := &Supervisor{
-		Deps: deps, Settings: settings, paced: make(chan struct{}, 1),
+		Records: records, Repos: repos,
+		Projects: &Projects{store: records, repos: repos, git: deps.Git, harness: deps.Harness, parse: deps.ParseProject},
+		Work:     &Work{store: records, repos: repos, git: deps.Git},
+		Inbox:    &Inbox{store: records, git: deps.Git, now: deps.Now, random: deps.Random},
+		Callers:  &Callers{store: records},
+		Deps:     deps, Settings: settings, paced: make(chan struct{}, 1),
 		live:      map[agency.RunID]*liveRun{},
 		broken:    map[agency.RunID]string{},
 		unwritten: map[agency.RunID]bool{},

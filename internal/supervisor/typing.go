@@ -34,7 +34,7 @@ const (
 // SendInput types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless
 // the agent waits for just that. It is E_INPUT_REFUSED while the terminal shows a dialog.
 func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
-	r, err := s.Resolve(ctx, ref)
+	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Delivery{}, err
 	}
@@ -44,7 +44,7 @@ func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) 
 			return nil, agency.Delivery{}, err
 		}
 		defer release()
-		if r, err = s.Store.Run(ctx, r.ID); err != nil {
+		if r, err = s.Records.Run(ctx, r.ID); err != nil {
 			return nil, agency.Delivery{}, err
 		}
 		if now := s.Derive(r).PromptID(); now != promptID {
@@ -104,7 +104,7 @@ func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, te
 	recording, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	number, taken := r.Attempt.Number, !silent && delivery.Effect != agency.EffectComposer
-	_, failed := s.recordFact(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, failed := s.Records.fact(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number == number && taken {
 			r.Attempt.InputAt = &at
 		}

@@ -23,7 +23,7 @@ const (
 // and made good by the next change.
 func (s *Supervisor) showRuns(ctx context.Context, r *agency.Run) {
 	root := r.Repo.Root // a bare repository's holds no such file
-	project, err := s.project(ctx, agency.Repo{Root: root, Toplevel: root}, "")
+	project, err := s.Projects.read(ctx, agency.Repo{Root: root, Toplevel: root}, "")
 	if err != nil || !project.Window {
 		return
 	}
@@ -38,7 +38,7 @@ func (s *Supervisor) showRuns(ctx context.Context, r *agency.Run) {
 }
 
 func (s *Supervisor) refreshWindow(ctx context.Context, root, fingerprint string) error {
-	runs, err := s.Store.Runs(ctx, agency.Filter{Repo: fingerprint})
+	runs, err := s.Records.Runs(ctx, agency.Filter{Repo: fingerprint})
 	if err != nil {
 		return err
 	}

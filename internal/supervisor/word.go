@@ -37,7 +37,7 @@ func stampOf(path string) fileStamp {
 // rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers that are gone. It also
 // refreshes the heartbeat in the views.
 func (s *Supervisor) rescan() {
-	if err := s.Store.WriteFacts(s.ctx); err != nil && s.ctx.Err() == nil {
+	if err := s.Records.WriteFacts(s.ctx); err != nil && s.ctx.Err() == nil {
 		s.Log.Error("write what was kept in memory", "err", err)
 	}
 	s.mu.Lock()
@@ -47,7 +47,7 @@ func (s *Supervisor) rescan() {
 	}
 	s.mu.Unlock()
 	// One question for all: a thousand questions take a hundred times as long.
-	records, err := s.Store.Runs(s.ctx, agency.Filter{Live: true})
+	records, err := s.Records.Runs(s.ctx, agency.Filter{Live: true})
 	if err != nil {
 		s.Log.Error("look at runs again", "err", err)
 		return
@@ -85,7 +85,7 @@ func (s *Supervisor) rescan() {
 // settleAgain settles an attempt without a link, as the record has it now: the rescan before may have taken its time, and somebody
 // else may have settled the attempt and begun the next one. It returns the run, or nil when that attempt is not there any more.
 func (s *Supervisor) settleAgain(l *liveRun) *agency.Run {
-	r, err := s.Store.Run(s.ctx, l.id)
+	r, err := s.Records.Run(s.ctx, l.id)
 	if err != nil || r.Attempt.Number != l.attempt {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Supervisor) settleAgain(l *liveRun) *agency.Run {
 		s.Log.Error("look at run again", "run", l.id, "err", err)
 		return nil
 	}
-	if r, err = s.Store.Run(s.ctx, l.id); err != nil {
+	if r, err = s.Records.Run(s.ctx, l.id); err != nil {
 		return nil
 	}
 	return r
@@ -171,7 +171,7 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 		word = s.observeWord(l.worktree)
 	}
 	s.offered(ctx, &l, word, stamp)
-	_, err = s.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	_, err = s.Records.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}

@@ -23,7 +23,7 @@ const (
 // Worker is a run as the watchdog sees it, and when its output last said something new (zero is unknown). One that was
 // removed is E_RUN_NOT_FOUND.
 func (s *Supervisor) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
-	r, err := s.Store.Run(ctx, id)
+	r, err := s.Records.Run(ctx, id)
 	if err != nil {
 		return nil, agency.Status{}, time.Time{}, err
 	}
@@ -106,10 +106,4 @@ func safeLine(line string) string {
 func (s *Supervisor) Attached(ctx context.Context, r *agency.Run) bool {
 	clients, err := s.Tmux.Attached(ctx, r.Session())
 	return err == nil && clients > 0
-}
-
-// GitFacts is what git says of a run's worktree; nil when it says nothing.
-func (s *Supervisor) GitFacts(ctx context.Context, r *agency.Run) *agency.GitFacts {
-	facts, _ := s.gitFacts(ctx, r)
-	return facts
 }

@@ -153,7 +153,7 @@ func (w *world) settings() agency.RunSettings {
 // createRun asks for a run in the place that the request names.
 func (w *world) createRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error) {
 	var err error
-	if req.Place, err = w.sup.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef); err != nil {
+	if req.Place, err = w.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef); err != nil {
 		return nil, err
 	}
 	return w.sup.CreateRun(ctx, req)

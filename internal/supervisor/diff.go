@@ -1,0 +1,113 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+
+	"agency"
+)
+
+// Limits of what is shown of a diff.
+const (
+	diffBytes     = 128 << 10
+	mostDiff      = 4 << 20
+	mostDiffFiles = 2000
+)
+
+// Diff is what a run changed: everything in its worktree that is not ignored, or on its branch when the worktree is gone,
+// against the commit that it began at. The patch has so many bytes at most, 0 is 128 KiB. It is safe for a terminal.
+func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, agency.Diff, error) {
+	r, err := w.store.Resolve(ctx, ref)
+	if err != nil {
+		return nil, agency.Diff{}, err
+	}
+	if limit <= 0 {
+		limit = diffBytes
+	}
+	repo, err := w.repos.of(ctx, r)
+	if err != nil {
+		return nil, agency.Diff{}, err
+	}
+	diff, err := w.diff(ctx, r, repo, min(limit, mostDiff))
+	if err != nil {
+		return nil, agency.Diff{}, err
+	}
+	if len(diff.Files) > mostDiffFiles {
+		diff.Files, diff.Truncated = diff.Files[:mostDiffFiles], true
+	}
+	for i := range diff.Files {
+		diff.Files[i].Path = agency.Visible(diff.Files[i].Path)
+	}
+	for i := range diff.LeftOut.Named {
+		diff.LeftOut.Named[i].Path = agency.Visible(diff.LeftOut.Named[i].Path)
+	}
+	diff.Patch = agency.Visible(diff.Patch)
+	return r, diff, nil
+}
+
+// diff compares the worktree of a run, or its branch when that is gone. A removal moves the worktree away in one go before it removes
+// anything in it, so what was read is all of it if the worktree is in its place afterwards.
+func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit int) (agency.Diff, error) {
+	if r.RemovedAt == nil && !isGone(r.Worktree) {
+		diff, err := w.git.Diff(ctx, repo, r.Worktree, r.Commit, "", limit)
+		if !isGone(r.Worktree) {
+			return diff, err
+		}
+	}
+	to, err := w.git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch)
+	if agency.IsCode(err, agency.CodeBadRef) {
+		return agency.Diff{}, agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).
+			WithHint("what was saved of it: agency snapshot ls %s", r.Ref())
+	}
+	if err != nil {
+		return agency.Diff{}, err
+	}
+	return w.git.Diff(ctx, repo, r.Worktree, r.Commit, to, limit)
+}
+
+// Facts is what git says of a run's worktree; nil when it says nothing.
+func (w *Work) Facts(ctx context.Context, r *agency.Run) *agency.GitFacts {
+	facts, _ := w.facts(ctx, r)
+	return facts
+}
+
+// facts is what git says of a run's worktree, or why it says nothing.
+func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
+	facts, err := w.git.Inspect(ctx, r.Repo, r.Worktree, r.Commit)
+	if err == nil {
+		return &facts, ""
+	}
+	repo, missing := w.repos.of(ctx, r)
+	if missing == nil {
+		missing = w.repos.checkWorktree(ctx, r, repo)
+	}
+	return nil, agency.AsError(cmp.Or(missing, err)).Message
+}
+
+// diffStat counts what a run changed, and says whether some of it is not committed.
+func (w *Work) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
+	to := ""
+	if r.RemovedAt != nil || isGone(r.Worktree) {
+		if to, err = w.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
+			return stat, false, err
+		}
+	} else {
+		facts, err := w.git.Inspect(ctx, r.Repo, r.Worktree, "")
+		if err != nil {
+			return stat, false, err
+		}
+		if dirty = facts.Dirty; !dirty {
+			to = facts.Head // which spares an index
+		}
+	}
+	stat, err = w.git.DiffStat(ctx, r.Repo, r.Worktree, r.Commit, to)
+	return stat, dirty, err
+}
+
+// isGone reports whether nothing is at a path. That it cannot be seen proves nothing.
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,98 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"agency"
+)
+
+// Records is the record of runs, with what more than one part of the supervisor asks of it.
+type Records struct {
+	Store
+
+	log   *slog.Logger
+	locks keyed // operations on one run, one after the other
+}
+
+// lock keeps other operations from a run until unlock is called.
+func (rs *Records) lock(ctx context.Context, id agency.RunID) (unlock func(), err error) {
+	return rs.locks.lock(ctx, string(id))
+}
+
+// fact changes a run by what is true of its attempt, and logs when the disk does not take it.
+func (rs *Records) fact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+	r, err := rs.Store.RecordFact(ctx, id, change)
+	if err == nil && r.Unrecorded {
+		rs.log.Warn("the disk takes nothing: kept in memory", "run", id, "attempt", r.Attempt.Number, "state", r.Attempt.State)
+	}
+	return r, err
+}
+
+func (rs *Records) checkNameFree(ctx context.Context, name string) error {
+	runs, err := rs.Store.MatchRuns(ctx, name, 1)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 1 && runs[0].Name == name && runs[0].RemovedAt == nil {
+		return agency.Errorf(agency.CodeNameExists, "a run named %q exists", name).
+			WithHint("choose another --name, or remove it: agency rm %s", name)
+	}
+	return nil
+}
+
+// spec is the request that a run was made from.
+func (rs *Records) spec(ctx context.Context, r *agency.Run) (*agency.Spec, error) {
+	data, err := rs.Store.Spec(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var spec agency.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return nil, fmt.Errorf("read the spec of %s: %w", r.Ref(), err)
+	}
+	return &spec, nil
+}
+
+// Resolve finds the one run that a reference means: a name, handle, id, or a unique prefix of four or more characters.
+func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error) {
+	const most = 10
+	runs, err := rs.Store.MatchRuns(ctx, ref, most)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(runs) == 1:
+		return &runs[0], nil
+	case len(runs) > 1:
+		candidates := make([]string, 0, len(runs))
+		for i := range runs {
+			candidates = append(candidates, runs[i].Handle)
+		}
+		return nil, agency.Errorf(agency.CodeRunAmbiguous, "%q could be %s", ref, strings.Join(candidates, ", ")).
+			WithDetail("candidates", candidates).WithHint("type more of it")
+	case ref != "" && len(ref) < agency.MinPrefix:
+		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).
+			WithHint("a part of a name must have %d characters or more; agency ls shows all runs", agency.MinPrefix)
+	default:
+		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).WithHint("agency ls --all-repos --all")
+	}
+}
+
+// hold finds a run and keeps other operations from it until release is called. The run is as it stands under the lock.
+func (rs *Records) hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
+	if r, err = rs.Resolve(ctx, ref); err != nil {
+		return nil, nil, err
+	}
+	if release, err = rs.lock(ctx, r.ID); err != nil {
+		return nil, nil, err
+	}
+	if r, err = rs.Store.Run(ctx, r.ID); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return r, release, nil
+}

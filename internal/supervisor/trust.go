@@ -1,0 +1,336 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// judge says whether what a project wants is trusted.
+func (ps *Projects) judge(ctx context.Context, repo agency.Repo, t *agency.SetupTrust) error {
+	if t.Hash == "" || repo.Fingerprint == "" {
+		return nil
+	}
+	trusted, earlier, err := ps.store.Trusts(ctx, repo.Fingerprint, t.Hash)
+	t.Trusted, t.Changed = trusted, earlier && !trusted
+	return err
+}
+
+// Trust says what a repository wants done in new worktrees and whether that is trusted.
+func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, agency.SetupTrust, error) {
+	if req.Run != "" {
+		return ps.trustOfRun(ctx, req.Run)
+	}
+	repo, err := ps.git.Discover(ctx, req.Dir)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	commit := ""
+	if repo.Toplevel == "" {
+		if commit, err = ps.git.ResolveCommit(ctx, req.Dir, req.Base); err != nil {
+			return repo, agency.SetupTrust{}, err
+		}
+	}
+	p, err := ps.read(ctx, repo, commit)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	for _, base := range []string{req.Base, p.Base, req.Default} {
+		if base != "" {
+			req.Base = base
+			break
+		}
+	}
+	commit, err = ps.git.ResolveCommit(ctx, req.Dir, req.Base)
+	if err != nil && !agency.IsCode(err, agency.CodeEmptyRepo) {
+		return repo, agency.SetupTrust{}, err
+	}
+	t, err := wants(p, func(path string) (data []byte, found bool, err error) {
+		if commit != "" {
+			data, found, err = ps.git.File(ctx, repo, commit, path, setupFileLimit)
+		}
+		if err == nil && !found && repo.Toplevel != "" {
+			data, found, err = inWorktree(repo.Toplevel)(path) // not committed yet
+		}
+		return data, found, err
+	}, repo.Root)
+	if err != nil {
+		return repo, t, err
+	}
+	t.Problem = ps.setupProblem(ctx, repo, commit, p.Setup)
+	return repo, t, ps.judge(ctx, repo, &t)
+}
+
+// SetupProblem says why a setup could not succeed in the worktree of a run that starts from base, and what to do; empty when
+// nothing is known.
+func (ps *Projects) SetupProblem(ctx context.Context, repo agency.Repo, base string, setup []string) string {
+	commit, err := ps.git.ResolveCommit(ctx, repo.Toplevel, base)
+	if err != nil {
+		commit = "" // the first one is still to be made
+	}
+	return ps.setupProblem(ctx, repo, commit, setup)
+}
+
+// setupProblem looks at the file that a setup runs: first in the commit, as a worktree would get it, then in the checkout.
+func (ps *Projects) setupProblem(ctx context.Context, repo agency.Repo, commit string, setup []string) string {
+	script, isFile := setupScript(setup)
+	if !isFile {
+		return ""
+	}
+	if commit != "" {
+		found, runs, err := ps.git.Executable(ctx, repo, commit, script)
+		switch {
+		case err != nil || runs:
+			return ""
+		case found:
+			return fmt.Sprintf("%s is not executable in the commit that runs start from: chmod +x %s && git add %s && git commit -m \"make %s executable\"", script, script, script, script)
+		}
+	}
+	info, err := file.StatBeneath(repo.Toplevel, script)
+	switch {
+	case repo.Toplevel == "" || errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("%s is not there: write it, then chmod +x %s && git add %s && git commit", script, script, script)
+	case err != nil:
+		return ""
+	case info.Mode().Perm()&0o111 == 0:
+		return fmt.Sprintf("%s is neither executable nor committed: chmod +x %s && git add %s && git commit", script, script, script)
+	default:
+		return fmt.Sprintf("%s is not committed, so new worktrees do not have it: git add %s && git commit", script, script)
+	}
+}
+
+// CheckSetup refuses what a run in the repository of dir from a commit, which ref names, would be refused for: a setup that is not
+// there, or that nobody has trusted.
+func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, env []string) error {
+	repo, err := ps.git.Discover(ctx, dir)
+	if err != nil {
+		return err
+	}
+	p, err := ps.read(ctx, repo, commit)
+	if err != nil {
+		return err
+	}
+	where := fmt.Sprintf("the commit %.12s (%s)", commit, ref)
+	_, err = ps.planSetup(ctx, repo, p, ps.inCommit(ctx, repo, commit), where, env, trustCommand(ref, p.Base), "")
+	return err
+}
+
+// trustOfRun is Trust for what a resume of a run would do.
+func (ps *Projects) trustOfRun(ctx context.Context, ref string) (agency.Repo, agency.SetupTrust, error) {
+	r, err := ps.store.Resolve(ctx, ref)
+	if err != nil {
+		return agency.Repo{}, agency.SetupTrust{}, err
+	}
+	repo, err := ps.git.Discover(ctx, r.Repo.Root)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	p, err := ps.read(ctx, repo, r.Commit)
+	if err != nil {
+		return repo, agency.SetupTrust{}, err
+	}
+	t, err := wants(p, inWorktree(r.Worktree), r.Worktree)
+	if err != nil {
+		return repo, t, err
+	}
+	return repo, t, ps.judge(ctx, repo, &t)
+}
+
+// Grant trusts what Trust has shown. hash is what the user saw: when it is something else by now, it is refused with
+// E_INVALID_STATE. With nothing to trust it does nothing.
+func (ps *Projects) Grant(ctx context.Context, req TrustRequest, hash string) (agency.Repo, agency.SetupTrust, error) {
+	repo, t, err := ps.Trust(ctx, req)
+	if err != nil {
+		return repo, t, err
+	}
+	if t.Hash != hash {
+		return repo, t, agency.Errorf(agency.CodeInvalidState, "what %s wants done in new worktrees has just changed", repo.Root).
+			WithHint("look again: agency trust --show")
+	}
+	if t.Hash == "" || t.Trusted {
+		return repo, t, nil
+	}
+	if err := ps.repos.identify(ctx, &repo); err != nil {
+		return repo, t, err
+	}
+	if err := ps.store.GrantTrust(ctx, repo, t.Hash); err != nil {
+		return repo, t, err
+	}
+	t.Trusted, t.Changed = true, false
+	return repo, t, nil
+}
+
+// Revoke takes back everything that was trusted in the repository of a folder, and says how much it was.
+func (ps *Projects) Revoke(ctx context.Context, dir string) (agency.Repo, int, error) {
+	repo, err := ps.git.Discover(ctx, dir)
+	if err != nil || repo.Fingerprint == "" {
+		return repo, 0, err
+	}
+	revoked, err := ps.store.RevokeTrust(ctx, repo)
+	return repo, revoked, err
+}
+
+// planSetup checks what the repository wants done in new worktrees before anything exists: it has to be there, and trusted.
+// It is nil when there is nothing to do.
+func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, where string, env []string, again, without string) (*setup, error) {
+	t, err := wants(project, read, where)
+	if err != nil || t.Hash == "" {
+		return nil, err
+	}
+	if err := ps.judge(ctx, repo, &t); err != nil {
+		return nil, err
+	}
+	if !t.Trusted {
+		return nil, untrusted(&t, again, without)
+	}
+	p := &setup{projectFile: project, hash: t.Hash, again: again, without: without}
+	if _, isFile := setupScript(project.Setup); len(project.Setup) > 0 && !isFile {
+		if p.argv0, err = ps.harness.FindExec(agency.Runner{Kind: agency.Custom, Name: "setup"}, project.Setup[0], where, env); err != nil {
+			return nil, agency.Errorf(agency.CodeSetupFailed, "the setup cannot be run: %s", agency.AsError(err).Message).
+				WithHint("install it, or go without: %s", without)
+		}
+	}
+	return p, nil
+}
+
+// setupPending says whether a run was to be set up and never was.
+func (ps *Projects) setupPending(ctx context.Context, r *agency.Run) (bool, error) {
+	pending := false
+	for n := 1; n <= r.Attempt.Number; n++ {
+		steps, err := ps.store.Steps(ctx, r.ID, n)
+		if err != nil {
+			return false, err
+		}
+		for _, step := range steps {
+			if step.Name != stepSetup {
+				continue
+			}
+			if step.DoneAt != nil {
+				return false, nil
+			}
+			pending = true
+		}
+	}
+	return pending, nil
+}
+
+// setupFileLimit is the largest file that a setup may name, in bytes.
+const setupFileLimit = 1 << 20
+
+// reading is how a file of the repository is read, by its path there. found is false when there is none.
+type reading func(path string) (data []byte, found bool, err error)
+
+// inCommit reads files as a worktree of the commit would hold them.
+func (ps *Projects) inCommit(ctx context.Context, repo agency.Repo, commit string) reading {
+	return func(path string) ([]byte, bool, error) { return ps.git.File(ctx, repo, commit, path, setupFileLimit) }
+}
+
+// inWorktree reads the files that are there.
+func inWorktree(root string) reading {
+	return func(path string) ([]byte, bool, error) {
+		info, err := file.StatBeneath(root, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && info.IsDir():
+			return nil, false, nil
+		case err != nil:
+			return nil, false, err
+		}
+		data, err := file.ReadBeneath(root, path, setupFileLimit)
+		return data, err == nil, err
+	}
+}
+
+// wants is what a project wants a user to trust, without whether that is done. Every word of the setup that names a file of
+// the repository counts with the file's content; a setup that is itself a file must be there.
+func wants(p projectFile, read reading, where string) (agency.SetupTrust, error) {
+	t := agency.SetupTrust{Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Hooks: []string{}, Files: []agency.SetupFile{}}
+	hooks, err := hookFiles(p.hooks, read)
+	if err != nil || !p.NeedsTrust() && len(hooks) == 0 {
+		return t, err
+	}
+	for _, word := range p.SetupWords() {
+		path := filepath.Clean(word)
+		if !filepath.IsLocal(path) || path == "." {
+			continue
+		}
+		data, found, err := read(path)
+		if err != nil {
+			return t, agency.Errorf(agency.CodeSetupFailed, "the setup names %s, which cannot be used: %w", path, err).
+				WithHint("a setup is made of regular files of at most %d bytes, not of links", setupFileLimit)
+		}
+		if found {
+			t.Files = append(t.Files, agency.SetupFile{Path: path, Content: string(data)})
+		}
+	}
+	if script, isFile := setupScript(p.Setup); isFile && (len(t.Files) == 0 || t.Files[0].Path != script) {
+		return t, agency.Errorf(agency.CodeSetupFailed, "the setup %s is not in %s", script, where).
+			WithHint("write it, make it executable and commit it: chmod +x %s && git add %s && git commit; or take it back: agency init --setup ''; or go without: agency run --no-setup ...", script, script)
+	}
+	for _, hook := range hooks {
+		t.Hooks = append(t.Hooks, hook.Path)
+		t.Files = append(t.Files, hook)
+	}
+	t.Hash = agency.TrustHash(p.data, t.Files)
+	return t, nil
+}
+
+// checkoutHooks are the hooks that git may run while it makes a worktree.
+var checkoutHooks = []string{"post-checkout", "post-index-change", "reference-transaction"}
+
+// hookFiles are the hooks that git would run from the files of a new worktree.
+func hookFiles(folder string, read reading) ([]agency.SetupFile, error) {
+	files := []agency.SetupFile{}
+	if folder == "" || !filepath.IsLocal(folder) {
+		return files, nil
+	}
+	for _, name := range checkoutHooks {
+		path := filepath.Join(folder, name)
+		data, found, err := read(path)
+		if err != nil {
+			return nil, agency.Errorf(agency.CodeSetupFailed, "the hook %s, which core.hooksPath names, cannot be used: %w", path, err).
+				WithHint("go without: agency run --no-setup ...; or name a folder of your own: git config core.hooksPath /ABSOLUTE/PATH")
+		}
+		if found {
+			files = append(files, agency.SetupFile{Path: path, Content: string(data)})
+		}
+	}
+	return files, nil
+}
+
+// setupScript is the file of the repository that a setup runs, if it does not run a program from PATH.
+func setupScript(argv []string) (path string, isFile bool) {
+	if len(argv) == 0 || !strings.Contains(argv[0], "/") {
+		return "", false
+	}
+	return filepath.Clean(argv[0]), true
+}
+
+// untrusted is the refusal of what nobody has trusted. again is the command that trusts it, without is one that goes on
+// without it, if there is one.
+func untrusted(t *agency.SetupTrust, again, without string) *agency.Error {
+	why := "and nobody has trusted that yet"
+	if t.Changed {
+		why = "which is not what was trusted before"
+	}
+	hint := fmt.Sprintf("look: %s --show; allow it: %s", again, again)
+	if without != "" {
+		hint += "; go without: " + without
+	}
+	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", t.Wants(), why).
+		WithHint("%s", hint).
+		WithDetail("hash", t.Hash).WithDetail("setup", t.Setup).WithDetail("copy", t.Copy).WithDetail("link", t.Link).WithDetail("files", t.Files)
+}
+
+// TrustRequest asks about what the repository of Dir wants done in new worktrees.
+type TrustRequest struct {
+	Dir     string
+	Base    string // what a run would start from; empty is the repository's own choice, and then Default
+	Default string
+	Run     string // instead of Base: what a resume of this run would do
+}
