@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
 	"agency"
+	"agency/internal/document"
 )
 
 // Setting is one key of agency.toml and the value that it shall have: a string or a bool. Nil takes SetupKey away.
@@ -40,17 +39,17 @@ func CheckSetting(s Setting) error {
 		return nil
 	}
 	p := agency.DefaultProject()
-	v := value{kind: unstable.String, text: settingText(s)}
+	v := &document.Value{Kind: document.Text, Text: settingText(s)}
 	if _, ok := s.Value.(bool); ok {
-		v.kind = unstable.Bool
+		v.Kind = document.Boolean
 	}
-	err := projectFormat(&p).keys[s.Key].set(v)
+	err := projectFormat("", &p).keys[s.Key].set(v)
 	if err == nil {
 		return nil
 	}
 	refused := agency.Errorf(agency.CodeUsage, "%s %w", s.Key, err)
-	if h := (hinted{}); errors.As(err, &h) {
-		refused.Hint = h.hint
+	if wrong, ok := errors.AsType[*document.Problem](err); ok {
+		refused.Hint = wrong.Hint
 	}
 	return refused
 }
@@ -93,26 +92,24 @@ func EditProject(path string, data []byte, settings []Setting) (edited []byte, c
 // setKey is the document with one key set; was is what stood there before.
 func setKey(data []byte, s Setting) (was string, edited []byte) {
 	table, name, _ := strings.Cut(s.Key, ".")
-	entries, _ := parse(data)
-	header := position{}
-	for _, e := range entries {
-		switch path := dottedPath(e.path); {
-		case path == s.Key && (e.value.kind == unstable.String || e.value.kind == unstable.Bool):
-			was = string(data[e.value.span[0]:e.value.span[1]])
-			if e.value.text == settingText(s) {
-				return was, data // said already, perhaps in other quotes
-			}
-			return was, slices.Concat(data[:e.value.span[0]], []byte(s.text()), data[e.value.span[1]:])
-		case path == table && e.value.kind == unstable.Table:
-			header = e.path[0].at
+	root, _ := document.TOML(data)
+	if v := root.Lookup(table, name); v != nil && (v.Kind == document.Text || v.Kind == document.Boolean) {
+		was = string(data[v.Span[0]:v.Span[1]])
+		if v.Text == settingText(s) {
+			return was, data // said already, perhaps in other quotes
 		}
+		return was, slices.Concat(data[:v.Span[0]], []byte(s.text()), data[v.Span[1]:])
+	}
+	header := document.Position{}
+	if v := root.Lookup(table); v != nil {
+		header = v.Header
 	}
 	eol := "\n"
 	if bytes.Contains(data, []byte("\r\n")) {
 		eol = "\r\n"
 	}
 	line := name + " = " + s.text() + eol
-	if header.line == 0 {
+	if header.Line == 0 {
 		if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {
 			data = slices.Concat(data, []byte(eol))
 		}
@@ -122,7 +119,7 @@ func setKey(data []byte, s Setting) (was string, edited []byte) {
 		}
 		return "", slices.Concat(data, []byte(gap+"["+table+"]"+eol+line))
 	}
-	at := lineEnd(data, header.line)
+	at := lineEnd(data, header.Line)
 	if at > 0 && data[at-1] != '\n' {
 		line = eol + line
 	}
@@ -132,17 +129,17 @@ func setKey(data []byte, s Setting) (was string, edited []byte) {
 // removeSetup is the document without a setup; was is the one that it had, empty when there was none. The lines of the key go,
 // and only when they say nothing else.
 func removeSetup(path string, data []byte) (was string, edited []byte, err error) {
-	entries, _ := parse(data)
-	at := slices.IndexFunc(entries, func(e entry) bool { return dottedPath(e.path) == SetupKey })
-	if at < 0 {
+	root, _ := document.TOML(data)
+	setup := root.Lookup(strings.Split(SetupKey, ".")...)
+	if setup == nil {
 		return "", data, nil
 	}
 	want, err := ParseProject(path, data)
 	if err != nil {
 		return "", nil, err
 	}
-	was, want.Setup = projectFormat(&want).keys[SetupKey].show(), nil
-	line := entries[at].path[len(entries[at].path)-1].at.line
+	was, want.Setup = projectFormat(path, &want).keys[SetupKey].show(), nil
+	line := setup.At.Line
 	begin := lineEnd(data, line-1)
 	for end, next := begin, line; end < len(data) && next < line+mostLines; next++ {
 		end = lineEnd(data, next)
@@ -164,14 +161,6 @@ func settingText(s Setting) string {
 		return text
 	}
 	return s.text()
-}
-
-func dottedPath(path []part) string {
-	name := ""
-	for _, p := range path {
-		name = dotted(name, p.name)
-	}
-	return name
 }
 
 // lineEnd is where the line after the given one begins, in bytes; lines count from 1.

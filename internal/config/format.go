@@ -1,19 +1,17 @@
 package config
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
 	"agency"
+	"agency/internal/document"
 )
 
 // format is the file format bound to one Config: every table and key that may be written, and where its value goes.
@@ -28,22 +26,25 @@ type format struct {
 	channels      map[string]*Channel
 	presets       map[string]*Preset
 
-	seen    map[string]position // where a key or a table was met first
-	from    map[string]string   // what set a key
-	refused map[string]bool     // keys and tables with something wrong: it is said once, however often one is used
+	found   *document.Problems
+	seen    map[string]document.Position // where a key or a table stands
+	from    map[string]string            // what set a key
+	refused map[string]bool              // keys and tables with something wrong: it is said once, however often one is used
 }
 
 const customTable = "runners.custom"
 
-func emptyFormat() *format {
+// emptyFormat is the format of a file at path.
+func emptyFormat(path string) *format {
 	return &format{
-		keys: map[string]key{}, tables: map[string][]string{}, seen: map[string]position{}, from: map[string]string{}, refused: map[string]bool{},
+		keys: map[string]key{}, tables: map[string][]string{}, found: &document.Problems{Name: path},
+		seen: map[string]document.Position{}, from: map[string]string{}, refused: map[string]bool{},
 	}
 }
 
 // newFormat binds the format to c, with a table for each custom runner of these names.
 func newFormat(c *Config, custom []string) *format {
-	f := emptyFormat()
+	f := emptyFormat(c.Path)
 	f.kinds, f.custom, f.defaultRunner = map[agency.RunnerKind]*Runner{}, map[string]*Runner{}, &c.Defaults.Runner
 	f.table("", "defaults",
 		textKey("runner", &c.Defaults.Runner, checkText),
@@ -105,12 +106,14 @@ func (f *format) table(parent, name string, keys ...key) {
 	}
 }
 
-// customNames are the names of custom runners in a document, those that are allowed.
-func customNames(entries []entry) []string {
+// namesIn are the names that a table of the document gives to its own tables, those that check accepts.
+func namesIn(table *document.Value, check func(name string) error) []string {
 	names := map[string]bool{}
-	for _, e := range entries {
-		if len(e.path) > 2 && e.path[0].name == "runners" && e.path[1].name == "custom" && checkCustomName(e.path[2].name) == nil {
-			names[e.path[2].name] = true
+	if table != nil {
+		for _, field := range table.Fields {
+			if check(field.Key) == nil {
+				names[field.Key] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
@@ -123,103 +126,70 @@ func checkCustomName(name string) error {
 	return agency.CheckWord("runner name", name)
 }
 
-// read takes over what a document says, and returns what is wrong with it.
-func (f *format) read(entries []entry, file string) []problem {
-	var found problems
-	for _, e := range entries {
-		name, at, bad := f.take(e)
+// read takes over what a table of the document holds.
+func (f *format) read(name string, table *document.Value) {
+	under := func(key string) string { return named(dotted(name, key)) }
+	for _, field := range f.found.Fields(table, f.tables[name], under, func(field *document.Field) { f.unknown(name, field) }) {
+		full, v := dotted(name, field.Key), field.Value
+		f.seen[full] = field.At
+		k, isKey := f.keys[full]
+		var err error
 		switch {
-		case bad != nil && !f.refused[name]:
-			f.refused[name] = true
-			bad.at = at
-			found.add(*bad)
-		case bad == nil:
-			f.from[name] = file + ":" + strconv.Itoa(at.line)
-		}
-	}
-	return found
-}
-
-// take takes over one entry. It returns the name of the key or table that decided, and its place.
-func (f *format) take(e entry) (name string, at position, bad *problem) {
-	for i, p := range e.path {
-		parent := name
-		name, at = dotted(parent, p.name), p.at
-		v := e.value
-		if i < len(e.path)-1 {
-			v = value{kind: unstable.Table}
-		}
-		k, isKey := f.keys[name]
-		_, isTable := f.tables[name]
-		switch {
-		case isTable && i < len(e.path)-1:
-			continue
-		case isTable && v.kind != unstable.Table && v.kind != unstable.InlineTable:
-			return name, at, &problem{text: fmt.Sprintf("%s must be a table, not %s", named(name), v.words())}
-		case isTable:
-			return name, at, f.first("table", name, at)
 		case isKey:
-			if err := k.set(v); err != nil {
-				bad = &problem{text: named(name) + " " + err.Error()}
-				if h := (hinted{}); errors.As(err, &h) {
-					bad.hint = h.hint
-				}
-				return name, at, bad
-			}
-			return name, at, f.first("key", name, at)
+			err = k.set(v)
+		case v.Kind != document.Table:
+			err = fmt.Errorf("must be a table, not %s", v.Words())
 		default:
-			return name, at, f.unknown(parent, p.name)
+			f.read(full, v)
 		}
+		if err != nil {
+			f.refused[full] = true
+			f.found.Refuse(v, named(full), err)
+			continue
+		}
+		f.from[full] = filepath.Base(f.found.Name) + ":" + strconv.Itoa(field.At.Line)
 	}
-	return name, at, nil
 }
 
-// first refuses a key or a table that was there before.
-func (f *format) first(what, name string, at position) *problem {
-	if before, ok := f.seen[name]; ok {
-		return &problem{text: fmt.Sprintf("the %s %s is there twice, first on line %d", what, named(name), before.line)}
-	}
-	f.seen[name] = at
-	return nil
-}
-
-// unknown says that a table has no such key, and which one was meant.
-func (f *format) unknown(table, name string) *problem {
+// unknown adds that a table has no such key, and which one was meant.
+func (f *format) unknown(table string, field *document.Field) {
 	check := map[string]func(string) error{customTable: checkCustomName, channelTable: checkChannelName, presetTable: checkPresetName}[table]
 	if check != nil {
-		e := agency.AsError(check(clip(name)))
-		return &problem{text: e.Message, hint: e.Hint}
+		e := agency.AsError(check(clip(field.Key)))
+		f.found.Add(field.At, e.Hint, "%s", e.Message)
+		return
 	}
-	bad := &problem{text: "unknown key " + named(dotted(table, name))}
-	if near := agency.Nearest(name, f.tables[table]); near != "" {
-		bad.hint = didYouMean(dotted(table, near))
-	} else {
-		bad.hint = "known here: " + strings.Join(f.tables[table], ", ")
+	under := func(key string) string { return named(dotted(table, key)) }
+	f.found.Add(field.At, nearestOrAll(field.Key, f.tables[table], under), "unknown key %s", under(field.Key))
+}
+
+// nearestOrAll is a way out of a word that is not known.
+func nearestOrAll(word string, known []string, shown func(string) string) string {
+	if hint := document.DidYouMean(word, known, shown); hint != "" {
+		return hint
 	}
-	return bad
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// runnerNames are all runners that the file may name.
+func (f *format) runnerNames() []string {
+	names := slices.DeleteFunc(slices.Clone(f.tables["runners"]), func(s string) bool { return s == "custom" })
+	return append(names, f.tables[customTable]...)
 }
 
 // checkWhole checks what no single key can know.
-func (f *format) checkWhole() []problem {
-	var found problems
-	names := slices.Clone(f.tables["runners"])
-	names = slices.DeleteFunc(names, func(s string) bool { return s == "custom" })
-	names = append(names, f.tables[customTable]...)
+func (f *format) checkWhole() {
+	names := f.runnerNames()
 	if !slices.Contains(names, *f.defaultRunner) && !f.refused["defaults.runner"] {
-		bad := problem{at: f.seen["defaults.runner"], text: fmt.Sprintf(`"defaults.runner" is %s, and there is no such runner`, quote(clip(*f.defaultRunner)))}
-		if bad.hint = didYouMean(agency.Nearest(*f.defaultRunner, names)); bad.hint == "" {
-			bad.hint = "known here: " + strings.Join(names, ", ")
-		}
-		found.add(bad)
+		f.found.Add(f.seen["defaults.runner"], nearestOrAll(*f.defaultRunner, names, named),
+			`"defaults.runner" is %s, and there is no such runner`, quote(clip(*f.defaultRunner)))
 	}
 	for _, name := range f.tables[customTable] {
 		table := dotted(customTable, name)
 		if exec := dotted(table, "exec"); f.custom[name].Exec == "" && !f.refused[exec] && !f.refused[table] {
-			at := cmp.Or(f.seen[table], f.seen[dotted(table, "default_args")])
-			found.add(problem{at: at, text: named(table) + " has no exec", hint: `add the program: exec = "` + name + `"`})
+			f.found.Add(f.seen[table], `add the program: exec = "`+name+`"`, "%s has no exec", named(table))
 		}
 	}
-	return found
 }
 
 // origins are all keys with their values.
@@ -250,3 +220,6 @@ func dotted(table, name string) string {
 
 // named quotes the name of a key for a message.
 func named(name string) string { return strconv.Quote(clip(name)) }
+
+// didYouMean asks for the known word nearest to what was written; it is "" when none is near.
+func didYouMean(word string, known []string) string { return document.DidYouMean(word, known, named) }

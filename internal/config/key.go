@@ -13,88 +13,63 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
 	"agency"
+	"agency/internal/document"
 )
 
 // key is one key of the file format, bound to where its value goes. The errors of set continue a sentence that begins
 // with the key's name.
 type key struct {
 	name string // in its table
-	set  func(value) error
+	set  func(*document.Value) error
 	show func() string // the value as it would be written in TOML
 }
 
-func textKey(name string, p *string, check func(string) error) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			if v.kind != unstable.String {
-				return mustBe("text", v)
-			}
-			if err := check(v.text); err != nil {
-				return err
-			}
-			*p = v.text
-			return nil
-		},
-		show: func() string { return quote(*p) },
+// keyOf binds a key to p. It writes what as makes of a value, and leaves p as it is when that is an error.
+func keyOf[T any](name string, p *T, as func(*document.Value) (T, error), show func(T) string) key {
+	set := func(v *document.Value) error {
+		value, err := as(v)
+		if err == nil {
+			*p = value
+		}
+		return err
 	}
+	return key{name: name, set: set, show: func() string { return show(*p) }}
+}
+
+func textKey(name string, p *string, check func(string) error) key {
+	return keyOf(name, p, func(v *document.Value) (string, error) {
+		text, err := v.AsString()
+		if err == nil {
+			err = check(text)
+		}
+		return text, err
+	}, quote)
 }
 
 func boolKey(name string, p *bool) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			if v.kind != unstable.Bool {
-				return mustBeScalar("true or false", v)
-			}
-			*p = v.text == "true"
-			return nil
-		},
-		show: func() string { return strconv.FormatBool(*p) },
-	}
+	return keyOf(name, p, (*document.Value).AsBool, strconv.FormatBool)
 }
 
 // numberKey binds a whole number of units; the bounds are inclusive.
 func numberKey[T ~int | ~int64](name string, p *T, unit, least, most T) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			if v.kind != unstable.Integer {
-				return mustBeScalar("a whole number", v)
-			}
-			n, err := strconv.ParseInt(v.text, 0, 64)
-			if err != nil || T(n) < least || T(n) > most {
-				return fmt.Errorf("must be from %d to %d, not %s", least, most, v.text)
-			}
-			*p = T(n) * unit
-			return nil
-		},
-		show: func() string { return strconv.FormatInt(int64(*p/unit), 10) },
-	}
+	return keyOf(name, p, func(v *document.Value) (T, error) {
+		n, err := v.AsInt()
+		if err == nil && (T(n) < least || T(n) > most) {
+			err = fmt.Errorf("must be from %d to %d, not %s", least, most, v.Text)
+		}
+		return T(n) * unit, err
+	}, func(n T) string { return strconv.FormatInt(int64(n/unit), 10) })
 }
 
 func durationKey(name string, p *time.Duration, least, most time.Duration) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			if v.kind != unstable.String {
-				return mustBe(`a duration in quotes, such as "90s" or "15m"`, v)
-			}
-			d, err := time.ParseDuration(v.text)
-			if err != nil {
-				return fmt.Errorf(`must be a duration such as "90s" or "15m", not %q`, clip(v.text))
-			}
-			if d < least || d > most {
-				return fmt.Errorf("must be from %s to %s, not %q", short(least), short(most), v.text)
-			}
-			*p = d
-			return nil
-		},
-		show: func() string { return quote(short(*p)) },
-	}
+	return keyOf(name, p, func(v *document.Value) (time.Duration, error) {
+		d, err := v.AsDuration()
+		if err == nil && (d < least || d > most) {
+			err = fmt.Errorf("must be from %s to %s, not %q", short(least), short(most), v.Text)
+		}
+		return d, err
+	}, func(d time.Duration) string { return quote(short(d)) })
 }
 
 // sizeUnits are the units of a size, the largest first.
@@ -105,60 +80,40 @@ var sizeUnits = []struct {
 
 // sizeKey binds a number of bytes, written as a text with a unit.
 func sizeKey(name string, p *int64) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			if v.kind != unstable.String {
-				return mustBe(`a size in quotes, such as "512MiB"`, v)
+	return keyOf(name, p, asSize, func(size int64) string {
+		for _, unit := range sizeUnits {
+			if size >= unit.bytes && size%unit.bytes == 0 {
+				return quote(fmt.Sprintf("%d%s", size/unit.bytes, unit.name))
 			}
-			for _, unit := range sizeUnits {
-				number, found := strings.CutSuffix(v.text, unit.name)
-				if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); found && err == nil {
-					*p = int64(n) * unit.bytes
-					return nil
-				}
-			}
-			return fmt.Errorf(`must be a size such as "512MiB" or "2GiB", not %q`, clip(v.text))
-		},
-		show: func() string {
-			for _, unit := range sizeUnits {
-				if *p >= unit.bytes && *p%unit.bytes == 0 {
-					return quote(fmt.Sprintf("%d%s", *p/unit.bytes, unit.name))
-				}
-			}
-			return quote(fmt.Sprintf("%dKiB", *p>>10))
-		},
+		}
+		return quote(fmt.Sprintf("%dKiB", size>>10))
+	})
+}
+
+func asSize(v *document.Value) (int64, error) {
+	if v.Kind != document.Text {
+		return 0, fmt.Errorf(`must be a size in quotes, such as "512MiB", not %s`, v.Words())
 	}
+	for _, unit := range sizeUnits {
+		number, found := strings.CutSuffix(v.Text, unit.name)
+		if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); found && err == nil {
+			return int64(n) * unit.bytes, nil
+		}
+	}
+	return 0, fmt.Errorf(`must be a size such as "512MiB" or "2GiB", not %q`, clip(v.Text))
 }
 
 func listKey(name string, p *[]string, check func(string) error) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			if v.kind != unstable.Array {
-				return mustBe("a list of texts", v)
-			}
-			list := make([]string, 0, len(v.items))
-			for i, item := range v.items {
-				if item.kind != unstable.String {
-					return fmt.Errorf("must be a list of texts, but item %d is %s", i+1, item.words())
-				}
-				if err := check(item.text); err != nil {
-					return fmt.Errorf("is wrong at item %d: it %w", i+1, err)
-				}
-				list = append(list, item.text)
-			}
-			*p = list
-			return nil
-		},
-		show: func() string {
-			quoted := make([]string, 0, len(*p))
-			for _, s := range *p {
-				quoted = append(quoted, quote(s))
-			}
-			return "[" + strings.Join(quoted, ", ") + "]"
-		},
+	return keyOf(name, p, func(v *document.Value) ([]string, error) { return v.AsStrings(check) }, showList)
+}
+
+// showList writes a list as TOML does.
+func showList(list []string) string {
+	quoted := make([]string, 0, len(list))
+	for _, s := range list {
+		quoted = append(quoted, quote(s))
 	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 func formatKey(name string, p *agency.HandleFormat) key {
@@ -171,16 +126,6 @@ func formatKey(name string, p *agency.HandleFormat) key {
 		*p = format
 		return nil
 	})
-}
-
-func mustBe(what string, v value) error { return fmt.Errorf("must be %s, not %s", what, v.words()) }
-
-// mustBeScalar quotes a text, which lists and tables do not: a whole command line can hold a secret.
-func mustBeScalar(what string, v value) error {
-	if v.kind == unstable.String {
-		return fmt.Errorf("must be %s, not the text %s", what, quote(clip(v.text)))
-	}
-	return mustBe(what, v)
 }
 
 // The checks of single values. Their errors continue a sentence, too.
@@ -256,7 +201,7 @@ func checkAllowance(s string) error {
 	if slices.Contains(Allowances(), s) {
 		return nil
 	}
-	return hinted{fmt.Errorf("must be one of %s, not %q", strings.Join(Allowances(), ", "), clip(s)), didYouMean(agency.Nearest(s, Allowances()))}
+	return document.Hinted(fmt.Errorf("must be one of %s, not %q", strings.Join(Allowances(), ", "), clip(s)), didYouMean(s, Allowances()))
 }
 
 // Limits of the patterns for output.
@@ -269,9 +214,9 @@ const (
 func patternsKey(name string, p *[]string) key {
 	k := listKey(name, p, checkErrorPattern)
 	set := k.set
-	k.set = func(v value) error {
-		if len(v.items) > mostPatterns {
-			return hinted{fmt.Errorf("must have at most %d patterns, not %d", mostPatterns, len(v.items)), `one pattern can hold several: "(quota|limit) exceeded"`}
+	k.set = func(v *document.Value) error {
+		if len(v.Items) > mostPatterns {
+			return document.Hinted(fmt.Errorf("must have at most %d patterns, not %d", mostPatterns, len(v.Items)), `one pattern can hold several: "(quota|limit) exceeded"`)
 		}
 		return set(v)
 	}
@@ -285,13 +230,13 @@ func checkErrorPattern(s string) error {
 	_, err := regexp.Compile(s)
 	whole, wholeErr := regexp.Compile("^(?:" + s + ")")
 	if malformed := (*syntax.Error)(nil); errors.As(cmp.Or(err, wholeErr), &malformed) {
-		return hinted{
+		return document.Hinted(
 			fmt.Errorf("must be a regular expression, and %q is malformed: %s at %q", clip(s), malformed.Code, clip(malformed.Expr)),
 			`the form is that of RE2; in single quotes TOML leaves backslashes alone: '(?i)error: quota'`,
-		}
+		)
 	}
 	if whole.MatchString("") {
-		return hinted{fmt.Errorf("must not match everything, as %q does", clip(s)), "a pattern needs a text, and matches from the beginning of a line"}
+		return document.Hinted(fmt.Errorf("must not match everything, as %q does", clip(s)), "a pattern needs a text, and matches from the beginning of a line")
 	}
 	return nil
 }
@@ -311,7 +256,7 @@ func checkCustomArg(s string) error {
 		if strings.HasPrefix(m[0], "$") || slices.Contains(placeholders, m[1]) {
 			continue
 		}
-		return hinted{fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(agency.Nearest(m[1], placeholders))}
+		return document.Hinted(fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(agency.Nearest(m[1], placeholders)))
 	}
 	return checkText(s)
 }
@@ -321,12 +266,6 @@ func braced(near string) string {
 		return "the placeholders are {" + strings.Join(placeholders, "}, {") + "}"
 	}
 	return "did you mean {" + near + "}?"
-}
-
-// hinted is an error with a way out.
-type hinted struct {
-	error
-	hint string
 }
 
 // clip shortens a text of the file that a message quotes.

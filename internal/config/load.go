@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -8,9 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
 	"agency"
+	"agency/internal/document"
 )
 
 const fromDefault = "default"
@@ -40,29 +40,23 @@ func Load(explicit string, env []string) (*Config, error) {
 	}
 
 	c.Path, c.Exists = path, data != nil
-	var found problems
-	entries, faults := parse(data)
-	f := newFormat(c, customNames(entries))
-	f.addNotify(c, channelNames(entries))
-	f.addPresets(presetNames(entries), filepath.Dir(path))
-	found.add(f.read(entries, filepath.Base(path))...)
-	found.add(f.checkWhole()...)
-	found.add(f.checkChannels()...)
-	found.add(f.checkPresets()...)
-	for _, fault := range faults {
-		if !found.on(fault.at.line) { // else it is told already, in better words
-			found.add(fault)
-		}
-	}
-	found.add(f.override(e)...)
-	level, levelFrom, bad := logLevel(c, e)
-	found.add(bad...)
-	if len(found) > 0 {
-		return c, found.err(path)
+	root, faults := document.TOML(data)
+	f := newFormat(c, namesIn(root.Lookup("runners", "custom"), checkCustomName))
+	f.addNotify(c, namesIn(root.Lookup("notify", "channels"), checkChannelName))
+	f.addPresets(namesIn(root.Lookup(presetTable), checkPresetName), filepath.Dir(path))
+	f.read("", root)
+	f.checkWhole()
+	f.checkChannels()
+	f.checkPresets()
+	f.found.AddFaults(faults)
+	f.override(e)
+	level, levelFrom := f.logLevel(c, e)
+	if err := f.found.Err(agency.CodeConfigInvalid); err != nil {
+		return c, err
 	}
 
-	c.Runners, c.Custom = f.runners()
-	c.Notify.Channels, c.Presets = f.channelsRead(), f.presetsRead()
+	c.Runners, c.Custom = valuesOf(f.kinds), valuesOf(f.custom)
+	c.Notify.Channels, c.Presets = valuesOf(f.channels), valuesOf(f.presets)
 	c.origins = append([]Origin{
 		{"home", quote(home), homeFrom},
 		{"socket", quote(socket), socketFrom},
@@ -80,29 +74,28 @@ var watchdogVariables = []struct{ variable, key string }{
 }
 
 // override lays these variables over the file. A list has commas between its items.
-func (f *format) override(e environment) (bad []problem) {
+func (f *format) override(e environment) {
 	for _, o := range watchdogVariables {
 		text, variable := e.first(o.variable)
 		if text == "" {
 			continue
 		}
-		v := value{kind: unstable.String, text: text}
+		v := &document.Value{Kind: document.Text, Text: text}
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			v = value{kind: unstable.Integer, text: strconv.FormatInt(n, 10)}
+			v = &document.Value{Kind: document.Integer, Text: strconv.FormatInt(n, 10)}
 		}
 		if o.key == "watchdog.worker_tags" {
-			v = value{kind: unstable.Array}
+			v = &document.Value{Kind: document.List}
 			for item := range strings.SplitSeq(text, ",") {
-				v.items = append(v.items, value{kind: unstable.String, text: strings.TrimSpace(item)})
+				v.Items = append(v.Items, &document.Value{Kind: document.Text, Text: strings.TrimSpace(item)})
 			}
 		}
 		if err := f.keys[o.key].set(v); err != nil {
-			bad = append(bad, problem{variable: variable, text: err.Error()})
+			f.found.AddVariable(variable, err)
 			continue
 		}
 		f.from[o.key] = variable
 	}
-	return bad
 }
 
 // logLevels are the values of AGENCY_LOG.
@@ -111,30 +104,26 @@ var logLevels = map[string]slog.Level{
 }
 
 // logLevel sets the level that the environment asks for, and says what did.
-func logLevel(c *Config, e environment) (text, from string, bad []problem) {
+func (f *format) logLevel(c *Config, e environment) (text, from string) {
 	text, variable := e.first(envLog)
 	if text == "" {
-		return "info", fromDefault, nil
+		return "info", fromDefault
 	}
 	level, ok := logLevels[text]
 	if !ok {
 		known := slices.Sorted(maps.Keys(logLevels))
-		return "", "", []problem{{
-			variable: variable, text: "must be debug, info, warn or error, not " + quote(clip(text)), hint: didYouMean(agency.Nearest(text, known)),
-		}}
+		f.found.AddVariable(variable, document.Hinted(fmt.Errorf("must be debug, info, warn or error, not %s", quote(clip(text))), didYouMean(text, known)))
+		return "", ""
 	}
 	c.LogLevel = level
-	return text, variable, nil
+	return text, variable
 }
 
-// runners are what the file has made of the programs, by kind and by name.
-func (f *format) runners() (map[agency.RunnerKind]Runner, map[string]Runner) {
-	kinds, custom := map[agency.RunnerKind]Runner{}, map[string]Runner{}
-	for kind, r := range f.kinds {
-		kinds[kind] = *r
+// valuesOf is what the file has made of the tables of one kind.
+func valuesOf[K comparable, T any](tables map[K]*T) map[K]T {
+	values := map[K]T{}
+	for name, table := range tables {
+		values[name] = *table
 	}
-	for name, r := range f.custom {
-		custom[name] = *r
-	}
-	return kinds, custom
+	return values
 }

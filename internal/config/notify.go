@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/document"
 )
 
 // Notify is how people are told of alerts outside of agency.
@@ -70,27 +71,15 @@ func (f *format) addNotify(c *Config, names []string) {
 	}
 }
 
-// channelNames are the names of channels in a document, those that are allowed.
-func channelNames(entries []entry) []string {
-	names := map[string]bool{}
-	for _, e := range entries {
-		if len(e.path) > 2 && e.path[0].name == "notify" && e.path[1].name == "channels" && checkChannelName(e.path[2].name) == nil {
-			names[e.path[2].name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 func checkChannelName(name string) error { return agency.CheckWord("channel name", name) }
 
 // checkChannels checks what no single key of a channel can know.
-func (f *format) checkChannels() []problem {
-	var found problems
+func (f *format) checkChannels() {
 	for _, name := range slices.Sorted(maps.Keys(f.channels)) {
 		table, ch := dotted(channelTable, name), f.channels[name]
 		about := func(k, text, hint string) {
 			if full := dotted(table, k); !f.refused[full] && !f.refused[table] {
-				found.add(problem{at: cmp.Or(f.seen[full], f.seen[table], f.place(table)), text: text, hint: hint})
+				f.found.Add(cmp.Or(f.seen[full], f.seen[table]), hint, "%s", text)
 			}
 		}
 		if ch.Kind == "" {
@@ -129,26 +118,6 @@ func (f *format) checkChannels() []problem {
 			}
 		}
 	}
-	return found
-}
-
-// place is where something of a table is that has no header of its own.
-func (f *format) place(table string) position {
-	for _, k := range f.tables[table] {
-		if at, ok := f.seen[dotted(table, k)]; ok {
-			return at
-		}
-	}
-	return position{}
-}
-
-// channelsRead are the channels as the file has made them.
-func (f *format) channelsRead() map[string]Channel {
-	channels := map[string]Channel{}
-	for name, ch := range f.channels {
-		channels[name] = *ch
-	}
-	return channels
 }
 
 func hoursKey(name string, p *agency.Hours) key {
@@ -197,11 +166,7 @@ func checkChannelKind(s string) error {
 	if slices.Contains(channelKinds, s) {
 		return nil
 	}
-	err := fmt.Errorf("must be desktop, webhook, command or bell, not %q", clip(s))
-	if near := agency.Nearest(s, channelKinds); near != "" {
-		return hinted{err, didYouMean(near)}
-	}
-	return err
+	return document.Hinted(fmt.Errorf("must be desktop, webhook, command or bell, not %q", clip(s)), didYouMean(s, channelKinds))
 }
 
 func checkAlertKind(s string) error {
@@ -215,11 +180,11 @@ func checkAlertKind(s string) error {
 	if slices.Contains(known, s) {
 		return nil
 	}
-	hint := didYouMean(agency.Nearest(s, known))
+	hint := didYouMean(s, known)
 	if hint == "" {
 		hint = "the kinds are " + strings.Join(known, ", ")
 	}
-	return hinted{fmt.Errorf("must be a kind of alert, not %q", clip(s)), hint}
+	return document.Hinted(fmt.Errorf("must be a kind of alert, not %q", clip(s)), hint)
 }
 
 var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

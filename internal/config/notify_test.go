@@ -98,7 +98,7 @@ func TestNotifyProblems(t *testing.T) {
 		{"[notify]\nquiet = \"\"", `2:1: unknown key "notify.quiet" [did you mean "notify.quiet_hours"?]`},
 		{"[notify.channels.X]\nkind = \"bell\"", `1:18: the channel name "X" is not allowed [a channel name has 1 to 40 characters: lower-case letters, digits, dots, dashes and underscores]`},
 		{"[notify.channels.x]\n", `1:18: "notify.channels.x" has no kind [add one: kind = "desktop", "webhook", "command" or "bell"]`},
-		{"[notify]\nchannels.x.tags = []", `2:12: "notify.channels.x" has no kind [add one: kind = "desktop", "webhook", "command" or "bell"]`},
+		{"[notify]\nchannels.x.tags = []", `2:10: "notify.channels.x" has no kind [add one: kind = "desktop", "webhook", "command" or "bell"]`},
 		{"[notify.channels.x]\nkind = \"dekstop\"", `2:1: "notify.channels.x.kind" must be desktop, webhook, command or bell, not "dekstop" [did you mean "desktop"?]`},
 		{"[notify.channels.x]\nkind = \"\"", `2:1: "notify.channels.x.kind" must be desktop, webhook, command or bell, not "" []`},
 		{"[notify.channels.x]\nkind = \"bell\"\nkinds = [\"worker.eror\"]", `3:1: "notify.channels.x.kinds" is wrong at item 1: it must be a kind of alert, not "worker.eror" [did you mean "worker.error"?]`},

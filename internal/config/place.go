@@ -168,16 +168,8 @@ func (e environment) file(explicit string) (path string, data []byte, err error)
 		data, err = file.ReadRegular(target, fileLimit)
 	}
 	if err != nil {
-		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: cannot be read: %w", path, cause(err)).
+		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: cannot be read: %w", path, file.Cause(err)).
 			WithHint("it must be a regular file of at most %d bytes that you may read", fileLimit)
 	}
 	return path, data, nil
-}
-
-// cause takes the operation and the path off the error of a file.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/document"
 	"agency/internal/file"
 )
 
@@ -59,7 +59,7 @@ func (p *Preset) SystemPrompt() (string, error) {
 		data, err = file.ReadRegular(path, agency.SystemPromptLimit)
 	}
 	if err != nil {
-		return "", agency.Errorf(agency.CodeConfigInvalid, "the system prompt %s cannot be read: %w", p.PromptFile, cause(err)).
+		return "", agency.Errorf(agency.CodeConfigInvalid, "the system prompt %s cannot be read: %w", p.PromptFile, file.Cause(err)).
 			WithHint("it must be a regular file of at most %d bytes that you may read", agency.SystemPromptLimit)
 	}
 	if err := agency.CheckSystemPrompt(string(data)); err != nil {
@@ -96,36 +96,19 @@ func (f *format) addPresets(names []string, dir string) {
 	}
 }
 
-// presetNames are the names of presets in a document, those that are allowed.
-func presetNames(entries []entry) []string {
-	names := map[string]bool{}
-	for _, e := range entries {
-		if len(e.path) > 1 && e.path[0].name == presetTable && checkPresetName(e.path[1].name) == nil {
-			names[e.path[1].name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 func checkPresetName(name string) error { return agency.CheckWord("preset name", name) }
 
 // claude is another word for Claude Code.
 const claude = "claude"
 
 // checkPresets checks what no single key of a preset can know, and makes one word of those for Claude Code.
-func (f *format) checkPresets() []problem {
-	var found problems
-	runners := []string{claude}
-	for _, name := range append(slices.Clone(f.tables["runners"]), f.tables[customTable]...) {
-		if name != "custom" {
-			runners = append(runners, name)
-		}
-	}
+func (f *format) checkPresets() {
+	runners := append([]string{claude}, f.runnerNames()...)
 	for _, name := range slices.Sorted(maps.Keys(f.presets)) {
 		table, p := dotted(presetTable, name), f.presets[name]
 		about := func(k, text, hint string) {
 			if full := table + "." + k; !f.refused[full] {
-				found.add(problem{at: cmp.Or(f.seen[full], f.place(table)), text: text, hint: hint})
+				f.found.Add(f.seen[full], hint, "%s", text)
 			}
 		}
 		_, isCustom := f.custom[p.Harness]
@@ -133,11 +116,7 @@ func (f *format) checkPresets() []problem {
 		case p.Harness == claude && !isCustom:
 			p.Harness = string(RunnerKinds()[0])
 		case p.Harness != "" && !slices.Contains(runners, p.Harness):
-			hint := didYouMean(agency.Nearest(p.Harness, runners))
-			if hint == "" {
-				hint = "known here: " + strings.Join(runners, ", ")
-			}
-			about("harness", fmt.Sprintf("%s is %s, and there is no such runner", named(dotted(table, "harness")), quote(clip(p.Harness))), hint)
+			about("harness", fmt.Sprintf("%s is %s, and there is no such runner", named(dotted(table, "harness")), quote(clip(p.Harness))), nearestOrAll(p.Harness, runners, named))
 		}
 		if isCustom || p.Harness == string(agency.Shell) {
 			if p.SkipPermissions {
@@ -150,23 +129,13 @@ func (f *format) checkPresets() []problem {
 			}
 		}
 	}
-	return found
-}
-
-// presetsRead are the presets as the file has made them.
-func (f *format) presetsRead() map[string]Preset {
-	presets := map[string]Preset{}
-	for name, p := range f.presets {
-		presets[name] = *p
-	}
-	return presets
 }
 
 // pathKey binds a path; a relative one begins in dir.
 func pathKey(name string, p *string, dir string) key {
 	k := textKey(name, p, checkText)
 	set := k.set
-	k.set = func(v value) error {
+	k.set = func(v *document.Value) error {
 		err := set(v)
 		if err == nil && *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
@@ -183,9 +152,9 @@ func envKey(name string, p *[]string) key {
 		shown := make([]string, 0, len(*p))
 		for _, kv := range *p {
 			name, _, _ := strings.Cut(kv, "=")
-			shown = append(shown, quote(name+"=…"))
+			shown = append(shown, name+"=…")
 		}
-		return "[" + strings.Join(shown, ", ") + "]"
+		return showList(shown)
 	}
 	return k
 }

@@ -84,15 +84,15 @@ func TestProblems(t *testing.T) {
 		{"[runners.codex]\nexec = \"a\\u0000\"", `2:1: "runners.codex.exec" must not hold a NUL byte []`},
 		// Custom runners.
 		{"[runners.custom.x]", `1:17: "runners.custom.x" has no exec [add the program: exec = "x"]`},
-		{"[runners.custom]\nx.default_args = []", `2:3: "runners.custom.x" has no exec [add the program: exec = "x"]`},
+		{"[runners.custom]\nx.default_args = []", `2:1: "runners.custom.x" has no exec [add the program: exec = "x"]`},
 		{"[runners.custom.codex]\nexec = \"x\"", `1:17: the runner name "codex" is that of a kind [choose another name]`},
 		{"[runners.custom.Bad]\nexec = \"x\"", `1:17: the runner name "Bad" is not allowed [a runner name has 1 to 40 characters: lower-case letters, digits, dots, dashes and underscores]`},
 		{"[runners.custom]\nexec = \"x\"", `2:1: "runners.custom.exec" must be a table, not text []`},
 		{"[runners.custom.x]\nexec = \"x\"\ndefault_args = [\"{promt_file}\"]", `3:1: "runners.custom.x.default_args" is wrong at item 1: it holds the unknown placeholder {promt_file} [did you mean {prompt_file}?]`},
 		{"[runners.custom.x]\nexec = \"x\"\ndefault_args = [\"{HOME}\"]", `3:1: "runners.custom.x.default_args" is wrong at item 1: it holds the unknown placeholder {HOME} [the placeholders are {prompt_file}, {worktree}, {run_id}]`},
 		// Twice.
-		{"[stop]\ngrace = \"1s\"\n\ngrace = \"2s\"", `4:1: the key "stop.grace" is there twice, first on line 2 []`},
-		{"[stop]\n[stop]", `2:2: the table "stop" is there twice, first on line 1 []`},
+		{"[stop]\ngrace = \"1s\"\n\ngrace = \"2s\"", `4:1: the key "stop.grace" is there twice, first on line 2 [keep one of the two]`},
+		{"[stop]\n[stop]", `2:2: the table "stop" is there twice, first on line 1 [keep one of the two]`},
 	} {
 		_, path, err := load(t, tt.file)
 		e := agency.AsError(err)
@@ -157,7 +157,7 @@ deny = [
 		path + `:3:1: "defaults.headless" must be true or false, not 1`,
 		path + `:4:10: unknown key "runners.codx" (did you mean "runners.codex"?)`,
 		path + `:8:1: "stop.grace" must be a duration such as "90s" or "15m", not "soon"`,
-		path + `:9:1: key grace is already defined`,
+		path + `:9:1: the key "stop.grace" is there twice, first on line 8 (keep one of the two)`,
 		path + `:11:9: array is incomplete`,
 		`AGENCY_LOG must be debug, info, warn or error, not "loud"`,
 		`AGENCY_WATCHDOG_POLL_INTERVAL must be a whole number, not the text "often"`,

@@ -8,34 +8,28 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
 	"agency"
+	"agency/internal/document"
 )
 
 // ParseProject reads a repository's agency.toml, which path names in messages. Everything that is wrong is reported at once,
 // as E_CONFIG_INVALID. Whether a runner or a base exists is not known here. Without a file data is nil: the defaults.
 func ParseProject(path string, data []byte) (agency.Project, error) {
 	p := agency.DefaultProject()
-	entries, faults := parse(data)
-	f := projectFormat(&p)
-	var found problems
-	found.add(f.read(entries, filepath.Base(path))...)
-	for _, fault := range faults {
-		if !found.on(fault.at.line) {
-			found.add(fault)
-		}
-	}
-	if len(found) > 0 {
-		return agency.DefaultProject(), found.err(path)
+	root, faults := document.TOML(data)
+	f := projectFormat(path, &p)
+	f.read("", root)
+	f.found.AddFaults(faults)
+	if err := f.found.Err(agency.CodeConfigInvalid); err != nil {
+		return agency.DefaultProject(), err
 	}
 	return p, nil
 }
 
-// projectFormat is the file format of agency.toml bound to p. Where a key is one of the user's configuration too, it has the
+// projectFormat is the file format of the agency.toml at path, bound to p. Where a key is one of the user's configuration too, it has the
 // same name and meaning.
-func projectFormat(p *agency.Project) *format {
-	f := emptyFormat()
+func projectFormat(path string, p *agency.Project) *format {
+	f := emptyFormat(path)
 	f.table("", "project",
 		textKey("type", &p.Type, checkType),
 		textKey("sandbox", &p.Sandbox, checkSandbox),
@@ -58,37 +52,26 @@ func projectFormat(p *agency.Project) *format {
 
 // setupKey binds a file of the repository, or a program and its arguments.
 func setupKey(name string, p *[]string) key {
-	return key{
-		name: name,
-		set: func(v value) error {
-			switch v.kind {
-			case unstable.String:
-				if err := checkLocal(v.text); err != nil {
-					return hinted{err, `a program and its arguments are a list: setup = ["make", "deps"]`}
-				}
-				*p = []string{"./" + strings.TrimPrefix(v.text, "./")}
-				return nil
-			case unstable.Array:
-				return setArgv(p, v.items)
-			default:
-				return mustBe("a file of the repository, or a list of a program and its arguments", v)
+	return keyOf(name, p, func(v *document.Value) ([]string, error) {
+		switch v.Kind {
+		case document.Text:
+			if err := checkLocal(v.Text); err != nil {
+				return nil, document.Hinted(err, `a program and its arguments are a list: setup = ["make", "deps"]`)
 			}
-		},
-		show: func() string { return quote(strings.Join(*p, " ")) },
-	}
+			return []string{"./" + strings.TrimPrefix(v.Text, "./")}, nil
+		case document.List:
+			argv, err := v.AsStrings(checkText)
+			if err == nil {
+				err = checkArgv(argv)
+			}
+			return argv, err
+		default:
+			return nil, fmt.Errorf("must be a file of the repository, or a list of a program and its arguments, not %s", v.Words())
+		}
+	}, func(argv []string) string { return quote(strings.Join(argv, " ")) })
 }
 
-func setArgv(p *[]string, items []value) error {
-	argv := make([]string, 0, len(items))
-	for i, item := range items {
-		if item.kind != unstable.String {
-			return fmt.Errorf("must be a list of texts, but item %d is %s", i+1, item.words())
-		}
-		if err := checkText(item.text); err != nil {
-			return fmt.Errorf("is wrong at item %d: it %w", i+1, err)
-		}
-		argv = append(argv, item.text)
-	}
+func checkArgv(argv []string) error {
 	switch {
 	case len(argv) == 0 || argv[0] == "":
 		return errors.New("must name a program")
@@ -99,13 +82,12 @@ func setArgv(p *[]string, items []value) error {
 	case strings.ContainsAny(argv[0], " \t\n"):
 		return fmt.Errorf("must begin with one program, not %q: arguments are items of their own", clip(argv[0]))
 	}
-	*p = argv
 	return nil
 }
 
 func checkType(s string) error {
 	if err := agency.CheckWord("type", s); err != nil {
-		return hinted{fmt.Errorf("must be one word, not %q", clip(s)), agency.AsError(err).Hint}
+		return document.Hinted(fmt.Errorf("must be one word, not %q", clip(s)), agency.AsError(err).Hint)
 	}
 	return nil
 }
@@ -115,7 +97,7 @@ func checkSandbox(s string) error {
 	case "worktree":
 		return nil
 	case "process", "container":
-		return hinted{fmt.Errorf("is %q, which is not there yet", s), `the one level that works now is "worktree"`}
+		return document.Hinted(fmt.Errorf("is %q, which is not there yet", s), `the one level that works now is "worktree"`)
 	default:
 		return fmt.Errorf(`must be "worktree", not %q`, clip(s))
 	}

@@ -15,6 +15,14 @@ var (
 	ErrTooLarge   = errors.New("file too large")
 )
 
+// Cause returns the error of a file without the operation and the path, for a message that has them.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 // readFlags keep a read from blocking on a pipe without a writer.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK
 

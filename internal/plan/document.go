@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"agency"
+	"agency/internal/document"
 )
 
 // noAgents is a way out for a plan without agents.
@@ -37,22 +35,22 @@ type settings struct {
 }
 
 func (s *settings) read(f fields) {
-	f.text("runner", &s.runner)
-	f.text("preset", &s.preset)
-	f.text("model", &s.model)
-	f.texts("args", &s.args)
-	f.texts("tags", &s.tags)
-	f.boolean("headless", &s.headless)
-	f.duration("timeout", &s.timeout)
-	f.duration("idle_timeout", &s.idleTimeout)
-	f.number("retries", &s.retries)
-	f.text("done_when", &s.doneWhen)
+	read(f, "runner", &s.runner, text)
+	read(f, "preset", &s.preset, text)
+	read(f, "model", &s.model, text)
+	read(f, "args", &s.args, texts)
+	read(f, "tags", &s.tags, texts)
+	read(f, "headless", &s.headless, boolean)
+	read(f, "timeout", &s.timeout, duration)
+	read(f, "idle_timeout", &s.idleTimeout, duration)
+	read(f, "retries", &s.retries, number)
+	read(f, "done_when", &s.doneWhen, text)
 }
 
 // of are the defaults for one agent. The model and the arguments belong to a runner: an agent that chooses another one, by its
 // name or by a preset, has none of them, nor the runner where it chooses a preset.
 func (s settings) of(f fields) settings {
-	chooses := func(key, usual string) bool { return f.values[key] != nil && f.values[key].Value != usual }
+	chooses := func(key, usual string) bool { return f.values[key] != nil && f.values[key].Text != usual }
 	preset := chooses("preset", s.preset)
 	if preset || chooses("runner", s.runner) {
 		s.model, s.args = "", nil
@@ -65,12 +63,15 @@ func (s settings) of(f fields) settings {
 
 // document reads a plan in YAML. dir is the canonical folder in which its paths begin.
 func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, error) {
-	found := &problems{name: name}
-	root := found.parse(data)
-	if root == nil {
-		return nil, found.err()
+	found := &document.Problems{Name: name}
+	root, faults := document.YAML(data, form)
+	if found.AddFaults(faults); root == nil {
+		if len(faults) == 0 {
+			found.Add(document.Position{}, "it needs "+noAgents, "the plan is empty")
+		}
+		return nil, problemsErr(found)
 	}
-	f := found.fields(root, "the plan", planKeys(), func(key string) string {
+	f := fieldsOf(found, root, "the plan", planKeys(), func(key string) string {
 		switch {
 		case slices.Contains(settingKeys(), key):
 			return "say it for all agents under defaults:"
@@ -81,15 +82,15 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 	})
 	l.settings = f.places("")
 	p, onFailure := &agency.Plan{}, ""
-	f.text("name", &p.Name)
-	f.text("base", &p.Base)
-	f.counted("max_parallel", &p.MaxParallel)
-	f.text("on_failure", &onFailure)
+	read(f, "name", &p.Name, text)
+	read(f, "base", &p.Base, text)
+	read(f, "max_parallel", &p.MaxParallel, counted)
+	read(f, "on_failure", &onFailure, text)
 	p.OnFailure = agency.OnFailure(onFailure)
 	p.Limits = f.limits()
 	defaults := settings{}
 	if n := f.values["defaults"]; n != nil {
-		of := found.fields(n, "defaults", settingKeys(), func(key string) string {
+		of := fieldsOf(found, n, "defaults", settingKeys(), func(key string) string {
 			switch {
 			case slices.Contains(planKeys(), key):
 				return "it stands at the top, outside of defaults"
@@ -107,57 +108,70 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 	}
 	agents := f.values["agents"]
 	switch {
-	case agents == nil && len(found.list) == 0:
-		found.add(root, noAgents, "the plan has no agents")
+	case agents == nil && found.Len() == 0:
+		found.Add(root.At, noAgents, "the plan has no agents")
 	case agents == nil:
-	case agents.Kind != yaml.SequenceNode:
-		found.add(agents, "agents:\n  - id: one\n    prompt: fix the login test", "agents must be a list, not %s", words(agents))
-	case len(agents.Content) == 0:
-		found.add(agents, noAgents, "the plan has no agents")
-	case len(agents.Content) > agency.MaxAgents:
-		found.add(agents, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Content), agency.MaxAgents)
+	case agents.Kind != document.List:
+		found.Add(agents.At, "agents:\n  - id: one\n    prompt: fix the login test", "agents must be a list, not %s", agents.Words())
+	case len(agents.Items) == 0:
+		found.Add(agents.At, noAgents, "the plan has no agents")
+	case len(agents.Items) > agency.MaxAgents:
+		found.Add(agents.At, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Items), agency.MaxAgents)
 	default:
-		for _, n := range agents.Content {
-			p.Agents = append(p.Agents, l.agent(found, n, &defaults, dir))
+		for _, v := range agents.Items {
+			p.Agents = append(p.Agents, l.agent(found, v, &defaults, dir))
 		}
 	}
-	return p, found.err()
+	return p, problemsErr(found)
+}
+
+// problemsErr is the error of the first problem; its message has lines for some of the others.
+func problemsErr(found *document.Problems) error {
+	err := found.Err(agency.CodePlanInvalid)
+	if err == nil {
+		return nil
+	}
+	e := agency.AsError(err)
+	lines, _ := e.Details["problems"].([]string)
+	e.Message = among(e.Message, lines, found.Len())
+	return e
 }
 
 func (f fields) limits() map[string]int {
-	n := f.values["limits"]
-	limits := map[string]int{}
-	if n == nil {
+	limits, v := map[string]int{}, f.values["limits"]
+	if v == nil {
 		return limits
 	}
-	if n.Kind != yaml.MappingNode {
-		f.add(n, "limits: {claude_code: 2}", "limits must be a table of runners, not %s", words(n))
+	if v.Kind != document.Table {
+		f.Add(v.At, "limits: {claude_code: 2}", "limits must be a table of runners, not %s", v.Words())
 		return limits
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		var runner string
-		if key := n.Content[i]; f.textOf(key, "a runner of limits", &runner) {
-			if _, twice := limits[runner]; twice {
-				f.add(key, "keep one of the two", "the runner %s has two limits", quoted(runner))
-			}
-			limits[runner] = 0
-			value := 0
-			f.numberOf(n.Content[i+1], "the limit of "+quoted(runner), &value)
-			limits[runner] = value
+	var runners []string // any name, and the caller knows which are right
+	for _, field := range v.Fields {
+		runners = append(runners, field.Key)
+	}
+	for _, field := range f.Fields(v, runners, document.Quoted, nil) {
+		n, err := number(field.Value)
+		if err != nil {
+			f.Refuse(field.Value, "the limit of "+document.Quoted(field.Key), err)
 		}
+		if err := filled(field.Key); err != nil {
+			f.Add(field.At, "name a runner", "a runner of limits %v", err)
+		}
+		limits[field.Key] = n
 	}
 	return limits
 }
 
-func (l *loader) agent(found *problems, n *yaml.Node, defaults *settings, dir string) agency.PlanAgent {
-	before := len(found.list)
-	f := found.fields(n, "an agent", agentKeys(), func(key string) string {
+func (l *loader) agent(found *document.Problems, v *document.Value, defaults *settings, dir string) agency.PlanAgent {
+	before := found.Len()
+	f := fieldsOf(found, v, "an agent", agentKeys(), func(key string) string {
 		if slices.Contains(planKeys(), key) {
 			return "it belongs to the whole plan: write it at the top"
 		}
 		return ""
 	})
-	at := f.places(place(found.name, n.Line, n.Column))
+	at := f.places(found.Place(v.At))
 	for _, key := range settingKeys() { // what it has from the defaults stands there
 		if _, own := at[key]; !own && l.settings[key] != "" {
 			at[key] = l.settings[key]
@@ -170,19 +184,19 @@ func (l *loader) agent(found *problems, n *yaml.Node, defaults *settings, dir st
 		Runner: s.runner, Preset: s.preset, Model: s.model, Args: slices.Clone(s.args), Tags: slices.Clone(s.tags), Headless: s.headless,
 		Timeout: s.timeout, IdleTimeout: s.idleTimeout, Retries: s.retries, DoneWhen: agency.DoneWhen(s.doneWhen),
 	}
-	f.text("id", &a.ID)
-	f.text("name", &a.Name)
-	f.text("prompt", &a.Prompt)
-	f.text("base", &a.Base)
-	f.texts("after", &a.After)
-	f.counted("wave", &a.Wave)
-	f.texts("touches", &a.Touches)
-	clean := len(found.list) == before // otherwise what is missing may be there, under a wrong key
+	read(f, "id", &a.ID, text)
+	read(f, "name", &a.Name, text)
+	read(f, "prompt", &a.Prompt, text)
+	read(f, "base", &a.Base, text)
+	read(f, "after", &a.After, texts)
+	read(f, "wave", &a.Wave, counted)
+	read(f, "touches", &a.Touches, texts)
+	clean := found.Len() == before // otherwise what is missing may be there, under a wrong key
 	if clean && f.values["id"] == nil {
-		found.add(n, "give it one: id: 001", "the agent has no id")
+		found.Add(v.At, "give it one: id: 001", "the agent has no id")
 	}
 	if clean && f.values["prompt"] == nil && f.values["prompt_path"] == nil {
-		found.add(n, `prompt: "fix the login test", or prompt_path: 001-login.md`, "the agent has no prompt")
+		found.Add(v.At, `prompt: "fix the login test", or prompt_path: 001-login.md`, "the agent has no prompt")
 	}
 	l.prompt(f, &a, dir)
 	return a
@@ -193,21 +207,21 @@ func (l *loader) prompt(f fields, a *agency.PlanAgent, dir string) {
 	file := f.values["prompt_path"]
 	switch {
 	case file != nil && f.values["prompt"] != nil:
-		f.add(file, "keep one of the two", "the agent has a prompt and a prompt_path")
+		f.Add(file.At, "keep one of the two", "the agent has a prompt and a prompt_path")
 	case file != nil:
 		var path string
-		if !f.textOf(file, "prompt_path", &path) {
+		if !read(f, "prompt_path", &path, text) {
 			return
 		}
 		var err error
 		if a.PromptPath, a.Prompt, err = l.prompts.text(dir, path); err != nil {
 			e := agency.AsError(err)
-			f.add(file, e.Hint, "%s", e.Message)
+			f.Add(file.At, e.Hint, "%s", e.Message)
 		}
 	case f.values["prompt"] != nil:
 		if err := l.prompts.add(a.Prompt); err != nil {
 			e := agency.AsError(err)
-			f.add(f.values["prompt"], e.Hint, "%s", e.Message)
+			f.Add(f.values["prompt"].At, e.Hint, "%s", e.Message)
 		}
 	}
 }
@@ -215,9 +229,8 @@ func (l *loader) prompt(f fields, a *agency.PlanAgent, dir string) {
 // places are where the keys of a table stand, and the table itself.
 func (f fields) places(table string) places {
 	at := places{"": table}
-	for key := range maps.Keys(f.values) {
-		n := f.values[key]
-		at[key] = place(f.name, n.Line, n.Column)
+	for key, v := range f.values {
+		at[key] = f.Place(v.At)
 	}
 	return at
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/document"
+	"agency/internal/file"
 )
 
 // fan makes a plan of agents that all get the same prompt, and of which none waits for another.
@@ -24,7 +26,7 @@ func (l *loader) fan() (*agency.Plan, error) {
 	case src.PromptPath != "":
 		dir, err := filepath.EvalSymlinks(src.Dir)
 		if err != nil {
-			return nil, agency.Errorf(agency.CodeInvalidPath, "the folder %s cannot be read: %w", printable(src.Dir), cause(err))
+			return nil, agency.Errorf(agency.CodeInvalidPath, "the folder %s cannot be read: %w", document.Printable(src.Dir), file.Cause(err))
 		}
 		if path, prompt, err = l.prompts.text(dir, src.PromptPath); err != nil {
 			return nil, err
@@ -41,11 +43,11 @@ func (l *loader) fan() (*agency.Plan, error) {
 		if counted {
 			var err error
 			if n, err = strconv.Atoi(many); err != nil || n < 1 {
-				return nil, bad("%s does not say how many agents: %s is no number from 1", quoted(word), quoted(many))
+				return nil, bad("%s does not say how many agents: %s is no number from 1", document.Quoted(word), document.Quoted(many))
 			}
 		}
 		if runner == "" {
-			return nil, bad("%s names no runner", quoted(word))
+			return nil, bad("%s names no runner", document.Quoted(word))
 		}
 		if n > agency.MaxAgents-len(p.Agents) {
 			return nil, bad("these are more than %d agents", agency.MaxAgents)

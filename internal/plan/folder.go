@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/document"
+	"agency/internal/file"
 )
 
 // promptName is NNN-name.md, or NNN-NN-name.md.
@@ -34,7 +36,7 @@ func (l *loader) folder() (*agency.Plan, error) {
 		entries, err = os.ReadDir(dir) // sorted by name
 	}
 	if err != nil {
-		return nil, agency.Errorf(agency.CodeInvalidPath, "the folder %s cannot be read: %w", l.shown(l.src.Path), cause(err))
+		return nil, agency.Errorf(agency.CodeInvalidPath, "the folder %s cannot be read: %w", l.shown(l.src.Path), file.Cause(err))
 	}
 	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(promptOrder(a), promptOrder(b)) }) // 001-02 behind 001
 	p := &agency.Plan{Name: filepath.Base(dir), Path: l.src.Path}
@@ -47,7 +49,7 @@ func (l *loader) folder() (*agency.Plan, error) {
 		case strings.HasPrefix(name, "."):
 			continue
 		case number == nil || entry.IsDir():
-			ignored = append(ignored, printable(name))
+			ignored = append(ignored, document.Printable(name))
 			continue
 		case strings.HasPrefix(name, descriptionPrefix):
 			continue

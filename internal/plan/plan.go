@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"agency"
+	"agency/internal/document"
 	"agency/internal/file"
 )
 
@@ -136,7 +136,7 @@ func (l *loader) load() (*agency.Plan, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s does not exist", l.shown(src.Path)).WithHint("name a YAML file or a folder of NNN-name.md prompts")
 	case err != nil:
-		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s cannot be read: %w", l.shown(src.Path), cause(err))
+		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s cannot be read: %w", l.shown(src.Path), file.Cause(err))
 	case info.IsDir():
 		return l.folder()
 	}
@@ -147,11 +147,11 @@ func (l *loader) load() (*agency.Plan, error) {
 	case errors.Is(err, file.ErrTooLarge):
 		return nil, agency.Errorf(agency.CodePlanInvalid, "the plan %s has more than %d bytes", l.shown(src.Path), fileLimit).WithHint("move long prompts to files of their own: prompt_path")
 	case err != nil:
-		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s cannot be read: %w", l.shown(src.Path), cause(err))
+		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s cannot be read: %w", l.shown(src.Path), file.Cause(err))
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(src.Path))
 	if err != nil {
-		return nil, agency.Errorf(agency.CodeInvalidPath, "the folder of the plan %s cannot be read: %w", l.shown(src.Path), cause(err))
+		return nil, agency.Errorf(agency.CodeInvalidPath, "the folder of the plan %s cannot be read: %w", l.shown(src.Path), file.Cause(err))
 	}
 	p, err := l.document(l.shown(src.Path), data, dir)
 	if err == nil {
@@ -176,7 +176,7 @@ func (l *loader) locate(err error) error {
 	lines := make([]string, len(faults))
 	for i, fault := range faults {
 		e := agency.AsError(l.located(fault))
-		lines[i] = withHint(e.Message, e.Hint)
+		lines[i] = document.WithHint(e.Message, e.Hint)
 	}
 	first := faults[0]
 	first.Message = among(first.Message, lines, len(lines))
@@ -208,32 +208,13 @@ func (l *loader) shown(path string) string {
 	if rel, err := filepath.Rel(l.src.Dir, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
 	}
-	return printable(path)
+	return document.Printable(path)
 }
 
-// printable replaces what a terminal would not show as it is.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
-
-// cause is an error without the operation and the path, which the message around it has.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
+// among is the message of the first of several problems, with lines for some of the others. lines has the first, too.
+func among(first string, lines []string, total int) string {
+	if total == 1 {
+		return first
 	}
-	return err
-}
-
-// quoted is a word of a plan as messages show it.
-func quoted(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return fmt.Sprintf("%s\n%d more:\n  %s", first, total-1, strings.Join(lines[1:min(len(lines), 6)], "\n  "))
 }

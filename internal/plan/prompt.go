@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"agency"
+	"agency/internal/document"
 	"agency/internal/file"
 )
 
@@ -38,29 +39,29 @@ func (p *prompts) text(dir, path string) (abs, text string, err error) {
 		abs = filepath.Join(folder, filepath.Base(path))
 	}
 	if p.root == "" {
-		return "", "", bad("the prompt file %s cannot be read: the repository is bare and has no files", quoted(path)).WithHint("write the task into the plan: prompt")
+		return "", "", bad("the prompt file %s cannot be read: the repository is bare and has no files", document.Quoted(path)).WithHint("write the task into the plan: prompt")
 	}
 	rel, err := filepath.Rel(p.root, abs)
 	if err != nil || !filepath.IsLocal(rel) {
-		return "", "", bad("the prompt file %s does not lie in the repository %s", quoted(path), printable(p.root)).WithHint("copy it there, or write the task into the plan: prompt")
+		return "", "", bad("the prompt file %s does not lie in the repository %s", document.Quoted(path), document.Printable(p.root)).WithHint("copy it there, or write the task into the plan: prompt")
 	}
 	text, seen := p.read[abs]
 	if !seen {
 		data, err := file.ReadBeneath(p.root, rel, agency.PromptLimit)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", "", bad("the prompt file %s does not exist", quoted(path)).WithHint("write it, or write the task into the plan: prompt. It would be %s", printable(abs))
+			return "", "", bad("the prompt file %s does not exist", document.Quoted(path)).WithHint("write it, or write the task into the plan: prompt. It would be %s", document.Printable(abs))
 		case errors.Is(err, file.ErrNotRegular):
-			return "", "", bad("the prompt file %s is a link, or no regular file", quoted(path)).WithHint("links are not followed: copy the file")
+			return "", "", bad("the prompt file %s is a link, or no regular file", document.Quoted(path)).WithHint("links are not followed: copy the file")
 		case errors.Is(err, file.ErrTooLarge):
-			return "", "", bad("the prompt file %s has more than %d bytes", quoted(path), agency.PromptLimit).WithHint("put the material into files of the repository and name them in the prompt")
+			return "", "", bad("the prompt file %s has more than %d bytes", document.Quoted(path), agency.PromptLimit).WithHint("put the material into files of the repository and name them in the prompt")
 		case err != nil:
-			return "", "", bad("the prompt file %s cannot be read: %w", quoted(path), cause(err))
+			return "", "", bad("the prompt file %s cannot be read: %w", document.Quoted(path), file.Cause(err))
 		}
 		text = string(data)
 		if err := agency.CheckPrompt(text); err != nil {
 			e := agency.AsError(err)
-			return "", "", bad("the prompt file %s: %s", quoted(path), e.Message).WithHint("a prompt file is UTF-8 text that is not empty")
+			return "", "", bad("the prompt file %s: %s", document.Quoted(path), e.Message).WithHint("a prompt file is UTF-8 text that is not empty")
 		}
 		if p.read == nil {
 			p.read = map[string]string{}

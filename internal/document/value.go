@@ -1,0 +1,187 @@
+// Package document reads TOML and YAML into one tree, in which every value has its place, and collects what is wrong with it.
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"agency"
+)
+
+// Position is a place in a document. Lines and columns count from 1; a column of TOML counts bytes. The zero Position is no place.
+type Position struct{ Line, Column int }
+
+// positionAt returns the place of a byte.
+func positionAt(data []byte, offset int) Position {
+	before := data[:offset]
+	return Position{1 + bytes.Count(before, []byte{'\n'}), offset - bytes.LastIndexByte(before, '\n')}
+}
+
+// Kind is what a value is.
+type Kind int
+
+// The kinds of values.
+const (
+	Nothing Kind = iota // null of YAML
+	Text
+	Integer
+	Float
+	Boolean
+	Time
+	List
+	Table
+)
+
+// Value is one value of a document.
+type Value struct {
+	Kind Kind
+	// At is where the value begins; in TOML, where its key does.
+	At   Position
+	Text string // of a text what it means, of another single value what is written
+	// Plain is set for YAML without quotes, block or brackets of its own: 001 may be a text as well as a number.
+	Plain  bool
+	Items  []*Value // of a list, in order
+	Fields []*Field // of a table, in order; a key that is written twice is there twice
+
+	// Header is where the line of a TOML table stands that begins it: [table]. It is zero for a table without one.
+	Header Position
+	// Span is where a text or boolean of TOML begins and ends, in bytes.
+	Span [2]int
+
+	last map[string]*Value // of a table of TOML, by key
+}
+
+// Field is one key of a table with its value.
+type Field struct {
+	Key   string
+	At    Position
+	Value *Value
+}
+
+// Lookup returns the value that the keys lead to from table to table, or nil. Of a key that is written twice it takes the first.
+func (v *Value) Lookup(keys ...string) *Value {
+	for _, key := range keys {
+		i := slices.IndexFunc(v.Fields, func(f *Field) bool { return f.Key == key })
+		if i < 0 {
+			return nil
+		}
+		v = v.Fields[i].Value
+	}
+	return v
+}
+
+// Words names the value in a message. It quotes no text of TOML: one can be a secret.
+func (v *Value) Words() string {
+	switch v.Kind {
+	case Nothing:
+		return "nothing"
+	case List:
+		if len(v.Items) > 0 && v.Items[0].Header.Line > 0 {
+			return "a list of tables"
+		}
+		return "a list"
+	case Table:
+		return "a table"
+	default: // one value
+	}
+	switch {
+	case v.Plain:
+		return strconv.Quote(agency.Clip(v.Text))
+	case v.Kind == Text:
+		return "text"
+	case v.Kind == Time:
+		return "a date or time"
+	default:
+		return v.Text
+	}
+}
+
+// The methods below read a value as what it must be. Their errors continue a sentence that begins with its name.
+
+// AsString returns a text. Plain YAML is one, as it is written.
+func (v *Value) AsString() (string, error) {
+	switch {
+	case v.Kind == Nothing:
+		return "", Hinted(fmt.Errorf("has no value"), "leave the key out, or give it a value")
+	case v.Kind == Text, v.Plain && v.Kind != List && v.Kind != Table:
+		return v.Text, nil
+	case v.Plain:
+		return "", Hinted(v.mustBe("text"), "a text that looks like a list or a table needs quotes")
+	}
+	return "", v.mustBe("text")
+}
+
+// AsBool returns true or false.
+func (v *Value) AsBool() (bool, error) {
+	if v.Kind != Boolean {
+		return false, v.mustBeOne("true or false")
+	}
+	return v.Text == "true" || v.Text == "True" || v.Text == "TRUE", nil
+}
+
+// AsInt returns a whole number. One that is too large for an int64 comes as the nearest that is not.
+func (v *Value) AsInt() (int64, error) {
+	base := 0
+	if v.Plain {
+		base = 10 // 010 is ten
+	}
+	n, err := strconv.ParseInt(v.Text, base, 64)
+	whole := v.Kind == Integer || v.Plain && err == nil
+	if !whole || err != nil && n != math.MaxInt64 && n != math.MinInt64 {
+		return 0, v.mustBeOne("a whole number")
+	}
+	return n, nil
+}
+
+// AsDuration returns a duration such as 90s or 15m.
+func (v *Value) AsDuration() (time.Duration, error) {
+	const form = `must be a duration such as "90s" or "15m", not `
+	switch {
+	case v.Kind == Text || v.Plain:
+		d, err := time.ParseDuration(v.Text)
+		if err != nil || v.Text == "" {
+			return 0, fmt.Errorf("%s%q", form, agency.Clip(v.Text))
+		}
+		return d, nil
+	case v.Kind == Nothing, v.Kind == List, v.Kind == Table:
+		return 0, fmt.Errorf("%s%s", form, v.Words())
+	}
+	return 0, v.mustBe(`a duration in quotes, such as "90s" or "15m"`)
+}
+
+// AsStrings returns a list of texts that check accepts; an empty one is not nil.
+func (v *Value) AsStrings(check func(string) error) ([]string, error) {
+	if v.Kind != List {
+		err := v.mustBe("a list of texts")
+		if v.Plain && v.Kind != Table && v.Kind != Nothing {
+			err = Hinted(err, "write ["+Printable(v.Text)+"]")
+		}
+		return nil, err
+	}
+	list := make([]string, 0, len(v.Items))
+	for i, item := range v.Items {
+		text, err := item.AsString()
+		if err != nil {
+			return nil, &Problem{At: item.At, Text: fmt.Sprintf("must be a list of texts, but item %d is %s", i+1, item.Words()), Hint: hint(err)}
+		}
+		if err := check(text); err != nil {
+			return nil, &Problem{At: item.At, Text: fmt.Sprintf("is wrong at item %d: it %v", i+1, err), Hint: hint(err)}
+		}
+		list = append(list, text)
+	}
+	return list, nil
+}
+
+func (v *Value) mustBe(what string) error { return fmt.Errorf("must be %s, not %s", what, v.Words()) }
+
+// mustBeOne quotes a text, as a value that should be a number or a boolean is no secret.
+func (v *Value) mustBeOne(what string) error {
+	if v.Kind == Text && !v.Plain {
+		return fmt.Errorf("must be %s, not the text %q", what, agency.Clip(v.Text))
+	}
+	return v.mustBe(what)
+}
