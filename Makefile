@@ -61,6 +61,10 @@ lint: ## check style and the import rules
 bench: deps build ## measure the bars of docs/benchmarks.md; BASE=COMMIT measures that in turns with this one
 	$(GO) run ./test/bench -agency bin/agency $(if $(BASE),-compare $(BASE))
 
+.PHONY: picture
+picture: deps build ## draw docs/ls.svg, the picture of the README
+	@sh scripts/picture.sh bin/agency > docs/ls.svg
+
 .PHONY: verify
 verify: ## check that modules are tidy and unchanged
 	$(GO) mod tidy -diff
