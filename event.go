@@ -68,3 +68,14 @@ type Event struct {
 	Attempt int             `json:"attempt,omitempty"`
 	Data    json.RawMessage `json:"data"` // an object
 }
+
+// SessionTurn is what one event told of a session that agency runs.
+type SessionTurn struct {
+	Type    EventType
+	Session SessionID
+	Alert   string // of events about alerts
+	Agent   string // of session.agent, with its status and its error
+	Status  AgentStatus
+	Error   string
+	Paused  string // of session.changed
+}

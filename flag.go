@@ -30,7 +30,3 @@ func CheckFlagReason(reason string) error {
 
 // Cause names the episode of the alert about a flag: another flag is another episode, also with the same reason.
 func (f *Flag) Cause() string { return "flag " + stamp(f.At) }
-
-func (f *Flag) condition(promptID string) Condition {
-	return Condition{Kind: AlertNeedsInput, Cause: f.Cause(), Since: f.At, PromptType: PromptAttention, PromptID: promptID, Text: f.Reason}
-}

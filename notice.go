@@ -102,3 +102,28 @@ func (h Hours) Until(t time.Time) (end time.Time, within bool) {
 	}
 	return end, true
 }
+
+// NoticeKind says why somebody is told of a session. The words are those of the messages and notices that go out.
+type NoticeKind string
+
+// The kinds of notices about sessions that need nobody. What needs somebody is an alert.
+const (
+	NoticeComplete  NoticeKind = "session.complete"
+	NoticeCancelled NoticeKind = "session.cancelled"
+)
+
+// NoticeKinds are all kinds.
+func NoticeKinds() []NoticeKind {
+	return []NoticeKind{NoticeComplete, NoticeCancelled}
+}
+
+// Words are what a kind says of a session.
+func (k NoticeKind) Words() string {
+	switch k {
+	case NoticeComplete:
+		return "is complete"
+	case NoticeCancelled:
+		return "was cancelled"
+	}
+	return string(k)
+}

@@ -1,7 +1,7 @@
 package agency
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -56,11 +56,10 @@ func (r *Request) Is(promptID string) bool {
 	return promptID == r.PromptID() || promptID == (&Request{At: r.At}).PromptID()
 }
 
-// firm reports whether more about a request cannot come soon: it is named, and a program that shows when it waits was seen to.
-func (s *Situation) firm(r *Request) bool {
-	views := slices.ContainsFunc([]Source{FromSession, FromTitle}, func(view Source) bool { return s.Sources[view].Count > 0 })
-	return r.ID != "" && (r.Shown || !views) || r.Source == FromScreen
-}
+// PromptID names one request of one moment, so that an answer to an older one is refused.
+func (r *Request) PromptID() string { return r.ID + "@" + stamp(r.At) }
+
+func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }
 
 // Decision is whether an agent may do what it asks leave for.
 type Decision string

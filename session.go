@@ -3,8 +3,10 @@ package agency
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -39,40 +41,6 @@ const (
 
 // Final says that nothing can happen to the session any more.
 func (s SessionStatus) Final() bool { return s != SessionRunning }
-
-// AgentStatus is how one agent of a session stands.
-type AgentStatus string
-
-// The statuses of an agent. The last three are final. Retries happen inside running.
-const (
-	AgentQueued    AgentStatus = "queued"
-	AgentRunning   AgentStatus = "running"
-	AgentComplete  AgentStatus = "complete"
-	AgentFailed    AgentStatus = "failed"
-	AgentCancelled AgentStatus = "cancelled"
-)
-
-// AgentStatuses are all statuses, in the order of a life.
-func AgentStatuses() []AgentStatus {
-	return []AgentStatus{AgentQueued, AgentRunning, AgentComplete, AgentFailed, AgentCancelled}
-}
-
-// Final says that nothing can happen to the agent any more.
-func (s AgentStatus) Final() bool {
-	return s == AgentComplete || s == AgentFailed || s == AgentCancelled
-}
-
-// NextAgent says whether an agent may go from one status to another: queued to running or cancelled, running to complete,
-// failed or cancelled. Everything else is E_INVALID_STATE.
-func NextAgent(from, to AgentStatus) error {
-	switch {
-	case from == AgentQueued && (to == AgentRunning || to == AgentCancelled):
-		return nil
-	case from == AgentRunning && to.Final():
-		return nil
-	}
-	return Errorf(CodeInvalidState, "an agent that is %s cannot become %s", from, to)
-}
 
 // WaveStatus is how one wave of a session stands, which follows from its agents.
 type WaveStatus string
@@ -166,67 +134,6 @@ type Session struct {
 // Ref is how people call the session: its id.
 func (s *Session) Ref() string { return string(s.ID) }
 
-// SessionAgent is the durable record of one agent of a session.
-type SessionAgent struct {
-	Session     SessionID
-	Position    int // in the plan, from 0
-	ID          string
-	Name        string
-	PromptPath  string // relative to the repository; empty when the prompt came from no file
-	Wave        int    // from 1; 0 is in none
-	Status      AgentStatus
-	StartedAt   *time.Time
-	CompletedAt *time.Time
-	ExitCode    *int
-	PID         *int
-	LogFile     string // relative to the repository
-	Model       string
-	Error       string
-
-	// Run is the newest run of the agent. It is drawn before the run is made, so that a crash cannot make a second one. Empty
-	// until the agent starts, and for an outside agent for ever.
-	Run RunID
-	// Tries counts the attempts that ended and were the agent's own fault: what retries are spent on.
-	Tries int
-	// Losses counts the attempts that ended by no fault of the agent's: a reboot, a rate limit.
-	Losses int
-	// Attempt is the number of the newest attempt of Run whose end was taken note of.
-	Attempt int
-	// NotBefore puts the next attempt off; nil is at once.
-	NotBefore *time.Time
-	// Waits counts the starts in a row that failed by no fault of the agent's.
-	Waits int
-	// Stopping is the number of the attempt of Run that the session itself ends, 0 none, and StopReason why; empty is that the
-	// agent is ready.
-	Stopping   int
-	StopReason string
-	// Extra are the members of the status file that agency does not know, likewise.
-	Extra json.RawMessage
-	// Absent names the members of the status file that an outside executor left out and that are left out again.
-	Absent []string
-}
-
-// Duration is how long the agent took; false until it has begun and ended.
-func (a *SessionAgent) Duration() (time.Duration, bool) {
-	if a.StartedAt == nil || a.CompletedAt == nil {
-		return 0, false
-	}
-	return a.CompletedAt.Sub(*a.StartedAt), true
-}
-
-// NeedsPerson says that the agent goes no further until somebody acts: it cannot start, or its run, with its newest attempt and the
-// label of that, waits. An attempt whose end was taken note of waits for nobody: another one follows.
-func (a *SessionAgent) NeedsPerson(attempt int, label Label) bool {
-	switch a.Status {
-	case AgentQueued:
-		return a.waits() != ""
-	case AgentRunning:
-		return attempt > a.Attempt && label.NeedsPerson()
-	default:
-		return false
-	}
-}
-
 // Settle ends the session at a time when nothing is before any of its agents, and says whether it did: cancelled when somebody
 // asked for that, failed when an agent failed, else complete.
 func (s *Session) Settle(at time.Time) bool {
@@ -262,22 +169,6 @@ func (s *Session) News(t EventType) News {
 	return News{Type: t, Data: sessionNews{Session: s.ID, Name: s.Name, Status: string(s.Status), Paused: s.Paused}}
 }
 
-// News tells how the agent stands.
-func (a *SessionAgent) News() News {
-	return News{Type: SessionAgentNews, Data: sessionNews{
-		Session: a.Session, Agent: a.ID, Status: string(a.Status), Run: a.Run, ExitCode: a.ExitCode, Error: a.Error,
-	}}
-}
-
-// AgentReport is what an outside executor reports of one agent.
-type AgentReport struct {
-	Session SessionID
-	Agent   string
-	// Apply edits the agent, or refuses. The session is as it was before, and only to be looked at. That the transition is one, the
-	// store checks.
-	Apply func(s *Session, a *SessionAgent, now time.Time) error
-}
-
 // SessionFilter chooses sessions.
 type SessionFilter struct {
 	Repo  string // fingerprint; empty is every repository
@@ -303,5 +194,35 @@ func (s *Session) LogFile(agent string) string {
 	return path
 }
 
-// WaitingWord begins the Error of an agent whose start waits. One that is queued waits for a person.
-const WaitingWord = "waiting: "
+// Ending is what a settled session came to, in a line. Of its agents those that failed count.
+func (s *Session) Ending(agents []SessionAgent) string {
+	text := s.Tally.String()
+	for i := range agents {
+		if a := &agents[i]; a.Status == AgentFailed {
+			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
+		}
+	}
+	return text
+}
+
+// ReportPath is the file beside status.json that holds the report of a settled session.
+func (s *Session) ReportPath() string { return filepath.Join(s.Dir, "report.md") }
+
+// PausedByHand is why a session is paused that somebody paused, who need not be told.
+const PausedByHand = "paused by hand"
+
+// String counts the agents in words.
+func (t Tally) String() string {
+	words := []string{}
+	for _, part := range []struct {
+		n    int
+		word AgentStatus
+	}{
+		{t.Complete, AgentComplete}, {t.Failed, AgentFailed}, {t.Cancelled, AgentCancelled}, {t.Running, AgentRunning}, {t.Queued, AgentQueued},
+	} {
+		if part.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	return strings.Join(words, ", ")
+}

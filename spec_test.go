@@ -67,3 +67,25 @@ func TestCheckPrompt(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckSystemPrompt(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		"": true, "Be brief.\r\n\tAlways. é": true, "\x00": false, "\x1b[31m": false, "\xff": false,
+		strings.Repeat("x", agency.SystemPromptLimit): true, strings.Repeat("x", agency.SystemPromptLimit+1): false,
+	} {
+		if err := agency.CheckSystemPrompt(text); (err == nil) != ok {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+	for _, kind := range []agency.RunnerKind{agency.Shell, agency.Custom} {
+		for _, spec := range []agency.Spec{
+			{Runner: agency.SpecRunner{Kind: kind, Name: "x"}, SystemPrompt: "Be brief."},
+			{Runner: agency.SpecRunner{Kind: kind, Name: "x", SkipPermissions: true}},
+		} {
+			if err := spec.Validate(); !agency.IsCode(err, agency.CodeSpecInvalid) {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package agency
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -23,3 +24,6 @@ func ShortDuration(d time.Duration) string {
 		return fmt.Sprintf("%dd", int(d.Hours())/24)
 	}
 }
+
+// OneLine is a text with each run of white space in it as one space.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

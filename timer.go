@@ -52,21 +52,3 @@ func (t *Timer) Validate() error {
 	}
 	return CheckWord("timer name", t.Name)
 }
-
-// Busy says why a run should not be written to by a timer now; it is empty when the run is idle. A run is idle when its turn ended
-// and nobody waits for anything: what a timer writes must never pass for an answer.
-func Busy(r *Run, s Status) string {
-	situation := &r.Attempt.Situation
-	switch {
-	case s.Request != nil || len(situation.Requests) > 0:
-		return "it asks for something"
-	case situation.Background > 0:
-		return "it has work in the background"
-	case s.Label == Waiting && situation.Failure != nil:
-		return "its model failed: " + situation.Failure.Words()
-	case s.Label == Waiting, s.Label == ReadyForReview:
-		return ""
-	default:
-		return "it is " + string(s.Label)
-	}
-}

@@ -142,7 +142,7 @@ func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency
 		return file.RemoveBeneath(root, rel)
 	}
 	// What needs a person (it is paused, an agent waits, it failed) the watchdog tells of, as alerts, and nothing here does.
-	if kind := agency.NoticeOf(s.Status); kind != "" {
+	if kind := noticeOf(s.Status); kind != "" {
 		if err := r.Tell(ctx, s, kind, s.Ending(agents)); err != nil {
 			return fmt.Errorf("tell of session %s: %w", s.ID, err)
 		}
@@ -157,4 +157,16 @@ func (r *Results) removed(ctx context.Context, id agency.SessionID) (bool, error
 		return true, nil
 	}
 	return false, err
+}
+
+// noticeOf returns the kind of notice that a settled session makes; empty when it failed, which is an alert.
+func noticeOf(s agency.SessionStatus) agency.NoticeKind {
+	switch s {
+	case agency.SessionComplete:
+		return agency.NoticeComplete
+	case agency.SessionCancelled:
+		return agency.NoticeCancelled
+	default:
+		return ""
+	}
 }

@@ -247,13 +247,13 @@ func TestPrinted(t *testing.T) {
 		t.Errorf("got %s", asJSON(t, &s))
 	}
 	a := agency.Attempt{Situation: s}
-	if !a.ErrorStands(s.PrintedAt.Add(agency.PrintedPatience-1)) || a.ErrorStands(s.PrintedAt.Add(agency.PrintedPatience)) {
+	if !status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedPatience-1)) || status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedPatience)) {
 		t.Error("it stands for another time than its patience")
 	}
-	if a.InputAt = new(s.PrintedAt); !a.ErrorStands(begun) {
+	if a.InputAt = new(s.PrintedAt); !status.ErrorStands(&a, begun) {
 		t.Error("a message that came before is an answer")
 	}
-	if a.InputAt = new(s.PrintedAt.Add(1)); a.ErrorStands(begun) {
+	if a.InputAt = new(s.PrintedAt.Add(1)); status.ErrorStands(&a, begun) {
 		t.Error("a message is no answer")
 	}
 	if s = observed(printed("", "one"), agency.Evidence{Sign: agency.SignPrompt}); s.Printed != nil {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"agency/internal/status"
+
 	"github.com/charmbracelet/x/ansi"
 
 	"agency"
@@ -257,7 +259,7 @@ func (s *Supervisor) printed(ctx context.Context, id agency.RunID, line string) 
 	a.Situation = *l.situation
 	active := slices.MaxFunc([]time.Time{l.lastNews, a.Situation.HeardAt, a.Word.At}, time.Time.Compare)
 	e := agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Text: safeLine(line)}
-	if a.ErrorStands(active) {
+	if status.ErrorStands(&a, active) {
 		if s.Elapsed(a.Situation.PrintedAt) < printedEvery {
 			return
 		}

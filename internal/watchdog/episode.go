@@ -32,7 +32,7 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	if err != nil && !gone {
 		return err
 	}
-	var condition agency.Condition
+	var condition Condition
 	var next time.Time
 	if gone || !s.watches(worker.Run) {
 		delete(w.silence, id)
@@ -70,15 +70,15 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 
 // judge is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
 // alert about what stands there.
-func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time) {
-	c, next = worker.condition(now), agency.NextLook(worker.Status)
+func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
+	c, next = worker.condition(now), NextLook(worker.Status)
 	if !next.After(now) {
 		next = time.Time{}
 	}
 	if c.Class == agency.ErrorOutput {
 		next = now.Add(s.Poll) // output that says that it went on is no event
 	}
-	if c.Kind == "" && agency.Watchable(worker.Status.Label) {
+	if c.Kind == "" && Watchable(worker.Status.Label) {
 		c, next = w.stuck(s, worker, open, now)
 		if endless, at := w.retrying(s, worker, now); endless.Kind != "" {
 			c = endless
@@ -93,24 +93,24 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 	}
 	known := slices.ContainsFunc(open, func(a agency.Alert) bool { return same(&a, worker, c) })
 	if !known && now.Before(c.FirmAt) {
-		return agency.Condition{}, c.FirmAt
+		return Condition{}, c.FirmAt
 	}
 	if !known && w.Runs.Attached(ctx, worker) {
 		if q := w.silence[worker.Run.ID]; q != nil {
 			q.stuck = false // nobody is told: what happens until they leave is measured first
 		}
-		return agency.Condition{}, now.Add(s.Poll)
+		return Condition{}, now.Add(s.Poll)
 	}
 	return c, next
 }
 
-func same(a *agency.Alert, worker *Worker, c agency.Condition) bool {
+func same(a *agency.Alert, worker *Worker, c Condition) bool {
 	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && a.Cause == c.Cause
 }
 
 // alert opens the episode of a condition. One that was there before, and hid behind another condition, is open again as it was: who
 // was told of it is not told again at once.
-func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c agency.Condition, now time.Time) (*agency.Alert, error) {
+func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c Condition, now time.Time) (*agency.Alert, error) {
 	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
 	if err != nil {
 		return nil, fmt.Errorf("encode alert of %s: %w", worker.Run.Ref(), err)
@@ -138,7 +138,7 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c age
 }
 
 // update brings the words of an alert about a request in line with what is known of that by now.
-func (w *Watchdog) update(ctx context.Context, s *Settings, a *agency.Alert, worker *Worker, c agency.Condition, now time.Time) (*agency.Alert, error) {
+func (w *Watchdog) update(ctx context.Context, s *Settings, a *agency.Alert, worker *Worker, c Condition, now time.Time) (*agency.Alert, error) {
 	if c.Kind != agency.AlertNeedsInput || worker.Status.Request == nil {
 		return a, nil
 	}
@@ -156,7 +156,7 @@ func (w *Watchdog) update(ctx context.Context, s *Settings, a *agency.Alert, wor
 }
 
 // payload is what an alert tells, in the words of its kind.
-func payload(worker *Worker, c agency.Condition, d Detail, s *Settings, now time.Time) map[string]any {
+func payload(worker *Worker, c Condition, d Detail, s *Settings, now time.Time) map[string]any {
 	r := worker.Run
 	p := map[string]any{"worker_id": r.ID, "worker_name": r.Ref(), "attempt": r.Attempt.Number, "repo": r.Repo.Root}
 	switch c.Kind {

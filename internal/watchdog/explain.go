@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"agency/internal/status"
+
 	"agency"
 )
 
@@ -70,7 +72,7 @@ func printedWhy(worker *Worker, holds bool, now time.Time) string {
 	switch {
 	case holds:
 		return why
-	case a.ErrorStands(signsOf(worker).newest()):
+	case status.ErrorStands(a, signsOf(worker).newest()):
 		return why + ", which comes behind what it says"
 	default:
 		return why + ", and went on"
@@ -78,7 +80,7 @@ func printedWhy(worker *Worker, holds bool, now time.Time) string {
 }
 
 func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (holds bool, why string) {
-	if !agency.Watchable(worker.Status.Label) {
+	if !Watchable(worker.Status.Label) {
 		return false, fmt.Sprintf("it is %s, which is no work", worker.Status.Label)
 	}
 	for i := range open {

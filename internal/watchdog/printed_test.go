@@ -36,10 +36,10 @@ func TestPrintedError(t *testing.T) {
 		}
 		// Silence and repetition change nothing, nor does work that comes at once.
 		for range 3 {
-			w.pass(agency.PrintedPatience - time.Second)
+			w.pass(status.PrintedPatience - time.Second)
 			w.change(worker, func() { printsError(worker, "error: quota") })
 		}
-		w.pass(agency.PrintedPatience - time.Second)
+		w.pass(status.PrintedPatience - time.Second)
 		says()
 		w.restart()
 		w.want(agency.AlertError)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency/internal/status"
+	"agency/internal/watchdog"
 
 	"pgregory.net/rapid"
 
@@ -79,7 +80,7 @@ func observes(worker *worker, e agency.Evidence) {
 func printsError(worker *worker, line string) {
 	a := &worker.run.Attempt
 	e := agency.Evidence{At: time.Now(), Source: agency.FromOutput, Sign: agency.SignPrinted, Text: line}
-	if a.ErrorStands(active(worker)) {
+	if status.ErrorStands(a, active(worker)) {
 		e.Event = agency.EventContinued
 	}
 	status.Observe(&a.Situation, e)
@@ -199,8 +200,8 @@ func live(t *testing.T, history []step) string {
 		return problem
 	}
 	shown := status.Derive(status.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
-	want := agency.Alarm(&worker.run, shown, active(worker), time.Now()).Kind
-	if want == "" && agency.Watchable(shown.Label) {
+	want := watchdog.Alarm(&worker.run, shown, active(worker), time.Now()).Kind
+	if want == "" && watchdog.Watchable(shown.Label) {
 		want = agency.AlertStuck
 	}
 	open, _ := w.Alerts(t.Context(), agency.AlertFilter{})

@@ -45,9 +45,9 @@ func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns
 	if err != nil && !gone {
 		return err
 	}
-	var conditions []agency.SessionCondition
+	var conditions []SessionCondition
 	if !gone && !retried { // who tried it again has acted
-		conditions = agency.SessionAlarms(s, agents)
+		conditions = SessionAlarms(s, agents)
 	}
 	var next time.Time
 	remind := func(a *agency.Alert) error {
@@ -59,7 +59,7 @@ func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns
 	}
 	for i := range open {
 		a := &open[i]
-		at := slices.IndexFunc(conditions, func(c agency.SessionCondition) bool { return a.Kind == c.Kind && a.Cause == c.Cause })
+		at := slices.IndexFunc(conditions, func(c SessionCondition) bool { return a.Kind == c.Kind && a.Cause == c.Cause })
 		if at < 0 || seen(a) || interrupted(a, turns) {
 			if err := w.resolve(ctx, a); err != nil {
 				return err
@@ -110,7 +110,7 @@ func interrupted(a *agency.Alert, turns []agency.SessionTurn) bool {
 				wait[id] = true
 			}
 			ended, waiting = false, len(wait)
-		case !t.Ends(a.Kind, a.Cause):
+		case !ends(t, a.Kind, a.Cause):
 		case t.Agent == "":
 			ended = true
 		case wait[t.Agent]:
@@ -132,7 +132,7 @@ func alertAgents(a *agency.Alert) []string {
 }
 
 // alertSession opens the episode of a condition; nil when it was there before.
-func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *agency.SessionCondition, now time.Time) (*agency.Alert, error) {
+func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *SessionCondition, now time.Time) (*agency.Alert, error) {
 	p := map[string]any{
 		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Tally, "text": c.Text, "agents": c.Agents,
 	}

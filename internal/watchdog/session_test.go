@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agency/internal/watchdog"
+
 	"pgregory.net/rapid"
 
 	"agency"
@@ -412,7 +414,7 @@ func TestEpisodesOfSessions(t *testing.T) {
 				}
 				synctest.Wait()
 				now := map[string]bool{}
-				for _, c := range agency.SessionAlarms(&p.session, p.agents) {
+				for _, c := range watchdog.SessionAlarms(&p.session, p.agents) {
 					now[c.Cause] = true
 					if !reasons[c.Cause] {
 						wantTold++

@@ -86,7 +86,7 @@ func (s *Settings) stuckAfter(r *agency.Run) time.Duration {
 
 // stuck keeps watch over one worker that is said to work. It returns the condition when the worker is stuck, and when to look
 // again. Processor time and files are measured only when all else is silent, once in each of the last intervals before the end.
-func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c agency.Condition, next time.Time) {
+func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
 	q := w.silent(worker, open, now)
 	patience := s.patience(worker)
 	if quiet := worker.Run.Attempt.Situation.QuietUntil; quiet.After(q.since) {
@@ -112,7 +112,7 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 		next = now.Add(wait) // a moment is too short to tell from
 	}
 	if q.stuck {
-		c = agency.Condition{Kind: agency.AlertStuck, Cause: cause(q.since), Since: q.since, Text: worker.Status.Summary}
+		c = Condition{Kind: agency.AlertStuck, Cause: cause(q.since), Since: q.since, Text: worker.Status.Summary}
 	}
 	if later := now.Add(first - silent); later.After(next) {
 		next = later
@@ -122,7 +122,7 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 
 // retrying is the condition of a worker whose model failed for as long as a silence may last, while it tries again without end. Else
 // it says when that can be; zero is never.
-func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c agency.Condition, next time.Time) {
+func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c Condition, next time.Time) {
 	a := &worker.Run.Attempt
 	retry := a.Situation.Retry
 	if retry == nil || a.Situation.Turn != agency.TurnWorking {
@@ -131,7 +131,7 @@ func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c agenc
 	if left := s.patience(worker) - w.Elapsed(retry.At); left > 0 {
 		return c, now.Add(left)
 	}
-	return agency.Condition{
+	return Condition{
 		Kind: agency.AlertStuck, Cause: fmt.Sprintf("retrying %d", retry.At.UnixNano()), Since: retry.At, Class: retry.Class, Text: retry.Text,
 	}, time.Time{}
 }

@@ -219,7 +219,7 @@ func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) 
 	case worker.Run.Attempt.State.Final():
 		return over, fmt.Sprintf("its run is %s", worker.Run.Attempt.State)
 	}
-	if why := agency.Busy(worker.Run, worker.Status); why != "" {
+	if why := busy(worker.Run, worker.Status); why != "" {
 		return skipped, why
 	}
 	// First the next time, so that a crash in between does not have the message typed twice.
@@ -238,5 +238,23 @@ func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) 
 		return skipped, agency.AsError(err).Message
 	default:
 		return failed, agency.AsError(err).Message
+	}
+}
+
+// busy returns why a timer should not write to a run now; empty when the run is idle. A run is idle when its turn ended and it
+// asks for nothing: what a timer writes must never pass for an answer.
+func busy(r *agency.Run, s agency.Status) string {
+	situation := &r.Attempt.Situation
+	switch {
+	case s.Request != nil || len(situation.Requests) > 0:
+		return "it asks for something"
+	case situation.Background > 0:
+		return "it has work in the background"
+	case s.Label == agency.Waiting && situation.Failure != nil:
+		return "its model failed: " + situation.Failure.Words()
+	case s.Label == agency.Waiting, s.Label == agency.ReadyForReview:
+		return ""
+	default:
+		return "it is " + string(s.Label)
 	}
 }

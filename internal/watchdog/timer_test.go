@@ -289,3 +289,18 @@ func TestTimerOfRestartedRun(t *testing.T) {
 		}
 	})
 }
+
+// A timer may write to a run that rests or offers its work, under no other label.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	for _, label := range agency.Labels() {
+		idle := label == agency.Waiting || label == agency.ReadyForReview
+		if why := watchdog.Busy(&agency.Run{}, agency.Status{Label: label}); (why == "") != idle {
+			t.Errorf("%s: %q", label, why)
+		}
+		asks := agency.Status{Label: label, Request: &agency.Request{ID: "1"}}
+		if watchdog.Busy(&agency.Run{}, asks) == "" {
+			t.Errorf("%s with a request is idle", label)
+		}
+	}
+}

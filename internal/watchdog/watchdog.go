@@ -25,12 +25,12 @@ type Worker struct {
 }
 
 // condition is why somebody must act on a worker now.
-func (w *Worker) condition(now time.Time) agency.Condition {
-	c := agency.Alarm(w.Run, w.Status, signsOf(w).newest(), now)
+func (w *Worker) condition(now time.Time) Condition {
+	c := Alarm(w.Run, w.Status, signsOf(w).newest(), now)
 	ended := w.Run.Attempt.State.Final() && c.Kind != agency.AlertNeedsInput
 	passes := c.Class == agency.ErrorRateLimit || c.Class == agency.ErrorOverloaded
 	if w.Led && (c.Kind == agency.AlertComplete || ended || passes) {
-		return agency.Condition{}
+		return Condition{}
 	}
 	return c
 }

@@ -486,7 +486,7 @@ func TestTurnEnded(t *testing.T) {
 		w.change(worker, func() {
 			worker.run.Attempt.Situation.Turn, worker.run.Attempt.Situation.TurnAt = agency.TurnEnded, time.Now()
 		})
-		w.pass(agency.TurnEndedPatience - time.Nanosecond)
+		w.pass(watchdog.TurnEndedPatience - time.Nanosecond)
 		w.want()
 		w.pass(time.Nanosecond)
 		w.want(agency.AlertNeedsInput)

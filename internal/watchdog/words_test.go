@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agency/internal/watchdog"
+
 	"agency"
 )
 
@@ -18,7 +20,7 @@ func TestAlertWaitsForWords(t *testing.T) {
 		w.change(worker, func() {
 			observes(worker, agency.Evidence{Source: agency.FromSession, Sign: agency.SignAsked, Kind: agency.AsksPermission, Text: "permission prompt"})
 		})
-		w.pass(agency.WordsPatience / 3)
+		w.pass(watchdog.WordsPatience / 3)
 		w.want()
 		w.change(worker, func() {
 			observes(worker, agency.Evidence{Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
@@ -38,7 +40,7 @@ func TestAlertTakesBetterWords(t *testing.T) {
 		w.change(worker, func() {
 			observes(worker, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "it asks for something in its terminal"})
 		})
-		w.pass(2 * agency.WordsPatience)
+		w.pass(2 * watchdog.WordsPatience)
 		w.want(agency.AlertNeedsInput)
 		w.wantWords("it asks for something in its terminal")
 		w.change(worker, func() {

@@ -1,0 +1,143 @@
+package watchdog
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"agency/internal/status"
+
+	"agency"
+)
+
+// TurnEndedPatience is how long an agent may rest after a turn, without a word, before an alert opens: a user who
+// talks with it answers sooner.
+const TurnEndedPatience = time.Minute
+
+// Condition is why a user or an agent must act on a worker now. Two conditions with the same kind and cause are one episode.
+type Condition struct {
+	Kind       agency.AlertKind
+	Cause      string // what tells this episode from a later one of the same kind
+	Since      time.Time
+	PromptType agency.PromptType
+	PromptID   string            // of what can be answered; empty when nothing can
+	Class      agency.ErrorClass // of an error of the model, or of a line of output
+	Text       string            // the question, the error, the last words; untrusted
+	// FirmAt is until when better words for a request may come, or another one before it; zero is now.
+	FirmAt time.Time
+}
+
+// WordsPatience is how long an alert about a request waits for the words of what is asked.
+const WordsPatience = 300 * time.Millisecond
+
+// Alarm returns the condition of a worker, from the same status that users see; its kind is empty while nothing is to be done.
+// active is the newest sign of life. Stuck is not among the conditions: it needs the memory of the Watchdog.
+func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
+	a := &r.Attempt
+	is := func(kind agency.AlertKind, cause string) Condition {
+		return Condition{Kind: kind, Cause: cause, Since: s.Since, Text: s.Summary}
+	}
+	switch s.Label {
+	case agency.LabelFailed:
+		if f := r.Flag; f != nil && f.At.After(s.Since) {
+			return flagCondition(f, "") // who was told of the failure may have flagged it for somebody else
+		}
+		if a.ErrorCode == agency.CodeRunnerDisappeared || a.EndedBy == agency.EndedByStartFailed || a.StartedAt == nil {
+			return is(agency.AlertLost, "lost")
+		}
+		return is(agency.AlertError, "ended")
+	case agency.NeedsAttention:
+		return flagCondition(r.Flag, s.PromptID())
+	case agency.NeedsInput:
+		c := is(agency.AlertNeedsInput, "asks "+stamp(s.Since))
+		c.PromptType, c.PromptID = agency.PromptInput, s.PromptID()
+		if s.Request != nil {
+			// Without its id, which a source that knows more may tell later: that is no new episode.
+			c.Cause, c.PromptType = "request "+stamp(s.Request.At), promptType(s.Request)
+			if !firm(&a.Situation, s.Request) {
+				c.FirmAt = s.Request.At.Add(WordsPatience)
+			}
+		}
+		return c
+	case agency.Blocked:
+		if rep := a.Situation.Reported; s.Decided == agency.By(agency.FromReport) && rep != nil && rep.Report == agency.ReportsError {
+			return is(agency.AlertError, "reported "+stamp(s.Since))
+		}
+		c := is(agency.AlertNeedsInput, "blocked "+stamp(s.Since))
+		c.PromptType, c.PromptID = agency.PromptBlocked, s.PromptID()
+		return c
+	case agency.ReadyForReview:
+		if a.State == agency.Killed {
+			return Condition{} // who stopped it knows
+		}
+		return is(agency.AlertComplete, "offered "+stamp(s.Since))
+	case agency.LabelCompleted:
+		return is(agency.AlertComplete, "ended")
+	case agency.Waiting:
+		if f := a.Situation.Failure; f != nil {
+			c := is(agency.AlertError, "model "+string(f.Class)+" "+stamp(f.At))
+			c.Class, c.Text = f.Class, f.Words()
+			return c
+		}
+		if c := printedError(a, active); c.Kind != "" {
+			return c
+		}
+		if now.Sub(s.Since) >= TurnEndedPatience {
+			c := is(agency.AlertNeedsInput, "rests "+stamp(s.Since))
+			c.PromptType, c.PromptID = agency.PromptTurnEnded, s.PromptID()
+			return c
+		}
+	case agency.Working, agency.Active, agency.Stalled:
+		return printedError(a, active)
+	default: // nothing is to be done
+	}
+	return Condition{}
+}
+
+// printedError returns the condition of an agent that printed an error. All that it says by other means comes first.
+func printedError(a *agency.Attempt, active time.Time) Condition {
+	if !status.ErrorStands(a, active) {
+		return Condition{}
+	}
+	p := a.Situation.Printed
+	return Condition{Kind: agency.AlertError, Cause: "output " + stamp(p.At), Since: p.At, Class: p.Class, Text: p.Text}
+}
+
+// NextLook returns when a condition may come up by time alone; zero when it cannot.
+func NextLook(s agency.Status) time.Time {
+	if s.Label == agency.Waiting {
+		return s.Since.Add(TurnEndedPatience)
+	}
+	return time.Time{}
+}
+
+// promptType returns what a worker with this request waits for.
+func promptType(r *agency.Request) agency.PromptType {
+	switch r.Kind {
+	case agency.AsksPermission:
+		return agency.PromptPermission
+	case agency.AsksDialog:
+		return agency.PromptConfirmation
+	case agency.AsksQuestion:
+	}
+	return agency.PromptInput
+}
+
+// Watchable reports whether a run with this status could be stuck: the status says that it works.
+func Watchable(l agency.Label) bool {
+	return l == agency.Working || l == agency.Active || l == agency.Stalled
+}
+
+// flagCondition returns the condition of a flagged worker.
+func flagCondition(f *agency.Flag, promptID string) Condition {
+	return Condition{Kind: agency.AlertNeedsInput, Cause: f.Cause(), Since: f.At, PromptType: agency.PromptAttention, PromptID: promptID, Text: f.Reason}
+}
+
+// firm reports whether more about a request cannot come soon: it is named, and a program that shows when it waits was seen to.
+func firm(s *agency.Situation, r *agency.Request) bool {
+	views := slices.ContainsFunc([]agency.Source{agency.FromSession, agency.FromTitle}, func(view agency.Source) bool { return s.Sources[view].Count > 0 })
+	return r.ID != "" && (r.Shown || !views) || r.Source == agency.FromScreen
+}
+
+// stamp writes a time in the cause of an episode.
+func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }

@@ -1,0 +1,66 @@
+package watchdog
+
+import (
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// SessionCondition is why a user or an agent must act on a session now. What has the same kind and cause, without an end in between, is one
+// episode.
+type SessionCondition struct {
+	Kind   agency.AlertKind
+	Cause  string
+	Agents []string // that wait
+	Text   string   // untrusted
+}
+
+// SessionAlarms returns the conditions of a session. Of its agents those count that wait in the queue with an error, and those
+// that failed. The executor of an outside session knows how its agents do, and a user knows of a session that they paused.
+func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCondition {
+	switch {
+	case s.Outside, s.CancelAt != nil:
+		return nil
+	case s.Status.Final():
+		if s.Status == agency.SessionFailed && s.Reported {
+			return []SessionCondition{{Kind: agency.AlertSessionFailed, Cause: "failed", Agents: []string{}, Text: s.Ending(agents)}}
+		}
+		return nil
+	}
+	conditions := []SessionCondition{}
+	if s.Paused != "" && s.Paused != agency.PausedByHand {
+		why := agency.OneLine(s.Paused)
+		conditions = append(conditions, SessionCondition{Kind: agency.AlertSessionPaused, Cause: why, Agents: []string{}, Text: why})
+	}
+	for i := range agents {
+		a := &agents[i]
+		why := a.WaitReason()
+		if why == "" {
+			continue
+		}
+		// What many agents wait for is one thing to do.
+		same := slices.IndexFunc(conditions, func(c SessionCondition) bool { return c.Kind == agency.AlertSessionWaiting && c.Cause == why })
+		if same < 0 {
+			same = len(conditions)
+			conditions = append(conditions, SessionCondition{Kind: agency.AlertSessionWaiting, Cause: why})
+		}
+		c := &conditions[same]
+		c.Agents = append(c.Agents, a.ID)
+		c.Text = strings.Join(c.Agents, ", ") + ": " + why
+	}
+	return conditions
+}
+
+// ends reports whether by this turn the session is no longer paused for a reason, or the agent no longer waits for it, whatever
+// came after.
+func ends(t *agency.SessionTurn, kind agency.AlertKind, cause string) bool {
+	switch {
+	case kind == agency.AlertSessionPaused && t.Type == agency.SessionChanged:
+		return agency.OneLine(t.Paused) != cause
+	case kind == agency.AlertSessionWaiting && t.Type == agency.SessionAgentNews:
+		a := agency.SessionAgent{Status: t.Status, Error: t.Error}
+		return a.WaitReason() != cause
+	}
+	return false
+}
