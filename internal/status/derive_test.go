@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"agency/internal/status"
-
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/status"
 )
 
 var (

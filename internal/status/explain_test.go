@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"agency/internal/status"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/status"
 )
 
 // An explanation agrees with the status, and rests on something unless nothing is known.

@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"agency/internal/status"
-
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/status"
 )
 
 var allSigns = []agency.Sign{

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"agency/internal/status"
-
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/status"
 )
 
 // proves reports whether a piece of evidence proves that a request is over: its own answer or the end of its tool call, the end of

@@ -3,11 +3,10 @@ package status_test
 import (
 	"testing"
 
-	"agency/internal/status"
-
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/status"
 )
 
 func TestUsageOf(t *testing.T) {

@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // readEvidence brings what was appended to an attempt's evidence file into its situation, and what changes how the agent

@@ -4,9 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // explainLines is how much of an attempt's evidence file an explanation quotes, in lines and in bytes.

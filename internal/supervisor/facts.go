@@ -3,9 +3,8 @@ package supervisor
 import (
 	"context"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // Ended says that no attempt of a run goes on. A run that was never made has ended.

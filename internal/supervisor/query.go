@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.

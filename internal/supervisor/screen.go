@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // How long the supervisor waits for what an agent's terminal shows.

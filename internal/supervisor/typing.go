@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // Everything that agency types into the terminal of an agent goes through this file, typeInput and typeKeys, and is typed by the

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // TurnEndedPatience is how long an agent may rest after a turn, without a word, before an alert opens: a user who

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // Verdict is what the watchdog makes of a run, and why.

@@ -7,9 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // A line of output that the user calls an error is one alert, however often it is printed. It is past when the worker goes on for

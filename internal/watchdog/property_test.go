@@ -7,12 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/status"
-	"agency/internal/watchdog"
-
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/status"
+	"agency/internal/watchdog"
 )
 
 // step is one thing that happens in a history.

@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // fails is a call of the model that failed and is tried again.

@@ -10,11 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/watchdog"
-
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/watchdog"
 )
 
 // plan is a session in the record of a world.

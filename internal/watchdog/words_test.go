@@ -6,9 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/watchdog"
-
 	"agency"
+	"agency/internal/watchdog"
 )
 
 // A session file tells a moment before the hook that something is asked. The alert waits for the words of it.
