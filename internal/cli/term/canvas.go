@@ -9,14 +9,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// canvas is the part of a terminal that a watching command keeps up to date, above the cursor.
+// Canvas is the part of a terminal above the cursor that a watching command keeps up to date.
 type Canvas struct {
 	lines   []string // as painted
 	columns int      // of the terminal when they were painted
 	rows    int
 }
 
-// paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
+// Paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
 // touched. A terminal that changed its size has moved what was on it, in a way of its own, so there the list is written
 // over it from the top. lines makes as many as fit above the last of so many rows.
 func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string) {

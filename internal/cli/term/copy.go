@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// copySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut where a read ends; an
+// CopySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut where a read ends; an
 // escape sequence ends with its line at the latest, so that one without an end hides nothing else.
 func CopySafe(w io.Writer, r io.Reader) error {
 	var text []byte

@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// yesOrNo reads a yes or a no, as people type it.
+// YesOrNo reads a yes or a no, as people type it.
 func YesOrNo(text string) (yes, ok bool) {
 	switch strings.ToLower(text) {
 	case "y", "yes", "true":
@@ -22,7 +22,7 @@ func YesOrNo(text string) (yes, ok bool) {
 	}
 }
 
-// lineReader reads what a user types, line by line.
+// Lines reads what a user types, line by line.
 type Lines struct{ lines chan typed }
 
 type typed struct {
@@ -30,7 +30,7 @@ type typed struct {
 	err  error
 }
 
-// lines reads in line by line, in the background, because a read of a terminal cannot be cancelled. It ends with the process.
+// ReadLines reads in line by line, in the background, because a read of a terminal cannot be cancelled. It ends with the process.
 func ReadLines(in io.Reader) *Lines {
 	r := &Lines{lines: make(chan typed)}
 	go func() {
@@ -46,7 +46,7 @@ func ReadLines(in io.Reader) *Lines {
 	return r
 }
 
-// next is the next line, or the error of a context or an input that has ended.
+// Next returns the next line, or the error of a context or an input that has ended.
 func (r *Lines) Next(ctx context.Context) (string, error) {
 	select {
 	case line := <-r.lines:
@@ -60,7 +60,7 @@ func (r *Lines) Next(ctx context.Context) (string, error) {
 	}
 }
 
-// confirm asks on w for a yes or a no. An empty line is the usual answer.
+// Confirm asks on w for a yes or a no. An empty line is the usual answer.
 func (r *Lines) Confirm(ctx context.Context, w io.Writer, text string, usual bool) (bool, error) {
 	for {
 		_, _ = fmt.Fprintf(w, "%s [%s]: ", text, YesNoWord(usual))
@@ -74,7 +74,7 @@ func (r *Lines) Confirm(ctx context.Context, w io.Writer, text string, usual boo
 	}
 }
 
-// yesNoWord is the word for an answer.
+// YesNoWord is the word for an answer.
 func YesNoWord(yes bool) string {
 	if yes {
 		return "yes"

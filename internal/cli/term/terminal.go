@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal says whether w is a terminal, and how wide it is.
+// Columns reports whether w is a terminal, and how many columns it has.
 func Columns(w io.Writer) (columns int, ok bool) {
 	f, isFile := w.(*os.File)
 	if !isFile || !term.IsTerminal(int(f.Fd())) {
@@ -21,7 +21,7 @@ func Columns(w io.Writer) (columns int, ok bool) {
 	return columns, true
 }
 
-// terminalSize is the size of the terminal w in cells.
+// Size returns the size of the terminal w in cells; 80 by 24 when it is none, or does not know it.
 func Size(w io.Writer) (columns, rows int) {
 	if f, ok := w.(*os.File); ok {
 		columns, rows, _ = term.GetSize(int(f.Fd()))

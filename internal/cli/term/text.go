@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// safeText makes untrusted text fit for a terminal: escape sequences are taken out, and all else that is not visible.
+// SafeText makes untrusted text safe for a terminal: it removes escape sequences and everything else that is not visible.
 func SafeText(s string) string {
 	if plain(s) {
 		return s
@@ -28,12 +28,12 @@ func plain(s string) bool {
 	return true
 }
 
-// safeLine is safeText on one line.
+// SafeLine is safeText on one line.
 func SafeLine(s string) string {
 	return strings.Join(strings.Fields(SafeText(s)), " ")
 }
 
-// fit cuts a line to a display width, with an ellipsis where something was cut.
+// Fit cuts a line to a display width, with an ellipsis where something was cut.
 func Fit(s string, columns int) string {
 	if plain(s) && len(s) <= columns {
 		return s
@@ -41,7 +41,7 @@ func Fit(s string, columns int) string {
 	return ansi.Truncate(s, columns, "…")
 }
 
-// width is the display width of a line.
+// Width is the display width of a line.
 func Width(s string) int {
 	if plain(s) {
 		return len(s)
@@ -49,7 +49,7 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// pad fills a line up to a display width.
+// Pad fills a line up to a display width.
 func Pad(s string, columns int) string {
 	if missing := columns - Width(s); missing > 0 {
 		return s + strings.Repeat(" ", missing)
@@ -57,10 +57,10 @@ func Pad(s string, columns int) string {
 	return s
 }
 
-// leastText is as narrow as a column of text may become, in columns of the terminal.
+// LeastText is as narrow as a column of text may become, in columns of the terminal.
 const LeastText = 24
 
-// hang writes a text behind a head, on a terminal with room columns: broken at spaces, below where it begins, or below the head
+// Hang writes a text behind a head, on a terminal with room columns: broken at spaces, below where it begins, or below the head
 // where that leaves too little. A word that is longer stays whole, so that a path can be copied. Room 0 is endless.
 func Hang(head, text string, room int) string {
 	if room == 0 {
@@ -108,7 +108,7 @@ func breakWide(word string, columns int) []string {
 	return strings.Split(ansi.Hardwrap(word, columns, true), "\n")
 }
 
-// textRows lines up cells of which the last ones are texts, on a terminal with room columns: a row for each, of one line or more.
+// TextRows lines up cells of which the last ones are texts, on a terminal with room columns: a row for each, of one line or more.
 func TextRows(rows [][]string, room int) []string {
 	heads := make([][]string, 0, len(rows))
 	for _, row := range rows {
