@@ -13,13 +13,22 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) alertsCommand() *cobra.Command {
-	var all, allRepos, follow bool
-	var run string
-	cmd := command(cobra.Command{
+// alertsOptions are the flags of agency alerts, and what it works with.
+type alertsOptions struct {
+	*command.Deps
+
+	all, allRepos, follow bool
+	runRef                string
+}
+
+// newAlerts returns the command agency alerts.
+func newAlerts(d *command.Deps) *cobra.Command {
+	o := &alertsOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "alerts",
 		Short:   "List what somebody must act on",
 		GroupID: "inspect",
@@ -31,42 +40,44 @@ out, too; a session's failure is over then. While all is well there are none.`,
   agency alerts --all-repos -f
   agency alerts ack --all`,
 		Args: cobra.ArbitraryArgs,
-	}, func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
-		}
-		req := api.ListAlertsRequest{Run: run, Resolved: all}
-		if !allRepos && run == "" {
-			req.Dir = a.Dir
-		}
-		resp, req, err := a.listAlerts(cmd.Context(), req)
-		if err != nil {
-			return err
-		}
-		if !follow {
-			return a.print(resp, func(w io.Writer) {
-				if len(resp.Alerts) == 0 {
-					a.chat("nobody has to act")
-					return
-				}
-				_, _ = io.WriteString(w, a.alertTable(resp.Alerts))
-			})
-		}
-		return a.followAlerts(cmd.Context(), req)
-	})
+	}, o.run)
 	f := cmd.Flags()
-	f.BoolVar(&all, "all", false, "those that are over or left out, too")
-	f.BoolVar(&allRepos, "all-repos", false, "of every repository")
-	f.StringVar(&run, "run", "", "only those of one `RUN`")
-	f.BoolVarP(&follow, "follow", "f", false, "go on with new ones as they come")
-	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRuns)
-	cmd.AddCommand(a.alertsAck(), a.alertsSnooze())
+	f.BoolVar(&o.all, "all", false, "those that are over or left out, too")
+	f.BoolVar(&o.allRepos, "all-repos", false, "of every repository")
+	f.StringVar(&o.runRef, "run", "", "only those of one `RUN`")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new ones as they come")
+	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	cmd.AddCommand(newAlertsAck(d), newAlertsSnooze(d))
 	return cmd
 }
 
+func (o *alertsOptions) run(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return command.UnknownCommand(cmd, args[0])
+	}
+	req := api.ListAlertsRequest{Run: o.runRef, Resolved: o.all}
+	if !o.allRepos && o.runRef == "" {
+		req.Dir = o.Dir
+	}
+	resp, req, err := listAlerts(cmd.Context(), o.Deps, req)
+	if err != nil {
+		return err
+	}
+	if !o.follow {
+		return o.Print(resp, func(w io.Writer) {
+			if len(resp.Alerts) == 0 {
+				o.Chat("nobody has to act")
+				return
+			}
+			_, _ = io.WriteString(w, alertTable(o.Deps, resp.Alerts))
+		})
+	}
+	return o.followAlerts(cmd.Context(), req)
+}
+
 // followAlerts prints alerts, and then each new one once.
-func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest) error {
-	client, err := a.client()
+func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequest) error {
+	client, err := o.Client()
 	if err != nil {
 		return err
 	}
@@ -82,7 +93,7 @@ func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest) error
 				continue
 			}
 			printed[al.ID] = true
-			if err := a.printAlert(al); err != nil {
+			if err := o.printAlert(al); err != nil {
 				return err
 			}
 		}
@@ -116,23 +127,23 @@ func (a *App) followAlerts(ctx context.Context, req api.ListAlertsRequest) error
 }
 
 // printAlert prints an alert as a line of its own.
-func (a *App) printAlert(al *api.Alert) error {
-	if a.json {
-		return a.printLine(al)
+func (o *alertsOptions) printAlert(al *api.Alert) error {
+	if o.JSON {
+		return o.PrintLine(al)
 	}
-	_, _ = fmt.Fprintf(a.out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), alertText(al))
-	return a.out.err
+	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), alertText(al))
+	return o.Out.Failed()
 }
 
-func (a *App) alertTable(alerts []api.Alert) string {
+func alertTable(d *command.Deps, alerts []api.Alert) string {
 	rows := [][]string{{"ALERT", "NAME", "KIND", "SINCE", "TOLD", "WHAT"}}
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(a.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
+			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(d.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
 		})
 	}
-	return a.textTable(rows)
+	return d.TextTable(rows)
 }
 
 // told says who knows of an alert.
@@ -156,9 +167,17 @@ func told(al *api.Alert) string {
 // alertText is what an alert is about, in one safe line.
 func alertText(al *api.Alert) string { return term.SafeLine(agency.AlertText(al.Payload)) }
 
-func (a *App) alertsAck() *cobra.Command {
-	var all, allRepos bool
-	cmd := command(cobra.Command{
+// alertsAckOptions are the flags of agency alerts ack, and what it works with.
+type alertsAckOptions struct {
+	*command.Deps
+
+	all, allRepos bool
+}
+
+// newAlertsAck returns the command agency alerts ack.
+func newAlertsAck(d *command.Deps) *cobra.Command {
+	o := &alertsAckOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:   "ack ALERT...",
 		Short: "Say that alerts were seen, so that they are not repeated",
 		Long: `Says that alerts were seen: they are not told again. An offer of work that was seen leaves the list; what a worker waits for stays
@@ -166,41 +185,45 @@ in it until the worker has it. --all means every alert of this repository that n
 		Example: "  agency alerts ack a_01JD4QJ5T0Y7R8V6W3N2M1K0HG\n  agency alerts ack --all",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case all && len(args) > 0:
+			case o.all && len(args) > 0:
 				return agency.Errorf(agency.CodeUsage, "--all takes no ALERT").WithHint("agency alerts ack --all")
-			case allRepos && !all:
+			case o.allRepos && !o.all:
 				return agency.Errorf(agency.CodeUsage, "--all-repos goes with --all").WithHint("agency alerts ack --all --all-repos")
-			case !all:
+			case !o.all:
 				return takesAlerts(cmd, args)
 			}
 			return nil
 		},
-	}, func(cmd *cobra.Command, args []string) error {
-		ack := a.ackAll
-		if !all {
-			ack = func(ctx context.Context, _ bool) (api.AlertsResponse, error) {
-				return call(ctx, a, api.AckAlerts, api.AckAlertRequest{Alerts: args})
-			}
-		}
-		resp, err := ack(cmd.Context(), allRepos)
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "acknowledged %s\n", count(len(resp.Alerts), "alert")) })
-	})
-	cmd.Flags().BoolVar(&all, "all", false, "all that are open")
-	cmd.Flags().BoolVar(&allRepos, "all-repos", false, "with --all: of every repository")
+	}, o.run)
+	cmd.Flags().BoolVar(&o.all, "all", false, "all that are open")
+	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: of every repository")
 	return cmd
 }
 
+func (o *alertsAckOptions) run(cmd *cobra.Command, args []string) error {
+	ack := o.ackAll
+	if !o.all {
+		ack = func(ctx context.Context, _ bool) (api.AlertsResponse, error) {
+			return command.Call(ctx, o.Deps, api.AckAlerts, api.AckAlertRequest{Alerts: args})
+		}
+	}
+	resp, err := ack(cmd.Context(), o.allRepos)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "acknowledged %s\n", command.Count(len(resp.Alerts), "alert"))
+	})
+}
+
 // ackAll acknowledges what is open and not acknowledged. One that is over by then needs nobody any more.
-func (a *App) ackAll(ctx context.Context, allRepos bool) (api.AlertsResponse, error) {
+func (o *alertsAckOptions) ackAll(ctx context.Context, allRepos bool) (api.AlertsResponse, error) {
 	acked := api.AlertsResponse{Alerts: []api.Alert{}}
 	req := api.ListAlertsRequest{}
 	if !allRepos {
-		req.Dir = a.Dir
+		req.Dir = o.Dir
 	}
-	open, _, err := a.listAlerts(ctx, req)
+	open, _, err := listAlerts(ctx, o.Deps, req)
 	if err != nil {
 		return acked, err
 	}
@@ -208,7 +231,7 @@ func (a *App) ackAll(ctx context.Context, allRepos bool) (api.AlertsResponse, er
 		if open.Alerts[i].AckedAt != nil {
 			continue
 		}
-		resp, err := call(ctx, a, api.AckAlerts, api.AckAlertRequest{Alerts: []string{open.Alerts[i].ID}})
+		resp, err := command.Call(ctx, o.Deps, api.AckAlerts, api.AckAlertRequest{Alerts: []string{open.Alerts[i].ID}})
 		if err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 			return acked, err
 		}
@@ -219,33 +242,43 @@ func (a *App) ackAll(ctx context.Context, allRepos bool) (api.AlertsResponse, er
 
 // listAlerts asks for the alerts of the repository around req.Dir, or outside of any for all. asked is the request that was
 // answered.
-func (a *App) listAlerts(ctx context.Context, req api.ListAlertsRequest) (resp api.ListAlertsResponse, asked api.ListAlertsRequest, err error) {
-	resp, err = call(ctx, a, api.ListAlerts, req)
+func listAlerts(ctx context.Context, d *command.Deps, req api.ListAlertsRequest) (resp api.ListAlertsResponse, asked api.ListAlertsRequest, err error) {
+	resp, err = command.Call(ctx, d, api.ListAlerts, req)
 	if agency.IsCode(err, agency.CodeNotGitRepo) {
 		req.Dir = ""
-		resp, err = call(ctx, a, api.ListAlerts, req)
+		resp, err = command.Call(ctx, d, api.ListAlerts, req)
 	}
 	return resp, req, err
 }
 
-func (a *App) alertsSnooze() *cobra.Command {
-	var wait time.Duration
-	cmd := command(cobra.Command{
+// alertsSnoozeOptions are the flags of agency alerts snooze, and what it works with.
+type alertsSnoozeOptions struct {
+	*command.Deps
+
+	wait time.Duration
+}
+
+// newAlertsSnooze returns the command agency alerts snooze.
+func newAlertsSnooze(d *command.Deps) *cobra.Command {
+	o := &alertsSnoozeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "snooze ALERT...",
 		Short:   "Put alerts off; they come back when the time is over",
 		Example: "  agency alerts snooze --for 30m a_01JD4QJ5T0Y7R8V6W3N2M1K0HG",
 		Args:    takesAlerts,
-	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.SnoozeAlerts, api.SnoozeAlertRequest{Alerts: args, ForMS: wait.Milliseconds()})
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "put off %s for %s\n", count(len(resp.Alerts), "alert"), agency.ShortDuration(wait))
-		})
-	})
-	durationVar(cmd.Flags(), &wait, "for", time.Hour, "how long, such as 30m")
+	}, o.run)
+	command.DurationVar(cmd.Flags(), &o.wait, "for", time.Hour, "how long, such as 30m")
 	return cmd
+}
+
+func (o *alertsSnoozeOptions) run(cmd *cobra.Command, args []string) error {
+	resp, err := command.Call(cmd.Context(), o.Deps, api.SnoozeAlerts, api.SnoozeAlertRequest{Alerts: args, ForMS: o.wait.Milliseconds()})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "put off %s for %s\n", command.Count(len(resp.Alerts), "alert"), agency.ShortDuration(o.wait))
+	})
 }
 
 func takesAlerts(cmd *cobra.Command, args []string) error {

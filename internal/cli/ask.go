@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 )
@@ -107,7 +108,7 @@ func answer(q *question, text string, answers *api.InitAnswers) error {
 }
 
 // ask puts a question until the answer can be taken, by the repository as well. An empty line leaves things as they are.
-func (a *App) ask(ctx context.Context, in *term.Lines, q *question, now string, req *api.InitRepoRequest) error {
+func (o *initOptions) ask(ctx context.Context, in *term.Lines, q *question, now string, req *api.InitRepoRequest) error {
 	shown := cmp.Or(now, noneWord)
 	if q.yesNo {
 		if yes, err := strconv.ParseBool(now); err == nil {
@@ -116,19 +117,19 @@ func (a *App) ask(ctx context.Context, in *term.Lines, q *question, now string, 
 	}
 	before := req.Answers
 	for {
-		_, _ = fmt.Fprintf(a.Err, "%s [%s]: ", q.text, term.SafeLine(shown))
+		_, _ = fmt.Fprintf(o.Err, "%s [%s]: ", q.text, term.SafeLine(shown))
 		text, err := in.Next(ctx)
 		if err != nil || text == "" || text == shown {
 			return err
 		}
 		if err = answer(q, text, &req.Answers); err == nil {
-			_, err = call(ctx, a, api.InitRepo, *req) // it writes nothing yet
+			_, err = command.Call(ctx, o.Deps, api.InitRepo, *req) // it writes nothing yet
 		}
 		if err == nil {
 			return nil
 		}
 		req.Answers = before
 		e := agency.AsError(err)
-		a.chat("  %s", term.SafeLine(strings.TrimSuffix(e.Message+"; "+e.Hint, "; ")))
+		o.Chat("  %s", term.SafeLine(strings.TrimSuffix(e.Message+"; "+e.Hint, "; ")))
 	}
 }

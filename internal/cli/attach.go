@@ -12,12 +12,25 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/file"
 	"agency/internal/socket"
 )
 
-func (a *App) attachCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+// Exec replaces this process by another program.
+type Exec func(argv, env []string) error
+
+// attachOptions are the flags of agency attach, and what it works with.
+type attachOptions struct {
+	*command.Deps
+
+	exec Exec
+}
+
+// newAttach returns the command agency attach.
+func newAttach(d *command.Deps, exec Exec) *cobra.Command {
+	o := &attachOptions{Deps: d, exec: exec}
+	cmd := command.New(cobra.Command{
 		Use:     "attach RUN",
 		Short:   "Show a run's terminal and type into it",
 		GroupID: "run",
@@ -25,10 +38,14 @@ func (a *App) attachCommand() *cobra.Command {
 the tmux prefix (Ctrl-b unless you changed it) and then d. It ends with tmux's [exited] when somebody stops the run; what was there is
 in agency logs. With --json it prints the command instead of running it.`,
 		Example: "  agency attach fix-login",
-		Args:    takes("RUN"),
-	}, func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args[0]) })
-	cmd.ValidArgsFunction = a.completeLive
+		Args:    command.Takes("RUN"),
+	}, o.run)
+	cmd.ValidArgsFunction = d.CompleteLive
 	return cmd
+}
+
+func (o *attachOptions) run(cmd *cobra.Command, args []string) error {
+	return attach(cmd.Context(), o.Deps, args[0], o.exec)
 }
 
 // attachment is the command that shows a run's terminal.
@@ -37,27 +54,28 @@ type attachment struct {
 	Argv  []string     `json:"argv"`
 }
 
-func (a *App) attach(ctx context.Context, ref string) error {
-	resp, err := call(ctx, a, api.AttachRun, api.RunRequest{Run: ref})
+// attach shows the terminal of a run in place of this process, or prints the command for it.
+func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
+	resp, err := command.Call(ctx, d, api.AttachRun, api.RunRequest{Run: ref})
 	if err != nil {
 		return err
 	}
-	argv, err := a.attachArgv(&resp)
+	argv, err := attachArgv(d, &resp)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.print(attachment{resp.RunID, argv}, nil)
+	if d.JSON {
+		return d.Print(attachment{resp.RunID, argv}, nil)
 	}
-	if !a.onTerminal() {
+	if !d.OnTerminal() {
 		return agency.Errorf(agency.CodeUsage, "attach needs a terminal").WithHint("agency logs -f %s", ref)
 	}
-	env := a.Env
+	env := d.Env
 	if argv[3] == tmuxAttach {
 		// tmux refuses to attach inside a client of its own; on another server that is what the user asked for.
 		env = without(env, "TMUX", "TMUX_PANE")
 	}
-	return a.Exec(argv, env)
+	return exec(argv, env)
 }
 
 // The two ways to show a session.
@@ -68,7 +86,7 @@ const (
 
 // attachArgv makes the command that shows a run's terminal. Of what the daemon answered it takes the id of the run and the
 // socket of the tmux server, and refuses one that is not this user's: a tmux server can have its clients run a program.
-func (a *App) attachArgv(resp *api.AttachRunResponse) ([]string, error) {
+func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) {
 	id, err := agency.ParseRunID(string(resp.RunID))
 	if err != nil {
 		return nil, err
@@ -76,13 +94,13 @@ func (a *App) attachArgv(resp *api.AttachRunResponse) ([]string, error) {
 	if err := checkTmuxSocket(resp.Socket); err != nil {
 		return nil, err
 	}
-	tmux, ok := file.FindProgram(a.getenv("PATH"), "tmux")
+	tmux, ok := file.FindProgram(d.Getenv("PATH"), "tmux")
 	if !ok {
 		return nil, agency.Errorf(agency.CodeTmuxNotFound, "tmux is not on your PATH").WithHint("agency doctor")
 	}
 	command := tmuxAttach
 	// TMUX is "socket path,server pid,session index".
-	if inside, _, _ := strings.Cut(a.getenv("TMUX"), ","); inside != "" && sameFile(inside, resp.Socket) {
+	if inside, _, _ := strings.Cut(d.Getenv("TMUX"), ","); inside != "" && sameFile(inside, resp.Socket) {
 		command = tmuxSwitch
 	}
 	return []string{tmux, "-S", resp.Socket, command, "-t", "=" + agency.SessionPrefix + string(id)}, nil

@@ -10,11 +10,13 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) explainCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+// newExplain returns the command agency explain.
+func newExplain(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
 		Use:     "explain RUN",
 		Short:   "Explain why a run has its status",
 		GroupID: "inspect",
@@ -24,15 +26,15 @@ what it says, and why it was ignored. A * marks the one that decided. The rules 
 How sure, from the best: record (agency's own), kernel (processes and locks), agent (its program's hooks, stream and files), word (what the
 model wrote), looks (what its terminal shows).`,
 		Example: "  agency explain fix-login",
-		Args:    takes("RUN"),
+		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.ExplainRun, api.RunRequest{Run: args[0]})
+		resp, err := command.Call(cmd.Context(), d, api.ExplainRun, api.RunRequest{Run: args[0]})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { explainText(w, &resp, a.room()) })
+		return d.Print(resp, func(w io.Writer) { explainText(w, &resp, d.Columns()) })
 	})
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }
 
@@ -73,7 +75,7 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 	if len(e.Unknown) > 0 {
 		line("\nunknown to this version:")
 		for _, u := range e.Unknown {
-			line("  %s, %s", term.SafeLine(u.Name), count(u.Count, "time"))
+			line("  %s, %s", term.SafeLine(u.Name), command.Count(u.Count, "time"))
 		}
 	}
 	explainNewest(w, resp.Newest, room)

@@ -8,22 +8,20 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
 // The parts that decide something by themselves, for tests of all their cases.
 var (
 	ParseSince = parseSince
 
-	ParseDuration = parseDuration
-	DurationText  = durationText
-
-	Squeeze = squeeze
+	Squeeze = command.Squeeze
 
 	MessageText = messageText
 )
 
 // Root is the tree of commands.
-func (a *App) Root() *cobra.Command { return a.root() }
+func (a *App) Root() *cobra.Command { return a.root(a.deps()) }
 
 // SessionLines is the picture of a session, in so many columns and rows.
 func SessionLines(s *api.ShowSessionResponse, now time.Time, room, rows int) []string {
@@ -37,4 +35,4 @@ func Concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) 
 }
 
 // AwaitNext waits for the next daemon.
-func (a *App) AwaitNext(ctx context.Context, home string) error { return a.awaitNext(ctx, home) }
+func (a *App) AwaitNext(ctx context.Context, home string) error { return a.deps().AwaitNext(ctx, home) }

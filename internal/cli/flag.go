@@ -9,11 +9,13 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) flagCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+// newFlag returns the command agency flag.
+func newFlag(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
 		Use:     "flag RUN REASON...",
 		Short:   "Have a run need attention, with the reason",
 		GroupID: "run",
@@ -31,39 +33,40 @@ An agent can flag itself and what it started. Put -- before a reason that begins
 		},
 	}, func(cmd *cobra.Command, args []string) error {
 		reason := strings.TrimSpace(strings.Join(args[1:], " "))
-		resp, err := call(cmd.Context(), a, api.FlagRun, api.FlagRunRequest{Run: args[0], Reason: reason})
+		resp, err := command.Call(cmd.Context(), d, api.FlagRun, api.FlagRunRequest{Run: args[0], Reason: reason})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) {
+		return d.Print(resp, func(w io.Writer) {
 			r := &resp.Run
 			_, _ = fmt.Fprintf(w, "%s is flagged: %s\n", r.Ref(), term.SafeLine(reason))
 			if r.Status != agency.NeedsAttention {
-				a.chat("its status stays %s", r.Status)
+				d.Chat("its status stays %s", r.Status)
 			}
 			if was := resp.Was; was != nil && was.Reason != reason {
-				a.chat("until now: %s", term.SafeLine(was.Reason))
+				d.Chat("until now: %s", term.SafeLine(was.Reason))
 			}
 		})
 	})
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }
 
-func (a *App) unflagCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+// newUnflag returns the command agency unflag.
+func newUnflag(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
 		Use:     "unflag RUN",
 		Short:   "Take a run's flag away",
 		GroupID: "run",
 		Long:    "Takes away what agency flag said of a run. What its agent does is its status again, and the alert about the flag is over.",
 		Example: "  agency unflag fix-login",
-		Args:    takes("RUN"),
+		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.UnflagRun, api.RunRequest{Run: args[0]})
+		resp, err := command.Call(cmd.Context(), d, api.UnflagRun, api.RunRequest{Run: args[0]})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) {
+		return d.Print(resp, func(w io.Writer) {
 			if resp.Was == nil {
 				_, _ = fmt.Fprintf(w, "%s was not flagged\n", resp.Run.Ref())
 				return
@@ -71,6 +74,6 @@ func (a *App) unflagCommand() *cobra.Command {
 			_, _ = fmt.Fprintf(w, "%s is no longer flagged: %s\n", resp.Run.Ref(), term.SafeLine(resp.Was.Reason))
 		})
 	})
-	cmd.ValidArgsFunction = a.completeFlagged
+	cmd.ValidArgsFunction = d.CompleteFlagged
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
@@ -17,9 +18,9 @@ const helpColumns = 100
 var flagLine = regexp.MustCompile(`^ +-.*?\S  +`)
 
 // help prints the help of a command for the width of the output. Examples are not broken, so that they can be pasted.
-func (a *App) help(cmd *cobra.Command, _ []string) {
+func help(d *command.Deps, cmd *cobra.Command, _ []string) {
 	room := helpColumns
-	if columns := a.room(); columns > 0 {
+	if columns := d.Columns(); columns > 0 {
 		room = min(room, columns)
 	}
 	long := cmd.Long

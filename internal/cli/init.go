@@ -10,19 +10,23 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
 type initOptions struct {
+	*command.Deps
+
 	repo    string
 	archive bool
 	force   bool
 	dryRun  bool
 }
 
-func (a *App) initCommand() *cobra.Command {
-	o := &initOptions{}
-	cmd := command(cobra.Command{
+// newInit returns the command agency init.
+func newInit(d *command.Deps) *cobra.Command {
+	o := &initOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "init",
 		Short:   "Prepare a repository: agency.toml, CLAUDE.md, .gitignore",
 		GroupID: "maintain",
@@ -32,8 +36,8 @@ asks; elsewhere the flags answer, and defaults where there is none. Run again it
 		Example: `  agency init
   agency init --dry-run
   agency init --runner codex --base main --parallel=false`,
-		Args: takes(),
-	}, func(cmd *cobra.Command, _ []string) error { return a.init(cmd, o) })
+		Args: command.Takes(),
+	}, o.run)
 	f := cmd.Flags()
 	for _, q := range questions() {
 		if q.yesNo {
@@ -49,78 +53,78 @@ asks; elsewhere the flags answer, and defaults where there is none. Run again it
 	return cmd
 }
 
-func (a *App) init(cmd *cobra.Command, o *initOptions) error {
+func (o *initOptions) run(cmd *cobra.Command, _ []string) error {
 	ctx := cmd.Context()
-	if _, err := a.config(); err != nil {
+	if _, err := o.Config(); err != nil {
 		return err
 	}
 	req := api.InitRepoRequest{
-		Dir: a.absolute(o.repo), Archive: o.archive, Force: o.force, DryRun: true, Trust: !a.insideRun(),
-		Env: a.Env, Config: a.callerConfig(),
+		Dir: o.Absolute(o.repo), Archive: o.archive, Force: o.force, DryRun: true, Trust: !o.InsideRun(),
+		Env: o.Env, Config: o.CallerConfig(),
 	}
 	all := questions()
 	if err := fromFlags(cmd, all, &req.Answers); err != nil {
 		return err
 	}
-	asks := a.onTerminal() && !a.json
+	asks := o.OnTerminal() && !o.JSON
 	if asks {
-		ok, err := a.interview(ctx, cmd, all, &req)
+		ok, err := o.interview(ctx, cmd, all, &req)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			a.chat("nothing was written")
+			o.Chat("nothing was written")
 			return nil
 		}
 	}
 	req.DryRun = o.dryRun
-	resp, err := call(ctx, a, api.InitRepo, req)
+	resp, err := command.Call(ctx, o.Deps, api.InitRepo, req)
 	if err != nil {
 		return err
 	}
-	return a.print(resp, func(w io.Writer) {
+	return o.Print(resp, func(w io.Writer) {
 		if !asks {
-			a.assumed(&resp)
+			o.assumed(&resp)
 		}
-		a.initText(w, &resp)
-		a.afterInit(&resp, o)
+		o.initText(w, &resp)
+		o.afterInit(&resp)
 	})
 }
 
 // interview asks what no flag has answered, shows what would change, and says whether to do it.
-func (a *App) interview(ctx context.Context, cmd *cobra.Command, all []question, req *api.InitRepoRequest) (bool, error) {
-	now, err := call(ctx, a, api.InitRepo, *req)
+func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []question, req *api.InitRepoRequest) (bool, error) {
+	now, err := command.Call(ctx, o.Deps, api.InitRepo, *req)
 	if err != nil {
 		return false, err
 	}
-	in := term.ReadLines(a.In)
-	a.chat("%s. Enter takes what is in brackets.", term.SafeLine(now.Root))
+	in := term.ReadLines(o.In)
+	o.Chat("%s. Enter takes what is in brackets.", term.SafeLine(now.Root))
 	for i := range all {
 		q := &all[i]
 		if cmd.Flags().Changed(q.flag) {
 			continue
 		}
-		if err := a.ask(ctx, in, q, settingOf(&now, q.key), req); err != nil {
+		if err := o.ask(ctx, in, q, settingOf(&now, q.key), req); err != nil {
 			return false, err
 		}
 	}
 	if layout := req.Answers.Layout; !req.Archive && len(now.Scouts) > 0 && (layout != nil && *layout == agency.LayoutStandard || layout == nil && settingOf(&now, "project.layout") == agency.LayoutStandard) {
-		a.chat("ai_docs/scout holds %s.", term.SafeLine(strings.Join(now.Scouts, ", ")))
-		if req.Archive, err = in.Confirm(ctx, a.Err, "Move that to scout_outputs/archive?", false); err != nil {
+		o.Chat("ai_docs/scout holds %s.", term.SafeLine(strings.Join(now.Scouts, ", ")))
+		if req.Archive, err = in.Confirm(ctx, o.Err, "Move that to scout_outputs/archive?", false); err != nil {
 			return false, err
 		}
 	}
-	plan, err := call(ctx, a, api.InitRepo, *req)
+	plan, err := command.Call(ctx, o.Deps, api.InitRepo, *req)
 	if err != nil {
 		return false, err
 	}
 	if cmd.Flags().Changed("dry-run") || !changesAnything(&plan) {
 		return true, nil // there is nothing to decide
 	}
-	_, _ = fmt.Fprintln(a.out)
+	_, _ = fmt.Fprintln(o.Out)
 	plan.DryRun = true
-	a.initText(a.out, &plan)
-	return in.Confirm(ctx, a.Err, "Write this?", true)
+	o.initText(o.Out, &plan)
+	return in.Confirm(ctx, o.Err, "Write this?", true)
 }
 
 func settingOf(resp *api.InitRepoResponse, key string) string {
@@ -142,7 +146,7 @@ func changesAnything(resp *api.InitRepoResponse) bool {
 }
 
 // assumed states the answers that nobody gave.
-func (a *App) assumed(resp *api.InitRepoResponse) {
+func (o *initOptions) assumed(resp *api.InitRepoResponse) {
 	var words []string
 	for _, s := range resp.Settings {
 		if s.From != "answer" && s.Value != "" {
@@ -151,12 +155,12 @@ func (a *App) assumed(resp *api.InitRepoResponse) {
 		}
 	}
 	if len(words) > 0 {
-		a.chat("no terminal to ask on, so: %s (flags change that: agency init --help)", term.SafeLine(strings.Join(words, ", ")))
+		o.Chat("no terminal to ask on, so: %s (flags change that: agency init --help)", term.SafeLine(strings.Join(words, ", ")))
 	}
 }
 
 // initText is what init did, or would do, and then also what it would write.
-func (a *App) initText(w io.Writer, resp *api.InitRepoResponse) {
+func (o *initOptions) initText(w io.Writer, resp *api.InitRepoResponse) {
 	for _, c := range resp.Changes {
 		name := c.Path
 		if name == "CLAUDE.md" {
@@ -178,27 +182,27 @@ func (a *App) initText(w io.Writer, resp *api.InitRepoResponse) {
 			}
 		}
 		if resp.DryRun {
-			_, _ = io.WriteString(w, a.paint(term.SafeText(c.Diff)))
+			_, _ = io.WriteString(w, o.Patch(term.SafeText(c.Diff)))
 		}
 	}
 }
 
 // afterInit says what is left to do.
-func (a *App) afterInit(resp *api.InitRepoResponse, o *initOptions) {
+func (o *initOptions) afterInit(resp *api.InitRepoResponse) {
 	if len(resp.Scouts) > 0 && !o.archive && settingOf(resp, "project.layout") == agency.LayoutStandard && !movesScouts(resp) {
-		a.chat("ai_docs/scout stays; to move what is in it to scout_outputs/archive: agency init --archive-scout")
+		o.Chat("ai_docs/scout stays; to move what is in it to scout_outputs/archive: agency init --archive-scout")
 	}
 	if resp.TrustNote != "" {
-		a.chat("new worktrees want to %s; that is not trusted: %s", term.SafeLine(resp.Wants), term.SafeLine(resp.TrustNote))
+		o.Chat("new worktrees want to %s; that is not trusted: %s", term.SafeLine(resp.Wants), term.SafeLine(resp.TrustNote))
 	}
 	if resp.SetupNote != "" {
-		a.chat("agency: note: %s", term.SafeLine(resp.SetupNote))
+		o.Chat("agency: note: %s", term.SafeLine(resp.SetupNote))
 	}
 	switch {
 	case resp.DryRun:
-		a.chat("nothing was written")
+		o.Chat("nothing was written")
 	case changesAnything(resp):
-		a.chat("next: commit that, and then: agency run --prompt \"...\"")
+		o.Chat("next: commit that, and then: agency run --prompt \"...\"")
 	}
 }
 

@@ -9,41 +9,23 @@ import (
 	"strings"
 
 	"agency"
-	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
 // shownID is how much of the end of a message's id is shown, in bytes.
 const shownID = 9
 
-// people says the names of those who write messages and get them. It asks for each once.
-func (a *App) people(ctx context.Context) func(id string) string {
-	known := map[string]string{"": "nobody", agency.Daemon: agency.Daemon, agency.User: "you"}
-	if self := a.getenv("AGENCY_RUN_ID"); self != "" {
-		known[self], known[agency.User] = "you", "the person"
-	}
-	return func(id string) string {
-		if name, ok := known[id]; ok {
-			return name
-		}
-		known[id] = term.SafeLine(id)
-		if resp, err := call(ctx, a, api.ListRuns, api.ListRunsRequest{Run: id, Removed: true}); err == nil && len(resp.Runs) == 1 {
-			known[id] = term.SafeLine(resp.Runs[0].Ref())
-		}
-		return known[id]
-	}
-}
-
 // printMessages shows each message as one line about it and what it says below that.
-func (a *App) printMessages(ctx context.Context, w io.Writer, messages []agency.Message) {
+func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages []agency.Message) {
 	if len(messages) == 0 {
-		a.chat("no messages")
+		d.Chat("no messages")
 		return
 	}
-	named := a.people(ctx)
+	named := d.Names(ctx)
 	for i := range messages {
 		m := &messages[i]
-		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), agency.ShortDuration(a.Now().Sub(m.CreatedAt)), term.SafeLine(m.Type),
+		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), agency.ShortDuration(d.Now().Sub(m.CreatedAt)), term.SafeLine(m.Type),
 			named(m.From), named(m.Recipient))
 		if m.ReplyTo != "" {
 			line += ", in answer to " + messageID(m.ReplyTo)
@@ -57,7 +39,7 @@ func (a *App) printMessages(ctx context.Context, w io.Writer, messages []agency.
 		_, _ = fmt.Fprintln(w, line)
 		for text := range strings.Lines(messageText(m)) {
 			if text = term.SafeLine(text); text != "" {
-				_, _ = fmt.Fprintln(w, term.Hang("    ", text, a.room()))
+				_, _ = fmt.Fprintln(w, term.Hang("    ", text, d.Columns()))
 			}
 		}
 	}

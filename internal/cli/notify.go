@@ -12,11 +12,13 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) notifyCommand() *cobra.Command {
-	return group(cobra.Command{
+// newNotify returns the command agency notify.
+func newNotify(d *command.Deps) *cobra.Command {
+	return command.Group(cobra.Command{
 		Use:     "notify",
 		Short:   "Test and list the channels that bring alerts to people",
 		GroupID: "maintain",
@@ -24,29 +26,30 @@ func (a *App) notifyCommand() *cobra.Command {
 configuration, under [notify.channels.NAME]. What cannot be sent is tried again for a day, and then becomes a dead letter.`,
 		Example: `  agency notify test
   agency notify ls`,
-	}, a.notifyTest(), a.notifyList())
+	}, newNotifyTest(d), newNotifyList(d))
 }
 
-func (a *App) notifyTest() *cobra.Command {
-	return command(cobra.Command{
+// newNotifyTest returns the command agency notify test.
+func newNotifyTest(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
 		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and say what became of it",
 		Long:    "Sends a test to one channel, or to all, whatever their rules and the quiet hours. It is tried three times within seconds.",
-		Example: "  agency notify test", Args: takesUpTo("CHANNEL"),
+		Example: "  agency notify test", Args: command.TakesUpTo("CHANNEL"),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.TestNotifyRequest{}
 		if len(args) == 1 {
 			req.Channel = args[0]
 		}
-		resp, err := call(cmd.Context(), a, api.TestNotify, req)
+		resp, err := command.Call(cmd.Context(), d, api.TestNotify, req)
 		if err != nil {
 			return err
 		}
 		for _, r := range resp.Results {
 			if !r.Sent {
-				a.status = agency.ExitError
+				d.Status = agency.ExitError
 			}
 		}
-		return a.print(resp, func(w io.Writer) {
+		return d.Print(resp, func(w io.Writer) {
 			for _, r := range resp.Results {
 				mark, outcome := "✓", "sent"
 				switch {
@@ -73,26 +76,27 @@ func tried(n int) string {
 	return fmt.Sprintf("tried %d times", n)
 }
 
-func (a *App) notifyList() *cobra.Command {
-	return command(cobra.Command{
+// newNotifyList returns the command agency notify ls.
+func newNotifyList(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
 		Use: "ls", Short: "List the channels, what waits for them, and the dead letters of a week",
 		Long:    "Lists the channels, what waits for them, and what was sent or given up within a week; what is older is forgotten.",
-		Example: "  agency notify ls", Args: takes(),
+		Example: "  agency notify ls", Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		resp, err := call(cmd.Context(), a, api.ListChannels, api.Empty{})
+		resp, err := command.Call(cmd.Context(), d, api.ListChannels, api.Empty{})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { a.channelsText(w, &resp) })
+		return d.Print(resp, func(w io.Writer) { channelsText(d, w, &resp) })
 	})
 }
 
-func (a *App) channelsText(w io.Writer, resp *api.ListChannelsResponse) {
+func channelsText(d *command.Deps, w io.Writer, resp *api.ListChannelsResponse) {
 	if len(resp.Channels) == 0 {
-		a.chat("no channel is configured")
+		d.Chat("no channel is configured")
 		return
 	}
-	now := a.Now()
+	now := d.Now()
 	ago := func(t *time.Time) string {
 		if t == nil {
 			return "-"
@@ -110,12 +114,12 @@ func (a *App) channelsText(w io.Writer, resp *api.ListChannelsResponse) {
 		rows = append(rows, []string{c.Channel, c.Kind, strconv.Itoa(c.Waiting), strconv.Itoa(c.Dead), ago(c.SentAt), ago(c.FailedAt), term.Fit(term.SafeLine(c.Error), 60)})
 	}
 	if len(rows) == 1 {
-		a.chat("no channel is configured")
+		d.Chat("no channel is configured")
 	} else {
 		_, _ = io.WriteString(w, term.Table(rows))
 	}
 	if len(gone) > 0 {
-		_, _ = fmt.Fprintf(w, "not configured any more: %s (%s)\n", strings.Join(gone, ", "), count(lost, "dead letter"))
+		_, _ = fmt.Fprintf(w, "not configured any more: %s (%s)\n", strings.Join(gone, ", "), command.Count(lost, "dead letter"))
 	}
 	if resp.QuietUntil != nil {
 		_, _ = fmt.Fprintf(w, "\nquiet hours until %s\n", resp.QuietUntil.Local().Format("15:04"))

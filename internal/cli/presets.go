@@ -12,19 +12,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
-func (a *App) presetsCommand() *cobra.Command {
-	return group(cobra.Command{
+// newPresets returns the command agency presets.
+func newPresets(d *command.Deps) *cobra.Command {
+	return command.Group(cobra.Command{
 		Use:     "presets",
 		Short:   "List and show the roles that runs can have",
 		GroupID: "maintain",
 		Long: `A preset is a role in one word: the runner, the model, the arguments, the tags, the system prompt and the patience of the watchdog
 that a run gets where it does not say otherwise. They are the tables [presets.NAME] of the configuration.`,
 		Example: "  agency presets ls\n  agency run --preset worker --prompt 'fix the login test'",
-	}, a.presetsList(), a.presetsShow())
+	}, newPresetsList(d), newPresetsShow(d))
 }
 
 // preset is what the commands print with --json.
@@ -61,11 +63,12 @@ func newPreset(name string, p *config.Preset) preset {
 	return shown
 }
 
-func (a *App) presetsList() *cobra.Command {
-	return command(cobra.Command{
-		Use: "ls", Short: "List the presets", Example: "  agency presets ls", Args: takes(),
+// newPresetsList returns the command agency presets ls.
+func newPresetsList(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "ls", Short: "List the presets", Example: "  agency presets ls", Args: command.Takes(),
 	}, func(*cobra.Command, []string) error {
-		cfg, err := a.config()
+		cfg, err := d.Config()
 		if err != nil {
 			return err
 		}
@@ -74,9 +77,9 @@ func (a *App) presetsList() *cobra.Command {
 			p := cfg.Presets[name]
 			presets = append(presets, newPreset(name, &p))
 		}
-		return a.print(map[string]any{"presets": presets}, func(w io.Writer) {
+		return d.Print(map[string]any{"presets": presets}, func(w io.Writer) {
 			if len(presets) == 0 {
-				a.chat("no presets: add a table such as [presets.worker] to %s", term.SafeLine(cfg.Path))
+				d.Chat("no presets: add a table such as [presets.worker] to %s", term.SafeLine(cfg.Path))
 				return
 			}
 			rows := [][]string{{"PRESET", "RUNNER", "MODEL", "TAGS", "WHAT"}}
@@ -87,18 +90,19 @@ func (a *App) presetsList() *cobra.Command {
 					what = "cannot be used: " + p.Problem
 				}
 				runner := cmp.Or(p.Harness, cfg.Defaults.Runner)
-				rows = append(rows, []string{p.Name, runner, orDash(p.Model), orDash(strings.Join(p.Tags, " ")), term.Fit(term.SafeLine(what), 60)})
+				rows = append(rows, []string{p.Name, runner, command.OrDash(p.Model), command.OrDash(strings.Join(p.Tags, " ")), term.Fit(term.SafeLine(what), 60)})
 			}
-			_, _ = io.WriteString(w, a.textTable(rows))
+			_, _ = io.WriteString(w, d.TextTable(rows))
 		})
 	})
 }
 
-func (a *App) presetsShow() *cobra.Command {
-	cmd := command(cobra.Command{
-		Use: "show NAME", Short: "Show what a preset gives a run", Example: "  agency presets show worker", Args: takes("NAME"),
+// newPresetsShow returns the command agency presets show.
+func newPresetsShow(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use: "show NAME", Short: "Show what a preset gives a run", Example: "  agency presets show worker", Args: command.Takes("NAME"),
 	}, func(_ *cobra.Command, args []string) error {
-		cfg, err := a.config()
+		cfg, err := d.Config()
 		if err != nil {
 			return err
 		}
@@ -108,7 +112,7 @@ func (a *App) presetsShow() *cobra.Command {
 		}
 		text, _ := found.SystemPrompt() // its problem is shown
 		p := newPreset(args[0], &found)
-		return a.print(map[string]any{"preset": p, "system_prompt": text}, func(w io.Writer) {
+		return d.Print(map[string]any{"preset": p, "system_prompt": text}, func(w io.Writer) {
 			field := func(name, value string) {
 				if value != "" {
 					_, _ = fmt.Fprintf(w, "%-14s %s\n", name, term.SafeLine(value))
@@ -143,15 +147,6 @@ func (a *App) presetsShow() *cobra.Command {
 			}
 		})
 	})
-	cmd.ValidArgsFunction = a.completePresets
+	cmd.ValidArgsFunction = d.CompletePresets
 	return cmd
-}
-
-// completePresets offers the names of presets.
-func (a *App) completePresets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	cfg, err := a.config()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return slices.Sorted(maps.Keys(cfg.Presets)), cobra.ShellCompDirectiveNoFileComp
 }

@@ -19,12 +19,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency"
+	"agency/internal/cli/command"
 	"agency/internal/file"
 	"agency/internal/spool"
 )
 
 // reportOptions are what an agent says of itself.
 type reportOptions struct {
+	*command.Deps
+
 	summary   string
 	questions []string
 	blockers  []string
@@ -33,10 +36,11 @@ type reportOptions struct {
 	quiet     time.Duration
 }
 
-func (a *App) reportCommand() *cobra.Command {
-	o := &reportOptions{}
+// newReport returns the command agency report.
+func newReport(d *command.Deps) *cobra.Command {
+	o := &reportOptions{Deps: d}
 	words := reportWords()
-	cmd := command(cobra.Command{
+	cmd := command.New(cobra.Command{
 		Use:     "report STATUS",
 		Short:   "Say how you are doing (for the agent of a run)",
 		GroupID: "run",
@@ -57,25 +61,27 @@ failed and you cannot repair it), complete (everything is done), help (somebody 
   agency report ready_for_review --summary "Expired sessions are refused" --how-to-test "go test ./session/..."`,
 		Args:      reportArgs,
 		ValidArgs: words,
-	}, func(_ *cobra.Command, args []string) error {
-		word, err := parseReport(args[0])
-		if err != nil {
-			return err
-		}
-		resp, err := a.report(word, o)
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, "reported "+word+whatNow(word)) })
-	})
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.summary, "summary", "", "what you do, need or did, in one short sentence")
 	f.StringArrayVar(&o.questions, "question", nil, "what you need to know; may be repeated")
 	f.StringArrayVar(&o.blockers, "blocker", nil, "what stops you; may be repeated")
 	f.StringVar(&o.howToTest, "how-to-test", "", "how a reviewer can check the work")
 	f.StringArrayVar(&o.risks, "risk", nil, "what a reviewer should know; may be repeated")
-	durationVar(f, &o.quiet, "quiet-for", 0, "how long you will be silent, such as 20m; with working")
+	command.DurationVar(f, &o.quiet, "quiet-for", 0, "how long you will be silent, such as 20m; with working")
 	return cmd
+}
+
+func (o *reportOptions) run(_ *cobra.Command, args []string) error {
+	word, err := parseReport(args[0])
+	if err != nil {
+		return err
+	}
+	resp, err := report(o.Deps, word, o)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, "reported "+word+whatNow(word)) })
 }
 
 // reportWords are all that can be reported.
@@ -96,7 +102,7 @@ func reportArgs(_ *cobra.Command, args []string) error {
 		}
 		return nil
 	}
-	return agency.Errorf(agency.CodeUsage, "agency report takes one status, and was given %s", count(len(args), "argument")).
+	return agency.Errorf(agency.CodeUsage, "agency report takes one status, and was given %s", command.Count(len(args), "argument")).
 		WithHint("agency report %s --summary %s", args[0], shellQuote(strings.Join(args[1:], " ")))
 }
 
@@ -123,12 +129,12 @@ type reported struct {
 
 // report writes what an agent says into the worktree of its run, the one place that it can write in whatever sandbox it works.
 // The daemon reads it from there.
-func (a *App) report(word string, o *reportOptions) (*reported, error) {
-	root, err := a.runWorktree()
+func report(d *command.Deps, word string, o *reportOptions) (*reported, error) {
+	root, err := runWorktree(d)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkAttempt(root); err != nil {
+	if err := checkAttempt(d, root); err != nil {
 		return nil, err
 	}
 	now := time.Now().UTC()
@@ -171,19 +177,19 @@ func whatNow(word string) string {
 }
 
 // runWorktree is the worktree of the run that this process works on.
-func (a *App) runWorktree() (string, error) {
-	if root := a.getenv("AGENCY_WORKTREE"); root != "" {
+func runWorktree(d *command.Deps) (string, error) {
+	if root := d.Getenv("AGENCY_WORKTREE"); root != "" {
 		if !isFolder(root) {
 			return "", agency.Errorf(agency.CodeInvalidPath, "the worktree %s, which AGENCY_WORKTREE names, is not there", root)
 		}
 		return root, nil
 	}
-	for dir := a.Dir; ; dir = filepath.Dir(dir) {
+	for dir := d.Dir; ; dir = filepath.Dir(dir) {
 		if isFolder(filepath.Join(dir, agency.DotDir)) && isFolder(filepath.Join(dir, agency.StateDir)) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", agency.Errorf(agency.CodeInvalidPath, "%s is not in the worktree of a run: no folder above it holds %s", a.Dir, agency.StateDir).
+			return "", agency.Errorf(agency.CodeInvalidPath, "%s is not in the worktree of a run: no folder above it holds %s", d.Dir, agency.StateDir).
 				WithHint("agency report is for agents; a person looks: agency ls")
 		}
 	}
@@ -197,8 +203,8 @@ func isFolder(path string) bool {
 
 // checkAttempt refuses a process that an older attempt of the run left behind: its word would stand for an agent that never
 // said it.
-func (a *App) checkAttempt(root string) error {
-	mine, err := strconv.Atoi(a.getenv("AGENCY_ATTEMPT"))
+func checkAttempt(d *command.Deps, root string) error {
+	mine, err := strconv.Atoi(d.Getenv("AGENCY_ATTEMPT"))
 	if err != nil {
 		return nil // a person, or a runner that hides its environment
 	}
@@ -243,7 +249,7 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 	}
 	c := agency.NewContract(now)
 	c.Status, c.Summary, c.HowToTest = word, o.summary, o.howToTest
-	c.Questions, c.Blockers, c.Risks = orEmpty(o.questions), orEmpty(o.blockers), orEmpty(o.risks)
+	c.Questions, c.Blockers, c.Risks = command.OrEmpty(o.questions), command.OrEmpty(o.blockers), command.OrEmpty(o.risks)
 	return &c, nil
 }
 
@@ -251,9 +257,9 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 func (o *reportOptions) wrongQuiet(word agency.Word) string {
 	switch {
 	case o.quiet < 0:
-		return fmt.Sprintf("is %s, which is less than no time", durationText(o.quiet))
+		return fmt.Sprintf("is %s, which is less than no time", command.DurationText(o.quiet))
 	case o.quiet > agency.MaxQuiet:
-		return fmt.Sprintf("is %s, and 24h is the most", durationText(o.quiet))
+		return fmt.Sprintf("is %s, and 24h is the most", command.DurationText(o.quiet))
 	case o.quiet > 0 && word != agency.SaysWorking:
 		return fmt.Sprintf("goes with working, not with %s", word)
 	}
@@ -299,7 +305,7 @@ func cannotReport(root, rel string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		code = agency.CodePermissionDenied
 	}
-	return agency.Errorf(code, "write %s: %w", path, rootCause(err)).
+	return agency.Errorf(code, "write %s: %w", path, command.RootCause(err)).
 		WithHint("%s and what is in it must be plain folders and files that you may write", filepath.Join(root, agency.StateDir))
 }
 

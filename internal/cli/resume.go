@@ -12,10 +12,13 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
 type resumeOptions struct {
+	*command.Deps
+
 	prompt  string
 	fresh   bool
 	restart bool
@@ -26,9 +29,10 @@ type resumeOptions struct {
 	yes     bool
 }
 
-func (a *App) resumeCommand() *cobra.Command {
-	o := &resumeOptions{}
-	cmd := command(cobra.Command{
+// newResume returns the command agency resume.
+func newResume(d *command.Deps) *cobra.Command {
+	o := &resumeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Start an ended run's agent again in the same worktree",
 		GroupID: "run",
@@ -47,31 +51,11 @@ The agent gets the environment of this command. What agency run --env gave it is
 			case o.allLost && len(args) > 0:
 				return agency.Errorf(agency.CodeUsage, "--all-lost takes no RUN")
 			case !o.allLost && len(args) != 1:
-				return agency.Errorf(agency.CodeUsage, "agency resume takes RUN, and was given %s", count(len(args), "argument")).WithHint("agency resume --help")
+				return agency.Errorf(agency.CodeUsage, "agency resume takes RUN, and was given %s", command.Count(len(args), "argument")).WithHint("agency resume --help")
 			}
 			return nil
 		},
-	}, func(cmd *cobra.Command, args []string) error {
-		if o.prompt != "" {
-			if err := agency.CheckPrompt(o.prompt); err != nil {
-				return err
-			}
-		}
-		if _, err := a.config(); err != nil {
-			return err
-		}
-		if err := a.fillEnv(o.env); err != nil {
-			return err
-		}
-		if o.allLost {
-			return a.resumeLost(cmd.Context(), o)
-		}
-		resp, err := a.resume(cmd.Context(), args[0], o)
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) { a.resumedText(w, &resp) })
-	})
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.prompt, "prompt", "", "a new task as `TEXT`, in place of the old one")
 	f.BoolVar(&o.fresh, "fresh", false, "a new conversation; what is in the worktree is saved first")
@@ -81,38 +65,60 @@ The agent gets the environment of this command. What agency run --env gave it is
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME alone as it is here (repeatable)")
 	f.BoolVar(&o.allLost, "all-lost", false, "list the runs whose agents disappeared")
 	f.BoolVar(&o.yes, "yes", false, "with --all-lost: resume them")
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }
 
-func (a *App) resume(ctx context.Context, ref string, o *resumeOptions) (api.ResumeRunResponse, error) {
-	return call(ctx, a, api.ResumeRun, api.ResumeRunRequest{
-		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, NoSetup: o.noSetup, Set: orEmpty(o.env), Env: a.Env, Config: a.callerConfig(),
+func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
+	if o.prompt != "" {
+		if err := agency.CheckPrompt(o.prompt); err != nil {
+			return err
+		}
+	}
+	if _, err := o.Config(); err != nil {
+		return err
+	}
+	if err := o.fillEnv(o.env); err != nil {
+		return err
+	}
+	if o.allLost {
+		return o.resumeLost(cmd.Context())
+	}
+	resp, err := o.resume(cmd.Context(), args[0])
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) { o.resumedText(w, &resp) })
+}
+
+func (o *resumeOptions) resume(ctx context.Context, ref string) (api.ResumeRunResponse, error) {
+	return command.Call(ctx, o.Deps, api.ResumeRun, api.ResumeRunRequest{
+		Run: ref, Prompt: o.prompt, Fresh: o.fresh, Restart: o.restart, Force: o.force, NoSetup: o.noSetup, Set: command.OrEmpty(o.env), Env: o.Env, Config: o.CallerConfig(),
 	})
 }
 
 // fillEnv gives the names among some variables the values that they have here.
-func (a *App) fillEnv(env []string) error {
+func (o *resumeOptions) fillEnv(env []string) error {
 	for i, name := range env {
 		if strings.Contains(name, "=") {
 			continue
 		}
-		at := slices.IndexFunc(a.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		at := slices.IndexFunc(o.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 		if at < 0 {
 			return agency.Errorf(agency.CodeUsage, "--env %s: there is no such variable here", name).WithHint("--env %s=VALUE", name)
 		}
-		env[i] = name + "=" + a.getenv(name)
+		env[i] = name + "=" + o.Getenv(name)
 	}
 	return nil
 }
 
-func (a *App) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
+func (o *resumeOptions) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
 	how := "goes on with its conversation"
 	if !resp.Continued {
 		how = resp.Note
 	}
 	_, _ = fmt.Fprintf(w, "%s: attempt %d, %s\n", resp.Run.Ref(), resp.Run.Attempt, term.SafeLine(how))
-	a.warn(resp.Warnings)
+	o.Warn(resp.Warnings)
 	if s := resp.Snapshot; s != nil {
 		_, _ = fmt.Fprintf(w, "saved what was in the worktree as %s\n", s.Ref)
 	}
@@ -138,8 +144,8 @@ type lostFailure struct {
 }
 
 // resumeLost lists the runs whose agents disappeared, and with --yes resumes one after the other.
-func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
-	all, err := call(ctx, a, api.ListRuns, api.ListRunsRequest{Status: []string{string(agency.LabelFailed)}})
+func (o *resumeOptions) resumeLost(ctx context.Context) error {
+	all, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Status: []string{string(agency.LabelFailed)}})
 	if err != nil {
 		return err
 	}
@@ -150,13 +156,13 @@ func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
 		}
 	}
 	if !o.yes {
-		return a.print(result, func(w io.Writer) {
+		return o.Print(result, func(w io.Writer) {
 			if len(result.Lost) == 0 {
-				a.chat("no run is lost")
+				o.Chat("no run is lost")
 				return
 			}
-			_, _ = io.WriteString(w, a.table(result.Lost))
-			a.chat("to resume them one after the other: agency resume --all-lost --yes")
+			_, _ = io.WriteString(w, o.RunTable(result.Lost))
+			o.Chat("to resume them one after the other: agency resume --all-lost --yes")
 		})
 	}
 	for i := range result.Lost {
@@ -168,27 +174,27 @@ func (a *App) resumeLost(ctx context.Context, o *resumeOptions) error {
 			}
 		}
 		r := &result.Lost[i]
-		resp, err := a.resume(ctx, string(r.ID), o)
+		resp, err := o.resume(ctx, string(r.ID))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			e := agency.AsError(err)
-			a.chat("%s: %s [%s]", r.Ref(), term.SafeLine(e.Message), e.Code)
+			o.Chat("%s: %s [%s]", r.Ref(), term.SafeLine(e.Message), e.Code)
 			result.Failed = append(result.Failed, lostFailure{r.Ref(), e.Code, e.Message})
 			if len(result.Failed) == resumeFailures {
-				a.chat("stopped after %d failures; not tried: %s", resumeFailures, count(len(result.Lost)-i-1, "run"))
+				o.Chat("stopped after %d failures; not tried: %s", resumeFailures, command.Count(len(result.Lost)-i-1, "run"))
 				break
 			}
 			continue
 		}
 		result.Resumed = append(result.Resumed, resp)
-		if !a.json {
-			a.resumedText(a.out, &resp)
+		if !o.JSON {
+			o.resumedText(o.Out, &resp)
 		}
 	}
 	if len(result.Failed) > 0 {
-		a.status = agency.ExitError
+		o.Status = agency.ExitError
 	}
-	return a.print(result, func(io.Writer) {})
+	return o.Print(result, func(io.Writer) {})
 }

@@ -5,19 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 )
 
 type runOptions struct {
+	*command.Deps
+
 	preset     string
 	spec       string
 	prompt     string
@@ -39,11 +40,13 @@ type runOptions struct {
 	attach     bool
 	noSetup    bool
 	args       []string // for the runner
+	exec       Exec
 }
 
-func (a *App) runCommand() *cobra.Command {
-	o := &runOptions{}
-	cmd := command(cobra.Command{
+// newRun returns the command agency run.
+func newRun(d *command.Deps, exec Exec) *cobra.Command {
+	o := &runOptions{Deps: d, exec: exec}
+	cmd := command.New(cobra.Command{
 		Use:     "run [-- RUNNER ARGS...]",
 		Short:   "Start an agent on a task in its own worktree",
 		GroupID: "run",
@@ -58,13 +61,7 @@ your configuration. The model and the arguments of a preset belong to its runner
   agency run --preset worker --prompt "fix the login test"
   agency run --runner codex --headless --prompt-file task.md -- --search`,
 		ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
-			return agency.Errorf(agency.CodeUsage, "%q is no flag", args[0]).WithHint(`the task goes into --prompt "...", arguments for the runner after --`)
-		}
-		o.args = args
-		return a.run(cmd.Context(), cmd, o)
-	})
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.prompt, "prompt", "", "the task as `TEXT`; - reads it from standard input")
 	f.StringVar(&o.promptFile, "prompt-file", "", "the task as a `FILE`")
@@ -81,18 +78,18 @@ your configuration. The model and the arguments of a preset belong to its runner
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
 	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after so many minutes (0: no limit)")
-	durationVar(f, &o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
+	command.DurationVar(f, &o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
 	f.IntVar(&o.stuck, "stuck-after", 0, "call it stuck after so many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
 	f.BoolVar(&o.noSetup, "no-setup", false, "without what the repository's agency.toml wants done in new worktrees")
 	f.BoolVar(&o.attach, "attach", false, "show the run's terminal at once")
-	_ = cmd.RegisterFlagCompletionFunc("preset", a.completePresets)
+	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{}
 		for _, kind := range config.RunnerKinds() {
 			words = append(words, string(kind))
 		}
-		if cfg, err := a.config(); err == nil {
+		if cfg, err := d.Config(); err == nil {
 			for name := range cfg.Custom {
 				words = append(words, name)
 			}
@@ -102,49 +99,50 @@ your configuration. The model and the arguments of a preset belong to its runner
 	return cmd
 }
 
-func (a *App) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
+func (o *runOptions) run(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
+		return agency.Errorf(agency.CodeUsage, "%q is no flag", args[0]).WithHint(`the task goes into --prompt "...", arguments for the runner after --`)
+	}
+	o.args = args
+	return o.start(cmd.Context(), cmd)
+}
+
+func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 	switch {
-	case o.attach && a.json:
+	case o.attach && o.JSON:
 		return agency.Errorf(agency.CodeUsage, "--attach and --json exclude each other")
-	case o.attach && !a.onTerminal():
+	case o.attach && !o.OnTerminal():
 		return agency.Errorf(agency.CodeUsage, "--attach needs a terminal").WithHint("start the run without it, then: agency attach RUN")
 	}
-	spec, err := a.materialise(cmd, o)
+	spec, err := o.materialise(cmd)
 	if err != nil {
 		return err
 	}
-	if _, err := a.config(); err != nil {
+	if _, err := o.Config(); err != nil {
 		return err
 	}
-	resp, err := call(ctx, a, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: a.Dir, Env: a.Env, Config: a.callerConfig()})
+	resp, err := command.Call(ctx, o.Deps, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig()})
 	if err != nil {
 		return err
 	}
-	err = a.print(resp, func(w io.Writer) {
+	err = o.Print(resp, func(w io.Writer) {
 		r := &resp.Run
 		_, _ = fmt.Fprintln(w, r.Handle)
-		a.warn(resp.Warnings)
-		a.chat("%s works on branch %s", term.SafeLine(r.Runner), term.SafeLine(r.Branch))
-		a.chat("watch: agency attach %s   status: agency ls   end: agency stop %s", r.Ref(), r.Ref())
+		o.Warn(resp.Warnings)
+		o.Chat("%s works on branch %s", term.SafeLine(r.Runner), term.SafeLine(r.Branch))
+		o.Chat("watch: agency attach %s   status: agency ls   end: agency stop %s", r.Ref(), r.Ref())
 	})
 	if err != nil || !o.attach {
 		return err
 	}
-	return a.attach(ctx, string(resp.Run.ID))
-}
-
-// warn tells what did not keep a command from its work.
-func (a *App) warn(warnings []string) {
-	for _, text := range warnings {
-		a.chat("agency: note: %s", term.SafeLine(text))
-	}
+	return attach(ctx, o.Deps, string(resp.Run.ID), o.exec)
 }
 
 // materialise lays the flags over the spec file. The daemon adds the defaults of the configuration.
-func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error) {
+func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
 	spec := agency.Spec{}
 	if o.spec != "" {
-		data, err := a.readFile(o.spec)
+		data, err := o.readFile(o.spec)
 		if err != nil {
 			return spec, err
 		}
@@ -199,24 +197,24 @@ func (a *App) materialise(cmd *cobra.Command, o *runOptions) (agency.Spec, error
 	spec.Env = append(spec.Env, o.env...)
 	spec.Runner.Args = append(spec.Runner.Args, o.args...)
 	for _, path := range o.inputs {
-		spec.Inputs = append(spec.Inputs, agency.SpecInput{Path: a.absolute(path), Mode: "read"})
+		spec.Inputs = append(spec.Inputs, agency.SpecInput{Path: o.Absolute(path), Mode: "read"})
 	}
-	return spec, a.readPrompt(cmd, o, &spec)
+	return spec, o.readPrompt(cmd, &spec)
 }
 
 // readPrompt brings the task in from where the flags say. Without any flag the spec's own stands.
-func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) error {
+func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	text := o.prompt
 	var err error
 	switch {
 	case cmd.Flags().Changed("prompt-file"):
 		var data []byte
-		if data, err = a.readFile(o.promptFile); errors.Is(err, errNotRegular) {
+		if data, err = o.readFile(o.promptFile); errors.Is(err, command.ErrNotRegular) {
 			err = agency.AsError(err).WithHint("COMMAND | agency run --prompt -")
 		}
 		text = string(data)
 	case cmd.Flags().Changed("prompt") && o.prompt == "-":
-		text, err = term.ReadAll(cmd.Context(), a.In, "the prompt", agency.PromptLimit)
+		text, err = term.ReadAll(cmd.Context(), o.In, "the prompt", agency.PromptLimit)
 	case cmd.Flags().Changed("prompt"):
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
 		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run --prompt "fix the login test"`)
@@ -234,8 +232,8 @@ func (a *App) readPrompt(cmd *cobra.Command, o *runOptions, spec *agency.Spec) e
 }
 
 // readFile reads a file that the user named, of the size of a prompt at most.
-func (a *App) readFile(path string) ([]byte, error) {
-	f, err := openRegular(a.absolute(path))
+func (o *runOptions) readFile(path string) ([]byte, error) {
+	f, err := command.OpenRegular(o.Absolute(path))
 	if err != nil {
 		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err)
 	}
@@ -245,26 +243,4 @@ func (a *App) readFile(path string) ([]byte, error) {
 		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err)
 	}
 	return data, nil
-}
-
-var errNotRegular = errors.New("it is not a regular file")
-
-// openRegular opens a file, through links since the user named it, but nothing that would block or never end.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, rootCause(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
-	}
-	f, err := os.Open(path)
-	return f, rootCause(err)
-}
-
-func (a *App) absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(a.Dir, path)
 }

@@ -1,9 +1,14 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func (a *App) sessionCommand() *cobra.Command {
-	return group(cobra.Command{
+	"agency/internal/cli/command"
+)
+
+// newSession returns the command agency session.
+func newSession(d *command.Deps) *cobra.Command {
+	return command.Group(cobra.Command{
 		Use:     "session",
 		Short:   "Run whole plans of agents that depend on each other",
 		GroupID: "run",
@@ -11,7 +16,7 @@ func (a *App) sessionCommand() *cobra.Command {
 branch of its own. docs/plan.md describes plans.`,
 		Example: "  agency session plan plan.yaml\n  agency session plan --agents claude_code:3,codex:2 --prompt 'fix the login test'",
 	},
-		a.sessionPlan(), a.sessionStart(), a.sessionPause(), a.sessionResume(), a.sessionCancel(), a.sessionRetry(), a.sessionWait(), a.sessionShow(), a.sessionWatch(), a.sessionLogs(),
-		a.sessionList(), a.sessionRemove(), a.sessionCreate(), a.sessionUpdate(),
+		newSessionPlan(d), newSessionStart(d), newSessionPause(d), newSessionResume(d), newSessionCancel(d), newSessionRetry(d), newSessionWait(d), newSessionShow(d), newSessionWatch(d), newSessionLogs(d),
+		newSessionList(d), newSessionRemove(d), newSessionCreate(d), newSessionUpdate(d),
 	)
 }

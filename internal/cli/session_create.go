@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/file"
 	"agency/internal/sessionfile"
@@ -20,11 +21,19 @@ import (
 // agentsLimit is the longest list of agents or status file, in bytes.
 const agentsLimit = 4 << 20
 
-func (a *App) sessionCreate() *cobra.Command {
-	req := api.CreateSessionRequest{Dir: a.Dir, Env: a.Env}
-	var list, path string
-	var agents []string
-	cmd := command(cobra.Command{
+// sessionCreateOptions are the flags of agency session create, and what it works with.
+type sessionCreateOptions struct {
+	*command.Deps
+
+	req        api.CreateSessionRequest
+	list, path string
+	agents     []string
+}
+
+// newSessionCreate returns the command agency session create.
+func newSessionCreate(d *command.Deps) *cobra.Command {
+	o := &sessionCreateOptions{Deps: d, req: api.CreateSessionRequest{Dir: d.Dir, Env: d.Env}}
+	cmd := command.New(cobra.Command{
 		Use:   "create {--agents FILE|-|JSON | --agent ID[:NAME[:WAVE]] ... | --file FILE|-}",
 		Short: "Record a session whose agents you run yourself",
 		Long: `Records a session of agents that another program runs and reports with agency session update, and prints its id. agency keeps its
@@ -34,58 +43,60 @@ ended. Its id, its counts and the paths of its logs are agency's to say.`,
 		Example: `  agency session create --agent 001:schema --agent 002:writer
   agency session create --source execute-phase --source-file plan.md --agents '[{"id": "001", "wave": 1}]'
   agency session create --file status.json`,
-		Args: takes(),
-	}, func(cmd *cobra.Command, _ []string) error {
-		given := 0
-		for _, flag := range []string{"agents", "agent", "file"} {
-			if cmd.Flags().Changed(flag) {
-				given++
-			}
-		}
-		if given != 1 {
-			return agency.Errorf(agency.CodeUsage, "the agents are to be given by one of --agents, --agent and --file").
-				WithHint("%s --agent 001:schema --agent 002:writer", cmd.CommandPath())
-		}
-		_, err := a.config()
-		if err != nil {
-			return err
-		}
-		req.Config = a.callerConfig()
-		switch {
-		case cmd.Flags().Changed("file"):
-			req.File, err = a.statusFile(cmd.Context(), path)
-		case cmd.Flags().Changed("agents"):
-			req.Agents, err = a.agentList(cmd.Context(), list)
-		default:
-			req.Agents, err = agentFlags(agents)
-		}
-		if err != nil {
-			return err
-		}
-		resp, err := call(cmd.Context(), a, api.CreateSession, req)
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) {
-			_, _ = fmt.Fprintln(w, resp.Session.Ref())
-			a.chat("%s; status files in %s", count(resp.Session.Summary.Total, "agent"), term.SafeLine(resp.Session.Dir))
-		})
-	})
+		Args: command.Takes(),
+	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&req.Source, "source", "", "what kind of executor it is: orchestrate, execute-phase or run-prompt (default: as the file says, or orchestrate)")
-	f.StringVar(&req.SourceFile, "source-file", "", "the plan or prompt that is carried out, as `PATH` in the repository")
-	f.StringVar(&req.Name, "name", "", "a name for the session")
-	f.StringVar(&list, "agents", "", "the agents: a file, - for standard input, or the JSON itself")
-	f.StringVar(&path, "file", "", "a whole status file, or - for standard input")
-	f.StringArrayVar(&agents, "agent", nil, "one agent, as `ID[:NAME[:WAVE]]`; can be repeated")
+	f.StringVar(&o.req.Source, "source", "", "what kind of executor it is: orchestrate, execute-phase or run-prompt (default: as the file says, or orchestrate)")
+	f.StringVar(&o.req.SourceFile, "source-file", "", "the plan or prompt that is carried out, as `PATH` in the repository")
+	f.StringVar(&o.req.Name, "name", "", "a name for the session")
+	f.StringVar(&o.list, "agents", "", "the agents: a file, - for standard input, or the JSON itself")
+	f.StringVar(&o.path, "file", "", "a whole status file, or - for standard input")
+	f.StringArrayVar(&o.agents, "agent", nil, "one agent, as `ID[:NAME[:WAVE]]`; can be repeated")
 	return cmd
 }
 
+func (o *sessionCreateOptions) run(cmd *cobra.Command, _ []string) error {
+	given := 0
+	for _, flag := range []string{"agents", "agent", "file"} {
+		if cmd.Flags().Changed(flag) {
+			given++
+		}
+	}
+	if given != 1 {
+		return agency.Errorf(agency.CodeUsage, "the agents are to be given by one of --agents, --agent and --file").
+			WithHint("%s --agent 001:schema --agent 002:writer", cmd.CommandPath())
+	}
+	_, err := o.Config()
+	if err != nil {
+		return err
+	}
+	o.req.Config = o.CallerConfig()
+	switch {
+	case cmd.Flags().Changed("file"):
+		o.req.File, err = o.statusFile(cmd.Context(), o.path)
+	case cmd.Flags().Changed("agents"):
+		o.req.Agents, err = o.agentList(cmd.Context(), o.list)
+	default:
+		o.req.Agents, err = agentFlags(o.agents)
+	}
+	if err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.CreateSession, o.req)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintln(w, resp.Session.Ref())
+		o.Chat("%s; status files in %s", command.Count(resp.Session.Summary.Total, "agent"), term.SafeLine(resp.Session.Dir))
+	})
+}
+
 // agentList reads agents from a file, standard input or the text itself.
-func (a *App) agentList(ctx context.Context, list string) (agents []json.RawMessage, err error) {
+func (o *sessionCreateOptions) agentList(ctx context.Context, list string) (agents []json.RawMessage, err error) {
 	data, where := []byte(list), "--agents"
 	if first := strings.TrimSpace(list); !strings.HasPrefix(first, "[") && !strings.HasPrefix(first, "{") {
-		if data, where, err = a.readGiven(ctx, "agents", list); err != nil {
+		if data, where, err = o.readGiven(ctx, "agents", list); err != nil {
 			return nil, err
 		}
 	}
@@ -97,8 +108,8 @@ func (a *App) agentList(ctx context.Context, list string) (agents []json.RawMess
 }
 
 // statusFile reads a whole status file from a file or standard input.
-func (a *App) statusFile(ctx context.Context, path string) (json.RawMessage, error) {
-	data, where, err := a.readGiven(ctx, "file", path)
+func (o *sessionCreateOptions) statusFile(ctx context.Context, path string) (json.RawMessage, error) {
+	data, where, err := o.readGiven(ctx, "file", path)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +122,17 @@ func (a *App) statusFile(ctx context.Context, path string) (json.RawMessage, err
 }
 
 // readGiven reads what a flag names: a file, or - for standard input.
-func (a *App) readGiven(ctx context.Context, flag, path string) (data []byte, where string, err error) {
+func (o *sessionCreateOptions) readGiven(ctx context.Context, flag, path string) (data []byte, where string, err error) {
 	if path == "-" {
-		text, err := term.ReadAll(ctx, a.In, "the "+flag, agentsLimit)
+		text, err := term.ReadAll(ctx, o.In, "the "+flag, agentsLimit)
 		if len(text) > agentsLimit {
 			err = agency.Errorf(agency.CodeUsage, "standard input has more than %d MiB", agentsLimit>>20).WithHint("split it into several sessions")
 		}
 		return []byte(text), "standard input", err
 	}
-	data, err = file.ReadRegular(a.absolute(path), agentsLimit)
+	data, err = file.ReadRegular(o.Absolute(path), agentsLimit)
 	if err != nil {
-		return nil, path, agency.Errorf(agency.CodeInvalidPath, "read the agents from %s: %w", path, rootCause(err)).
+		return nil, path, agency.Errorf(agency.CodeInvalidPath, "read the agents from %s: %w", path, command.RootCause(err)).
 			WithHint("--%s wants a file, or - for standard input", flag)
 	}
 	return data, path, nil

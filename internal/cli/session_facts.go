@@ -8,6 +8,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
@@ -24,33 +25,33 @@ func (f *sessionFacts) add(cmd *cobra.Command) {
 }
 
 // print tells the one thing that was asked for; it is false when that was none.
-func (f *sessionFacts) print(a *App, resp *api.ShowSessionResponse) (asked bool, err error) {
+func (f *sessionFacts) print(d *command.Deps, resp *api.ShowSessionResponse) (asked bool, err error) {
 	s := &resp.Session
 	switch {
 	case f.path:
-		return true, a.print(map[string]string{"path": s.Dir}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(s.Dir)) })
+		return true, d.Print(map[string]string{"path": s.Dir}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(s.Dir)) })
 	case f.isComplete:
 		if !s.Status.Final() {
-			a.status = agency.ExitError
+			d.Status = agency.ExitError
 		}
-		return true, a.print(map[string]bool{"is_complete": s.Status.Final()}, func(w io.Writer) { _, _ = fmt.Fprintln(w, s.Status.Final()) })
+		return true, d.Print(map[string]bool{"is_complete": s.Status.Final()}, func(w io.Writer) { _, _ = fmt.Fprintln(w, s.Status.Final()) })
 	case f.running:
-		return true, a.printAgents(resp, agency.AgentRunning)
+		return true, printAgents(d, resp, agency.AgentRunning)
 	case f.queued:
-		return true, a.printAgents(resp, agency.AgentQueued)
+		return true, printAgents(d, resp, agency.AgentQueued)
 	}
 	return false, nil
 }
 
 // printAgents tells the ids of the agents of a status.
-func (a *App) printAgents(resp *api.ShowSessionResponse, status agency.AgentStatus) error {
+func printAgents(d *command.Deps, resp *api.ShowSessionResponse, status agency.AgentStatus) error {
 	ids := []string{}
 	for i := range resp.Agents {
 		if resp.Agents[i].Status == status {
 			ids = append(ids, resp.Agents[i].ID)
 		}
 	}
-	return a.print(map[string][]string{"agents": ids}, func(w io.Writer) {
+	return d.Print(map[string][]string{"agents": ids}, func(w io.Writer) {
 		for _, id := range ids {
 			_, _ = fmt.Fprintln(w, id)
 		}

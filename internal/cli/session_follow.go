@@ -7,15 +7,16 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
 // beginSession is the session that the arguments name, and the number of an event that it is at least as new as.
-func (a *App) beginSession(ctx context.Context, client *api.Client, args []string) (s api.ShowSessionResponse, since int64, err error) {
+func beginSession(ctx context.Context, d *command.Deps, client *api.Client, args []string) (s api.ShowSessionResponse, since int64, err error) {
 	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {
 		return s, 0, err
 	}
-	s, err = a.findSession(ctx, client, args)
+	s, err = findSession(ctx, d, client, args)
 	return s, events.LastSeq, err
 }
 
@@ -83,9 +84,9 @@ type sessionChanges struct {
 }
 
 // changesOf follows a session after an event, until ctx ends.
-func (a *App) changesOf(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) *sessionChanges {
+func (o *sessionLogsOptions) changesOf(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) *sessionChanges {
 	changed, ended := followSession(ctx, client, s, since)
-	return &sessionChanges{client: client, dir: a.Dir, changed: changed, ended: ended}
+	return &sessionChanges{client: client, dir: o.Dir, changed: changed, ended: ended}
 }
 
 // next waits for a change and brings s up to date. It is over when there are no more changes to tell of, or with what comes by failed.

@@ -12,12 +12,21 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) sessionLogs() *cobra.Command {
-	var followed bool
-	cmd := command(cobra.Command{
+// sessionLogsOptions are the flags of agency session logs, and what it works with.
+type sessionLogsOptions struct {
+	*command.Deps
+
+	followed bool
+}
+
+// newSessionLogs returns the command agency session logs.
+func newSessionLogs(d *command.Deps) *cobra.Command {
+	o := &sessionLogsOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:   "logs SESSION [AGENT]",
 		Short: "Print what the agents of a session wrote",
 		Long: `Prints what one agent of a session wrote, as agency logs does for a run; or what all of them wrote, each line behind the id of its
@@ -26,57 +35,59 @@ agent, and fit for a terminal.`,
   agency session logs active -f`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return takes("SESSION", "[AGENT]")(cmd, args)
+				return command.Takes("SESSION", "[AGENT]")(cmd, args)
 			}
-			return takesUpTo("SESSION", "[AGENT]")(cmd, args)
+			return command.TakesUpTo("SESSION", "[AGENT]")(cmd, args)
 		},
-	}, func(cmd *cobra.Command, args []string) error {
-		if followed && a.json {
-			return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
-		}
-		client, err := a.client()
-		if err != nil {
-			return err
-		}
-		s, since, err := a.beginSession(cmd.Context(), client, args[:1])
-		if err != nil {
-			return err
-		}
-		switch {
-		case s.Session.Outside:
-			return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by somebody else, who writes their logs", s.Session.ID).
-				WithHint("ls %s", s.Session.Dir)
-		case len(args) == 2:
-			err = a.logOfAgent(cmd.Context(), client, &s, since, args[1], followed)
-		case a.json:
-			return agency.Errorf(agency.CodeUsage, "with --json the log is that of one agent").WithHint("agency session logs %s AGENT --json", s.Session.ID)
-		default:
-			err = a.logsOfSession(cmd.Context(), client, &s, since, followed)
-		}
-		if followed && cmd.Context().Err() != nil {
-			return nil
-		}
-		return err
-	})
-	cmd.Flags().BoolVarP(&followed, "follow", "f", false, "go on until the agent has ended, or the session has settled")
+	}, o.run)
+	cmd.Flags().BoolVarP(&o.followed, "follow", "f", false, "go on until the agent has ended, or the session has settled")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 1 {
-			return a.completeAgents(cmd, args[0])
+			return d.CompleteAgents(cmd, args[0])
 		}
-		return a.completeSessions(cmd, args, word)
+		return d.CompleteSessions(cmd, args, word)
 	}
 	return cmd
 }
 
+func (o *sessionLogsOptions) run(cmd *cobra.Command, args []string) error {
+	if o.followed && o.JSON {
+		return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
+	}
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	s, since, err := beginSession(cmd.Context(), o.Deps, client, args[:1])
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Session.Outside:
+		return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by somebody else, who writes their logs", s.Session.ID).
+			WithHint("ls %s", s.Session.Dir)
+	case len(args) == 2:
+		err = o.logOfAgent(cmd.Context(), client, &s, since, args[1], o.followed)
+	case o.JSON:
+		return agency.Errorf(agency.CodeUsage, "with --json the log is that of one agent").WithHint("agency session logs %s AGENT --json", s.Session.ID)
+	default:
+		err = o.logsOfSession(cmd.Context(), client, &s, since, o.followed)
+	}
+	if o.followed && cmd.Context().Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // logOfAgent prints the log of one agent's run. To follow one that has not started is to wait for its start. since is the number of an
 // event that s is at least as new as.
-func (a *App) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string, follow bool) error {
+func (o *sessionLogsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string, follow bool) error {
 	agent, err := agentOf(s, id)
 	if err == nil && follow {
 		if unstarted(agent) {
-			a.chat("%s is %s; its log begins when it starts", id, agent.Status)
+			o.Chat("%s is %s; its log begins when it starts", id, agent.Status)
 		}
-		agent, err = a.startOfAgent(ctx, client, s, since, id)
+		agent, err = o.startOfAgent(ctx, client, s, since, id)
 	}
 	if err != nil {
 		return err
@@ -88,17 +99,17 @@ func (a *App) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSes
 	case agent.Run == "":
 		return agency.Errorf(agency.CodeInvalidState, "%s never started: %s", id, agent.Error).WithHint("agency session show %s", s.Session.ID)
 	}
-	return a.printLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
+	return o.PrintLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
 }
 
 // unstarted says that an agent may write something yet, and has no log until now.
 func unstarted(agent *api.SessionAgent) bool { return agent.Run == "" && !agent.Status.Final() }
 
 // startOfAgent waits until an agent has a log, or is over.
-func (a *App) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (*api.SessionAgent, error) {
+func (o *sessionLogsOptions) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (*api.SessionAgent, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes := a.changesOf(ctx, client, s, since)
+	changes := o.changesOf(ctx, client, s, since)
 	for {
 		agent, err := agentOf(s, id)
 		if err != nil || agent.Status.Final() {
@@ -132,8 +143,8 @@ func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
 
 // logsOfSession prints what all agents wrote, one after the other; or as it comes, until the session has settled. since is the number of
 // an event that s is at least as new as.
-func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, followed bool) error {
-	out := &prefixed{w: a.out, columns: 1}
+func (o *sessionLogsOptions) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, followed bool) error {
+	out := &prefixed{w: o.Out, columns: 1}
 	for i := range s.Agents {
 		out.columns = max(out.columns, term.Width(s.Agents[i].ID))
 	}
@@ -149,14 +160,14 @@ func (a *App) logsOfSession(ctx context.Context, client *api.Client, s *api.Show
 		}
 		return nil
 	}
-	return a.followLogs(ctx, client, s, since, out)
+	return o.followLogs(ctx, client, s, since, out)
 }
 
 // followLogs has a reader for each attempt of each agent, from the moment that it is known.
-func (a *App) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, out *prefixed) error {
+func (o *sessionLogsOptions) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, out *prefixed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes := a.changesOf(ctx, client, s, since)
+	changes := o.changesOf(ctx, client, s, since)
 	var readers sync.WaitGroup
 	failed := make(chan error, 1)
 	read := map[string]int{} // the newest attempt of each agent that has a reader
@@ -246,7 +257,7 @@ func (p *prefixed) copy(id string, log io.ReadCloser) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return logError(err)
+			return command.LogError(err)
 		}
 	}
 }

@@ -7,23 +7,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
-func (a *App) sessionPause() *cobra.Command {
-	cmd := command(cobra.Command{
+// newSessionPause returns the command agency session pause.
+func newSessionPause(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
 		Use:     "pause SESSION",
 		Short:   "Start no more agents of a session; those that run go on",
 		Example: "  agency session pause active",
-		Args:    takes("SESSION"),
+		Args:    command.Takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.PauseSession, api.SessionRequest{Session: args[0], Dir: a.Dir})
+		resp, err := command.Call(cmd.Context(), d, api.PauseSession, api.SessionRequest{Session: args[0], Dir: d.Dir})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) {
+		return d.Print(resp, func(w io.Writer) {
 			_, _ = fmt.Fprintf(w, "session %s is paused; go on: agency session resume %s\n", resp.Session.Ref(), resp.Session.Ref())
 		})
 	})
-	cmd.ValidArgsFunction = a.completeSessions
+	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }

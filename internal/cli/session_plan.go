@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
@@ -38,9 +39,9 @@ func (o *planFlags) add(cmd *cobra.Command) {
 }
 
 // source is the plan that the command line names.
-func (o *planFlags) source(a *App, cmd *cobra.Command, args []string) (api.PlanSource, error) {
+func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (api.PlanSource, error) {
 	given := cmd.Flags().Changed
-	src := api.PlanSource{Agents: orNone(o.agents), Name: o.name, Base: o.base, MaxParallel: o.maxParallel, OnFailure: o.onFailure}
+	src := api.PlanSource{Agents: command.OrEmpty(o.agents), Name: o.name, Base: o.base, MaxParallel: o.maxParallel, OnFailure: o.onFailure}
 	example := cmd.CommandPath() + " plan.yaml"
 	switch {
 	case len(args) > 0 && given("agents"):
@@ -64,35 +65,36 @@ func (o *planFlags) source(a *App, cmd *cobra.Command, args []string) (api.PlanS
 	var err error
 	switch {
 	case given("prompt-file"):
-		src.PromptPath = a.absolute(o.promptFile)
+		src.PromptPath = d.Absolute(o.promptFile)
 	case given("prompt"):
 		if src.Prompt = o.prompt; o.prompt == "-" {
-			src.Prompt, err = term.ReadAll(cmd.Context(), a.In, "the prompt", agency.PromptLimit)
+			src.Prompt, err = term.ReadAll(cmd.Context(), d.In, "the prompt", agency.PromptLimit)
 		}
 		if err == nil {
 			err = agency.CheckPrompt(src.Prompt)
 		}
 	case args[0] == "-":
 		const most = 4 << 20 // what the daemon reads of a plan, and a byte more for it to refuse
-		if src.Text, err = term.ReadAll(cmd.Context(), a.In, "the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
+		if src.Text, err = term.ReadAll(cmd.Context(), d.In, "the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
 			err = agency.Errorf(agency.CodePlanInvalid, "the plan on standard input is empty").WithHint("%s - < plan.yaml", cmd.CommandPath())
 		}
 	default:
-		src.Path = a.absolute(args[0])
+		src.Path = d.Absolute(args[0])
 	}
 	return src, err
 }
 
-func orNone(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+// sessionPlanOptions are the flags of agency session plan, and what it works with.
+type sessionPlanOptions struct {
+	*command.Deps
+
+	plan *planFlags
 }
 
-func (a *App) sessionPlan() *cobra.Command {
-	o := &planFlags{}
-	cmd := command(cobra.Command{
+// newSessionPlan returns the command agency session plan.
+func newSessionPlan(d *command.Deps) *cobra.Command {
+	o := &sessionPlanOptions{Deps: d, plan: &planFlags{}}
+	cmd := command.New(cobra.Command{
 		Use:   "plan [FILE | FOLDER | -]",
 		Short: "Check a plan and show what it would do",
 		Long: `Reads a plan, checks all that can be checked, and shows the agents by wave, what each comes after, branches, commands and limits. It
@@ -104,39 +106,41 @@ In branches and commands SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION stand 
 		Example: `  agency session plan plan.yaml
   agency session plan prompts/
   agency session plan --agents claude_code:3,codex:2 --prompt "fix the login test"`,
-		Args: takesUpTo("FILE"),
-	}, func(cmd *cobra.Command, args []string) error {
-		src, err := o.source(a, cmd, args)
-		if err != nil {
-			return err
-		}
-		if _, err := a.config(); err != nil {
-			return err
-		}
-		resp, err := call(cmd.Context(), a, api.PlanSession, api.PlanSessionRequest{Plan: src, Dir: a.Dir, Env: a.Env, Config: a.callerConfig()})
-		if err != nil {
-			return err
-		}
-		if resp.Refused != nil {
-			a.status = resp.Refused.Code.Exit()
-		}
-		return a.print(resp, func(w io.Writer) {
-			a.warn(resp.Warnings)
-			a.showPlan(w, &resp)
-			if resp.Refused != nil {
-				a.chat("agency session start refuses this plan: %s", term.SafeLine(resp.Refused.Message))
-				a.chat("%s", term.SafeText(resp.Refused.Hint))
-			}
-		})
-	})
-	o.add(cmd)
+		Args: command.TakesUpTo("FILE"),
+	}, o.run)
+	o.plan.add(cmd)
 	return cmd
 }
 
+func (o *sessionPlanOptions) run(cmd *cobra.Command, args []string) error {
+	src, err := o.plan.source(o.Deps, cmd, args)
+	if err != nil {
+		return err
+	}
+	if _, err := o.Config(); err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.PlanSession, api.PlanSessionRequest{Plan: src, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig()})
+	if err != nil {
+		return err
+	}
+	if resp.Refused != nil {
+		o.Status = resp.Refused.Code.Exit()
+	}
+	return o.Print(resp, func(w io.Writer) {
+		o.Warn(resp.Warnings)
+		o.showPlan(w, &resp)
+		if resp.Refused != nil {
+			o.Chat("agency session start refuses this plan: %s", term.SafeLine(resp.Refused.Message))
+			o.Chat("%s", term.SafeText(resp.Refused.Hint))
+		}
+	})
+}
+
 // showPlan writes a plan for people: what holds for all, the agents by wave, and their commands.
-func (a *App) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
+func (o *sessionPlanOptions) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
 	p := &resp.Plan
-	facts := []string{fmt.Sprintf("%s in %s", count(len(p.Agents), "agent"), count(len(resp.Waves), "wave")), fmt.Sprintf("at most %d at once", p.MaxParallel)}
+	facts := []string{fmt.Sprintf("%s in %s", command.Count(len(p.Agents), "agent"), command.Count(len(resp.Waves), "wave")), fmt.Sprintf("at most %d at once", p.MaxParallel)}
 	runners := make([]string, 0, len(p.Limits))
 	for runner, n := range p.Limits {
 		runners = append(runners, fmt.Sprintf("at most %d of %s", n, runner))
@@ -147,7 +151,7 @@ func (a *App) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
 	if p.Name != "" {
 		head = "plan " + term.SafeLine(p.Name) + ": "
 	}
-	_, _ = fmt.Fprintln(w, term.Hang(head, term.SafeLine(strings.Join(facts, ", ")), a.room()))
+	_, _ = fmt.Fprintln(w, term.Hang(head, term.SafeLine(strings.Join(facts, ", ")), o.Columns()))
 	graph := newPlanGraph(resp)
 	for _, wave := range resp.Waves {
 		_, _ = fmt.Fprintf(w, "\nwave %d\n", graph.agent(wave[0]).Wave)
@@ -155,14 +159,14 @@ func (a *App) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
 		for _, id := range wave {
 			rows = append(rows, graph.row(id))
 		}
-		_, _ = io.WriteString(w, a.textTable(graph.align(rows)))
+		_, _ = io.WriteString(w, o.TextTable(graph.align(rows)))
 	}
 	_, _ = fmt.Fprintln(w, "\ncommands")
 	rows := [][]string{}
 	for _, same := range graph.commands() {
 		rows = append(rows, []string{"  " + same.agents, same.command})
 	}
-	_, _ = io.WriteString(w, a.textTable(rows))
+	_, _ = io.WriteString(w, o.TextTable(rows))
 }
 
 // planGraph shows the agents of a plan.

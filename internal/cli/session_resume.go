@@ -8,11 +8,20 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
-func (a *App) sessionResume() *cobra.Command {
-	var changed string
-	cmd := command(cobra.Command{
+// sessionResumeOptions are the flags of agency session resume, and what it works with.
+type sessionResumeOptions struct {
+	*command.Deps
+
+	changed string
+}
+
+// newSessionResume returns the command agency session resume.
+func newSessionResume(d *command.Deps) *cobra.Command {
+	o := &sessionResumeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:   "resume SESSION",
 		Short: "Continue a paused session",
 		Long: `Continues a session that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
@@ -20,21 +29,23 @@ cancelled, and the rest goes on. Agents that wait for a person, for a rate limit
 
 It is refused when the plan's files changed since the start. With --plan-changed ok the session goes on with the plan as it was.`,
 		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
-		Args:    takes("SESSION"),
-	}, func(cmd *cobra.Command, args []string) error {
-		ok, err := planChanged(cmd, changed)
-		if err != nil {
-			return err
-		}
-		resp, err := call(cmd.Context(), a, api.ResumeSession, api.ResumeSessionRequest{Session: args[0], Dir: a.Dir, PlanChanged: ok})
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s goes on\n", resp.Session.Ref()) })
-	})
-	addPlanChanged(cmd, &changed)
-	cmd.ValidArgsFunction = a.completeSessions
+		Args:    command.Takes("SESSION"),
+	}, o.run)
+	addPlanChanged(cmd, &o.changed)
+	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
+}
+
+func (o *sessionResumeOptions) run(cmd *cobra.Command, args []string) error {
+	ok, err := planChanged(cmd, o.changed)
+	if err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.ResumeSession, api.ResumeSessionRequest{Session: args[0], Dir: o.Dir, PlanChanged: ok})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s goes on\n", resp.Session.Ref()) })
 }
 
 func addPlanChanged(cmd *cobra.Command, to *string) {

@@ -7,13 +7,22 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
-func (a *App) sessionRetry() *cobra.Command {
-	var failed, wait bool
-	var changed string
-	var timeout time.Duration
-	cmd := command(cobra.Command{
+// sessionRetryOptions are the flags of agency session retry, and what it works with.
+type sessionRetryOptions struct {
+	*command.Deps
+
+	failed, wait bool
+	changed      string
+	timeout      time.Duration
+}
+
+// newSessionRetry returns the command agency session retry.
+func newSessionRetry(d *command.Deps) *cobra.Command {
+	o := &sessionRetryOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:   "retry SESSION",
 		Short: "Run what a settled session left undone, in a new session",
 		Long: `Starts a new session with the plan of one that has settled. Agents that were complete are complete in it, with their runs and results; the
@@ -22,27 +31,29 @@ others begin anew, in new runs. With --failed only those begin that failed or we
 It is refused when the plan's files changed since the start. With --plan-changed ok the plan is the one of the old session. --wait and its
 exit status are those of agency session start.`,
 		Example: "  agency session retry latest\n  agency session retry 20260201-143022-abc12345 --failed --wait",
-		Args:    takes("SESSION"),
-	}, func(cmd *cobra.Command, args []string) error {
-		ok, err := planChanged(cmd, changed)
-		switch {
-		case err != nil:
-			return err
-		case timeout != 0 && !wait:
-			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), durationText(timeout), args[0])
-		}
-		resp, err := call(cmd.Context(), a, api.RetrySession, api.RetrySessionRequest{
-			Session: args[0], Dir: a.Dir, Failed: failed, PlanChanged: ok, Env: a.Env, Config: a.callerConfig(),
-		})
-		if err != nil {
-			return err
-		}
-		return a.begun(cmd.Context(), &resp, wait, timeout)
-	})
-	cmd.Flags().BoolVar(&failed, "failed", false, "only what failed, and what was cancelled because of it")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the new session has settled, or is paused for somebody")
-	durationVar(cmd.Flags(), &timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
-	addPlanChanged(cmd, &changed)
-	cmd.ValidArgsFunction = a.completeSessions
+		Args:    command.Takes("SESSION"),
+	}, o.run)
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "only what failed, and what was cancelled because of it")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the new session has settled, or is paused for somebody")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
+	addPlanChanged(cmd, &o.changed)
+	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
+}
+
+func (o *sessionRetryOptions) run(cmd *cobra.Command, args []string) error {
+	ok, err := planChanged(cmd, o.changed)
+	switch {
+	case err != nil:
+		return err
+	case o.timeout != 0 && !o.wait:
+		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), command.DurationText(o.timeout), args[0])
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.RetrySession, api.RetrySessionRequest{
+		Session: args[0], Dir: o.Dir, Failed: o.failed, PlanChanged: ok, Env: o.Env, Config: o.CallerConfig(),
+	})
+	if err != nil {
+		return err
+	}
+	return begun(cmd.Context(), o.Deps, &resp, o.wait, o.timeout)
 }

@@ -12,41 +12,52 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) sessionShow() *cobra.Command {
-	facts := &sessionFacts{}
-	cmd := command(cobra.Command{
+// sessionShowOptions are the flags of agency session show, and what it works with.
+type sessionShowOptions struct {
+	*command.Deps
+
+	facts *sessionFacts
+}
+
+// newSessionShow returns the command agency session show.
+func newSessionShow(d *command.Deps) *cobra.Command {
+	o := &sessionShowOptions{Deps: d, facts: &sessionFacts{}}
+	cmd := command.New(cobra.Command{
 		Use:     "show [SESSION]",
 		Short:   "Show a session, its agents, and what they came to",
 		Long:    "Shows everything about a session; without SESSION, about the one that runs, or else about the latest.",
 		Example: "  agency session show\n  agency session show latest --json",
-		Args:    takesUpTo("SESSION"),
-	}, func(cmd *cobra.Command, args []string) error {
-		client, err := a.client()
-		if err != nil {
-			return err
-		}
-		resp, err := a.findSession(cmd.Context(), client, args)
-		if err != nil {
-			return err
-		}
-		if asked, err := facts.print(a, &resp); asked {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) { a.showSession(w, &resp) })
-	})
-	facts.add(cmd)
-	cmd.ValidArgsFunction = a.completeSessions
+		Args:    command.TakesUpTo("SESSION"),
+	}, o.run)
+	o.facts.add(cmd)
+	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }
 
+func (o *sessionShowOptions) run(cmd *cobra.Command, args []string) error {
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	resp, err := findSession(cmd.Context(), o.Deps, client, args)
+	if err != nil {
+		return err
+	}
+	if asked, err := o.facts.print(o.Deps, &resp); asked {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) { o.showSession(w, &resp) })
+}
+
 // showSession writes a session for people: facts, agents by wave, and a table of what they came to.
-func (a *App) showSession(w io.Writer, resp *api.ShowSessionResponse) {
+func (o *sessionShowOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	s := &resp.Session
-	view := &sessionView{ShowSessionResponse: resp, now: a.Now(), colour: a.colour(a.Out)}
-	room := a.room()
+	view := &sessionView{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
+	room := o.Columns()
 	view.room = max(room-2, 0) // the agents are indented
 	field := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", term.SafeLine(fmt.Sprintf(format, args...)))
@@ -162,7 +173,7 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	}
 	return []string{
 		a.ID, agentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
-		tokensText(&r.Usage), costText(&r.Usage), orDash(term.Fit(term.SafeLine(r.Tests), summaryColumns)), orDash(term.SafeLine(branch)),
+		tokensText(&r.Usage), costText(&r.Usage), command.OrDash(term.Fit(term.SafeLine(r.Tests), command.SummaryColumns)), command.OrDash(term.SafeLine(branch)),
 	}
 }
 

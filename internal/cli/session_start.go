@@ -10,14 +10,23 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
-func (a *App) sessionStart() *cobra.Command {
-	o := &planFlags{}
-	var wait bool
-	var timeout time.Duration
-	var source string
-	cmd := command(cobra.Command{
+// sessionStartOptions are the flags of agency session start, and what it works with.
+type sessionStartOptions struct {
+	*command.Deps
+
+	plan    *planFlags
+	wait    bool
+	timeout time.Duration
+	source  string
+}
+
+// newSessionStart returns the command agency session start.
+func newSessionStart(d *command.Deps) *cobra.Command {
+	o := &sessionStartOptions{Deps: d, plan: &planFlags{}}
+	cmd := command.New(cobra.Command{
 		Use:   "start [FILE | FOLDER | -]",
 		Short: "Run a plan of agents",
 		Long: `Checks a plan as agency session plan does, and starts its agents: each as soon as those that it comes after are complete, and never
@@ -29,49 +38,51 @@ then: 0 complete, 1 failed, 4 cancelled, or complete without agents that were ca
 		Example: `  agency session start plan.yaml
   agency session start prompts/ --max-parallel 2 --wait --timeout 2h
   agency session start --agents claude_code:3 --prompt "fix the login test"`,
-		Args: takesUpTo("FILE"),
-	}, func(cmd *cobra.Command, args []string) error {
-		src, err := o.source(a, cmd, args)
-		switch {
-		case err != nil:
-			return err
-		case timeout != 0 && !wait:
-			return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), durationText(timeout))
-		}
-		if _, err := a.config(); err != nil {
-			return err
-		}
-		resp, err := call(cmd.Context(), a, api.StartSession, api.StartSessionRequest{
-			Plan: src, Dir: a.Dir, Env: a.Env, Config: a.callerConfig(), Source: source,
-		})
-		if err != nil {
-			return err
-		}
-		return a.begun(cmd.Context(), &resp, wait, timeout)
-	})
-	o.add(cmd)
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the session has settled, or is paused for somebody")
-	durationVar(cmd.Flags(), &timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
-	cmd.Flags().StringVar(&source, "source", "", "what the status file calls the kind of execution: orchestrate, execute-phase or run-prompt (default: orchestrate)")
+		Args: command.TakesUpTo("FILE"),
+	}, o.run)
+	o.plan.add(cmd)
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for somebody")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
+	cmd.Flags().StringVar(&o.source, "source", "", "what the status file calls the kind of execution: orchestrate, execute-phase or run-prompt (default: orchestrate)")
 	return cmd
 }
 
-// begun tells of a session that has begun, and waits for its end if that is wanted.
-func (a *App) begun(ctx context.Context, resp *api.SessionResponse, wait bool, timeout time.Duration) error {
-	s := &resp.Session
-	if wait && a.json {
-		return a.waitForSession(ctx, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
+func (o *sessionStartOptions) run(cmd *cobra.Command, args []string) error {
+	src, err := o.plan.source(o.Deps, cmd, args)
+	switch {
+	case err != nil:
+		return err
+	case o.timeout != 0 && !o.wait:
+		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), command.DurationText(o.timeout))
 	}
-	err := a.print(resp, func(w io.Writer) {
+	if _, err := o.Config(); err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.StartSession, api.StartSessionRequest{
+		Plan: src, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig(), Source: o.source,
+	})
+	if err != nil {
+		return err
+	}
+	return begun(cmd.Context(), o.Deps, &resp, o.wait, o.timeout)
+}
+
+// begun tells of a session that has begun, and waits for its end if that is wanted.
+func begun(ctx context.Context, d *command.Deps, resp *api.SessionResponse, wait bool, timeout time.Duration) error {
+	s := &resp.Session
+	if wait && d.JSON {
+		return waitForSession(ctx, d, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
+	}
+	err := d.Print(resp, func(w io.Writer) {
 		_, _ = fmt.Fprintln(w, s.Ref())
-		a.warn(resp.Warnings)
-		a.chat("%s, at most %d at once", count(s.Summary.Total, "agent"), s.MaxParallel)
+		d.Warn(resp.Warnings)
+		d.Chat("%s, at most %d at once", command.Count(s.Summary.Total, "agent"), s.MaxParallel)
 		if !wait {
-			a.chat("watch: agency session watch   end: agency session cancel %s", s.Ref())
+			d.Chat("watch: agency session watch   end: agency session cancel %s", s.Ref())
 		}
 	})
 	if err != nil || !wait {
 		return err
 	}
-	return a.waitForSession(ctx, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
+	return waitForSession(ctx, d, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
 }

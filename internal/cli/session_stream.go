@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
@@ -19,23 +20,23 @@ const updateWindow = 8
 
 // streamUpdates sends the lines of standard input as reports on a session, and tells what became of each. The exit status is that
 // of the first one that is refused.
-func (a *App) streamUpdates(ctx context.Context, session string) error {
-	client, err := a.client()
+func (o *sessionUpdateOptions) streamUpdates(ctx context.Context, session string) error {
+	client, err := o.Client()
 	if err != nil {
 		return err
 	}
-	stream, err := client.Updates(ctx, api.SessionRequest{Session: session, Dir: a.Dir})
+	stream, err := client.Updates(ctx, api.SessionRequest{Session: session, Dir: o.Dir})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = stream.Close() }()
 	sent, ended := make(chan sentLine, updateWindow), make(chan error, 1)
 	go func() {
-		ended <- sendUpdates(ctx, bufio.NewReaderSize(term.Input(ctx, a.In), api.UpdateLimit), stream, sent)
+		ended <- sendUpdates(ctx, bufio.NewReaderSize(term.Input(ctx, o.In), api.UpdateLimit), stream, sent)
 		close(sent)
 	}()
-	out := bufio.NewWriter(a.out)
-	answer := updateAnswers{App: a, out: out}
+	out := bufio.NewWriter(o.Out)
+	answer := updateAnswers{Deps: o.Deps, out: out}
 	for line := range sent {
 		refusal := line.refusal
 		if refusal == nil {
@@ -55,7 +56,7 @@ func (a *App) streamUpdates(ctx context.Context, session string) error {
 	if err := errors.Join(<-ended, out.Flush()); err != nil {
 		return err
 	}
-	a.chat("%s, %d refused", count(answer.taken+answer.refused, "report"), answer.refused)
+	o.Chat("%s, %d refused", command.Count(answer.taken+answer.refused, "report"), answer.refused)
 	return nil
 }
 
@@ -112,7 +113,7 @@ func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream
 
 // updateAnswers tells what became of lines.
 type updateAnswers struct {
-	*App
+	*command.Deps
 	out            io.Writer
 	taken, refused int
 }
@@ -120,7 +121,7 @@ type updateAnswers struct {
 func (u *updateAnswers) take(line int, refusal error) error {
 	if refusal == nil {
 		u.taken++
-		if !u.json {
+		if !u.JSON {
 			return nil
 		}
 		_, err := fmt.Fprintf(u.out, `{"ok":true,"schema_version":%d,"data":{"line":%d}}`+"\n", api.SchemaVersion, line)
@@ -128,9 +129,9 @@ func (u *updateAnswers) take(line int, refusal error) error {
 	}
 	e := agency.AsError(refusal).WithDetail("line", line)
 	if u.refused++; u.refused == 1 {
-		u.status = e.Code.Exit()
+		u.Status = e.Code.Exit()
 	}
-	if u.json {
+	if u.JSON {
 		return api.EncodeLine(u.out, api.Failure(e))
 	}
 	_, err := fmt.Fprintf(u.Err, "agency: line %d: %s [%s]\n", line, term.SafeLine(e.Message), e.Code)

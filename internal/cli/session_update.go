@@ -8,12 +8,21 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
-func (a *App) sessionUpdate() *cobra.Command {
-	var agent, failure string
-	var pid, exitCode, parallel int
-	cmd := command(cobra.Command{
+// sessionUpdateOptions are the flags of agency session update, and what it works with.
+type sessionUpdateOptions struct {
+	*command.Deps
+
+	agent, failure          string
+	pid, exitCode, parallel int
+}
+
+// newSessionUpdate returns the command agency session update.
+func newSessionUpdate(d *command.Deps) *cobra.Command {
+	o := &sessionUpdateOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:   "update SESSION {start | complete | fail | cancel | - | --max-parallel N}",
 		Short: "Report what became of agents that you run yourself",
 		Long: `Reports on a session of agency session create: with --agent that one of its agents starts, is complete, has failed or is cancelled,
@@ -28,56 +37,58 @@ is answered, in order, when it is durable: with --json by an envelope on a line,
   agency session update active --agent 001 fail --error "tests fail" --exit-code 2
   my-executor | agency session update active -
   agency session update active --max-parallel 5`,
-		Args: takesUpTo("SESSION", "ACTION"),
-	}, func(cmd *cobra.Command, args []string) error {
-		req := api.UpdateSessionRequest{Dir: a.Dir, Updates: []api.SessionUpdate{}, MaxParallel: parallel}
-		given := cmd.Flags().Changed
-		switch {
-		case len(args) == 0:
-			return agency.Errorf(agency.CodeUsage, "%s needs a SESSION", cmd.CommandPath()).WithHint("agency session ls --live")
-		case given("max-parallel") && parallel < 1:
-			return agency.Errorf(agency.CodeUsage, "--max-parallel is %d; it is 1 or more", parallel).WithHint("to start nothing more: agency session pause %s", args[0])
-		case len(args) == 1 && !given("max-parallel"):
-			return agency.Errorf(agency.CodeUsage, "%s needs an ACTION", cmd.CommandPath()).WithHint("start, complete, fail or cancel; - reads them from standard input")
+		Args: command.TakesUpTo("SESSION", "ACTION"),
+	}, o.run)
+	f := cmd.Flags()
+	f.StringVar(&o.agent, "agent", "", "the `ID` of the agent; without it the report is on the session")
+	f.IntVar(&o.pid, "pid", 0, "with start: the process that runs")
+	f.IntVar(&o.exitCode, "exit-code", 0, "with complete (0) and fail (1): how the process ended")
+	f.StringVar(&o.failure, "error", "", "with fail and cancel: why")
+	f.IntVar(&o.parallel, "max-parallel", 0, "how many agents may run at once")
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}
+
+func (o *sessionUpdateOptions) run(cmd *cobra.Command, args []string) error {
+	req := api.UpdateSessionRequest{Dir: o.Dir, Updates: []api.SessionUpdate{}, MaxParallel: o.parallel}
+	given := cmd.Flags().Changed
+	switch {
+	case len(args) == 0:
+		return agency.Errorf(agency.CodeUsage, "%s needs a SESSION", cmd.CommandPath()).WithHint("agency session ls --live")
+	case given("max-parallel") && o.parallel < 1:
+		return agency.Errorf(agency.CodeUsage, "--max-parallel is %d; it is 1 or more", o.parallel).WithHint("to start nothing more: agency session pause %s", args[0])
+	case len(args) == 1 && !given("max-parallel"):
+		return agency.Errorf(agency.CodeUsage, "%s needs an ACTION", cmd.CommandPath()).WithHint("start, complete, fail or cancel; - reads them from standard input")
+	}
+	req.Session = args[0]
+	if len(args) == 2 && args[1] == "-" {
+		return o.streamUpdates(cmd.Context(), args[0])
+	}
+	if len(args) == 2 {
+		u := api.SessionUpdate{Agent: o.agent, Action: api.SessionAction(args[1]), Error: o.failure}
+		actions := []api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}
+		if !slices.Contains(actions, u.Action) {
+			return agency.Errorf(agency.CodeUsage, "the action is %q", args[1]).WithHint("one of: start, complete, fail, cancel; - reads them from standard input")
 		}
-		req.Session = args[0]
-		if len(args) == 2 && args[1] == "-" {
-			return a.streamUpdates(cmd.Context(), args[0])
+		if given("pid") {
+			u.PID = &o.pid
 		}
-		if len(args) == 2 {
-			u := api.SessionUpdate{Agent: agent, Action: api.SessionAction(args[1]), Error: failure}
-			actions := []api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}
-			if !slices.Contains(actions, u.Action) {
-				return agency.Errorf(agency.CodeUsage, "the action is %q", args[1]).WithHint("one of: start, complete, fail, cancel; - reads them from standard input")
-			}
-			if given("pid") {
-				u.PID = &pid
-			}
-			if given("exit-code") {
-				u.ExitCode = &exitCode
-			}
-			if err := checkUpdate(&u); err != nil {
-				return err
-			}
-			req.Updates = append(req.Updates, u)
+		if given("exit-code") {
+			u.ExitCode = &o.exitCode
 		}
-		resp, err := call(cmd.Context(), a, api.UpdateSession, req)
-		if err != nil {
+		if err := checkUpdate(&u); err != nil {
 			return err
 		}
-		return a.print(resp, func(io.Writer) {
-			s := &resp.Session
-			a.chat("%s %s  %s", sessionMark(s), s.Ref(), tallyWords(s.Summary, 0))
-		})
+		req.Updates = append(req.Updates, u)
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.UpdateSession, req)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(io.Writer) {
+		s := &resp.Session
+		o.Chat("%s %s  %s", sessionMark(s), s.Ref(), tallyWords(s.Summary, 0))
 	})
-	f := cmd.Flags()
-	f.StringVar(&agent, "agent", "", "the `ID` of the agent; without it the report is on the session")
-	f.IntVar(&pid, "pid", 0, "with start: the process that runs")
-	f.IntVar(&exitCode, "exit-code", 0, "with complete (0) and fail (1): how the process ended")
-	f.StringVar(&failure, "error", "", "with fail and cancel: why")
-	f.IntVar(&parallel, "max-parallel", 0, "how many agents may run at once")
-	cmd.ValidArgsFunction = a.completeSessions
-	return cmd
 }
 
 // checkUpdate refuses what an action does not take.

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
@@ -128,7 +129,7 @@ func (v *sessionView) agents(room int) []string {
 		if row == 0 || !v.colour {
 			return s
 		}
-		return markColour(agentMark(shown[row-1])) + s + "\x1b[0m"
+		return command.MarkColour(agentMark(shown[row-1])) + s + "\x1b[0m"
 	}), "\n")[1:]
 	lines, wave := []string{}, -1
 	for i, a := range shown {

@@ -10,44 +10,55 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) sessionWait() *cobra.Command {
-	var attention bool
-	var timeout time.Duration
-	cmd := command(cobra.Command{
+// sessionWaitOptions are the flags of agency session wait, and what it works with.
+type sessionWaitOptions struct {
+	*command.Deps
+
+	attention bool
+	timeout   time.Duration
+}
+
+// newSessionWait returns the command agency session wait.
+func newSessionWait(d *command.Deps) *cobra.Command {
+	o := &sessionWaitOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:   "wait SESSION",
 		Short: "Wait until a session has settled, or somebody is needed",
 		Long: `Waits until every agent of a session is complete, failed or cancelled, and what they came to is known; with --attention it returns as
 soon as somebody is needed, too. Exit status: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the
 time is up, 6 that could not be found out, 8 somebody is needed.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
-		Args:    takes("SESSION"),
-	}, func(cmd *cobra.Command, args []string) error {
-		a.asks = true
-		client, err := a.client()
-		if err != nil {
-			return err
-		}
-		// Another session can be the latest by the time that another daemon is asked.
-		s, err := a.findSession(cmd.Context(), client, args)
-		if err != nil {
-			return err
-		}
-		return a.waitForSession(cmd.Context(), api.WaitSessionRequest{Session: s.Session.Ref(), Attention: attention}, timeout)
-	})
-	cmd.Flags().BoolVar(&attention, "attention", false, "return when somebody is needed, too")
-	durationVar(cmd.Flags(), &timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
-	cmd.ValidArgsFunction = a.completeSessions
+		Args:    command.Takes("SESSION"),
+	}, o.run)
+	cmd.Flags().BoolVar(&o.attention, "attention", false, "return when somebody is needed, too")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }
 
+func (o *sessionWaitOptions) run(cmd *cobra.Command, args []string) error {
+	o.Asks = true
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	// Another session can be the latest by the time that another daemon is asked.
+	s, err := findSession(cmd.Context(), o.Deps, client, args)
+	if err != nil {
+		return err
+	}
+	return waitForSession(cmd.Context(), o.Deps, api.WaitSessionRequest{Session: s.Session.Ref(), Attention: o.attention}, o.timeout)
+}
+
 // waitForSession waits for the session that a request names by its id.
-func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, timeout time.Duration) error {
-	a.asks = true
-	req.Dir, req.TimeoutMS = a.Dir, milliseconds(timeout)
-	resp, err := call(ctx, a, api.WaitSession, req)
+func waitForSession(ctx context.Context, d *command.Deps, req api.WaitSessionRequest, timeout time.Duration) error {
+	d.Asks = true
+	req.Dir, req.TimeoutMS = d.Dir, command.Milliseconds(timeout)
+	resp, err := command.Call(ctx, d, api.WaitSession, req)
 	if err != nil {
 		return err
 	}
@@ -55,14 +66,14 @@ func (a *App) waitForSession(ctx context.Context, req api.WaitSessionRequest, ti
 	needed := req.Attention && s.NeedsPerson() || req.Paused && s.Stopped()
 	switch {
 	case needed:
-		a.status = agency.ExitNeedsPerson
+		d.Status = agency.ExitNeedsPerson
 	case s.Status.Final():
-		a.status = sessionExit(s)
+		d.Status = sessionExit(s)
 	default:
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", durationText(timeout), s.Ref(), s.Summary.String()).
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", command.DurationText(timeout), s.Ref(), s.Summary.String()).
 			WithHint("agency session show %s", s.Ref())
 	}
-	return a.print(resp, func(w io.Writer) {
+	return d.Print(resp, func(w io.Writer) {
 		if needed {
 			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), term.SafeLine(needs(&resp)))
 			return

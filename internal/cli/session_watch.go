@@ -15,11 +15,13 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) sessionWatch() *cobra.Command {
-	cmd := command(cobra.Command{
+// newSessionWatch returns the command agency session watch.
+func newSessionWatch(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
 		Use:   "watch [SESSION]",
 		Short: "Watch a session until it has settled",
 		Long: `Shows the agents of a session by wave, and every change, until the session has settled; without SESSION, of the one that runs, or
@@ -27,25 +29,25 @@ else of the latest. Into a file or a pipe it writes a line for each change. Ctrl
 Marks: ● working, ◐ needs you, ○ queued, ✕ failed, ✓ done, - cancelled.
 Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled, or some of its agents were, 130 Ctrl-C.`,
 		Example: "  agency session watch\n  agency session watch 20260201-143022-abc12345",
-		Args:    takesUpTo("SESSION"),
+		Args:    command.TakesUpTo("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
-		client, err := a.client()
+		client, err := d.Client()
 		if err != nil {
 			return err
 		}
-		s, since, err := a.beginSession(cmd.Context(), client, args)
+		s, since, err := beginSession(cmd.Context(), d, client, args)
 		if err != nil {
 			return err
 		}
-		return a.watchSession(cmd.Context(), client, s, since)
+		return watchSession(cmd.Context(), d, client, s, since)
 	})
-	cmd.ValidArgsFunction = a.completeSessions
+	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }
 
 // findSession is the session that the arguments name; none is the active one.
-func (a *App) findSession(ctx context.Context, client *api.Client, args []string) (api.ShowSessionResponse, error) {
-	req := api.SessionRequest{Session: "active", Dir: a.Dir}
+func findSession(ctx context.Context, d *command.Deps, client *api.Client, args []string) (api.ShowSessionResponse, error) {
+	req := api.SessionRequest{Session: "active", Dir: d.Dir}
 	if len(args) > 0 {
 		req.Session = args[0]
 	}
@@ -54,15 +56,15 @@ func (a *App) findSession(ctx context.Context, client *api.Client, args []string
 
 // watchSession shows a session and then each change of it until it has settled. since is the number of an event that it is at least
 // as new as.
-func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSessionResponse, since int64) error {
-	a.asks = true
-	req := api.SessionRequest{Session: s.Session.Ref(), Dir: a.Dir}
+func watchSession(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowSessionResponse, since int64) error {
+	d.Asks = true
+	req := api.SessionRequest{Session: s.Session.Ref(), Dir: d.Dir}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed, ended := followSession(ctx, client, &s, since)
-	w := &sessionWatch{app: a, seen: map[string]string{}}
+	w := &sessionWatch{app: d, seen: map[string]string{}}
 	resized := make(chan os.Signal, 1)
-	if _, ok := term.Columns(a.Out); ok && !a.json {
+	if _, ok := term.Columns(d.Terminal); ok && !d.JSON {
 		w.inPlace = true
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
@@ -78,7 +80,7 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 			return err
 		}
 		if settled := s.Session.Status.Final(); settled && (s.Session.Outside || s.Session.ReportPath != "") {
-			a.status = sessionExit(&s.Session)
+			d.Status = sessionExit(&s.Session)
 			return nil
 		} else if settled && late == nil {
 			late = time.After(reportPatience)
@@ -92,7 +94,7 @@ func (a *App) watchSession(ctx context.Context, client *api.Client, s api.ShowSe
 		case <-clock.C:
 			look = true
 		case <-late:
-			a.status = sessionExit(&s.Session)
+			d.Status = sessionExit(&s.Session)
 			return nil
 		case <-tick.C:
 		case <-resized:
@@ -121,7 +123,7 @@ const reportPatience = 5 * time.Second
 
 // sessionWatch remembers what was shown last.
 type sessionWatch struct {
-	app     *App
+	app     *command.Deps
 	inPlace bool
 	canvas  term.Canvas
 	begun   bool
@@ -132,24 +134,24 @@ type sessionWatch struct {
 func (w *sessionWatch) show(s *api.ShowSessionResponse) error {
 	view := &sessionView{ShowSessionResponse: s, now: w.app.Now()}
 	switch {
-	case w.app.json:
+	case w.app.JSON:
 		text, err := json.Marshal(s)
 		if err != nil || bytes.Equal(text, w.last) {
 			return err
 		}
 		w.last = text
-		return w.app.printLine(s)
+		return w.app.PrintLine(s)
 	case w.inPlace:
-		view.colour = w.app.colour(w.app.Out)
-		w.canvas.Paint(w.app.Out, w.app.out, func(rows int) []string {
-			view.room, _ = term.Size(w.app.Out)
+		view.colour = w.app.Colour()
+		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
+			view.room, _ = term.Size(w.app.Terminal)
 			return view.lines(rows - 1)
 		})
 	default:
 		w.append(view)
 	}
 	w.begun = true
-	return w.app.out.err
+	return w.app.Out.Failed()
 }
 
 // append writes a line for what changed since the last time. What was queued all the time is not worth one.
@@ -158,7 +160,7 @@ func (w *sessionWatch) append(v *sessionView) {
 	say := func(key, state, line string) {
 		if w.seen[key] != state {
 			w.seen[key] = state
-			_, _ = fmt.Fprintf(w.app.out, "%s  %s\n", at, line)
+			_, _ = fmt.Fprintf(w.app.Out, "%s  %s\n", at, line)
 		}
 	}
 	s := &v.Session
@@ -207,8 +209,8 @@ func (w *sessionWatch) append(v *sessionView) {
 // leave says that only the watching ends.
 func (w *sessionWatch) leave(session string) {
 	if w.inPlace {
-		_, _ = io.WriteString(w.app.out, "\r\x1b[J") // the ^C that the terminal has echoed
+		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // the ^C that the terminal has echoed
 	}
-	w.app.chat("the session goes on; watch it again: agency session watch %s", session)
-	w.app.chat("end it: agency session cancel %s", session)
+	w.app.Chat("the session goes on; watch it again: agency session watch %s", session)
+	w.app.Chat("end it: agency session cancel %s", session)
 }

@@ -11,24 +11,26 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
-func (a *App) showCommand() *cobra.Command {
-	cmd := command(cobra.Command{
+// newShow returns the command agency show.
+func newShow(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show everything about one run",
 		GroupID: "inspect",
 		Example: "  agency show fix-login",
-		Args:    takes("RUN"),
+		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := call(cmd.Context(), a, api.ShowRun, api.RunRequest{Run: args[0]})
+		resp, err := command.Call(cmd.Context(), d, api.ShowRun, api.RunRequest{Run: args[0]})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) { showText(w, &resp, a.people(cmd.Context()), a.Now(), a.room()) })
+		return d.Print(resp, func(w io.Writer) { showText(w, &resp, d.Names(cmd.Context()), d.Now(), d.Columns()) })
 	})
-	cmd.ValidArgsFunction = a.completeRuns
+	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }
 
@@ -220,7 +222,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		}
 		if i == len(s.Attempts)-1 {
 			if s.Run.Unrecorded {
-				text += ", " + notRecorded
+				text += ", " + command.NotRecorded
 			}
 			if at.State == agency.Running && !s.Connected {
 				text += ", wrapper not connected"

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,20 +9,24 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
 type trustOptions struct {
+	*command.Deps
+
 	repo   string
 	base   string
-	run    string
+	runRef string
 	show   bool
 	revoke bool
 }
 
-func (a *App) trustCommand() *cobra.Command {
-	o := &trustOptions{}
-	cmd := command(cobra.Command{
+// newTrust returns the command agency trust.
+func newTrust(d *command.Deps) *cobra.Command {
+	o := &trustOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "trust",
 		Short:   "Allow what a repository wants done in each new worktree",
 		GroupID: "maintain",
@@ -34,28 +37,29 @@ changes nothing.`,
 		Example: `  agency trust --show
   agency trust
   agency trust --revoke`,
-		Args: takes(),
-	}, func(cmd *cobra.Command, _ []string) error { return a.trust(cmd.Context(), o) })
+		Args: command.Takes(),
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.StringVar(&o.base, "base", "", "as a run would that starts from this branch, tag or commit")
-	f.StringVar(&o.run, "run", "", "what agency resume `RUN` would do")
+	f.StringVar(&o.runRef, "run", "", "what agency resume `RUN` would do")
 	f.BoolVar(&o.show, "show", false, "only show it")
 	f.BoolVar(&o.revoke, "revoke", false, "take back everything that was trusted in this repository")
 	return cmd
 }
 
-func (a *App) trust(ctx context.Context, o *trustOptions) error {
-	if (o.show || o.base != "" || o.run != "") && o.revoke || o.base != "" && o.run != "" {
+func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
+	if (o.show || o.base != "" || o.runRef != "") && o.revoke || o.base != "" && o.runRef != "" {
 		return agency.Errorf(agency.CodeUsage, "--show, --base, --run and --revoke do not go together like that").WithHint("agency trust --help")
 	}
-	dir := a.absolute(o.repo)
+	dir := o.Absolute(o.repo)
 	if o.revoke {
-		resp, err := call(ctx, a, api.RevokeTrust, api.RevokeTrustRequest{Dir: dir})
+		resp, err := command.Call(ctx, o.Deps, api.RevokeTrust, api.RevokeTrustRequest{Dir: dir})
 		if err != nil {
 			return err
 		}
-		return a.print(resp, func(w io.Writer) {
+		return o.Print(resp, func(w io.Writer) {
 			if resp.Revoked == 0 {
 				_, _ = fmt.Fprintln(w, "nothing was trusted")
 				return
@@ -63,27 +67,24 @@ func (a *App) trust(ctx context.Context, o *trustOptions) error {
 			_, _ = fmt.Fprintf(w, "nothing is trusted any more in %s\n", term.SafeLine(resp.Root))
 		})
 	}
-	if !o.show && a.insideRun() {
+	if !o.show && o.InsideRun() {
 		return agency.Errorf(agency.CodePermissionDenied, "trust is given by a person, not from inside a run").
 			WithHint("type it in a terminal of your own: agency trust")
 	}
-	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.run, Env: a.Env, Config: a.callerConfig()}
-	resp, err := call(ctx, a, api.ShowTrust, req)
+	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.runRef, Env: o.Env, Config: o.CallerConfig()}
+	resp, err := command.Call(ctx, o.Deps, api.ShowTrust, req)
 	if err != nil {
 		return err
 	}
 	if !o.show && resp.Trust.Hash != "" && !resp.Trust.Trusted {
-		if resp, err = call(ctx, a, api.GrantTrust, api.GrantTrustRequest{Of: req, Hash: resp.Trust.Hash}); err != nil {
+		if resp, err = command.Call(ctx, o.Deps, api.GrantTrust, api.GrantTrustRequest{Of: req, Hash: resp.Trust.Hash}); err != nil {
 			return err
 		}
 	}
-	return a.print(resp, func(w io.Writer) { a.trustText(w, &resp, o) })
+	return o.Print(resp, func(w io.Writer) { o.trustText(w, &resp) })
 }
 
-// insideRun says that an agent, or something that it started, is the caller.
-func (a *App) insideRun() bool { return a.getenv("AGENCY_RUN_ID") != "" }
-
-func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
+func (o *trustOptions) trustText(w io.Writer, resp *api.TrustResponse) {
 	t := &resp.Trust
 	if t.Hash == "" {
 		_, _ = fmt.Fprintf(w, "%s wants nothing done in new worktrees\n", term.SafeLine(resp.Root))
@@ -109,7 +110,7 @@ func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
 		_, _ = fmt.Fprintln(w)
 	}
 	if t.Problem != "" {
-		a.chat("agency: note: %s", term.SafeLine(t.Problem))
+		o.Chat("agency: note: %s", term.SafeLine(t.Problem))
 	}
 	switch {
 	case t.Trusted:
@@ -120,13 +121,13 @@ func (a *App) trustText(w io.Writer, resp *api.TrustResponse, o *trustOptions) {
 		_, _ = fmt.Fprintf(w, "not trusted (%.12s)\n", t.Hash)
 	}
 	if !t.Trusted {
-		a.chat("to allow it: agency trust%s", trustFlags(o))
+		o.Chat("to allow it: agency trust%s", trustFlags(o))
 	}
 }
 
 func trustFlags(o *trustOptions) string {
 	var flags strings.Builder
-	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.run}} {
+	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.runRef}} {
 		if f.value != "" {
 			_, _ = fmt.Fprintf(&flags, " --%s %s", f.name, term.SafeLine(f.value))
 		}

@@ -6,16 +6,19 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"agency/internal/cli/command"
 )
 
-func (a *App) versionCommand() *cobra.Command {
-	return command(cobra.Command{
-		Use: "version", Short: "Print the version", GroupID: "maintain", Example: "  agency version", Args: takes(),
-	}, func(*cobra.Command, []string) error { return a.printVersion() })
+// newVersion returns the command agency version.
+func newVersion(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "version", Short: "Print the version", GroupID: "maintain", Example: "  agency version", Args: command.Takes(),
+	}, func(*cobra.Command, []string) error { return printVersion(d) })
 }
 
-func (a *App) printVersion() error {
-	return a.print(map[string]any{"version": a.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "agency %s\n", a.Version)
+func printVersion(d *command.Deps) error {
+	return d.Print(map[string]any{"version": d.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "agency %s\n", d.Version)
 	})
 }

@@ -9,12 +9,21 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 )
 
-func (a *App) waitCommand() *cobra.Command {
-	var labels []string
-	var timeout time.Duration
-	cmd := command(cobra.Command{
+// waitOptions are the flags of agency wait, and what it works with.
+type waitOptions struct {
+	*command.Deps
+
+	labels  []string
+	timeout time.Duration
+}
+
+// newWait returns the command agency wait.
+func newWait(d *command.Deps) *cobra.Command {
+	o := &waitOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "wait RUN...",
 		Short:   "Wait until runs are settled, or reach a status",
 		GroupID: "inspect",
@@ -22,38 +31,40 @@ func (a *App) waitCommand() *cobra.Command {
 Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 6 that could not be found out, 8 a run needs a person.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
-		Args:        takesRuns,
-		Annotations: map[string]string{manyRuns: "yes"},
-	}, func(cmd *cobra.Command, args []string) error {
-		a.asks = true
-		client, err := a.client()
-		if err != nil {
-			return err
-		}
-		req := api.WaitRunsRequest{Runs: make([]string, 0, len(args)), For: orEmpty(labels), TimeoutMS: milliseconds(timeout)}
-		for _, ref := range args {
-			r, err := api.FindRun(cmd.Context(), client, ref)
-			if err != nil {
-				return err
-			}
-			req.Runs = append(req.Runs, string(r.ID))
-		}
-		resp, err := api.Call(cmd.Context(), client, api.WaitRuns, req)
-		if err != nil {
-			return err
-		}
-		if resp.TimedOut {
-			return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", durationText(timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
-		}
-		if len(labels) == 0 {
-			a.status = outcome(resp.Runs)
-		}
-		return a.print(resp, func(w io.Writer) { _, _ = io.WriteString(w, a.table(resp.Runs)) })
-	})
-	cmd.Flags().StringSliceVar(&labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
-	durationVar(cmd.Flags(), &timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
-	cmd.ValidArgsFunction = a.completeRuns
+		Args:        command.TakesRuns,
+		Annotations: map[string]string{command.ManyRuns: "yes"},
+	}, o.run)
+	cmd.Flags().StringSliceVar(&o.labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
+}
+
+func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
+	o.Asks = true
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	req := api.WaitRunsRequest{Runs: make([]string, 0, len(args)), For: command.OrEmpty(o.labels), TimeoutMS: command.Milliseconds(o.timeout)}
+	for _, ref := range args {
+		r, err := api.FindRun(cmd.Context(), client, ref)
+		if err != nil {
+			return err
+		}
+		req.Runs = append(req.Runs, string(r.ID))
+	}
+	resp, err := api.Call(cmd.Context(), client, api.WaitRuns, req)
+	if err != nil {
+		return err
+	}
+	if resp.TimedOut {
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", command.DurationText(o.timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
+	}
+	if len(o.labels) == 0 {
+		o.Status = outcome(resp.Runs)
+	}
+	return o.Print(resp, func(w io.Writer) { _, _ = io.WriteString(w, o.RunTable(resp.Runs)) })
 }
 
 // outcome is the exit status for settled runs: a person is needed before anything else, then a failure.

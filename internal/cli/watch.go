@@ -17,13 +17,14 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 )
 
 // watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
 // prints a line for each run that changed, and with --json an envelope a line.
-func (a *App) watchList(ctx context.Context, o *listOptions) error {
-	client, err := a.client()
+func (o *listOptions) watchList(ctx context.Context) error {
+	client, err := o.Client()
 	if err != nil {
 		return err
 	}
@@ -36,13 +37,13 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 	// Ages and stalls come with time alone.
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
-	w := &listWatch{app: a}
+	w := &listWatch{app: o.Deps}
 	resized := make(chan os.Signal, 1)
-	if _, ok := term.Columns(a.Out); ok && !a.json {
+	if _, ok := term.Columns(o.Terminal); ok && !o.JSON {
 		w.inPlace = true
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
-		defer func() { _, _ = io.WriteString(a.out, "\r\x1b[J") }() // the ^C that the terminal has echoed
+		defer func() { _, _ = io.WriteString(o.Out, "\r\x1b[J") }() // the ^C that the terminal has echoed
 	}
 	for {
 		select {
@@ -55,7 +56,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 			}
 			return err
 		}
-		resp, err := a.list(ctx, client, o)
+		resp, err := o.list(ctx, client)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -70,7 +71,7 @@ func (a *App) watchList(ctx context.Context, o *listOptions) error {
 
 // listWatch remembers what was shown last.
 type listWatch struct {
-	app     *App
+	app     *command.Deps
 	inPlace bool
 	canvas  term.Canvas
 	last    []byte                  // as JSON
@@ -79,35 +80,35 @@ type listWatch struct {
 
 func (w *listWatch) show(resp api.ListRunsResponse) error {
 	switch {
-	case w.app.json:
+	case w.app.JSON:
 		text, err := json.Marshal(resp.Runs)
 		if err != nil || bytes.Equal(text, w.last) {
 			return err
 		}
 		w.last = text
-		return w.app.printLine(resp)
+		return w.app.PrintLine(resp)
 	case w.inPlace:
-		w.canvas.Paint(w.app.Out, w.app.out, func(rows int) []string {
-			return newest(strings.Split(strings.TrimRight(w.app.table(resp.Runs), "\n"), "\n"), rows-1)
+		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
+			return newest(strings.Split(strings.TrimRight(w.app.RunTable(resp.Runs), "\n"), "\n"), rows-1)
 		})
-		return w.app.out.err
+		return w.app.Out.Failed()
 	}
 	before := w.seen
 	w.seen = make(map[agency.RunID]string, len(resp.Runs))
 	for i := range resp.Runs {
 		r := &resp.Runs[i]
-		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, term.Fit(term.SafeLine(orProblem(r)), summaryColumns))
+		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, term.Fit(term.SafeLine(command.OrProblem(r)), command.SummaryColumns))
 		if before[r.ID] != line {
-			_, _ = fmt.Fprintln(w.app.out, strings.TrimRight(line, " "))
+			_, _ = fmt.Fprintln(w.app.Out, strings.TrimRight(line, " "))
 		}
 		w.seen[r.ID] = line
 		delete(before, r.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		ref, _, _ := strings.Cut(before[id], "  ")
-		_, _ = fmt.Fprintln(w.app.out, ref+"  no longer listed")
+		_, _ = fmt.Fprintln(w.app.Out, ref+"  no longer listed")
 	}
-	return w.app.out.err
+	return w.app.Out.Failed()
 }
 
 // newest is as much of the list as fits into so many rows: its header, a line that says how many runs are missing, and the

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"fmt"
@@ -9,20 +9,21 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const day = 24 * time.Hour
+// Day is 24 hours, whatever the clock says.
+const Day = 24 * time.Hour
 
 // duration is the value of a flag: a length of time as people write it, 90s, 30m, 2h or 7d, and never less than none.
 type duration time.Duration
 
-// durationVar defines a flag that takes a duration.
-func durationVar(f *pflag.FlagSet, d *time.Duration, name string, unless time.Duration, usage string) {
+// DurationVar defines a flag that takes a duration.
+func DurationVar(f *pflag.FlagSet, d *time.Duration, name string, unless time.Duration, usage string) {
 	*d = unless
 	f.Var((*duration)(d), name, usage)
 }
 
 // Set implements pflag.Value.
 func (d *duration) Set(text string) error {
-	parsed, err := parseDuration(text)
+	parsed, err := ParseDuration(text)
 	if err == nil {
 		*d = duration(parsed)
 	}
@@ -34,14 +35,14 @@ func (d *duration) String() string {
 	if *d == 0 {
 		return ""
 	}
-	return durationText(time.Duration(*d))
+	return DurationText(time.Duration(*d))
 }
 
 // Type implements pflag.Value.
 func (d *duration) Type() string { return "duration" }
 
-// parseDuration reads a length of time. Days come first: 7d, 1d12h, 30m.
-func parseDuration(text string) (time.Duration, error) {
+// ParseDuration reads a length of time. Days come first: 7d, 1d12h, 30m.
+func ParseDuration(text string) (time.Duration, error) {
 	const most = 100_000 // days
 	whole, rest := time.Duration(0), text
 	if days, after, ok := strings.Cut(text, "d"); ok {
@@ -49,29 +50,29 @@ func parseDuration(text string) (time.Duration, error) {
 		if err != nil || n > most {
 			return 0, fmt.Errorf("%q is no number of days", days)
 		}
-		if whole, rest = time.Duration(n)*day, after; rest == "" {
+		if whole, rest = time.Duration(n)*Day, after; rest == "" {
 			return whole, nil
 		}
 	}
 	d, err := time.ParseDuration(rest)
-	if err == nil && (d < 0 || whole+d < 0 || whole > 0 && d >= day) {
+	if err == nil && (d < 0 || whole+d < 0 || whole > 0 && d >= Day) {
 		err = fmt.Errorf("%q is no length of time", text)
 	}
 	return whole + d, err
 }
 
-// milliseconds is a length of time for a request. However short, it is not 0, which is no limit or no wait at all.
-func milliseconds(d time.Duration) int64 {
+// Milliseconds is a length of time for a request. However short, it is not 0, which is no limit or no wait at all.
+func Milliseconds(d time.Duration) int64 {
 	if d > 0 {
 		return max(1, d.Milliseconds())
 	}
 	return 0
 }
 
-// durationText writes a length of time as parseDuration reads it.
-func durationText(d time.Duration) string {
-	if d != 0 && d%day == 0 {
-		return fmt.Sprintf("%dd", d/day)
+// DurationText writes a length of time as ParseDuration reads it.
+func DurationText(d time.Duration) string {
+	if d != 0 && d%Day == 0 {
+		return fmt.Sprintf("%dd", d/Day)
 	}
 	text := d.String()
 	for _, none := range []string{"m0s", "h0m"} {

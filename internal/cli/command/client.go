@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"agency/internal/api"
+)
+
+// Client returns a client of the daemon. It starts a daemon when none runs.
+func (d *Deps) Client() (*api.Client, error) {
+	// A command lives for milliseconds: to collect garbage before 16 MB are in use takes longer than it saves.
+	debug.SetGCPercent(400)
+	cfg, err := d.Places()
+	if err != nil {
+		return nil, err
+	}
+	client := api.NewClient(cfg.Socket, d.Version, func(ctx context.Context) error {
+		if d.cfgErr != nil {
+			return d.cfgErr // with defaults a daemon could look for its agents on the wrong tmux server
+		}
+		if cfg.SocketNote != "" {
+			d.Chat("agency: %s", cfg.SocketNote)
+		}
+		return d.SpawnDaemon(ctx, cfg, d.CallerConfig(), d.Env)
+	})
+	client.Holder = func() (api.Holder, error) { return d.DaemonHolder(cfg.Home) }
+	client.AwaitNext = func(ctx context.Context) error { return d.AwaitNext(ctx, cfg.Home) }
+	client.Header = d.identity()
+	return client, nil
+}
+
+// identity is the headers that prove which run this process belongs to; nil when it belongs to none.
+func (d *Deps) identity() http.Header {
+	run := d.Getenv("AGENCY_RUN_ID")
+	if run == "" {
+		return nil
+	}
+	return http.Header{
+		api.RunHeader: {run}, api.AttemptHeader: {d.Getenv("AGENCY_ATTEMPT")}, api.TokenHeader: {d.Getenv("AGENCY_TOKEN")},
+	}
+}
+
+// Call asks the daemon for one operation.
+func Call[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Req, Resp], req Req) (Resp, error) {
+	client, err := d.Client()
+	if err != nil {
+		var none Resp
+		return none, err
+	}
+	return api.Call(ctx, client, op, req)
+}
+
+// AwaitNext returns when a daemon that was told to end has been followed by another one; it does not wait for one that ended otherwise.
+// Several parts of a command may wait, and one of them tells.
+func (d *Deps) AwaitNext(ctx context.Context, home string) error {
+	d.awaiting.Lock()
+	defer d.awaiting.Unlock()
+	holder, err := d.DaemonHolder(home)
+	if err != nil || ctx.Err() != nil || !holder.Stopped() {
+		return errors.Join(err, ctx.Err())
+	}
+	defer d.passing("agency: the daemon was stopped; this goes on when it is started again")()
+	for {
+		select {
+		case <-time.After(nextEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		holder, err = d.DaemonHolder(home)
+		if begun := !holder.Stopped() && (!holder.Held || holder.Doing == api.DoingServe); err != nil || begun {
+			return err
+		}
+	}
+}
+
+// nextEvery is how often those who follow look for the next daemon.
+const nextEvery = 250 * time.Millisecond

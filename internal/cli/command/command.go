@@ -1,0 +1,116 @@
+package command
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+)
+
+// New makes a cobra command whose errors are all agency's own.
+func New(c cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd, args); err != nil {
+			e := agency.AsError(err)
+			if e.Code == agency.CodeNotGitRepo && cmd.Flags().Lookup("repo") == nil && strings.Contains(e.Hint, "--repo") {
+				e = e.WithHint("cd into a repository, or make one: git init")
+			}
+			return e
+		}
+		return nil
+	}
+	c.DisableFlagsInUseLine = true
+	return &c
+}
+
+// Takes checks that a command got exactly the arguments that its usage line names.
+func Takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		wants := "no arguments"
+		if len(names) > 0 {
+			wants = strings.Join(names, " ")
+		}
+		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %s", cmd.CommandPath(), wants, Count(len(args), "argument")).
+			WithHint("%s --help", cmd.CommandPath())
+	}
+}
+
+// TakesUpTo checks that a command got no more arguments than its usage line names.
+func TakesUpTo(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= len(names) {
+			return nil
+		}
+		return agency.Errorf(agency.CodeUsage, "%s takes %s at most, and was given %s", cmd.CommandPath(), strings.Join(names, " "), Count(len(args), "argument")).
+			WithHint("%s --help", cmd.CommandPath())
+	}
+}
+
+// TakesRuns checks that a command got at least one run.
+func TakesRuns(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return agency.Errorf(agency.CodeUsage, "%s needs at least one RUN", cmd.CommandPath()).WithHint("agency ls")
+	}
+	return nil
+}
+
+// Group makes a command that only holds others.
+func Group(c cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.ArbitraryArgs
+	cmd := New(c, HelpOrUnknown)
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// HelpOrUnknown prints the help of a command that only holds others, or refuses the word that names none of them.
+func HelpOrUnknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return UnknownCommand(cmd, args[0])
+}
+
+// UnknownCommand is the error about a word that names no command below cmd, with the nearest one that does.
+func UnknownCommand(cmd *cobra.Command, word string) error {
+	known := []string{}
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			known = append(known, c.Name())
+		}
+	}
+	err := agency.Errorf(agency.CodeUsage, "%s has no command %q", cmd.CommandPath(), word)
+	if near := agency.Nearest(word, known); near != "" {
+		return err.WithHint("did you mean: %s %s", cmd.CommandPath(), near)
+	}
+	return err.WithHint("%s --help", cmd.CommandPath())
+}
+
+// Each acts on every run that was named and goes on after a failure; the first one's exit status is the command's. With
+// --json it is one run, because it is one envelope.
+func (d *Deps) Each(cmd *cobra.Command, refs []string, act func(ref string) error) error {
+	if len(refs) == 1 {
+		return act(refs[0])
+	}
+	if d.JSON {
+		return agency.Errorf(agency.CodeUsage, "%s --json takes one RUN, and was given %d", cmd.CommandPath(), len(refs)).
+			WithHint("%s --json %s", cmd.CommandPath(), refs[0])
+	}
+	for _, ref := range refs {
+		err := act(ref)
+		if stopped := cmd.Context().Err(); stopped != nil {
+			return stopped
+		}
+		if err != nil {
+			d.Status = cmp.Or(d.Status, d.Fail(agency.AsError(err)))
+		}
+	}
+	return nil
+}
+
+// ManyRuns marks a command that takes more than one run.
+const ManyRuns = "many-runs"

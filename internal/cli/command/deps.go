@@ -1,0 +1,103 @@
+// Package command is what every command of the program is built from: what it is given, where it writes, its arguments and flags.
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agency/internal/api"
+	"agency/internal/cli/term"
+	"agency/internal/config"
+)
+
+// Deps is what commands are given: where to write, the environment of the caller, and a client of the daemon.
+type Deps struct {
+	*Output
+
+	Version string
+	In      *os.File
+	Env     []string // NAME=value
+	Dir     string   // working directory of the caller; empty when it is gone
+	Now     func() time.Time
+
+	// SpawnDaemon starts a daemon with env in the background and returns when it answers. configPath is absolute; empty is the default.
+	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string, env []string) error
+	// DaemonHolder returns the process that has a data root to itself, or had it last.
+	DaemonHolder func(home string) (api.Holder, error)
+
+	// ConfigPath is the file that --config names.
+	ConfigPath string
+
+	cfg      *config.Config
+	cfgErr   error      // what is wrong with cfg
+	awaiting sync.Mutex // held by the part of a command that waits for the next daemon
+}
+
+// ConfigError returns what is wrong with the configuration, if it was read and something is.
+func (d *Deps) ConfigError() error { return d.cfgErr }
+
+// Config returns the configuration, which it reads once.
+func (d *Deps) Config() (*config.Config, error) {
+	if d.cfg == nil {
+		d.cfg, d.cfgErr = config.Load(d.CallerConfig(), d.Env)
+	}
+	return d.cfg, d.cfgErr
+}
+
+// Places returns the configuration for commands that need only its data root and socket. It tells once what is wrong with the
+// rest, which keeps no user from stopping an agent.
+func (d *Deps) Places() (*config.Config, error) {
+	first := d.cfg == nil
+	cfg, err := d.Config()
+	if cfg == nil {
+		return nil, err
+	}
+	if err != nil && first {
+		d.Chat("agency: note: %s; going on with defaults", term.SafeLine(err.Error()))
+	}
+	return cfg, nil
+}
+
+// CallerConfig returns the absolute path of the file that --config names, for the daemon to read; empty is the default one.
+func (d *Deps) CallerConfig() string {
+	if d.ConfigPath == "" {
+		return ""
+	}
+	return d.Absolute(d.ConfigPath)
+}
+
+// Getenv returns the variable of the caller's environment; empty when there is none.
+func (d *Deps) Getenv(name string) string { return getenv(d.Env, name) }
+
+// getenv returns the last value that env, of NAME=value, has for a name; empty when there is none.
+func getenv(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Absolute makes a path absolute that the caller named.
+func (d *Deps) Absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(d.Dir, path)
+}
+
+// InsideRun reports whether the caller is an agent, or something that an agent started.
+func (d *Deps) InsideRun() bool { return d.Getenv("AGENCY_RUN_ID") != "" }
+
+// OnTerminal reports whether a person can see and type.
+func (d *Deps) OnTerminal() bool {
+	_, out := term.Columns(d.Terminal)
+	_, in := term.Columns(d.In)
+	return in && out
+}

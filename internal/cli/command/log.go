@@ -1,0 +1,58 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/term"
+)
+
+// logText is what logs prints with --json.
+type logText struct {
+	Run    string `json:"run"`
+	Stream string `json:"stream"`
+	Text   string `json:"text"`
+	// Truncated says that the log goes on after Text.
+	Truncated bool `json:"truncated"`
+}
+
+// PrintLog prints the log of a run.
+func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsRequest) error {
+	log, err := client.Logs(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if d.JSON {
+		data, err := io.ReadAll(io.LimitReader(log, logJSONLimit+1))
+		if err != nil {
+			return LogError(err)
+		}
+		text := logText{Run: req.Run, Stream: req.Stream, Truncated: len(data) > logJSONLimit}
+		text.Text = string(data[:min(len(data), logJSONLimit)])
+		return d.Print(text, nil)
+	}
+	if _, ok := term.Columns(d.Terminal); ok {
+		err = term.CopySafe(d.Out, log)
+	} else {
+		_, err = io.Copy(d.Out, log)
+	}
+	if req.Follow && ctx.Err() != nil {
+		return nil // whoever follows has seen enough; otherwise a part of the log is missing
+	}
+	return LogError(err)
+}
+
+// LogError is the error of a log that could not be read to its end; nil stays nil.
+func LogError(err error) error {
+	if _, known := errors.AsType[*agency.Error](err); err == nil || known {
+		return err
+	}
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
+}
+
+// logJSONLimit is how much of a log fits into an envelope, in bytes.
+const logJSONLimit = 64 << 20

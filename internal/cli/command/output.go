@@ -1,0 +1,157 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/term"
+)
+
+// Output is where a command writes, in words for people or, with --json, in envelopes for programs.
+type Output struct {
+	Out *Writer // standard output
+	// Terminal is standard output as the program got it, a terminal or not.
+	Terminal io.Writer
+	Err      io.Writer
+	JSON     bool
+
+	// Status is the exit status of a command that did its work and still has something to say.
+	Status int
+	// Asks reports whether exit status 1 is an answer of the command, so that an error has another one.
+	Asks bool
+
+	plain bool // never in colours
+}
+
+// NewOutput makes an output on out and err. The environment env can refuse colours.
+func NewOutput(out, err io.Writer, env []string) *Output {
+	return &Output{Out: &Writer{w: out}, Terminal: out, Err: err, plain: getenv(env, "NO_COLOR") != "" || getenv(env, "TERM") == "dumb"}
+}
+
+// Writer keeps the first error of a write and writes no more after it, so that what was lost cannot look like success.
+type Writer struct {
+	w      io.Writer
+	failed error
+}
+
+// Failed returns the first error of a write.
+func (w *Writer) Failed() error { return w.failed }
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.failed != nil {
+		return 0, w.failed
+	}
+	n, err := w.w.Write(p)
+	w.failed = err
+	return n, err
+}
+
+// Print writes data as the one envelope, or calls text to write it for people.
+func (o *Output) Print(data any, text func(w io.Writer)) error {
+	if !o.JSON {
+		text(o.Out)
+		return nil
+	}
+	return api.Encode(o.Out, api.Success(data))
+}
+
+// PrintLine writes data as an envelope on one line, for streams.
+func (o *Output) PrintLine(data any) error {
+	return api.EncodeLine(o.Out, api.Success(data))
+}
+
+// Chat writes a line for people only, beside the data.
+func (o *Output) Chat(format string, args ...any) {
+	if !o.JSON {
+		_, _ = fmt.Fprintf(o.Err, format+"\n", args...)
+	}
+}
+
+// Fail prints an error for people or programs and returns the exit status.
+func (o *Output) Fail(e *agency.Error) int {
+	exit := e.Code.Exit()
+	if exit == agency.ExitError && o.Asks {
+		exit = agency.ExitUnknown
+	}
+	if o.JSON && api.Encode(o.Out, api.Failure(e)) == nil {
+		return exit
+	}
+	_, _ = fmt.Fprintf(o.Err, "agency: error: %s [%s]\n", term.SafeText(e.Message), e.Code)
+	if e.Hint != "" {
+		_, _ = fmt.Fprintf(o.Err, "agency: hint: %s\n", term.SafeText(e.Hint))
+	}
+	return exit
+}
+
+// Colour reports whether standard output may be given colours.
+func (o *Output) Colour() bool {
+	_, ok := term.Columns(o.Terminal)
+	return ok && !o.plain
+}
+
+// TextTable lines up rows whose last cells are texts, for as many columns as standard output has.
+func (o *Output) TextTable(rows [][]string) string {
+	return strings.Join(term.TextRows(rows, o.Columns()), "\n") + "\n"
+}
+
+// Columns is how many columns standard output has when it is a terminal, and 0, which is no limit, when it is none.
+func (o *Output) Columns() int {
+	room, _ := term.Columns(o.Terminal)
+	return room
+}
+
+// Warn tells people what did not keep a command from its work.
+func (o *Output) Warn(warnings []string) {
+	for _, text := range warnings {
+		o.Chat("agency: note: %s", term.SafeLine(text))
+	}
+}
+
+// passing tells people what holds until the function that it returns is called. On a terminal it stands where the cursor is, and is gone
+// afterwards: a list that is kept up to date may be painted above, up to the last row.
+func (o *Output) passing(text string) (over func()) {
+	columns, ok := term.Columns(o.Err)
+	if !ok || o.JSON {
+		o.Chat("%s", text)
+		return func() {}
+	}
+	_, _ = io.WriteString(o.Err, term.Fit(text, columns-1))
+	return func() { _, _ = io.WriteString(o.Err, "\r\x1b[2K") }
+}
+
+// Patch gives a patch the colours that git gives it, on a terminal.
+func (o *Output) Patch(patch string) string {
+	if !o.Colour() {
+		return patch
+	}
+	var painted strings.Builder
+	inHunk := false
+	for line := range strings.Lines(patch) {
+		text, end := strings.CutSuffix(line, "\n")
+		colour := ""
+		switch {
+		case strings.HasPrefix(text, "diff --git "):
+			inHunk, colour = false, "\x1b[1m"
+		case strings.HasPrefix(text, "@@"):
+			inHunk, colour = true, "\x1b[36m"
+		case !inHunk:
+			colour = "\x1b[1m"
+		case strings.HasPrefix(text, "+"):
+			colour = "\x1b[32m"
+		case strings.HasPrefix(text, "-"):
+			colour = "\x1b[31m"
+		}
+		if colour != "" {
+			text = colour + text + "\x1b[m"
+		}
+		painted.WriteString(text)
+		if end {
+			painted.WriteByte('\n')
+		}
+	}
+	return painted.String()
+}
