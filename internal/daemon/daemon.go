@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,8 @@ const (
 	tmuxTimeout = 10 * time.Second
 	// drainTimeout bounds how long a stop waits for requests that are under way.
 	drainTimeout = 5 * time.Second
+	// endTimeout bounds how long the parts may take to stop after that.
+	endTimeout = 15 * time.Second
 	// lookEvery is how often the daemon looks whether its lock and socket are still there. A client that finds no socket starts a
 	// second daemon, which waits for longer than this.
 	lookEvery = 2 * time.Second
@@ -154,6 +157,12 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 
 // supervise starts the parts one after the other, serves, and stops them the other way round.
 func (d *Daemon) supervise(ctx context.Context, ready func()) error {
+	var late *time.Timer
+	defer func() {
+		if late != nil {
+			late.Stop()
+		}
+	}()
 	if err := d.sup.Start(ctx); err != nil {
 		return err
 	}
@@ -200,7 +209,9 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	}
 	killpoint.At("daemon.recorded")
 	d.Log.Info("daemon started", "version", d.Version, "home", d.Config.Home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
-	return d.serve(ctx, ready)
+	err = d.serve(ctx, ready)
+	late = time.AfterFunc(endTimeout, d.endLate)
+	return err
 }
 
 // setClock has the daemon go on from the time of the newest event.
@@ -337,6 +348,13 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	}
 	d.Log.Info("daemon stopped", "live_runs", d.sup.LiveRuns())
 	return err
+}
+
+// endLate ends a daemon whose parts do not stop, as if it were killed: the next one finishes what they do. The log tells what they wait for.
+func (d *Daemon) endLate() {
+	stacks := make([]byte, 1<<20)
+	d.Log.Error("the daemon does not come to its end, ending", "after", endTimeout, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
+	d.End(agency.ExitError)
 }
 
 func (d *Daemon) isStopping() bool {

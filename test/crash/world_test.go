@@ -226,6 +226,12 @@ func (w *world) hold(point string, command ...string) {
 	w.t.Helper()
 	w.write("killpoint", point+" hold")
 	w.start(command)
+	w.awaitHit(point)
+}
+
+// awaitHit waits until the point is reached that was armed.
+func (w *world) awaitHit(point string) {
+	w.t.Helper()
 	w.await("the point "+point, func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
 }
 

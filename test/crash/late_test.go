@@ -1,0 +1,29 @@
+package crash_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A daemon that is told to stop ends, although a part of it hangs. What that was about is the next daemon's to finish, and the log
+// says what hung.
+func TestStopOfADaemonThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	runTarget(w)
+	r := w.target()
+	w.write("killpoint", "settle.ended hold")
+	for _, pid := range w.wrapper(r.ID) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.awaitHit("settle.ended")
+	w.must("daemon", "stop")
+	w.release()
+	w.await("the run to be settled", func() bool { return w.target().State == "failed" })
+	if log := w.log(); !strings.Contains(log, "does not come to its end") || !strings.Contains(log, "supervisor.(*Supervisor).lose") {
+		t.Errorf("the log does not say what hung:\n%s", log)
+	}
+}
