@@ -14,13 +14,13 @@ const PromptLimit = 16 << 20
 type Spec struct {
 	// Preset names a table of the configuration that fills in what the rest leaves open.
 	Preset   string      `json:"preset,omitempty"`
-	Repo     string      `json:"repo"`                 // a path in the repository
-	BaseRef  string      `json:"base_ref"`             // default HEAD
+	Repo     string      `json:"repo,omitempty"`       // a path in the repository
+	BaseRef  string      `json:"base_ref,omitempty"`   // default HEAD
 	Branch   string      `json:"new_branch,omitempty"` // default agency/<handle>
 	Name     string      `json:"name,omitempty"`
 	Type     string      `json:"type,omitempty"`
 	Tags     []string    `json:"tags,omitempty"`
-	Runner   SpecRunner  `json:"runner"`
+	Runner   SpecRunner  `json:"runner,omitzero"`
 	Prompt   SpecPrompt  `json:"prompt"`
 	Inputs   []SpecInput `json:"inputs,omitempty"`
 	Limits   SpecLimits  `json:"limits,omitzero"`
@@ -54,7 +54,7 @@ func CheckSystemPrompt(text string) error {
 
 // SpecRunner chooses the agent program.
 type SpecRunner struct {
-	Kind  RunnerKind `json:"kind"`
+	Kind  RunnerKind `json:"kind,omitempty"`
 	Name  string     `json:"name,omitempty"` // of a custom runner
 	Model string     `json:"model,omitempty"`
 	Args  []string   `json:"args,omitempty"`

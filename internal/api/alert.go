@@ -9,9 +9,9 @@ import (
 
 // ListAlertsRequest chooses alerts.
 type ListAlertsRequest struct {
-	Dir      string `json:"dir"`      // only those of the repository of this directory; empty is every repository
-	Run      string `json:"run"`      // only those of one run; empty is every run
-	Resolved bool   `json:"resolved"` // resolved ones too, and offers of work that were acknowledged
+	Dir      string `json:"dir,omitempty"`      // only those of the repository of this directory; empty is every repository
+	Run      string `json:"run,omitempty"`      // only those of one run; empty is every run
+	Resolved bool   `json:"resolved,omitempty"` // resolved ones too, and offers of work that were acknowledged
 }
 
 // ListAlertsResponse is the alerts, oldest first, and when the watchdog last looked at anything.
@@ -67,8 +67,8 @@ func NewAlert(a *agency.Alert, runName, sessionName string) Alert {
 
 // AckAlertRequest says that somebody has seen alerts; they are not repeated.
 type AckAlertRequest struct {
-	Dir    string   `json:"dir"`    // only alerts of the repository of this directory; empty is every repository
-	Alerts []string `json:"alerts"` // ids
+	Dir    string   `json:"dir,omitempty"` // only alerts of the repository of this directory; empty is every repository
+	Alerts []string `json:"alerts"`        // ids
 }
 
 // SnoozeAlertRequest puts alerts off.
@@ -84,7 +84,7 @@ type AlertsResponse struct {
 
 // ExplainWatchdogRequest names one run.
 type ExplainWatchdogRequest struct {
-	Run string `json:"run"`
+	Run string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
 }
 
 // ExplainWatchdogResponse says what the watchdog makes of a run.

@@ -4,10 +4,10 @@ import "agency"
 
 // AnswerRunRequest answers what a run's agent waits for: a permission by a decision, a question by a text.
 type AnswerRunRequest struct {
-	Run      string          `json:"run"`
-	PromptID string          `json:"prompt_id"` // of what is answered; empty is whatever the agent waits for now
-	Decision agency.Decision `json:"decision"`  // allow or deny; empty when Text answers
-	Text     string          `json:"text"`      // an option of the question, or words; one line
+	Run      string          `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	PromptID string          `json:"prompt_id,omitempty" jsonschema:"what is answered, from run_status or an alert; run.answer without it answers whatever the agent waits for now"`
+	Decision agency.Decision `json:"decision,omitempty" jsonschema:"for a permission: allow, this once, or deny. deny refuses a question too"`
+	Text     string          `json:"text,omitempty" jsonschema:"for a question: one of its options, or an answer in one line"`
 }
 
 // AnswerRunResponse says what came of an answer.
@@ -19,8 +19,8 @@ type AnswerRunResponse struct {
 
 // ShowOutputRequest asks for the end of what a run's agent shows.
 type ShowOutputRequest struct {
-	Run   string `json:"run"`
-	Lines int    `json:"lines"` // 0 is 50, and 500 is the most
+	Run   string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Lines int    `json:"lines,omitempty" jsonschema:"how many of the last lines; 50 unless told, at most 500"`
 }
 
 // ShowOutputResponse is untrusted text of the agent's without control characters.
@@ -32,8 +32,8 @@ type ShowOutputResponse struct {
 
 // DiffRunRequest asks what a run changed.
 type DiffRunRequest struct {
-	Run      string `json:"run"`
-	MaxBytes int    `json:"max_bytes"` // of the patch; 0 is 128 KiB, and 4 MiB is the most
+	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"where to cut the patch off; 131072 unless told, at most 4194304"`
 }
 
 // DiffRunResponse compares the worktree of a run with the commit that it began at: commits, changes and new files that are not

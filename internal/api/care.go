@@ -19,7 +19,7 @@ type ListSnapshotsResponse struct {
 // SnapshotRequest names a snapshot of a run. Number 0 is the newest.
 type SnapshotRequest struct {
 	Run    string `json:"run"`
-	Number int    `json:"number"`
+	Number int    `json:"number,omitempty"`
 }
 
 // ShowSnapshotResponse is a snapshot and the files in which it differs from the commit that the run began at.
@@ -32,8 +32,8 @@ type ShowSnapshotResponse struct {
 // RestoreSnapshotRequest makes a branch at a snapshot; without a name one is made up.
 type RestoreSnapshotRequest struct {
 	Run    string `json:"run"`
-	Number int    `json:"number"`
-	Branch string `json:"branch"`
+	Number int    `json:"number,omitempty"`
+	Branch string `json:"branch,omitempty"`
 }
 
 // RestoreSnapshotResponse names the branch that was made.
@@ -44,9 +44,9 @@ type RestoreSnapshotResponse struct {
 
 // CollectRunsRequest chooses what gc may remove. Without Apply nothing is.
 type CollectRunsRequest struct {
-	OlderThanMS int64    `json:"older_than_ms"`
-	States      []string `json:"states"` // completed, failed, killed; empty is all three
-	Apply       bool     `json:"apply"`
+	OlderThanMS int64    `json:"older_than_ms,omitempty"`
+	States      []string `json:"states,omitempty"` // completed, failed, killed; empty is all three
+	Apply       bool     `json:"apply,omitempty"`
 }
 
 // CollectRunsResponse holds every ended run that is not removed, and what gc makes of it.
@@ -65,7 +65,7 @@ type CollectedRun struct {
 
 // CheckDatabaseResponse is the answer for a database that is whole; a damaged one is E_DB_ERROR with its findings.
 type CheckDatabaseResponse struct {
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 }
 
 // Rebuilt is what db rebuild did. All that is not in the folders of runs stays as the database has it: events, messages, alerts, timers,
@@ -85,10 +85,10 @@ type SkippedRun struct {
 
 // BackupDatabaseRequest names the file to write, which must not exist. Empty makes one beside the database.
 type BackupDatabaseRequest struct {
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 }
 
 // BackupDatabaseResponse names the file that was written.
 type BackupDatabaseResponse struct {
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -58,40 +59,45 @@ func NewClient(path, version string, start func(ctx context.Context) error) *Cli
 // Call runs an operation. A missing daemon is started; an idle daemon of another version is replaced by one of this
 // version. Errors are the end of ctx, or *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
-	var none Resp
-	var resp *Resp
+	var resp Resp
+	err := c.call(ctx, op.Name, op.Kind, req, &resp)
+	return resp, err
+}
+
+// call runs the operation with a name, and reads its response into resp, a pointer.
+func (c *Client) call(ctx context.Context, name string, kind Kind, req, resp any) error {
 	began := time.Now()
 	send := func() error {
 		body, err := encode(req, time.Since(began))
 		if err != nil {
-			return fmt.Errorf("encode request of %s: %w", op.Name, err)
+			return fmt.Errorf("encode request of %s: %w", name, err)
 		}
-		if op.Kind == Acts {
+		if kind == Acts {
 			if err := c.alive(ctx, readTimeout); err != nil {
 				return notAsked(err)
 			}
 		}
-		ctx, cancel := c.within(ctx, op.Kind, req)
+		ctx, cancel := c.within(ctx, kind, req)
 		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+op.Path(), bytes.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agency"+operationPath(name), bytes.NewReader(body))
 		if err != nil {
-			return fmt.Errorf("make request of %s: %w", op.Name, err)
+			return fmt.Errorf("make request of %s: %w", name, err)
 		}
 		r.Header.Set("Content-Type", "application/json")
-		err = c.ask(r, &resp)
+		data := reflect.New(reflect.TypeOf(resp)).Elem() // stays nil when the answer has no data
+		err = c.ask(r, data.Addr().Interface())
 		switch {
-		case errors.Is(err, ErrSilent) && op.Kind == Acts:
+		case errors.Is(err, ErrSilent) && kind == Acts:
 			return unanswered(err)
-		case err == nil && resp == nil:
-			return unreadable(errors.New("there is no data in it"))
-		default:
+		case err != nil:
 			return err
+		case data.IsNil():
+			return unreadable(errors.New("there is no data in it"))
 		}
+		reflect.ValueOf(resp).Elem().Set(data.Elem())
+		return nil
 	}
-	if err := c.withDaemon(ctx, op.Kind != Acts, op.Kind.patience(req), send); err != nil {
-		return none, err
-	}
-	return *resp, nil
+	return c.withDaemon(ctx, kind != Acts, kind.patience(req), send)
 }
 
 // ask sends a request, and reads its answer into data, a pointer or nil.

@@ -85,7 +85,7 @@ func TestCall(t *testing.T) {
 		}
 		switch r.URL.Path {
 		case "/v1/run.send":
-			if string(body) != `{"run":"fix","text":"yes","prompt_id":""}` {
+			if string(body) != `{"run":"fix","text":"yes"}` {
 				t.Errorf("asked for %s", body)
 			}
 			reply(w, api.SendInputResponse{RunID: "r_1", Delivered: true}, nil)

@@ -8,9 +8,9 @@ import (
 
 // ListEventsRequest asks for events after Since, oldest first.
 type ListEventsRequest struct {
-	Since int64  `json:"since"`
-	Run   string `json:"run"`
-	Limit int    `json:"limit"` // 0 is 1000
+	Since int64  `json:"since,omitempty"`
+	Run   string `json:"run,omitempty"`
+	Limit int    `json:"limit,omitempty"` // 0 is 1000
 }
 
 // ListEventsResponse holds events; LastSeq is the newest in the record, whether it is among them or not.
@@ -21,9 +21,9 @@ type ListEventsResponse struct {
 
 // DoctorRequest says where the caller stands and which environment its runners would get.
 type DoctorRequest struct {
-	Dir    string         `json:"dir"`
-	Env    agency.Environ `json:"env"`
-	Config string         `json:"config"`
+	Dir    string         `json:"dir,omitempty"`
+	Env    agency.Environ `json:"env,omitempty"`
+	Config string         `json:"config,omitempty"`
 }
 
 // DoctorResponse is a list of findings.

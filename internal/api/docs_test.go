@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -40,7 +36,7 @@ func TestDocsOperations(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s lacks the marks %q and %q", document, begin, end)
 	}
-	made := operationsText(comments(t))
+	made := operationsText(readSource(t))
 	if *update {
 		if err := os.WriteFile(document, []byte(before+begin+made+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -74,40 +70,7 @@ func TestDocsSpec(t *testing.T) {
 	}
 }
 
-// comments are the comments of all structs of the vocabulary and the API: those of fields under "Type.Field".
-func comments(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, pattern := range []string{"*.go", "../../*.go"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				spec, ok := n.(*ast.TypeSpec)
-				if !ok {
-					return true
-				}
-				if s, ok := spec.Type.(*ast.StructType); ok {
-					for _, field := range s.Fields.List {
-						for _, name := range field.Names {
-							found[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()+field.Comment.Text()), " ")
-						}
-					}
-				}
-				return true
-			})
-		}
-	}
-	return found
-}
-
-func operationsText(comments map[string]string) string {
+func operationsText(from *source) string {
 	var b strings.Builder
 	types, seen := []reflect.Type{}, map[reflect.Type]bool{}
 	part := func(title string, root reflect.Type) {
@@ -116,7 +79,7 @@ func operationsText(comments map[string]string) string {
 			fmt.Fprintf(&b, "\n%s: `{}`\n", title)
 		} else {
 			fmt.Fprintf(&b, "\n%s:\n\n", title)
-			fields(&b, root, comments)
+			fields(&b, root, from)
 		}
 		for _, t := range all[1:] {
 			if !seen[t] {
@@ -125,33 +88,36 @@ func operationsText(comments map[string]string) string {
 		}
 	}
 	for _, op := range api.Operations() {
-		fmt.Fprintf(&b, "\n### %s\n\n`POST /v1/%s`: %s.\n", op.Name, op.Name, op.Help)
+		fmt.Fprintf(&b, "\n### %s\n\n%s `POST /v1/%s` %s.", op.Name, op.Help, op.Name, op.Kind)
+		if op.Tool != nil {
+			fmt.Fprintf(&b, " Tool: `%s`.", op.Tool.Name)
+		}
+		if len(op.Errors) > 0 {
+			fmt.Fprintf(&b, "\n\nErrors: `%s`.", strings.ReplaceAll(list(op.Errors), ", ", "`, `"))
+		}
+		fmt.Fprintf(&b, "\n\n```json\n%s\n```\n", op.Example)
 		part("Request", op.Request)
 		part("Response", op.Response)
 	}
 	for _, t := range types {
 		fmt.Fprintf(&b, "\n### %s\n\n", t.Name())
-		fields(&b, t, comments)
+		fields(&b, t, from)
 	}
 	return b.String() + "\n"
 }
 
-func fields(b *strings.Builder, t reflect.Type, comments map[string]string) {
+func fields(b *strings.Builder, t reflect.Type, from *source) {
 	b.WriteString("| key | type | |\n|---|---|---|\n")
 	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" {
+		key, optional := jsonKey(&f)
+		if key == "-" || f.Anonymous {
 			continue
 		}
 		typ := typeText(f.Type)
-		if options != "" {
+		if optional {
 			typ += ", optional"
 		}
-		comment := strings.ReplaceAll(comments[t.Name()+"."+f.Name], "|", `\|`)
-		if rest, ok := strings.CutPrefix(comment, f.Name+" "); ok {
-			comment = "`" + name + "` " + rest
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, typ, comment)
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", key, typ, strings.ReplaceAll(from.describe(t, &f), "|", `\|`))
 	}
 }
 

@@ -12,7 +12,7 @@ type SendMessageRequest struct {
 	Type    string          `json:"msg_type"`
 	To      agency.Target   `json:"to"`
 	Payload json.RawMessage `json:"payload"` // an object
-	ReplyTo string          `json:"reply_to"`
+	ReplyTo string          `json:"reply_to,omitempty"`
 }
 
 // SendMessageResponse says who gets the message. With nobody it is a dead letter.
@@ -24,8 +24,8 @@ type SendMessageResponse struct {
 
 // PollMessagesRequest asks for what waits for the caller.
 type PollMessagesRequest struct {
-	Limit  int   `json:"limit"`   // 0 is 100
-	WaitMS int64 `json:"wait_ms"` // how long to wait for the first one; 0 is not at all
+	Limit  int   `json:"limit,omitempty"`   // 0 is 100
+	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the first one; 0 is not at all
 }
 
 func (r PollMessagesRequest) time() time.Duration { return time.Duration(r.WaitMS) * time.Millisecond }
@@ -52,13 +52,13 @@ type AckMessagesResponse struct {
 
 // ListMessagesRequest looks at inboxes without taking from them. A run sees its own alone.
 type ListMessagesRequest struct {
-	Recipient string `json:"recipient"` // a run, or "user"; empty is every inbox, for the person
-	All       bool   `json:"all"`       // acknowledged and dead ones too
+	Recipient string `json:"recipient,omitempty"` // a run, or "user"; empty is every inbox, for the person
+	All       bool   `json:"all,omitempty"`       // acknowledged and dead ones too
 }
 
 // ChangeTagsRequest adds tags to a run and takes others away.
 type ChangeTagsRequest struct {
 	Run    string   `json:"run"`
-	Add    []string `json:"add"`
-	Remove []string `json:"remove"`
+	Add    []string `json:"add,omitempty"`
+	Remove []string `json:"remove,omitempty"`
 }

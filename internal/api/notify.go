@@ -8,7 +8,7 @@ import (
 
 // TestNotifyRequest names a channel; empty is all of them.
 type TestNotifyRequest struct {
-	Channel string `json:"channel"`
+	Channel string `json:"channel,omitempty"`
 }
 
 // TestNotifyResponse says what became of the notice at each channel.
@@ -18,7 +18,7 @@ type TestNotifyResponse struct {
 
 // NotifyResult is one of them.
 type NotifyResult struct {
-	Channel string `json:"channel"`
+	Channel string `json:"channel,omitempty"`
 	Sent    bool   `json:"sent"`
 	Waiting bool   `json:"waiting"` // the time for the test was over before it was sent or given up
 	Tries   int    `json:"tries"`

@@ -73,48 +73,67 @@ func TestShapes(t *testing.T) {
 	check(reflect.TypeFor[agency.Event](), true)
 }
 
-// The table holds every operation that the package declares.
+// The table holds every operation that the package declares, and says all of each.
 func TestOperationsAreComplete(t *testing.T) {
 	t.Parallel()
-	var files []*ast.File
-	for _, name := range []string{"operations.go"} {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-	}
-	listed := map[string]bool{}
+	names, tools := map[string]bool{}, map[string]bool{}
 	for _, op := range api.Operations() {
-		if listed[op.Name] || op.Help == "" || !regexp.MustCompile(`^[a-z]+(\.[a-z]+)?$`).MatchString(op.Name) {
-			t.Errorf("the operation %q is listed twice, has no help or a bad name", op.Name)
+		if names[op.Name] || !regexp.MustCompile(`^[a-z]+(\.[a-z]+)?$`).MatchString(op.Name) {
+			t.Errorf("the operation %q is listed twice, or has a bad name", op.Name)
 		}
-		listed[op.Name] = true
+		names[op.Name] = true
+		if !regexp.MustCompile(`^[A-Z][^.]*( agency\.toml [^.]*)?( trust\.show [^.]*)?\.$`).MatchString(op.Help) {
+			t.Errorf("the help of %s is not one sentence: %q", op.Name, op.Help)
+		}
+		for i, code := range op.Errors {
+			if !code.Known() || slices.Contains(api.CommonErrors(), code) || slices.Contains(op.Errors[:i], code) {
+				t.Errorf("%s lists %s, which is unknown, common to all operations, or listed twice", op.Name, code)
+			}
+		}
+		if op.Tool == nil {
+			continue
+		}
+		if tools[op.Tool.Name] || op.Tool.Help == "" {
+			t.Errorf("the tool %q of %s is listed twice, or has no help", op.Tool.Name, op.Name)
+		}
+		tools[op.Tool.Name] = true
 	}
-	declared := 0
-	inspect := func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok {
-			return true
-		}
-		generic, ok := lit.Type.(*ast.IndexListExpr)
-		if !ok || generic.X.(*ast.Ident).Name != "Operation" {
-			return true
-		}
-		declared++
-		if name := strings.Trim(lit.Elts[0].(*ast.BasicLit).Value, `"`); !listed[name] {
-			t.Errorf("the operation %s is not in the table", name)
-		}
-		return true
-	}
-	for _, f := range files {
-		ast.Inspect(f, inspect)
-	}
-	if declared != len(listed) {
-		t.Errorf("%d operations are declared and %d listed", declared, len(listed))
+	if declared := declaredOperations(t); declared != len(names) {
+		t.Errorf("%d operations are declared and %d listed", declared, len(names))
 	}
 	if got := api.CreateRun.Path(); got != "/v1/run.create" {
 		t.Errorf("a run is created at %s", got)
+	}
+}
+
+// declaredOperations counts the operations in the source.
+func declaredOperations(t *testing.T) int {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "operations.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.CompositeLit); ok {
+			if generic, ok := lit.Type.(*ast.IndexListExpr); ok && generic.X.(*ast.Ident).Name == "Operation" {
+				declared++
+			}
+		}
+		return true
+	})
+	return declared
+}
+
+// A name that no operation has is an error with the nearest one.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	if op, err := api.Find("run.show"); err != nil || op.Name != "run.show" {
+		t.Errorf("got %+v, %v", op, err)
+	}
+	_, err := api.Find("run.lst")
+	if e := agency.AsError(err); e == nil || e.Code != agency.CodeUsage || e.Hint != "did you mean: agency api run.list" {
+		t.Errorf("got %+v", e)
 	}
 }
 

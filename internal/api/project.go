@@ -5,26 +5,26 @@ import "agency"
 // InitRepoRequest asks for what init writes into the repository of Dir.
 type InitRepoRequest struct {
 	Dir     string         `json:"dir"`
-	Answers InitAnswers    `json:"answers"`
-	Archive bool           `json:"archive"` // with the standard layout: move what is in ai_docs/scout to scout_outputs/archive
-	Force   bool           `json:"force"`   // write agency.toml and the templates anew, also where they were changed
-	DryRun  bool           `json:"dry_run"` // write nothing
-	Trust   bool           `json:"trust"`   // trust what is written, unless it holds something untrusted already
-	Env     agency.Environ `json:"env"`     // the caller's environment
-	Config  string         `json:"config"`  // the caller's configuration file; empty for the default one
+	Answers InitAnswers    `json:"answers,omitzero"`
+	Archive bool           `json:"archive,omitempty"` // with the standard layout: move what is in ai_docs/scout to scout_outputs/archive
+	Force   bool           `json:"force,omitempty"`   // write agency.toml and the templates anew, also where they were changed
+	DryRun  bool           `json:"dry_run,omitempty"` // write nothing
+	Trust   bool           `json:"trust,omitempty"`   // trust what is written, unless it holds something untrusted already
+	Env     agency.Environ `json:"env,omitempty"`     // the caller's environment
+	Config  string         `json:"config,omitempty"`  // the caller's configuration file; empty for the default one
 }
 
 // InitAnswers are keys of agency.toml; null leaves one as it is.
 type InitAnswers struct {
-	Type      *string `json:"type"`
-	Sandbox   *string `json:"sandbox"`
-	Layout    *string `json:"layout"`
-	Parallel  *bool   `json:"parallel"`
-	AgentRuns *bool   `json:"agent_runs"`
-	Runner    *string `json:"runner"`
-	Base      *string `json:"base"`
-	IDFormat  *string `json:"id_format"`
-	Setup     *string `json:"setup"`
+	Type      *string `json:"type,omitempty"`
+	Sandbox   *string `json:"sandbox,omitempty"`
+	Layout    *string `json:"layout,omitempty"`
+	Parallel  *bool   `json:"parallel,omitempty"`
+	AgentRuns *bool   `json:"agent_runs,omitempty"`
+	Runner    *string `json:"runner,omitempty"`
+	Base      *string `json:"base,omitempty"`
+	IDFormat  *string `json:"id_format,omitempty"`
+	Setup     *string `json:"setup,omitempty"`
 }
 
 // InitRepoResponse says what init did, or with DryRun would do.
@@ -62,11 +62,11 @@ type InitChange struct {
 
 // TrustRequest asks what the repository of Dir wants done in the worktree of a new run, or in that of an existing one.
 type TrustRequest struct {
-	Dir    string         `json:"dir"`
-	Base   string         `json:"base"` // what the run would start from; empty is what it would be without a word
-	Run    string         `json:"run"`  // instead: what a resume of this run would do
-	Env    agency.Environ `json:"env"`
-	Config string         `json:"config"`
+	Dir    string         `json:"dir,omitempty"`
+	Base   string         `json:"base,omitempty"` // what the run would start from; empty is what it would be without a word
+	Run    string         `json:"run,omitempty"`  // instead: what a resume of this run would do
+	Env    agency.Environ `json:"env,omitempty"`
+	Config string         `json:"config,omitempty"`
 }
 
 // TrustResponse is what is wanted and whether it is trusted.

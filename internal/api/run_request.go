@@ -8,15 +8,15 @@ import (
 
 // RunRequest names one run: by name, handle, id, or a unique prefix of four or more characters of one of these.
 type RunRequest struct {
-	Run string `json:"run"`
+	Run string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
 }
 
 // CreateRunRequest asks for a run.
 type CreateRunRequest struct {
 	Spec   agency.Spec    `json:"spec"`
-	Dir    string         `json:"dir"`    // the caller's working directory
-	Env    agency.Environ `json:"env"`    // the caller's environment, for the runner
-	Config string         `json:"config"` // the caller's configuration file; empty for the default one
+	Dir    string         `json:"dir"`              // the caller's working directory
+	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the runner
+	Config string         `json:"config,omitempty"` // the caller's configuration file; empty for the default one
 }
 
 // CreateRunResponse is the new run. Warnings say what its worktree did not get that the repository wants it to have.
@@ -32,11 +32,11 @@ type RunResponse struct {
 
 // ListRunsRequest chooses runs.
 type ListRunsRequest struct {
-	Dir     string   `json:"dir"` // only runs of the repository of this directory; empty is every repository
-	Run     string   `json:"run"` // only this one; empty is all
-	Removed bool     `json:"removed"`
-	Status  []string `json:"status"` // only these; empty is all
-	Tag     string   `json:"tag"`
+	Dir     string   `json:"dir,omitempty"` // only runs of the repository of this directory; empty is every repository
+	Run     string   `json:"run,omitempty"` // only this one; empty is all
+	Removed bool     `json:"removed,omitempty"`
+	Status  []string `json:"status,omitempty"` // only these; empty is all
+	Tag     string   `json:"tag,omitempty"`
 }
 
 // ListRunsResponse holds runs, newest last.
@@ -46,9 +46,9 @@ type ListRunsResponse struct {
 
 // SendInputRequest types Text into a run's agent and presses Enter.
 type SendInputRequest struct {
-	Run      string `json:"run"`
-	Text     string `json:"text"`
-	PromptID string `json:"prompt_id"` // refused when the agent does not wait for this; empty is not looked at
+	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Text     string `json:"text" jsonschema:"the message; Enter is pressed behind it"`
+	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run waits for something else by now"`
 }
 
 // SendInputResponse says how far the text got.
@@ -62,15 +62,15 @@ type SendInputResponse struct {
 
 // ResumeRunRequest starts another attempt of a run.
 type ResumeRunRequest struct {
-	Run     string         `json:"run"`
-	Prompt  string         `json:"prompt"`   // a new task; empty keeps the old one
-	Fresh   bool           `json:"fresh"`    // a new conversation; what is in the worktree is saved first
-	Restart bool           `json:"restart"`  // stop an attempt that lives
-	Force   bool           `json:"force"`    // although the runner's configuration changed
-	NoSetup bool           `json:"no_setup"` // although the repository's setup never succeeded
-	Set     []string       `json:"set"`      // NAME=value for the runner, over the caller's environment; what the first start was given is not kept
-	Env     agency.Environ `json:"env"`      // the caller's environment, for the runner
-	Config  string         `json:"config"`   // the caller's configuration file; empty for the default one
+	Run     string         `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Prompt  string         `json:"prompt,omitempty" jsonschema:"a new task; the old one stands unless told"`
+	Fresh   bool           `json:"fresh,omitempty" jsonschema:"begin a new conversation instead of going on with the old one; what is in the worktree is saved first"`
+	Restart bool           `json:"restart,omitempty" jsonschema:"stop it first if it still runs: the way to restart a stuck worker"`
+	Force   bool           `json:"force,omitempty"`    // although the runner's configuration changed
+	NoSetup bool           `json:"no_setup,omitempty"` // although the repository's setup never succeeded
+	Set     []string       `json:"set,omitempty"`      // NAME=value for the runner, over the caller's environment; what the first start was given is not kept
+	Env     agency.Environ `json:"env,omitempty"`      // the caller's environment, for the runner
+	Config  string         `json:"config,omitempty"`   // the caller's configuration file; empty for the default one
 }
 
 // ResumeRunResponse is the run with its new attempt. Continued says that the agent goes on with the conversation of the
@@ -86,8 +86,8 @@ type ResumeRunResponse struct {
 // RemoveRunRequest removes a run.
 type RemoveRunRequest struct {
 	Run          string `json:"run"`
-	Force        bool   `json:"force"` // also when work is lost that cannot be saved
-	DeleteBranch bool   `json:"delete_branch"`
+	Force        bool   `json:"force,omitempty"` // also when work is lost that cannot be saved
+	DeleteBranch bool   `json:"delete_branch,omitempty"`
 }
 
 // RemoveRunResponse says what is gone and what was kept.
@@ -103,8 +103,8 @@ type RemoveRunResponse struct {
 
 // FlagRunRequest flags a run. It takes the place of a flag with another reason.
 type FlagRunRequest struct {
-	Run    string `json:"run"`
-	Reason string `json:"reason"` // at most 1000 characters
+	Run    string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these; your own name for yourself"`
+	Reason string `json:"reason" jsonschema:"what to look at, in one short sentence"`
 }
 
 // FlagRunResponse is a run after its flag was set or taken away.
@@ -116,8 +116,8 @@ type FlagRunResponse struct {
 // WaitRunsRequest waits until every run has one of the statuses in For, or is settled when For is empty.
 type WaitRunsRequest struct {
 	Runs      []string `json:"runs"`
-	For       []string `json:"for"`
-	TimeoutMS int64    `json:"timeout_ms"` // 0 is no limit
+	For       []string `json:"for,omitempty"`
+	TimeoutMS int64    `json:"timeout_ms,omitempty"` // 0 is no limit
 }
 
 func (r WaitRunsRequest) time() time.Duration { return time.Duration(r.TimeoutMS) * time.Millisecond }

@@ -84,31 +84,31 @@ type Wave struct {
 // SessionRequest names one session: by its id, a unique prefix of it, its name when only one has it, "active" for the one
 // that began last and is running, or "latest" for the one that began last. Active and latest are those of the repository of Dir.
 type SessionRequest struct {
-	Session string `json:"session"`
-	Dir     string `json:"dir"`
+	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Dir     string `json:"dir,omitempty"`
 }
 
 // PlanSource is where a plan comes from: one of a path, a text, and agents to fan one prompt out to.
 type PlanSource struct {
-	Path string `json:"path"` // absolute: a YAML file, or a folder of NNN-name.md prompts
-	Text string `json:"text"` // YAML
+	Path string `json:"path,omitempty"` // absolute: a YAML file, or a folder of NNN-name.md prompts
+	Text string `json:"text,omitempty"` // YAML
 	// Agents are runners with how many of each, such as claude_code:3; Prompt or PromptPath is their common task.
-	Agents     []string `json:"agents"`
-	Prompt     string   `json:"prompt"`
-	PromptPath string   `json:"prompt_path"`
+	Agents     []string `json:"agents,omitempty"`
+	Prompt     string   `json:"prompt,omitempty"`
+	PromptPath string   `json:"prompt_path,omitempty"`
 	// What follows is laid over what the plan says; empty leaves it.
-	Name        string `json:"name"`
-	Base        string `json:"base"`
-	MaxParallel int    `json:"max_parallel"`
-	OnFailure   string `json:"on_failure"`
+	Name        string `json:"name,omitempty"`
+	Base        string `json:"base,omitempty"`
+	MaxParallel int    `json:"max_parallel,omitempty"`
+	OnFailure   string `json:"on_failure,omitempty"`
 }
 
 // PlanSessionRequest asks what a plan would do.
 type PlanSessionRequest struct {
 	Plan   PlanSource     `json:"plan"`
 	Dir    string         `json:"dir"` // the caller's working directory; the repository is that of it
-	Env    agency.Environ `json:"env"`
-	Config string         `json:"config"`
+	Env    agency.Environ `json:"env,omitempty"`
+	Config string         `json:"config,omitempty"`
 }
 
 // PlanSessionResponse is what a plan would do.
@@ -133,9 +133,9 @@ type PlannedAgent struct {
 type StartSessionRequest struct {
 	Plan   PlanSource     `json:"plan"`
 	Dir    string         `json:"dir"`
-	Env    agency.Environ `json:"env"` // for the agents, for as long as the session runs
-	Config string         `json:"config"`
-	Source string         `json:"source"` // empty is orchestrate
+	Env    agency.Environ `json:"env,omitempty"` // for the agents, for as long as the session runs
+	Config string         `json:"config,omitempty"`
+	Source string         `json:"source,omitempty"` // empty is orchestrate
 }
 
 // SessionResponse is one session after an operation.
@@ -155,9 +155,9 @@ type ShowSessionResponse struct {
 
 // ListSessionsRequest chooses sessions.
 type ListSessionsRequest struct {
-	Dir   string `json:"dir"` // only those of the repository of this directory; empty is every repository
-	Live  bool   `json:"live"`
-	Limit int    `json:"limit"` // the newest so many; 0 is all
+	Dir   string `json:"dir,omitempty"` // only those of the repository of this directory; empty is every repository
+	Live  bool   `json:"live,omitempty"`
+	Limit int    `json:"limit,omitempty"` // the newest so many; 0 is all
 }
 
 // ListSessionsResponse lists sessions, newest first.
@@ -167,29 +167,29 @@ type ListSessionsResponse struct {
 
 // ResumeSessionRequest has a paused session go on.
 type ResumeSessionRequest struct {
-	Session string `json:"session"`
-	Dir     string `json:"dir"`
+	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Dir     string `json:"dir,omitempty"`
 	// PlanChanged goes on with the plan as it was at the start although its files have changed since.
-	PlanChanged bool `json:"plan_changed"`
+	PlanChanged bool `json:"plan_changed,omitempty"`
 }
 
 // RetrySessionRequest makes a new session of a settled one, which takes over what is complete.
 type RetrySessionRequest struct {
-	Session     string         `json:"session"`
-	Dir         string         `json:"dir"`
-	Failed      bool           `json:"failed"` // only what failed and what was cancelled because of it; otherwise everything that is not complete
-	PlanChanged bool           `json:"plan_changed"`
-	Env         agency.Environ `json:"env"`
-	Config      string         `json:"config"`
+	Session     string         `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Dir         string         `json:"dir,omitempty"`
+	Failed      bool           `json:"failed,omitempty"` // only what failed and what was cancelled because of it; otherwise everything that is not complete
+	PlanChanged bool           `json:"plan_changed,omitempty"`
+	Env         agency.Environ `json:"env,omitempty"`
+	Config      string         `json:"config,omitempty"`
 }
 
 // WaitSessionRequest waits until a session has settled and its report is written or, with Attention, until somebody is needed.
 type WaitSessionRequest struct {
-	Session   string `json:"session"`
-	Dir       string `json:"dir"`
-	Attention bool   `json:"attention"`
-	Paused    bool   `json:"paused"`     // return also when it is paused and somebody is needed, which nobody is after a pause by hand
-	TimeoutMS int64  `json:"timeout_ms"` // 0 is none
+	Session   string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Dir       string `json:"dir,omitempty"`
+	Attention bool   `json:"attention,omitempty"`
+	Paused    bool   `json:"paused,omitempty"`     // return also when it is paused and somebody is needed, which nobody is after a pause by hand
+	TimeoutMS int64  `json:"timeout_ms,omitempty"` // 0 is none
 }
 
 func (r WaitSessionRequest) time() time.Duration {
@@ -204,13 +204,13 @@ func (r WaitSessionRequest) after(passed time.Duration) any {
 // CreateSessionRequest records a session whose agents an outside executor runs.
 type CreateSessionRequest struct {
 	Dir        string            `json:"dir"`
-	Env        agency.Environ    `json:"env"` // of the caller, for its configuration
-	Config     string            `json:"config"`
-	Source     string            `json:"source"` // empty is as the file says, or else orchestrate; so is source_file
-	SourceFile string            `json:"source_file"`
-	Name       string            `json:"name"`
-	Agents     []json.RawMessage `json:"agents"` // objects in the form of the status file; only id is needed
-	File       json.RawMessage   `json:"file"`   // a whole status file in place of agents; null is none
+	Env        agency.Environ    `json:"env,omitempty"` // of the caller, for its configuration
+	Config     string            `json:"config,omitempty"`
+	Source     string            `json:"source,omitempty"` // empty is as the file says, or else orchestrate; so is source_file
+	SourceFile string            `json:"source_file,omitempty"`
+	Name       string            `json:"name,omitempty"`
+	Agents     []json.RawMessage `json:"agents,omitempty"` // objects in the form of the status file; only id is needed
+	File       json.RawMessage   `json:"file,omitempty"`   // a whole status file in place of agents; null is none
 }
 
 // SessionAction is what an outside executor reports.
@@ -226,27 +226,27 @@ const (
 
 // SessionUpdate is one report of an outside executor.
 type SessionUpdate struct {
-	Agent    string        `json:"agent"` // empty is the session itself, for complete and cancel
+	Agent    string        `json:"agent,omitempty"` // empty is the session itself, for complete and cancel
 	Action   SessionAction `json:"action"`
-	PID      *int          `json:"pid"`       // of start
-	ExitCode *int          `json:"exit_code"` // of complete and fail; null is 0 and 1
-	Error    string        `json:"error"`     // of fail and cancel
+	PID      *int          `json:"pid,omitempty"`       // of start
+	ExitCode *int          `json:"exit_code,omitempty"` // of complete and fail; null is 0 and 1
+	Error    string        `json:"error,omitempty"`     // of fail and cancel
 }
 
 // UpdateSessionRequest changes a session: outside reports, or how many agents of a session of agency's own run at once.
 type UpdateSessionRequest struct {
-	Session     string          `json:"session"`
-	Dir         string          `json:"dir"`
-	Updates     []SessionUpdate `json:"updates"`
-	MaxParallel int             `json:"max_parallel"` // 0 leaves it
+	Session     string          `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Dir         string          `json:"dir,omitempty"`
+	Updates     []SessionUpdate `json:"updates,omitempty"`
+	MaxParallel int             `json:"max_parallel,omitempty"` // 0 leaves it
 }
 
 // RemoveSessionsRequest removes the records and status files of settled sessions; their runs stay.
 type RemoveSessionsRequest struct {
-	Session     string `json:"session"` // empty is by age
-	Dir         string `json:"dir"`
-	OlderThanMS int64  `json:"older_than_ms"`
-	Apply       bool   `json:"apply"` // otherwise they are only listed; one that is named is removed either way
+	Session     string `json:"session,omitempty"` // empty is by age
+	Dir         string `json:"dir,omitempty"`
+	OlderThanMS int64  `json:"older_than_ms,omitempty"`
+	Apply       bool   `json:"apply,omitempty"` // otherwise they are only listed; one that is named is removed either way
 }
 
 // RemoveSessionsResponse lists what was removed, or would be.

@@ -9,7 +9,7 @@ import (
 // StartTimerRequest starts a timer, in the place of the one with the same name.
 type StartTimerRequest struct {
 	Run        string `json:"run"`
-	Name       string `json:"name"` // empty is that of the run
+	Name       string `json:"name,omitempty"` // empty is that of the run
 	Message    string `json:"message"`
 	IntervalMS int64  `json:"interval_ms"`
 }
@@ -22,8 +22,8 @@ type StartTimerResponse struct {
 
 // StopTimersRequest ends timers.
 type StopTimersRequest struct {
-	Dir  string `json:"dir"`  // only those that write to runs of the repository of this directory; empty is every repository
-	Name string `json:"name"` // empty is all of the caller's; the person's are all there are
+	Dir  string `json:"dir,omitempty"`  // only those that write to runs of the repository of this directory; empty is every repository
+	Name string `json:"name,omitempty"` // empty is all of the caller's; the person's are all there are
 }
 
 // StopTimersResponse names the timers that are gone.
@@ -33,7 +33,7 @@ type StopTimersResponse struct {
 
 // ListTimersRequest chooses timers.
 type ListTimersRequest struct {
-	Dir string `json:"dir"` // only timers and alerts of the repository of this directory; empty is every repository
+	Dir string `json:"dir,omitempty"` // only timers and alerts of the repository of this directory; empty is every repository
 }
 
 // ListTimersResponse is how the watchdog and its timers stand.

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"agency"
+)
+
+// Operation is one thing that the daemon does: POST Path with a JSON request, answered by an envelope with a response. The table in
+// operations.go holds all of them. The daemon's handlers, the typed client, the tools of agents, docs/json.md and docs/openapi.json
+// are made from it.
+type Operation[Req, Resp any] struct {
+	Name    string // also the path: /v1/NAME
+	Kind    Kind
+	Help    string        // one sentence: what it does
+	Errors  []agency.Code // what it can fail with, beside CommonErrors
+	Example string        // a request, as JSON
+	Tool    *Tool         // nil unless agents have it as a tool
+}
+
+// Kind is what a client may do about an operation whose answer does not come.
+type Kind int
+
+// The kinds of operation.
+const (
+	Acts  Kind = iota // changes something: never sent twice, because the first may have been carried out
+	Reads             // changes nothing more when it is sent twice, and answers soon: sent again, and given up after a while
+	Waits             // changes nothing and may take long, as what waits for something, or has git look at files: sent again
+)
+
+// String returns acts, reads or waits.
+func (k Kind) String() string { return [...]string{"acts", "reads", "waits"}[k] }
+
+// Tool is an operation as agents get it from agency mcp.
+type Tool struct {
+	Name     string
+	Help     string   // for the model that chooses among the tools
+	Destroys bool     // it can end the work of an agent
+	Required []string // keys of the request that a model must give
+	Optional []string // keys of the request that a model may give; a tool with arguments of its own has neither
+}
+
+// Path returns the path that serves the operation.
+func (o Operation[Req, Resp]) Path() string { return operationPath(o.Name) }
+
+func operationPath(name string) string { return "/v1/" + name }
+
+// Describe returns the operation without its types.
+func (o Operation[Req, Resp]) Describe() Description {
+	return Description{
+		Name: o.Name, Kind: o.Kind, Help: o.Help, Errors: o.Errors, Example: o.Example, Tool: o.Tool,
+		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
+	}
+}
+
+// Description is an operation whose types are known only when the program runs: for documents, and for clients that name it.
+type Description struct {
+	Name, Help        string
+	Kind              Kind
+	Errors            []agency.Code
+	Example           string
+	Tool              *Tool
+	Request, Response reflect.Type
+}
+
+// Gives reports whether the operation can fail with a code, by its own errors or those of all operations.
+func (d *Description) Gives(code agency.Code) bool {
+	return slices.Contains(d.Errors, code) || slices.Contains(CommonErrors(), code)
+}
+
+// CommonErrors returns the codes that every operation can fail with: the request is not right, the caller may not do this, the machine
+// or the configuration does not serve, or the daemon is not there.
+func CommonErrors() []agency.Code {
+	return []agency.Code{
+		agency.CodeUsage, agency.CodePermissionDenied, agency.CodeConfigInvalid,
+		agency.CodeGitNotFound, agency.CodeGitFailed, agency.CodeTmuxNotFound, agency.CodeTmuxFailed,
+		agency.CodeDBLocked, agency.CodeDBError, agency.CodeDBMissing, agency.CodeResources, agency.CodeInternal,
+		agency.CodeDaemonStartFailed, agency.CodeDaemonConnectFailed, agency.CodeDaemonLost, agency.CodeDaemonVersion, agency.CodeSocketPathInvalid,
+	}
+}
+
+// Find returns the operation with a name. The error is E_USAGE and names the nearest one.
+func Find(name string) (*Description, error) {
+	names := []string{}
+	for _, op := range Operations() {
+		if op.Name == name {
+			return &op, nil
+		}
+		names = append(names, op.Name)
+	}
+	err := agency.Errorf(agency.CodeUsage, "there is no operation %q", name)
+	if near := agency.Nearest(name, names); near != "" {
+		return nil, err.WithHint("did you mean: agency api %s", near)
+	}
+	return nil, err.WithHint("docs/json.md lists the operations, and agency api prints them")
+}
+
+// NewRequest reads a request as strictly as the daemon does, so that a mistake in it is found before it is sent. It returns a pointer
+// to the operation's request type. The error is E_USAGE with the place of the mistake.
+func (d *Description) NewRequest(body []byte) (any, error) {
+	req := reflect.New(d.Request)
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is empty", d.Name).WithHint("an empty request is {}; or leave the - away")
+	}
+	if err := Decode(body, req.Interface()); err != nil {
+		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", d.Name, err)
+	}
+	return req.Interface(), nil
+}
+
+// Send runs an operation with a request of NewRequest and returns its response. Errors are those of Call.
+func (d *Description) Send(ctx context.Context, c *Client, req any) (json.RawMessage, error) {
+	var resp json.RawMessage
+	err := c.call(ctx, d.Name, d.Kind, reflect.ValueOf(req).Elem().Interface(), &resp)
+	return resp, err
+}
+
+// Empty is a request without content.
+type Empty struct{}
