@@ -35,23 +35,18 @@ func (s *Server) addMessages(server *sdk.Server) error {
 		Messages []string `json:"message_ids" jsonschema:"the ids of messages"`
 	}
 	return errors.Join(
-		add(server, tool{name: "send_message", help: `Send a durable message: it waits in the recipient's inbox until it is acknowledged. Name exactly one recipient. To make an agent act now,
-use run_send.`}, s.send),
-		add(server, tool{name: "poll_messages", reads: true, help: `What waits in your inbox, oldest first: alerts about your workers (worker.needs_input, worker.stuck, worker.complete, worker.error,
-worker.lost), their reports and messages. Sleep here with wait_seconds instead of looking at runs again and again. It comes again until you
-call ack_messages.` + untrusted},
-			func(ctx context.Context, req *sdk.CallToolRequest, in poll) (any, error) {
-				wait, err := duration(in.Seconds, 0)
-				if err != nil {
-					return nil, err
-				}
-				defer tell(ctx, req, wait, "waiting for a message")()
-				return api.Call(ctx, s.Client, api.PollMessages, api.PollMessagesRequest{Limit: in.Limit, WaitMS: wait.Milliseconds()})
-			}),
-		add(server, tool{name: "ack_messages", help: "Say that you have dealt with messages, so that they do not come again."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
-				return api.Call(ctx, s.Client, api.AckMessages, api.AckMessagesRequest{Messages: in.Messages})
-			}),
+		add(server, api.SendMessage, s.send),
+		add(server, api.PollMessages, func(ctx context.Context, req *sdk.CallToolRequest, in poll) (any, error) {
+			wait, err := duration(in.Seconds, 0)
+			if err != nil {
+				return nil, err
+			}
+			defer tell(ctx, req, wait, "waiting for a message")()
+			return api.Call(ctx, s.Client, api.PollMessages, api.PollMessagesRequest{Limit: in.Limit, WaitMS: wait.Milliseconds()})
+		}),
+		add(server, api.AckMessages, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
+			return api.Call(ctx, s.Client, api.AckMessages, api.AckMessagesRequest{Messages: in.Messages})
+		}),
 	)
 }
 
@@ -105,50 +100,44 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 		Name string `json:"name" jsonschema:"the name of the timer"`
 	}
 	return errors.Join(
-		add(server, tool{name: "alerts_list", reads: true, help: "Episodes in which somebody must act on a run, a session or the machine: each is told once and resolved when its reason goes." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
-				if in.Run != "" {
-					r, err := s.find(ctx, in.Run)
-					if err != nil {
-						return nil, err
-					}
-					in.Run = string(r.ID)
+		add(server, api.ListAlerts, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
+			if in.Run != "" {
+				r, err := s.find(ctx, in.Run)
+				if err != nil {
+					return nil, err
 				}
-				return api.Call(ctx, s.Client, api.ListAlerts, api.ListAlertsRequest{Dir: s.scope(), Run: in.Run, Resolved: in.Resolved})
-			}),
-		add(server, tool{name: "alerts_ack", help: "Say that you deal with alerts, so that they are not repeated and nobody above you is called."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
-				return api.Call(ctx, s.Client, api.AckAlerts, api.AckAlertRequest{Dir: s.scope(), Alerts: in.Alerts})
-			}),
-		add(server, tool{name: "watchdog_explain", reads: true, help: "What each rule of the watchdog makes of a run, and when it looks again." + untrusted},
-			onRun(s, func(ctx context.Context, run string, _ one) (any, error) {
-				resp, err := api.Call(ctx, s.Client, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: run})
-				return map[string]any{
-					"run": newRow(&resp.Run), "watched": resp.Watched, "rules": resp.Rules, "alerts": resp.Alerts, "next_at": resp.NextAt,
-				}, err
-			})),
-		add(server, tool{name: "watchdog_start", help: "Have a message written to a run again and again, whenever it is idle: to wake an agent that watches or orchestrates others."},
-			onRun(s, func(ctx context.Context, run string, in timer) (any, error) {
-				if in.Message == "" {
-					in.Message = "check"
-				}
-				if in.Seconds == 0 {
-					in.Seconds = 30
-				}
-				return api.Call(ctx, s.Client, api.StartTimer, api.StartTimerRequest{
-					Run: run, Name: in.Name, Message: in.Message, IntervalMS: (time.Duration(in.Seconds) * time.Second).Milliseconds(),
-				})
-			})),
-		add(server, tool{name: "watchdog_stop", help: "End a timer of watchdog_start."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in name) (any, error) {
-				if in.Name == "" {
-					return nil, agency.Errorf(agency.CodeUsage, "the name of the timer is empty").WithHint("watchdog_status shows them")
-				}
-				return api.Call(ctx, s.Client, api.StopTimers, api.StopTimersRequest{Dir: s.scope(), Name: in.Name})
-			}),
-		add(server, tool{name: "watchdog_status", reads: true, help: "When the watchdog last looked, how many alerts are open, and the timers." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
-				return api.Call(ctx, s.Client, api.ListTimers, api.ListTimersRequest{Dir: s.scope()})
-			}),
+				in.Run = string(r.ID)
+			}
+			return api.Call(ctx, s.Client, api.ListAlerts, api.ListAlertsRequest{Dir: s.scope(), Run: in.Run, Resolved: in.Resolved})
+		}),
+		add(server, api.AckAlerts, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
+			return api.Call(ctx, s.Client, api.AckAlerts, api.AckAlertRequest{Dir: s.scope(), Alerts: in.Alerts})
+		}),
+		addKeys(server, api.ExplainWatchdog, onRun(s, func(ctx context.Context, run string, _ api.ExplainWatchdogRequest) (any, error) {
+			resp, err := api.Call(ctx, s.Client, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: run})
+			return map[string]any{
+				"run": newRow(&resp.Run), "watched": resp.Watched, "rules": resp.Rules, "alerts": resp.Alerts, "next_at": resp.NextAt,
+			}, err
+		})),
+		add(server, api.StartTimer, onRun(s, func(ctx context.Context, run string, in timer) (any, error) {
+			if in.Message == "" {
+				in.Message = "check"
+			}
+			if in.Seconds == 0 {
+				in.Seconds = 30
+			}
+			return api.Call(ctx, s.Client, api.StartTimer, api.StartTimerRequest{
+				Run: run, Name: in.Name, Message: in.Message, IntervalMS: (time.Duration(in.Seconds) * time.Second).Milliseconds(),
+			})
+		})),
+		add(server, api.StopTimers, func(ctx context.Context, _ *sdk.CallToolRequest, in name) (any, error) {
+			if in.Name == "" {
+				return nil, agency.Errorf(agency.CodeUsage, "the name of the timer is empty").WithHint("watchdog_status shows them")
+			}
+			return api.Call(ctx, s.Client, api.StopTimers, api.StopTimersRequest{Dir: s.scope(), Name: in.Name})
+		}),
+		add(server, api.ListTimers, func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
+			return api.Call(ctx, s.Client, api.ListTimers, api.ListTimersRequest{Dir: s.scope()})
+		}),
 	)
 }

@@ -4,6 +4,8 @@ package mcp
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -58,30 +60,51 @@ func (s *Server) Serve(ctx context.Context, transport sdk.Transport) error {
 	return server.Run(ctx, transport)
 }
 
-// tool is what a client is told of a tool.
-type tool struct {
-	name string
-	help string
-	// reads says that it changes nothing, destroys that it can end somebody's work.
-	reads, destroys bool
+// add serves an operation as a tool with arguments of its own, those of In: required unless omitempty is set.
+func add[In, Req, Resp any](server *sdk.Server, op api.Operation[Req, Resp], do handler[In]) error {
+	return addOther(server, op.Tool, op.Kind != api.Acts, do)
 }
 
-// add serves a tool. Its arguments are those of In: required unless omitempty is set.
-func add[In any](server *sdk.Server, t tool, do func(ctx context.Context, req *sdk.CallToolRequest, in In) (any, error)) error {
+// addOther serves a tool that is no operation, or another look at one. It reads unless it changes something.
+func addOther[In any](server *sdk.Server, t *api.Tool, reads bool, do handler[In]) error {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		return err
 	}
+	serve(server, t, reads, schema, do)
+	return nil
+}
+
+// addKeys serves an operation as a tool whose arguments are those keys of its request that the table names.
+func addKeys[Req, Resp any](server *sdk.Server, op api.Operation[Req, Resp], do handler[Req]) error {
+	schema, err := jsonschema.For[Req](nil)
+	if err != nil {
+		return err
+	}
+	hidden := func(key string) bool {
+		return !slices.Contains(op.Tool.Required, key) && !slices.Contains(op.Tool.Optional, key)
+	}
+	schema.PropertyOrder = slices.DeleteFunc(schema.PropertyOrder, hidden)
+	maps.DeleteFunc(schema.Properties, func(key string, _ *jsonschema.Schema) bool { return hidden(key) })
+	schema.Required = op.Tool.Required
+	serve(server, op.Tool, op.Kind != api.Acts, schema, do)
+	return nil
+}
+
+// handler does what a call of a tool asks for, and returns what the model gets to read.
+type handler[In any] func(ctx context.Context, req *sdk.CallToolRequest, in In) (any, error)
+
+func serve[In any](server *sdk.Server, t *api.Tool, reads bool, schema *jsonschema.Schema, do handler[In]) {
 	for _, property := range schema.Properties {
 		// Lists may be left out; null in their place only confuses the models' own schema dialects.
 		if len(property.Types) > 0 {
 			property.Type, property.Types = property.Types[len(property.Types)-1], nil
 		}
 	}
-	hints := &sdk.ToolAnnotations{ReadOnlyHint: t.reads, DestructiveHint: &t.destroys, OpenWorldHint: new(bool)}
-	server.AddTool(&sdk.Tool{Name: t.name, Description: t.help, InputSchema: schema, Annotations: hints},
+	hints := &sdk.ToolAnnotations{ReadOnlyHint: reads, DestructiveHint: &t.Destroys, OpenWorldHint: new(bool)}
+	server.AddTool(&sdk.Tool{Name: t.Name, Description: t.Help, InputSchema: schema, Annotations: hints},
 		func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			in, err := arguments[In](req.Params.Arguments, schema.Required)
+			in, err := arguments[In](req.Params.Arguments, schema)
 			if err != nil {
 				return failure(err), nil
 			}
@@ -91,7 +114,6 @@ func add[In any](server *sdk.Server, t tool, do func(ctx context.Context, req *s
 			}
 			return success(data)
 		})
-	return nil
 }
 
 // scope is the directory whose repository the tools see; empty is every repository.

@@ -15,11 +15,6 @@ import (
 // mostAgents is how many agents of a session are told of at once.
 const mostAgents = 200
 
-// session names a session.
-type session struct {
-	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-}
-
 // plan is where a plan comes from.
 type plan struct {
 	File        string   `json:"file,omitempty" jsonschema:"path of a plan: YAML, or a folder of NNN-name.md prompts"`
@@ -97,35 +92,30 @@ func (s *Server) addSessions(server *sdk.Server) error {
 		Status  []string `json:"status,omitempty" jsonschema:"only agents with one of these: queued, running, complete, failed, cancelled"`
 	}
 	return errors.Join(
-		add(server, tool{name: "session_plan", reads: true, help: `What a plan of dependent agents would do: waves, branches, commands. Starts nothing; look at it before session_start.`},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
-				return api.Call(ctx, s.Client, api.PlanSession, api.PlanSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
-			}),
-		add(server, tool{name: "session_start", help: `Run a plan of dependent agents: each starts when those that it comes after are done. You are told by a message when the session has
-settled (session.complete, session.failed, session.cancelled) or waits for somebody (session.paused, session.waiting).`},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
-				return api.Call(ctx, s.Client, api.StartSession, api.StartSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
-			}),
-		add(server, tool{name: "session_list", reads: true, help: "List sessions, newest first, with how many of their agents are where." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
-				if in.Limit <= 0 {
-					in.Limit = 20
+		add(server, api.PlanSession, func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
+			return api.Call(ctx, s.Client, api.PlanSession, api.PlanSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
+		}),
+		add(server, api.StartSession, func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
+			return api.Call(ctx, s.Client, api.StartSession, api.StartSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
+		}),
+		add(server, api.ListSessions, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
+			if in.Limit <= 0 {
+				in.Limit = 20
+			}
+			return api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.scope(), Live: in.Live, Limit: in.Limit})
+		}),
+		add(server, api.ShowSession, func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
+			for _, status := range in.Status {
+				if !slices.Contains(agency.AgentStatuses(), agency.AgentStatus(status)) {
+					return nil, agency.Errorf(agency.CodeUsage, "%q is no status of an agent", status).WithHint("one of: queued, running, complete, failed, cancelled")
 				}
-				return api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.scope(), Live: in.Live, Limit: in.Limit})
-			}),
-		add(server, tool{name: "session_show", reads: true, help: "One session with its agents, and what those that are final came to: commits, lines, tests, tokens, cost." + untrusted},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
-				for _, status := range in.Status {
-					if !slices.Contains(agency.AgentStatuses(), agency.AgentStatus(status)) {
-						return nil, agency.Errorf(agency.CodeUsage, "%q is no status of an agent", status).WithHint("one of: queued, running, complete, failed, cancelled")
-					}
-				}
-				resp, err := s.session(ctx, in.Session)
-				if err != nil {
-					return nil, err
-				}
-				return newSessionAnswer(resp, in.Status), nil
-			}),
+			}
+			resp, err := s.session(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			return newSessionAnswer(resp, in.Status), nil
+		}),
 		s.addSessionActs(server),
 		s.addSessionWait(server),
 	)
@@ -166,52 +156,47 @@ func (s *Server) addSessionActs(server *sdk.Server) error {
 		Updates []agentOutcome `json:"updates" jsonschema:"reports, in order"`
 	}
 	return errors.Join(
-		add(server, tool{name: "session_pause", help: "Start no more agents of a session; those that run go on."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in session) (any, error) {
-				id, err := s.sessionID(ctx, in.Session)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.PauseSession, api.SessionRequest{Session: id, Dir: s.Dir})
-			}),
-		add(server, tool{name: "session_resume", help: "Have a paused session go on, or look again at what kept an agent from starting."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in resumption) (any, error) {
-				id, err := s.sessionID(ctx, in.Session)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.ResumeSession, api.ResumeSessionRequest{Session: id, Dir: s.Dir, PlanChanged: in.PlanChanged})
-			}),
-		add(server, tool{name: "session_cancel", destroys: true, help: "End all agents of a session. Their worktrees and branches stay."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in session) (any, error) {
-				id, err := s.sessionID(ctx, in.Session)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.CancelSession, api.SessionRequest{Session: id, Dir: s.Dir})
-			}),
-		add(server, tool{name: "session_retry", help: "Run again what a settled session left undone, in a new session that takes over what is complete."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in retry) (any, error) {
-				id, err := s.sessionID(ctx, in.Session)
-				if err != nil {
-					return nil, err
-				}
-				return api.Call(ctx, s.Client, api.RetrySession, api.RetrySessionRequest{
-					Session: id, Dir: s.Dir, Failed: in.Failed, PlanChanged: in.PlanChanged, Env: s.Env, Config: s.Config,
-				})
-			}),
-		add(server, tool{name: "session_update", help: "Report what became of agents that you run yourself, in a session that agency session create made."},
-			func(ctx context.Context, _ *sdk.CallToolRequest, in update) (any, error) {
-				id, err := s.sessionID(ctx, in.Session)
-				if err != nil {
-					return nil, err
-				}
-				updates := make([]api.SessionUpdate, 0, len(in.Updates))
-				for i := range in.Updates {
-					updates = append(updates, in.Updates[i].update())
-				}
-				return api.Call(ctx, s.Client, api.UpdateSession, api.UpdateSessionRequest{Session: id, Dir: s.Dir, Updates: updates})
-			}),
+		addKeys(server, api.PauseSession, func(ctx context.Context, _ *sdk.CallToolRequest, in api.SessionRequest) (any, error) {
+			id, err := s.sessionID(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			return api.Call(ctx, s.Client, api.PauseSession, api.SessionRequest{Session: id, Dir: s.Dir})
+		}),
+		add(server, api.ResumeSession, func(ctx context.Context, _ *sdk.CallToolRequest, in resumption) (any, error) {
+			id, err := s.sessionID(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			return api.Call(ctx, s.Client, api.ResumeSession, api.ResumeSessionRequest{Session: id, Dir: s.Dir, PlanChanged: in.PlanChanged})
+		}),
+		addKeys(server, api.CancelSession, func(ctx context.Context, _ *sdk.CallToolRequest, in api.SessionRequest) (any, error) {
+			id, err := s.sessionID(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			return api.Call(ctx, s.Client, api.CancelSession, api.SessionRequest{Session: id, Dir: s.Dir})
+		}),
+		add(server, api.RetrySession, func(ctx context.Context, _ *sdk.CallToolRequest, in retry) (any, error) {
+			id, err := s.sessionID(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			return api.Call(ctx, s.Client, api.RetrySession, api.RetrySessionRequest{
+				Session: id, Dir: s.Dir, Failed: in.Failed, PlanChanged: in.PlanChanged, Env: s.Env, Config: s.Config,
+			})
+		}),
+		add(server, api.UpdateSession, func(ctx context.Context, _ *sdk.CallToolRequest, in update) (any, error) {
+			id, err := s.sessionID(ctx, in.Session)
+			if err != nil {
+				return nil, err
+			}
+			updates := make([]api.SessionUpdate, 0, len(in.Updates))
+			for i := range in.Updates {
+				updates = append(updates, in.Updates[i].update())
+			}
+			return api.Call(ctx, s.Client, api.UpdateSession, api.UpdateSessionRequest{Session: id, Dir: s.Dir, Updates: updates})
+		}),
 	)
 }
 
@@ -221,31 +206,29 @@ func (s *Server) addSessionWait(server *sdk.Server) error {
 		Settled bool   `json:"settled_only,omitempty" jsonschema:"do not return when an agent or the session waits for somebody"`
 		Seconds int    `json:"timeout_seconds,omitempty" jsonschema:"45 unless told, at most 600"`
 	}
-	return add(server, tool{name: "session_wait", reads: true, help: `Wait until a session has settled or somebody is needed. timed_out says that neither happened yet: call it again. It shows the agents
-that are not well: needed, failed and cancelled ones.` + untrusted},
-		func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
-			wait, err := duration(in.Seconds, usualWait)
-			if err != nil {
-				return nil, err
-			}
-			id, err := s.sessionID(ctx, in.Session)
-			if err != nil {
-				return nil, err
-			}
-			defer tell(ctx, req, wait, "waiting for session "+id)()
-			resp, err := api.Call(ctx, s.Client, api.WaitSession, api.WaitSessionRequest{
-				Session: id, Dir: s.Dir, Attention: !in.Settled, TimeoutMS: wait.Milliseconds(),
-			})
-			if err != nil {
-				return nil, err
-			}
-			resp.Agents = slices.DeleteFunc(resp.Agents, well)
-			needed := !in.Settled && resp.Session.NeedsPerson()
-			timedOut := !resp.Session.Status.Final() && !needed
-			answer := newSessionAnswer(&resp, nil)
-			answer.TimedOut = &timedOut
-			return answer, nil
+	return add(server, api.WaitSession, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
+		wait, err := duration(in.Seconds, usualWait)
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.sessionID(ctx, in.Session)
+		if err != nil {
+			return nil, err
+		}
+		defer tell(ctx, req, wait, "waiting for session "+id)()
+		resp, err := api.Call(ctx, s.Client, api.WaitSession, api.WaitSessionRequest{
+			Session: id, Dir: s.Dir, Attention: !in.Settled, TimeoutMS: wait.Milliseconds(),
 		})
+		if err != nil {
+			return nil, err
+		}
+		resp.Agents = slices.DeleteFunc(resp.Agents, well)
+		needed := !in.Settled && resp.Session.NeedsPerson()
+		timedOut := !resp.Session.Status.Final() && !needed
+		answer := newSessionAnswer(&resp, nil)
+		answer.TimedOut = &timedOut
+		return answer, nil
+	})
 }
 
 // well says that nobody has to look at an agent.

@@ -27,47 +27,45 @@ func (s *Server) addWaits(server *sdk.Server) error {
 		All     bool     `json:"all,omitempty" jsonschema:"wait for all runs instead of the first one"`
 		Seconds int      `json:"timeout_seconds,omitempty" jsonschema:"45 unless told, at most 600"`
 	}
-	return add(server, tool{name: "run_wait", reads: true, help: `Wait until one of several runs, or all of them, asks something, offers its work or ends. timed_out says that nothing happened yet: call it again.
-Progress is told meanwhile.` + untrusted},
-		func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
-			if len(in.Runs) == 0 || len(in.Runs) > mostAwaited {
-				return nil, agency.Errorf(agency.CodeUsage, "runs names %d runs; 1 to %d can be waited for", len(in.Runs), mostAwaited)
-			}
-			wait, err := duration(in.Seconds, usualWait)
+	return add(server, api.WaitRuns, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
+		if len(in.Runs) == 0 || len(in.Runs) > mostAwaited {
+			return nil, agency.Errorf(agency.CodeUsage, "runs names %d runs; 1 to %d can be waited for", len(in.Runs), mostAwaited)
+		}
+		wait, err := duration(in.Seconds, usualWait)
+		if err != nil {
+			return nil, err
+		}
+		ids := make([]string, 0, len(in.Runs))
+		for _, ref := range in.Runs {
+			r, err := s.find(ctx, ref)
 			if err != nil {
 				return nil, err
 			}
-			ids := make([]string, 0, len(in.Runs))
-			for _, ref := range in.Runs {
-				r, err := s.find(ctx, ref)
-				if err != nil {
-					return nil, err
-				}
-				ids = append(ids, string(r.ID))
-			}
-			groups := [][]string{ids}
-			if !in.All {
-				groups = groups[:0]
-				for _, id := range ids {
-					groups = append(groups, []string{id})
-				}
-			}
-			stop := tell(ctx, req, wait, "waiting for "+strings.Join(in.Runs, ", "))
-			timedOut, err := s.waitFirst(ctx, groups, in.For, wait)
-			stop()
-			if err != nil {
-				return nil, err
-			}
-			rows := make([]row, 0, len(ids))
+			ids = append(ids, string(r.ID))
+		}
+		groups := [][]string{ids}
+		if !in.All {
+			groups = groups[:0]
 			for _, id := range ids {
-				r, err := s.find(ctx, id)
-				if err != nil {
-					return nil, err
-				}
-				rows = append(rows, newRow(r))
+				groups = append(groups, []string{id})
 			}
-			return map[string]any{"runs": rows, "timed_out": timedOut}, nil
-		})
+		}
+		stop := tell(ctx, req, wait, "waiting for "+strings.Join(in.Runs, ", "))
+		timedOut, err := s.waitFirst(ctx, groups, in.For, wait)
+		stop()
+		if err != nil {
+			return nil, err
+		}
+		rows := make([]row, 0, len(ids))
+		for _, id := range ids {
+			r, err := s.find(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, newRow(r))
+		}
+		return map[string]any{"runs": rows, "timed_out": timedOut}, nil
+	})
 }
 
 // waitFirst waits until all runs of one of the groups are where they should be.

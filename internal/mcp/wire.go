@@ -3,15 +3,18 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"agency"
 	"agency/internal/api"
 )
 
-// arguments reads the arguments of a call strictly: a model that misspells one is told so.
-func arguments[In any](data json.RawMessage, required []string) (In, error) {
+// arguments reads the arguments of a call strictly: a model that misspells one is told so. In can have more keys than the schema, which
+// are not for models.
+func arguments[In any](data json.RawMessage, schema *jsonschema.Schema) (In, error) {
 	var in In
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
@@ -23,7 +26,12 @@ func arguments[In any](data json.RawMessage, required []string) (In, error) {
 	if err := json.Unmarshal(data, &given); err != nil {
 		return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
 	}
-	for _, name := range required {
+	for name := range given {
+		if schema.Properties[name] == nil {
+			return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: unknown key %q; known are %s", name, strings.Join(schema.PropertyOrder, ", "))
+		}
+	}
+	for _, name := range schema.Required {
 		if _, ok := given[name]; !ok {
 			return in, agency.Errorf(agency.CodeUsage, "the argument %q is missing", name)
 		}

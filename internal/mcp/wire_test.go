@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"agency"
+	"agency/internal/api"
 )
 
 // What agents wrote reaches a model without what a terminal obeys or people do not see; everything else stays.
@@ -34,12 +37,17 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
+// A tool takes the arguments that its schema names: a key of the request that is not for models is as unknown as a misspelt one.
 func TestArguments(t *testing.T) {
 	t.Parallel()
+	schema := &jsonschema.Schema{
+		Properties: map[string]*jsonschema.Schema{"run": {}, "prompt": {}}, PropertyOrder: []string{"run", "prompt"}, Required: []string{"run"},
+	}
 	for text, want := range map[string]string{
 		`{"run":"x"}`: "", `{}`: `the argument "run" is missing`, ``: `the argument "run" is missing`, `{"rn":"x"}`: "rn", `{"run":1}`: "run", `[]`: "", `{"run":"x"} x`: "more text",
+		`{"run":"x","force":true}`: `unknown key "force"; known are run, prompt`, `{"run":"x","env":["A=b"]}`: `unknown key "env"`,
 	} {
-		in, err := arguments[one](json.RawMessage(text), []string{"run"})
+		in, err := arguments[api.ResumeRunRequest](json.RawMessage(text), schema)
 		switch {
 		case text == `{"run":"x"}`:
 			if err != nil || in.Run != "x" {
