@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"os"
@@ -25,7 +26,10 @@ import (
 const requestLimit = 6*agency.PromptLimit + 4<<20
 
 // handler serves all operations and streams.
-func (d *Daemon) handler() http.Handler {
+func (d *Daemon) handler() http.Handler { return d.recovered(d.routes()) }
+
+// routes serves each operation of the table, and the streams.
+func (d *Daemon) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	handle(d, mux, api.CreateRun, d.createRun)
 	handle(d, mux, api.ListRuns, d.listRuns)
@@ -91,7 +95,7 @@ func (d *Daemon) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))
 	})
-	return d.recovered(mux)
+	return mux
 }
 
 // handle serves one operation: version check, strict decoding, the work, the envelope.
@@ -121,11 +125,21 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 		if err != nil && op.Kind == api.Waits && d.isStopping() {
 			err = errStopping() // whatever it was: the next daemon can be asked the same
 		}
-		if err != nil && r.Context().Err() == nil && agency.AsError(err).Code == agency.CodeInternal {
-			d.Log.Error("operation failed", "operation", op.Name, "err", err)
+		if err != nil && r.Context().Err() == nil {
+			logFailure(d.Log, op.Describe(), err)
 		}
 		reply(w, resp, err)
 	})
+}
+
+// logFailure writes down an error that is a defect of agency, or that a client could not expect.
+func logFailure(log *slog.Logger, op api.Description, err error) {
+	switch code := agency.AsError(err).Code; {
+	case code == agency.CodeInternal:
+		log.Error("operation failed", "operation", op.Name, "err", err)
+	case !op.Gives(code):
+		log.Error("unlisted error", "operation", op.Name, "code", code, "err", err)
+	}
 }
 
 // checkVersion refuses a client of another version: shapes may differ. A client that says none, a person with curl, is

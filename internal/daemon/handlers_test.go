@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,5 +38,41 @@ func TestWaitsEndWithTheDaemon(t *testing.T) {
 	}
 	if err := env.Err(); !agency.IsCode(err, agency.CodeDaemonConnectFailed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The daemon serves every operation of the table.
+func TestEveryOperationIsServed(t *testing.T) {
+	t.Parallel()
+	mux := (&Daemon{}).routes()
+	for _, op := range api.Operations() {
+		want := "POST /v1/" + op.Name
+		if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+op.Name, nil)); pattern != want {
+			t.Errorf("%s is served by %q", op.Name, pattern)
+		}
+	}
+}
+
+// An error that the table does not list with its operation is answered as it is, and the log names the defect.
+func TestUnlistedErrors(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	d := &Daemon{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	mux, code := http.NewServeMux(), agency.CodeTimerNotFound
+	handle(d, mux, api.ListRuns, func(context.Context, api.ListRunsRequest) (api.ListRunsResponse, error) {
+		return api.ListRunsResponse{}, agency.Errorf(code, "gone")
+	})
+	ask := func() *httptest.ResponseRecorder {
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.ListRuns.Path(), strings.NewReader(`{}`)))
+		return answer
+	}
+	if answer := ask(); answer.Code != http.StatusNotFound || !strings.Contains(log.String(), `msg="unlisted error" operation=run.list code=E_TIMER_NOT_FOUND`) {
+		t.Errorf("answered %d, and wrote %q", answer.Code, log.String())
+	}
+	log.Reset()
+	code = agency.CodeRunNotFound
+	if ask(); log.Len() > 0 {
+		t.Errorf("wrote %q", log.String())
 	}
 }
