@@ -20,6 +20,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/contract"
 	"agency/internal/file"
 	"agency/internal/spool"
 )
@@ -291,7 +292,7 @@ func writeContract(root string, c *agency.Contract) error {
 	if err := enc.Encode(c); err != nil {
 		return fmt.Errorf("encode the status: %w", err)
 	}
-	if _, err := agency.ParseContract(text.Bytes()); err != nil {
+	if _, err := contract.Parse(text.Bytes()); err != nil {
 		return agency.Errorf(agency.CodeUsage, "the status cannot be written: %w", err).WithHint("say it in fewer words")
 	}
 	if err := file.WriteBeneath(root, agency.ContractFile, text.Bytes(), 0o644); err != nil {

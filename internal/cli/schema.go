@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/contract"
 )
 
 // schema is a JSON Schema that agency publishes.
@@ -22,7 +23,7 @@ type schema struct {
 
 func schemas() []schema {
 	return []schema{
-		{"runner-status", agency.ContractFile + ", what an agent says of itself", agency.ContractSchema},
+		{"runner-status", agency.ContractFile + ", what an agent says of itself", contract.Schema},
 		{"plan", "the plan of a session", agency.PlanSchema},
 	}
 }

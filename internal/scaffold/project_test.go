@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/contract"
 	"agency/internal/scaffold"
 )
 
@@ -63,7 +64,7 @@ func TestProject(t *testing.T) {
 	// The example in it is a word that an agent may say.
 	_, example, _ := strings.Cut(files["CLAUDE.md"], "```json\n")
 	example, _, _ = strings.Cut(example, "```")
-	if _, err := agency.ParseContract([]byte(example)); err != nil {
+	if _, err := contract.Parse([]byte(example)); err != nil {
 		t.Errorf("the example of CLAUDE.md: %v", err)
 	}
 	// Again, and after a word of the user's own.

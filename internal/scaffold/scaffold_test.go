@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/contract"
 	"agency/internal/scaffold"
 )
 
@@ -170,7 +171,7 @@ func TestInstructionsShowEveryStatus(t *testing.T) {
 	t.Parallel()
 	var said []agency.Word
 	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(scaffold.Instructions(), -1) {
-		c, err := agency.ParseContract(m[1])
+		c, err := contract.Parse(m[1])
 		if err != nil {
 			t.Errorf("%v in the example\n%s", err, m[1])
 		}

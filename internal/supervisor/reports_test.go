@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/contract"
 	"agency/internal/supervisor"
 )
 
@@ -264,7 +265,7 @@ func TestResumeInAHostileWorktree(t *testing.T) {
 				if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {
 					t.Error(err)
 				}
-				if _, err := agency.ParseContract([]byte(mustRead(t, filepath.Join(r.Worktree, agency.ContractFile)))); err != nil {
+				if _, err := contract.Parse([]byte(mustRead(t, filepath.Join(r.Worktree, agency.ContractFile)))); err != nil {
 					t.Error(err)
 				}
 			})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/contract"
 	"agency/internal/file"
 )
 
@@ -258,7 +259,7 @@ func (s *Supervisor) observeWord(worktree string) agency.Observed {
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
 		var c agency.Contract
-		if c, err = agency.ParseContract(data); err == nil {
+		if c, err = contract.Parse(data); err == nil {
 			word.Contract = &c
 			return word
 		}

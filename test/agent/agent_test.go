@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/contract"
 	"agency/test/fixture"
 )
 
@@ -115,7 +116,7 @@ func (a *agent) contract() agency.Contract {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	c, err := agency.ParseContract(data)
+	c, err := contract.Parse(data)
 	if err != nil {
 		a.t.Fatalf("%v in\n%s", err, data)
 	}

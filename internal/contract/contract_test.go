@@ -1,4 +1,4 @@
-package agency_test
+package contract_test
 
 import (
 	"encoding/json"
@@ -12,9 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/contract"
 )
 
-func TestParseContract(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	const head = `{"schema_version":"1.0","summary":"Adds a test",`
 	tests := []struct{ name, in, problem string }{
@@ -55,7 +56,7 @@ func TestParseContract(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := agency.ParseContract([]byte(tt.in))
+			c, err := contract.Parse([]byte(tt.in))
 			if fmt.Sprint(err) != tt.problem && (err != nil || tt.problem != "") {
 				t.Errorf("got %v, want %q", err, tt.problem)
 			}
@@ -73,7 +74,7 @@ func TestNewContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := agency.ParseContract(data)
+	got, err := contract.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestNewContract(t *testing.T) {
 	}
 }
 
-func FuzzParseContract(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"schema_version":"1.0","status":"working","summary":"a"}`,
 		`{"schema_version":"1.0","status":"needs_input","summary":"a","questions":["b"]}`,
@@ -96,9 +97,9 @@ func FuzzParseContract(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := agency.ParseContract(data)
+		c, err := contract.Parse(data)
 		if err == nil {
-			if err := c.Validate(); err != nil {
+			if err := contract.Validate(&c); err != nil {
 				t.Errorf("it was read, and then: %v", err)
 			}
 			return

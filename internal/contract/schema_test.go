@@ -1,4 +1,4 @@
-package agency_test
+package contract_test
 
 import (
 	"encoding/json"
@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/contract"
 )
 
 // schema reads the published schema as a stranger would.
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(agency.ContractSchema))
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(contract.Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func allows(s *jsonschema.Schema, doc string) bool {
 	return err == nil && s.Validate(value) == nil
 }
 
-func TestContractSchema(t *testing.T) {
+func TestSchema(t *testing.T) {
 	t.Parallel()
 	s := schema(t)
 	const head = `{"schema_version":"1.0","summary":"Adds a test",`
@@ -76,7 +77,7 @@ func TestContractSchema(t *testing.T) {
 		"no test":                {head + `"status":"ready_for_review"}`, false},
 		"null as test":           {head + `"status":"ready_for_review","how_to_test":null}`, false},
 	} {
-		if _, err := agency.ParseContract([]byte(test.doc)); (err == nil) != test.want {
+		if _, err := contract.Parse([]byte(test.doc)); (err == nil) != test.want {
 			t.Errorf("%s: read with %v", name, err)
 		}
 		if got := allows(s, test.doc); got != test.want {
@@ -87,14 +88,14 @@ func TestContractSchema(t *testing.T) {
 		"a key twice": head + `"status":"working","status":"working"}`,
 		"huge":        head + `"status":"working","risks":["` + strings.Repeat("a", agency.ContractLimit) + `"]}`,
 	} {
-		if _, err := agency.ParseContract([]byte(doc)); err == nil {
+		if _, err := contract.Parse([]byte(doc)); err == nil {
 			t.Errorf("%s: it was read", name)
 		}
 	}
 }
 
 // Whatever a document holds, the schema and the reader agree on it.
-func TestContractSchemaAgrees(t *testing.T) {
+func TestSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	s := schema(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -129,7 +130,7 @@ func TestContractSchemaAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = agency.ParseContract(data)
+		_, err = contract.Parse(data)
 		if allowed := allows(s, string(data)); allowed != (err == nil) {
 			t.Errorf("the schema allows it: %v, the reader says %v: %s", allowed, err, data)
 		}

@@ -1,0 +1,4 @@
+package contract
+
+// Validate checks what a status requires.
+var Validate = validate
