@@ -3,10 +3,15 @@ package harness_test
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"agency"
 	"agency/internal/harness"
@@ -101,6 +106,39 @@ func TestAgentsAreListedOnce(t *testing.T) {
 	}
 }
 
+// A test reads the registry too: outside of an agent's own folder no file has three kinds of agents as texts.
+func TestTestsListNoAgents(t *testing.T) {
+	t.Parallel()
+	files, err := exec.Command("git", "-C", "../..", "ls-files", "--", "*.go", ":!internal/harness").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(files)) {
+		file, err := parser.ParseFile(token.NewFileSet(), "../../"+name, nil, parser.SkipObjectResolution)
+		if os.IsNotExist(err) {
+			continue // it is removed, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := map[string]bool{}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			for word := range strings.FieldsFuncSeq(literal.Value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }) {
+				named[word] = true
+			}
+			return true
+		})
+		agents := slices.DeleteFunc(harness.Agents(), func(a agent.Agent) bool { return !named[string(a.Kind)] })
+		if len(agents) > 2 {
+			t.Errorf("%s names %d agents: read harness.Agents()", name, len(agents))
+		}
+	}
+}
+
 // Each agent is whole: people can name it, install it and see what it was tested with.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
@@ -112,6 +150,10 @@ func TestRegistry(t *testing.T) {
 		seen[a.Kind] = true
 		if (a.Answer == nil) != (a.Dialog == nil) || a.Answer != nil && a.Screen == nil {
 			t.Errorf("%s: an answer needs a reader of dialogs and a screen", a.Kind)
+		}
+		facts, err := os.ReadFile(a.Program + "/facts_test.go")
+		if err != nil || !strings.Contains(string(facts), fmt.Sprintf("harnesstest.Facts{\n\t\tKind: %q", a.Kind)) {
+			t.Errorf("%s has no facts_test.go in its folder %s: %v", a.Kind, a.Program, err)
 		}
 	}
 }

@@ -2,58 +2,14 @@ package harness_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
 	"agency"
 	"agency/internal/harness"
 )
-
-var kinds = map[string]agency.RunnerKind{
-	"claude": "claude_code", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "copilot": "copilot",
-}
-
-// What real agents show: each dialog and menu is seen as one, whoever made it, and each input box with what stands in it.
-func TestSight(t *testing.T) {
-	t.Parallel()
-	free := map[string]string{ // what stands in the box
-		"claude/resting": "", "claude/working": "", "codex/prompt": "Ask Codex to do anything", "codex/resting": "Ask Codex to do anything",
-		"codex/working": "Ask Codex to do anything", "gemini/resting": "Type your message or @path/to/file", "opencode/resting": "", "opencode/working": "", "opencode/prompt": "Ask anything… \"Fix a TODO in the codebase\"", "copilot/working": "", "copilot/resting": "",
-		"opencode/typed": "[Pasted ~3 lines]", "claude/pasted": "[Pasted text #1 +29 lines]", "codex/pasted": "[Pasted Content 1219 chars]",
-		"gemini/pasted": "[Pasted Text: 30 lines]", "opencode/pasted": "[Pasted ~30 lines]", "copilot/pasted": "[Paste #1 - 30 lines]",
-	}
-	const message = "say hello (in lower case):\n1. to them\n2. to us"
-	for _, agent := range []string{"claude", "codex", "gemini", "copilot"} {
-		free[agent+"/typed"] = message
-	}
-	paths, err := filepath.Glob("*/testdata/*.screen.txt")
-	if err != nil || len(paths) < 45 {
-		t.Fatalf("%d screens, %v", len(paths), err)
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agent := filepath.Dir(filepath.Dir(path))
-		name := agent + "/" + strings.TrimSuffix(filepath.Base(path), ".screen.txt")
-		sight := harness.Sight(kinds[agent], strings.Split(ansi.Strip(string(data)), "\n"))
-		want, isFree := free[name]
-		switch {
-		case !isFree && sight.Dialog == "" && !sight.Boxless:
-			t.Errorf("%s: its dialog is not seen: %+v", name, sight)
-		case isFree && (sight.Dialog != "" || sight.Boxless || sight.Composer == nil || *sight.Composer != want):
-			t.Errorf("%s: got %+v, want an input box with %q", name, sight, want)
-		}
-		if typed := strings.HasSuffix(name, "/typed") || strings.HasSuffix(name, "/pasted"); sight.Holds(message) != typed {
-			t.Errorf("%s: the box holds the message: %t", name, !typed)
-		}
-	}
-}
 
 // Menus of programs that nobody knows, and what only looks like one.
 func TestMenus(t *testing.T) {

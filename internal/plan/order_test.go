@@ -188,7 +188,7 @@ func TestPlanHash(t *testing.T) {
 	t.Parallel()
 	plan := func() *agency.Plan {
 		p := agents("a", "b: a")
-		p.Limits = map[string]int{"codex": 1, "claude_code": 2, "gemini": 3, "shell": 4}
+		p.Limits = map[string]int{"codex": 1, "claude_code": 2, "custom": 3, "shell": 4}
 		if err := check(p); err != nil {
 			t.Fatal(err)
 		}

@@ -326,7 +326,7 @@ func TestFanOut(t *testing.T) {
 	if p, err = fan(plan.Source{Agents: []string{"codex:1001"}, PromptPath: "task.md"}); err != nil || p.Agents[1000].ID != "1001" || p.Agents[0].PromptPath != filepath.Join(root, "task.md") {
 		t.Errorf("got %v", err)
 	}
-	for _, words := range [][]string{{"codex:0"}, {"codex:x"}, {":3"}, {"codex:-1"}, {"codex:5001"}, {"codex:5000", "gemini"}, {"codex:99999999999999999999"}} {
+	for _, words := range [][]string{{"codex:0"}, {"codex:x"}, {":3"}, {"codex:-1"}, {"codex:5001"}, {"codex:5000", "claude_code"}, {"codex:99999999999999999999"}} {
 		if _, err := fan(plan.Source{Agents: words, Prompt: "x"}); err == nil || err.Code != agency.CodePlanInvalid || err.Hint == "" {
 			t.Errorf("%q: got %v", words, err)
 		}

@@ -1,8 +1,6 @@
 package conformance_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +8,7 @@ import (
 	"agency"
 	"agency/internal/config"
 	"agency/internal/harness"
+	"agency/test/conformance/modelserver"
 )
 
 // agent is one of the real programs.
@@ -28,16 +27,25 @@ type setup struct {
 	asks []string
 	// noInput is set for a program that reads no task from its standard input: its model reads it.
 	noInput bool
+	// tools are the arguments of a run with which the agent has the tools of agency mcp; searchesTools is set for an agent that has
+	// its model search for the tools of servers.
+	tools         func(f *fixture) []string
+	searchesTools bool
+	answers       []answered
 }
 
-// setups are those of the agents that agency knows.
-var setups = map[agency.RunnerKind]setup{
-	"claude_code": {home: claudeHome},
-	"codex":       {home: codexHome, asks: []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`}},
-	"gemini":      {home: geminiHome},
-	"opencode":    {home: opencodeHome},
-	"copilot":     {home: copilotHome, noInput: true},
+// answered is a request of an agent that agency answers.
+type answered struct {
+	name   string
+	args   []string
+	ask    modelserver.Turn
+	answer string
+	made   string // a file that the agent then made
+	heard  string // in the next request; empty when nothing is
 }
+
+// setups are those of the agents that agency knows. The file of each agent adds its own.
+var setups = map[agency.RunnerKind]setup{}
 
 // agents are the programs that agency knows, as scripts/agents.sh installed them into a folder.
 func agents(t *testing.T, dir string) []agent {
@@ -45,8 +53,8 @@ func agents(t *testing.T, dir string) []agent {
 	var all []agent
 	for _, a := range harness.Agents() {
 		known, ok := setups[a.Kind]
-		if !ok {
-			t.Fatalf("%s has no home in agents_test.go", a.Kind)
+		if !ok || len(known.answers) == 0 {
+			t.Fatalf("%s has no setup with answers: its file in this folder adds one", a.Kind)
 		}
 		all = append(all, agent{runner: string(a.Kind), program: filepath.Join(dir, "node_modules", ".bin", a.Program), setup: known})
 	}
@@ -71,59 +79,6 @@ func (a agent) table() string {
 }
 
 const key = "scripted-model-needs-no-key"
-
-func claudeHome(t *testing.T, dir, repo, url string) []string {
-	t.Helper()
-	config, err := json.Marshal(map[string]any{
-		"hasCompletedOnboarding": true,
-		"theme":                  "dark",
-		// A key from the environment is asked about once; it is known by its last 20 characters.
-		"customApiKeyResponses": map[string]any{"approved": []string{key[len(key)-20:]}},
-		"projects":              map[string]any{repo: map[string]any{"hasTrustDialogAccepted": true}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "claude", ".claude.json"), string(config))
-	return []string{
-		"CLAUDE_CONFIG_DIR=" + filepath.Join(dir, "claude"),
-		"ANTHROPIC_BASE_URL=" + url,
-		"ANTHROPIC_API_KEY=" + key,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}
-}
-
-func codexHome(t *testing.T, dir, repo, url string) []string {
-	t.Helper()
-	// The sandbox is off because not every kernel that runs tests has what it needs. The two tables at the end keep a
-	// dialog about newer models away, which would take the first Enter.
-	write(t, filepath.Join(dir, "codex", "config.toml"), fmt.Sprintf(`
-model = "gpt-5.5"
-model_provider = "scripted"
-sandbox_mode = "danger-full-access"
-approval_policy = "never"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.scripted]
-name = "scripted"
-base_url = "%s/v1"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-
-[projects."%s"]
-trust_level = "trusted"
-
-[notice.model_migrations]
-"gpt-5.5" = "gpt-6-sol"
-
-[tui.model_availability_nux]
-"gpt-6.1-sol" = 1
-`, url, repo))
-	return []string{"CODEX_HOME=" + filepath.Join(dir, "codex"), "SCRIPTED_KEY=" + key}
-}
 
 func write(t *testing.T, path, text string) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,49 @@ import (
 	"agency/internal/api"
 	"agency/test/conformance/modelserver"
 )
+
+func init() {
+	setups["claude_code"] = setup{
+		home: claudeHome,
+		tools: func(f *fixture) []string {
+			config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"agency": map[string]any{"command": f.binary, "args": []string{"mcp"}}}})
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			path := filepath.Join(f.dir, "mcp.json")
+			write(f.t, path, string(config))
+			return []string{"--mcp-config", path, "--strict-mcp-config", "--allowedTools", "mcp__agency"}
+		},
+		answers: []answered{
+			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
+			{name: "allow write", ask: modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, answer: "allow", made: "made.txt"},
+			{name: "deny", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "deny"},
+			{name: "option", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "blue", heard: `=\"Blue\"`},
+			{name: "own words", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "a warm green", heard: "a warm green"},
+		},
+	}
+}
+
+func claudeHome(t *testing.T, dir, repo, url string) []string {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{
+		"hasCompletedOnboarding": true,
+		"theme":                  "dark",
+		// A key from the environment is asked about once; it is known by its last 20 characters.
+		"customApiKeyResponses": map[string]any{"approved": []string{key[len(key)-20:]}},
+		"projects":              map[string]any{repo: map[string]any{"hasTrustDialogAccepted": true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "claude", ".claude.json"), string(config))
+	return []string{
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(dir, "claude"),
+		"ANTHROPIC_BASE_URL=" + url,
+		"ANTHROPIC_API_KEY=" + key,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}
+}
 
 const overloaded = 529
 

@@ -16,6 +16,59 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
+func init() {
+	asks := []string{"--", "-c", "approval_policy=on-request", "-s", "workspace-write"}
+	questions := []string{"--", "-c", "features.default_mode_request_user_input=true"}
+	setups["codex"] = setup{
+		home:          codexHome,
+		asks:          []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`},
+		searchesTools: true,
+		tools: func(f *fixture) []string {
+			return []string{
+				"-c", fmt.Sprintf("mcp_servers.agency.command=%q", f.binary), "-c", `mcp_servers.agency.args=["mcp"]`,
+				"-c", `mcp_servers.agency.env_vars=["AGENCY_HOME","AGENCY_CONFIG","AGENCY_RUN_ID","AGENCY_ATTEMPT","AGENCY_TOKEN","AGENCY_WORKTREE"]`,
+			}
+		},
+		answers: []answered{
+			{name: "allow", args: asks, ask: modelserver.Turn{Shell: "touch made.txt", Leave: true}, answer: "allow", made: "made.txt"},
+			{name: "deny", args: asks, ask: modelserver.Turn{Shell: "touch made.txt", Leave: true}, answer: "deny"},
+			{name: "option", args: questions, ask: modelserver.Turn{Ask: "Which colour?"}, answer: "blue", heard: `[\"Blue\"]`},
+		},
+	}
+}
+
+func codexHome(t *testing.T, dir, repo, url string) []string {
+	t.Helper()
+	// The sandbox is off because not every kernel that runs tests has what it needs. The two tables at the end keep a
+	// dialog about newer models away, which would take the first Enter.
+	write(t, filepath.Join(dir, "codex", "config.toml"), fmt.Sprintf(`
+model = "gpt-5.5"
+model_provider = "scripted"
+sandbox_mode = "danger-full-access"
+approval_policy = "never"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+
+[projects."%s"]
+trust_level = "trusted"
+
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 1
+`, url, repo))
+	return []string{"CODEX_HOME=" + filepath.Join(dir, "codex"), "SCRIPTED_KEY=" + key}
+}
+
 // What Codex says about itself, in its terminal and without one, as labels over time.
 func TestCodexLabels(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,19 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
+func init() {
+	setups["copilot"] = setup{
+		home: copilotHome, noInput: true,
+		answers: []answered{
+			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
+			{name: "allow write", ask: modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, answer: "allow", made: "made.txt"},
+			{name: "deny", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "deny"},
+			{name: "option", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "blue", heard: "User responded: Blue"},
+			{name: "own words", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "a warm green", heard: "User responded: a warm green"},
+		},
+	}
+}
+
 func copilotHome(t *testing.T, dir, _, url string) []string {
 	t.Helper()
 	config, err := json.Marshal(map[string]any{"trustedFolders": []string{dir}})

@@ -12,6 +12,20 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
+func init() {
+	asks := []string{"--", "--approval-mode", "default"}
+	setups["gemini"] = setup{
+		home: geminiHome,
+		answers: []answered{
+			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
+			{name: "allow write", args: asks, ask: modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, answer: "allow", made: "made.txt"},
+			{name: "deny", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "deny"},
+			{name: "option", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "blue", heard: `:\"Blue\"}}`},
+			{name: "own words", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "a warm green", heard: "a warm green"},
+		},
+	}
+}
+
 func geminiHome(t *testing.T, dir, _, url string) []string {
 	t.Helper()
 	put := func(name string, content any) {

@@ -18,6 +18,18 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
+func init() {
+	setups["opencode"] = setup{
+		home: opencodeHome,
+		answers: []answered{
+			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
+			{name: "deny", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "deny"},
+			{name: "option", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "blue", heard: `=\"Blue\"`},
+			{name: "own words", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "a warm green", heard: "a warm green"},
+		},
+	}
+}
+
 func opencodeHome(t *testing.T, dir, _, url string) []string {
 	t.Helper()
 	// The model is known by this file alone, so nothing is asked of the net.

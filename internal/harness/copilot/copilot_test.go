@@ -271,58 +271,6 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// Keys come from what the terminal shows, and from nothing else.
-func TestAnswer(t *testing.T) {
-	t.Parallel()
-	const write, colour = "/home/dev/work/stub-file.txt", "Which colour?"
-	allow, deny, text := agency.Reply{Decision: agency.Allow}, agency.Reply{Decision: agency.Deny}, func(s string) agency.Reply { return agency.Reply{Text: s} }
-	const hidden, refused = "(hidden)", "(refused)"
-	for _, tt := range []struct {
-		screen string
-		kind   agency.RequestKind
-		text   string
-		reply  agency.Reply
-		want   string
-	}{
-		{"permission-write", agency.AsksPermission, write, allow, "1"},
-		{"permission-write", agency.AsksPermission, write, deny, "\x1b"},
-		{"permission-write", agency.AsksPermission, "/home/dev/work/other.txt", allow, hidden}, // another request's dialog
-		{"permission-write", agency.AsksQuestion, write, text("x"), hidden},
-		{"path", agency.AsksPermission, "/home/dev/elsewhere.txt", allow, "1"}, // the cursor stands on more than that
-		{"question", agency.AsksQuestion, colour, text("red"), "\r"},           // the cursor stands on it
-		{"question", agency.AsksQuestion, colour, text("Blue"), "\x1b[B"},
-		{"question", agency.AsksQuestion, colour, text("a warm green"), "\x1b[B"}, // on the way to the last
-		{"question", agency.AsksQuestion, colour, deny, "\x1b"},
-		{"question", agency.AsksQuestion, "How many?", text("red"), hidden},
-		{"question-other", agency.AsksQuestion, colour, text("a warm green"), "a warm green"},
-		{"question-other", agency.AsksQuestion, colour, text("Red"), "\x1b[A"},
-		{"question-own", agency.AsksQuestion, colour, text("a warm green"), ""}, // the rest is to come
-		{"question-own", agency.AsksQuestion, colour, text("a warm"), "\r"},
-		{"question-own", agency.AsksQuestion, colour, text("a"), ""}, // as while it is being drawn
-		{"question-own", agency.AsksQuestion, colour, text("brown"), refused},
-		{"question-two", agency.AsksQuestion, "Colour and size?", text("red"), refused},
-		{"question-two", agency.AsksQuestion, "Colour and size?", deny, "\x1b"},
-		{"form", agency.AsksQuestion, colour, text("a warm green"), "a warm green"},
-		{"trust", agency.AsksPermission, "/home/dev/work", allow, hidden},
-		{"in-use", agency.AsksPermission, "Session in use", allow, hidden},
-		{"resting", agency.AsksPermission, write, deny, hidden},
-	} {
-		request := agency.Request{Kind: tt.kind, Text: tt.text}
-		keys, shown, err := harness.Answer("copilot", harnesstest.Screen(t, "testdata/"+tt.screen), &request, tt.reply)
-		switch {
-		case !shown:
-			keys = hidden
-		case agency.IsCode(err, agency.CodeInputRefused):
-			keys = refused
-		case err != nil:
-			t.Fatal(err)
-		}
-		if keys != tt.want {
-			t.Errorf("%s, %q, %+v: got %q, want %q", tt.screen, tt.text, tt.reply, keys, tt.want)
-		}
-	}
-}
-
 // Moving the cursor by two takes two different keys, so that a terminal that is slow to show the first is not moved twice for it.
 func TestStepsDiffer(t *testing.T) {
 	t.Parallel()
