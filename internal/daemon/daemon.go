@@ -25,6 +25,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/killpoint"
 	"agency/internal/notify"
+	"agency/internal/policy"
 	"agency/internal/recovery"
 	"agency/internal/runner"
 	"agency/internal/scaffold"
@@ -78,8 +79,9 @@ type Daemon struct {
 	notifier atomic.Pointer[notify.Notifier]
 	active   active
 	timers   *watchdog.Timers
+	policy   *policy.Policy
+	finder   scheduler.Finder
 	backups  *recovery.Backups
-	making   making
 	conns    connections
 	refusals refusals
 
@@ -289,6 +291,10 @@ func (d *Daemon) build(watcher *watcher) {
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
 	d.sup.SetErrorPatterns(errorPatterns(d.Config))
+	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
+	d.policy = policy.New(policy.Deps{
+		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
+	})
 }
 
 // serve answers until the end, then lets the requests under way finish.

@@ -119,7 +119,7 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 		}
 		ctx := withCaller(r)
 		var resp Resp
-		if err = d.allow(ctx, op.Name, &req); err == nil {
+		if err = d.policy.Allow(ctx, op.Name, &req); err == nil {
 			resp, err = do(ctx, req)
 		}
 		if err != nil && op.Kind == api.Waits && d.isStopping() {
@@ -192,9 +192,9 @@ func (d *Daemon) recovered(next http.Handler) http.Handler {
 }
 
 func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
-	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
 	if err == nil {
-		err = leave.asked(&req.Spec)
+		err = may.CheckAsked(&req.Spec)
 	}
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -203,12 +203,12 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	owner, err := d.caller(ctx)
+	owner, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
 	id := agency.NewRunID(d.clock.Now(), [10]byte(randomBytes(10)))
-	_, free, err := leave.room(ctx, 1, id)
+	_, free, err := may.Reserve(ctx, 1, id)
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
@@ -220,7 +220,7 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	}
 	settings, err := resolve.Run(cfg, &req.Spec, &at.Project)
 	if err == nil {
-		err = leave.chosen(ctx, &req.Spec)
+		err = may.CheckChosen(ctx, &req.Spec)
 	}
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -236,14 +236,14 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 }
 
 func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
-	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
 	if err == nil {
-		err = leave.resumed(&req)
+		err = may.CheckResume(&req)
 	}
 	if err != nil {
 		return api.ResumeRunResponse{}, err
 	}
-	_, free, err := leave.room(ctx, 1, agency.RunID(req.Run))
+	_, free, err := may.Reserve(ctx, 1, agency.RunID(req.Run))
 	if err != nil {
 		return api.ResumeRunResponse{}, err
 	}

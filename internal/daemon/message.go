@@ -16,7 +16,7 @@ const (
 )
 
 func (d *Daemon) sendMessage(ctx context.Context, req api.SendMessageRequest) (api.SendMessageResponse, error) {
-	from, err := d.caller(ctx)
+	from, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.SendMessageResponse{}, err
 	}
@@ -29,7 +29,7 @@ func (d *Daemon) sendMessage(ctx context.Context, req api.SendMessageRequest) (a
 }
 
 func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) (api.MessagesResponse, error) {
-	who, err := d.caller(ctx)
+	who, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.MessagesResponse{}, err
 	}
@@ -54,7 +54,7 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 }
 
 func (d *Daemon) ackMessages(ctx context.Context, req api.AckMessagesRequest) (api.AckMessagesResponse, error) {
-	who, err := d.caller(ctx)
+	who, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.AckMessagesResponse{}, err
 	}
@@ -63,7 +63,7 @@ func (d *Daemon) ackMessages(ctx context.Context, req api.AckMessagesRequest) (a
 }
 
 func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) (api.MessagesResponse, error) {
-	who, err := d.caller(ctx)
+	who, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.MessagesResponse{}, err
 	}
@@ -94,7 +94,7 @@ func (d *Daemon) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api
 }
 
 func (d *Daemon) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagRunResponse, error) {
-	by, err := d.caller(ctx)
+	by, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
@@ -106,7 +106,7 @@ func (d *Daemon) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagR
 }
 
 func (d *Daemon) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRunResponse, error) {
-	by, err := d.caller(ctx)
+	by, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}

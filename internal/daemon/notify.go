@@ -88,7 +88,7 @@ func secretOf(c *config.Channel) func() (string, error) {
 
 // testNotify sends a test to the channels. Only a person may: what agents have to say goes through messages.
 func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api.TestNotifyResponse, error) {
-	who, err := d.caller(ctx)
+	who, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.TestNotifyResponse{}, err
 	}

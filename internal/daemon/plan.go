@@ -14,12 +14,13 @@ import (
 	"agency/internal/git"
 	"agency/internal/harness"
 	"agency/internal/plan"
+	"agency/internal/policy"
 	"agency/internal/resolve"
 )
 
 // loadPlan reads a plan for a caller who stands in dir, and checks all that can be checked before anything starts: besides the plan
 // itself the runners and their programs, the presets, and the references to start from. It makes nothing.
-func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, env []string, cfg *config.Config, leave *leave) (*agency.Plan, agency.Repo, []string, error) {
+func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, env []string, cfg *config.Config, may *policy.Permission) (*agency.Plan, agency.Repo, []string, error) {
 	repo, err := d.git.Discover(ctx, dir)
 	if err != nil {
 		return nil, agency.Repo{}, nil, err
@@ -28,7 +29,7 @@ func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, e
 	if err != nil {
 		return nil, agency.Repo{}, nil, err
 	}
-	check := &planCheck{git: d.git, cfg: cfg, leave: leave, project: &project, dir: dir, env: env, used: map[string]bool{}, bases: map[string]bool{}}
+	check := &planCheck{git: d.git, cfg: cfg, may: may, project: &project, dir: dir, env: env, used: map[string]bool{}, bases: map[string]bool{}}
 	p, warnings, err := plan.Load(plan.Source{
 		Path: src.Path, Text: src.Text, Agents: src.Agents, Prompt: src.Prompt, PromptPath: src.PromptPath,
 		Dir: dir, Root: repo.Toplevel,
@@ -75,7 +76,7 @@ func depsOfNobody(p *agency.Plan) []string {
 type planCheck struct {
 	git     *git.Git
 	cfg     *config.Config
-	leave   *leave
+	may     *policy.Permission
 	project *agency.Project
 	dir     string
 	env     []string
@@ -117,12 +118,12 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 		}
 	}
 	asked := resolve.AgentSpec(a)
-	if err := c.leave.asked(&asked); err != nil {
+	if err := c.may.CheckAsked(&asked); err != nil {
 		return "args", err
 	}
 	spec, chosen, err := resolve.Agent(c.cfg, c.project, a)
 	if err == nil {
-		err = c.leave.chosen(ctx, &spec)
+		err = c.may.CheckChosen(ctx, &spec)
 	}
 	if err != nil {
 		return "runner", err
@@ -195,7 +196,7 @@ func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 
 // planSession tells what a plan would do, and starts nothing.
 func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (api.PlanSessionResponse, error) {
-	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
@@ -203,7 +204,7 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
-	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, leave)
+	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, may)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}

@@ -26,14 +26,14 @@ func (d *Daemon) newFiles() *scheduler.Files {
 }
 
 func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest) (api.SessionResponse, error) {
-	if _, err := d.leaveOf(ctx, &req.Config, &req.Env); err != nil {
+	if _, err := d.policy.Permission(ctx, &req.Config, &req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
 	cfg, err := config.Load(req.Config, req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	owner, err := d.caller(ctx)
+	owner, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -60,7 +60,7 @@ func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest
 
 // updateSession carries out the reports in order, up to the first that is refused.
 func (d *Daemon) updateSession(ctx context.Context, req api.UpdateSessionRequest) (api.SessionResponse, error) {
-	s, err := d.session(ctx, req.Session, req.Dir)
+	s, err := d.finder.Find(ctx, req.Session, req.Dir)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -120,7 +120,7 @@ func (d *Daemon) removeSessions(ctx context.Context, req api.RemoveSessionsReque
 	resp := api.RemoveSessionsResponse{Sessions: []api.Session{}, Warnings: []string{}, Applied: req.Apply || req.Session != ""}
 	var sessions []agency.Session
 	if req.Session != "" {
-		s, err := d.session(ctx, req.Session, req.Dir)
+		s, err := d.finder.Find(ctx, req.Session, req.Dir)
 		if err != nil {
 			return resp, err
 		}
@@ -211,7 +211,7 @@ func (d *Daemon) waiting(ctx context.Context, s *agency.Session, agents []agency
 }
 
 func (d *Daemon) showSession(ctx context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
-	found, err := d.lookUp(ctx, req.Session, req.Dir)
+	found, err := d.finder.LookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return api.ShowSessionResponse{}, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // startSession checks a plan, writes it down as a session, and has its agents begin.
 func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
-	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -24,11 +24,11 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, leave)
+	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, may)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	fewer, free, err := leave.bound(ctx, &p.MaxParallel)
+	fewer, free, err := may.ReserveParallel(ctx, &p.MaxParallel)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -71,7 +71,7 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 
 // newSession is a session of agency's own in the repository of a folder that begins now, without a plan yet.
 func (d *Daemon) newSession(ctx context.Context, cfg *config.Config, dir, configPath string) (*agency.Session, error) {
-	owner, err := d.caller(ctx)
+	owner, err := d.policy.Caller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (d *Daemon) checkPlan(ctx context.Context, s *agency.Session, changed bool)
 }
 
 func (d *Daemon) pauseSession(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
-	s, err := d.session(ctx, req.Session, req.Dir)
+	s, err := d.finder.Find(ctx, req.Session, req.Dir)
 	if err == nil {
 		s, err = d.sched.Pause(ctx, s.ID, agency.PausedByHand)
 	}
@@ -185,7 +185,7 @@ func (d *Daemon) pauseSession(ctx context.Context, req api.SessionRequest) (api.
 }
 
 func (d *Daemon) resumeSession(ctx context.Context, req api.ResumeSessionRequest) (api.SessionResponse, error) {
-	s, err := d.session(ctx, req.Session, req.Dir)
+	s, err := d.finder.Find(ctx, req.Session, req.Dir)
 	if err == nil && !s.Status.Final() {
 		err = d.checkPlan(ctx, s, req.PlanChanged)
 	}
@@ -199,7 +199,7 @@ func (d *Daemon) resumeSession(ctx context.Context, req api.ResumeSessionRequest
 }
 
 func (d *Daemon) cancelSession(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
-	s, err := d.session(ctx, req.Session, req.Dir)
+	s, err := d.finder.Find(ctx, req.Session, req.Dir)
 	if err == nil {
 		s, err = d.sched.Cancel(ctx, s.ID)
 	}
@@ -212,7 +212,7 @@ func (d *Daemon) cancelSession(ctx context.Context, req api.SessionRequest) (api
 // retrySession begins a session with the plan of a settled one. What was complete there is complete here, with its runs, so that
 // what comes after it can start from its results.
 func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) (api.SessionResponse, error) {
-	leave, err := d.leaveOf(ctx, &req.Config, &req.Env)
+	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -220,7 +220,7 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	old, err := d.lookUp(ctx, req.Session, req.Dir)
+	old, err := d.finder.LookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -244,7 +244,7 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	}
 	s.Name, s.Source, s.SourceFile, s.PlanPath, s.PlanHash, s.MaxParallel = old.Name, old.Source, old.SourceFile, old.PlanPath, old.PlanHash, old.MaxParallel
 	s.RetryOf = old.ID
-	fewer, free, err := leave.bound(ctx, &s.MaxParallel)
+	fewer, free, err := may.ReserveParallel(ctx, &s.MaxParallel)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}

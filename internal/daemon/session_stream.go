@@ -34,11 +34,11 @@ func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req := api.SessionRequest{Session: r.URL.Query().Get("session"), Dir: r.URL.Query().Get("dir")}
-	if err := d.allow(withCaller(r), api.SessionUpdatesPath, &req); err != nil {
+	if err := d.policy.Allow(withCaller(r), api.SessionUpdatesPath, &req); err != nil {
 		reply(w, nil, err)
 		return
 	}
-	s, err := d.session(r.Context(), req.Session, req.Dir)
+	s, err := d.finder.Find(r.Context(), req.Session, req.Dir)
 	if err != nil {
 		reply(w, nil, err)
 		return

@@ -24,7 +24,7 @@ func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (a
 	if err != nil {
 		return none, err
 	}
-	found, err := d.lookUp(ctx, req.Session, req.Dir)
+	found, err := d.finder.LookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return none, err
 	}

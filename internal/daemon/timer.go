@@ -20,7 +20,7 @@ func (d *Daemon) newTimers() *watchdog.Timers {
 }
 
 func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {
-	owner, err := d.caller(ctx)
+	owner, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.StartTimerResponse{}, err
 	}
@@ -49,7 +49,7 @@ func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api
 
 // stopTimers ends one timer by its name, or all that the caller may: a run those that it started, the person every one.
 func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api.StopTimersResponse, error) {
-	who, err := d.caller(ctx)
+	who, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.StopTimersResponse{}, err
 	}

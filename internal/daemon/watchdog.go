@@ -207,7 +207,7 @@ func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert,
 }
 
 func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
-	by, err := d.caller(ctx)
+	by, err := d.policy.Caller(ctx)
 	if err != nil {
 		return api.AlertsResponse{}, err
 	}

@@ -1,4 +1,6 @@
-package daemon
+// Package policy decides who may do what. The user may do everything. What a run may do is in one table: an operation that is
+// not in it is the user's alone.
+package policy
 
 import (
 	"context"
@@ -9,9 +11,64 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/runner"
+	"agency/internal/supervisor"
 )
 
-// The person may do everything. What a run may do is in one table, policy: an operation that is not in it is the person's alone.
+// Store is the record that the policy reads.
+type Store interface {
+	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
+	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
+	Spec(ctx context.Context, id agency.RunID) ([]byte, error)
+	Session(ctx context.Context, id agency.SessionID) (*agency.Session, error)
+	Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error)
+	SessionRuns(ctx context.Context, id agency.SessionID, live bool) (map[agency.RunID]*agency.Run, error)
+	Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error)
+}
+
+// Records finds runs.
+type Records interface {
+	Resolve(ctx context.Context, ref string) (*agency.Run, error)
+}
+
+// Callers knows who runs are.
+type Callers interface {
+	// Identify returns the id of the run whose token a caller has, or agency.User.
+	Identify(ctx context.Context, c supervisor.Caller) (string, error)
+	// Owners returns the runs above something that startedBy started, the nearest first.
+	Owners(ctx context.Context, startedBy string) ([]agency.RunID, error)
+}
+
+// Runs are the live runs.
+type Runs interface {
+	LiveAttempts() []supervisor.LiveAttempt
+	// Environ returns the environment that a run was started with.
+	Environ(ctx context.Context, r *agency.Run) ([]string, error)
+}
+
+// Deps are the parts that a policy decides by.
+type Deps struct {
+	Store   Store
+	Records Records
+	Callers Callers
+	Runs    Runs
+	// Discover returns the repository of a folder.
+	Discover func(ctx context.Context, dir string) (agency.Repo, error)
+	// LookUp returns the session that a reference means to a client that stands in dir.
+	LookUp  func(ctx context.Context, ref, dir string) (*agency.Session, error)
+	Config  func() *config.Config // that the daemon goes by
+	Serving runner.Serving        // the processes that belong to no run
+}
+
+// Policy decides what callers may do. All methods may be called from several goroutines.
+type Policy struct {
+	Deps
+	children children
+}
+
+// New returns a policy.
+func New(deps Deps) *Policy { return &Policy{Deps: deps} }
 
 // standing is how a run stands to what a request is about; it can stand in several ways.
 type standing uint8
@@ -27,26 +84,26 @@ const (
 // rule says which runs may do an operation.
 type rule struct {
 	runs standing
-	// about finds out how a run stands to what a request is about, and makes the reference to that in the request one that cannot
-	// come to mean something else; nil where it is about nothing in particular.
-	about func(ctx context.Context, d *Daemon, by *agency.Run, req any) (standing, error)
-	// limit refuses to an agent what it may not ask; nil is nothing. by is nil for tools that do not belong to a run.
-	limit func(d *Daemon, by *agency.Run, req any) error
+	// about returns how a run stands to what a request is about, and replaces the reference to that in the request by one that
+	// cannot come to mean something else; nil when it is about nothing in particular.
+	about func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error)
+	// limit refuses what an agent may not ask; nil refuses nothing. by is nil for tools that do not belong to a run.
+	limit func(p *Policy, by *agency.Run, req any) error
 }
 
-// everyRun is for what tells no more than the files of the user, or what the handler bounds by who asks.
+// everyRun is for operations that tell no more than the files of the user, or whose handler limits them by the caller.
 var everyRun = rule{runs: anyRun}
 
 // theirs are the runs that a run may act on.
 const theirs = owner | leader
 
-var policy = map[string]rule{
+var table = map[string]rule{
 	api.ListRuns.Name: everyRun, api.ShowRun.Name: everyRun, api.ExplainRun.Name: everyRun, api.ShowOutput.Name: everyRun, api.DiffRun.Name: everyRun,
 	api.WaitRuns.Name: everyRun, api.ListSnapshots.Name: everyRun, api.ShowSnapshot.Name: everyRun, api.ShowTrust.Name: everyRun,
 	api.ListAlerts.Name: everyRun, api.ExplainWatchdog.Name: everyRun, api.ListTimers.Name: everyRun, api.ListEvents.Name: everyRun,
 	api.DaemonStatus.Name: everyRun, api.ListSessions.Name: everyRun, api.ShowSession.Name: everyRun, api.WaitSession.Name: everyRun,
 	api.EventsPath: everyRun, api.LogsPath: everyRun,
-	// A run reads its own inbox and ends its own timers, and a message says whom it is from.
+	// A run reads its own inbox and ends its own timers, and a message names its sender.
 	api.SendMessage.Name: everyRun, api.PollMessages.Name: everyRun, api.AckMessages.Name: everyRun, api.ListMessages.Name: everyRun, api.StopTimers.Name: everyRun,
 
 	api.CreateRun.Name:     inRepo(func(r *api.CreateRunRequest) string { return from(r.Dir, r.Spec.Repo) }),
@@ -76,7 +133,7 @@ var policy = map[string]rule{
 	api.RemoveSessions.Name: onSession(func(r *api.RemoveSessionsRequest) (*string, string) { return &r.Session, r.Dir }),
 	api.SessionUpdatesPath:  onSession(sessionRequest),
 
-	// The person's alone.
+	// The user's alone.
 	api.AttachRun.Name: {}, api.CollectRuns.Name: {}, api.CheckDatabase.Name: {}, api.BackupDatabase.Name: {}, api.InitRepo.Name: {},
 	api.GrantTrust.Name: {}, api.RevokeTrust.Name: {}, api.TestNotify.Name: {}, api.ListChannels.Name: {}, api.Doctor.Name: {}, api.StopDaemon.Name: {},
 }
@@ -94,38 +151,38 @@ func from(dir, path string) string {
 }
 
 func onRun[Req any](runs standing, ref func(*Req) *string) rule {
-	return rule{runs: runs, about: func(ctx context.Context, d *Daemon, by *agency.Run, req any) (standing, error) {
+	return rule{runs: runs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
 		at := ref(req.(*Req))
-		r, err := d.sup.Records.Resolve(ctx, *at)
+		r, err := p.Records.Resolve(ctx, *at)
 		if err != nil {
 			return 0, err
 		}
 		*at = string(r.ID)
-		return d.standsToRun(ctx, by, r)
+		return p.standsToRun(ctx, by, r)
 	}}
 }
 
 func onSession[Req any](ref func(*Req) (*string, string)) rule {
-	return rule{runs: theirs, about: func(ctx context.Context, d *Daemon, by *agency.Run, req any) (standing, error) {
+	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
 		at, dir := ref(req.(*Req))
 		if *at == "" {
 			return 0, nil // every session, or none
 		}
-		s, err := d.lookUp(ctx, *at, dir)
+		s, err := p.LookUp(ctx, *at, dir)
 		if err != nil {
 			return 0, err
 		}
 		*at = string(s.ID)
-		return d.standsTo(ctx, by, s.Owner, s.Repo)
+		return p.standsTo(ctx, by, s.Owner, s.Repo)
 	}}
 }
 
-// onAlerts is for what a run does with alerts on others: its own tell that somebody must look at it.
+// onAlerts is for what a run does with alerts about others: its own tell another that it needs attention.
 func onAlerts[Req any](ids func(*Req) []string) rule {
-	return rule{runs: theirs, about: func(ctx context.Context, d *Daemon, by *agency.Run, req any) (standing, error) {
-		alerts, err := d.store.Alerts(ctx, agency.AlertFilter{IDs: ids(req.(*Req)), Resolved: true})
+	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
+		alerts, err := p.Store.Alerts(ctx, agency.AlertFilter{IDs: ids(req.(*Req)), Resolved: true})
 		for i := range alerts {
-			stands, err := d.standsToAlert(ctx, by, &alerts[i])
+			stands, err := p.standsToAlert(ctx, by, &alerts[i])
 			if err != nil || stands&theirs == 0 {
 				return 0, err
 			}
@@ -135,8 +192,8 @@ func onAlerts[Req any](ids func(*Req) []string) rule {
 }
 
 func inRepo[Req any](dir func(*Req) string) rule {
-	return rule{runs: neighbour, about: func(ctx context.Context, d *Daemon, by *agency.Run, req any) (standing, error) {
-		repo, err := d.git.Discover(ctx, dir(req.(*Req)))
+	return rule{runs: neighbour, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
+		repo, err := p.Discover(ctx, dir(req.(*Req)))
 		if err != nil || repo.Fingerprint != by.Repo.Fingerprint {
 			return 0, err
 		}
@@ -144,25 +201,26 @@ func inRepo[Req any](dir func(*Req) string) rule {
 	}}
 }
 
-func limited[Req any](r rule, limit func(d *Daemon, by *agency.Run, req *Req) error) rule {
-	r.limit = func(d *Daemon, by *agency.Run, req any) error { return limit(d, by, req.(*Req)) }
+func limited[Req any](r rule, limit func(p *Policy, by *agency.Run, req *Req) error) rule {
+	r.limit = func(p *Policy, by *agency.Run, req any) error { return limit(p, by, req.(*Req)) }
 	return r
 }
 
-// allow refuses a request of an agent that the policy does not allow. It may change a reference in the request into an id.
-func (d *Daemon) allow(ctx context.Context, operation string, req any) error {
-	r := policy[operation]
+// Allow refuses a request of an agent that the policy does not allow: E_PERMISSION_DENIED. It may replace a reference in the
+// request by an id.
+func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
+	r := table[operation]
 	if r.runs == anyRun && r.limit == nil {
 		return nil
 	}
-	by, asks, err := d.agent(ctx)
+	by, asks, err := p.Agent(ctx)
 	if err != nil || !asks {
 		return err
 	}
 	if by != nil {
 		stands := anyRun
 		if r.runs != 0 && r.about != nil {
-			if stands, err = r.about(ctx, d, by, req); err != nil {
+			if stands, err = r.about(ctx, p, by, req); err != nil {
 				return err
 			}
 		}
@@ -171,18 +229,18 @@ func (d *Daemon) allow(ctx context.Context, operation string, req any) error {
 		}
 	}
 	if r.limit != nil {
-		return r.limit(d, by, req)
+		return r.limit(p, by, req)
 	}
 	return nil
 }
 
-// notAllowed says who may do what a run may not.
+// notAllowed returns the error that names who may do what a run may not.
 func notAllowed(operation string, by *agency.Run, may standing) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s here: %s", by.Ref(), strings.TrimPrefix(operation, "/v1/"), may.words()).
 		WithDetail("operation", operation).WithHint("docs/policy.md says what a run may do; ask the person: agency report needs-input")
 }
 
-// words says who may do an operation, besides the person.
+// words returns who may do an operation, besides the user.
 func (s standing) words() string {
 	if s == 0 {
 		return "only the person may"
@@ -200,52 +258,52 @@ func (s standing) words() string {
 	return "a run may to " + strings.Join(append(whom, "what it started, and an orchestrator to what is in its repository"), ", ")
 }
 
-// standsToRun is how a run stands to another one, or itself.
-func (d *Daemon) standsToRun(ctx context.Context, by, r *agency.Run) (standing, error) {
+// standsToRun returns how a run stands to another one, or to itself.
+func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (standing, error) {
 	if r.ID == by.ID {
 		return itself, nil
 	}
-	return d.standsTo(ctx, by, r.Owner, r.Repo)
+	return p.standsTo(ctx, by, r.Owner, r.Repo)
 }
 
-// standsTo is how a run stands to what somebody started in a repository.
-func (d *Daemon) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (standing, error) {
+// standsTo returns how a run stands to what startedBy started in a repository.
+func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (standing, error) {
 	var stands standing
-	owners, err := d.sup.Callers.Owners(ctx, startedBy)
+	owners, err := p.Callers.Owners(ctx, startedBy)
 	if slices.Contains(owners, by.ID) {
 		stands |= owner
 	}
-	if repo.Fingerprint == by.Repo.Fingerprint && by.HasTag(d.orchestratorTag()) {
+	if repo.Fingerprint == by.Repo.Fingerprint && by.HasTag(p.orchestratorTag()) {
 		stands |= leader
 	}
 	return stands, err
 }
 
-func (d *Daemon) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Alert) (standing, error) {
+func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Alert) (standing, error) {
 	if a.Session != "" {
-		s, err := d.store.Session(ctx, a.Session)
+		s, err := p.Store.Session(ctx, a.Session)
 		if err != nil {
 			return 0, err
 		}
-		return d.standsTo(ctx, by, s.Owner, s.Repo)
+		return p.standsTo(ctx, by, s.Owner, s.Repo)
 	}
 	if a.RunID == "" {
-		return 0, nil // the machine is the person's
+		return 0, nil // the machine is the user's
 	}
-	r, err := d.store.Run(ctx, a.RunID)
+	r, err := p.Store.Run(ctx, a.RunID)
 	if err != nil {
 		return 0, err
 	}
-	return d.standsToRun(ctx, by, r)
+	return p.standsToRun(ctx, by, r)
 }
 
-func (d *Daemon) orchestratorTag() string { return d.active.config().Watchdog.OrchestratorTag }
+func (p *Policy) orchestratorTag() string { return p.Config().Watchdog.OrchestratorTag }
 
 // limitInput keeps an agent from typing what is a command of the program that it types into: Claude Code, Codex, Gemini and
 // OpenCode run a line that begins with ! in a shell, without asking.
-func limitInput(_ *Daemon, _ *agency.Run, r *api.SendInputRequest) error { return plainMessage(r.Text) }
+func limitInput(_ *Policy, _ *agency.Run, r *api.SendInputRequest) error { return plainMessage(r.Text) }
 
-func limitTimer(_ *Daemon, _ *agency.Run, r *api.StartTimerRequest) error {
+func limitTimer(_ *Policy, _ *agency.Run, r *api.StartTimerRequest) error {
 	return plainMessage(r.Message)
 }
 
@@ -259,7 +317,7 @@ func plainMessage(text string) error {
 }
 
 // limitRemoval keeps an agent from removing what cannot be saved.
-func limitRemoval(_ *Daemon, _ *agency.Run, r *api.RemoveRunRequest) error {
+func limitRemoval(_ *Policy, _ *agency.Run, r *api.RemoveRunRequest) error {
 	if !r.Force {
 		return nil
 	}
@@ -267,12 +325,12 @@ func limitRemoval(_ *Daemon, _ *agency.Run, r *api.RemoveRunRequest) error {
 }
 
 // limitTags keeps an agent from making another one the orchestrator that it is not itself.
-func limitTags(d *Daemon, by *agency.Run, r *api.ChangeTagsRequest) error {
-	return d.limitTags(by, r.Add)
+func limitTags(p *Policy, by *agency.Run, r *api.ChangeTagsRequest) error {
+	return p.limitTags(by, r.Add)
 }
 
-func (d *Daemon) limitTags(by *agency.Run, tags []string) error {
-	tag := d.orchestratorTag()
+func (p *Policy) limitTags(by *agency.Run, tags []string) error {
+	tag := p.orchestratorTag()
 	if by == nil || by.HasTag(tag) || !slices.Contains(tags, tag) {
 		return nil
 	}
@@ -280,7 +338,7 @@ func (d *Daemon) limitTags(by *agency.Run, tags []string) error {
 }
 
 // limitUpdate keeps an agent from having more agents run at once than it was started with.
-func limitUpdate(_ *Daemon, by *agency.Run, r *api.UpdateSessionRequest) error {
+func limitUpdate(_ *Policy, by *agency.Run, r *api.UpdateSessionRequest) error {
 	if by == nil || r.MaxParallel == 0 {
 		return nil
 	}

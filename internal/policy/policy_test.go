@@ -1,9 +1,9 @@
-package daemon
+package policy
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,13 +18,15 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/scheduler"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 )
 
-// court is a daemon that decides, with runs that stand in every way to one of them.
+// court is a policy, with runs that stand in every way to one of them.
 type court struct {
-	*Daemon
+	*Policy
+	store                                       *sqlite.Store
 	target, owner, orchestrator, mate, stranger *agency.Run
 	session                                     *agency.Session
 	alert                                       string
@@ -42,9 +44,11 @@ func newCourt(t *testing.T) *court {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{Config: cfg, Log: slog.New(slog.DiscardHandler), store: store, sup: supervisor.New(supervisor.Deps{Store: store, Now: time.Now}, supervisor.Settings{Home: dir})}
-	d.active.begin(cfg, time.Now())
-	c := &court{Daemon: d}
+	sup := supervisor.New(supervisor.Deps{Store: store, Now: time.Now}, supervisor.Settings{Home: dir})
+	c := &court{store: store, Policy: New(Deps{
+		Store: store, Records: sup.Records, Callers: sup.Callers, Runs: sup,
+		LookUp: scheduler.Finder{Store: store}.LookUp, Config: func() *config.Config { return cfg },
+	})}
 	c.owner = c.run(t, "owner", "repo", agency.User)
 	c.target = c.run(t, "target", "repo", string(c.run(t, "between", "repo", string(c.owner.ID)).ID))
 	c.orchestrator = c.run(t, "orchestrator", "repo", agency.User, "orchestrator")
@@ -66,7 +70,7 @@ func newCourt(t *testing.T) *court {
 
 func (c *court) run(t *testing.T, name, repo, owner string, tags ...string) *agency.Run {
 	t.Helper()
-	id := agency.NewRunID(time.Now(), [10]byte(randomBytes(10)))
+	id := agency.NewRunID(time.Now(), [10]byte([]byte(rand.Text())))
 	r := &agency.Run{
 		ID: id, Handle: name + "-handle", Name: name, Repo: agency.Repo{Fingerprint: repo, Root: "/" + repo}, Branch: "agency/" + name, Worktree: "/w/" + name, Dir: "/r/" + name,
 		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: append([]string{}, tags...), Owner: owner,
@@ -78,16 +82,16 @@ func (c *court) run(t *testing.T, name, repo, owner string, tags ...string) *age
 	return r
 }
 
-// as is a request that proves to be from a run; nil is the person.
+// as returns the context of a request that proves to be from a run; nil is the user.
 func (c *court) as(ctx context.Context, r *agency.Run) context.Context {
-	a := &asker{}
+	claim := &Claim{}
 	if r != nil {
-		a.claims = supervisor.Caller{Run: r.ID, Attempt: 1, Token: r.Name}
+		claim.Caller = supervisor.Caller{Run: r.ID, Attempt: 1, Token: r.Name}
 	}
-	return context.WithValue(ctx, callerKey{}, a)
+	return WithClaim(ctx, claim)
 }
 
-// request is a request about the target, as the policy of an operation looks at it.
+// request returns a request about the target, as the policy of an operation reads it.
 func (c *court) request(operation string) any {
 	run := c.target.Name
 	switch operation {
@@ -126,7 +130,7 @@ func (c *court) request(operation string) any {
 	}
 }
 
-// operations are all that the daemon serves: the table, and the streams.
+// operations returns all that the daemon serves: the table, and the streams.
 func operations() []string {
 	names := []string{api.EventsPath, api.LogsPath, api.SessionUpdatesPath}
 	for _, op := range api.Operations() {
@@ -141,12 +145,12 @@ func TestPolicy(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
 	all := operations()
-	if diff := cmp.Diff(all, slices.Sorted(maps.Keys(policy))); diff != "" {
+	if diff := cmp.Diff(all, slices.Sorted(maps.Keys(table))); diff != "" {
 		t.Fatalf("operations without an entry, or entries without an operation (-operations +policy):\n%s", diff)
 	}
 	documented := documentedPolicy(t)
 	for _, operation := range all {
-		if err := c.allow(c.as(t.Context(), nil), operation, c.request(operation)); err != nil {
+		if err := c.Allow(c.as(t.Context(), nil), operation, c.request(operation)); err != nil {
 			t.Errorf("%s of the person: %v", operation, err)
 		}
 		may := []string{}
@@ -162,10 +166,10 @@ func TestPolicy(t *testing.T) {
 // decides is yes or -, and fails the test when the decision is something else.
 func (c *court) decides(t *testing.T, operation string, by *agency.Run) string {
 	t.Helper()
-	if policy[operation].runs == neighbour { // it looks at a folder of a repository, which there is none of
+	if table[operation].runs == neighbour { // it looks at a folder of a repository, which there is none of
 		return map[bool]string{true: "yes", false: "-"}[by.Repo.Fingerprint == c.target.Repo.Fingerprint]
 	}
-	err := c.allow(c.as(t.Context(), by), operation, c.request(operation))
+	err := c.Allow(c.as(t.Context(), by), operation, c.request(operation))
 	switch {
 	case err == nil:
 		return "yes"
@@ -198,11 +202,11 @@ func documentedPolicy(t *testing.T) map[string]string {
 	return found
 }
 
-// What is no entry is the person's alone, and a token of nobody is nobody's.
+// An operation without an entry is the user's alone, and a forged token is refused.
 func TestPolicyDenies(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
-	if err := c.allow(c.as(t.Context(), c.owner), "run.explode", nil); !agency.IsCode(err, agency.CodePermissionDenied) {
+	if err := c.Allow(c.as(t.Context(), c.owner), "run.explode", nil); !agency.IsCode(err, agency.CodePermissionDenied) {
 		t.Errorf("an unknown operation: %v", err)
 	}
 	disk := &agency.Alert{ID: "a_2", Kind: agency.AlertHostDisk, Cause: "/data", Payload: []byte("{}"), OpenedAt: time.Now()}
@@ -210,29 +214,29 @@ func TestPolicyDenies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, by := range []*agency.Run{c.owner, c.orchestrator} {
-		err := c.allow(c.as(t.Context(), by), api.AckAlerts.Name, &api.AckAlertRequest{Alerts: []string{c.alert, disk.ID}})
+		err := c.Allow(c.as(t.Context(), by), api.AckAlerts.Name, &api.AckAlertRequest{Alerts: []string{c.alert, disk.ID}})
 		if !agency.IsCode(err, agency.CodePermissionDenied) {
 			t.Errorf("%s on an alert of the host: %v", by.Name, err)
 		}
 	}
-	forged := context.WithValue(t.Context(), callerKey{}, &asker{claims: supervisor.Caller{Run: c.owner.ID, Attempt: 1, Token: "guess"}})
-	if err := c.allow(forged, api.StopRun.Name, c.request(api.StopRun.Name)); !agency.IsCode(err, agency.CodePermissionDenied) {
+	forged := WithClaim(t.Context(), &Claim{Caller: supervisor.Caller{Run: c.owner.ID, Attempt: 1, Token: "guess"}})
+	if err := c.Allow(forged, api.StopRun.Name, c.request(api.StopRun.Name)); !agency.IsCode(err, agency.CodePermissionDenied) {
 		t.Errorf("a forged token: %v", err)
 	}
-	tools := context.WithValue(t.Context(), callerKey{}, &asker{tools: true})
+	tools := WithClaim(t.Context(), &Claim{Tools: true})
 	for operation, req := range map[string]any{
 		api.SendInput.Name:  &api.SendInputRequest{Run: "target", Text: " \x1b!id"},
 		api.StartTimer.Name: &api.StartTimerRequest{Run: "target", Message: "/permissions"},
 		api.RemoveRun.Name:  &api.RemoveRunRequest{Run: "target", Force: true},
 		api.ChangeTags.Name: &api.ChangeTagsRequest{Run: "target", Add: []string{"orchestrator"}},
 	} {
-		if err := c.allow(c.as(t.Context(), c.owner), operation, req); !agency.IsCode(err, agency.CodePermissionDenied) {
+		if err := c.Allow(c.as(t.Context(), c.owner), operation, req); !agency.IsCode(err, agency.CodePermissionDenied) {
 			t.Errorf("%s of a run: %v", operation, err)
 		}
-		if err := c.allow(tools, operation, req); !agency.IsCode(err, agency.CodePermissionDenied) && operation != api.ChangeTags.Name {
+		if err := c.Allow(tools, operation, req); !agency.IsCode(err, agency.CodePermissionDenied) && operation != api.ChangeTags.Name {
 			t.Errorf("%s of tools: %v", operation, err)
 		}
-		if err := c.allow(c.as(t.Context(), nil), operation, req); err != nil {
+		if err := c.Allow(c.as(t.Context(), nil), operation, req); err != nil {
 			t.Errorf("%s of the person: %v", operation, err)
 		}
 	}
@@ -243,13 +247,13 @@ func TestPolicyPinsReferences(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
 	req := &api.RunRequest{Run: "target"}
-	if err := c.allow(c.as(t.Context(), c.owner), api.StopRun.Name, req); err != nil || req.Run != string(c.target.ID) {
+	if err := c.Allow(c.as(t.Context(), c.owner), api.StopRun.Name, req); err != nil || req.Run != string(c.target.ID) {
 		t.Errorf("the request is about %q: %v", req.Run, err)
 	}
 }
 
 // What an agent may start: a table of specs, by who asks and what is allowed.
-func TestLeave(t *testing.T) {
+func TestPermission(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
 	shell := *c.owner
@@ -285,57 +289,57 @@ func TestLeave(t *testing.T) {
 		"an orchestrator":           {c.owner, "", spec(func(s *agency.Spec) { s.Tags = []string{"orchestrator"} }), false},
 		"of an orchestrator":        {c.orchestrator, "", spec(func(s *agency.Spec) { s.Tags = []string{"orchestrator"} }), true},
 	} {
-		cfg := *c.Config
+		cfg := *c.Config()
 		cfg.Defaults.Runner = "usual"
 		if test.allow != "" {
 			cfg.MCP.Allow = []string{test.allow}
 		}
-		l := &leave{d: c.Daemon, by: test.by, cfg: &cfg}
-		err := l.asked(&test.spec)
+		l := &Permission{policy: c.Policy, by: test.by, cfg: &cfg}
+		err := l.CheckAsked(&test.spec)
 		if err == nil {
-			err = l.chosen(t.Context(), &test.spec)
+			err = l.CheckChosen(t.Context(), &test.spec)
 		}
 		if fine := err == nil; fine != test.fine || err != nil && !agency.IsCode(err, agency.CodePermissionDenied) {
 			t.Errorf("%s: %v", name, err)
 		}
-		var person *leave
-		if err := person.asked(&test.spec); err != nil {
+		var person *Permission
+		if err := person.CheckAsked(&test.spec); err != nil {
 			t.Errorf("%s of the person: %v", name, err)
 		}
 	}
 }
 
 // A run has so many children at once: live ones, those that are being made, and what its sessions may still start.
-func TestRoom(t *testing.T) {
+func TestReserve(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
-	cfg := *c.Config
+	cfg := *c.Config()
 	cfg.MCP.MaxChildren, cfg.MCP.MaxDepth = 6, 2
-	l := &leave{d: c.Daemon, by: c.owner, cfg: &cfg}
-	_, first, err := l.room(t.Context(), 1, "r_1") // one child lives, and the session may start three
+	l := &Permission{policy: c.Policy, by: c.owner, cfg: &cfg}
+	_, first, err := l.Reserve(t.Context(), 1, "r_1") // one child lives, and the session may start three
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := l.room(t.Context(), 9); got != 1 || err != nil {
+	if got, _, err := l.Reserve(t.Context(), 9); got != 1 || err != nil {
 		t.Errorf("there is room for %d more: %v", got, err)
 	}
-	_, second, err := l.room(t.Context(), 1, "r_2")
+	_, second, err := l.Reserve(t.Context(), 1, "r_2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.room(t.Context(), 1, "r_3"); !agency.IsCode(err, agency.CodePermissionDenied) {
+	if _, _, err := l.Reserve(t.Context(), 1, "r_3"); !agency.IsCode(err, agency.CodePermissionDenied) {
 		t.Errorf("a seventh: %v", err)
 	}
 	first()
 	second()
-	if got, _, err := l.room(t.Context(), 9); got != 2 || err != nil {
+	if got, _, err := l.Reserve(t.Context(), 9); got != 2 || err != nil {
 		t.Errorf("afterwards there is room for %d: %v", got, err)
 	}
-	deep := &leave{d: c.Daemon, by: c.target, cfg: &cfg} // two generations below the person's
-	if _, _, err := deep.room(t.Context(), 1); !agency.IsCode(err, agency.CodePermissionDenied) {
+	deep := &Permission{policy: c.Policy, by: c.target, cfg: &cfg} // two generations below the person's
+	if _, _, err := deep.Reserve(t.Context(), 1); !agency.IsCode(err, agency.CodePermissionDenied) {
 		t.Errorf("a third generation: %v", err)
 	}
-	if got := fmt.Sprint(c.making.ids); got != "map[]" {
+	if got := fmt.Sprint(c.children.making); got != "map[]" {
 		t.Errorf("left over: %s", got)
 	}
 }

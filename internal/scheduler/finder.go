@@ -1,4 +1,4 @@
-package daemon
+package scheduler
 
 import (
 	"context"
@@ -13,24 +13,38 @@ const (
 	latestSession = "latest" // the one that began last
 )
 
-// lookUp is session for whoever only looks, or goes on from what has settled: active is the one that the link to the active session leads to,
-// which is the one that began last when none runs.
-func (d *Daemon) lookUp(ctx context.Context, ref, dir string) (*agency.Session, error) {
-	found, err := d.session(ctx, ref, dir)
+// SessionStore is the record that a Finder reads.
+type SessionStore interface {
+	// MatchSessions returns up to limit sessions that a reference could mean, running ones of that name first.
+	MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error)
+	Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error)
+}
+
+// Finder finds the session that a reference means.
+type Finder struct {
+	Store SessionStore
+	// Discover returns the repository of a folder.
+	Discover func(ctx context.Context, dir string) (agency.Repo, error)
+}
+
+// LookUp is Find for clients that only read, or go on from a settled session: when no session runs, active is the one that
+// began last.
+func (f Finder) LookUp(ctx context.Context, ref, dir string) (*agency.Session, error) {
+	found, err := f.Find(ctx, ref, dir)
 	if ref == activeSession && agency.IsCode(err, agency.CodeSessionNotFound) {
-		return d.newestSession(ctx, latestSession, dir)
+		return f.newest(ctx, latestSession, dir)
 	}
 	return found, err
 }
 
-// session finds the one session that a reference means: its id, its name, a unique part of an id or a name as the store matches them, or, of
-// the repository of dir, active or latest. A name that several sessions have is that of the one that runs.
-func (d *Daemon) session(ctx context.Context, ref, dir string) (*agency.Session, error) {
+// Find returns the one session that a reference means: its id, its name, a unique part of an id or a name as the store
+// matches them, or, of the repository of dir, active or latest. If several sessions have a name, it means the one that runs.
+func (f Finder) Find(ctx context.Context, ref, dir string) (*agency.Session, error) {
 	if ref == activeSession || ref == latestSession {
-		return d.newestSession(ctx, ref, dir)
+		return f.newest(ctx, ref, dir)
 	}
 	const most = 10
-	found, err := d.store.MatchSessions(ctx, ref, most)
+	found, err := f.Store.MatchSessions(ctx, ref, most)
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,8 +67,8 @@ func (d *Daemon) session(ctx context.Context, ref, dir string) (*agency.Session,
 	}
 }
 
-func (d *Daemon) newestSession(ctx context.Context, word, dir string) (*agency.Session, error) {
-	repo, err := d.git.Discover(ctx, dir)
+func (f Finder) newest(ctx context.Context, word, dir string) (*agency.Session, error) {
+	repo, err := f.Discover(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +79,7 @@ func (d *Daemon) newestSession(ctx context.Context, word, dir string) (*agency.S
 	if repo.Fingerprint == "" {
 		return nil, none // agency was never used here
 	}
-	found, err := d.store.Sessions(ctx, agency.SessionFilter{Repo: repo.Fingerprint, Live: word == activeSession, Limit: 1})
+	found, err := f.Store.Sessions(ctx, agency.SessionFilter{Repo: repo.Fingerprint, Live: word == activeSession, Limit: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,226 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/harness"
+)
+
+// Permission is what an agent may ask of runs that it starts. The user's is nil, and allows everything.
+type Permission struct {
+	policy *Policy
+	by     *agency.Run // nil for tools that do not belong to a run: they act as the user, within [mcp] allow
+	cfg    *config.Config
+}
+
+// Permission returns what the sender of a request may ask. For a run it replaces the configuration and the environment of the
+// request by those that the run was started with: they decide which programs are started, and what a run says about them
+// proves nothing.
+func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Environ) (*Permission, error) {
+	by, asks, err := p.Agent(ctx)
+	if err != nil || !asks {
+		return nil, err
+	}
+	if by == nil {
+		cfg, err := config.Load(*path, *env)
+		return &Permission{policy: p, cfg: cfg}, err
+	}
+	own, err := p.Runs.Environ(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load("", own)
+	if err != nil {
+		return nil, err
+	}
+	may := &Permission{policy: p, by: by, cfg: cfg}
+	if may.cfg.MCP.Allows(config.AllowEnv) {
+		*env = append(slices.Clone(*env), config.Places(own)...)
+	} else {
+		*env = own
+	}
+	if *path = ""; cfg.Exists {
+		*path = cfg.Path
+	}
+	return may, nil
+}
+
+// CheckAsked checks what the agent itself says about a run.
+func (p *Permission) CheckAsked(spec *agency.Spec) error {
+	switch {
+	case p == nil:
+		return nil
+	case len(spec.Env) > 0 && !p.cfg.MCP.Allows(config.AllowEnv):
+		return p.refused("variables", config.AllowEnv)
+	case len(spec.Runner.Args) > 0 && !p.cfg.MCP.Allows(config.AllowArgs):
+		return p.refused("arguments for the runner", config.AllowArgs)
+	}
+	return nil
+}
+
+// CheckChosen checks a run that the agent asks for after presets and defaults have filled it in.
+func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
+	if p == nil {
+		return nil
+	}
+	if err := p.runner(spec); err != nil {
+		return err
+	}
+	if err := p.policy.limitTags(p.by, spec.Tags); err != nil {
+		return err
+	}
+	if spec.Runner.Kind == agency.Shell || p.cfg.MCP.Allows(config.AllowSkipPermissions) || !spec.Runner.SkipPermissions && !harness.SkipsPermissions(spec.Runner.Kind, spec.Runner.Args) {
+		return nil
+	}
+	free, err := p.free(ctx)
+	if err == nil && !free {
+		err = p.refused("an agent that asks for leave for nothing", config.AllowSkipPermissions)
+	}
+	return err
+}
+
+// runner checks the program: a coding agent, the user's own default, or what the caller is itself.
+func (p *Permission) runner(spec *agency.Spec) error {
+	kind, name := spec.Runner.Kind, spec.Runner.Name
+	same := p.by != nil && p.by.Runner.Kind == kind && (kind != agency.Custom || p.by.Runner.Name == name)
+	switch {
+	case same:
+	case kind == agency.Shell && !p.cfg.MCP.Allows(config.AllowShell):
+		return p.refused("a script", config.AllowShell)
+	case kind == agency.Custom && name != p.cfg.Defaults.Runner && !p.cfg.MCP.Allows(config.AllowCustom):
+		return p.refused(fmt.Sprintf("the custom runner %q", name), config.AllowCustom)
+	}
+	return nil
+}
+
+// free reports whether the run that asks is one that asks for leave for nothing itself.
+func (p *Permission) free(ctx context.Context) (bool, error) {
+	if p.by == nil {
+		return false, nil
+	}
+	data, err := p.policy.Store.Spec(ctx, p.by.ID)
+	if err != nil {
+		return false, err
+	}
+	var spec agency.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return false, fmt.Errorf("read the spec of %s: %w", p.by.ID, err)
+	}
+	args := slices.Concat(p.cfg.Runners[p.by.Runner.Kind].DefaultArgs, p.by.Runner.Args)
+	return spec.Runner.SkipPermissions || harness.SkipsPermissions(p.by.Runner.Kind, args), nil
+}
+
+func (p *Permission) refused(what, allowance string) error {
+	who := "the tools of an agent"
+	if p.by != nil {
+		who = p.by.Ref()
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "%s may not start a run with %s", who, what).WithDetail("allow", allowance).
+		WithHint("the person can allow it in %s: [mcp] allow = [%q]", p.cfg.Path, allowance)
+}
+
+// children are the runs that agents are having made, which the record may not have yet, by who asked.
+type children struct {
+	mu     sync.Mutex
+	making map[agency.RunID][]agency.RunID
+}
+
+// Reserve takes places for children of the run that asks, until the caller calls free. got is how many of the wanted places
+// it got. None is E_PERMISSION_DENIED, and so is a child too deep below the user's runs. The user gets all. ids are the
+// children, as far as they are known.
+func (p *Permission) Reserve(ctx context.Context, wanted int, ids ...agency.RunID) (got int, free func(), err error) {
+	if p == nil || p.by == nil {
+		return wanted, func() {}, nil
+	}
+	above, err := p.policy.Callers.Owners(ctx, p.by.Owner)
+	if err != nil {
+		return 0, nil, err
+	}
+	if depth, most := len(above)+1, p.cfg.MCP.MaxDepth; depth > most {
+		return 0, nil, agency.Errorf(agency.CodePermissionDenied, "%s would start runs %d generations below those of the person, and %d is the most", p.by.Ref(), depth, most).
+			WithHint("the person can change it in %s: [mcp] max_depth", p.cfg.Path)
+	}
+	c := &p.policy.children
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken, err := p.policy.countChildren(ctx, p.by.ID, c.making[p.by.ID], ids)
+	if err != nil {
+		return 0, nil, err
+	}
+	most := p.cfg.MCP.MaxChildren
+	if taken >= most {
+		return 0, nil, agency.Errorf(agency.CodePermissionDenied, "%s has started %d runs that live or may begin, and %d is the most", p.by.Ref(), taken, most).
+			WithHint("agency stop those that are done; the person can change it in %s: [mcp] max_children", p.cfg.Path)
+	}
+	if c.making == nil {
+		c.making = map[agency.RunID][]agency.RunID{}
+	}
+	if len(ids) > 0 {
+		c.making[p.by.ID] = append(c.making[p.by.ID], ids...)
+	}
+	return min(wanted, most-taken), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.making[p.by.ID] = slices.DeleteFunc(c.making[p.by.ID], func(id agency.RunID) bool { return slices.Contains(ids, id) })
+		if len(c.making[p.by.ID]) == 0 {
+			delete(c.making, p.by.ID)
+		}
+	}, nil
+}
+
+// countChildren counts the live runs that a run started, except those in but, the runs that are being made for it, and as many
+// as its sessions may have at once.
+func (p *Policy) countChildren(ctx context.Context, of agency.RunID, making, but []agency.RunID) (int, error) {
+	sessions, err := p.Store.Sessions(ctx, agency.SessionFilter{Live: true})
+	if err != nil {
+		return 0, err
+	}
+	n, counted := len(making), slices.Concat(making, but)
+	for i := range sessions {
+		s := &sessions[i]
+		if s.Owner != string(of) || s.Outside {
+			continue
+		}
+		runs, err := p.Store.SessionRuns(ctx, s.ID, true)
+		if err != nil {
+			return 0, err
+		}
+		for id := range runs {
+			counted = append(counted, id)
+		}
+		n += max(s.MaxParallel, len(runs))
+	}
+	live, err := p.Store.Runs(ctx, agency.Filter{Live: true})
+	for i := range live {
+		if r := &live[i]; r.Owner == string(of) && !slices.Contains(counted, r.ID) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// ReserveParallel is Reserve for the agents of a session that run at once. It lowers parallel to what it got; warning tells
+// the user so.
+func (p *Permission) ReserveParallel(ctx context.Context, parallel *int) (warning string, free func(), err error) {
+	got, free, err := p.Reserve(ctx, *parallel)
+	if err == nil && got < *parallel {
+		warning = fmt.Sprintf("%s may have %d more runs at once, so max_parallel is %d", p.by.Ref(), got, got)
+		*parallel = got
+	}
+	return warning, free, err
+}
+
+// CheckResume checks what the agent asks of another attempt.
+func (p *Permission) CheckResume(req *api.ResumeRunRequest) error {
+	if p != nil && len(req.Set) > 0 && !p.cfg.MCP.Allows(config.AllowEnv) {
+		return p.refused("variables", config.AllowEnv)
+	}
+	return nil
+}
