@@ -51,7 +51,7 @@ func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (a
 		}
 		states = append(states, state)
 	}
-	age, err := milliseconds("older_than_ms", req.OlderThanMS)
+	age, err := api.Milliseconds("older_than_ms", req.OlderThanMS)
 	if err != nil {
 		return api.CollectRunsResponse{}, err
 	}

@@ -4,7 +4,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
@@ -30,6 +29,7 @@ import (
 	"agency/internal/runner"
 	"agency/internal/scaffold"
 	"agency/internal/scheduler"
+	"agency/internal/session"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 	"agency/internal/tmux"
@@ -81,6 +81,7 @@ type Daemon struct {
 	timers   *watchdog.Timers
 	policy   *policy.Policy
 	finder   scheduler.Finder
+	sessions *session.Sessions
 	backups  *recovery.Backups
 	conns    connections
 	refusals refusals
@@ -190,6 +191,7 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer d.sched.Stop()
+	d.sessions = d.newSessions()
 	d.timers = d.newTimers()
 	if err := d.timers.Start(ctx); err != nil {
 		return err
@@ -275,12 +277,15 @@ func (d *Daemon) build(watcher *watcher) {
 		RunSetup: func(ctx context.Context, s agency.SetupCommand) error {
 			return runner.RunSetup(ctx, s, d.serving())
 		},
-		NeededBy: d.neededBy,
-		Room:     d.disks.CheckRoom,
-		Log:      d.Log,
-		Now:      d.clock.Now,
-		Elapsed:  d.clock.Elapsed,
-		Random:   func(b []byte) { _, _ = rand.Read(b) }, // never fails
+		Room:    d.disks.CheckRoom,
+		Log:     d.Log,
+		Now:     d.clock.Now,
+		Elapsed: d.clock.Elapsed,
+		Random:  fillRandom,
+		// The supervisor asks it when all parts are there.
+		NeededBy: func(ctx context.Context, id agency.RunID) (agency.SessionID, error) {
+			return d.agents().NeededBy(ctx, id)
+		},
 	}, supervisor.Settings{
 		Home:           d.Config.Home,
 		Socket:         d.Config.Socket,

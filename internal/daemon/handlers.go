@@ -7,12 +7,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"os"
 	"runtime/debug"
 	"strconv"
-	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -75,18 +73,18 @@ func (d *Daemon) routes() *http.ServeMux {
 	handle(d, mux, api.Doctor, d.doctor)
 	handle(d, mux, api.DaemonStatus, d.status)
 	handle(d, mux, api.StopDaemon, d.stopDaemon)
-	handle(d, mux, api.StartSession, d.startSession)
-	handle(d, mux, api.PauseSession, d.pauseSession)
-	handle(d, mux, api.ResumeSession, d.resumeSession)
-	handle(d, mux, api.CancelSession, d.cancelSession)
-	handle(d, mux, api.RetrySession, d.retrySession)
+	handle(d, mux, api.StartSession, d.sessions.Start)
+	handle(d, mux, api.PauseSession, d.sessions.Pause)
+	handle(d, mux, api.ResumeSession, d.sessions.Resume)
+	handle(d, mux, api.CancelSession, d.sessions.Cancel)
+	handle(d, mux, api.RetrySession, d.sessions.Retry)
 	handle(d, mux, api.WaitSession, d.waitSession)
-	handle(d, mux, api.PlanSession, d.planSession)
-	handle(d, mux, api.CreateSession, d.createSession)
-	handle(d, mux, api.UpdateSession, d.updateSession)
-	handle(d, mux, api.ListSessions, d.listSessions)
-	handle(d, mux, api.ShowSession, d.showSession)
-	handle(d, mux, api.RemoveSessions, d.removeSessions)
+	handle(d, mux, api.PlanSession, d.sessions.Plan)
+	handle(d, mux, api.CreateSession, d.sessions.Create)
+	handle(d, mux, api.UpdateSession, d.sessions.Update)
+	handle(d, mux, api.ListSessions, d.sessions.List)
+	handle(d, mux, api.ShowSession, d.sessions.Show)
+	handle(d, mux, api.RemoveSessions, d.sessions.Remove)
 	mux.HandleFunc("GET "+api.AlivePath, func(w http.ResponseWriter, r *http.Request) { reply(w, api.Empty{}, d.checkVersion(r)) })
 	mux.HandleFunc("GET "+api.SessionUpdatesPath, d.streamUpdates)
 	mux.HandleFunc("GET "+api.EventsPath, d.streamEvents)
@@ -253,7 +251,7 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
 		Set: req.Set, Env: req.Env,
 		Warn:     func(text string) { warnings = append(warnings, text) },
-		Settings: laterSettings(req.Config, req.Env),
+		Settings: resolve.LaterFrom(req.Config, req.Env),
 	})
 	if err != nil {
 		return api.ResumeRunResponse{}, err
@@ -261,17 +259,6 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 	return api.ResumeRunResponse{
 		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
 	}, nil
-}
-
-// laterSettings are what a configuration says about a later attempt of a run.
-func laterSettings(path string, env []string) func(*agency.Run) (agency.RunSettings, error) {
-	return func(r *agency.Run) (agency.RunSettings, error) {
-		cfg, err := config.Load(path, env)
-		if err != nil {
-			return agency.RunSettings{}, err
-		}
-		return resolve.Later(cfg, r)
-	}
 }
 
 func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {
@@ -377,14 +364,6 @@ func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.R
 	}, nil
 }
 
-// milliseconds is the length of time that a key of a request gives.
-func milliseconds(key string, ms int64) (time.Duration, error) {
-	if most := int64(math.MaxInt64 / time.Millisecond); ms < 0 || ms > most {
-		return 0, agency.Errorf(agency.CodeUsage, "%s is %d, not a number of milliseconds from 0 to %d", key, ms, most)
-	}
-	return time.Duration(ms) * time.Millisecond, nil
-}
-
 func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.WaitRunsResponse, error) {
 	labels := make([]agency.Label, 0, len(req.For))
 	for _, w := range req.For {
@@ -394,7 +373,7 @@ func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.Wai
 		}
 		labels = append(labels, l)
 	}
-	timeout, err := milliseconds("timeout_ms", req.TimeoutMS)
+	timeout, err := api.Milliseconds("timeout_ms", req.TimeoutMS)
 	if err != nil {
 		return api.WaitRunsResponse{}, err
 	}
@@ -433,6 +412,12 @@ func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.Cancel
 		}
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
+	ctx, cancel := d.untilStop(ctx)
+	defer cancel()
+	return d.sessions.Wait(ctx, req)
 }
 
 func (d *Daemon) attachRun(ctx context.Context, req api.RunRequest) (api.AttachRunResponse, error) {

@@ -37,7 +37,7 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 	if limit <= 0 || limit > pollMessages {
 		limit = pollMessages
 	}
-	wait, err := milliseconds("wait_ms", req.WaitMS)
+	wait, err := api.Milliseconds("wait_ms", req.WaitMS)
 	if err != nil {
 		return api.MessagesResponse{}, err
 	}
@@ -119,6 +119,8 @@ func (d *Daemon) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRun
 
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails
+	fillRandom(b)
 	return b
 }
+
+func fillRandom(b []byte) { _, _ = rand.Read(b) } // never fails

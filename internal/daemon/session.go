@@ -2,22 +2,26 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"time"
 
 	"agency"
-	"agency/internal/api"
-	"agency/internal/config"
 	"agency/internal/schedule"
 	"agency/internal/scheduler"
-	"agency/internal/sessionfile"
+	"agency/internal/session"
 	"agency/internal/sqlite"
 )
 
+// startsAtOnce is how many runs the scheduler starts at once: making worktrees is work for all cores and the disk.
+const startsAtOnce = 4
+
 // The scheduler's record is the store.
 var _ scheduler.Store = (*sqlite.Store)(nil)
+
+func (d *Daemon) newScheduler() *scheduler.Scheduler {
+	return scheduler.New(scheduler.Deps{
+		Store: d.store, Runs: d.agents(), Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed, Random: fillRandom,
+	}, scheduler.Settings{Home: d.Config.Home, Starts: startsAtOnce, Retry: schedule.DefaultRetryPolicy()})
+}
 
 func (d *Daemon) newFiles() *scheduler.Files {
 	return scheduler.NewFiles(scheduler.FilesDeps{
@@ -25,301 +29,26 @@ func (d *Daemon) newFiles() *scheduler.Files {
 	})
 }
 
-func (d *Daemon) createSession(ctx context.Context, req api.CreateSessionRequest) (api.SessionResponse, error) {
-	if _, err := d.policy.Permission(ctx, &req.Config, &req.Env); err != nil {
-		return api.SessionResponse{}, err
-	}
-	cfg, err := config.Load(req.Config, req.Env)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	owner, err := d.policy.Caller(ctx)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	repo, err := d.sup.Repos.At(ctx, req.Dir)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	if req.SourceFile != "" {
-		if req.SourceFile = within(repo.Root, req.SourceFile); !filepath.IsLocal(req.SourceFile) {
-			return api.SessionResponse{}, agency.Errorf(agency.CodeUsage, "the source file %q does not lie in the repository %s", req.SourceFile, repo.Root).
-				WithHint("name it from the root of the repository on")
-		}
-	}
-	s, err := d.sched.CreateOutside(ctx, scheduler.Outside{
-		Repo: repo, StatusDir: cfg.Session.StatusDir, Source: req.Source, SourceFile: req.SourceFile, Name: req.Name,
-		Owner: owner, Agents: req.Agents, File: req.File,
+// newResults makes the service that finds what sessions came to.
+func (d *Daemon) newResults() *scheduler.Results {
+	teller := session.Teller{Owner: d.sup.Inbox.TellOwner, Now: d.clock.Now, Notify: func(ctx context.Context, n agency.Notice) error {
+		_, err := d.notifier.Load().Enqueue(ctx, n)
+		return err
+	}}
+	return scheduler.NewResults(scheduler.ResultDeps{
+		Store: d.store, Ended: d.sup.Ended, Facts: d.sup.Facts, Tell: teller.Tell, Log: d.Log, Now: d.clock.Now,
 	})
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	d.files.Write(ctx, s.ID) // whoever made it may look at once
-	return d.sessionResponse(ctx, s)
 }
 
-// updateSession carries out the reports in order, up to the first that is refused.
-func (d *Daemon) updateSession(ctx context.Context, req api.UpdateSessionRequest) (api.SessionResponse, error) {
-	s, err := d.finder.Find(ctx, req.Session, req.Dir)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	if req.MaxParallel == 0 && len(req.Updates) == 0 {
-		return api.SessionResponse{}, agency.Errorf(agency.CodeUsage, "there is nothing to update").
-			WithHint("agency session update %s --agent 001 start", s.ID)
-	}
-	if req.MaxParallel != 0 {
-		if s, err = d.sched.SetParallel(ctx, s.ID, req.MaxParallel); err != nil {
-			return api.SessionResponse{}, err
-		}
-	}
-	for _, u := range req.Updates {
-		if err := d.sched.Update(ctx, s.ID, []scheduler.Update{updateOf(&u)})[0]; err != nil {
-			return api.SessionResponse{}, err
-		}
-	}
-	if s, err = d.store.Session(ctx, s.ID); err != nil {
-		return api.SessionResponse{}, err
-	}
-	return d.sessionResponse(ctx, s)
+func (d *Daemon) agents() session.Agents {
+	return session.Agents{Deps: session.Deps{
+		Store: d.store, Git: d.git, Runs: d.sup, Repos: d.sup.Repos, Projects: d.sup.Projects, Log: d.Log,
+	}}
 }
 
-func updateOf(u *api.SessionUpdate) scheduler.Update {
-	return scheduler.Update{Agent: u.Agent, Action: string(u.Action), PID: u.PID, ExitCode: u.ExitCode, Error: u.Error}
-}
-
-func (d *Daemon) listSessions(ctx context.Context, req api.ListSessionsRequest) (api.ListSessionsResponse, error) {
-	filter := agency.SessionFilter{Live: req.Live, Limit: req.Limit}
-	resp := api.ListSessionsResponse{Sessions: []api.Session{}}
-	if req.Dir != "" {
-		repo, err := d.git.Discover(ctx, req.Dir)
-		if err != nil || repo.Fingerprint == "" {
-			return resp, err // agency was never used here
-		}
-		filter.Repo = repo.Fingerprint
+func (d *Daemon) newSessions() *session.Sessions {
+	return &session.Sessions{
+		Deps: d.agents().Deps, Scheduler: d.sched, Files: d.files, Finder: d.finder, Policy: d.policy,
+		Poll: func() time.Duration { return d.active.config().Watchdog.PollInterval }, Now: d.clock.Now, Elapsed: d.clock.Elapsed, Random: fillRandom,
 	}
-	sessions, err := d.store.Sessions(ctx, filter)
-	if err != nil {
-		return resp, err
-	}
-	for i := range sessions {
-		view, err := d.sessionView(ctx, &sessions[i])
-		if err != nil {
-			return resp, err
-		}
-		resp.Sessions = append(resp.Sessions, view)
-	}
-	return resp, nil
-}
-
-func (d *Daemon) removeSessions(ctx context.Context, req api.RemoveSessionsRequest) (api.RemoveSessionsResponse, error) {
-	age, err := milliseconds("older_than_ms", req.OlderThanMS)
-	if err != nil {
-		return api.RemoveSessionsResponse{}, err
-	}
-	resp := api.RemoveSessionsResponse{Sessions: []api.Session{}, Warnings: []string{}, Applied: req.Apply || req.Session != ""}
-	var sessions []agency.Session
-	if req.Session != "" {
-		s, err := d.finder.Find(ctx, req.Session, req.Dir)
-		if err != nil {
-			return resp, err
-		}
-		sessions = append(sessions, *s)
-	} else {
-		all, err := d.store.Sessions(ctx, agency.SessionFilter{})
-		if err != nil {
-			return resp, err
-		}
-		for i := range all {
-			if s := &all[i]; s.CompletedAt != nil && d.clock.Now().Sub(*s.CompletedAt) >= age {
-				sessions = append(sessions, *s)
-			}
-		}
-	}
-	for i := range sessions {
-		s := &sessions[i]
-		view, err := d.sessionView(ctx, s)
-		if err != nil {
-			return resp, err
-		}
-		if resp.Applied {
-			warning, err := d.files.Remove(ctx, s)
-			if err != nil {
-				return resp, err
-			}
-			if warning != "" {
-				resp.Warnings = append(resp.Warnings, warning)
-			}
-		}
-		resp.Sessions = append(resp.Sessions, view)
-	}
-	return resp, nil
-}
-
-func (d *Daemon) sessionResponse(ctx context.Context, s *agency.Session) (api.SessionResponse, error) {
-	view, err := d.sessionView(ctx, s)
-	return api.SessionResponse{Session: view, Warnings: []string{}}, err
-}
-
-// sessionView is a session as clients see it.
-func (d *Daemon) sessionView(ctx context.Context, s *agency.Session) (api.Session, error) {
-	view := headView(s)
-	if s.Status.Final() || s.Outside || s.Tally.Settled() {
-		return view, nil
-	}
-	agents, err := d.store.SessionAgents(ctx, s.ID)
-	if err == nil {
-		view.Waiting, err = d.waiting(ctx, s, agents)
-	}
-	return view, err
-}
-
-// headView is what clients see of a session without its agents.
-func headView(s *agency.Session) api.Session {
-	view := api.Session{
-		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Cancelling: s.CancelAt != nil && !s.Status.Final(), Source: s.Source, SourceFile: s.SourceFile, Outside: s.Outside,
-		Repo: s.Repo.Root, MaxParallel: s.MaxParallel, RetryOf: s.RetryOf, Dir: s.Dir, PlanPath: s.PlanPath,
-		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Tally,
-	}
-	if report := s.ReportPath(); s.Status.Final() && !s.Outside {
-		if info, err := os.Lstat(report); err == nil && info.Mode().IsRegular() {
-			view.ReportPath = report
-		}
-	}
-	return view
-}
-
-// waiting counts the agents of a session that need a person.
-func (d *Daemon) waiting(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) (n int, err error) {
-	if s.Status.Final() || s.Outside || s.Tally.Settled() {
-		return 0, nil
-	}
-	runs, err := d.store.SessionRuns(ctx, s.ID, true)
-	if err != nil {
-		return 0, err
-	}
-	for i := range agents {
-		attempt, label := 0, agency.Label("")
-		if r := runs[agents[i].Run]; r != nil {
-			attempt, label = r.Attempt.Number, d.sup.Derive(r).Label
-		}
-		if agents[i].NeedsPerson(attempt, label) {
-			n++
-		}
-	}
-	return n, nil
-}
-
-func (d *Daemon) showSession(ctx context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
-	found, err := d.finder.LookUp(ctx, req.Session, req.Dir)
-	if err != nil {
-		return api.ShowSessionResponse{}, err
-	}
-	return d.showOf(ctx, found.ID)
-}
-
-// showOf is everything about a session, of one moment.
-func (d *Daemon) showOf(ctx context.Context, id agency.SessionID) (api.ShowSessionResponse, error) {
-	var none api.ShowSessionResponse
-	s, agents, err := d.store.SessionSince(ctx, id, time.Time{})
-	if err != nil {
-		return none, err
-	}
-	resp := api.ShowSessionResponse{Session: headView(s), Agents: make([]api.SessionAgent, len(agents)), Waves: []api.Wave{}}
-	plan, err := d.planOf(ctx, s)
-	if err != nil {
-		return none, err
-	}
-	results, err := d.store.SessionResults(ctx, id)
-	if err != nil {
-		return none, err
-	}
-	runs, err := d.store.SessionRuns(ctx, id, false)
-	if err != nil {
-		return none, err
-	}
-	file := sessionfile.File{Agents: make([]sessionfile.Object, len(agents))}
-	for i := range agents {
-		a := &agents[i]
-		file.Agents[i] = sessionfile.AgentObject(a)
-		var planned *agency.PlanAgent
-		if plan != nil {
-			planned = &plan.Agents[i]
-		}
-		resp.Agents[i] = d.agentView(s, a, planned, runs[a.Run])
-		if resp.Agents[i].NeedsPerson {
-			resp.Session.Waiting++
-		}
-		if result, ok := results[a.ID]; ok {
-			result.Nested = append([]string{}, result.Nested...) // a list, never null
-			result.Usage = result.Usage.Listed()
-			resp.Agents[i].Result = &result
-		}
-	}
-	if plan != nil {
-		d.addWaits(resp.Agents, s, plan, agents, runs)
-	}
-	waves := sessionfile.Waves(agents)
-	for _, w := range waves {
-		resp.Waves = append(resp.Waves, api.Wave(w))
-	}
-	file.Head = sessionfile.Head(s, waves)
-	resp.StatusFile = file.Encode()
-	return resp, nil
-}
-
-// planOf is the plan of a session; nil of an outside one.
-func (d *Daemon) planOf(ctx context.Context, s *agency.Session) (*agency.Plan, error) {
-	data, err := d.store.SessionPlan(ctx, s.ID)
-	if err != nil || data == nil {
-		return nil, err
-	}
-	var plan agency.Plan
-	if err := json.Unmarshal(data, &plan); err != nil || len(plan.Agents) != s.Tally.Total {
-		return nil, agency.Errorf(agency.CodeDBError, "the plan of session %s cannot be read", s.ID).WithHint("agency doctor")
-	}
-	return &plan, nil
-}
-
-// addWaits says why agents have no attempt.
-func (d *Daemon) addWaits(views []api.SessionAgent, s *agency.Session, plan *agency.Plan, agents []agency.SessionAgent, runs map[agency.RunID]*agency.Run) {
-	state := schedule.NewState(*s, plan, agents, schedule.DefaultRetryPolicy())
-	for i := range agents {
-		if r := runs[agents[i].Run]; r != nil {
-			state.SetFacts(i, schedule.RunFacts{Made: true, Attempt: r.Attempt.Number})
-		}
-	}
-	for i, wait := range state.Waits(schedule.Clock{Now: d.clock.Now(), Elapsed: d.clock.Elapsed}, d.sched.Held()) {
-		if views[i].Held = wait.Reason; !wait.Until.IsZero() {
-			views[i].NotBefore = &wait.Until
-		}
-	}
-}
-
-// agentView is an agent as clients see it, with how its run stands, which is nil before it is made.
-func (d *Daemon) agentView(s *agency.Session, a *agency.SessionAgent, planned *agency.PlanAgent, r *agency.Run) api.SessionAgent {
-	view := api.SessionAgent{
-		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Status: a.Status, StartedAt: a.StartedAt, CompletedAt: a.CompletedAt,
-		ExitCode: a.ExitCode, PID: a.PID, LogFile: a.LogFile, Model: a.Model, Error: a.Error, After: []string{},
-		RunID: a.Run, NotBefore: a.NotBefore,
-	}
-	if planned != nil {
-		view.After, view.Runner = append(view.After, planned.After...), planned.Runner
-	}
-	if s.Outside {
-		return view
-	}
-	if a.Run != "" {
-		view.Branch = agency.AgentBranch(s.ID, a.ID)
-	}
-	if r != nil {
-		status := d.sup.Derive(r)
-		view.Run, view.Label, view.Note, view.Branch = r.Ref(), status.Label, status.Summary, r.Branch
-		view.Runner, view.Attempts = r.Runner.Name, r.Attempt.Number
-	}
-	if a.Status == agency.AgentRunning && a.Stopping == view.Attempts && a.StopReason != "" {
-		view.Note = a.StopReason + "; it is being ended"
-	}
-	view.NeedsPerson = a.NeedsPerson(view.Attempts, view.Label)
-	return view
 }

@@ -15,6 +15,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/scheduler"
+	"agency/internal/session"
 )
 
 const (
@@ -105,7 +106,7 @@ func readUpdates(in *bufio.Reader) (updates []scheduler.Update, refused []error,
 			refused = append(refused, agency.Errorf(agency.CodeUsage, "it is no update: %w", err).WithHint(`such as {"agent": "001", "action": "start"}`))
 			continue
 		}
-		updates, refused = append(updates, updateOf(&u)), append(refused, nil)
+		updates, refused = append(updates, session.UpdateOf(&u)), append(refused, nil)
 	}
 	return updates, refused, nil
 }

@@ -16,7 +16,7 @@ func (w workers) Send(ctx context.Context, id agency.RunID, text string) error {
 }
 
 func (d *Daemon) newTimers() *watchdog.Timers {
-	return watchdog.NewTimers(workers{d.sup, d.led}, d.store, d.Log, d.clock.Now)
+	return watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)
 }
 
 func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {

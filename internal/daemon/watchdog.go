@@ -11,6 +11,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/notify"
+	"agency/internal/session"
 	"agency/internal/supervisor"
 	"agency/internal/watchdog"
 )
@@ -69,7 +70,7 @@ func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agenc
 	if err != nil {
 		return recipients, err
 	}
-	return t.notify(ctx, a, recipients, &agency.Notice{Title: sessionTitle(s) + " " + a.Kind.Words(), Repo: s.Repo.Root})
+	return t.notify(ctx, a, recipients, &agency.Notice{Title: session.Title(s) + " " + a.Kind.Words(), Repo: s.Repo.Root})
 }
 
 // DeliverHost is Deliver about the machine, which the person looks after.
@@ -131,7 +132,7 @@ func (d *Daemon) lookAtDisks() ([]agency.Disk, error) {
 
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 	return watchdog.New(watchdog.Deps{
-		Runs: workers{d.sup, d.led}, Store: d.store, Sink: alertSink{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
+		Runs: workers{d.sup, d.agents().Leads}, Store: d.store, Sink: alertSink{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
 		Disks: d.lookAtDisks, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		NewID: func() string { return agency.NewAlertID(d.clock.Now(), [10]byte(randomBytes(10))) },
 	}, watchdogSettings(&d.Config.Watchdog))

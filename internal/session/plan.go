@@ -1,4 +1,4 @@
-package daemon
+package session
 
 import (
 	"cmp"
@@ -11,25 +11,24 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
-	"agency/internal/git"
 	"agency/internal/harness"
 	"agency/internal/plan"
 	"agency/internal/policy"
 	"agency/internal/resolve"
 )
 
-// loadPlan reads a plan for a caller who stands in dir, and checks all that can be checked before anything starts: besides the plan
+// loadPlan reads a plan for a client that stands in dir, and checks all that it can before anything starts: besides the plan
 // itself the runners and their programs, the presets, and the references to start from. It makes nothing.
-func (d *Daemon) loadPlan(ctx context.Context, src api.PlanSource, dir string, env []string, cfg *config.Config, may *policy.Permission) (*agency.Plan, agency.Repo, []string, error) {
-	repo, err := d.git.Discover(ctx, dir)
+func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir string, env []string, cfg *config.Config, may *policy.Permission) (*agency.Plan, agency.Repo, []string, error) {
+	repo, err := all.Git.Discover(ctx, dir)
 	if err != nil {
 		return nil, agency.Repo{}, nil, err
 	}
-	project, err := d.sup.Projects.Of(ctx, repo)
+	project, err := all.Projects.Of(ctx, repo)
 	if err != nil {
 		return nil, agency.Repo{}, nil, err
 	}
-	check := &planCheck{git: d.git, cfg: cfg, may: may, project: &project, dir: dir, env: env, used: map[string]bool{}, bases: map[string]bool{}}
+	check := &planCheck{git: all.Git, cfg: cfg, may: may, project: &project, dir: dir, env: env, used: map[string]bool{}, bases: map[string]bool{}}
 	p, warnings, err := plan.Load(plan.Source{
 		Path: src.Path, Text: src.Text, Agents: src.Agents, Prompt: src.Prompt, PromptPath: src.PromptPath,
 		Dir: dir, Root: repo.Toplevel,
@@ -74,7 +73,7 @@ func depsOfNobody(p *agency.Plan) []string {
 
 // planCheck checks what a plan asks of the configuration, the machine and the repository.
 type planCheck struct {
-	git     *git.Git
+	git     Git
 	cfg     *config.Config
 	may     *policy.Permission
 	project *agency.Project
@@ -143,23 +142,24 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 	return "", nil
 }
 
-// checkSetup refuses an agent whose run could not be made because of what the repository wants done in new worktrees: as long as
-// nobody has trusted that, or when it is not there. dir is where its base is looked up, unless commit is it, and root the repository.
-func (d *Daemon) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
+// checkSetup refuses an agent whose run could not be made because of what the repository wants done in new worktrees: when the
+// user does not trust that, or when it is missing. It resolves the agent's base in dir, unless commit is that; root is the
+// repository.
+func (d Deps) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
 	spec, _, err := resolve.Agent(cfg, project, a)
 	if err != nil {
 		return err
 	}
 	ref := cmp.Or(commit, spec.BaseRef)
-	if commit, err = d.git.ResolveCommit(ctx, dir, ref); err != nil {
+	if commit, err = d.Git.ResolveCommit(ctx, dir, ref); err != nil {
 		return err
 	}
-	return d.sup.Projects.CheckSetup(ctx, root, ref, commit, env)
+	return d.Projects.CheckSetup(ctx, root, ref, commit, env)
 }
 
 // checkSetups is checkSetup for those agents of a plan whose base is known.
-func (d *Daemon) checkSetups(ctx context.Context, cfg *config.Config, p *agency.Plan, repo agency.Repo, dir string, env []string) error {
-	project, err := d.sup.Projects.Of(ctx, repo)
+func (all *Sessions) checkSetups(ctx context.Context, cfg *config.Config, p *agency.Plan, repo agency.Repo, dir string, env []string) error {
+	project, err := all.Projects.Of(ctx, repo)
 	if err != nil || !project.NeedsTrust() {
 		return err
 	}
@@ -169,7 +169,7 @@ func (d *Daemon) checkSetups(ctx context.Context, cfg *config.Config, p *agency.
 		if a.Base == agency.BaseDeps && len(a.After) > 0 || checked[a.Base] {
 			continue
 		}
-		if err := d.checkSetup(ctx, cfg, &project, a, dir, repo.Root, "", env); err != nil {
+		if err := all.checkSetup(ctx, cfg, &project, a, dir, repo.Root, "", env); err != nil {
 			return err
 		}
 		checked[a.Base] = true
@@ -194,9 +194,9 @@ func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 	return told
 }
 
-// planSession tells what a plan would do, and starts nothing.
-func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (api.PlanSessionResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
+// Plan returns what a plan would do. It starts nothing.
+func (all *Sessions) Plan(ctx context.Context, req api.PlanSessionRequest) (api.PlanSessionResponse, error) {
+	may, err := all.Policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
@@ -204,18 +204,18 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
-	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, may)
+	p, repo, warnings, err := all.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, may)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
-	project, err := d.sup.Projects.Of(ctx, repo)
+	project, err := all.Projects.Of(ctx, repo)
 	if err != nil {
 		return api.PlanSessionResponse{}, err
 	}
 	resp := api.PlanSessionResponse{
 		Plan: *p, Waves: p.WaveList(), Agents: make([]api.PlannedAgent, 0, len(p.Agents)), Hash: p.Hash(), Warnings: warnings,
 	}
-	if err := d.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
+	if err := all.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
 		resp.Refused = api.Failure(err).Error
 	}
 	for i := range p.Agents {
@@ -228,7 +228,7 @@ func (d *Daemon) planSession(ctx context.Context, req api.PlanSessionRequest) (a
 	return resp, nil
 }
 
-// plannedAgent is how an agent would be started. Words in capitals stand for what is not known before.
+// plannedAgent returns how an agent would be started. Words in capitals stand for what is not known before.
 func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent, req api.PlanSessionRequest) (api.PlannedAgent, error) {
 	spec, chosen, err := resolve.Agent(cfg, project, a)
 	if err != nil {

@@ -1,4 +1,4 @@
-package daemon
+package session
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"agency/internal/scheduler"
 )
 
-// startSession checks a plan, writes it down as a session, and has its agents begin.
-func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
+// Start checks a plan, records it as a session, and lets its agents begin.
+func (all *Sessions) Start(ctx context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
+	may, err := all.Policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -24,7 +24,7 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	p, repo, warnings, err := d.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, may)
+	p, repo, warnings, err := all.loadPlan(ctx, req.Plan, req.Dir, req.Env, cfg, may)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -40,13 +40,13 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	if err := d.pinPlan(ctx, p, repo, req.Dir, cfg); err != nil {
+	if err := all.pinPlan(ctx, p, repo, req.Dir, cfg); err != nil {
 		return api.SessionResponse{}, err
 	}
-	if err := d.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
+	if err := all.checkSetups(ctx, cfg, p, repo, req.Dir, req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
-	s, err := d.newSession(ctx, cfg, req.Dir, req.Config)
+	s, err := all.begin(ctx, cfg, req.Dir, req.Config)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -60,35 +60,35 @@ func (d *Daemon) startSession(ctx context.Context, req api.StartSessionRequest) 
 	if p.Path != "" {
 		s.SourceFile = within(s.Repo.Root, p.Path)
 	}
-	if err := d.sched.Create(ctx, s, p, newAgents(s, p), req.Env); err != nil {
+	if err := all.Scheduler.Create(ctx, s, p, newAgents(s, p), req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
-	d.files.Write(ctx, s.ID) // whoever made it may look at once
-	resp, err := d.sessionResponse(ctx, s)
+	all.Files.Write(ctx, s.ID) // the client may read its files at once
+	resp, err := all.response(ctx, s)
 	resp.Warnings = append(resp.Warnings, warnings...)
 	return resp, err
 }
 
-// newSession is a session of agency's own in the repository of a folder that begins now, without a plan yet.
-func (d *Daemon) newSession(ctx context.Context, cfg *config.Config, dir, configPath string) (*agency.Session, error) {
-	owner, err := d.policy.Caller(ctx)
+// begin returns a session of agency's own in the repository of a folder that begins now, without a plan yet.
+func (all *Sessions) begin(ctx context.Context, cfg *config.Config, dir, configPath string) (*agency.Session, error) {
+	owner, err := all.Policy.Caller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	repo, err := d.sup.Repos.At(ctx, dir)
+	repo, err := all.Repos.At(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	now := d.clock.Now()
+	now := all.Now()
 	s := &agency.Session{
-		ID: agency.NewSessionID(now, [4]byte(randomBytes(4))), Repo: repo, Status: agency.SessionRunning, Owner: owner,
+		ID: agency.NewSessionID(now, [4]byte(all.random(4))), Repo: repo, Status: agency.SessionRunning, Owner: owner,
 		Config: configPath, StartedAt: now,
 	}
 	s.SetStatusDir(cfg.Session.StatusDir)
 	return s, nil
 }
 
-// newAgents are the records of agents that have not begun.
+// newAgents returns the records of agents that have not begun.
 func newAgents(s *agency.Session, p *agency.Plan) []agency.SessionAgent {
 	agents := make([]agency.SessionAgent, len(p.Agents))
 	for i := range p.Agents {
@@ -103,7 +103,7 @@ func newAgents(s *agency.Session, p *agency.Plan) []agency.SessionAgent {
 	return agents
 }
 
-// within is a path relative to a folder when it lies in there, else the path itself.
+// within returns a path relative to a folder when it lies in there, else the path itself.
 func within(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -113,8 +113,8 @@ func within(root, path string) string {
 
 // pinPlan writes into a plan what would otherwise depend on where and when its agents start: the runners that the configuration
 // chooses, and the commit of the caller's own worktree.
-func (d *Daemon) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, dir string, cfg *config.Config) error {
-	project, err := d.sup.Projects.Of(ctx, repo)
+func (all *Sessions) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, dir string, cfg *config.Config) error {
+	project, err := all.Projects.Of(ctx, repo)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (d *Daemon) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, 
 		}
 		a.Runner = resolve.Runner(&spec).Name
 		if spec.BaseRef == "HEAD" && a.Base != agency.BaseDeps && repo.Toplevel != repo.Root {
-			if a.Base, err = d.git.ResolveCommit(ctx, dir, "HEAD"); err != nil {
+			if a.Base, err = all.Git.ResolveCommit(ctx, dir, "HEAD"); err != nil {
 				return err
 			}
 		}
@@ -134,7 +134,7 @@ func (d *Daemon) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, 
 	return nil
 }
 
-// sourceHash is the hash of what the file or folder of a plan says by itself, without what the command line lays over it. A plan
+// sourceHash returns the hash of what the file or folder of a plan says by itself, without what the command line lays over it. A plan
 // that has none is its own source. Its prompts lie in root.
 func sourceHash(path, root string, p *agency.Plan) (string, error) {
 	if path == "" {
@@ -147,8 +147,8 @@ func sourceHash(path, root string, p *agency.Plan) (string, error) {
 	return read.Hash(), nil
 }
 
-// checkPlan refuses to go on with a session whose plan says something else by now, unless changed says that this is fine.
-func (d *Daemon) checkPlan(ctx context.Context, s *agency.Session, changed bool) error {
+// checkPlan refuses to go on with a session whose plan has changed, unless the client accepts that.
+func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed bool) error {
 	if s.PlanPath == "" || changed {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (d *Daemon) checkPlan(ctx context.Context, s *agency.Session, changed bool)
 			WithHint("to go on with the plan as it was at the start: --plan-changed ok; to run the new one: agency session start %s", s.PlanPath)
 	}
 	root := s.Repo.Root
-	if repo, err := d.git.Discover(ctx, filepath.Dir(s.PlanPath)); err == nil {
+	if repo, err := all.Git.Discover(ctx, filepath.Dir(s.PlanPath)); err == nil {
 		root = repo.Toplevel // of another worktree, or the same
 	}
 	hash, err := sourceHash(s.PlanPath, root, nil)
@@ -173,46 +173,49 @@ func (d *Daemon) checkPlan(ctx context.Context, s *agency.Session, changed bool)
 	return nil
 }
 
-func (d *Daemon) pauseSession(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
-	s, err := d.finder.Find(ctx, req.Session, req.Dir)
+// Pause keeps a session from starting more agents.
+func (all *Sessions) Pause(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
+	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err == nil {
-		s, err = d.sched.Pause(ctx, s.ID, agency.PausedByHand)
+		s, err = all.Scheduler.Pause(ctx, s.ID, agency.PausedByHand)
 	}
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	return d.sessionResponse(ctx, s)
+	return all.response(ctx, s)
 }
 
-func (d *Daemon) resumeSession(ctx context.Context, req api.ResumeSessionRequest) (api.SessionResponse, error) {
-	s, err := d.finder.Find(ctx, req.Session, req.Dir)
+// Resume lets a paused session go on. It refuses a session whose plan has changed, unless the client accepts that.
+func (all *Sessions) Resume(ctx context.Context, req api.ResumeSessionRequest) (api.SessionResponse, error) {
+	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err == nil && !s.Status.Final() {
-		err = d.checkPlan(ctx, s, req.PlanChanged)
+		err = all.checkPlan(ctx, s, req.PlanChanged)
 	}
 	if err == nil {
-		s, err = d.sched.Resume(ctx, s.ID)
+		s, err = all.Scheduler.Resume(ctx, s.ID)
 	}
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	return d.sessionResponse(ctx, s)
+	return all.response(ctx, s)
 }
 
-func (d *Daemon) cancelSession(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
-	s, err := d.finder.Find(ctx, req.Session, req.Dir)
+// Cancel ends a session and its agents.
+func (all *Sessions) Cancel(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
+	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err == nil {
-		s, err = d.sched.Cancel(ctx, s.ID)
+		s, err = all.Scheduler.Cancel(ctx, s.ID)
 	}
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	return d.sessionResponse(ctx, s)
+	return all.response(ctx, s)
 }
 
-// retrySession begins a session with the plan of a settled one. What was complete there is complete here, with its runs, so that
+// Retry begins a session with the plan of a settled one. What was complete there is complete here, with its runs, so that
 // what comes after it can start from its results.
-func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) (api.SessionResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
+func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (api.SessionResponse, error) {
+	may, err := all.Policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -220,7 +223,7 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	old, err := d.finder.LookUp(ctx, req.Session, req.Dir)
+	old, err := all.Finder.LookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -231,14 +234,14 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	case !old.Status.Final():
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s is running", old.ID).WithHint("agency session wait %s", old.ID)
 	}
-	if err := d.checkPlan(ctx, old, req.PlanChanged); err != nil {
+	if err := all.checkPlan(ctx, old, req.PlanChanged); err != nil {
 		return api.SessionResponse{}, err
 	}
-	p, agents, err := d.sched.Plan(ctx, old.ID)
+	p, agents, err := all.Scheduler.Plan(ctx, old.ID)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
-	s, err := d.newSession(ctx, cfg, old.Repo.Root, req.Config)
+	s, err := all.begin(ctx, cfg, old.Repo.Root, req.Config)
 	if err != nil {
 		return api.SessionResponse{}, err
 	}
@@ -249,7 +252,7 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 		return api.SessionResponse{}, err
 	}
 	defer free()
-	if err := d.checkSetups(ctx, cfg, p, s.Repo, s.Repo.Root, req.Env); err != nil {
+	if err := all.checkSetups(ctx, cfg, p, s.Repo, s.Repo.Root, req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
 	victims := map[string]bool{}
@@ -265,18 +268,18 @@ func (d *Daemon) retrySession(ctx context.Context, req api.RetrySessionRequest) 
 	default:
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s left nothing undone", old.ID).WithHint("agency session show %s", old.ID)
 	}
-	if err := d.sched.Create(ctx, s, p, taken, req.Env); err != nil {
+	if err := all.Scheduler.Create(ctx, s, p, taken, req.Env); err != nil {
 		return api.SessionResponse{}, err
 	}
-	d.files.Write(ctx, s.ID) // likewise
-	resp, err := d.sessionResponse(ctx, s)
+	all.Files.Write(ctx, s.ID) // likewise
+	resp, err := all.response(ctx, s)
 	if fewer != "" {
 		resp.Warnings = append(resp.Warnings, fewer)
 	}
 	return resp, err
 }
 
-// victimsOf are the agents of a settled session that never began because another one failed.
+// victimsOf returns the agents of a settled session that never began because another one failed.
 func victimsOf(s *agency.Session, p *agency.Plan, agents []agency.SessionAgent) map[string]bool {
 	ended := func(a *agency.SessionAgent) time.Time { return orZero(a.CompletedAt) }
 	victims := map[string]bool{}
@@ -299,7 +302,7 @@ func victimsOf(s *agency.Session, p *agency.Plan, agents []agency.SessionAgent) 
 }
 
 // takeOver fills the agents of a new session with what is over in an old one. With failedOnly that is also what was cancelled
-// there and is no victim of a failure. It says whether something is left to do.
+// there and is no victim of a failure. open reports whether something is left to do.
 func takeOver(fresh, old []agency.SessionAgent, failedOnly bool, victims map[string]bool) (agents []agency.SessionAgent, open bool) {
 	for i := range fresh {
 		a, before := &fresh[i], &old[i]

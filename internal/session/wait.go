@@ -1,4 +1,4 @@
-package daemon
+package session
 
 import (
 	"context"
@@ -10,56 +10,55 @@ import (
 )
 
 const (
-	// reportPatience is how long a wait goes on after a session has settled, for what its agents came to and for its report.
-	reportPatience = 5 * time.Second
+	// reportTimeout is how long a wait goes on after a session has settled, for what its agents came to and for its report.
+	reportTimeout = 5 * time.Second
 	// waitPause is the least time between two looks of a wait, however much happens.
 	waitPause = 100 * time.Millisecond
 )
 
-// waitSession waits until a session has settled and its results are known, or with attention until somebody is needed, or with paused until it is paused for somebody. What it
-// returns when the time is up may be running, and then needed nobody until now.
-func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
+// Wait waits until a session has settled and its results are known; with Attention until an agent needs the user, with Paused
+// until it is paused for the user. When the time of the request is up, it returns the session as it is. When ctx ends, it
+// returns the cause.
+func (all *Sessions) Wait(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
 	var none api.ShowSessionResponse
-	timeout, err := milliseconds("timeout_ms", req.TimeoutMS)
+	timeout, err := api.Milliseconds("timeout_ms", req.TimeoutMS)
 	if err != nil {
 		return none, err
 	}
-	found, err := d.finder.LookUp(ctx, req.Session, req.Dir)
+	found, err := all.Finder.LookUp(ctx, req.Session, req.Dir)
 	if err != nil {
 		return none, err
 	}
-	ctx, cancel := d.untilStop(ctx)
-	defer cancel()
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		late = timer.C
 	}
-	clock := time.NewTicker(d.active.config().Watchdog.PollInterval)
+	clock := time.NewTicker(all.Poll())
 	defer clock.Stop()
-	w := &sessionWait{Daemon: d, id: found.ID, attention: req.Attention, paused: req.Paused}
+	w := &wait{Sessions: all, id: found.ID, attention: req.Attention, paused: req.Paused}
 	for timedOut := false; ; {
-		changed, began := d.store.Changed(), time.Now()
+		changed, began := all.Store.Changed(), time.Now()
 		over, err := w.over(ctx)
 		if err != nil {
 			return none, err
 		}
 		if over || timedOut {
-			resp, err := d.showOf(ctx, w.id)
+			resp, err := all.show(ctx, w.id)
 			if err != nil || timedOut || resp.Session.Status.Final() || req.Attention && resp.Session.NeedsPerson() || req.Paused && resp.Session.Stopped() {
 				return resp, err
 			}
-			w.stale = true // somebody has helped meanwhile
+			w.stale = true // the user has helped meanwhile
 		}
-		// Who waits for a session that changes all the time must not keep the daemon busy with it.
+		// A wait for a session that changes all the time must not keep the daemon busy.
 		rested := time.After(max(waitPause, 5*time.Since(began)))
 		select {
 		case <-changed:
 		case <-clock.C:
 			w.stale = true // some statuses come with time alone, without an event
-		case <-w.patience:
-			w.impatient = true
+		case <-w.timeout:
+			w.noReport = true
 		case <-late:
 			timedOut = true
 		case <-ctx.Done():
@@ -75,15 +74,15 @@ func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (a
 	}
 }
 
-// sessionWait is somebody who waits for a session.
-type sessionWait struct {
-	*Daemon
+// wait is one wait for a session.
+type wait struct {
+	*Sessions
 	id        agency.SessionID
 	attention bool
 	paused    bool
 
-	patience  <-chan time.Time // for the report; nil until the session has settled
-	impatient bool
+	timeout  <-chan time.Time // for the report; nil until the session has settled
+	noReport bool
 
 	seq    int64 // the newest event that was taken into account
 	seen   time.Time
@@ -91,17 +90,17 @@ type sessionWait struct {
 	stale  bool                  // how the agents stand has to be looked at
 }
 
-// over says whether the session is where its waiter wants it. Events of other sessions cost it next to nothing.
-func (w *sessionWait) over(ctx context.Context) (bool, error) {
-	s, err := w.store.Session(ctx, w.id)
+// over reports whether the session is as the client wants it. Events of other sessions cost it next to nothing.
+func (w *wait) over(ctx context.Context) (bool, error) {
+	s, err := w.Store.Session(ctx, w.id)
 	if err != nil {
 		return false, err
 	}
 	if s.Status.Final() {
-		if w.patience == nil {
-			w.patience = time.After(reportPatience)
+		if w.timeout == nil {
+			w.timeout = time.After(reportTimeout)
 		}
-		return s.Outside || s.Reported || w.impatient, nil
+		return s.Outside || s.Reported || w.noReport, nil
 	}
 	if w.paused && s.Paused != "" && s.Paused != agency.PausedByHand {
 		return true, nil
@@ -112,14 +111,14 @@ func (w *sessionWait) over(ctx context.Context) (bool, error) {
 	return w.needed(ctx, s)
 }
 
-// needed says whether an agent needs a person. It looks only when something happened to the session or one of its runs.
-func (w *sessionWait) needed(ctx context.Context, s *agency.Session) (bool, error) {
-	changed, seq, err := w.store.ChangedRuns(ctx, w.seq)
+// needed reports whether an agent needs the user. It looks only when something happened to the session or one of its runs.
+func (w *wait) needed(ctx context.Context, s *agency.Session) (bool, error) {
+	changed, seq, err := w.Store.ChangedRuns(ctx, w.seq)
 	if err != nil {
 		return false, err
 	}
 	if !s.UpdatedAt.Equal(w.seen) {
-		if w.agents, err = w.store.SessionAgents(ctx, w.id); err != nil {
+		if w.agents, err = w.Store.SessionAgents(ctx, w.id); err != nil {
 			return false, err
 		}
 		w.stale = true

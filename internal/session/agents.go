@@ -1,0 +1,209 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/config"
+	"agency/internal/resolve"
+	"agency/internal/scheduler"
+	"agency/internal/supervisor"
+)
+
+// outputLines is how much of its last output an agent is told when it tries again.
+const outputLines = 20
+
+// Agents gives the scheduler the runs of its agents.
+type Agents struct{ Deps }
+
+// NeededBy returns the running session that a run works for; empty is none.
+func (a Agents) NeededBy(ctx context.Context, id agency.RunID) (agency.SessionID, error) {
+	session, _, found, err := a.Store.AgentOfRun(ctx, id)
+	if err != nil || !found {
+		return "", err
+	}
+	s, err := a.Store.Session(ctx, session)
+	if err != nil || s.Status.Final() {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// MayStart refuses a start that would fail: a base that is missing, or a setup that the user does not trust.
+func (a Agents) MayStart(ctx context.Context, s scheduler.Start) error {
+	root, repo := s.Session.Repo.Root, s.Session.Repo
+	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+		repo.Toplevel = root // the record has none, and a bare repository no files
+	}
+	project, err := a.Projects.Of(ctx, repo)
+	if err != nil || s.Commit != "" && !project.NeedsTrust() {
+		return err
+	}
+	cfg, err := config.Load(s.Session.Config, s.Env)
+	if err != nil {
+		return err
+	}
+	if !project.NeedsTrust() {
+		spec, _, err := resolve.Agent(cfg, &project, s.Agent)
+		if err == nil {
+			_, err = a.Git.ResolveCommit(ctx, root, spec.BaseRef)
+		}
+		return err
+	}
+	return a.checkSetup(ctx, cfg, &project, s.Agent, root, root, s.Commit, s.Env)
+}
+
+// Start makes the run of an agent, unless it is there already.
+func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
+	switch _, err := a.Store.Run(ctx, s.ID); {
+	case err == nil:
+		return nil // it is there already
+	case !agency.IsCode(err, agency.CodeRunNotFound):
+		return err
+	}
+	cfg, err := config.Load(s.Session.Config, s.Env)
+	if err != nil {
+		return err
+	}
+	spec := resolve.AgentSpec(s.Agent)
+	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, a.Git.OwnBranch(s.Session.Repo, s.Branch)
+	if s.Commit != "" {
+		spec.BaseRef = s.Commit
+	}
+	at, err := a.Projects.Locate(ctx, spec.Repo, spec.Repo, spec.BaseRef)
+	if err != nil {
+		return err
+	}
+	settings, err := resolve.Run(cfg, &spec, &at.Project)
+	if err != nil {
+		return err
+	}
+	_, err = a.Runs.CreateRun(ctx, supervisor.CreateRequest{
+		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Dir: s.Session.Repo.Root, Env: s.Env, Place: at, Settings: settings,
+		Warn: func(text string) {
+			a.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
+		},
+	})
+	return err
+}
+
+// Resume begins another attempt of an agent, and tells it how the one before ended.
+func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error {
+	r, err := a.Store.Run(ctx, again.ID)
+	if err != nil {
+		return err
+	}
+	reason := cmp.Or(again.Reason, r.Attempt.Error, "it was cut off")
+	_, err = a.Runs.ResumeRun(ctx, supervisor.ResumeRequest{
+		Ref: string(again.ID), Prompt: againPrompt(again.Agent.Prompt, r.Attempt.Number, reason, a.Runs.Preview(ctx, r, outputLines)), Env: again.Env,
+		Warn: func(text string) {
+			a.Log.Warn("start agent again", "session", again.Session.ID, "agent", again.Agent.ID, "note", text)
+		},
+		Settings: resolve.LaterFrom(again.Session.Config, again.Env),
+	})
+	return err
+}
+
+// againPrompt returns a task with how the attempt before ended. What is added begins with #, so that a task that is a script stays one.
+func againPrompt(prompt string, attempt int, reason string, output []string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimRight(prompt, "\n"))
+	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, agency.OneLine(reason))
+	if len(output) > 0 {
+		b.WriteString("# Its last output:\n")
+	}
+	for _, line := range output {
+		b.WriteString("#   " + line + "\n")
+	}
+	if b.Len() > agency.PromptLimit {
+		return prompt
+	}
+	return b.String()
+}
+
+// Stop ends an attempt, unless it has ended.
+func (a Agents) Stop(ctx context.Context, id agency.RunID, attempt int) error {
+	err := a.Runs.StopAttempt(ctx, id, attempt)
+	if agency.IsCode(err, agency.CodeInvalidState) {
+		return nil
+	}
+	return err
+}
+
+// Outcome returns how an agent's run stands, and when the agent last gave a sign of life.
+func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
+	r, status, news, err := a.Runs.Worker(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	last := &r.Attempt
+	sign := last.CreatedAt
+	for _, at := range []time.Time{news, last.Situation.HeardAt, last.Word.At, orZero(last.StartedAt), orZero(last.InputAt)} {
+		if at.After(sign) {
+			sign = at
+		}
+	}
+	return &scheduler.Outcome{Run: r, Status: status, SignAt: sign}, nil
+}
+
+// Activity returns what an agent's run is doing.
+func (a Agents) Activity(ctx context.Context, id agency.RunID) (agency.Activity, error) {
+	r, err := a.Store.Run(ctx, id)
+	if err != nil {
+		return agency.Activity{}, err
+	}
+	return a.Runs.Activity(r), nil
+}
+
+func orZero(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return *at
+}
+
+// Result returns the commit that others start from: what the agent's worktree holds, or, when that was removed, what was saved
+// of it or its branch holds since.
+func (a Agents) Result(ctx context.Context, id agency.RunID) (string, error) {
+	r, err := a.Store.Run(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(r.Worktree); r.RemovedAt == nil && !errors.Is(err, os.ErrNotExist) {
+		return a.Git.Result(ctx, r.Repo, r.Worktree, "what "+r.Ref()+" did not commit")
+	}
+	branch, branchErr := a.Git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch)
+	if branchErr != nil && !agency.IsCode(branchErr, agency.CodeBadRef) {
+		return "", branchErr
+	}
+	saved, err := a.Git.Snapshots(ctx, r.Repo, id)
+	if err != nil {
+		return "", err
+	}
+	switch newest := len(saved) - 1; {
+	case branchErr == nil && newest < 0:
+		return branch, nil
+	case branchErr == nil:
+		// What the branch got after the worktree was removed is newer than what was saved then.
+		if onTop, err := a.Git.Descends(ctx, r.Repo, saved[newest].Commit, branch); err != nil || !onTop {
+			return branch, err
+		}
+	case newest < 0:
+		return "", agency.Errorf(agency.CodeResultGone,
+			"%s was removed with its branch, and nothing of it was saved; point the branch %s at its work, or at %.12s where it began, then resume the session",
+			r.Ref(), r.Branch, r.Commit)
+	}
+	return saved[len(saved)-1].Commit, nil // what was in its worktree when that was removed
+}
+
+// Merge merges the results of agents into one commit.
+func (a Agents) Merge(ctx context.Context, s *agency.Session, commits []string) (string, error) {
+	return a.Git.Merge(ctx, s.Repo, commits, "results of session "+string(s.ID))
+}

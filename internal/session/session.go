@@ -1,0 +1,99 @@
+// Package session decides what clients' requests about sessions do: which plans start, what a retry takes over, how a session
+// is shown, and when a wait for it is over. It gives the scheduler the runs of its agents.
+package session
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"agency"
+	"agency/internal/policy"
+	"agency/internal/scheduler"
+	"agency/internal/supervisor"
+)
+
+// Store is the record of sessions and runs.
+type Store interface {
+	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
+	// ChangedRuns returns the runs with events after seq, and the newest seq.
+	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
+	// Changed returns a channel that is closed at the next commit.
+	Changed() <-chan struct{}
+	Session(ctx context.Context, id agency.SessionID) (*agency.Session, error)
+	Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error)
+	SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error)
+	// SessionSince returns a session and those of its agents that changed since a time, of one moment.
+	SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error)
+	SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error)
+	SessionRuns(ctx context.Context, id agency.SessionID, live bool) (map[agency.RunID]*agency.Run, error)
+	SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error)
+	// AgentOfRun returns the agent that a run works for, by its session and its id.
+	AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error)
+}
+
+// Git is what sessions ask of git.
+type Git interface {
+	Discover(ctx context.Context, dir string) (agency.Repo, error)
+	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
+	OwnBranch(repo agency.Repo, branch string) string
+	Result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error)
+	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
+	Descends(ctx context.Context, repo agency.Repo, from, to string) (bool, error)
+	Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error)
+}
+
+// Runs are the runs as their supervisor knows them.
+type Runs interface {
+	// Derive adds to a run what is known of it beyond the record.
+	Derive(r *agency.Run) agency.Status
+	CreateRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error)
+	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
+	StopAttempt(ctx context.Context, id agency.RunID, attempt int) error
+	Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error)
+	Activity(r *agency.Run) agency.Activity
+	Preview(ctx context.Context, r *agency.Run, lines int) []string
+}
+
+// Repos knows the repositories that have runs.
+type Repos interface {
+	At(ctx context.Context, dir string) (agency.Repo, error)
+}
+
+// Projects knows what repositories say about their runs.
+type Projects interface {
+	Of(ctx context.Context, repo agency.Repo) (agency.Project, error)
+	// Locate returns where a run of a repository begins.
+	Locate(ctx context.Context, dir, repo, base string) (*supervisor.Place, error)
+	// CheckSetup refuses a setup that the user does not trust, or that is missing.
+	CheckSetup(ctx context.Context, root, ref, commit string, env []string) error
+}
+
+// Deps are the parts that sessions work with.
+type Deps struct {
+	Store    Store
+	Git      Git
+	Runs     Runs
+	Repos    Repos
+	Projects Projects
+	Log      *slog.Logger
+}
+
+// Sessions carries out requests of clients. All methods may be called from several goroutines.
+type Sessions struct {
+	Deps
+	Scheduler *scheduler.Scheduler
+	Files     *scheduler.Files
+	Finder    scheduler.Finder
+	Policy    *policy.Policy
+	Poll      func() time.Duration // between looks at statuses that change with time alone
+	Now       func() time.Time
+	Elapsed   func(since time.Time) time.Duration // how much of the time since then really passed
+	Random    func(b []byte)
+}
+
+func (all *Sessions) random(n int) []byte {
+	b := make([]byte, n)
+	all.Random(b)
+	return b
+}
