@@ -1,4 +1,5 @@
-// Package cli is the command line: one file per command, each of which parses, calls the API and prints text or an envelope.
+// Package cli is the command line. It puts together the commands, which are in a room for each group of the help: each parses,
+// calls the API and prints text or an envelope.
 package cli
 
 import (

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"agency/internal/cli/clitest"
+
 	"agency"
 )
 
@@ -21,23 +23,23 @@ func TestCtrlCWhileReading(t *testing.T) {
 		{"session", "create", "--agents", "-"},
 		{"session", "create", "--file", "-"},
 	} {
-		b := newBench(t)
+		b := clitest.New(t)
 		in, out, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.app.In = in
+		b.App.In = in
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan int, 1)
-		go func() { ended <- b.app.Main(ctx, args) }()
+		go func() { ended <- b.App.Main(ctx, args) }()
 		if _, err := out.WriteString("begun"); err != nil {
 			t.Fatal(err)
 		}
 		cancel()
 		select {
 		case got := <-ended:
-			if got != agency.ExitInterrupted || b.err.Len() != 0 {
-				t.Errorf("%q: got %d and %q", args, got, b.err.String())
+			if got != agency.ExitInterrupted || b.Err.Len() != 0 {
+				t.Errorf("%q: got %d and %q", args, got, b.Err.String())
 			}
 		case <-time.After(20 * time.Second):
 			t.Errorf("%q goes on after Ctrl-C", args)

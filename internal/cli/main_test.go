@@ -21,7 +21,7 @@ func TestExitStatus(t *testing.T) {
 	waited := func(labels ...agency.Label) any {
 		resp := api.WaitRunsResponse{Runs: []api.Run{}}
 		for _, l := range labels {
-			resp.Runs = append(resp.Runs, someRun("fix-login", l, ""))
+			resp.Runs = append(resp.Runs, clitest.SomeRun("fix-login", l, ""))
 		}
 		return resp
 	}
@@ -31,7 +31,7 @@ func TestExitStatus(t *testing.T) {
 		code agency.Code // of the daemon
 		want int
 	}{
-		"all is well":       {[]string{"show", "x"}, api.ShowRunResponse{Run: someRun("x", agency.Working, "")}, "", agency.ExitOK},
+		"all is well":       {[]string{"show", "x"}, api.ShowRunResponse{Run: clitest.SomeRun("x", agency.Working, "")}, "", agency.ExitOK},
 		"help":              {[]string{"--help"}, nil, "", agency.ExitOK},
 		"nothing":           {nil, nil, "", agency.ExitOK},
 		"no such run":       {[]string{"show", "x"}, nil, agency.CodeRunNotFound, agency.ExitNotFound},
@@ -61,18 +61,18 @@ func TestExitStatus(t *testing.T) {
 		"sound":             {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "warning"}}}, "", agency.ExitOK},
 		"not sound":         {[]string{"doctor"}, api.DoctorResponse{Checks: []api.Check{{Level: "error"}, {Level: "ok"}}}, "", agency.ExitError},
 		"wrapper's own":     {[]string{"wrapper", "x"}, nil, "", agency.ExitUsage},
-		"attach, no screen": {[]string{"attach", "x"}, api.AttachRunResponse{RunID: "r_01JD4QJ5T0Y7R8V6W3N2M1K0HG", Socket: ownSocket(t)}, "", agency.ExitUsage},
+		"attach, no screen": {[]string{"attach", "x"}, api.AttachRunResponse{RunID: "r_01JD4QJ5T0Y7R8V6W3N2M1K0HG", Socket: clitest.OwnSocket(t)}, "", agency.ExitUsage},
 	} {
 		for _, json := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", JSON"}[json], func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t)
-				b.app.Env = append(b.app.Env, "PATH="+os.Getenv("PATH"))
+				b := clitest.New(t)
+				b.App.Env = append(b.App.Env, "PATH="+os.Getenv("PATH"))
 				var err error
 				if test.code != "" {
 					err = agency.Errorf(test.code, "bo\x1b[31mom\u202e").WithHint("a way \x07out")
 				}
-				b.serve(always(test.data, err))
+				b.Serve(clitest.Always(test.data, err))
 				args, want := test.args, test.want
 				if json {
 					args = append(slices.Clone(args), "--json")
@@ -80,23 +80,23 @@ func TestExitStatus(t *testing.T) {
 				if json && name == "attach, no screen" {
 					want = agency.ExitOK // the command is printed
 				}
-				if got := b.run(args...); got != want {
-					t.Fatalf("got %d, want %d; out %q, err %q", got, want, b.out.String(), b.err.String())
+				if got := b.Run(args...); got != want {
+					t.Fatalf("got %d, want %d; out %q, err %q", got, want, b.Out.String(), b.Err.String())
 				}
 				switch {
 				case name == "help" || name == "nothing":
 				case json:
-					e := b.envelope()
+					e := b.Envelope()
 					if test.code != "" && e.Error.Code != test.code {
 						t.Errorf("got %+v", e.Error)
 					}
-				case b.err.Len() > 0:
-					clitest.CheckSafe(t, b.err.String(), "\n\t")
-					if test.code != "" && (!strings.Contains(b.err.String(), "["+string(test.code)+"]") || !strings.Contains(b.err.String(), "agency: hint: a way out\n")) {
-						t.Errorf("got %q", b.err.String())
+				case b.Err.Len() > 0:
+					clitest.CheckSafe(t, b.Err.String(), "\n\t")
+					if test.code != "" && (!strings.Contains(b.Err.String(), "["+string(test.code)+"]") || !strings.Contains(b.Err.String(), "agency: hint: a way out\n")) {
+						t.Errorf("got %q", b.Err.String())
 					}
 				}
-				if b.spawned != 0 {
+				if b.Spawned != 0 {
 					t.Error("a daemon was started although one runs")
 				}
 			})
@@ -116,9 +116,9 @@ func TestWrongFlagValue(t *testing.T) {
 		"unknown flag: --colour [E_USAGE]":                                                     {"ls", "--colour"},
 		`--quiet-for must be a duration such as 90s, 30m, 2h or 7d, not "a\x1b[31m" [E_USAGE]`: {"report", "working", "--quiet-for", "a\x1b[31m"},
 	} {
-		b := newBench(t)
-		if got := b.run(args...); got != agency.ExitUsage || !strings.Contains(b.err.String(), "agency: error: "+want+"\n") {
-			t.Errorf("%q: got %d and %q, want %q", args, got, b.err.String(), want)
+		b := clitest.New(t)
+		if got := b.Run(args...); got != agency.ExitUsage || !strings.Contains(b.Err.String(), "agency: error: "+want+"\n") {
+			t.Errorf("%q: got %d and %q, want %q", args, got, b.Err.String(), want)
 		}
 	}
 }
@@ -140,11 +140,11 @@ func TestNoDaemon(t *testing.T) {
 		{[]string{"version"}, agency.ExitOK, 0},
 		{[]string{"config", "show"}, agency.ExitOK, 0},
 	} {
-		b := newBench(t)
-		if got := b.run(append(test.args, "--json")...); got != test.want || b.spawned != test.spawned {
-			t.Errorf("%q: got %d and %d daemons, want %d and %d", test.args, got, b.spawned, test.want, test.spawned)
+		b := clitest.New(t)
+		if got := b.Run(append(test.args, "--json")...); got != test.want || b.Spawned != test.spawned {
+			t.Errorf("%q: got %d and %d daemons, want %d and %d", test.args, got, b.Spawned, test.want, test.spawned)
 		}
-		e := b.envelope()
+		e := b.Envelope()
 		if e.OK == (e.Error != nil) {
 			t.Errorf("%q: got %+v", test.args, e)
 		}
@@ -153,11 +153,11 @@ func TestNoDaemon(t *testing.T) {
 
 func TestCtrlC(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := clitest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.serve(func(string, []byte) (any, error) { cancel(); <-ctx.Done(); return nil, errBoom })
-	if got := b.app.Main(ctx, []string{"ls"}); got != 130 || b.err.Len() != 0 {
-		t.Errorf("got %d and %q", got, b.err.String())
+	b.Serve(func(string, []byte) (any, error) { cancel(); <-ctx.Done(); return nil, clitest.ErrBoom })
+	if got := b.App.Main(ctx, []string{"ls"}); got != 130 || b.Err.Len() != 0 {
+		t.Errorf("got %d and %q", got, b.Err.String())
 	}
 }
 
@@ -179,11 +179,11 @@ func TestUnknownCommandHints(t *testing.T) {
 		{[]string{"report", "working", "--questions", "x"}, "did you mean --question"},
 		{[]string{"ls", "--photosynthesis"}, "agency ls --help"},
 	} {
-		b := newBench(t)
-		if got := b.run(append(test.args, "--json")...); got != agency.ExitUsage {
+		b := clitest.New(t)
+		if got := b.Run(append(test.args, "--json")...); got != agency.ExitUsage {
 			t.Errorf("%q: got %d", test.args, got)
 		}
-		if e := b.envelope(); e.Error == nil || e.Error.Hint != test.hint {
+		if e := b.Envelope(); e.Error == nil || e.Error.Hint != test.hint {
 			t.Errorf("%q: got %+v, want the hint %q", test.args, e.Error, test.hint)
 		}
 	}
@@ -250,7 +250,7 @@ func shellWords(line string) []string {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range own(newBench(t).app.Root()) {
+	for _, c := range own(clitest.New(t).App.Root()) {
 		t.Run(c.CommandPath(), func(t *testing.T) {
 			t.Parallel()
 			if c.Short == "" || c.Example == "" || strings.HasSuffix(c.Short, ".") {
@@ -272,8 +272,8 @@ func TestHelp(t *testing.T) {
 			}
 			shows := false
 			for _, args := range lines {
-				b := newBench(t)
-				found, rest, err := b.app.Root().Find(args)
+				b := clitest.New(t)
+				found, rest, err := b.App.Root().Find(args)
 				if err != nil {
 					t.Errorf("%q: %v", args, err)
 					continue
@@ -302,7 +302,7 @@ func TestHelp(t *testing.T) {
 // an error of the daemon, and without a daemon.
 func TestOneEnvelopePerFailure(t *testing.T) {
 	t.Parallel()
-	for _, c := range own(newBench(t).app.Root()) {
+	for _, c := range own(clitest.New(t).App.Root()) {
 		t.Run(c.CommandPath(), func(t *testing.T) {
 			t.Parallel()
 			path := strings.Fields(c.CommandPath())[1:]
@@ -311,23 +311,23 @@ func TestOneEnvelopePerFailure(t *testing.T) {
 				append(slices.Clone(path), "--no-such-flag", "--json"),
 				append(slices.Clone(path), "--json", "a", "b", "c", "d", "--no-such-flag"),
 			} {
-				b := newBench(t)
-				if got := b.run(args...); got != agency.ExitUsage {
+				b := clitest.New(t)
+				if got := b.Run(args...); got != agency.ExitUsage {
 					t.Errorf("%q: got %d", args, got)
 				}
-				if e := b.envelope(); e.Error == nil || e.Error.Code != agency.CodeUsage || b.err.Len() != 0 {
-					t.Errorf("%q: got %+v and %q", args, e.Error, b.err.String())
+				if e := b.Envelope(); e.Error == nil || e.Error.Code != agency.CodeUsage || b.Err.Len() != 0 {
+					t.Errorf("%q: got %+v and %q", args, e.Error, b.Err.String())
 				}
 			}
 			for _, args := range examples(t, c.Example) {
 				args = append([]string{"--json"}, args...)
 				for _, running := range []bool{true, false} {
-					b := newBench(t)
+					b := clitest.New(t)
 					if running {
-						b.serve(always(nil, agency.Errorf(agency.CodeDBError, "boom")))
+						b.Serve(clitest.Always(nil, agency.Errorf(agency.CodeDBError, "boom")))
 					}
-					status := b.run(args...)
-					if e := b.envelope(); e.OK != (status == agency.ExitOK || status == agency.ExitNotFound) {
+					status := b.Run(args...)
+					if e := b.Envelope(); e.OK != (status == agency.ExitOK || status == agency.ExitNotFound) {
 						t.Errorf("%q: got %d and %+v", args, status, e)
 					}
 				}
@@ -341,7 +341,7 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSpace(strings.Repeat("long ", 8)) // 39 columns
 	runs := api.ListRunsResponse{Runs: []api.Run{
-		someRun("fix-login", agency.NeedsInput, "Which\none?\x1b[31m\t:4"), someRun("", agency.Working, strings.Repeat("long ", 40)),
+		clitest.SomeRun("fix-login", agency.NeedsInput, "Which\none?\x1b[31m\t:4"), clitest.SomeRun("", agency.Working, strings.Repeat("long ", 40)),
 	}}
 	runs.Runs[0].Flag = &agency.Flag{Reason: "look"}
 	for _, test := range []struct {
@@ -353,54 +353,54 @@ func TestCompletion(t *testing.T) {
 		{[]string{"show", "one", ""}, ":4\n"},
 		{[]string{"wait", "one", "fix-"}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},
 	} {
-		b := newBench(t)
-		d := b.serve(always(runs, nil))
-		if got := b.run(append([]string{"__complete"}, test.args...)...); got != agency.ExitOK {
+		b := clitest.New(t)
+		d := b.Serve(clitest.Always(runs, nil))
+		if got := b.Run(append([]string{"__complete"}, test.args...)...); got != agency.ExitOK {
 			t.Errorf("%q: got %d", test.args, got)
 		}
-		if b.out.String() != test.want {
-			t.Errorf("%q: got %q, want %q", test.args, b.out.String(), test.want)
+		if b.Out.String() != test.want {
+			t.Errorf("%q: got %q, want %q", test.args, b.Out.String(), test.want)
 		}
-		if slices.ContainsFunc(d.asked, func(op string) bool { return op != "run.list" }) {
-			t.Errorf("asked %q", d.asked)
+		if slices.ContainsFunc(d.Asked, func(op string) bool { return op != "run.list" }) {
+			t.Errorf("asked %q", d.Asked)
 		}
 	}
-	for _, c := range own(newBench(t).app.Root()) {
+	for _, c := range own(clitest.New(t).App.Root()) {
 		if !strings.Contains(c.Use, "RUN") || c.Name() == "run" {
 			continue
 		}
-		b := newBench(t)
+		b := clitest.New(t)
 		args := append(append([]string{"__complete"}, strings.Fields(c.CommandPath())[1:]...), "")
-		if got := b.run(args...); got != agency.ExitOK || !strings.HasSuffix(b.out.String(), ":4\n") || b.spawned != 0 {
-			t.Errorf("%q without a daemon: got %d, %q and %d daemons", args, got, b.out.String(), b.spawned)
+		if got := b.Run(args...); got != agency.ExitOK || !strings.HasSuffix(b.Out.String(), ":4\n") || b.Spawned != 0 {
+			t.Errorf("%q without a daemon: got %d, %q and %d daemons", args, got, b.Out.String(), b.Spawned)
 		}
-		b.serve(always(runs, nil))
-		if b.run(args...); !strings.Contains(b.out.String(), "fix-login\t") {
-			t.Errorf("%q offers no runs: %q", args, b.out.String())
+		b.Serve(clitest.Always(runs, nil))
+		if b.Run(args...); !strings.Contains(b.Out.String(), "fix-login\t") {
+			t.Errorf("%q offers no runs: %q", args, b.Out.String())
 		}
 	}
 }
 
 func TestCompletionOfFlags(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.run("__complete", "ls", "--status", "")
+	b := clitest.New(t)
+	b.Run("__complete", "ls", "--status", "")
 	for _, l := range agency.Labels() {
 		word := strings.ReplaceAll(string(l), " ", "-")
-		if !strings.Contains(b.out.String(), word+"\n") {
+		if !strings.Contains(b.Out.String(), word+"\n") {
 			t.Errorf("%s is not offered", word)
 		}
 		if parsed, err := agency.ParseLabel(word); err != nil || parsed != l {
 			t.Errorf("%s: got %v, %v", word, parsed, err)
 		}
 	}
-	b.run("__complete", "run", "--runner", "")
+	b.Run("__complete", "run", "--runner", "")
 	for _, kind := range config.RunnerKinds() {
-		if offered := strings.Contains(b.out.String(), string(kind)+"\n"); offered != (kind != agency.Custom) {
+		if offered := strings.Contains(b.Out.String(), string(kind)+"\n"); offered != (kind != agency.Custom) {
 			t.Errorf("%s offered: %v", kind, offered)
 		}
 	}
-	if b.spawned != 0 {
+	if b.Spawned != 0 {
 		t.Error("a daemon was started")
 	}
 }

@@ -8,13 +8,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"agency"
+	"agency/internal/cli/alert"
 	"agency/internal/cli/command"
+	"agency/internal/cli/inspect"
+	"agency/internal/cli/maintain"
+	"agency/internal/cli/run"
+	"agency/internal/cli/session"
 )
 
 const rootExample = `  agency run --prompt "fix the login test"
   agency ls
   agency attach 1122-fix-the-login-a1b2`
 
+// root returns the tree of commands.
 func (a *App) root(d *command.Deps) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "agency",
@@ -31,7 +37,7 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	version := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *version && len(args) == 0 {
-			return printVersion(d)
+			return maintain.PrintVersion(d)
 		}
 		return command.HelpOrUnknown(cmd, args)
 	}
@@ -58,10 +64,12 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	)
 	root.SetHelpCommandGroupID("maintain")
 	root.SetCompletionCommandGroupID("maintain")
+	root.AddCommand(a.runs(d)...)
+	root.AddCommand(a.maintenance(d)...)
 	root.AddCommand(
-		newInit(d), newRun(d, a.Exec), newSession(d), newAttach(d, a.Exec), newSend(d), newAnswer(d), newStop(d), newResume(d), newRemove(d), newWait(d), newReport(d),
-		newList(d), newShow(d), newAlerts(d), newMessages(d), newTags(d), newFlag(d), newUnflag(d), newPresets(d), newWatchdog(d), newExplain(d), newDiff(d), newLogs(d), newEvents(d),
-		newDoctor(d), newSnapshot(d), newCollect(d), newDatabase(d, DatabaseParts{Restore: a.RestoreDatabase, Rebuild: a.RebuildDatabase}), newTrust(d), newNotify(d), newConfig(d), newDaemon(d, DaemonParts{Run: a.RunDaemon, Log: a.DaemonLog}), newMcp(d), newSchema(d), newVersion(d),
+		session.New(d),
+		inspect.NewList(d), inspect.NewShow(d), inspect.NewExplain(d), inspect.NewDiff(d), inspect.NewLogs(d), inspect.NewEvents(d), inspect.NewWait(d),
+		alert.NewAlerts(d), alert.NewMessages(d), alert.NewNotify(d), alert.NewWatchdog(d),
 	)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -71,6 +79,24 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args, completion.RunE, completion.DisableFlagsInUseLine = cobra.ArbitraryArgs, command.HelpOrUnknown, true
 	return root
+}
+
+// runs are the commands of the room run.
+func (a *App) runs(d *command.Deps) []*cobra.Command {
+	return []*cobra.Command{
+		run.NewRun(d, a.Exec), run.NewAttach(d, a.Exec), run.NewSend(d), run.NewAnswer(d), run.NewStop(d), run.NewResume(d), run.NewRemove(d),
+		run.NewFlag(d), run.NewUnflag(d), run.NewTags(d), run.NewReport(d), run.NewMCP(d),
+	}
+}
+
+// maintenance are the commands of the room maintain.
+func (a *App) maintenance(d *command.Deps) []*cobra.Command {
+	return []*cobra.Command{
+		maintain.NewInit(d), maintain.NewPresets(d), maintain.NewDoctor(d), maintain.NewSnapshot(d), maintain.NewCollect(d),
+		maintain.NewDatabase(d, maintain.DatabaseParts{Restore: a.RestoreDatabase, Rebuild: a.RebuildDatabase}),
+		maintain.NewTrust(d), maintain.NewConfig(d), maintain.NewDaemon(d, maintain.DaemonParts{Run: a.RunDaemon, Log: a.DaemonLog}),
+		maintain.NewSchema(d), maintain.NewVersion(d),
+	}
 }
 
 // helpOn is agency help COMMAND.

@@ -1,0 +1,290 @@
+// Package alert holds the commands about what a person or an agent must know: alerts, messages, notify, watchdog.
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// alertsOptions are the flags of agency alerts, and what it works with.
+type alertsOptions struct {
+	*command.Deps
+
+	all, allRepos, follow bool
+	runRef                string
+}
+
+// NewAlerts returns the command agency alerts.
+func NewAlerts(d *command.Deps) *cobra.Command {
+	o := &alertsOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "alerts",
+		Short:   "List what somebody must act on",
+		GroupID: "inspect",
+		Long: `Lists the open alerts of this repository and of the machine, oldest first. The watchdog opens one for each episode in which a worker is
+lost, failed, waits for somebody, offers its work or hangs, in which a session was paused by a failure, has an agent that cannot start
+without a person, or failed, or in which a disk is nearly full, and closes it when that is over. An offer that was acknowledged is left
+out, too; a session's failure is over then. While all is well there are none.`,
+		Example: `  agency alerts
+  agency alerts --all-repos -f
+  agency alerts ack --all`,
+		Args: cobra.ArbitraryArgs,
+	}, o.run)
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "those that are over or left out, too")
+	f.BoolVar(&o.allRepos, "all-repos", false, "of every repository")
+	f.StringVar(&o.runRef, "run", "", "only those of one `RUN`")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new ones as they come")
+	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	cmd.AddCommand(newAlertsAck(d), newAlertsSnooze(d))
+	return cmd
+}
+
+func (o *alertsOptions) run(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return command.UnknownCommand(cmd, args[0])
+	}
+	req := api.ListAlertsRequest{Run: o.runRef, Resolved: o.all}
+	if !o.allRepos && o.runRef == "" {
+		req.Dir = o.Dir
+	}
+	resp, req, err := listAlerts(cmd.Context(), o.Deps, req)
+	if err != nil {
+		return err
+	}
+	if !o.follow {
+		return o.Print(resp, func(w io.Writer) {
+			if len(resp.Alerts) == 0 {
+				o.Chat("nobody has to act")
+				return
+			}
+			_, _ = io.WriteString(w, alertTable(o.Deps, resp.Alerts))
+		})
+	}
+	return o.followAlerts(cmd.Context(), req)
+}
+
+// followAlerts prints alerts, and then each new one once.
+func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequest) error {
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	printed := map[string]bool{}
+	show := func(req api.ListAlertsRequest, which func(*api.Alert) bool) error {
+		resp, err := api.Call(ctx, client, api.ListAlerts, req)
+		if err != nil {
+			return err
+		}
+		for i := range resp.Alerts {
+			al := &resp.Alerts[i]
+			if printed[al.ID] || !which(al) {
+				continue
+			}
+			printed[al.ID] = true
+			if err := o.printAlert(al); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64}) // first, so that none falls between
+	if err != nil {
+		return err
+	}
+	if err := show(req, func(*api.Alert) bool { return true }); err != nil {
+		return err
+	}
+	err = client.Follow(ctx, newest.LastSeq, req.Run, func() {}, func(e agency.Event) error {
+		if e.Type != agency.AlertOpened {
+			return nil
+		}
+		var opened struct {
+			Alert string `json:"alert"`
+		}
+		if err := json.Unmarshal(e.Data, &opened); err != nil {
+			return fmt.Errorf("read event %d: %w", e.Seq, err)
+		}
+		// It may be over already when it could not be told before.
+		of := api.ListAlertsRequest{Dir: req.Dir, Run: string(e.RunID), Resolved: true}
+		return show(of, func(al *api.Alert) bool { return al.ID == opened.Alert })
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// printAlert prints an alert as a line of its own.
+func (o *alertsOptions) printAlert(al *api.Alert) error {
+	if o.JSON {
+		return o.PrintLine(al)
+	}
+	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), alertText(al))
+	return o.Out.Failed()
+}
+
+func alertTable(d *command.Deps, alerts []api.Alert) string {
+	rows := [][]string{{"ALERT", "NAME", "KIND", "SINCE", "TOLD", "WHAT"}}
+	for i := range alerts {
+		al := &alerts[i]
+		rows = append(rows, []string{
+			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(d.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
+		})
+	}
+	return d.TextTable(rows)
+}
+
+// told says who knows of an alert.
+func told(al *api.Alert) string {
+	switch {
+	case al.ResolvedAt != nil:
+		return "over"
+	case al.AckedAt != nil:
+		return "acknowledged"
+	case al.SnoozedUntil != nil:
+		return "snoozed"
+	case al.Told == 0:
+		return "not yet"
+	case len(al.Recipients) == 0:
+		return "nobody"
+	default:
+		return strconv.Itoa(al.Told) + "x"
+	}
+}
+
+// alertText is what an alert is about, in one safe line.
+func alertText(al *api.Alert) string { return term.SafeLine(agency.AlertText(al.Payload)) }
+
+// ackOptions are the flags of agency alerts ack, and what it works with.
+type ackOptions struct {
+	*command.Deps
+
+	all, allRepos bool
+}
+
+// newAlertsAck returns the command agency alerts ack.
+func newAlertsAck(d *command.Deps) *cobra.Command {
+	o := &ackOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:   "ack ALERT...",
+		Short: "Say that alerts were seen, so that they are not repeated",
+		Long: `Says that alerts were seen: they are not told again. An offer of work that was seen leaves the list; what a worker waits for stays
+in it until the worker has it. --all means every alert of this repository that nobody has acknowledged.`,
+		Example: "  agency alerts ack a_01JD4QJ5T0Y7R8V6W3N2M1K0HG\n  agency alerts ack --all",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.all && len(args) > 0:
+				return agency.Errorf(agency.CodeUsage, "--all takes no ALERT").WithHint("agency alerts ack --all")
+			case o.allRepos && !o.all:
+				return agency.Errorf(agency.CodeUsage, "--all-repos goes with --all").WithHint("agency alerts ack --all --all-repos")
+			case !o.all:
+				return takesAlerts(cmd, args)
+			}
+			return nil
+		},
+	}, o.run)
+	cmd.Flags().BoolVar(&o.all, "all", false, "all that are open")
+	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: of every repository")
+	return cmd
+}
+
+func (o *ackOptions) run(cmd *cobra.Command, args []string) error {
+	ack := o.ackAll
+	if !o.all {
+		ack = func(ctx context.Context, _ bool) (api.AlertsResponse, error) {
+			return command.Call(ctx, o.Deps, api.AckAlerts, api.AckAlertRequest{Alerts: args})
+		}
+	}
+	resp, err := ack(cmd.Context(), o.allRepos)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "acknowledged %s\n", command.Count(len(resp.Alerts), "alert"))
+	})
+}
+
+// ackAll acknowledges what is open and not acknowledged. One that is over by then needs nobody any more.
+func (o *ackOptions) ackAll(ctx context.Context, allRepos bool) (api.AlertsResponse, error) {
+	acked := api.AlertsResponse{Alerts: []api.Alert{}}
+	req := api.ListAlertsRequest{}
+	if !allRepos {
+		req.Dir = o.Dir
+	}
+	open, _, err := listAlerts(ctx, o.Deps, req)
+	if err != nil {
+		return acked, err
+	}
+	for i := range open.Alerts {
+		if open.Alerts[i].AckedAt != nil {
+			continue
+		}
+		resp, err := command.Call(ctx, o.Deps, api.AckAlerts, api.AckAlertRequest{Alerts: []string{open.Alerts[i].ID}})
+		if err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+			return acked, err
+		}
+		acked.Alerts = append(acked.Alerts, resp.Alerts...)
+	}
+	return acked, nil
+}
+
+// listAlerts asks for the alerts of the repository around req.Dir, or outside of any for all. asked is the request that was
+// answered.
+func listAlerts(ctx context.Context, d *command.Deps, req api.ListAlertsRequest) (resp api.ListAlertsResponse, asked api.ListAlertsRequest, err error) {
+	resp, err = command.Call(ctx, d, api.ListAlerts, req)
+	if agency.IsCode(err, agency.CodeNotGitRepo) {
+		req.Dir = ""
+		resp, err = command.Call(ctx, d, api.ListAlerts, req)
+	}
+	return resp, req, err
+}
+
+// snoozeOptions are the flags of agency alerts snooze, and what it works with.
+type snoozeOptions struct {
+	*command.Deps
+
+	wait time.Duration
+}
+
+// newAlertsSnooze returns the command agency alerts snooze.
+func newAlertsSnooze(d *command.Deps) *cobra.Command {
+	o := &snoozeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "snooze ALERT...",
+		Short:   "Put alerts off; they come back when the time is over",
+		Example: "  agency alerts snooze --for 30m a_01JD4QJ5T0Y7R8V6W3N2M1K0HG",
+		Args:    takesAlerts,
+	}, o.run)
+	command.DurationVar(cmd.Flags(), &o.wait, "for", time.Hour, "how long, such as 30m")
+	return cmd
+}
+
+func (o *snoozeOptions) run(cmd *cobra.Command, args []string) error {
+	resp, err := command.Call(cmd.Context(), o.Deps, api.SnoozeAlerts, api.SnoozeAlertRequest{Alerts: args, ForMS: o.wait.Milliseconds()})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "put off %s for %s\n", command.Count(len(resp.Alerts), "alert"), agency.ShortDuration(o.wait))
+	})
+}
+
+func takesAlerts(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return agency.Errorf(agency.CodeUsage, "%s needs at least one ALERT", cmd.CommandPath()).WithHint("agency alerts")
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package alert
+
+// MessageText is what a message says.
+var MessageText = messageText

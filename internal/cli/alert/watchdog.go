@@ -1,0 +1,172 @@
+package alert
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// NewWatchdog returns the command agency watchdog.
+func NewWatchdog(d *command.Deps) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use: "watchdog", Short: "Show what the watchdog makes of a run, and wake agents by a timer", GroupID: "maintain",
+		Long: `The watchdog is part of the daemon. It looks at every run that is a worker and alerts once for each episode in which somebody must act.
+
+Its timers are for agents that watch or orchestrate others: they write a message to a run again and again, but only while the run is
+idle. docs/watchdog.md says how all of it decides.`,
+		Example: "  agency watchdog explain fix-login\n  agency watchdog start --run boss --interval 30 --message check",
+	}, newWatchdogExplain(d), newWatchdogStart(d), newWatchdogStop(d), newWatchdogStatus(d))
+}
+
+// newWatchdogExplain returns the command agency watchdog explain.
+func newWatchdogExplain(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use: "explain RUN", Short: "Say what each rule makes of a run", Example: "  agency watchdog explain fix-login", Args: command.Takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) {
+			if !resp.Watched {
+				_, _ = fmt.Fprintln(w, term.Hang(term.SafeLine(resp.Run.Ref())+" ", "is no worker: its tags or its name are not those that [watchdog] names", d.Columns()))
+			}
+			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
+			for _, rule := range resp.Rules {
+				holds := "no"
+				if rule.Holds {
+					holds = "yes"
+				}
+				rows = append(rows, []string{string(rule.Kind), holds, term.SafeLine(rule.Why)})
+			}
+			_, _ = io.WriteString(w, d.TextTable(rows))
+			if len(resp.Alerts) > 0 {
+				_, _ = fmt.Fprintln(w)
+				_, _ = io.WriteString(w, alertTable(d, resp.Alerts))
+			}
+			if resp.NextAt != nil {
+				_, _ = fmt.Fprintf(w, "\nnext look by time alone: in %s\n", agency.ShortDuration(resp.NextAt.Sub(d.Now())))
+			}
+		})
+	})
+	cmd.ValidArgsFunction = d.CompleteRuns
+	return cmd
+}
+
+// watchdogStartOptions are the flags of agency watchdog start, and what it works with.
+type watchdogStartOptions struct {
+	*command.Deps
+
+	runRef, name, message string
+	interval              int
+}
+
+// newWatchdogStart returns the command agency watchdog start.
+func newWatchdogStart(d *command.Deps) *cobra.Command {
+	o := &watchdogStartOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:   "start",
+		Short: "Write a message to a run again and again, whenever it is idle",
+		Long: `Starts a timer. When its interval is over and the run is idle, its turn ended and nothing asked, the message is typed into it; when it
+is at work, asks for something, or a person is typing, the timer waits for the next time. It outlives the daemon, ends with the
+attempt of the run, and takes the place of another one with its name.`,
+		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message 'how far are you?'",
+		Args:    command.Takes(),
+	}, o.run)
+	f := cmd.Flags()
+	f.StringVar(&o.runRef, "run", "", "the `RUN` to write to")
+	f.StringVar(&o.name, "name", "", "a `NAME` for the timer (default: that of the run)")
+	f.StringVar(&o.message, "message", "check", "the `TEXT` to write")
+	f.IntVar(&o.interval, "interval", 30, "`SECONDS` between two messages, 5 or more")
+	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	return cmd
+}
+
+func (o *watchdogStartOptions) run(cmd *cobra.Command, _ []string) error {
+	if o.runRef == "" {
+		return agency.Errorf(agency.CodeUsage, "there is no --run to write to").WithHint("agency watchdog start --run boss")
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.StartTimer, api.StartTimerRequest{
+		Run: o.runRef, Name: o.name, Message: o.message, IntervalMS: (time.Duration(o.interval) * time.Second).Milliseconds(),
+	})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		t := &resp.Timer
+		verb := "started"
+		if resp.Replaced {
+			verb = "replaced"
+		}
+		_, _ = fmt.Fprintf(w, "%s timer %s: %s to %s every %ds\n", verb, t.Name, strconv.Quote(term.SafeLine(t.Message)), term.SafeLine(t.RunName), t.IntervalMS/1000)
+	})
+}
+
+// newWatchdogStop returns the command agency watchdog stop.
+func newWatchdogStop(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "stop [NAME]", Short: "Stop a timer, or all of them", Example: "  agency watchdog stop boss\n  agency watchdog stop", Args: command.TakesUpTo("NAME"),
+	}, func(cmd *cobra.Command, args []string) error {
+		req := api.StopTimersRequest{}
+		if len(args) == 1 {
+			req.Name = args[0]
+		}
+		resp, err := command.Call(cmd.Context(), d, api.StopTimers, req)
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) {
+			for _, name := range resp.Stopped {
+				_, _ = fmt.Fprintln(w, "stopped timer "+term.SafeLine(name))
+			}
+			if len(resp.Stopped) == 0 {
+				d.Chat("no timers")
+			}
+		})
+	})
+}
+
+// newWatchdogStatus returns the command agency watchdog status.
+func newWatchdogStatus(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "status", Short: "Show when the watchdog last looked, and the timers", Example: "  agency watchdog status", Args: command.Takes(),
+	}, func(cmd *cobra.Command, _ []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.ListTimers, api.ListTimersRequest{})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) {
+			if resp.TickedAt != nil {
+				_, _ = fmt.Fprintf(w, "the watchdog looked %s ago; open alerts: %d\n", agency.ShortDuration(d.Now().Sub(*resp.TickedAt)), resp.OpenAlerts)
+			}
+			if len(resp.Timers) == 0 {
+				d.Chat("no timers")
+				return
+			}
+			rows := [][]string{{"TIMER", "RUN", "EVERY", "MESSAGE", "TICKS", "SENT", "SKIPPED", "FAILED", "LAST"}}
+			for i := range resp.Timers {
+				t := &resp.Timers[i]
+				last := t.Outcome
+				switch {
+				case t.StoppedAt != nil:
+					last = "stopped: " + t.StopReason
+				case t.TickedAt != nil:
+					last += ", " + agency.ShortDuration(d.Now().Sub(*t.TickedAt)) + " ago"
+				}
+				rows = append(rows, []string{
+					t.Name, term.SafeLine(t.RunName), fmt.Sprintf("%ds", t.IntervalMS/1000), term.Fit(term.SafeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),
+					strconv.Itoa(t.Skipped), strconv.Itoa(t.Failed), term.Fit(command.OrDash(term.SafeLine(last)), 50),
+				})
+			}
+			_, _ = io.WriteString(w, d.TextTable(rows))
+		})
+	})
+}

@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// diffOptions are the flags of agency diff, and what it works with.
+type diffOptions struct {
+	*command.Deps
+
+	stat bool
+}
+
+// NewDiff returns the command agency diff.
+func NewDiff(d *command.Deps) *cobra.Command {
+	o := &diffOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "diff RUN",
+		Short:   "Show what a run changed since it began",
+		GroupID: "inspect",
+		Long: `Compares the worktree of a run with the commit that it began at: its commits, uncommitted changes and new files that are not ignored.
+Of a run whose worktree is gone it shows the branch.`,
+		Example:           "  agency diff fix-login\n  agency diff --stat fix-login",
+		Args:              command.Takes("RUN"),
+		ValidArgsFunction: d.CompleteRuns,
+	}, o.run)
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "only the names of the files")
+	return cmd
+}
+
+func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
+	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		if o.stat {
+			rows := make([][]string, 0, len(resp.Files))
+			for _, f := range resp.Files {
+				rows = append(rows, []string{f.Status, term.SafeLine(f.Path)})
+			}
+			_, _ = io.WriteString(w, term.Table(rows))
+		} else {
+			_, _ = io.WriteString(w, o.Patch(term.SafeText(resp.Patch)))
+		}
+		o.leftOut(&resp)
+	})
+}
+
+// leftOut tells of what a difference does not show. All of it is shown by the user's own repository, never by the worktree: what its
+// .git leads to is the agent's choice, and so are the programs that git would run there.
+func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
+	if left := resp.LeftOut; left.Files > 0 {
+		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, byteSize(left.Bytes))
+		for _, f := range left.Named {
+			o.Chat("  %s  %s", byteSize(f.Bytes), term.SafeLine(f.Path))
+		}
+		if more := left.Files - len(left.Named); more > 0 {
+			o.Chat("  and %d more", more)
+		}
+	}
+	if resp.Truncated {
+		o.Chat("agency: note: the rest is left out; to see all of it, save it and compare: agency snapshot %s, then git -C %s diff %.12s REF, with the ref that it prints",
+			resp.RunID, term.SafeLine(agency.ShellWord(resp.Repo)), resp.BaseCommit)
+	}
+}
+
+// byteSize is a number of bytes for people.
+func byteSize(n int64) string {
+	const kib = 1 << 10
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d B", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	case n < kib*kib*kib:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(kib*kib))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(kib*kib*kib))
+	}
+}

@@ -1,0 +1,99 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// eventsOptions are the flags of agency events, and what it works with.
+type eventsOptions struct {
+	*command.Deps
+
+	follow bool
+	since  int64
+	runRef string
+}
+
+// NewEvents returns the command agency events.
+func NewEvents(d *command.Deps) *cobra.Command {
+	o := &eventsOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "events",
+		Short:   "Print the record of everything that happened",
+		GroupID: "inspect",
+		Long: `Prints the events of the record, oldest first. Each has a number that only grows: --since continues after it without a gap.
+With --follow and --json each event is an envelope on a line of its own.`,
+		Example: `  agency events
+  agency events -f --since 120
+  agency events --run fix-login --json`,
+		Args: command.Takes(),
+	}, o.run)
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what happens")
+	cmd.Flags().Int64Var(&o.since, "since", 0, "only what came after event `SEQ`")
+	cmd.Flags().StringVar(&o.runRef, "run", "", "only the events of one `RUN`")
+	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	return cmd
+}
+
+func (o *eventsOptions) run(cmd *cobra.Command, _ []string) error {
+	if o.since < 0 {
+		return agency.Errorf(agency.CodeUsage, "--since is %d; events are counted from 1", o.since)
+	}
+	if o.follow {
+		return o.followEvents(cmd.Context(), o.since, o.runRef)
+	}
+	all := api.ListEventsResponse{Events: []agency.Event{}}
+	for {
+		page, err := command.Call(cmd.Context(), o.Deps, api.ListEvents, api.ListEventsRequest{Since: o.since, Run: o.runRef})
+		if err != nil {
+			return err
+		}
+		all.LastSeq = page.LastSeq
+		if len(page.Events) == 0 {
+			break
+		}
+		all.Events = append(all.Events, page.Events...)
+		o.since = page.Events[len(page.Events)-1].Seq
+	}
+	return o.Print(all, func(w io.Writer) {
+		for i := range all.Events {
+			printEvent(w, &all.Events[i])
+		}
+	})
+}
+
+func (o *eventsOptions) followEvents(ctx context.Context, since int64, run string) error {
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	err = client.Follow(ctx, since, run, func() {}, func(e agency.Event) error {
+		if o.JSON {
+			return o.PrintLine(e)
+		}
+		printEvent(o.Out, &e)
+		return o.Out.Failed()
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func printEvent(w io.Writer, e *agency.Event) {
+	subject := "-"
+	if e.RunID != "" {
+		subject = fmt.Sprintf("%s/%d", term.SafeLine(e.Run), e.Attempt)
+	}
+	_, _ = fmt.Fprintf(w, "%6d  %s  %-18s  %s  %s\n", e.Seq, e.At.Local().Format(time.DateTime), e.Type, subject, term.SafeLine(string(e.Data)))
+}

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// NewExplain returns the command agency explain.
+func NewExplain(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:     "explain RUN",
+		Short:   "Explain why a run has its status",
+		GroupID: "inspect",
+		Long: `Prints the rule that decided the status of a run, and every piece of evidence: where it is from, how sure that is, how old it is,
+what it says, and why it was ignored. A * marks the one that decided. The rules are in docs/state-machine.md.
+
+How sure, from the best: record (agency's own), kernel (processes and locks), agent (its program's hooks, stream and files), word (what the
+model wrote), looks (what its terminal shows).`,
+		Example: "  agency explain fix-login",
+		Args:    command.Takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.ExplainRun, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) { explainText(w, &resp, d.Columns()) })
+	})
+	cmd.ValidArgsFunction = d.CompleteRuns
+	return cmd
+}
+
+// explainText writes an explanation for people.
+func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
+	e := &resp.Explanation
+	s := &e.Status
+	line := func(format string, args ...any) {
+		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
+	line("run:     %s", term.SafeLine(resp.Run.Ref()))
+	line("%s", term.Hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), term.SafeLine(s.Summary), room))
+	line("%s", term.Hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, room))
+	line("\nevidence:")
+	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}
+	ignored := []string{""}
+	for i := range e.Clues {
+		c := &e.Clues[i]
+		mark, trust, age := "", string(c.Trust), "-"
+		if c.Decided {
+			mark = "  *"
+		}
+		if c.Confidence < 1 {
+			trust += fmt.Sprintf(" %.0f%%", 100*c.Confidence)
+		}
+		if !c.At.IsZero() {
+			age = agency.ShortDuration(time.Duration(c.AgeMS) * time.Millisecond)
+		}
+		rows = append(rows, []string{mark, string(c.Source), trust, age, term.SafeLine(c.Says)})
+		ignored = append(ignored, term.SafeLine(c.Ignored))
+	}
+	for n, text := range term.TextRows(rows, room) {
+		line("%s", text)
+		if ignored[n] != "" {
+			line("%s", term.Hang("       ignored: ", ignored[n], room))
+		}
+	}
+	if len(e.Unknown) > 0 {
+		line("\nunknown to this version:")
+		for _, u := range e.Unknown {
+			line("  %s, %s", term.SafeLine(u.Name), command.Count(u.Count, "time"))
+		}
+	}
+	explainNewest(w, resp.Newest, room)
+}
+
+// explainNewest writes the last lines of the evidence file.
+func explainNewest(w io.Writer, newest []api.EvidenceLine, room int) {
+	if len(newest) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintln(w, "\nnewest:")
+	for i := range newest {
+		e := &newest[i]
+		words := []string{string(e.Source), string(e.Sign)}
+		for _, word := range []string{e.Event, e.Tool, e.Text} {
+			if word != "" {
+				words = append(words, word)
+			}
+		}
+		text := term.Fit(term.SafeLine(strings.Join(words, "  ")), 120)
+		_, _ = fmt.Fprintln(w, term.Hang(e.At.Local().Format("  "+time.TimeOnly+"  "), text, room))
+	}
+}

@@ -1,0 +1,4 @@
+package inspect
+
+// ParseSince reads the value of --since.
+var ParseSince = parseSince

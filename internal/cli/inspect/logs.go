@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// logsOptions are the flags of agency logs, and what it works with.
+type logsOptions struct {
+	*command.Deps
+
+	follow, stderr bool
+	attempt        int
+	since          string
+}
+
+// NewLogs returns the command agency logs.
+func NewLogs(d *command.Deps) *cobra.Command {
+	o := &logsOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "logs RUN",
+		Short:   "Print what a run's agent wrote",
+		GroupID: "inspect",
+		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as the agent wrote them; on a terminal escape sequences and
+control characters are taken out.`,
+		Example: `  agency logs fix-login
+  agency logs -f fix-login
+  agency logs fix-login --since 10m > part.log`,
+		Args: command.Takes("RUN"),
+	}, o.run)
+	f := cmd.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the agent has ended")
+	f.BoolVar(&o.stderr, "stderr", false, "only the error stream of a headless agent")
+	f.IntVar(&o.attempt, "attempt", 0, "of attempt `N` (default: the newest)")
+	f.StringVar(&o.since, "since", "", "only what was written since `TIME`: 10m, or 2026-01-31T15:04:05Z")
+	cmd.ValidArgsFunction = d.CompleteRuns
+	return cmd
+}
+
+func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
+	req := api.LogsRequest{Run: args[0], Attempt: o.attempt, Follow: o.follow, Stream: "runner"}
+	if o.stderr {
+		req.Stream = "stderr"
+	}
+	if o.follow && o.JSON {
+		return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
+	}
+	if o.since != "" {
+		from, err := parseSince(o.since, o.Now())
+		if err != nil {
+			return err
+		}
+		req.SinceMS = from.UnixMilli()
+	}
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	return o.PrintLog(cmd.Context(), client, req)
+}
+
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if d, err := command.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	return time.Time{}, agency.Errorf(agency.CodeUsage, "--since is %q, neither a duration nor a time", text).WithHint("--since 10m, --since 2d, or --since 2026-01-31T15:04:05Z")
+}

@@ -1,0 +1,106 @@
+// Package inspect holds the commands that look at runs and wait for them: ls, show, explain, diff, logs, events, wait.
+package inspect
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+type listOptions struct {
+	*command.Deps
+
+	all      bool
+	allRepos bool
+	repo     string
+	status   []string
+	tag      string
+	watch    bool
+}
+
+// NewList returns the command agency ls.
+func NewList(d *command.Deps) *cobra.Command {
+	o := &listOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "ls",
+		Short:   "List runs with their status, newest last",
+		GroupID: "inspect",
+		Long: `Lists the runs of this repository, or of all repositories outside of one. Marks: ● working, ◐ needs you, ○ idle, ✕ failed,
+✓ done.`,
+		Example: `  agency ls
+  agency ls --status needs-input --all-repos
+  agency ls --watch`,
+		Args: command.Takes(),
+	}, o.run)
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "show removed runs too")
+	f.BoolVar(&o.allRepos, "all-repos", false, "show the runs of every repository")
+	f.StringVar(&o.repo, "repo", "", "show the runs of the repository at `PATH`")
+	f.StringSliceVar(&o.status, "status", nil, "only these: working, needs-input, ready-for-review ...")
+	f.StringVar(&o.tag, "tag", "", "only runs with this tag")
+	f.BoolVar(&o.watch, "watch", false, "stay and show changes as they happen")
+	_ = cmd.RegisterFlagCompletionFunc("status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		words := []string{}
+		for _, l := range agency.Labels() {
+			words = append(words, strings.ReplaceAll(string(l), " ", "-"))
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
+	if o.watch {
+		return o.watchList(cmd.Context())
+	}
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	resp, err := o.list(cmd.Context(), client)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		if len(resp.Runs) == 0 {
+			o.Chat("%s", o.nothing())
+			return
+		}
+		_, _ = io.WriteString(w, o.RunTable(resp.Runs))
+	})
+}
+
+// list asks for the runs of the repository that the options or the working directory mean. Outside of any repository, and
+// without --repo, it is all runs.
+func (o *listOptions) list(ctx context.Context, client *api.Client) (api.ListRunsResponse, error) {
+	req := api.ListRunsRequest{Removed: o.all, Status: command.OrEmpty(o.status), Tag: o.tag}
+	if !o.allRepos {
+		req.Dir = o.Dir
+		if o.repo != "" {
+			req.Dir = o.Absolute(o.repo)
+		}
+	}
+	if o.repo != "" {
+		return api.Call(ctx, client, api.ListRuns, req)
+	}
+	return command.ListAround(ctx, client, req)
+}
+
+// nothing says what an empty list means.
+func (o *listOptions) nothing() string {
+	const start = `start one: agency run --prompt "fix the login test"`
+	switch {
+	case len(o.status) > 0 || o.tag != "":
+		return "no run here has such a status or tag"
+	case o.all:
+		return "no runs here yet; " + start
+	default:
+		return "no runs here; removed ones: agency ls --all   " + start
+	}
+}

@@ -1,0 +1,255 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// NewShow returns the command agency show.
+func NewShow(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:     "show RUN",
+		Short:   "Show everything about one run",
+		GroupID: "inspect",
+		Example: "  agency show fix-login",
+		Args:    command.Takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.ShowRun, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) { showText(w, &resp, d.Names(cmd.Context()), d.Now(), d.Columns()) })
+	})
+	cmd.ValidArgsFunction = d.CompleteRuns
+	return cmd
+}
+
+// showText writes a run for people: facts, the runner's own word, git, paths. named says who an id is.
+func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, room int) {
+	r := &s.Run
+	field := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-13s ", name+":"), term.SafeLine(fmt.Sprintf(format, args...)), room))
+	}
+	ago := func(t time.Time) string { return agency.ShortDuration(now.Sub(t)) + " ago" }
+	field("run", "%s", r.Handle)
+	if r.Name != "" {
+		field("name", "%s", r.Name)
+	}
+	field("id", "%s", r.ID)
+	status := fmt.Sprintf("%s %s", r.Status.Mark(), r.Status)
+	if r.Summary != "" {
+		status += "  " + r.Summary
+	}
+	field("status", "%s", status)
+	if r.Problem != "" {
+		field("problem", "%s", r.Problem)
+	}
+	if f := r.Flag; f != nil {
+		field("flagged", "%s by %s: %s", ago(f.At), named(f.By), f.Reason)
+	}
+	field("repo", "%s", r.Repo)
+	field("branch", "%s  (from %.12s)", r.Branch, r.BaseCommit)
+	runner := r.Runner
+	if r.Model != "" {
+		runner += ", model " + r.Model
+	}
+	if r.Headless {
+		runner += ", headless"
+	}
+	field("runner", "%s", runner)
+	if r.Conversation != "" {
+		field("conversation", "%s", r.Conversation)
+	}
+	field("used", "%s", usageText(&r.Usage))
+	for _, m := range r.Usage.Models {
+		field("by model", "%s: %d in, %d cache read, %d cache write 5m, %d cache write 1h, %d out", m.Model, m.Input, m.CacheRead, m.CacheWrite5m, m.CacheWrite1h, m.Output)
+	}
+	if r.StallAfterMS > 0 {
+		field("stalled", "after %s without a sign", agency.ShortDuration(time.Duration(r.StallAfterMS)*time.Millisecond))
+	}
+	if r.StuckIntervals > 0 {
+		field("stuck", "after %d intervals without a sign of life", r.StuckIntervals)
+	}
+	if r.Preset != "" {
+		field("preset", "%s", r.Preset)
+	}
+	field("tags", "%s", strings.Join(r.Tags, ", "))
+	field("created", "%s (%s)", r.CreatedAt.Local().Format(time.DateTime), ago(r.CreatedAt))
+	if r.RemovedAt != nil {
+		field("removed", "%s", ago(*r.RemovedAt))
+	}
+	showRequests(w, s, ago, room)
+	showWord(w, s, ago, room)
+	showAttempts(w, s, ago, room)
+	showGit(w, s, room)
+	_, _ = fmt.Fprintln(w)
+	field("worktree", "%s", r.Worktree)
+	field("run dir", "%s", r.RunDir)
+	field("prompt", "%s", s.PromptPath)
+	if s.LogLost > 0 {
+		field("log", "%s, in which %d bytes are missing: the disk did not take them", s.LogPath, s.LogLost)
+	} else {
+		field("log", "%s", s.LogPath)
+	}
+	if s.OutputPath != "" {
+		field("output", "%s", s.OutputPath)
+	}
+	for _, in := range s.Inputs {
+		field("input", "%s  %d bytes  sha256 %.12s", in.Path, in.Size, in.SHA256)
+	}
+	if !r.State.Final() {
+		field("terminal", "agency attach %s", r.Ref())
+	}
+}
+
+// usageText is what an agent has used; what it does not tell is a dash.
+func usageText(u *agency.Usage) string {
+	number := func(n *int64) string {
+		if n == nil {
+			return "-"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	if !u.Known() {
+		return "-"
+	}
+	cost := "-"
+	if u.CostUSD != nil {
+		cost = fmt.Sprintf("$%.2f", *u.CostUSD)
+	}
+	about := ""
+	if u.Estimated {
+		about = "at least "
+	}
+	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
+}
+
+// showRequests writes what the agent's program waits for, first what its terminal shows.
+func showRequests(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+	for i := range s.Requests {
+		title := "\nrequest:"
+		if i > 0 {
+			title = "\nbehind it:"
+		}
+		_, _ = fmt.Fprintln(w, title)
+		showRequest(w, &s.Requests[i], ago, room)
+	}
+}
+
+func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, room int) {
+	line := func(name, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+name+": ", term.SafeLine(text), room)) }
+	line("asks for", string(r.Kind))
+	line("since", ago(r.At))
+	if r.Tool != "" {
+		line("tool", r.Tool)
+	}
+	if r.Text != "" {
+		line("text", r.Text)
+	}
+	if r.Subagent != "" {
+		line("for", r.Subagent)
+	}
+	if r.Confidence < 1 {
+		line("seen on", fmt.Sprintf("the screen, confidence %.0f%%", 100*r.Confidence))
+	}
+}
+
+func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+	c := s.Contract
+	if c == nil {
+		if strings.HasPrefix(s.Run.Problem, "invalid status file") {
+			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", term.Hang("  ", term.SafeLine(s.Run.Problem), room))
+		}
+		return
+	}
+	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+head, term.SafeLine(text), room)) }
+	list := func(name string, items []string) {
+		if len(items) == 0 {
+			return
+		}
+		line(name+":", "")
+		for _, item := range items {
+			line("  - ", item)
+		}
+	}
+	_, _ = fmt.Fprintln(w, "\nrunner_status:")
+	line("status: ", string(c.Status))
+	line("updated: ", ago(s.Word))
+	line("summary: ", c.Summary)
+	list("questions", c.Questions)
+	list("blockers", c.Blockers)
+	if c.HowToTest != "" {
+		line("how_to_test: ", c.HowToTest)
+	}
+	list("risks", c.Risks)
+}
+
+func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+	_, _ = fmt.Fprintln(w, "\nattempts:")
+	for i := range s.Attempts {
+		at := &s.Attempts[i]
+		text := string(at.State)
+		if at.StartedAt != nil {
+			text += ", started " + ago(*at.StartedAt)
+		}
+		if at.EndedAt != nil {
+			text += ", ended " + ago(*at.EndedAt)
+		}
+		if at.ExitCode != nil {
+			text += fmt.Sprintf(", exit %d", *at.ExitCode)
+		}
+		if at.Signal != "" {
+			text += ", " + at.Signal
+		}
+		if at.Error != "" && at.ErrorCode != "" { // without a code it says the exit status again
+			text += ", " + term.SafeLine(at.Error)
+		}
+		if at.ErrorCode != "" {
+			text += " [" + string(at.ErrorCode) + "]"
+		}
+		if at.State == agency.Running && at.StopRequestedAt != nil {
+			text += ", being stopped"
+		}
+		if i == len(s.Attempts)-1 {
+			if s.Run.Unrecorded {
+				text += ", " + command.NotRecorded
+			}
+			if at.State == agency.Running && !s.Connected {
+				text += ", wrapper not connected"
+			}
+			if lost := at.ErrorCode == agency.CodeRunnerDisappeared; s.LastOutput != nil && (lost || at.State == agency.Running) {
+				text += ", last output " + ago(*s.LastOutput)
+			}
+		}
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("  %d  ", at.Number), text, room))
+	}
+}
+
+func showGit(w io.Writer, s *api.ShowRunResponse, room int) {
+	switch g := s.Git; {
+	case g != nil:
+		state := "clean"
+		if g.Dirty {
+			state = fmt.Sprintf("%d changed, %d untracked", g.Changed, g.Untracked)
+		}
+		switch {
+		case g.Branch == "":
+			state = "on no branch, " + state
+		case g.Branch != s.Run.Branch:
+			state = "on branch " + term.SafeLine(g.Branch) + ", " + state
+		}
+		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), room))
+	case s.GitProblem != "":
+		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", term.SafeLine(s.GitProblem), room))
+	}
+}

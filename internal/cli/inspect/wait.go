@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// waitOptions are the flags of agency wait, and what it works with.
+type waitOptions struct {
+	*command.Deps
+
+	labels  []string
+	timeout time.Duration
+}
+
+// NewWait returns the command agency wait.
+func NewWait(d *command.Deps) *cobra.Command {
+	o := &waitOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "wait RUN...",
+		Short:   "Wait until runs are settled, or reach a status",
+		GroupID: "inspect",
+		Long: `Waits until every run is settled: it ended, asks something, or offers its work. With --for it waits for these statuses instead.
+Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 6 that could not be found out, 8 a run needs a person.`,
+		Example: `  agency wait fix-login --timeout 30m
+  agency wait fix-login --for ready-for-review,completed`,
+		Args:        command.TakesRuns,
+		Annotations: map[string]string{command.ManyRuns: "yes"},
+	}, o.run)
+	cmd.Flags().StringSliceVar(&o.labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.ValidArgsFunction = d.CompleteRuns
+	return cmd
+}
+
+func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
+	o.Asks = true
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	req := api.WaitRunsRequest{Runs: make([]string, 0, len(args)), For: command.OrEmpty(o.labels), TimeoutMS: command.Milliseconds(o.timeout)}
+	for _, ref := range args {
+		r, err := api.FindRun(cmd.Context(), client, ref)
+		if err != nil {
+			return err
+		}
+		req.Runs = append(req.Runs, string(r.ID))
+	}
+	resp, err := api.Call(cmd.Context(), client, api.WaitRuns, req)
+	if err != nil {
+		return err
+	}
+	if resp.TimedOut {
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", command.DurationText(o.timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
+	}
+	if len(o.labels) == 0 {
+		o.Status = outcome(resp.Runs)
+	}
+	return o.Print(resp, func(w io.Writer) { _, _ = io.WriteString(w, o.RunTable(resp.Runs)) })
+}
+
+// outcome is the exit status for settled runs: a person is needed before anything else, then a failure.
+func outcome(runs []api.Run) int {
+	status := agency.ExitOK
+	for i := range runs {
+		switch l := runs[i].Status; {
+		case l.NeedsPerson():
+			return agency.ExitNeedsPerson
+		case l.Mark() == "✕":
+			status = agency.ExitError
+		}
+	}
+	return status
+}
+
+func waiting(runs []api.Run) string {
+	words := make([]string, 0, len(runs))
+	for i := range runs {
+		words = append(words, runs[i].Ref()+": "+string(runs[i].Status))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,150 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
+// prints a line for each run that changed, and with --json an envelope a line.
+func (o *listOptions) watchList(ctx context.Context) error {
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, ended, err := follow(ctx, client)
+	if err != nil {
+		return err
+	}
+	// Ages and stalls come with time alone.
+	clock := time.NewTicker(30 * time.Second)
+	defer clock.Stop()
+	w := &listWatch{app: o.Deps}
+	resized := make(chan os.Signal, 1)
+	if _, ok := term.Columns(o.Terminal); ok && !o.JSON {
+		w.inPlace = true
+		signal.Notify(resized, syscall.SIGWINCH)
+		defer signal.Stop(resized)
+		defer func() { _, _ = io.WriteString(o.Out, "\r\x1b[J") }() // the ^C that the terminal has echoed
+	}
+	for {
+		select {
+		case <-changed:
+		case <-resized:
+		case <-clock.C:
+		case err := <-ended:
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}
+		resp, err := o.list(ctx, client)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.show(resp); err != nil {
+			return err
+		}
+	}
+}
+
+// listWatch remembers what was shown last.
+type listWatch struct {
+	app     *command.Deps
+	inPlace bool
+	canvas  term.Canvas
+	last    []byte                  // as JSON
+	seen    map[agency.RunID]string // the line of each run that is listed
+}
+
+func (w *listWatch) show(resp api.ListRunsResponse) error {
+	switch {
+	case w.app.JSON:
+		text, err := json.Marshal(resp.Runs)
+		if err != nil || bytes.Equal(text, w.last) {
+			return err
+		}
+		w.last = text
+		return w.app.PrintLine(resp)
+	case w.inPlace:
+		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
+			return newest(strings.Split(strings.TrimRight(w.app.RunTable(resp.Runs), "\n"), "\n"), rows-1)
+		})
+		return w.app.Out.Failed()
+	}
+	before := w.seen
+	w.seen = make(map[agency.RunID]string, len(resp.Runs))
+	for i := range resp.Runs {
+		r := &resp.Runs[i]
+		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, term.Fit(term.SafeLine(command.OrProblem(r)), command.SummaryColumns))
+		if before[r.ID] != line {
+			_, _ = fmt.Fprintln(w.app.Out, strings.TrimRight(line, " "))
+		}
+		w.seen[r.ID] = line
+		delete(before, r.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		ref, _, _ := strings.Cut(before[id], "  ")
+		_, _ = fmt.Fprintln(w.app.Out, ref+"  no longer listed")
+	}
+	return w.app.Out.Failed()
+}
+
+// newest is as much of the list as fits into so many rows: its header, a line that says how many runs are missing, and the
+// newest runs. Fewer than three rows hold runs alone.
+func newest(lines []string, room int) []string {
+	room = max(room, 1)
+	switch {
+	case len(lines) <= room:
+		return lines
+	case room < 3:
+		return lines[len(lines)-room:]
+	}
+	hidden := len(lines) - room + 1
+	return slices.Concat(lines[:1], []string{fmt.Sprintf("… %d more above", hidden)}, lines[1+hidden:])
+}
+
+// follow tells by changed that something happened, whatever it was, from now on and after each start of a daemon. What ends
+// that comes by ended, the end of ctx included.
+func follow(ctx context.Context, client *api.Client) (changed chan struct{}, ended chan error, err error) {
+	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, ended = make(chan struct{}, 1), make(chan error, 1)
+	changed <- struct{}{}
+	look := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a look is due already
+		}
+	}
+	go func() {
+		ended <- client.Follow(ctx, events.LastSeq, "", look, func(agency.Event) error {
+			look()
+			return nil
+		})
+	}()
+	return changed, ended, nil
+}

@@ -1,0 +1,218 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+	"agency/internal/config"
+)
+
+// DaemonParts are what only main can give to the commands about the daemon.
+type DaemonParts struct {
+	// Run is the daemon itself, in the foreground, until ctx ends. load reads its configuration again.
+	Run func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error
+	// Log returns the path of a data root's daemon log.
+	Log func(home string) string
+}
+
+// NewDaemon returns the command agency daemon.
+func NewDaemon(d *command.Deps, parts DaemonParts) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use:     "daemon",
+		Short:   "Start, stop and look at the daemon",
+		GroupID: "maintain",
+		Long:    "The daemon keeps the record and supervises the runs. Every command that needs it starts it; runs go on while it is down.",
+		Example: "  agency daemon status",
+	},
+		command.New(cobra.Command{
+			Use: "start", Short: "Start the daemon if it does not run", Example: "  agency daemon start", Args: command.Takes(),
+		}, func(cmd *cobra.Command, _ []string) error { return daemonStatus(cmd.Context(), d, true) }),
+		command.New(cobra.Command{
+			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Long: "Says whether the daemon runs. One that is starting or stopping is there, and is said to be; exit status 3 is that there is none.", Example: "  agency daemon status", Args: command.Takes(),
+		}, func(cmd *cobra.Command, _ []string) error { return daemonStatus(cmd.Context(), d, false) }),
+		command.New(cobra.Command{
+			Use: "stop", Short: "Stop the daemon; runs go on", Long: "Stops the daemon, and returns when it is gone. Runs go on. Commands that follow, such as ls --watch, wait for the next daemon; any\nother command starts it.", Example: "  agency daemon stop", Args: command.Takes(),
+		}, func(cmd *cobra.Command, _ []string) error { return daemonStop(cmd.Context(), d) }),
+		command.New(cobra.Command{
+			Use: "run", Short: "Run the daemon in the foreground", Example: "  agency daemon run", Args: command.Takes(),
+		}, func(cmd *cobra.Command, _ []string) error {
+			cfg, err := d.Config()
+			if err != nil {
+				return err
+			}
+			path := d.CallerConfig() // absolute: the daemon leaves this directory
+			return parts.Run(cmd.Context(), cfg, func() (*config.Config, error) { return config.Load(path, d.Env) })
+		}),
+		newDaemonLogs(d, parts.Log),
+	)
+}
+
+// daemonStatus asks the daemon, and starts one first if start is set.
+func daemonStatus(ctx context.Context, d *command.Deps, start bool) error {
+	if start {
+		if _, err := d.Config(); err != nil {
+			return err
+		}
+	}
+	client, err := d.Client()
+	if err != nil {
+		return err
+	}
+	if !start {
+		client.Start = nil
+		client.Version = "" // a daemon of any version may tell
+	}
+	status, err := api.Call(ctx, client, api.DaemonStatus, api.Empty{})
+	if errors.Is(err, api.ErrNobody) && !start {
+		return unheard(d, client.Socket)
+	}
+	if err != nil {
+		return err
+	}
+	return d.Print(daemonState{true, status}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
+			status.PID, status.Version, command.Count(status.LiveRuns, "live run"), status.Socket, status.Log)
+		if c := &status.Config; c.Problem != "" {
+			_, _ = fmt.Fprintf(w, "config not taken over, the one before holds: %s\n", term.SafeLine(c.Problem))
+		}
+		for _, key := range status.Config.NeedsRestart {
+			_, _ = fmt.Fprintf(w, "config %s changed, and holds when the daemon starts again\n", key)
+		}
+	})
+}
+
+// daemonState is what the daemon commands print with --json.
+type daemonState struct {
+	Running bool `json:"running"`
+	api.DaemonStatusResponse
+}
+
+// unheard tells of a daemon that does not listen: there is none, or it is on its way up or down.
+func unheard(d *command.Deps, socket string) error {
+	cfg, err := d.Places()
+	if err != nil {
+		return err
+	}
+	holder, err := d.DaemonHolder(cfg.Home)
+	if err != nil {
+		return err
+	}
+	if !holder.Held {
+		d.Status = agency.ExitNotFound
+		return d.Print(map[string]any{"running": false, "socket": socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
+	}
+	return d.Print(map[string]any{"running": true, "doing": holder.Doing, "pid": holder.PID, "socket": socket}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s, pid %d; it does not listen on %s\n", term.SafeLine(holder.Doing), holder.PID, term.SafeLine(socket))
+	})
+}
+
+// stopTimeout is how long a daemon may take to end. It exceeds what a stop takes at most.
+const stopTimeout = 30 * time.Second
+
+// daemonStop ends the daemon and waits until it has let go of the data root, so that what comes next does not meet it. One that is
+// ending already is waited for, and one that is still starting is told to stop when it listens.
+func daemonStop(ctx context.Context, d *command.Deps) error {
+	cfg, err := d.Places()
+	if err != nil {
+		return err
+	}
+	client, err := d.Client()
+	if err != nil {
+		return err
+	}
+	client.Start, client.Version = nil, ""
+	var told *api.DaemonStatusResponse
+	words := "not running"
+	for deadline := time.Now().Add(stopTimeout); ; {
+		if told == nil {
+			status, err := api.Call(ctx, client, api.StopDaemon, api.Empty{})
+			switch {
+			case err == nil:
+				told, words = &status, fmt.Sprintf("stopped; %s going on", command.Count(status.LiveRuns, "live run"))
+			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock tells
+				words = "stopped"
+			case !errors.Is(err, api.ErrNobody):
+				return err
+			}
+		}
+		holder, err := d.DaemonHolder(cfg.Home)
+		switch {
+		case err != nil:
+			return err
+		case !holder.Held, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
+			return d.Print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, words) })
+		case time.Now().After(deadline):
+			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was told to stop but is still there", holder.PID).WithHint("agency daemon logs")
+		case told == nil:
+			words = "stopped"
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// daemonLogsOptions are the flags of agency daemon logs, and what it works with.
+type daemonLogsOptions struct {
+	*command.Deps
+
+	path func(home string) string
+}
+
+// newDaemonLogs returns the command agency daemon logs.
+func newDaemonLogs(d *command.Deps, path func(home string) string) *cobra.Command {
+	o := &daemonLogsOptions{Deps: d, path: path}
+	return command.New(cobra.Command{
+		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs", Args: command.Takes(),
+	}, o.run)
+}
+
+func (o *daemonLogsOptions) run(*cobra.Command, []string) error {
+	cfg, err := o.Places()
+	if err != nil {
+		return err
+	}
+	log := o.path(cfg.Home)
+	data, err := tail(log, 64<<10)
+	if err != nil {
+		return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", log, err)
+	}
+	return o.Print(map[string]any{"path": log, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, term.SafeText(string(data))) })
+}
+
+// tail reads the last part of a file, from the beginning of a line.
+func tail(path string, limit int64) ([]byte, error) {
+	f, err := command.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, command.RootCause(err)
+	}
+	offset := max(info.Size()-limit, 0)
+	data, err := io.ReadAll(io.NewSectionReader(f, offset, limit))
+	if err != nil {
+		return nil, command.RootCause(err)
+	}
+	if offset > 0 {
+		for i, b := range data {
+			if b == '\n' {
+				return data[i+1:], nil
+			}
+		}
+	}
+	return data, nil
+}

@@ -1,0 +1,64 @@
+package maintain
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// collectOptions are the flags of agency gc, and what it works with.
+type collectOptions struct {
+	*command.Deps
+
+	olderThan time.Duration
+	states    []string
+	apply     bool
+}
+
+// NewCollect returns the command agency gc.
+func NewCollect(d *command.Deps) *cobra.Command {
+	o := &collectOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "gc",
+		Short:   "Propose ended runs that could be removed without losing anything",
+		GroupID: "maintain",
+		Long: `Lists the ended runs that are not removed, and what speaks against removing each. A run is removable when its worktree is clean and its
+commits are on another branch; anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply.`,
+		Example: `  agency gc
+  agency gc --older-than 24h --state completed --apply`,
+		Args: command.Takes(),
+	}, o.run)
+	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*command.Day, "only runs that ended so long ago")
+	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, killed")
+	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove what is removable")
+	return cmd
+}
+
+func (o *collectOptions) run(cmd *cobra.Command, _ []string) error {
+	resp, err := command.Call(cmd.Context(), o.Deps, api.CollectRuns, api.CollectRunsRequest{OlderThanMS: o.olderThan.Milliseconds(), States: command.OrEmpty(o.states), Apply: o.apply})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		rows, removable := [][]string{{"RUN", "STATE", "GC"}}, 0
+		for _, r := range resp.Runs {
+			if r.Removable {
+				removable++
+			}
+			rows = append(rows, []string{r.Ref, string(r.State), term.SafeLine(r.Reason)})
+		}
+		if len(rows) == 1 {
+			o.Chat("no run has ended")
+			return
+		}
+		_, _ = io.WriteString(w, o.TextTable(rows))
+		if removable > 0 && !o.apply {
+			o.Chat("%d could be removed; to do it: add --apply", removable)
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package maintain
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/cli/command"
+	"agency/internal/contract"
+)
+
+// schema is a JSON Schema that agency publishes.
+type schema struct {
+	Name string `json:"name"`
+	Of   string `json:"of"` // what it describes, in a few words
+	text string
+}
+
+func schemas() []schema {
+	return []schema{
+		{"runner-status", agency.ContractFile + ", what an agent says of itself", contract.Schema},
+		{"plan", "the plan of a session", agency.PlanSchema},
+	}
+}
+
+// schemaOptions are the flags of agency schema, and what it works with.
+type schemaOptions struct {
+	*command.Deps
+
+	names []string
+}
+
+// NewSchema returns the command agency schema.
+func NewSchema(d *command.Deps) *cobra.Command {
+	o := &schemaOptions{Deps: d, names: []string{}}
+	for _, s := range schemas() {
+		o.names = append(o.names, s.Name)
+	}
+	return command.New(cobra.Command{
+		Use:       "schema [NAME]",
+		Short:     "Print the JSON Schema of a file that agency reads",
+		GroupID:   "maintain",
+		Long:      "Prints a JSON Schema (draft 2020-12), or without a name the names of all.",
+		Example:   "  agency schema\n  agency schema runner-status > runner_status.schema.json",
+		ValidArgs: o.names,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return nil
+			}
+			return command.Takes("NAME")(cmd, args)
+		},
+	}, o.run)
+}
+
+func (o *schemaOptions) run(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return o.Print(map[string]any{"schemas": schemas()}, func(w io.Writer) {
+			for _, s := range schemas() {
+				_, _ = fmt.Fprintf(w, "%-14s  %s\n", s.Name, s.Of)
+			}
+		})
+	}
+	i := slices.IndexFunc(schemas(), func(s schema) bool { return s.Name == args[0] })
+	if i < 0 {
+		err := agency.Errorf(agency.CodeUsage, "there is no schema %q; there are %s", args[0], strings.Join(o.names, ", "))
+		if near := agency.Nearest(args[0], o.names); near != "" {
+			return err.WithHint("did you mean: agency schema %s", near)
+		}
+		return err.WithHint("agency schema")
+	}
+	text := schemas()[i].text
+	return o.Print(map[string]any{"name": args[0], "schema": json.RawMessage(text)}, func(w io.Writer) { _, _ = io.WriteString(w, text) })
+}

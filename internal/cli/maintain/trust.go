@@ -1,0 +1,136 @@
+package maintain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+type trustOptions struct {
+	*command.Deps
+
+	repo   string
+	base   string
+	runRef string
+	show   bool
+	revoke bool
+}
+
+// NewTrust returns the command agency trust.
+func NewTrust(d *command.Deps) *cobra.Command {
+	o := &trustOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "trust",
+		Short:   "Allow what a repository wants done in each new worktree",
+		GroupID: "maintain",
+		Long: `A repository's agency.toml can name a setup script, and files to copy or link into each new worktree. Nothing of that is done before
+you have trusted it: the exact bytes of agency.toml and of every file of the repository that the setup names. When one of them
+changes, it has to be trusted again. So do git's hooks that come with the files, when core.hooksPath is relative. --show prints them and
+changes nothing.`,
+		Example: `  agency trust --show
+  agency trust
+  agency trust --revoke`,
+		Args: command.Takes(),
+	}, o.run)
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
+	f.StringVar(&o.base, "base", "", "as a run would that starts from this branch, tag or commit")
+	f.StringVar(&o.runRef, "run", "", "what agency resume `RUN` would do")
+	f.BoolVar(&o.show, "show", false, "only show it")
+	f.BoolVar(&o.revoke, "revoke", false, "take back everything that was trusted in this repository")
+	return cmd
+}
+
+func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
+	if (o.show || o.base != "" || o.runRef != "") && o.revoke || o.base != "" && o.runRef != "" {
+		return agency.Errorf(agency.CodeUsage, "--show, --base, --run and --revoke do not go together like that").WithHint("agency trust --help")
+	}
+	dir := o.Absolute(o.repo)
+	if o.revoke {
+		resp, err := command.Call(ctx, o.Deps, api.RevokeTrust, api.RevokeTrustRequest{Dir: dir})
+		if err != nil {
+			return err
+		}
+		return o.Print(resp, func(w io.Writer) {
+			if resp.Revoked == 0 {
+				_, _ = fmt.Fprintln(w, "nothing was trusted")
+				return
+			}
+			_, _ = fmt.Fprintf(w, "nothing is trusted any more in %s\n", term.SafeLine(resp.Root))
+		})
+	}
+	if !o.show && o.InsideRun() {
+		return agency.Errorf(agency.CodePermissionDenied, "trust is given by a person, not from inside a run").
+			WithHint("type it in a terminal of your own: agency trust")
+	}
+	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.runRef, Env: o.Env, Config: o.CallerConfig()}
+	resp, err := command.Call(ctx, o.Deps, api.ShowTrust, req)
+	if err != nil {
+		return err
+	}
+	if !o.show && resp.Trust.Hash != "" && !resp.Trust.Trusted {
+		if resp, err = command.Call(ctx, o.Deps, api.GrantTrust, api.GrantTrustRequest{Of: req, Hash: resp.Trust.Hash}); err != nil {
+			return err
+		}
+	}
+	return o.Print(resp, func(w io.Writer) { o.trustText(w, &resp) })
+}
+
+func (o *trustOptions) trustText(w io.Writer, resp *api.TrustResponse) {
+	t := &resp.Trust
+	if t.Hash == "" {
+		_, _ = fmt.Fprintf(w, "%s wants nothing done in new worktrees\n", term.SafeLine(resp.Root))
+		return
+	}
+	for _, part := range []struct {
+		verb string
+		what []string
+	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}} {
+		for _, what := range part.what {
+			if what != "" {
+				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, term.SafeLine(what))
+			}
+		}
+	}
+	if o.show {
+		for _, f := range t.Files {
+			_, _ = fmt.Fprintf(w, "\n%s:\n", term.SafeLine(f.Path))
+			for line := range strings.Lines(term.SafeText(f.Content)) {
+				_, _ = fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n"))
+			}
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+	if t.Problem != "" {
+		o.Chat("agency: note: %s", term.SafeLine(t.Problem))
+	}
+	switch {
+	case t.Trusted:
+		_, _ = fmt.Fprintf(w, "trusted: %.12s\n", t.Hash)
+	case t.Changed:
+		_, _ = fmt.Fprintf(w, "not trusted: it changed since it was (%.12s)\n", t.Hash)
+	default:
+		_, _ = fmt.Fprintf(w, "not trusted (%.12s)\n", t.Hash)
+	}
+	if !t.Trusted {
+		o.Chat("to allow it: agency trust%s", trustFlags(o))
+	}
+}
+
+func trustFlags(o *trustOptions) string {
+	var flags strings.Builder
+	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.runRef}} {
+		if f.value != "" {
+			_, _ = fmt.Fprintf(&flags, " --%s %s", f.name, term.SafeLine(f.value))
+		}
+	}
+	return flags.String()
+}

@@ -1,0 +1,25 @@
+package maintain
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/cli/command"
+)
+
+// NewVersion returns the command agency version.
+func NewVersion(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "version", Short: "Print the version", GroupID: "maintain", Example: "  agency version", Args: command.Takes(),
+	}, func(*cobra.Command, []string) error { return PrintVersion(d) })
+}
+
+// PrintVersion prints the version of the program.
+func PrintVersion(d *command.Deps) error {
+	return d.Print(map[string]any{"version": d.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "agency %s\n", d.Version)
+	})
+}

@@ -1,0 +1,152 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/file"
+	"agency/internal/socket"
+)
+
+// Exec replaces this process by another program.
+type Exec func(argv, env []string) error
+
+// attachOptions are the flags of agency attach, and what it works with.
+type attachOptions struct {
+	*command.Deps
+
+	exec Exec
+}
+
+// NewAttach returns the command agency attach.
+func NewAttach(d *command.Deps, exec Exec) *cobra.Command {
+	o := &attachOptions{Deps: d, exec: exec}
+	cmd := command.New(cobra.Command{
+		Use:     "attach RUN",
+		Short:   "Show a run's terminal and type into it",
+		GroupID: "run",
+		Long: `Shows the terminal of a run. Inside tmux the client switches to it, outside it attaches. The run goes on when you leave: press
+the tmux prefix (Ctrl-b unless you changed it) and then d. It ends with tmux's [exited] when somebody stops the run; what was there is
+in agency logs. With --json it prints the command instead of running it.`,
+		Example: "  agency attach fix-login",
+		Args:    command.Takes("RUN"),
+	}, o.run)
+	cmd.ValidArgsFunction = d.CompleteLive
+	return cmd
+}
+
+func (o *attachOptions) run(cmd *cobra.Command, args []string) error {
+	return attach(cmd.Context(), o.Deps, args[0], o.exec)
+}
+
+// attachment is the command that shows a run's terminal.
+type attachment struct {
+	RunID agency.RunID `json:"run_id"`
+	Argv  []string     `json:"argv"`
+}
+
+// attach shows the terminal of a run in place of this process, or prints the command for it.
+func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
+	resp, err := command.Call(ctx, d, api.AttachRun, api.RunRequest{Run: ref})
+	if err != nil {
+		return err
+	}
+	argv, err := attachArgv(d, &resp)
+	if err != nil {
+		return err
+	}
+	if d.JSON {
+		return d.Print(attachment{resp.RunID, argv}, nil)
+	}
+	if !d.OnTerminal() {
+		return agency.Errorf(agency.CodeUsage, "attach needs a terminal").WithHint("agency logs -f %s", ref)
+	}
+	env := d.Env
+	if argv[3] == tmuxAttach {
+		// tmux refuses to attach inside a client of its own; on another server that is what the user asked for.
+		env = without(env, "TMUX", "TMUX_PANE")
+	}
+	return exec(argv, env)
+}
+
+// The two ways to show a session.
+const (
+	tmuxAttach = "attach-session"
+	tmuxSwitch = "switch-client" // in a pane of this very server: a terminal cannot be attached inside itself
+)
+
+// attachArgv makes the command that shows a run's terminal. Of what the daemon answered it takes the id of the run and the
+// socket of the tmux server, and refuses one that is not this user's: a tmux server can have its clients run a program.
+func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) {
+	id, err := agency.ParseRunID(string(resp.RunID))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTmuxSocket(resp.Socket); err != nil {
+		return nil, err
+	}
+	tmux, ok := file.FindProgram(d.Getenv("PATH"), "tmux")
+	if !ok {
+		return nil, agency.Errorf(agency.CodeTmuxNotFound, "tmux is not on your PATH").WithHint("agency doctor")
+	}
+	command := tmuxAttach
+	// TMUX is "socket path,server pid,session index".
+	if inside, _, _ := strings.Cut(d.Getenv("TMUX"), ","); inside != "" && sameFile(inside, resp.Socket) {
+		command = tmuxSwitch
+	}
+	return []string{tmux, "-S", resp.Socket, command, "-t", "=" + agency.SessionPrefix + string(id)}, nil
+}
+
+// checkTmuxSocket refuses what is not a socket of this user in a folder of this user or root.
+func checkTmuxSocket(path string) error {
+	refused := agency.Errorf(agency.CodePermissionDenied, "the tmux socket %q is not yours", path).WithHint("agency doctor")
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return refused
+	}
+	info, err := os.Lstat(path)
+	if err == nil {
+		_, err = socket.StatOwn(filepath.Dir(path))
+	}
+	switch {
+	case agency.IsCode(err, agency.CodePermissionDenied):
+		return refused
+	case err != nil:
+		return agency.Errorf(agency.CodeTmuxSessionNotFound, "look at the tmux socket: %w", err).WithHint("agency doctor")
+	case info.Mode()&fs.ModeSocket == 0 || socket.Owner(info) != os.Getuid():
+		return refused
+	}
+	return nil
+}
+
+// sameFile compares two sockets, also where links make their paths differ.
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return cmp.Or(errA, errB) == nil && os.SameFile(infoA, infoB)
+}
+
+func without(env []string, names ...string) []string {
+	kept := make([]string, 0, len(env))
+next:
+	for _, kv := range env {
+		for _, name := range names {
+			if strings.HasPrefix(kv, name+"=") {
+				continue next
+			}
+		}
+		kept = append(kept, kv)
+	}
+	return kept
+}

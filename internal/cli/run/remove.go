@@ -1,0 +1,65 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// removeOptions are the flags of agency rm, and what it works with.
+type removeOptions struct {
+	*command.Deps
+
+	force, deleteBranch bool
+}
+
+// NewRemove returns the command agency rm.
+func NewRemove(d *command.Deps) *cobra.Command {
+	o := &removeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "rm RUN...",
+		Short:   "Remove an ended run's worktree and session",
+		GroupID: "run",
+		Long: `Removes the worktree and the tmux session of a run that has ended. Work that is uncommitted or on no other branch is saved under
+refs/agency/snapshots first. The branch stays unless --delete-branch is given, now or later, and that is refused for commits that
+are nowhere else. The record and the logs stay too.`,
+		Example:     "  agency rm fix-login",
+		Args:        command.TakesRuns,
+		Annotations: map[string]string{command.ManyRuns: "yes"},
+	}, o.run)
+	cmd.Flags().BoolVar(&o.force, "force", false, "also when it takes work with it that cannot be saved")
+	cmd.Flags().BoolVar(&o.deleteBranch, "delete-branch", false, "delete the run's branch too")
+	cmd.ValidArgsFunction = d.CompleteRuns
+	return cmd
+}
+
+func (o *removeOptions) run(cmd *cobra.Command, args []string) error {
+	return o.Each(cmd, args, func(ref string) error {
+		return o.remove(cmd.Context(), api.RemoveRunRequest{Run: ref, Force: o.force, DeleteBranch: o.deleteBranch})
+	})
+}
+
+func (o *removeOptions) remove(ctx context.Context, req api.RemoveRunRequest) error {
+	resp, err := command.Call(ctx, o.Deps, api.RemoveRun, req)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "removed %s\n", req.Run)
+		if s := resp.Snapshot; s != nil {
+			_, _ = fmt.Fprintf(w, "saved its work as %s; get it back: git switch --detach %s\n", s.Ref, s.Ref)
+		}
+		if resp.Branch != "" {
+			_, _ = fmt.Fprintf(w, "branch %s stays\n", term.SafeLine(resp.Branch))
+		}
+		for _, warning := range resp.Warnings {
+			o.Chat("agency: note: %s", term.SafeLine(warning))
+		}
+	})
+}

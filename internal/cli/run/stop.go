@@ -1,0 +1,57 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// NewStop returns the command agency stop.
+func NewStop(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:     "stop RUN...",
+		Short:   "Stop a run's agent; its worktree and branch stay",
+		GroupID: "run",
+		Long: `Ends the agent of a run, with everything that it started, and then its tmux session: whoever is attached to it is back in their
+own shell. The worktree, the branch and the logs stay, and agency resume goes on.
+
+The agent has the time of [stop] grace to put its things in order before it is killed. A second agency stop meanwhile kills it at once.`,
+		Example:     "  agency stop fix-login",
+		Args:        command.TakesRuns,
+		Annotations: map[string]string{command.ManyRuns: "yes"},
+	}, func(cmd *cobra.Command, args []string) error {
+		return d.Each(cmd, args, func(ref string) error { return stop(cmd.Context(), d, ref) })
+	})
+	cmd.ValidArgsFunction = d.CompleteLive
+	return cmd
+}
+
+func stop(ctx context.Context, d *command.Deps, ref string) error {
+	cfg, err := d.Places()
+	if err != nil {
+		return err
+	}
+	slow := time.AfterFunc(patience, func() {
+		d.Chat("waiting for the agent to end (up to %.0f s before it is killed)", cfg.Stop.Grace.Seconds())
+	})
+	defer slow.Stop()
+	resp, err := command.Call(ctx, d, api.StopRun, api.RunRequest{Run: ref})
+	if err != nil {
+		return err
+	}
+	return d.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State)
+		if resp.Run.Unrecorded {
+			d.Chat("agency: note: %s", command.NotRecorded)
+		}
+	})
+}
+
+// patience is after how long a stop says what it waits for.
+const patience = time.Second

@@ -1,0 +1,31 @@
+package session
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// newCancel returns the command agency session cancel.
+func newCancel(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:   "cancel SESSION",
+		Short: "Cancel a session and stop all its agents; their worktrees and branches stay",
+		Long: `Ends a session: what is queued never starts, and agents that run are stopped with all their processes. Worktrees, branches and logs stay.
+It returns at once; agency session wait tells when all have ended.`,
+		Example: "  agency session cancel active && agency session wait latest",
+		Args:    command.Takes("SESSION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.CancelSession, api.SessionRequest{Session: args[0], Dir: d.Dir})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s is being cancelled\n", resp.Session.Ref()) })
+	})
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}

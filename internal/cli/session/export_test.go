@@ -1,0 +1,16 @@
+package session
+
+import (
+	"time"
+
+	"agency/internal/api"
+)
+
+// Concerns reports whether an event is about a session or one of its runs.
+var Concerns = concerns
+
+// Lines is the picture of a session, in so many columns and rows.
+func Lines(s *api.ShowSessionResponse, now time.Time, columns, rows int) []string {
+	v := &picture{ShowSessionResponse: s, now: now, width: columns}
+	return v.lines(rows)
+}

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// begin is the session that the arguments name, and the number of an event that it is at least as new as.
+func begin(ctx context.Context, d *command.Deps, client *api.Client, args []string) (s api.ShowSessionResponse, since int64, err error) {
+	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	if err != nil {
+		return s, 0, err
+	}
+	s, err = find(ctx, d, client, args)
+	return s, events.LastSeq, err
+}
+
+// follow tells by changed that something happened to a session or one of its runs after an event, and after each start of a
+// daemon. What ends that comes by ended, the end of ctx included.
+func follow(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) (changed chan struct{}, ended chan error) {
+	changed, ended = make(chan struct{}, 1), make(chan error, 1)
+	look := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // a look is due already
+		}
+	}
+	id, runs := s.Session.ID, map[agency.RunID]bool{}
+	for i := range s.Agents {
+		runs[s.Agents[i].RunID] = true
+	}
+	go func() {
+		ended <- client.Follow(ctx, since, "", look, func(e agency.Event) error {
+			if concerns(&e, id, runs) {
+				look()
+			}
+			return nil
+		})
+	}()
+	return changed, ended
+}
+
+// concerns says whether an event is about a session or one of its runs, of which it may bring a new one.
+func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) bool {
+	if e.RunID != "" {
+		return runs[e.RunID]
+	}
+	var data struct {
+		Session agency.SessionID `json:"session"`
+		Run     agency.RunID     `json:"run"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil || data.Session != id {
+		return false
+	}
+	if data.Run != "" {
+		runs[data.Run] = true
+	}
+	return true
+}
+
+// pace keeps whoever looks at a large session that changes all the time from keeping the daemon busy with telling of it.
+type pace struct{ rested time.Time }
+
+// due comes when it is time for the next look.
+func (p *pace) due() <-chan time.Time { return time.After(time.Until(p.rested)) }
+
+// looked takes note of a look that has ended.
+func (p *pace) looked(began time.Time) {
+	p.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
+}
+
+// changes are the states of a session, one after the other.
+type changes struct {
+	client  *api.Client
+	dir     string
+	changed <-chan struct{}
+	ended   <-chan error
+	pace    pace
+}
+
+// changesOf follows a session after an event, until ctx ends.
+func (o *logsOptions) changesOf(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) *changes {
+	changed, ended := follow(ctx, client, s, since)
+	return &changes{client: client, dir: o.Dir, changed: changed, ended: ended}
+}
+
+// next waits for a change and brings s up to date. It is over when there are no more changes to tell of, or with what comes by failed.
+func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <-chan error) error {
+	var due <-chan time.Time
+	for {
+		select {
+		case <-c.changed:
+			due = c.pace.due()
+		case <-due:
+			// A reader of the state of things after the change sees everything that it brought.
+			began := time.Now()
+			resp, err := api.Call(ctx, c.client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: c.dir})
+			if err == nil {
+				*s = resp
+				c.pace.looked(began)
+			}
+			return err
+		case err := <-failed:
+			return err
+		case err := <-c.ended:
+			return err
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package session
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// newPause returns the command agency session pause.
+func newPause(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:     "pause SESSION",
+		Short:   "Start no more agents of a session; those that run go on",
+		Example: "  agency session pause active",
+		Args:    command.Takes("SESSION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.PauseSession, api.SessionRequest{Session: args[0], Dir: d.Dir})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "session %s is paused; go on: agency session resume %s\n", resp.Session.Ref(), resp.Session.Ref())
+		})
+	})
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}

@@ -1,0 +1,61 @@
+package session
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// resumeOptions are the flags of agency session resume, and what it works with.
+type resumeOptions struct {
+	*command.Deps
+
+	changed string
+}
+
+// newResume returns the command agency session resume.
+func newResume(d *command.Deps) *cobra.Command {
+	o := &resumeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:   "resume SESSION",
+		Short: "Continue a paused session",
+		Long: `Continues a session that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
+cancelled, and the rest goes on. Agents that wait for a person, for a rate limit to end or for their next attempt try again at once.
+
+It is refused when the plan's files changed since the start. With --plan-changed ok the session goes on with the plan as it was.`,
+		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
+		Args:    command.Takes("SESSION"),
+	}, o.run)
+	addPlanChanged(cmd, &o.changed)
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}
+
+func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
+	ok, err := planChanged(cmd, o.changed)
+	if err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.ResumeSession, api.ResumeSessionRequest{Session: args[0], Dir: o.Dir, PlanChanged: ok})
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s goes on\n", resp.Session.Ref()) })
+}
+
+func addPlanChanged(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "plan-changed", "", "`ok`: go on with the plan as it was at the start, although its files have changed")
+	_ = cmd.RegisterFlagCompletionFunc("plan-changed", cobra.FixedCompletions([]string{"ok"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func planChanged(cmd *cobra.Command, word string) (bool, error) {
+	if cmd.Flags().Changed("plan-changed") && word != "ok" {
+		return false, agency.Errorf(agency.CodeUsage, "--plan-changed is %q, and the only word for it is ok", word).WithHint("%s --plan-changed ok ...", cmd.CommandPath())
+	}
+	return word == "ok", nil
+}

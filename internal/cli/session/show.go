@@ -1,0 +1,214 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// showOptions are the flags of agency session show, and what it works with.
+type showOptions struct {
+	*command.Deps
+
+	facts *facts
+}
+
+// newShow returns the command agency session show.
+func newShow(d *command.Deps) *cobra.Command {
+	o := &showOptions{Deps: d, facts: &facts{}}
+	cmd := command.New(cobra.Command{
+		Use:     "show [SESSION]",
+		Short:   "Show a session, its agents, and what they came to",
+		Long:    "Shows everything about a session; without SESSION, about the one that runs, or else about the latest.",
+		Example: "  agency session show\n  agency session show latest --json",
+		Args:    command.TakesUpTo("SESSION"),
+	}, o.run)
+	o.facts.add(cmd)
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}
+
+func (o *showOptions) run(cmd *cobra.Command, args []string) error {
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	resp, err := find(cmd.Context(), o.Deps, client, args)
+	if err != nil {
+		return err
+	}
+	if asked, err := o.facts.print(o.Deps, &resp); asked {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) { o.showSession(w, &resp) })
+}
+
+// showSession writes a session for people: facts, agents by wave, and a table of what they came to.
+func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
+	s := &resp.Session
+	view := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
+	room := o.Columns()
+	view.width = max(room-2, 0) // the agents are indented
+	field := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", term.SafeLine(fmt.Sprintf(format, args...)))
+	}
+	field("session", "%s", s.ID)
+	if s.Name != "" {
+		field("name", "%s", s.Name)
+	}
+	_, _ = fmt.Fprintf(w, "%-10s %s\n", "status:", view.standing())
+	if s.Paused != "" {
+		field("paused", "%s", s.Paused)
+	}
+	field("repo", "%s", s.Repo)
+	switch {
+	case s.PlanPath != "":
+		field("plan", "%s", s.PlanPath)
+	case s.SourceFile != "":
+		field("plan", "%s", s.SourceFile)
+	}
+	if s.Source != "orchestrate" || s.Outside {
+		field("source", "%s", s.Source)
+	}
+	field("started", "%s (%s ago)", s.StartedAt.Local().Format(time.DateTime), agency.ShortDuration(view.now.Sub(s.StartedAt)))
+	if s.CompletedAt != nil {
+		field("ended", "%s", s.CompletedAt.Local().Format(time.DateTime))
+	}
+	if !s.Outside {
+		field("parallel", "%d at once", s.MaxParallel)
+	}
+	if s.RetryOf != "" {
+		field("retry of", "%s", s.RetryOf)
+	}
+	field("files", "%s", s.Dir)
+	if s.ReportPath != "" {
+		field("report", "%s", s.ReportPath)
+	}
+	_, _ = fmt.Fprintf(w, "\nagents:\n")
+	for _, line := range view.agents(0) {
+		_, _ = fmt.Fprintln(w, fitRoom("  "+line, room))
+	}
+	showResults(w, resp, room)
+}
+
+// showResults writes what the agents that are final came to. Of an outside session nothing is known. On a terminal what nobody
+// told has no column, and a narrow one shows only what tells most.
+func showResults(w io.Writer, resp *api.ShowSessionResponse, room int) {
+	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "TESTS", "BRANCH"}}
+	for i := range resp.Agents {
+		if a := &resp.Agents[i]; a.Status.Final() && a.Result != nil {
+			rows = append(rows, resultRow(&resp.Session, a, room > 0))
+		}
+	}
+	if len(rows) == 1 {
+		return
+	}
+	switch {
+	case room == 0:
+	case room < leastForNotes:
+		for i, row := range rows {
+			rows[i] = []string{row[0], row[1], row[4], row[5]}
+		}
+		term.Narrow(rows, room-2, []term.Cut{{0, 8}})
+	default:
+		rows = filled(rows)
+		last := len(rows[0]) - 1
+		term.Narrow(rows, room-2, []term.Cut{{last - 1, 20}, {last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
+	}
+	_, _ = fmt.Fprintf(w, "\nresults:\n")
+	for line := range strings.Lines(term.Table(rows)) {
+		_, _ = fmt.Fprintln(w, fitRoom("  "+strings.TrimSuffix(line, "\n"), room))
+	}
+	for i := range resp.Agents {
+		switch a := &resp.Agents[i]; {
+		case a.Result == nil:
+		case a.Result.Problem != "":
+			_, _ = fmt.Fprintln(w, fitRoom("  "+term.SafeLine(a.ID+" left nothing to count: "+a.Result.Problem), room))
+		case len(a.Result.Nested) > 0:
+			_, _ = fmt.Fprintln(w, fitRoom("  "+term.SafeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), room))
+		}
+	}
+}
+
+// filled leaves out the columns that hold nothing but dashes.
+func filled(rows [][]string) [][]string {
+	kept := make([][]string, len(rows))
+	for column := range rows[0] {
+		if slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "-" }) {
+			for i, row := range rows {
+				kept[i] = append(kept[i], row[column])
+			}
+		}
+	}
+	return kept
+}
+
+// resultRow is what one agent came to. Where there is little room the beginning that all branches share is left out.
+func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
+	r := a.Result
+	took := "-"
+	if a.StartedAt != nil && a.CompletedAt != nil {
+		took = stopwatch(a.CompletedAt.Sub(*a.StartedAt))
+	}
+	commits, lines := strconv.Itoa(r.Commits), fmt.Sprintf("+%d -%d", r.Added, r.Deleted)
+	switch {
+	case r.Problem != "":
+		commits, lines = "-", "-"
+	case r.Dirty:
+		commits += "+" // and what is not committed
+	}
+	branch := a.Branch
+	if rest, ok := strings.CutPrefix(branch, "agency/"+s.Ref()+"/"); ok && short {
+		branch = "…/" + rest
+	}
+	return []string{
+		a.ID, agentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
+		tokensText(&r.Usage), costText(&r.Usage), command.OrDash(term.Fit(term.SafeLine(r.Tests), command.SummaryColumns)), command.OrDash(term.SafeLine(branch)),
+	}
+}
+
+// tokensText is how many tokens an agent has used in all, in thousands from a thousand on; a dash when it does not tell.
+func tokensText(u *agency.Usage) string {
+	if u.InputTokens == nil && u.OutputTokens == nil {
+		return "-"
+	}
+	total := int64(0)
+	for _, n := range []*int64{u.InputTokens, u.OutputTokens} {
+		if n != nil {
+			total += *n
+		}
+	}
+	switch {
+	case total < 1000:
+		return strconv.FormatInt(total, 10)
+	case total < 1_000_000:
+		return fmt.Sprintf("%dk", total/1000)
+	default:
+		return fmt.Sprintf("%.1fM", float64(total)/1e6)
+	}
+}
+
+func costText(u *agency.Usage) string {
+	if u.CostUSD == nil {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", *u.CostUSD)
+}
+
+// fitRoom cuts a line to the room there is; 0 is no limit. Its colours do not count.
+func fitRoom(line string, room int) string {
+	if room == 0 {
+		return line
+	}
+	return term.Fit(line, room)
+}

@@ -1,0 +1,88 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// startOptions are the flags of agency session start, and what it works with.
+type startOptions struct {
+	*command.Deps
+
+	plan    *planFlags
+	wait    bool
+	timeout time.Duration
+	source  string
+}
+
+// newStart returns the command agency session start.
+func newStart(d *command.Deps) *cobra.Command {
+	o := &startOptions{Deps: d, plan: &planFlags{}}
+	cmd := command.New(cobra.Command{
+		Use:   "start [FILE | FOLDER | -]",
+		Short: "Run a plan of agents",
+		Long: `Checks a plan as agency session plan does, and starts its agents: each as soon as those that it comes after are complete, and never
+more at once than the limits say. The session goes on by itself, also after a crash or a reboot. What an agent starts from is
+looked up when it starts, so a plan whose base is a branch sees what came to that branch meanwhile.
+
+With --wait it returns when the session has settled, or is paused for somebody, as on_failure: ask does after a failure. Exit status
+then: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the time is up, 8 it is paused.`,
+		Example: `  agency session start plan.yaml
+  agency session start prompts/ --max-parallel 2 --wait --timeout 2h
+  agency session start --agents claude_code:3 --prompt "fix the login test"`,
+		Args: command.TakesUpTo("FILE"),
+	}, o.run)
+	o.plan.add(cmd)
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for somebody")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
+	cmd.Flags().StringVar(&o.source, "source", "", "what the status file calls the kind of execution: orchestrate, execute-phase or run-prompt (default: orchestrate)")
+	return cmd
+}
+
+func (o *startOptions) run(cmd *cobra.Command, args []string) error {
+	src, err := o.plan.source(o.Deps, cmd, args)
+	switch {
+	case err != nil:
+		return err
+	case o.timeout != 0 && !o.wait:
+		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), command.DurationText(o.timeout))
+	}
+	if _, err := o.Config(); err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.StartSession, api.StartSessionRequest{
+		Plan: src, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig(), Source: o.source,
+	})
+	if err != nil {
+		return err
+	}
+	return begun(cmd.Context(), o.Deps, &resp, o.wait, o.timeout)
+}
+
+// begun tells of a session that has begun, and waits for its end if that is wanted.
+func begun(ctx context.Context, d *command.Deps, resp *api.SessionResponse, wait bool, timeout time.Duration) error {
+	s := &resp.Session
+	if wait && d.JSON {
+		return await(ctx, d, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
+	}
+	err := d.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintln(w, s.Ref())
+		d.Warn(resp.Warnings)
+		d.Chat("%s, at most %d at once", command.Count(s.Summary.Total, "agent"), s.MaxParallel)
+		if !wait {
+			d.Chat("watch: agency session watch   end: agency session cancel %s", s.Ref())
+		}
+	})
+	if err != nil || !wait {
+		return err
+	}
+	return await(ctx, d, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// updateOptions are the flags of agency session update, and what it works with.
+type updateOptions struct {
+	*command.Deps
+
+	agent, failure          string
+	pid, exitCode, parallel int
+}
+
+// newUpdate returns the command agency session update.
+func newUpdate(d *command.Deps) *cobra.Command {
+	o := &updateOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:   "update SESSION {start | complete | fail | cancel | - | --max-parallel N}",
+		Short: "Report what became of agents that you run yourself",
+		Long: `Reports on a session of agency session create: with --agent that one of its agents starts, is complete, has failed or is cancelled,
+without it that the session as a whole is complete or cancelled. It settles by itself when its last agent is final. What was
+reported is durable when the command returns.
+
+With - the reports are lines of JSON on standard input, over one connection: {"agent": "001", "action": "start", "pid": 4711}. Each
+is answered, in order, when it is durable: with --json by an envelope on a line, and else only when it is refused.
+
+--max-parallel changes how many agents of a session that agency runs go at once.`,
+		Example: `  agency session update active --agent 001 start --pid 4711
+  agency session update active --agent 001 fail --error "tests fail" --exit-code 2
+  my-executor | agency session update active -
+  agency session update active --max-parallel 5`,
+		Args: command.TakesUpTo("SESSION", "ACTION"),
+	}, o.run)
+	f := cmd.Flags()
+	f.StringVar(&o.agent, "agent", "", "the `ID` of the agent; without it the report is on the session")
+	f.IntVar(&o.pid, "pid", 0, "with start: the process that runs")
+	f.IntVar(&o.exitCode, "exit-code", 0, "with complete (0) and fail (1): how the process ended")
+	f.StringVar(&o.failure, "error", "", "with fail and cancel: why")
+	f.IntVar(&o.parallel, "max-parallel", 0, "how many agents may run at once")
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}
+
+func (o *updateOptions) run(cmd *cobra.Command, args []string) error {
+	req := api.UpdateSessionRequest{Dir: o.Dir, Updates: []api.SessionUpdate{}, MaxParallel: o.parallel}
+	given := cmd.Flags().Changed
+	switch {
+	case len(args) == 0:
+		return agency.Errorf(agency.CodeUsage, "%s needs a SESSION", cmd.CommandPath()).WithHint("agency session ls --live")
+	case given("max-parallel") && o.parallel < 1:
+		return agency.Errorf(agency.CodeUsage, "--max-parallel is %d; it is 1 or more", o.parallel).WithHint("to start nothing more: agency session pause %s", args[0])
+	case len(args) == 1 && !given("max-parallel"):
+		return agency.Errorf(agency.CodeUsage, "%s needs an ACTION", cmd.CommandPath()).WithHint("start, complete, fail or cancel; - reads them from standard input")
+	}
+	req.Session = args[0]
+	if len(args) == 2 && args[1] == "-" {
+		return o.streamUpdates(cmd.Context(), args[0])
+	}
+	if len(args) == 2 {
+		u := api.SessionUpdate{Agent: o.agent, Action: api.SessionAction(args[1]), Error: o.failure}
+		actions := []api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}
+		if !slices.Contains(actions, u.Action) {
+			return agency.Errorf(agency.CodeUsage, "the action is %q", args[1]).WithHint("one of: start, complete, fail, cancel; - reads them from standard input")
+		}
+		if given("pid") {
+			u.PID = &o.pid
+		}
+		if given("exit-code") {
+			u.ExitCode = &o.exitCode
+		}
+		if err := checkUpdate(&u); err != nil {
+			return err
+		}
+		req.Updates = append(req.Updates, u)
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.UpdateSession, req)
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(io.Writer) {
+		s := &resp.Session
+		o.Chat("%s %s  %s", sessionMark(s), s.Ref(), tallyWords(s.Summary, 0))
+	})
+}
+
+// checkUpdate refuses what an action does not take.
+func checkUpdate(u *api.SessionUpdate) error {
+	takes := map[api.SessionAction]struct{ pid, exit, failure bool }{
+		api.ActionStart: {pid: true}, api.ActionComplete: {exit: true}, api.ActionFail: {exit: true, failure: true}, api.ActionCancel: {failure: true},
+	}[u.Action]
+	switch {
+	case u.Action == api.ActionFail && u.Error == "":
+		return agency.Errorf(agency.CodeUsage, "fail wants --error").WithHint(`such as --error "tests fail"`)
+	case u.PID != nil && !takes.pid:
+		return agency.Errorf(agency.CodeUsage, "--pid is for start, not for %s", u.Action)
+	case u.ExitCode != nil && !takes.exit:
+		return agency.Errorf(agency.CodeUsage, "--exit-code is for complete and fail, not for %s", u.Action)
+	case u.Error != "" && !takes.failure:
+		return agency.Errorf(agency.CodeUsage, "--error is for fail and cancel, not for %s", u.Action)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// waitOptions are the flags of agency session wait, and what it works with.
+type waitOptions struct {
+	*command.Deps
+
+	attention bool
+	timeout   time.Duration
+}
+
+// newWait returns the command agency session wait.
+func newWait(d *command.Deps) *cobra.Command {
+	o := &waitOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:   "wait SESSION",
+		Short: "Wait until a session has settled, or somebody is needed",
+		Long: `Waits until every agent of a session is complete, failed or cancelled, and what they came to is known; with --attention it returns as
+soon as somebody is needed, too. Exit status: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the
+time is up, 6 that could not be found out, 8 somebody is needed.`,
+		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
+		Args:    command.Takes("SESSION"),
+	}, o.run)
+	cmd.Flags().BoolVar(&o.attention, "attention", false, "return when somebody is needed, too")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}
+
+func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
+	o.Asks = true
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	// Another session can be the latest by the time that another daemon is asked.
+	s, err := find(cmd.Context(), o.Deps, client, args)
+	if err != nil {
+		return err
+	}
+	return await(cmd.Context(), o.Deps, api.WaitSessionRequest{Session: s.Session.Ref(), Attention: o.attention}, o.timeout)
+}
+
+// await waits for the session that a request names by its id.
+func await(ctx context.Context, d *command.Deps, req api.WaitSessionRequest, timeout time.Duration) error {
+	d.Asks = true
+	req.Dir, req.TimeoutMS = d.Dir, command.Milliseconds(timeout)
+	resp, err := command.Call(ctx, d, api.WaitSession, req)
+	if err != nil {
+		return err
+	}
+	s := &resp.Session
+	needed := req.Attention && s.NeedsPerson() || req.Paused && s.Stopped()
+	switch {
+	case needed:
+		d.Status = agency.ExitNeedsPerson
+	case s.Status.Final():
+		d.Status = exitStatus(s)
+	default:
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", command.DurationText(timeout), s.Ref(), s.Summary.String()).
+			WithHint("agency session show %s", s.Ref())
+	}
+	return d.Print(resp, func(w io.Writer) {
+		if needed {
+			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), term.SafeLine(needs(&resp)))
+			return
+		}
+		_, _ = fmt.Fprintf(w, "session %s is %s\n", s.Ref(), term.SafeLine(ending(&resp)))
+	})
+}
+
+// exitStatus is the exit status that a settled session comes to. One that is complete without some of its agents is no success.
+func exitStatus(s *api.Session) int {
+	switch {
+	case s.Status == agency.SessionFailed:
+		return agency.ExitError
+	case s.Status == agency.SessionCancelled, s.Summary.Cancelled > 0:
+		return agency.ExitConflict
+	default:
+		return agency.ExitOK
+	}
+}
+
+// ending is how a session has settled, with the first reason when not all is well. It is untrusted text.
+func ending(resp *api.ShowSessionResponse) string {
+	s := &resp.Session
+	text, culprit := fmt.Sprintf("%s: %s", s.Status, s.Summary.String()), agency.AgentFailed
+	if s.Status == agency.SessionComplete {
+		culprit = agency.AgentCancelled
+	}
+	for i := range resp.Agents {
+		if a := &resp.Agents[i]; a.Status == culprit && a.Error != "" {
+			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
+		}
+	}
+	return text
+}
+
+// needs is what somebody is needed for. It is untrusted text.
+func needs(resp *api.ShowSessionResponse) string {
+	switch paused := resp.Session.Paused; paused {
+	case "":
+	case agency.PausedByHand:
+		return "somebody has paused it"
+	default:
+		return "it is paused: " + paused
+	}
+	for i := range resp.Agents {
+		switch a := &resp.Agents[i]; {
+		case !a.NeedsPerson:
+		case a.Status == agency.AgentQueued:
+			return "agent " + a.ID + " is " + a.Error
+		default:
+			text := fmt.Sprintf("agent %s is %s", a.ID, a.Label)
+			if a.Label == agency.NeedsInput || a.Label == agency.NeedsAttention {
+				text = fmt.Sprintf("agent %s %s", a.ID, a.Label)
+			}
+			if a.Note != "" {
+				text += ": " + a.Note
+			}
+			return text
+		}
+	}
+	return ""
+}

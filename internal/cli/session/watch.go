@@ -1,0 +1,216 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+)
+
+// newWatch returns the command agency session watch.
+func newWatch(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:   "watch [SESSION]",
+		Short: "Watch a session until it has settled",
+		Long: `Shows the agents of a session by wave, and every change, until the session has settled; without SESSION, of the one that runs, or
+else of the latest. Into a file or a pipe it writes a line for each change. Ctrl-C ends the watching only.
+Marks: ● working, ◐ needs you, ○ queued, ✕ failed, ✓ done, - cancelled.
+Exit status: 0 the session is complete, 1 it failed, 4 it was cancelled, or some of its agents were, 130 Ctrl-C.`,
+		Example: "  agency session watch\n  agency session watch 20260201-143022-abc12345",
+		Args:    command.TakesUpTo("SESSION"),
+	}, func(cmd *cobra.Command, args []string) error {
+		client, err := d.Client()
+		if err != nil {
+			return err
+		}
+		s, since, err := begin(cmd.Context(), d, client, args)
+		if err != nil {
+			return err
+		}
+		return watch(cmd.Context(), d, client, s, since)
+	})
+	cmd.ValidArgsFunction = d.CompleteSessions
+	return cmd
+}
+
+// find is the session that the arguments name; none is the active one.
+func find(ctx context.Context, d *command.Deps, client *api.Client, args []string) (api.ShowSessionResponse, error) {
+	req := api.SessionRequest{Session: "active", Dir: d.Dir}
+	if len(args) > 0 {
+		req.Session = args[0]
+	}
+	return api.Call(ctx, client, api.ShowSession, req)
+}
+
+// watch shows a session and then each change of it until it has settled. since is the number of an event that it is at least
+// as new as.
+func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowSessionResponse, since int64) error {
+	d.Asks = true
+	req := api.SessionRequest{Session: s.Session.Ref(), Dir: d.Dir}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, ended := follow(ctx, client, &s, since)
+	w := &watching{app: d, seen: map[string]string{}}
+	resized := make(chan os.Signal, 1)
+	if _, ok := term.Columns(d.Terminal); ok && !d.JSON {
+		w.inPlace = true
+		signal.Notify(resized, syscall.SIGWINCH)
+		defer signal.Stop(resized)
+	}
+	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second) // durations; stalls, which come with time alone
+	defer tick.Stop()
+	defer clock.Stop()
+	var due, late <-chan time.Time
+	var pace pace
+	var err error
+	for {
+		if err := w.show(&s); err != nil {
+			return err
+		}
+		if settled := s.Session.Status.Final(); settled && (s.Session.Outside || s.Session.ReportPath != "") {
+			d.Status = exitStatus(&s.Session)
+			return nil
+		} else if settled && late == nil {
+			late = time.After(reportPatience)
+		}
+		look := false
+		select {
+		case <-changed:
+			due = pace.due()
+		case <-due:
+			look = true
+		case <-clock.C:
+			look = true
+		case <-late:
+			d.Status = exitStatus(&s.Session)
+			return nil
+		case <-tick.C:
+		case <-resized:
+		case err = <-ended:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if look && err == nil {
+			due = nil
+			began := time.Now()
+			s, err = api.Call(ctx, client, api.ShowSession, req)
+			pace.looked(began)
+		}
+		if ctx.Err() != nil {
+			w.leave(req.Session)
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reportPatience is how long a watch waits for the results of a session that has settled.
+const reportPatience = 5 * time.Second
+
+// watching remembers what was shown last.
+type watching struct {
+	app     *command.Deps
+	inPlace bool
+	canvas  term.Canvas
+	begun   bool
+	last    []byte            // as JSON
+	seen    map[string]string // by agent; "" and "\n" are the session and its report
+}
+
+func (w *watching) show(s *api.ShowSessionResponse) error {
+	view := &picture{ShowSessionResponse: s, now: w.app.Now()}
+	switch {
+	case w.app.JSON:
+		text, err := json.Marshal(s)
+		if err != nil || bytes.Equal(text, w.last) {
+			return err
+		}
+		w.last = text
+		return w.app.PrintLine(s)
+	case w.inPlace:
+		view.colour = w.app.Colour()
+		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
+			view.width, _ = term.Size(w.app.Terminal)
+			return view.lines(rows - 1)
+		})
+	default:
+		w.append(view)
+	}
+	w.begun = true
+	return w.app.Out.Failed()
+}
+
+// append writes a line for what changed since the last time. What was queued all the time is not worth one.
+func (w *watching) append(v *picture) {
+	at := v.now.Local().Format(time.TimeOnly)
+	say := func(key, state, line string) {
+		if w.seen[key] != state {
+			w.seen[key] = state
+			_, _ = fmt.Fprintf(w.app.Out, "%s  %s\n", at, line)
+		}
+	}
+	s := &v.Session
+	title := s.Ref()
+	if s.Name != "" {
+		title += " " + term.SafeLine(s.Name)
+	}
+	if !s.Status.Final() {
+		state := term.SafeLine(s.Paused)
+		if state != "" {
+			state = "  paused: " + state
+		}
+		say("", state+"\n", title+"  "+v.standing()+state)
+	}
+	for i := range v.Agents {
+		a := &v.Agents[i]
+		if !w.begun && a.Status == agency.AgentQueued && a.Error == "" {
+			w.seen[a.ID] = agentMark(a) + agentWord(a)
+			continue
+		}
+		line := fmt.Sprintf("%s %s", agentMark(a), a.ID)
+		if name := agentName(a); name != "" {
+			line += " " + name
+		}
+		line += "  " + agentWord(a)
+		if a.CompletedAt != nil && a.StartedAt != nil {
+			line += " after " + v.took(a)
+		}
+		if note := term.Fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
+			line += "  " + note
+		}
+		state := agentMark(a) + agentWord(a)
+		if a.NeedsPerson || a.NotBefore != nil {
+			state += agentNote(a)
+		}
+		say(a.ID, state, line)
+	}
+	if s.Status.Final() {
+		say("", string(s.Status), title+"  "+v.standing())
+		if s.ReportPath != "" {
+			say("\n", s.ReportPath, "report: "+term.SafeLine(s.ReportPath))
+		}
+	}
+}
+
+// leave says that only the watching ends.
+func (w *watching) leave(session string) {
+	if w.inPlace {
+		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // the ^C that the terminal has echoed
+	}
+	w.app.Chat("the session goes on; watch it again: agency session watch %s", session)
+	w.app.Chat("end it: agency session cancel %s", session)
+}
