@@ -75,10 +75,10 @@ func TestListAsksForItsRepository(t *testing.T) {
 		args []string
 		want func(home string) api.ListRunsRequest
 	}{
-		{nil, func(home string) api.ListRunsRequest { return api.ListRunsRequest{Dir: home, Status: []string{}} }},
-		{[]string{"--all-repos", "--all"}, func(string) api.ListRunsRequest { return api.ListRunsRequest{Removed: true, Status: []string{}} }},
+		{nil, func(home string) api.ListRunsRequest { return api.ListRunsRequest{Dir: home} }},
+		{[]string{"--all-repos", "--all"}, func(string) api.ListRunsRequest { return api.ListRunsRequest{Removed: true} }},
 		{[]string{"--repo", "sub"}, func(home string) api.ListRunsRequest {
-			return api.ListRunsRequest{Dir: filepath.Join(home, "sub"), Status: []string{}}
+			return api.ListRunsRequest{Dir: filepath.Join(home, "sub")}
 		}},
 		{[]string{"--status", "needs-input,failed", "--status", "ready_for_review", "--tag", "x"}, func(home string) api.ListRunsRequest {
 			return api.ListRunsRequest{Dir: home, Status: []string{"needs-input", "failed", "ready_for_review"}, Tag: "x"}
