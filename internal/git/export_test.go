@@ -18,7 +18,7 @@ func (g *Git) Says(ctx context.Context, dir, words string, complete bool) error 
 }
 
 // UUID says whether s is an identity.
-func UUID(s string) bool { return uuid.MatchString(s) }
+func UUID(s string) bool { return isID(s) }
 
 // Ref is a ref of the repository with that git common directory.
 func Ref(commonDir, ref string) refOf { return refOf{commonDir, ref} }

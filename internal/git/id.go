@@ -4,8 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"agency"
 	"agency/internal/file"
@@ -14,8 +15,11 @@ import (
 // idFile holds the identity of a repository, relative to its git common directory.
 const idFile = "agency/id"
 
-// uuid is a version 4 UUID in its one canonical spelling: it becomes the name of folders and locks.
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+// isID reports whether s is a version 4 UUID in its one canonical spelling: it becomes the name of folders and locks.
+func isID(s string) bool {
+	id, err := uuid.Parse(s)
+	return err == nil && id.Version() == 4 && id.Variant() == uuid.RFC4122 && id.String() == s
+}
 
 // ID is the identity of the repository whose git common directory this is, read without git; empty when there is no repository, or
 // one without an identity. An error proves neither.
@@ -51,7 +55,7 @@ func readID(commonDir string) (string, error) {
 		return "", nil
 	}
 	if err == nil {
-		if id := strings.TrimSuffix(string(data), "\n"); uuid.MatchString(id) {
+		if id := strings.TrimSuffix(string(data), "\n"); isID(id) {
 			return id, nil
 		}
 		err = errors.New("not a version 4 UUID")

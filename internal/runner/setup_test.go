@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/proc"
 	"agency/internal/runner"
 )
 
@@ -104,13 +105,13 @@ func TestSetupLeavesNothing(t *testing.T) {
 	}
 }
 
-// runs says whether a process exists and is no zombie that nobody waits for.
+// runs reports whether a process exists and is no zombie.
 func runs(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err != nil || !strings.Contains(string(stat), ") Z ")
+	s, err := proc.Of(pid)
+	return err != nil || s.State != 'Z'
 }
 
 func TestSetupLogIsBounded(t *testing.T) {

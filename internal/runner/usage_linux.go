@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,10 +8,8 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/proc"
 )
-
-// clockTick is the unit in which the kernel counts processor time for user space, on every Linux that Go runs on.
-const clockTick = 10 * time.Millisecond
 
 // CPU is the processor time that a process and all below it have used, with that of children that ended. A process that
 // is gone has used none.
@@ -28,28 +25,12 @@ func CPU(p agency.Process) time.Duration {
 			continue
 		}
 		seen[pid] = true
-		ticks += usedTicks(pid)
+		if s, err := proc.Of(pid); err == nil {
+			ticks += s.Own + s.Children
+		}
 		queue = append(queue, childrenOf(pid)...)
 	}
-	return time.Duration(ticks) * clockTick
-}
-
-// usedTicks adds up utime, stime, cutime and cstime of proc(5), fields 14 to 17 of stat. The name in field 2 may hold
-// anything, so counting begins behind it.
-func usedTicks(pid int) uint64 {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	var sum uint64
-	for _, i := range []int{11, 12, 13, 14} {
-		if i < len(fields) {
-			n, _ := strconv.ParseUint(string(fields[i]), 10, 64)
-			sum += n
-		}
-	}
-	return sum
+	return time.Duration(ticks) * proc.Tick
 }
 
 // childrenOf asks each thread for the children that it made.

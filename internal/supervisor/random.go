@@ -2,7 +2,8 @@ package supervisor
 
 import (
 	"encoding/hex"
-	"strings"
+
+	"github.com/google/uuid"
 )
 
 // Random fills a slice with random bytes. It never fails.
@@ -17,10 +18,11 @@ func (r Random) bytes(n int) []byte {
 // token returns a secret of 32 hexadecimal digits.
 func (r Random) token() string { return hex.EncodeToString(r.bytes(16)) }
 
-// uuid returns a UUID, version 4.
-func (r Random) uuid() string {
-	b := r.bytes(16)
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b)
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+// Read fills b, as an io.Reader.
+func (r Random) Read(b []byte) (int, error) {
+	r(b)
+	return len(b), nil
 }
+
+// uuid returns a UUID, version 4.
+func (r Random) uuid() string { return uuid.Must(uuid.NewRandomFromReader(r)).String() }

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/google/uuid"
 
 	"agency"
 	"agency/internal/git"
@@ -29,7 +30,7 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	if err != nil {
 		return err
 	}
-	if repo.Fingerprint, err = git.New(time.Minute, f.home, f.home).EnsureID(repo, newID); err != nil {
+	if repo.Fingerprint, err = git.New(time.Minute, f.home, f.home).EnsureID(repo, uuid.NewString); err != nil {
 		return err
 	}
 	store, err := sqlite.Open(ctx, filepath.Join(f.home, "agency.db"), time.Now)
@@ -87,12 +88,4 @@ func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 		r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ExitCode, r.Attempt.EndedBy = agency.Completed, &ended, &code, agency.EndedByRunner
 	}
 	return r
-}
-
-// newID is a random UUID of version 4.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"agency/internal/api"
+	"agency/internal/proc"
 )
 
 // measureIdle is what a daemon costs while nothing happens, with runs that sleep.
@@ -119,17 +118,11 @@ type usage struct{ ticks, rss int64 }
 func usageOf(pids []int) ([]usage, error) {
 	all := make([]usage, 0, len(pids))
 	for _, pid := range pids {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		s, err := proc.Of(pid)
 		if err != nil {
 			return nil, err
 		}
-		// The name of the program stands in parentheses and may hold anything.
-		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-		number := func(i int) int64 {
-			n, _ := strconv.ParseInt(fields[i-3], 10, 64) // the first of fields is number 3
-			return n
-		}
-		all = append(all, usage{ticks: number(14) + number(15), rss: number(24) * int64(os.Getpagesize())})
+		all = append(all, usage{ticks: int64(s.Own), rss: s.Resident * int64(os.Getpagesize())})
 	}
 	return all, nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"agency/test/fixture"
 )
 
 // A wrapper that gets to its agent while the next daemon looks for it goes on under that daemon.
@@ -62,14 +64,9 @@ func TestRecoveryOfATerminal(t *testing.T) {
 // suspend stops a process, and returns when it stands still.
 func (w *world) suspend(pid int) {
 	w.t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+	if err := fixture.Suspend(pid); err != nil {
 		w.t.Fatal(err)
 	}
-	w.await("a suspended process", func() bool {
-		stat, _ := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "stat"))
-		_, state, _ := strings.Cut(string(stat), ") ")
-		return strings.HasPrefix(state, "T")
-	})
 }
 
 // A daemon that is killed while it starts costs a command nothing but time.

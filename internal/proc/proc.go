@@ -1,0 +1,78 @@
+// Package proc reads what /proc/PID/stat of Linux holds of processes and their threads.
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tick is the unit in which the kernel counts time for programs, on every Linux that Go runs on.
+const Tick = 10 * time.Millisecond
+
+// Stat is what the kernel knows of one process, or of one thread.
+type Stat struct {
+	PID, Parent, Group int
+	Name               string // of the program, cut off at 15 characters
+	State              byte   // as ps shows it: Z is a zombie, T stands still
+	Start              uint64 // in ticks since the machine was booted
+	Own, Children      uint64 // processor time in ticks: its own, and that of children that ended
+	Resident           int64  // memory, in pages
+}
+
+// Of reads a process. The error wraps fs.ErrNotExist when no process has the pid, and where there is no /proc.
+func Of(pid int) (Stat, error) { return read("/proc/" + strconv.Itoa(pid) + "/stat") }
+
+// Threads reads the threads of a process, without those that end meanwhile.
+func Threads(pid int) []Stat {
+	paths, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
+	var threads []Stat
+	for _, path := range paths {
+		if s, err := read(path); err == nil {
+			threads = append(threads, s)
+		}
+	}
+	return threads
+}
+
+func read(path string) (Stat, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Stat{}, err
+	}
+	return Parse(data)
+}
+
+// Parse reads the line of a stat file. The second field is the program's name in parentheses, which may hold spaces, parentheses and
+// newlines itself: the last closing one ends it.
+func Parse(line []byte) (Stat, error) {
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return Stat{}, errUnreadable
+	}
+	fields := strings.Fields(string(line[end+1:]))
+	if len(fields) < 22 || len(fields[0]) != 1 {
+		return Stat{}, errUnreadable
+	}
+	ok := true
+	number := func(field int) int64 { // by its number in proc(5), which is 3 for the first behind the name
+		n, err := strconv.ParseInt(fields[field-3], 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:open])))
+	s := Stat{
+		PID: pid, Parent: int(number(4)), Group: int(number(5)), Name: string(line[open+1 : end]), State: fields[0][0],
+		Own: uint64(number(14) + number(15)), Children: uint64(number(16) + number(17)), Start: uint64(number(22)), Resident: number(24),
+	}
+	if !ok || err != nil {
+		return Stat{}, errUnreadable
+	}
+	return s, nil
+}
+
+var errUnreadable = errors.New("the stat line cannot be read")
