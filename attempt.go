@@ -35,10 +35,10 @@ type Attempt struct {
 	Restarting bool `json:"-"`
 	// InputAt is when a message was last sent to the agent: what it asked before that is answered.
 	InputAt       *time.Time `json:"input_at"`
-	ExitCode      *int       `json:"exit_code"` // null when it never exited by itself
-	Signal        string     `json:"signal"`    // SIGKILL and the like; empty when none ended it
-	EndedBy       EndedBy    `json:"ended_by"`
-	ErrorCode     Code       `json:"error_code"`
+	ExitCode      *int       `json:"exit_code"`  // null when it never exited by itself
+	Signal        string     `json:"signal"`     // SIGKILL and the like; empty when none ended it
+	EndedBy       EndedBy    `json:"ended_by"`   // empty until it has ended
+	ErrorCode     Code       `json:"error_code"` // empty unless it failed
 	Error         string     `json:"error"`
 	LogLost       int64      `json:"log_lost"`  // bytes that are missing in its log, because the disk did not take them
 	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3

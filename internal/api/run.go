@@ -22,7 +22,7 @@ type Run struct {
 	Attempt    int               `json:"attempt"`
 	ExitCode   *int              `json:"exit_code"`
 	Signal     string            `json:"signal"`
-	ErrorCode  agency.Code       `json:"error_code"`
+	ErrorCode  agency.Code       `json:"error_code"` // empty unless its newest attempt failed
 	Error      string            `json:"error"`
 	Repo       string            `json:"repo"`
 	Branch     string            `json:"branch"`

@@ -17,6 +17,7 @@ func TestCtrlCWhileReading(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "--prompt", "-"},
 		{"send", "x", "-"},
+		{"api", "run.list", "-"},
 		{"session", "plan", "-"},
 		{"session", "start", "-"},
 		{"session", "start", "--agents", "shell:2", "--prompt", "-"},

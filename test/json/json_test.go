@@ -238,6 +238,9 @@ func commands(t *testing.T, b *bench) {
 		{"wait-for", "wait paint --for needs-input --timeout 30s", 0, ""},
 		{"wait-needs-person", "wait paint --timeout 30s", 8, ""},
 		{"ls", "ls", 0, ""},
+		{"api", "api run.list -", 0, `{"status": ["needs-input"], "removed": true}`},
+		{"api-unknown", "api run.lst", 2, ""},
+		{"api-mistake", "api run.list -", 2, `{"stauts": []}`},
 		{"show", "show paint", 0, ""},
 		{"explain", "explain paint", 0, ""},
 		{"attach", "attach paint", 0, ""},
@@ -311,6 +314,7 @@ func commands(t *testing.T, b *bench) {
 		{"daemon-stop", "daemon stop", 0, ""},
 		{"daemon-stop-none", "daemon stop", 0, ""},
 	}
+	shapes := readShapes(t)
 	for _, step := range steps {
 		args := strings.Fields(strings.ReplaceAll(step.args, "PATH", b.dir))
 		switch step.name {
@@ -337,11 +341,15 @@ func commands(t *testing.T, b *bench) {
 		if err := api.Decode([]byte(r.out), &env); err != nil || env.OK == (env.Error != nil) || !strings.HasSuffix(r.out, "}\n") {
 			t.Errorf("%s: not one envelope: %v\n%s", step.args, err, r.out)
 		}
+		if env.OK {
+			shapes.check(t, step.args, r.out)
+		}
 		if step.name == "events" {
 			r.out = sorted(t, r.out)
 		}
 		golden(t, step.name, b.normal(r.out))
 	}
+	shapes.checkAll(t)
 }
 
 // sorted writes events by their type and data: whether the session or the runner in it is noticed first is chance.
