@@ -3,6 +3,8 @@ package agency
 import (
 	"encoding/json"
 	"time"
+
+	"agency/internal/duration"
 )
 
 // AlertKind says why somebody must act. The words are those of the messages that go out.
@@ -126,7 +128,7 @@ func AlertText(payload json.RawMessage) string {
 		}
 	}
 	if p.Silent > 0 {
-		return "nothing moves for " + ShortDuration(time.Duration(p.Silent)*time.Second)
+		return "nothing moves for " + duration.Short(time.Duration(p.Silent)*time.Second)
 	}
 	return ""
 }

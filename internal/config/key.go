@@ -15,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/document"
+	"agency/internal/duration"
 )
 
 // key is one key of the file format, bound to where its value goes. The errors of set continue a sentence that begins
@@ -66,10 +67,10 @@ func durationKey(name string, p *time.Duration, least, most time.Duration) key {
 	return keyOf(name, p, func(v *document.Value) (time.Duration, error) {
 		d, err := v.AsDuration()
 		if err == nil && (d < least || d > most) {
-			err = fmt.Errorf("must be from %s to %s, not %q", short(least), short(most), v.Text)
+			err = fmt.Errorf("must be from %s to %s, not %q", duration.Exact(least), duration.Exact(most), v.Text)
 		}
 		return d, err
-	}, func(d time.Duration) string { return quote(short(d)) })
+	}, func(d time.Duration) string { return quote(duration.Exact(d)) })
 }
 
 // sizeUnits are the units of a size, the largest first.
@@ -296,16 +297,4 @@ func quote(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
-}
-
-// short is a duration without the zeros that Go adds: 15m and not 15m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

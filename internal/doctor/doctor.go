@@ -14,6 +14,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/duration"
 	"agency/internal/git"
 	"agency/internal/harness"
 	"agency/internal/recovery"
@@ -225,7 +226,7 @@ func (d *Doctor) checkHome() api.Check {
 }
 
 func (d *Doctor) checkDaemon() api.Check {
-	up := agency.ShortDuration(d.Elapsed(d.Daemon.Started))
+	up := duration.Short(d.Elapsed(d.Daemon.Started))
 	text := fmt.Sprintf("pid %d, version %s, up %s, live runs: %d", os.Getpid(), d.Daemon.Version, up, d.Runs.LiveRuns())
 	if note := d.Daemon.Config.SocketNote; note != "" {
 		return api.Check{Name: "daemon", Level: levelNote, Text: text + "; " + note}
@@ -254,7 +255,7 @@ func (d *Doctor) checkReserve() []api.Check {
 	}
 	return []api.Check{{
 		Name: "reserve", Level: levelWarning, Text: "no room on the disk is reserved for the record, which a full disk would stop: " + err.Error(),
-		Fix: "make room in " + d.Daemon.Config.Home + "; it is tried again every " + agency.ShortDuration(d.Active().Watchdog.PollInterval),
+		Fix: "make room in " + d.Daemon.Config.Home + "; it is tried again every " + duration.Short(d.Active().Watchdog.PollInterval),
 	}}
 }
 
@@ -268,7 +269,7 @@ func (d *Doctor) checkBackup(ctx context.Context) api.Check {
 	now := d.Now()
 	switch newest, at := d.Backups.Newest(); {
 	case newest != "":
-		check.Text = "the newest is " + agency.ShortDuration(now.Sub(at)) + " old: " + newest
+		check.Text = "the newest is " + duration.Short(now.Sub(at)) + " old: " + newest
 	default:
 		check.Text = "none yet"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/duration"
 	"agency/internal/git"
 	"agency/internal/recovery"
 	"agency/internal/runner"
@@ -121,7 +122,7 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 			}
 		}
 		for _, lock := range d.leftLocks(repo, runs) {
-			orphan("git lock", lock.Path+", left "+agency.ShortDuration(d.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+agency.ShellWord(lock.Path))
+			orphan("git lock", lock.Path+", left "+duration.Short(d.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+agency.ShellWord(lock.Path))
 		}
 	}
 	locks, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "locks", "*.lock"))

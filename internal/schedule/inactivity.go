@@ -2,10 +2,10 @@ package schedule
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // busyCPU is the share of one core above which an agent's processes do something.
@@ -38,7 +38,7 @@ func (d *State) decideInactivity(i int, c Clock) (reason string, measure *Action
 		return "", nil, c.Now.Add(left)
 	}
 	if left := limit - silent; left <= 0 && m.attempt == f.Attempt && m.silent.Equal(since) {
-		return "no sign of life for " + exactDuration(p.IdleTimeout), nil, time.Time{}
+		return "no sign of life for " + duration.Exact(p.IdleTimeout), nil, time.Time{}
 	}
 	if wait := half - c.Elapsed(m.at); m.attempt == f.Attempt && m.at.After(since) && wait > 0 {
 		return "", nil, c.Now.Add(max(wait, limit-silent))
@@ -81,17 +81,6 @@ func (d *State) Measured(i, attempt int, activity agency.Activity, at time.Time,
 	d.measured[i] = now
 }
 
-// exactDuration is a duration without the zeros at its end: 1m10s, 20m, 2h.
-func exactDuration(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
 func timedOut(p *agency.PlanAgent) string {
-	return fmt.Sprintf("timed out after %s", exactDuration(p.Timeout))
+	return fmt.Sprintf("timed out after %s", duration.Exact(p.Timeout))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // clue is one thing that is known of a run, with the part of the record that it is of.
@@ -90,7 +91,7 @@ func (v *view) clue(p piece, by agency.By, trust agency.Trust, at time.Time, say
 	return clue{agency.Clue{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says}, p}
 }
 
-func (v *view) ago(at time.Time) string { return agency.ShortDuration(v.now.Sub(at)) + " ago" }
+func (v *view) ago(at time.Time) string { return duration.Short(v.now.Sub(at)) + " ago" }
 
 func (v *view) recordClues() []clue {
 	all := []clue{}
@@ -216,7 +217,7 @@ func (v *view) reportClues() []clue {
 	if until := v.situation.QuietUntil; !until.IsZero() {
 		c := v.clue(pieceNone, agency.By(agency.FromReport), agency.TrustSelfReport, v.situation.Sources[agency.FromReport].At, "")
 		if left := until.Sub(v.now); left > 0 {
-			c.Says = "will be silent for " + agency.ShortDuration(left) + " more"
+			c.Says = "will be silent for " + duration.Short(left) + " more"
 		} else {
 			c.Says, c.Ignored = "said that it would be silent", "that was over "+v.ago(until)
 		}
@@ -238,9 +239,9 @@ func (v *view) turnClues() []clue {
 	if !v.alive() {
 		return all
 	}
-	says := "nothing new for " + agency.ShortDuration(v.now.Sub(v.heard))
+	says := "nothing new for " + duration.Short(v.now.Sub(v.heard))
 	if limit := v.stallThreshold(); limit > 0 {
-		says += "; it is stalled after " + agency.ShortDuration(limit)
+		says += "; it is stalled after " + duration.Short(limit)
 	}
 	return append(all, v.clue(pieceSilence, agency.ByClock, agency.TrustRecord, v.heard, says))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // Rule is one row of the table by which statuses are decided. Two labels can share a number.
@@ -213,7 +214,7 @@ func (v *view) stalled() (finding, bool) {
 	if !v.alive() || limit <= 0 || quiet < limit || v.now.Before(v.situation.QuietUntil) {
 		return finding{}, false
 	}
-	text := "(no activity for " + agency.ShortDuration(quiet) + ")"
+	text := "(no activity for " + duration.Short(quiet) + ")"
 	return finding{piece: pieceSilence, by: agency.ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
 }
 

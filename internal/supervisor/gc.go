@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // CollectRequest chooses what gc may remove.
@@ -55,7 +56,7 @@ func (s *Supervisor) Collect(ctx context.Context, req CollectRequest) ([]Collect
 // reasonToKeep says what would be lost with a run's worktree, or nothing.
 func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan time.Duration) string {
 	if ended := r.Attempt.EndedAt; ended == nil || s.Now().Sub(*ended) < olderThan {
-		return "ended less than " + agency.ShortDuration(olderThan) + " ago"
+		return "ended less than " + duration.Short(olderThan) + " ago"
 	}
 	if r.Flag != nil {
 		return "it is flagged"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/status"
 )
 
@@ -67,7 +68,7 @@ func printedWhy(worker *Worker, holds bool, now time.Time) string {
 	if p == nil {
 		return ""
 	}
-	why := fmt.Sprintf("; it printed %q %s ago", p.Text, agency.ShortDuration(now.Sub(p.At)))
+	why := fmt.Sprintf("; it printed %q %s ago", p.Text, duration.Short(now.Sub(p.At)))
 	switch {
 	case holds:
 		return why
@@ -89,7 +90,7 @@ func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, no
 	}
 	last := lastActivity(worker)
 	return false, fmt.Sprintf("its last sign of life came %s ago, and %s of silence are too long%s",
-		agency.ShortDuration(now.Sub(last)), s.patience(worker), retryingWhy(worker, now))
+		duration.Short(now.Sub(last)), s.patience(worker), retryingWhy(worker, now))
 }
 
 // retryingWhy is what a model that fails without end adds to the words of the rule.
@@ -98,5 +99,5 @@ func retryingWhy(worker *Worker, now time.Time) string {
 	if retry == nil {
 		return ""
 	}
-	return fmt.Sprintf("; it tries again for %s, as long as which is too long as well: %q", agency.ShortDuration(now.Sub(retry.At)), retry.Text)
+	return fmt.Sprintf("; it tries again for %s, as long as which is too long as well: %q", duration.Short(now.Sub(retry.At)), retry.Text)
 }

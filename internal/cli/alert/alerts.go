@@ -16,6 +16,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // alertsOptions are the flags of agency alerts, and what it works with.
@@ -141,7 +142,7 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), agency.ShortDuration(d.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
+			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
 		})
 	}
 	return d.TextTable(rows)
@@ -278,7 +279,7 @@ func (o *snoozeOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "put off %s for %s\n", command.Count(len(resp.Alerts), "alert"), agency.ShortDuration(o.wait))
+		_, _ = fmt.Fprintf(w, "put off %s for %s\n", command.Count(len(resp.Alerts), "alert"), duration.Short(o.wait))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // NewNotify returns the command agency notify.
@@ -101,7 +102,7 @@ func channelsText(d *command.Deps, w io.Writer, resp *api.ListChannelsResponse) 
 		if t == nil {
 			return "-"
 		}
-		return agency.ShortDuration(now.Sub(*t)) + " ago"
+		return duration.Short(now.Sub(*t)) + " ago"
 	}
 	rows := [][]string{{"CHANNEL", "KIND", "WAITING", "DEAD", "SENT", "FAILED", "ERROR"}}
 	var gone []string

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // shownID is how much of the end of a message's id is shown, in bytes.
@@ -25,7 +26,7 @@ func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages [
 	named := d.Names(ctx)
 	for i := range messages {
 		m := &messages[i]
-		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), agency.ShortDuration(d.Now().Sub(m.CreatedAt)), term.SafeLine(m.Type),
+		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), duration.Short(d.Now().Sub(m.CreatedAt)), term.SafeLine(m.Type),
 			named(m.From), named(m.Recipient))
 		if m.ReplyTo != "" {
 			line += ", in answer to " + messageID(m.ReplyTo)

@@ -12,6 +12,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // NewWatchdog returns the command agency watchdog.
@@ -53,7 +54,7 @@ func newWatchdogExplain(d *command.Deps) *cobra.Command {
 				_, _ = io.WriteString(w, alertTable(d, resp.Alerts))
 			}
 			if resp.NextAt != nil {
-				_, _ = fmt.Fprintf(w, "\nnext look by time alone: in %s\n", agency.ShortDuration(resp.NextAt.Sub(d.Now())))
+				_, _ = fmt.Fprintf(w, "\nnext look by time alone: in %s\n", duration.Short(resp.NextAt.Sub(d.Now())))
 			}
 		})
 	})
@@ -145,7 +146,7 @@ func newWatchdogStatus(d *command.Deps) *cobra.Command {
 		}
 		return d.Print(resp, func(w io.Writer) {
 			if resp.TickedAt != nil {
-				_, _ = fmt.Fprintf(w, "the watchdog looked %s ago; open alerts: %d\n", agency.ShortDuration(d.Now().Sub(*resp.TickedAt)), resp.OpenAlerts)
+				_, _ = fmt.Fprintf(w, "the watchdog looked %s ago; open alerts: %d\n", duration.Short(d.Now().Sub(*resp.TickedAt)), resp.OpenAlerts)
 			}
 			if len(resp.Timers) == 0 {
 				d.Chat("no timers")
@@ -159,7 +160,7 @@ func newWatchdogStatus(d *command.Deps) *cobra.Command {
 				case t.StoppedAt != nil:
 					last = "stopped: " + t.StopReason
 				case t.TickedAt != nil:
-					last += ", " + agency.ShortDuration(d.Now().Sub(*t.TickedAt)) + " ago"
+					last += ", " + duration.Short(d.Now().Sub(*t.TickedAt)) + " ago"
 				}
 				rows = append(rows, []string{
 					t.Name, term.SafeLine(t.RunName), fmt.Sprintf("%ds", t.IntervalMS/1000), term.Fit(term.SafeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // NewExplain returns the command agency explain.
@@ -61,7 +61,7 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 			trust += fmt.Sprintf(" %.0f%%", 100*c.Confidence)
 		}
 		if !c.At.IsZero() {
-			age = agency.ShortDuration(time.Duration(c.AgeMS) * time.Millisecond)
+			age = duration.Short(time.Duration(c.AgeMS) * time.Millisecond)
 		}
 		rows = append(rows, []string{mark, string(c.Source), trust, age, term.SafeLine(c.Says)})
 		ignored = append(ignored, term.SafeLine(c.Ignored))

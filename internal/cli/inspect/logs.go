@@ -8,6 +8,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/duration"
 )
 
 // logsOptions are the flags of agency logs, and what it works with.
@@ -65,7 +66,7 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 func parseSince(text string, now time.Time) (time.Time, error) {
-	if d, err := command.ParseDuration(text); err == nil {
+	if d, err := duration.Parse(text); err == nil {
 		return now.Add(-d), nil
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {

@@ -13,6 +13,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // NewShow returns the command agency show.
@@ -40,7 +41,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	field := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-13s ", name+":"), term.SafeLine(fmt.Sprintf(format, args...)), room))
 	}
-	ago := func(t time.Time) string { return agency.ShortDuration(now.Sub(t)) + " ago" }
+	ago := func(t time.Time) string { return duration.Short(now.Sub(t)) + " ago" }
 	field("run", "%s", r.Handle)
 	if r.Name != "" {
 		field("name", "%s", r.Name)
@@ -75,7 +76,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 		field("by model", "%s: %d in, %d cache read, %d cache write 5m, %d cache write 1h, %d out", m.Model, m.Input, m.CacheRead, m.CacheWrite5m, m.CacheWrite1h, m.Output)
 	}
 	if r.StallAfterMS > 0 {
-		field("stalled", "after %s without a sign", agency.ShortDuration(time.Duration(r.StallAfterMS)*time.Millisecond))
+		field("stalled", "after %s without a sign", duration.Short(time.Duration(r.StallAfterMS)*time.Millisecond))
 	}
 	if r.StuckIntervals > 0 {
 		field("stuck", "after %d intervals without a sign of life", r.StuckIntervals)

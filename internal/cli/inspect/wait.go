@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/duration"
 )
 
 // waitOptions are the flags of agency wait, and what it works with.
@@ -59,7 +60,7 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if resp.TimedOut {
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", command.DurationText(o.timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", duration.Text(o.timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
 	}
 	if len(o.labels) == 0 {
 		o.Status = outcome(resp.Runs)

@@ -9,6 +9,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // collectOptions are the flags of agency gc, and what it works with.
@@ -33,7 +34,7 @@ commits are on another branch; anything live, dirty, unmerged or unknown is kept
   agency gc --older-than 24h --state completed --apply`,
 		Args: command.Takes(),
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*command.Day, "only runs that ended so long ago")
+	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended so long ago")
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, killed")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove what is removable")
 	return cmd

@@ -15,6 +15,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
+	"agency/internal/duration"
 )
 
 // NewPresets returns the command agency presets.
@@ -132,7 +133,7 @@ func newPresetsShow(d *command.Deps) *cobra.Command {
 				field("permissions", "skipped: it asks for leave for nothing")
 			}
 			if p.StallAfterMS > 0 {
-				field("stalled", "after "+agency.ShortDuration(time.Duration(p.StallAfterMS)*time.Millisecond)+" without a sign")
+				field("stalled", "after "+duration.Short(time.Duration(p.StallAfterMS)*time.Millisecond)+" without a sign")
 			}
 			if p.StuckIntervals > 0 {
 				field("stuck", fmt.Sprintf("after %d intervals without a sign of life", p.StuckIntervals))

@@ -21,6 +21,7 @@ import (
 	"agency"
 	"agency/internal/cli/command"
 	"agency/internal/contract"
+	"agency/internal/duration"
 	"agency/internal/file"
 	"agency/internal/spool"
 )
@@ -258,9 +259,9 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 func (o *reportOptions) wrongQuiet(word agency.Word) string {
 	switch {
 	case o.quiet < 0:
-		return fmt.Sprintf("is %s, which is less than no time", command.DurationText(o.quiet))
+		return fmt.Sprintf("is %s, which is less than no time", duration.Text(o.quiet))
 	case o.quiet > agency.MaxQuiet:
-		return fmt.Sprintf("is %s, and 24h is the most", command.DurationText(o.quiet))
+		return fmt.Sprintf("is %s, and 24h is the most", duration.Text(o.quiet))
 	case o.quiet > 0 && word != agency.SaysWorking:
 		return fmt.Sprintf("goes with working, not with %s", word)
 	}

@@ -11,6 +11,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // listOptions are the flags of agency session ls, and what it works with.
@@ -83,7 +84,7 @@ func table(d *command.Deps, sessions []api.Session) string {
 		}
 		t := &s.Summary
 		rows = append(rows, []string{
-			s.Ref(), sessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), stopwatch(took),
+			s.Ref(), sessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), duration.Stopwatch(took),
 			command.OrDash(term.Fit(term.SafeLine(name), command.SummaryColumns)), term.SafeLine(s.Repo),
 		})
 	}

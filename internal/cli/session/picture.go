@@ -13,6 +13,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // picture is a session as people see it at one moment.
@@ -54,7 +55,7 @@ func (v *picture) header() []string {
 
 // standing is how the session stands, in a line.
 func (v *picture) standing() string {
-	text := fmt.Sprintf("%s %s %s", sessionMark(&v.Session), sessionWord(&v.Session), stopwatch(v.elapsed()))
+	text := fmt.Sprintf("%s %s %s", sessionMark(&v.Session), sessionWord(&v.Session), duration.Stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
 	for i := range v.Agents {
 		if a := &v.Agents[i]; a.NeedsPerson {
@@ -298,9 +299,9 @@ func (v *picture) took(a *api.SessionAgent) string {
 	case a.StartedAt == nil:
 		return ""
 	case a.CompletedAt != nil:
-		return stopwatch(a.CompletedAt.Sub(*a.StartedAt))
+		return duration.Stopwatch(a.CompletedAt.Sub(*a.StartedAt))
 	default:
-		return stopwatch(v.now.Sub(*a.StartedAt))
+		return duration.Stopwatch(v.now.Sub(*a.StartedAt))
 	}
 }
 
@@ -319,19 +320,4 @@ func tallyWords(t agency.Tally, waiting int) string {
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-// stopwatch is a duration as it ticks.
-func stopwatch(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	default:
-		return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
-	}
 }

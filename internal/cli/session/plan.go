@@ -12,6 +12,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // planFlags are the flags of the commands that take a plan.
@@ -206,10 +207,10 @@ func (g *planGraph) row(id string) []string {
 		}
 	}
 	if p.Timeout > 0 {
-		notes = append(notes, "timeout "+agency.ShortDuration(p.Timeout))
+		notes = append(notes, "timeout "+duration.Short(p.Timeout))
 	}
 	if p.IdleTimeout > 0 {
-		notes = append(notes, "idle timeout "+agency.ShortDuration(p.IdleTimeout))
+		notes = append(notes, "idle timeout "+duration.Short(p.IdleTimeout))
 	}
 	if p.Retries > 0 {
 		notes = append(notes, fmt.Sprintf("retries %d", p.Retries))

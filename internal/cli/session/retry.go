@@ -8,6 +8,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/duration"
 )
 
 // retryOptions are the flags of agency session retry, and what it works with.
@@ -47,7 +48,7 @@ func (o *retryOptions) run(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return err
 	case o.timeout != 0 && !o.wait:
-		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), command.DurationText(o.timeout), args[0])
+		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s %s", cmd.CommandPath(), duration.Text(o.timeout), args[0])
 	}
 	resp, err := command.Call(cmd.Context(), o.Deps, api.RetrySession, api.RetrySessionRequest{
 		Session: args[0], Dir: o.Dir, Failed: o.failed, PlanChanged: ok, Env: o.Env, Config: o.CallerConfig(),

@@ -14,6 +14,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/duration"
 )
 
 // showOptions are the flags of agency session show, and what it works with.
@@ -80,7 +81,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.Source != "orchestrate" || s.Outside {
 		field("source", "%s", s.Source)
 	}
-	field("started", "%s (%s ago)", s.StartedAt.Local().Format(time.DateTime), agency.ShortDuration(view.now.Sub(s.StartedAt)))
+	field("started", "%s (%s ago)", s.StartedAt.Local().Format(time.DateTime), duration.Short(view.now.Sub(s.StartedAt)))
 	if s.CompletedAt != nil {
 		field("ended", "%s", s.CompletedAt.Local().Format(time.DateTime))
 	}
@@ -158,7 +159,7 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	r := a.Result
 	took := "-"
 	if a.StartedAt != nil && a.CompletedAt != nil {
-		took = stopwatch(a.CompletedAt.Sub(*a.StartedAt))
+		took = duration.Stopwatch(a.CompletedAt.Sub(*a.StartedAt))
 	}
 	commits, lines := strconv.Itoa(r.Commits), fmt.Sprintf("+%d -%d", r.Added, r.Deleted)
 	switch {

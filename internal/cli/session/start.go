@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/duration"
 )
 
 // startOptions are the flags of agency session start, and what it works with.
@@ -53,7 +54,7 @@ func (o *startOptions) run(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return err
 	case o.timeout != 0 && !o.wait:
-		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), command.DurationText(o.timeout))
+		return agency.Errorf(agency.CodeUsage, "--timeout is for --wait").WithHint("%s --wait --timeout %s ...", cmd.CommandPath(), duration.Text(o.timeout))
 	}
 	if _, err := o.Config(); err != nil {
 		return err
