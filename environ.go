@@ -3,12 +3,38 @@ package agency
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
 // Environ is an environment, NAME=value each. In JSON a variable is a text, or, when it is not valid UTF-8 and would not
 // survive as one, an object with its bytes: {"base64": "..."}.
 type Environ []string
+
+// Lookup returns the value of a variable, and "" for one that is not set. Where it is set twice the last one counts, as in a child
+// process.
+func (e Environ) Lookup(name string) string {
+	for _, kv := range slices.Backward(e) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Without returns a copy without some variables.
+func (e Environ) Without(names ...string) Environ {
+	return e.WithoutFunc(func(name string) bool { return slices.Contains(names, name) })
+}
+
+// WithoutFunc returns a copy without the variables whose names drop picks, and without what is not NAME=value.
+func (e Environ) WithoutFunc(drop func(name string) bool) Environ {
+	return slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
+		name, _, ok := strings.Cut(kv, "=")
+		return !ok || name == "" || drop(name)
+	})
+}
 
 type environBytes struct {
 	Base64 []byte `json:"base64"`

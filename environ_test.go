@@ -2,6 +2,7 @@ package agency_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,5 +34,16 @@ func TestEnvironRefuses(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &env); err == nil {
 			t.Errorf("%s was read as %q", text, env)
 		}
+	}
+}
+
+func TestEnvironLookup(t *testing.T) {
+	t.Parallel()
+	env := agency.Environ{"A=1", "AB=2", "A=", "none", "A=3=4", "=x"}
+	if got := env.Lookup("A") + env.Lookup("none") + env.Lookup("C"); got != "3=4" {
+		t.Errorf("got %q", got)
+	}
+	if got := env.Without("A", "C"); !slices.Equal(got, agency.Environ{"AB=2"}) || len(env) != 6 {
+		t.Errorf("got %q of %q", got, env)
 	}
 }

@@ -33,12 +33,7 @@ type environment []string
 // first is the first of the variables that is set and not empty, with its name.
 func (e environment) first(names ...string) (value, name string) {
 	for _, name := range names {
-		for _, kv := range e {
-			if v, ok := strings.CutPrefix(kv, name+"="); ok {
-				value = v // the last one counts, as in a child process
-			}
-		}
-		if value != "" {
+		if value := agency.Environ(e).Lookup(name); value != "" {
 			return value, name
 		}
 	}

@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"agency"
 
 	"github.com/gofrs/flock"
 
@@ -146,21 +149,17 @@ func awaitReady(ctx context.Context, ready *os.File) error {
 	}
 }
 
+// ofRun are the variables of a run, and those that daemonEnv sets anew.
+var ofRun = []string{
+	"AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", reportVar,
+}
+
 // daemonEnv is the environment of a daemon: the caller's, without what belongs to a run or a terminal, and with the places
 // made explicit.
 func daemonEnv(caller []string, cfg *config.Config) []string {
-	env := make([]string, 0, len(caller)+3)
-	for _, kv := range caller {
-		name, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, "TMUX") && name != "TMUX_TMPDIR" {
-			continue
-		}
-		switch name {
-		case "AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", reportVar:
-			continue
-		}
-		env = append(env, kv)
-	}
+	env := agency.Environ(caller).WithoutFunc(func(name string) bool {
+		return strings.HasPrefix(name, "TMUX") && name != "TMUX_TMPDIR" || slices.Contains(ofRun, name)
+	})
 	env = append(env, "AGENCY_HOME="+cfg.Home, reportVar+"=1")
 	if cfg.SocketNote == "" {
 		env = append(env, "AGENCY_SOCKET="+cfg.Socket)

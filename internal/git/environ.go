@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"agency"
 )
 
 // kept are the variables of git's own that say how this user's git is set up. All others say which repository is meant,
@@ -23,8 +25,7 @@ var kept = []string{
 // environ is the environment of every git process: the user's, no questions, no translation, no locks taken for
 // convenience.
 func environ() []string {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
+	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)
 	})
 	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")

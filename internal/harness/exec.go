@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
-	"agency/internal/harness/agent"
 )
 
 // FindExec finds the program of a runner as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
@@ -31,13 +30,13 @@ func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	case name == "":
 		return missing("no program is configured for this runner")
 	case underHome:
-		home := agent.LookupEnv(env, "HOME")
+		home := agency.Environ(env).Lookup("HOME")
 		if !filepath.IsAbs(home) {
 			return missing("%s cannot be found: HOME is %q", name, home)
 		}
 		path = filepath.Join(home, rest)
 	case !strings.Contains(name, "/"):
-		found, err := findInPath(name, agent.LookupEnv(env, "PATH"), missing)
+		found, err := findInPath(name, agency.Environ(env).Lookup("PATH"), missing)
 		return native(found), err
 	case !filepath.IsAbs(name):
 		path = filepath.Join(dir, name)

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -342,7 +340,7 @@ const environLimit = lineLimit / 7
 // environ is the environment of the runner without the token.
 func (c *client) environ() (agency.Environ, error) {
 	size := 0
-	env := slices.DeleteFunc(slices.Clone(c.launch.Env), func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_TOKEN=") })
+	env := agency.Environ(c.launch.Env).Without("AGENCY_TOKEN")
 	for _, kv := range env {
 		size += len(kv)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -91,21 +90,11 @@ func (w *wrapper) startFailure(err error) *agency.Exit {
 
 // environ is the runner's environment.
 func (w *wrapper) environ() []string {
-	env := make([]string, 0, len(w.launch.Env)+1)
-	term := ""
-	if !w.launch.Headless {
-		term = os.Getenv("TERM") // the pane's
+	term := os.Getenv("TERM") // the pane's
+	if w.launch.Headless || term == "" {
+		return w.launch.Env
 	}
-	for _, kv := range w.launch.Env {
-		if term != "" && strings.HasPrefix(kv, "TERM=") {
-			continue
-		}
-		env = append(env, kv)
-	}
-	if term != "" {
-		env = append(env, "TERM="+term)
-	}
-	return env
+	return append(agency.Environ(w.launch.Env).Without("TERM"), "TERM="+term)
 }
 
 // status is how the runner ended. alone is true when no descendant was left at that moment.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"agency"
 	"agency/internal/file"
@@ -29,8 +28,8 @@ func (s *Scheduler) writeEnv(id agency.SessionID, env []string) error {
 		return fmt.Errorf("create %s: %w", s.dir(id), err)
 	}
 	// The token proves to be the starter, whose agents have tokens of their own.
-	kept := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_TOKEN=") })
-	data, err := json.Marshal(agency.Environ(kept))
+	kept := agency.Environ(env).Without("AGENCY_TOKEN")
+	data, err := json.Marshal(kept)
 	if err != nil {
 		return fmt.Errorf("encode the environment: %w", err)
 	}

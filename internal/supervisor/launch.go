@@ -240,15 +240,9 @@ var placesOfGit = []string{
 // runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names, git's places and what the
 // configuration denies, and then what the run sets.
 func runnerEnv(caller, set, deny []string) []string {
-	env := make([]string, 0, len(caller)+len(set))
-	for _, kv := range caller {
-		name, _, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") ||
-			slices.Contains(placesOfGit, name) || denied(name, deny) {
-			continue
-		}
-		env = append(env, kv)
-	}
+	env := agency.Environ(caller).WithoutFunc(func(name string) bool {
+		return strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || slices.Contains(placesOfGit, name) || denied(name, deny)
+	})
 	return append(env, set...)
 }
 

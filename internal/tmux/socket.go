@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"agency"
 )
 
 // Socket is the path of the server's socket, as tmux itself works it out. The socket need not exist.
@@ -12,7 +14,7 @@ func (t *Tmux) Socket() string {
 	if filepath.IsAbs(t.socket) {
 		return t.socket
 	}
-	for _, dir := range []string{lookup(t.environ(), "TMUX_TMPDIR"), "/tmp"} {
+	for _, dir := range []string{agency.Environ(t.environ()).Lookup("TMUX_TMPDIR"), "/tmp"} {
 		if !filepath.IsAbs(dir) {
 			continue
 		}

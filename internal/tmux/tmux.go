@@ -76,10 +76,10 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	// -u: a client that does not claim UTF-8 gets "_" for every other character. The locale stays the user's, because
 	// a server that starts now hands it on to every pane.
 	cmd := exec.CommandContext(ctx, path, slices.Concat([]string{"-u"}, t.server(), args)...)
-	cmd.Env = without(t.environ(), "TMUX", "TMUX_PANE", "PWD")
-	if !filepath.IsAbs(lookup(cmd.Env, "TMUX_TMPDIR")) {
+	cmd.Env = agency.Environ(t.environ()).Without("TMUX", "TMUX_PANE", "PWD")
+	if !filepath.IsAbs(agency.Environ(cmd.Env).Lookup("TMUX_TMPDIR")) {
 		// It would name another server in each directory.
-		cmd.Env = without(cmd.Env, "TMUX_TMPDIR")
+		cmd.Env = agency.Environ(cmd.Env).Without("TMUX_TMPDIR")
 	}
 	if dir != "" {
 		cmd.Dir = dir
@@ -121,31 +121,13 @@ func (t *Tmux) find() (string, error) {
 	if path, ok := t.look("tmux"); ok {
 		return path, nil
 	}
-	return "", agency.Errorf(agency.CodeTmuxNotFound, "tmux is not installed, or not in the PATH of the daemon: %s", lookup(t.environ(), "PATH")).
+	return "", agency.Errorf(agency.CodeTmuxNotFound, "tmux is not installed, or not in the PATH of the daemon: %s", agency.Environ(t.environ()).Lookup("PATH")).
 		WithHint("%s; if your shell finds it, the next daemon does, too: agency daemon stop", t.installHint())
 }
 
 // look finds a program in the absolute directories of PATH.
 func (t *Tmux) look(program string) (string, bool) {
-	return file.FindProgram(lookup(t.environ(), "PATH"), program)
-}
-
-// lookup is the value of a variable; where it is set twice the last one counts, as in a child process.
-func lookup(env []string, name string) string {
-	value := ""
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
-func without(env []string, names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(names, name)
-	})
+	return file.FindProgram(agency.Environ(t.environ()).Lookup("PATH"), program)
 }
 
 // noSessions reports whether a process failed because there are no sessions: no server runs on the socket, or it is one without any,

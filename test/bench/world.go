@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"agency"
+
 	"agency/internal/api"
 )
 
@@ -48,16 +50,10 @@ func newWorld(b *bench) (*world, error) {
 
 // plainEnv is this environment without what would lead to somebody's own agency, tmux or git configuration.
 func plainEnv(home string) []string {
-	env := []string{}
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		switch {
-		case strings.HasPrefix(strings.ToUpper(name), "AGENCY"), strings.HasPrefix(name, "TMUX"), strings.HasPrefix(name, "GIT_"),
-			strings.HasPrefix(name, "XDG_"), name == "HOME":
-			continue
-		}
-		env = append(env, kv)
-	}
+	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
+		return strings.HasPrefix(strings.ToUpper(name), "AGENCY") || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "GIT_") ||
+			strings.HasPrefix(name, "XDG_") || name == "HOME"
+	})
 	return append(env, "HOME="+home, "GIT_CONFIG_NOSYSTEM=1")
 }
 

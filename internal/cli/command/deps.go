@@ -5,10 +5,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"agency"
 
 	"agency/internal/api"
 	"agency/internal/cli/term"
@@ -72,17 +72,7 @@ func (d *Deps) CallerConfig() string {
 }
 
 // Getenv returns the variable of the caller's environment; empty when there is none.
-func (d *Deps) Getenv(name string) string { return getenv(d.Env, name) }
-
-// getenv returns the last value that env, of NAME=value, has for a name; empty when there is none.
-func getenv(env []string, name string) string {
-	for _, kv := range slices.Backward(env) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
+func (d *Deps) Getenv(name string) string { return agency.Environ(d.Env).Lookup(name) }
 
 // Absolute makes a path absolute that the caller named.
 func (d *Deps) Absolute(path string) string {

@@ -28,7 +28,7 @@ type Output struct {
 
 // NewOutput makes an output on out and err. The environment env can refuse colours.
 func NewOutput(out, err io.Writer, env []string) *Output {
-	return &Output{Out: &Writer{w: out}, Terminal: out, Err: err, plain: getenv(env, "NO_COLOR") != "" || getenv(env, "TERM") == "dumb"}
+	return &Output{Out: &Writer{w: out}, Terminal: out, Err: err, plain: agency.Environ(env).Lookup("NO_COLOR") != "" || agency.Environ(env).Lookup("TERM") == "dumb"}
 }
 
 // Writer keeps the first error of a write and writes no more after it, so that what was lost cannot look like success.

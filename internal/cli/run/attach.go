@@ -73,7 +73,7 @@ func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	env := d.Env
 	if argv[3] == tmuxAttach {
 		// tmux refuses to attach inside a client of its own; on another server that is what the user asked for.
-		env = without(env, "TMUX", "TMUX_PANE")
+		env = agency.Environ(env).Without("TMUX", "TMUX_PANE")
 	}
 	return exec(argv, env)
 }
@@ -135,18 +135,4 @@ func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return cmp.Or(errA, errB) == nil && os.SameFile(infoA, infoB)
-}
-
-func without(env []string, names ...string) []string {
-	kept := make([]string, 0, len(env))
-next:
-	for _, kv := range env {
-		for _, name := range names {
-			if strings.HasPrefix(kv, name+"=") {
-				continue next
-			}
-		}
-		kept = append(kept, kv)
-	}
-	return kept
 }

@@ -16,17 +16,6 @@ func SessionOption(r agency.CommandRequest) string {
 	return "--session-id"
 }
 
-// LookupEnv is the value of a variable; the last one counts, as it does for a started program.
-func LookupEnv(env []string, name string) string {
-	value := ""
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
 // Opening is the whole prompt that travels in the argument list, in every mode. Task texts stay in files, because
 // every user of the machine can read argument lists. It serves a new conversation and a resumed one alike.
 const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +

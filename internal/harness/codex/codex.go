@@ -103,9 +103,9 @@ func settings(r agency.CommandRequest) []string {
 // instructions are the developer instructions in the user's own configuration. A setting for one run takes their
 // place, so it has to say them again.
 func instructions(env []string) string {
-	home := agent.LookupEnv(env, "CODEX_HOME")
+	home := agency.Environ(env).Lookup("CODEX_HOME")
 	if home == "" {
-		home = filepath.Join(agent.LookupEnv(env, "HOME"), ".codex")
+		home = filepath.Join(agency.Environ(env).Lookup("HOME"), ".codex")
 	}
 	path, err := filepath.EvalSymlinks(filepath.Join(home, "config.toml"))
 	if err != nil || !filepath.IsAbs(path) {

@@ -64,7 +64,7 @@ func command(r agency.CommandRequest) agency.Command {
 	c := agency.Command{Env: []string{"COPILOT_AUTO_UPDATE=false"}, ConversationID: r.ConversationID, Files: known(r)}
 	if r.AttemptDir != "" {
 		folders := r.AttemptDir
-		if users := agent.LookupEnv(r.Env, instructionsEnv); users != "" {
+		if users := agency.Environ(r.Env).Lookup(instructionsEnv); users != "" {
 			folders = users + "," + folders
 		}
 		c.Env = append(c.Env, instructionsEnv+"="+folders)
@@ -99,9 +99,9 @@ func plugin(r agency.CommandRequest) (manifest, hooks []byte) {
 // known is the evidence with which an attempt begins: which conversation it is, and the file in which Copilot will keep it. Nothing
 // but the caller's environment tells its folder. What is in an old conversation was read by the attempt that had it.
 func known(r agency.CommandRequest) map[string][]byte {
-	home := agent.LookupEnv(r.Env, "COPILOT_HOME")
+	home := agency.Environ(r.Env).Lookup("COPILOT_HOME")
 	if home == "" {
-		home = filepath.Join(agent.LookupEnv(r.Env, "HOME"), ".copilot")
+		home = filepath.Join(agency.Environ(r.Env).Lookup("HOME"), ".copilot")
 	}
 	if r.ConversationID == "" || !filepath.IsAbs(home) {
 		return map[string][]byte{}

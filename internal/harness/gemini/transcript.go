@@ -20,9 +20,9 @@ const head = 4 << 10
 // known is the evidence with which an attempt in a terminal begins: which conversation it is, and the folder below
 // which Gemini will keep it. Nothing but the caller's environment tells that folder.
 func known(r agency.CommandRequest) map[string][]byte {
-	home := agent.LookupEnv(r.Env, "GEMINI_CLI_HOME")
+	home := agency.Environ(r.Env).Lookup("GEMINI_CLI_HOME")
 	if home == "" {
-		home = agent.LookupEnv(r.Env, "HOME")
+		home = agency.Environ(r.Env).Lookup("HOME")
 	}
 	if r.Headless || r.ConversationID == "" || !filepath.IsAbs(home) {
 		return nil

@@ -44,7 +44,7 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, "-m", r.Model)
 	}
 	c := agency.Command{Env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, Stdin: agent.TaskOnStdin(r)}
-	if content, ok := configFor(agent.LookupEnv(r.Env, contentEnv), r); ok {
+	if content, ok := configFor(agency.Environ(r.Env).Lookup(contentEnv), r); ok {
 		c.Env = append(c.Env, contentEnv+"="+content)
 		c.Files = map[string][]byte{pluginFile: pluginFor(r)}
 		if r.SystemPrompt != "" {
