@@ -9,7 +9,7 @@ import (
 )
 
 func (d *Daemon) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
-	r, answered, err := d.sup.AnswerRun(ctx, supervisor.AnswerRequest{
+	r, answered, err := d.sup.Input.Answer(ctx, supervisor.AnswerRequest{
 		Ref: req.Run, PromptID: req.PromptID, Reply: agency.Reply{Decision: req.Decision, Text: req.Text},
 	})
 	if err != nil {
@@ -19,7 +19,7 @@ func (d *Daemon) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.A
 }
 
 func (d *Daemon) showOutput(ctx context.Context, req api.ShowOutputRequest) (api.ShowOutputResponse, error) {
-	r, shown, err := d.sup.Output(ctx, req.Run, req.Lines)
+	r, shown, err := d.sup.Query.Output(ctx, req.Run, req.Lines)
 	if err != nil {
 		return api.ShowOutputResponse{}, err
 	}

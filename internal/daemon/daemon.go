@@ -212,7 +212,7 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 		return err
 	}
 	killpoint.At("daemon.recorded")
-	d.Log.Info("daemon started", "version", d.Version, "home", d.Config.Home, "socket", d.Config.Socket, "live_runs", d.sup.LiveRuns())
+	d.Log.Info("daemon started", "version", d.Version, "home", d.Config.Home, "socket", d.Config.Socket, "live_runs", d.sup.Observer.LiveRuns())
 	err = d.serve(ctx, ready)
 	late = time.AfterFunc(endTimeout, d.endLate)
 	return err
@@ -249,7 +249,7 @@ func (d *Daemon) newBackups() *recovery.Backups {
 
 func (d *Daemon) newDoctor() *doctor.Doctor {
 	return &doctor.Doctor{Deps: doctor.Deps{
-		Git: d.git, Tmux: d.tmux, Store: d.store, Runs: d.sup, Backups: d.backups, Screens: d.screens(),
+		Git: d.git, Tmux: d.tmux, Store: d.store, Runs: d.sup.Observer, Backups: d.backups, Screens: d.screens(),
 		Daemon: doctor.Daemon{Version: d.Version, Started: d.started, Config: d.Config},
 		Active: d.active.config, State: func() api.DaemonConfig { return d.active.state(d.Config) },
 		Room: d.disks.CheckRoom, StaleFiles: d.files.Failures, Serving: d.serving(), Now: d.clock.Now, Elapsed: d.clock.Elapsed,
@@ -295,10 +295,10 @@ func (d *Daemon) build(watcher *watcher) {
 		StallThreshold: d.Config.Watchdog.StallThreshold,
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
-	d.sup.SetErrorPatterns(errorPatterns(d.Config))
+	d.sup.Observer.SetErrorPatterns(errorPatterns(d.Config))
 	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
 	d.policy = policy.New(policy.Deps{
-		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
+		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
 	})
 }
 
@@ -357,7 +357,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	if appendErr := d.store.Append(base, agency.News{Type: agency.DaemonStopped, Data: map[string]any{"pid": os.Getpid()}}); appendErr != nil {
 		d.Log.Warn("record the end of the daemon", "err", appendErr)
 	}
-	d.Log.Info("daemon stopped", "live_runs", d.sup.LiveRuns())
+	d.Log.Info("daemon stopped", "live_runs", d.sup.Observer.LiveRuns())
 	return err
 }
 

@@ -149,7 +149,7 @@ func (d *Daemon) checkVersion(r *http.Request) error {
 	}
 	return agency.Errorf(agency.CodeDaemonVersion, "the daemon is version %s and this program is %s", d.Version, theirs).
 		WithDetail("daemon_version", d.Version).
-		WithDetail("live_runs", d.sup.LiveRuns()).
+		WithDetail("live_runs", d.sup.Observer.LiveRuns()).
 		WithHint("agency daemon stop && agency daemon start   (runs that are under way go on meanwhile)")
 }
 
@@ -262,7 +262,7 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 }
 
 func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {
-	return api.RunResponse{Run: api.NewRun(r, d.sup.Derive(r))}
+	return api.RunResponse{Run: api.NewRun(r, d.sup.Observer.Derive(r))}
 }
 
 func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
@@ -272,16 +272,16 @@ func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.Lis
 	}
 	var runs []agency.Run
 	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
-		runs, err = d.sup.RunsOf(ctx, req.Dir, filter)
+		runs, err = d.sup.Query.RunsOf(ctx, req.Dir, filter)
 	} else {
-		runs, err = d.sup.RunOf(ctx, req.Dir, req.Run, filter)
+		runs, err = d.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
 	}
 	if err != nil {
 		return api.ListRunsResponse{}, err
 	}
 	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
 	for i := range runs {
-		status := d.sup.Derive(&runs[i])
+		status := d.sup.Observer.Derive(&runs[i])
 		if len(wanted) == 0 || wanted[status.Label] {
 			resp.Runs = append(resp.Runs, api.NewRun(&runs[i], status))
 		}
@@ -302,7 +302,7 @@ func parseLabels(words []string) (map[agency.Label]bool, error) {
 }
 
 func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunResponse, error) {
-	r, details, err := d.sup.Show(ctx, req.Run)
+	r, details, err := d.sup.Query.Show(ctx, req.Run)
 	if err != nil {
 		return api.ShowRunResponse{}, err
 	}
@@ -312,7 +312,7 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 			d.Log.Warn("read inputs", "run", r.ID, "err", err)
 		}
 	}
-	run, requests := api.NewRun(r, d.sup.Derive(r)), []agency.Request{}
+	run, requests := api.NewRun(r, d.sup.Observer.Derive(r)), []agency.Request{}
 	if run.Request != nil {
 		requests = r.Attempt.Situation.Requests
 	}
@@ -327,7 +327,7 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 }
 
 func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.ExplainRunResponse, error) {
-	r, explanation, newest, err := d.sup.Explain(ctx, req.Run)
+	r, explanation, newest, err := d.sup.Query.Explain(ctx, req.Run)
 	if err != nil {
 		return api.ExplainRunResponse{}, err
 	}
@@ -337,7 +337,7 @@ func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.Explai
 }
 
 func (d *Daemon) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
-	r, delivery, err := d.sup.SendInput(ctx, req.Run, req.Text, req.PromptID)
+	r, delivery, err := d.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID)
 	if err != nil {
 		return api.SendInputResponse{}, err
 	}
@@ -384,7 +384,7 @@ func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.Wai
 		ctx, done = context.WithTimeout(ctx, timeout)
 		defer done()
 	}
-	runs, statuses, err := d.sup.Wait(ctx, req.Runs, labels)
+	runs, statuses, err := d.sup.Query.Wait(ctx, req.Runs, labels)
 	timedOut := errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !timedOut {
 		return api.WaitRunsResponse{}, err
@@ -421,7 +421,7 @@ func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (a
 }
 
 func (d *Daemon) attachRun(ctx context.Context, req api.RunRequest) (api.AttachRunResponse, error) {
-	r, socket, err := d.sup.Terminal(ctx, req.Run)
+	r, socket, err := d.sup.Query.Terminal(ctx, req.Run)
 	if err != nil {
 		return api.AttachRunResponse{}, err
 	}
@@ -436,7 +436,7 @@ func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusRespo
 	return api.DaemonStatusResponse{
 		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC(),
 		Socket: d.Config.Socket, Home: d.Config.Home, Log: LogPath(d.Config.Home),
-		LiveRuns: d.sup.LiveRuns(), LastSeq: seq, Config: d.active.state(d.Config),
+		LiveRuns: d.sup.Observer.LiveRuns(), LastSeq: seq, Config: d.active.state(d.Config),
 	}, nil
 }
 

@@ -86,7 +86,7 @@ func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) 
 }
 
 func (d *Daemon) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api.RunResponse, error) {
-	r, err := d.sup.ChangeTags(ctx, req.Run, req.Add, req.Remove)
+	r, err := d.sup.Marks.Tag(ctx, req.Run, req.Add, req.Remove)
 	if err != nil {
 		return api.RunResponse{}, err
 	}
@@ -98,7 +98,7 @@ func (d *Daemon) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagR
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
-	r, was, err := d.sup.FlagRun(ctx, req.Run, req.Reason, by)
+	r, was, err := d.sup.Marks.Flag(ctx, req.Run, req.Reason, by)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
@@ -110,7 +110,7 @@ func (d *Daemon) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRun
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
-	r, was, err := d.sup.UnflagRun(ctx, req.Run, by)
+	r, was, err := d.sup.Marks.Unflag(ctx, req.Run, by)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}

@@ -142,7 +142,7 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 		d.dog.Set(watchdogSettings(&cfg.Watchdog))
 		d.Log.Info("configuration taken over", "table", "watchdog", "path", cfg.Path)
 	}
-	d.sup.SetErrorPatterns(errorPatterns(cfg))
+	d.sup.Observer.SetErrorPatterns(errorPatterns(cfg))
 	if !reflect.DeepEqual(old.Notify, cfg.Notify) {
 		// First the new one takes what comes, then the old one leaves: what it had not sent yet waits in the outbox.
 		before := d.notifier.Swap(d.newNotifier(&cfg.Notify))

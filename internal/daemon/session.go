@@ -36,13 +36,13 @@ func (d *Daemon) newResults() *scheduler.Results {
 		return err
 	}}
 	return scheduler.NewResults(scheduler.ResultDeps{
-		Store: d.store, Ended: d.sup.Ended, Facts: d.sup.Facts, Tell: teller.Tell, Log: d.Log, Now: d.clock.Now,
+		Store: d.store, Ended: d.sup.Query.Ended, Facts: d.sup.Query.Result, Tell: teller.Tell, Log: d.Log, Now: d.clock.Now,
 	})
 }
 
 func (d *Daemon) agents() session.Agents {
 	return session.Agents{Deps: session.Deps{
-		Store: d.store, Git: d.git, Runs: d.sup, Repos: d.sup.Repos, Projects: d.sup.Projects, Log: d.Log,
+		Store: d.store, Git: d.git, Runs: d.sup, Query: d.sup.Query, Observer: d.sup.Observer, Terminals: d.sup.Terminals, Repos: d.sup.Repos, Projects: d.sup.Projects, Log: d.Log,
 	}}
 }
 

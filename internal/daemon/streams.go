@@ -118,7 +118,7 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	begun := false
 	flush := func() { _ = http.NewResponseController(w).Flush() }
-	err = d.sup.Logs(ctx, req, w, func(attempt int, offset int64) {
+	err = d.sup.Query.Logs(ctx, req, w, func(attempt int, offset int64) {
 		begun = true
 		w.Header().Set(api.StreamRunHeader, req.Ref)
 		w.Header().Set(api.LogAttemptHeader, strconv.Itoa(attempt))

@@ -11,7 +11,7 @@ import (
 
 // Send types a text into a run's agent, for timers.
 func (w workers) Send(ctx context.Context, id agency.RunID, text string) error {
-	_, _, err := w.sup.SendInput(ctx, string(id), text, "")
+	_, _, err := w.sup.Input.Send(ctx, string(id), text, "")
 	return err
 }
 

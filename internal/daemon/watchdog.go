@@ -13,6 +13,7 @@ import (
 	"agency/internal/notify"
 	"agency/internal/session"
 	"agency/internal/supervisor"
+	"agency/internal/supervisor/observe"
 	"agency/internal/watchdog"
 )
 
@@ -23,7 +24,7 @@ type workers struct {
 }
 
 func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker, error) {
-	r, status, news, err := w.sup.Worker(ctx, id)
+	r, status, news, err := w.sup.Query.Worker(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +32,12 @@ func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker,
 	return &watchdog.Worker{Run: r, Status: status, OutputAt: news, Led: led}, err
 }
 
-func (w workers) Activity(of *watchdog.Worker) agency.Activity { return w.sup.Activity(of.Run) }
+func (w workers) Activity(of *watchdog.Worker) agency.Activity {
+	return w.sup.Terminals.Activity(of.Run)
+}
 
 func (w workers) Detail(ctx context.Context, of *watchdog.Worker, lines int) watchdog.Detail {
-	d := watchdog.Detail{Output: w.sup.Preview(ctx, of.Run, lines)}
+	d := watchdog.Detail{Output: w.sup.Terminals.Preview(ctx, of.Run, lines)}
 	if git := w.sup.Work.Facts(ctx, of.Run); git != nil {
 		d.Dirty, d.Commits = git.Dirty || git.Untracked > 0, git.Ahead
 	}
@@ -42,7 +45,7 @@ func (w workers) Detail(ctx context.Context, of *watchdog.Worker, lines int) wat
 }
 
 func (w workers) Attached(ctx context.Context, of *watchdog.Worker) bool {
-	return w.sup.Attached(ctx, of.Run)
+	return w.sup.Terminals.Attached(ctx, of.Run)
 }
 
 // alertSink brings alerts to inboxes, and to the channels of the person when it is the person who should act.
@@ -108,7 +111,7 @@ func watchdogSettings(c *config.Watchdog) watchdog.Settings {
 }
 
 // errorPatterns are what the configuration calls errors in output. It refuses bad expressions itself.
-func errorPatterns(c *config.Config) *supervisor.ErrorPatterns {
+func errorPatterns(c *config.Config) *observe.ErrorPatterns {
 	compile := func(patterns []string) []*regexp.Regexp {
 		compiled := make([]*regexp.Regexp, 0, len(patterns))
 		for _, pattern := range patterns {
@@ -116,7 +119,7 @@ func errorPatterns(c *config.Config) *supervisor.ErrorPatterns {
 		}
 		return compiled
 	}
-	p := &supervisor.ErrorPatterns{Any: compile(c.Watchdog.ErrorPatterns), Presets: map[string][]*regexp.Regexp{}}
+	p := &observe.ErrorPatterns{Any: compile(c.Watchdog.ErrorPatterns), Presets: map[string][]*regexp.Regexp{}}
 	for name := range c.Presets {
 		p.Presets[name] = compile(c.Presets[name].ErrorPatterns)
 	}

@@ -45,7 +45,7 @@ func (p *Policy) identify(ctx context.Context, c *Claim) (string, error) {
 	if err != nil || c.PID == 0 {
 		return claimed, err
 	}
-	attempts := p.Runs.LiveAttempts()
+	attempts := p.Runs.Attempts()
 	live := make([]runner.Live, 0, len(attempts))
 	for _, l := range attempts {
 		live = append(live, runner.Live(l))

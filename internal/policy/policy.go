@@ -42,7 +42,7 @@ type Callers interface {
 
 // Runs are the live runs.
 type Runs interface {
-	LiveAttempts() []supervisor.LiveAttempt
+	Attempts() []supervisor.LiveAttempt
 	// Environ returns the environment that a run was started with.
 	Environ(ctx context.Context, r *agency.Run) ([]string, error)
 }

@@ -46,7 +46,7 @@ func newCourt(t *testing.T) *court {
 	}
 	sup := supervisor.New(supervisor.Deps{Store: store, Now: time.Now}, supervisor.Settings{Home: dir})
 	c := &court{store: store, Policy: New(Deps{
-		Store: store, Records: sup.Records, Callers: sup.Callers, Runs: sup,
+		Store: store, Records: sup.Records, Callers: sup.Callers, Runs: sup.Live,
 		LookUp: scheduler.Finder{Store: store}.LookUp, Config: func() *config.Config { return cfg },
 	})}
 	c.owner = c.run(t, "owner", "repo", agency.User)

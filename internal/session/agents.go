@@ -102,7 +102,7 @@ func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error
 	}
 	reason := cmp.Or(again.Reason, r.Attempt.Error, "it was cut off")
 	_, err = a.Runs.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: string(again.ID), Prompt: againPrompt(again.Agent.Prompt, r.Attempt.Number, reason, a.Runs.Preview(ctx, r, outputLines)), Env: again.Env,
+		Ref: string(again.ID), Prompt: againPrompt(again.Agent.Prompt, r.Attempt.Number, reason, a.Terminals.Preview(ctx, r, outputLines)), Env: again.Env,
 		Warn: func(text string) {
 			a.Log.Warn("start agent again", "session", again.Session.ID, "agent", again.Agent.ID, "note", text)
 		},
@@ -139,7 +139,7 @@ func (a Agents) Stop(ctx context.Context, id agency.RunID, attempt int) error {
 
 // Outcome returns how an agent's run stands, and when the agent last gave a sign of life.
 func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
-	r, status, news, err := a.Runs.Worker(ctx, id)
+	r, status, news, err := a.Query.Worker(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (a Agents) Activity(ctx context.Context, id agency.RunID) (agency.Activity,
 	if err != nil {
 		return agency.Activity{}, err
 	}
-	return a.Runs.Activity(r), nil
+	return a.Terminals.Activity(r), nil
 }
 
 func orZero(at *time.Time) time.Time {

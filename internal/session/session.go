@@ -45,12 +45,24 @@ type Git interface {
 
 // Runs are the runs as their supervisor knows them.
 type Runs interface {
-	// Derive adds to a run what is known of it beyond the record.
-	Derive(r *agency.Run) agency.Status
 	CreateRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error)
 	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
 	StopAttempt(ctx context.Context, id agency.RunID, attempt int) error
+}
+
+// Query reads runs.
+type Query interface {
 	Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error)
+}
+
+// Observer knows what the record does not say of live runs.
+type Observer interface {
+	// Derive adds to a run what is known of it beyond the record.
+	Derive(r *agency.Run) agency.Status
+}
+
+// Terminals shows what agents show and use.
+type Terminals interface {
 	Activity(r *agency.Run) agency.Activity
 	Preview(ctx context.Context, r *agency.Run, lines int) []string
 }
@@ -71,12 +83,15 @@ type Projects interface {
 
 // Deps are the parts that sessions work with.
 type Deps struct {
-	Store    Store
-	Git      Git
-	Runs     Runs
-	Repos    Repos
-	Projects Projects
-	Log      *slog.Logger
+	Store     Store
+	Git       Git
+	Runs      Runs
+	Query     Query
+	Observer  Observer
+	Terminals Terminals
+	Repos     Repos
+	Projects  Projects
+	Log       *slog.Logger
 }
 
 // Sessions carries out requests of clients. All methods may be called from several goroutines.

@@ -196,7 +196,7 @@ func (all *Sessions) waiting(ctx context.Context, s *agency.Session, agents []ag
 	for i := range agents {
 		attempt, label := 0, agency.Label("")
 		if r := runs[agents[i].Run]; r != nil {
-			attempt, label = r.Attempt.Number, all.Runs.Derive(r).Label
+			attempt, label = r.Attempt.Number, all.Observer.Derive(r).Label
 		}
 		if agents[i].NeedsPerson(attempt, label) {
 			n++
@@ -309,7 +309,7 @@ func (all *Sessions) agentView(s *agency.Session, a *agency.SessionAgent, planne
 		view.Branch = agency.AgentBranch(s.ID, a.ID)
 	}
 	if r != nil {
-		status := all.Runs.Derive(r)
+		status := all.Observer.Derive(r)
 		view.Run, view.Label, view.Note, view.Branch = r.Ref(), status.Label, status.Summary, r.Branch
 		view.Runner, view.Attempts = r.Runner.Name, r.Attempt.Number
 	}

@@ -31,24 +31,24 @@ type Answered struct {
 	Confirmed bool
 }
 
-// AnswerRun gives a reply to what a run's agent waits for: by the keys of the dialog that its terminal shows, or as a message
+// Answer gives a reply to what a run's agent waits for: by the keys of the dialog that its terminal shows, or as a message
 // to an agent that asks in its own words. It is E_INVALID_STATE when the agent waits for nothing, for something else than
 // PromptID says, or its terminal does not show it; E_INPUT_REFUSED when the reply cannot be given to it.
-func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.Run, Answered, error) {
+func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, Answered, error) {
 	if err := req.Reply.Validate(); err != nil {
 		return nil, Answered{}, err
 	}
-	r, err := s.Records.Resolve(ctx, req.Ref)
+	r, err := in.store.Resolve(ctx, req.Ref)
 	if err != nil {
 		return nil, Answered{}, err
 	}
-	s.look(ctx, r.ID) // of some agents only the screen tells what they ask
-	s.lookAtDialog(ctx, r.ID)
-	status := s.Derive(r)
+	in.observer.Look(ctx, r.ID) // of some agents only the screen tells what they ask
+	in.observer.LookAtDialog(ctx, r.ID)
+	status := in.observer.Derive(r)
 	if req.PromptID == "" {
 		req.PromptID = status.PromptID()
 	}
-	asked := s.request(r.ID, req.PromptID)
+	asked := in.request(r.ID, req.PromptID)
 	switch now := status.PromptID(); {
 	case r.Attempt.State != agency.Running:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the answer", r.Ref(), r.Attempt.State)
@@ -65,24 +65,24 @@ func (s *Supervisor) AnswerRun(ctx context.Context, req AnswerRequest) (*agency.
 		return nil, Answered{}, agency.Errorf(agency.CodeUsage, "%s asks in its own words, so the answer is a text", r.Ref()).
 			WithHint("agency answer %s TEXT", r.Ref())
 	case asked == nil:
-		_, delivery, err := s.SendInput(ctx, string(r.ID), req.Reply.Text, req.PromptID)
+		_, delivery, err := in.Send(ctx, string(r.ID), req.Reply.Text, req.PromptID)
 		return r, Answered{PromptID: req.PromptID, Confirmed: delivery.Confirmed}, err
 	}
 	if err := fits(r, asked, req.Reply); err != nil {
 		return nil, Answered{}, err
 	}
-	release, err := s.locks.lock(ctx, "answer "+string(r.ID))
+	release, err := in.locks.Lock(ctx, string(r.ID))
 	if err != nil {
 		return nil, Answered{}, err
 	}
 	defer release()
-	confirmed, err := s.press(ctx, r, asked, req.Reply)
+	confirmed, err := in.press(ctx, r, asked, req.Reply)
 	if err != nil {
 		return nil, Answered{}, err
 	}
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), inputTimeout) // what was pressed is pressed
 	defer cancel()
-	_, err = s.Records.fact(recording, r.ID, func(*agency.Run) ([]agency.News, error) {
+	_, err = in.store.fact(recording, r.ID, func(*agency.Run) ([]agency.News, error) {
 		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
 	})
 	return r, Answered{PromptID: req.PromptID, Confirmed: confirmed}, err
@@ -109,13 +109,13 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 
 // press presses the keys of a reply, one step after the other, each for what the terminal shows then, until the request is
 // closed. It says whether that was seen. Once a key is pressed it goes on to the end, also when ctx ends: half an answer is none.
-func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
+func (in *Input) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
 	id := asked.PromptID() // of one without an id it also names what a source that knows more makes of it
 	var pressed string     // the keys of the last step
 	var pressedAt time.Time
 	acting, interrupted := context.WithoutCancel(ctx), ctx.Done()
 	for deadline := time.Now().Add(answerWait); time.Now().Before(deadline); {
-		keys, shown, err := s.nextKeys(acting, r, id, reply)
+		keys, shown, err := in.nextKeys(acting, r, id, reply)
 		switch {
 		case errors.Is(err, errClosed) && pressed == "":
 			return false, promptChanged(r, id, "")
@@ -125,8 +125,8 @@ func (s *Supervisor) press(ctx context.Context, r *agency.Run, asked *agency.Req
 			return false, err
 		}
 		if shown && keys != "" && (keys != pressed || time.Since(pressedAt) >= answerAgain) {
-			s.lookAtDialog(acting, r.ID) // what is pressed was shown
-			typed, err := s.pressFor(acting, r, id, reply, keys)
+			in.observer.LookAtDialog(acting, r.ID) // what is pressed was shown
+			typed, err := in.pressFor(acting, r, id, reply, keys)
 			if err != nil {
 				return false, err
 			}
@@ -152,10 +152,10 @@ var errClosed = errors.New("the request is closed")
 
 // nextKeys looks at a run's terminal, and returns the keys that are next for the answer to a request. shown is false while it does not
 // show the request.
-func (s *Supervisor) nextKeys(ctx context.Context, r *agency.Run, id string, reply agency.Reply) (keys string, shown bool, err error) {
-	screen, err := s.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
+func (in *Input) nextKeys(ctx context.Context, r *agency.Run, id string, reply agency.Reply) (keys string, shown bool, err error) {
+	screen, err := in.tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
 	// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
-	asked := s.request(r.ID, id)
+	asked := in.request(r.ID, id)
 	if asked == nil {
 		return "", false, errClosed
 	}
@@ -163,8 +163,8 @@ func (s *Supervisor) nextKeys(ctx context.Context, r *agency.Run, id string, rep
 		return "", false, err
 	}
 	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-	keys, shown, err = s.Harness.Answer(r.Runner.Kind, lines, asked, reply)
-	if err == nil && shown && s.showsOther(r, lines, asked) {
+	keys, shown, err = in.harness.Answer(r.Runner.Kind, lines, asked, reply)
+	if err == nil && shown && in.showsOther(r, lines, asked) {
 		return "", false, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows a dialog that can be for more than one of its requests", r.Ref()).
 			WithHint("agency attach %s", r.Ref())
 	}
@@ -173,10 +173,10 @@ func (s *Supervisor) nextKeys(ctx context.Context, r *agency.Run, id string, rep
 
 // pressFor presses keys for a request if the terminal still shows it and asks for just these keys at the last moment, and
 // reports whether it did.
-func (s *Supervisor) pressFor(ctx context.Context, r *agency.Run, id string, reply agency.Reply, keys string) (typed bool, err error) {
+func (in *Input) pressFor(ctx context.Context, r *agency.Run, id string, reply agency.Reply, keys string) (typed bool, err error) {
 	changed := false
-	err = s.typeKeys(ctx, r, keys, func(ctx context.Context) error {
-		now, shown, err := s.nextKeys(ctx, r, id, reply)
+	err = in.typeKeys(ctx, r, keys, func(ctx context.Context) error {
+		now, shown, err := in.nextKeys(ctx, r, id, reply)
 		if changed = err != nil || !shown || now != keys; changed {
 			return agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows something else by now", r.Ref())
 		}
@@ -189,26 +189,26 @@ func (s *Supervisor) pressFor(ctx context.Context, r *agency.Run, id string, rep
 }
 
 // showsOther reports whether what a terminal shows is, or can be, another open request than the one that is asked.
-func (s *Supervisor) showsOther(r *agency.Run, lines []string, asked *agency.Request) bool {
-	l, ok := s.liveCopy(r.ID)
-	if !ok || len(l.situation.Requests) < 2 {
+func (in *Input) showsOther(r *agency.Run, lines []string, asked *agency.Request) bool {
+	l, ok := in.observer.Seen(r.ID)
+	if !ok || len(l.Situation.Requests) < 2 {
 		return false
 	}
-	i := s.Harness.Shown(r.Runner.Kind, lines, l.situation.Requests)
-	return i < 0 || !l.situation.Requests[i].Same(asked)
+	i := in.harness.Shown(r.Runner.Kind, lines, l.Situation.Requests)
+	return i < 0 || !l.Situation.Requests[i].Same(asked)
 }
 
 // request is the open request with a prompt id; nil when it is not open.
-func (s *Supervisor) request(id agency.RunID, promptID string) *agency.Request {
-	l, ok := s.liveCopy(id)
+func (in *Input) request(id agency.RunID, promptID string) *agency.Request {
+	l, ok := in.observer.Seen(id)
 	if !ok {
 		return nil
 	}
-	i := slices.IndexFunc(l.situation.Requests, func(r agency.Request) bool { return r.Is(promptID) })
+	i := slices.IndexFunc(l.Situation.Requests, func(r agency.Request) bool { return r.Is(promptID) })
 	if i < 0 {
 		return nil
 	}
-	return &l.situation.Requests[i]
+	return &l.Situation.Requests[i]
 }
 
 // promptChanged refuses an answer to something that is not asked any more.

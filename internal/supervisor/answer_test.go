@@ -21,7 +21,7 @@ func askingLeave(t *testing.T, w *world) (*agency.Run, *wrapper, *agency.Request
 	w.tell(p, agency.Evidence{Sign: agency.SignPrompt}, agency.Evidence{Sign: agency.SignAsked, ID: "a", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
 	w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 	synctest.Wait()
-	request := w.sup.Derive(w.run(r.ID)).Request
+	request := w.sup.Observer.Derive(w.run(r.ID)).Request
 	if request == nil {
 		t.Fatal("nothing is asked")
 	}
@@ -49,7 +49,7 @@ func TestAnswerRun(t *testing.T) {
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			}
 		}
-		_, answered, err := w.sup.AnswerRun(t.Context(), allow(r, request.PromptID()))
+		_, answered, err := w.sup.Input.Answer(t.Context(), allow(r, request.PromptID()))
 		if err != nil || !answered.Confirmed || !slices.Equal(p.link.keys, []string{"1", "1"}) {
 			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
 		}
@@ -57,10 +57,10 @@ func TestAnswerRun(t *testing.T) {
 			t.Error("the record does not tell of the answer")
 		}
 		// Late: nothing is typed any more.
-		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState {
+		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState {
 			t.Errorf("a second answer: %v", err)
 		}
-		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, "")); codeOf(err) != agency.CodeInvalidState || len(p.link.keys) != 2 {
+		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, "")); codeOf(err) != agency.CodeInvalidState || len(p.link.keys) != 2 {
 			t.Errorf("an answer to nothing: %v, keys %q", err, p.link.keys)
 		}
 	})
@@ -75,7 +75,7 @@ func TestAnswerRefused(t *testing.T) {
 		id := request.PromptID()
 		refused := func(what string, req supervisor.AnswerRequest, want agency.Code) {
 			t.Helper()
-			if _, _, err := w.sup.AnswerRun(t.Context(), req); codeOf(err) != want || len(p.link.keys) > 0 {
+			if _, _, err := w.sup.Input.Answer(t.Context(), req); codeOf(err) != want || len(p.link.keys) > 0 {
 				t.Errorf("%s: %v, keys %q", what, err, p.link.keys)
 			}
 		}
@@ -89,7 +89,7 @@ func TestAnswerRefused(t *testing.T) {
 		refused("no such option", allow(r, id), agency.CodeInputRefused)
 
 		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
-		if _, answered, err := w.sup.AnswerRun(t.Context(), allow(r, id)); err != nil || answered.Confirmed {
+		if _, answered, err := w.sup.Input.Answer(t.Context(), allow(r, id)); err != nil || answered.Confirmed {
 			t.Errorf("an agent that takes no key: %+v, %v", answered, err)
 		}
 	})
@@ -103,22 +103,22 @@ func TestAnswerWords(t *testing.T) {
 		r, p := w.started("fix-login")
 		w.reports(r, `{"source":"report","sign":"report","report":"help","text":"Which way?"}`+"\n")
 		synctest.Wait()
-		id := w.sup.Derive(w.run(r.ID)).PromptID()
+		id := w.sup.Observer.Derive(w.run(r.ID)).PromptID()
 		if !strings.HasPrefix(id, "needs_input@") {
 			t.Fatalf("prompt id %q", id)
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "left", "needs_input@1"); codeOf(err) != agency.CodeInvalidState {
+		if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "left", "needs_input@1"); codeOf(err) != agency.CodeInvalidState {
 			t.Errorf("a message for another prompt: %v", err)
 		}
-		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, id)); codeOf(err) != agency.CodeUsage {
+		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, id)); codeOf(err) != agency.CodeUsage {
 			t.Errorf("leave for a question: %v", err)
 		}
 		time.Sleep(time.Second)
 		reply := supervisor.AnswerRequest{Ref: r.Handle, PromptID: id, Reply: agency.Reply{Text: "left"}}
-		if _, answered, err := w.sup.AnswerRun(t.Context(), reply); err != nil || !answered.Confirmed || !slices.Equal(p.link.inputs, []string{"left"}) {
+		if _, answered, err := w.sup.Input.Answer(t.Context(), reply); err != nil || !answered.Confirmed || !slices.Equal(p.link.inputs, []string{"left"}) {
 			t.Errorf("got %+v, %v, inputs %q", answered, err, p.link.inputs)
 		}
-		if _, _, err := w.sup.AnswerRun(t.Context(), reply); codeOf(err) != agency.CodeInvalidState || len(p.link.inputs) != 1 {
+		if _, _, err := w.sup.Input.Answer(t.Context(), reply); codeOf(err) != agency.CodeInvalidState || len(p.link.inputs) != 1 {
 			t.Errorf("the same again: %v, inputs %q", err, p.link.inputs)
 		}
 	})
@@ -139,7 +139,7 @@ func TestAnswerInterrupted(t *testing.T) {
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			}
 		}
-		_, answered, err := w.sup.AnswerRun(ctx, allow(r, request.PromptID()))
+		_, answered, err := w.sup.Input.Answer(ctx, allow(r, request.PromptID()))
 		if err != nil || !answered.Confirmed || len(p.link.keys) != 2 || w.count(r.ID, agency.InputDelivered) != 1 {
 			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
 		}
@@ -154,7 +154,7 @@ func TestAnswerInterruptedBefore(t *testing.T) {
 		r, p, request := askingLeave(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err := w.sup.AnswerRun(ctx, allow(r, request.PromptID()))
+		_, _, err := w.sup.Input.Answer(ctx, allow(r, request.PromptID()))
 		if !errors.Is(err, context.DeadlineExceeded) || len(p.link.keys) != 0 {
 			t.Errorf("got %v, keys %q", err, p.link.keys)
 		}
@@ -168,7 +168,7 @@ func TestInputInterrupted(t *testing.T) {
 	r, p := w.started("fix-login")
 	ctx, cancel := context.WithCancel(t.Context())
 	p.link.InputFunc = func(typing context.Context) error { cancel(); return typing.Err() }
-	_, delivery, err := w.sup.SendInput(ctx, "fix-login", "hello", "")
+	_, delivery, err := w.sup.Input.Send(ctx, "fix-login", "hello", "")
 	if err != nil || !delivery.Confirmed || !slices.Equal(p.link.inputs, []string{"hello"}) {
 		t.Errorf("got %+v, %v, inputs %q", delivery, err, p.link.inputs)
 	}
@@ -186,7 +186,7 @@ func TestInputWithoutAnAnswer(t *testing.T) {
 		w.says(r, asking("Which one?"))
 		time.Sleep(time.Second)
 		p.link.InputFunc = func(typing context.Context) error { <-typing.Done(); return typing.Err() }
-		_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
+		_, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", "")
 		if e := agency.AsError(err); codeOf(err) != agency.CodeInvalidState || !strings.Contains(e.Message, "may have been typed") || e.Hint == "" {
 			t.Errorf("got %v", err)
 		}

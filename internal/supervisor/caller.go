@@ -46,35 +46,8 @@ type LiveAttempt struct {
 	Wrappers []agency.Process
 }
 
-// LiveAttempts are the attempts whose processes may be about.
-func (s *Supervisor) LiveAttempts() []LiveAttempt {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	live := make([]LiveAttempt, 0, len(s.live))
-	for id, l := range s.live {
-		live = append(live, LiveAttempt{Run: id, Attempt: l.attempt, Wrappers: l.wrappers})
-	}
-	return live
-}
-
 // environTimeout is how long a wrapper may take to tell an environment.
 const environTimeout = 5 * time.Second
-
-// Environ is the environment that a live run was started with: what it was given, not what a process of it says.
-func (s *Supervisor) Environ(ctx context.Context, r *agency.Run) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, environTimeout)
-	defer cancel()
-	link := s.awaitLink(ctx, r.ID)
-	if link == nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
-	}
-	env, err := link.Environ(ctx)
-	if ctx.Err() != nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s does not tell the environment of its run", r.Ref()).
-			WithHint("it may be older than this daemon: agency resume --restart %s", r.Ref())
-	}
-	return env, err
-}
 
 // mostOwners bounds how far up owners are followed.
 const mostOwners = 100

@@ -49,25 +49,25 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	if err := s.insert(ctx, p); err != nil {
 		return nil, err
 	}
-	s.track(p.run)
+	s.settler.track(p.run)
 	killpoint.At("create.inserted")
 	// From here on the work is finished or undone even when the caller goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience())
 	defer cancel()
-	if err := s.build(ctx, p); err != nil {
+	if err := s.launcher.build(ctx, p); err != nil {
 		if agency.IsCode(err, agency.CodeSetupFailed) {
-			err = s.abortAttempt(ctx, p.run, err) // the worktree stays, to look at
-			s.showRuns(ctx, p.run)
+			err = s.settler.abort(ctx, p.run, err) // the worktree stays, to look at
+			s.views.showRuns(ctx, p.run)
 			return nil, err
 		}
-		undoErr := s.undo(ctx, p.run, err)
+		undoErr := s.settler.undo(ctx, p.run, err)
 		if undoErr != nil {
 			// A full disk or the like: it is tried again until the record can say how it ended.
-			s.work.Go(func() { s.settleWhenDead(p.run.ID) })
+			s.life.work.Go(func() { s.settler.settleWhenDead(p.run.ID) })
 		}
 		return nil, errors.Join(err, undoErr)
 	}
-	s.showRuns(ctx, p.run)
+	s.views.showRuns(ctx, p.run)
 	return s.Records.Run(ctx, p.run.ID)
 }
 
@@ -118,7 +118,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	if p.settings.Exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.settings.Exec, req.Place.dir, p.env); err != nil {
 		return nil, err
 	}
-	if err := s.checkTmux(ctx); err != nil {
+	if err := s.launcher.checkTmux(ctx); err != nil {
 		return nil, err
 	}
 	if spec.Name != "" {
@@ -214,7 +214,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Word: agency.Observed{Contract: &first, At: now},
 	}
 	p.run = r
-	if err := s.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
+	if err := s.launcher.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
 		return err
 	}
 	p.name(s.Random, s.Git, false)
@@ -263,128 +263,6 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 		p.name(s.Random, s.Git, true)
 	}
 	return err
-}
-
-// build does the steps one after the other.
-func (s *Supervisor) build(ctx context.Context, p *creation) error {
-	l := &p.launching
-	return s.takeSteps(ctx, l, "create", []step{
-		{stepFiles, func() error { return s.makeFiles(p) }},
-		{stepWorktree, func() error { return s.makeWorktree(ctx, p) }},
-		{stepScaffold, func() error { return s.Scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt) }},
-		{stepSetup, func() error { return s.doSetup(ctx, l) }},
-		{stepSession, func() error { return s.startSession(ctx, l) }},
-		{stepStarted, func() error { return s.awaitStart(ctx, l) }},
-	})
-}
-
-func (s *Supervisor) makeWorktree(ctx context.Context, p *creation) error {
-	unlock, err := s.Repos.lock(ctx, p.repo.Fingerprint)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
-		return asFileError(err)
-	}
-	if err := s.Git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
-		return err
-	}
-	return s.Git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
-}
-
-// undo takes a creation back: session, processes, worktree, branch and directory go, and the record keeps the run as failed
-// and removed with the reason, so that its name is free again. It can be repeated after a crash. When something cannot be
-// taken back the run is failed and stays, so that rm can try again.
-func (s *Supervisor) undo(ctx context.Context, r *agency.Run, why error) error {
-	unlock, err := s.locks.lock(ctx, "undo "+string(r.ID)) // the caller who waited and the end of the wrapper both ask for it
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if now, err := s.Records.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
-		return err
-	}
-	s.intendEnd(ctx, r, why)
-	left := s.endStart(ctx, r)
-	killpoint.At("undo.ended")
-	if left == nil {
-		left = s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists))
-	}
-	killpoint.At("undo.worktree")
-	if left == nil {
-		left = s.removeFiles(ctx, r)
-	}
-	killpoint.At("undo.files")
-	reason := agency.AsError(why)
-	undone, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		now, a := s.Now(), &r.Attempt
-		ended := a.State.Final()
-		if !ended {
-			state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost})
-			if err != nil {
-				return nil, err
-			}
-			a.State, a.EndedAt, a.EndedBy = state, &now, agency.EndedByStartFailed
-		}
-		a.ErrorCode, a.Error = reason.Code, reason.Message
-		switch {
-		case left == nil:
-			r.RemovedAt = &now
-			return []agency.News{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
-		case ended:
-			return nil, nil
-		default:
-			return []agency.News{endNews(a)}, nil
-		}
-	})
-	if err == nil {
-		killpoint.At("undo.recorded")
-		s.forget(undone, r.Attempt.Number)
-		s.showRuns(ctx, undone)
-		if left != nil { // else they went with the folder
-			s.writeViews(ctx, undone)
-		}
-	}
-	if err := errors.Join(left, err); err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), err).WithHint("agency rm %s", r.Ref())
-	}
-	return nil
-}
-
-// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A runner that ran unnoticed may
-// have changed something: that is saved first. foreign says that the branch is somebody else's.
-func (s *Supervisor) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
-	steps, err := s.Records.Steps(ctx, r.ID, 1)
-	if err != nil {
-		return err
-	}
-	rebuilt := len(steps) == 0 // the folder of a run does not tell its steps: any may be done
-	done := map[string]bool{stepFiles: rebuilt, stepScaffold: rebuilt}
-	for _, step := range steps {
-		done[step.Name] = step.DoneAt != nil
-	}
-	if !done[stepFiles] {
-		return nil // the worktree was never begun
-	}
-	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	repo, err := s.Repos.of(ctx, r)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
-		if _, err := s.Work.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
-			return err
-		}
-	}
-	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil || foreign {
-		return err
-	}
-	return s.Git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
 }
 
 func orEmpty(list []string) []string {

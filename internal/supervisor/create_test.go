@@ -75,7 +75,7 @@ func TestCreateOfARunnerThatEndsAtOnce(t *testing.T) {
 	if r.Attempt.State != agency.Failed || *r.Attempt.ExitCode != 3 || r.RemovedAt != nil {
 		t.Errorf("got %+v", r.Attempt)
 	}
-	if n := w.sup.LiveRuns(); n != 0 {
+	if n := w.sup.Observer.LiveRuns(); n != 0 {
 		t.Errorf("live runs: got %d", n)
 	}
 }
@@ -101,7 +101,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 		"scaffold": {agency.CodeInternal, func(w *world) {
 			// AddWorktree finds a folder with a file where agency's own has to be.
 			w.git.AddWorktreeFunc = func(string) error {
-				w.sup.Scaffold = func(string, []byte, time.Time) error { return errBoom }
+				w.scaffold = func(string, []byte, time.Time) error { return errBoom }
 				return nil
 			}
 		}},
@@ -157,7 +157,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 			if after, err := w.store.LastSeq(t.Context()); err != nil || after != before {
 				t.Errorf("a restart wrote %d events (%v)", after-before, err)
 			}
-			w.store.FinishStepFunc, w.git.ExcludeFunc, w.git.AddWorktreeFunc = nil, nil, nil
+			w.store.FinishStepFunc, w.git.ExcludeFunc, w.git.AddWorktreeFunc, w.scaffold = nil, nil, nil, nil
 			w.started("fix-login")
 		})
 	}

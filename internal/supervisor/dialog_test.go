@@ -26,7 +26,7 @@ func TestTerminalOrdersRequests(t *testing.T) {
 		}
 		waitsFor := func(want string) {
 			t.Helper()
-			got := w.sup.Derive(w.run(r.ID)).Request
+			got := w.sup.Observer.Derive(w.run(r.ID)).Request
 			if got == nil || got.Text != want {
 				t.Errorf("it waits for %+v, want %s", got, want)
 			}
@@ -43,7 +43,7 @@ func TestTerminalOrdersRequests(t *testing.T) {
 		time.Sleep(time.Second)
 		waitsFor("make one")
 		w.tmux.show("make three")
-		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, "")); codeOf(err) != agency.CodeInvalidState {
+		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, "")); codeOf(err) != agency.CodeInvalidState {
 			t.Errorf("an answer that types nothing: %v", err)
 		}
 		waitsFor("make three")

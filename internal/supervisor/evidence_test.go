@@ -27,7 +27,7 @@ func (w *world) tell(p *wrapper, evidence ...agency.Evidence) {
 
 func (w *world) label(id agency.RunID) agency.Label {
 	w.t.Helper()
-	return w.sup.Derive(w.run(id)).Label
+	return w.sup.Observer.Derive(w.run(id)).Label
 }
 
 // What an agent's hooks tell is known at the hint, at the latest at the next rescan, and after a restart of the daemon.
@@ -46,7 +46,7 @@ func TestEvidence(t *testing.T) {
 		w.tell(p, agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1", Tool: "Bash", Text: "make"})
 		time.Sleep(rescan)
 		synctest.Wait()
-		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "may it use Bash? make" {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "may it use Bash? make" {
 			t.Errorf("after a rescan: %+v", got)
 		}
 		w.restart()
@@ -97,7 +97,7 @@ func TestAgentsOwnFile(t *testing.T) {
 		mustWrite(t, own, string(agency.SignInterrupted))
 		w.watcher.hints <- own
 		synctest.Wait()
-		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.Waiting || got.Summary != "(interrupted)" || got.Decided != agency.By(agency.FromSession) {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Waiting || got.Summary != "(interrupted)" || got.Decided != agency.By(agency.FromSession) {
 			t.Errorf("got %+v", got)
 		}
 		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
@@ -172,17 +172,17 @@ func TestScreen(t *testing.T) {
 			synctest.Wait()
 		}
 		show("Do you trust?\n\n")
-		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "trust" || got.Decided != agency.By(agency.FromScreen) {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "trust" || got.Decided != agency.By(agency.FromScreen) {
 			t.Errorf("at a dialog: %+v", got)
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInvalidState {
+		if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInvalidState {
 			t.Errorf("a message into a dialog: %v", err)
 		}
 		show("> \n")
 		if got := w.label(r.ID); got == agency.NeedsInput {
 			t.Errorf("behind the dialog: %s", got)
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); err != nil {
+		if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); err != nil {
 			t.Errorf("a message behind the dialog: %v", err)
 		}
 		w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
@@ -205,7 +205,7 @@ func TestReports(t *testing.T) {
 		mustWrite(t, path, `{"source":"hook","sign":"turn_ended","report":"help","text":"I am stuck"}`+"\n{\"source\":\"report\",")
 		w.watcher.hints <- path
 		synctest.Wait()
-		got := w.sup.Derive(w.run(r.ID))
+		got := w.sup.Observer.Derive(w.run(r.ID))
 		if got.Label != agency.NeedsInput || got.Summary != "I am stuck" || got.Decided != agency.By(agency.FromReport) {
 			t.Errorf("got %+v", got)
 		}

@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 		w.tell(p, agency.Evidence{Sign: agency.SignAsked, ID: "q", Kind: agency.AsksQuestion, Text: "Which?"}, agency.Evidence{Sign: agency.SignUnknown, Event: "New"})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
-		_, e, newest, err := w.sup.Explain(t.Context(), "fix-login")
+		_, e, newest, err := w.sup.Query.Explain(t.Context(), "fix-login")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 		if err := os.Symlink("/etc/passwd", filepath.Join(p.dir, agency.EventsFile)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, newest, err = w.sup.Explain(t.Context(), "fix-login"); err != nil || len(newest) != 0 {
+		if _, _, newest, err = w.sup.Query.Explain(t.Context(), "fix-login"); err != nil || len(newest) != 0 {
 			t.Errorf("got %d lines, %v", len(newest), err)
 		}
 		if err := p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner}); err != nil {
@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 		if got := w.label(r.ID); got != agency.LabelFailed {
 			t.Errorf("a failed agent that asked is %s", got)
 		}
-		_, _, _, err = w.sup.Explain(t.Context(), "nobody")
+		_, _, _, err = w.sup.Query.Explain(t.Context(), "nobody")
 		wantCode(t, err, agency.CodeRunNotFound)
 	})
 }
@@ -133,7 +133,7 @@ func TestBroken(t *testing.T) {
 			mustWrite(t, meta, text)
 			w.restart()
 			synctest.Wait()
-			if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.Broken || got.Summary != want {
+			if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Broken || got.Summary != want {
 				t.Errorf("got %+v, want %q", got, want)
 			}
 		}
@@ -141,7 +141,7 @@ func TestBroken(t *testing.T) {
 			t.Errorf("the other run is %s", got)
 		}
 		mustWrite(t, meta, right)
-		if _, e, _, err := w.sup.Explain(t.Context(), "fix-login"); err != nil || e.Status.Label != agency.LabelCompleted {
+		if _, e, _, err := w.sup.Query.Explain(t.Context(), "fix-login"); err != nil || e.Status.Label != agency.LabelCompleted {
 			t.Errorf("put right it is %+v, %v", e.Status, err)
 		}
 		if err := os.Remove(meta); err != nil {

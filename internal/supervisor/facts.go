@@ -8,18 +8,18 @@ import (
 )
 
 // Ended says that no attempt of a run goes on. A run that was never made has ended.
-func (s *Supervisor) Ended(ctx context.Context, id agency.RunID) (bool, error) {
-	r, err := s.Records.Run(ctx, id)
+func (q *Query) Ended(ctx context.Context, id agency.RunID) (bool, error) {
+	r, err := q.store.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return true, nil
 	}
 	return err == nil && r.Attempt.State.Final(), err
 }
 
-// Facts are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
+// Result are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
 // is on the branch. A run that was never made is an empty result.
-func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.AgentResult, err error) {
-	r, err := s.Records.Run(ctx, id)
+func (q *Query) Result(ctx context.Context, id agency.RunID) (result agency.AgentResult, err error) {
+	r, err := q.store.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return result, nil
 	}
@@ -27,8 +27,8 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 		return result, err
 	}
 	result.Branch = r.Branch
-	s.Derive(r)
-	attempts, err := s.Records.Attempts(ctx, id)
+	q.observer.Derive(r)
+	attempts, err := q.store.Attempts(ctx, id)
 	if err != nil {
 		return result, err
 	}
@@ -41,7 +41,7 @@ func (s *Supervisor) Facts(ctx context.Context, id agency.RunID) (result agency.
 	if word := r.Attempt.OwnWord(); word != nil {
 		result.Tests = word.HowToTest
 	}
-	stat, dirty, err := s.Work.diffStat(ctx, r)
+	stat, dirty, err := q.work.diffStat(ctx, r)
 	if ctx.Err() != nil {
 		return result, ctx.Err()
 	}

@@ -36,7 +36,7 @@ func TestFactsCountAConversationOnce(t *testing.T) {
 		if err := os.RemoveAll(r.Worktree); err != nil { // what git knows is of no interest here
 			t.Fatal(err)
 		}
-		facts, err := w.sup.Facts(t.Context(), r.ID)
+		facts, err := w.sup.Query.Result(t.Context(), r.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

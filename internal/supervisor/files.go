@@ -6,66 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/supervisor/keyed"
+	"agency/internal/supervisor/observe"
 )
-
-// makeFiles writes the run directory.
-func (s *Supervisor) makeFiles(p *creation) error {
-	r := p.run
-	for _, dir := range []string{r.Dir, filepath.Join(r.Dir, "artifacts"), filepath.Join(attemptDir(r.Dir, 1), "logs")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return asFileError(err)
-		}
-	}
-	spec, err := materialisedSpec(p)
-	if err != nil {
-		return err
-	}
-	inputs, err := indented(p.inputs)
-	if err != nil {
-		return err
-	}
-	// The prompt is nowhere else; what the others say is in the store.
-	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt); err != nil {
-		return asFileError(err)
-	}
-	for name, data := range map[string][]byte{"spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
-		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data); err != nil {
-			return asFileError(err)
-		}
-	}
-	if err := s.writeFiles(r); err != nil { // a record that is lost from here on comes back with this run
-		return asFileError(err)
-	}
-	return s.linkAttempt(r)
-}
-
-// linkAttempt points the run directory's logs and records to the newest attempt.
-func (s *Supervisor) linkAttempt(r *agency.Run) error {
-	for _, name := range []string{"logs", "exit_code.txt", "runner_done.json"} {
-		target := filepath.Join("attempts", fmt.Sprint(r.Attempt.Number), name)
-		link := filepath.Join(r.Dir, name)
-		temp := link + ".new"
-		if err := os.Remove(temp); err != nil && !os.IsNotExist(err) {
-			return asFileError(err)
-		}
-		if err := os.Symlink(target, temp); err != nil {
-			return asFileError(err)
-		}
-		if err := os.Rename(temp, link); err != nil {
-			return asFileError(err)
-		}
-	}
-	return nil
-}
 
 // materialisedSpec is the spec as it will be followed: the prompt is the file in the worktree, nothing is left to defaults.
 func materialisedSpec(p *creation) ([]byte, error) {
@@ -119,36 +73,47 @@ func metaYAML(r *agency.Run, prompt []byte) []byte {
 	return []byte(b.String())
 }
 
-// writeViews rewrites the files that mirror the record of a run that changed. Of two who changed it the first may come here
+// views are the files that mirror the record: those in the directories of runs, and the folder of links in a repository.
+type views struct {
+	store    *Records
+	live     *Live
+	observer *observe.Observer
+	projects *Projects
+	home     string // data root
+	log      *slog.Logger
+
+	locks keyed.Locks // the files of one run, or the links of one repository, at a time
+
+	mu        sync.Mutex            // taken last
+	unwritten map[agency.RunID]bool // runs whose files could not be written
+}
+
+// write rewrites the files that mirror the record of a run that changed. Of two who changed it the first may come here
 // last, so both write what the record says now. What cannot be written is logged, and tried again by each rescan; the next daemon
 // finds it by state.json, which is written last.
-func (s *Supervisor) writeViews(ctx context.Context, changed *agency.Run) {
+func (v *views) write(ctx context.Context, changed *agency.Run) {
 	ctx = context.WithoutCancel(ctx) // the record has changed, whoever still waits for it
-	unlock, err := s.lockViews(ctx, changed.ID)
+	unlock, err := v.lock(ctx, changed.ID)
 	if err != nil {
 		return
 	}
 	defer unlock()
-	r, err := s.Records.Run(ctx, changed.ID)
+	r, err := v.store.Run(ctx, changed.ID)
 	if err == nil {
-		s.mu.Lock()
-		if l := s.live[r.ID]; l != nil {
-			l.views++
-		}
-		s.mu.Unlock()
-		err = s.writeFiles(r)
+		v.live.change(r.ID, func(l *live) { l.views++ })
+		err = v.writeFiles(r)
 	}
 	if err != nil {
-		s.Log.Warn("write the files of a run", "run", changed.ID, "err", err)
+		v.log.Warn("write the files of a run", "run", changed.ID, "err", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if delete(s.unwritten, changed.ID); err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder of one that is undone is gone
-		s.unwritten[changed.ID] = true
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if delete(v.unwritten, changed.ID); err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder of one that is undone is gone
+		v.unwritten[changed.ID] = true
 	}
 }
 
-func (s *Supervisor) writeFiles(r *agency.Run) error {
+func (v *views) writeFiles(r *agency.Run) error {
 	data, err := indented(r)
 	if err != nil {
 		return err
@@ -156,16 +121,16 @@ func (s *Supervisor) writeFiles(r *agency.Run) error {
 	if err := file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data); err != nil {
 		return err
 	}
-	return s.writeState(r)
+	return v.writeState(r)
 }
 
 // writeUnwritten tries again to write the files that could not be written.
-func (s *Supervisor) writeUnwritten() {
-	s.mu.Lock()
-	ids := slices.Collect(maps.Keys(s.unwritten))
-	s.mu.Unlock()
+func (v *views) writeUnwritten(ctx context.Context) {
+	v.mu.Lock()
+	ids := slices.Collect(maps.Keys(v.unwritten))
+	v.mu.Unlock()
 	for _, id := range ids {
-		s.writeViews(s.ctx, &agency.Run{ID: id})
+		v.write(ctx, &agency.Run{ID: id})
 	}
 }
 
@@ -190,24 +155,24 @@ func endState(a *agency.Attempt) string {
 	return "CRASHED"
 }
 
-// refreshState brings into state.json what changes without the record: the heartbeat, and a stall. r was read after seen; if
+// refresh brings into state.json what changes without the record: the heartbeat, and a stall. r was read after seen; if
 // the views were written since then, or the attempt is over, they say something newer.
-func (s *Supervisor) refreshState(seen *liveRun, r *agency.Run) {
-	unlock, err := s.lockViews(s.ctx, r.ID)
+func (v *views) refresh(ctx context.Context, seen *live, r *agency.Run) {
+	unlock, err := v.lock(ctx, r.ID)
 	if err != nil {
 		return
 	}
 	defer unlock()
-	if now, ok := s.liveCopy(r.ID); ok && now.attempt == seen.attempt && now.views == seen.views {
-		if err := s.writeState(r); err != nil {
-			s.Log.Warn("write state.json", "run", r.ID, "err", err)
+	if now, ok := v.live.get(r.ID); ok && now.attempt == seen.attempt && now.views == seen.views {
+		if err := v.writeState(r); err != nil {
+			v.log.Warn("write state.json", "run", r.ID, "err", err)
 		}
 	}
 }
 
 // removeFiles removes a run's directory. A rescan that writes into it meanwhile would keep it there.
-func (s *Supervisor) removeFiles(ctx context.Context, r *agency.Run) error {
-	unlock, err := s.lockViews(ctx, r.ID)
+func (v *views) removeFiles(ctx context.Context, r *agency.Run) error {
+	unlock, err := v.lock(ctx, r.ID)
 	if err != nil {
 		return err
 	}
@@ -215,9 +180,9 @@ func (s *Supervisor) removeFiles(ctx context.Context, r *agency.Run) error {
 	return os.RemoveAll(r.Dir)
 }
 
-// lockViews keeps others from the files that mirror the record of a run.
-func (s *Supervisor) lockViews(ctx context.Context, id agency.RunID) (unlock func(), err error) {
-	return s.locks.lock(ctx, "views "+string(id))
+// lock keeps others from the files that mirror the record of a run.
+func (v *views) lock(ctx context.Context, id agency.RunID) (unlock func(), err error) {
+	return v.locks.Lock(ctx, "views "+string(id))
 }
 
 // runState is the content of state.json.
@@ -231,17 +196,17 @@ type runState struct {
 }
 
 // writeState says nothing of the heartbeat's that the record does not: it can make what runs STALLED, and nothing alive.
-func (s *Supervisor) writeState(r *agency.Run) error {
+func (v *views) writeState(r *agency.Run) error {
 	a := &r.Attempt
 	state := runState{Status: "ACTIVE", Attempt: a.Number}
-	if beat := beatOf(r.Dir, a.Number).UTC(); !beat.IsZero() {
+	if beat := observe.BeatOf(r.Dir, a.Number).UTC(); !beat.IsZero() {
 		state.LastHeartbeat = &beat
 	}
 	switch a.State {
 	case agency.Completed, agency.Failed, agency.Killed:
 		state.Status = endState(a)
 	case agency.Queued, agency.Running:
-		if s.Derive(r).Label == agency.Stalled || !s.silentSince(r).IsZero() {
+		if v.observer.Derive(r).Label == agency.Stalled || !v.observer.SilentSince(r).IsZero() {
 			state.Status = "STALLED"
 		}
 	}

@@ -2,19 +2,28 @@ package supervisor
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"agency"
 )
 
-// FlagRun has a run need attention, for a reason, until the flag is taken away. A flag with another reason takes the place of the one
+// Marks are what users and agents put on runs: flags and tags.
+type Marks struct {
+	store *Records
+	views *views
+	now   func() time.Time
+}
+
+// Flag has a run need attention, for a reason, until the flag is taken away. A flag with another reason takes the place of the one
 // before; the same reason changes nothing. by is the id of the run that asks, or agency.User. It returns the run, and the flag that it
 // had until now. A reason that nobody could see is E_USAGE; a run that would take the place of another's flag on it is
 // E_PERMISSION_DENIED.
-func (s *Supervisor) FlagRun(ctx context.Context, ref, reason, by string) (r *agency.Run, was *agency.Flag, err error) {
+func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run, was *agency.Flag, err error) {
 	if err := agency.CheckFlagReason(reason); err != nil {
 		return nil, nil, err
 	}
-	return s.changeFlag(ctx, ref, func(r *agency.Run) ([]agency.News, error) {
+	return m.change(ctx, ref, func(r *agency.Run) ([]agency.News, error) {
 		switch {
 		case r.Flag != nil && r.Flag.Reason == reason:
 			return nil, nil
@@ -22,14 +31,14 @@ func (s *Supervisor) FlagRun(ctx context.Context, ref, reason, by string) (r *ag
 			return nil, agency.Errorf(agency.CodePermissionDenied, "%s is flagged by somebody else, and may not say for what: %s", r.Ref(), r.Flag.Reason).
 				WithHint("agency report needs-input")
 		}
-		r.Flag = &agency.Flag{Reason: reason, By: by, At: s.Now().UTC()}
+		r.Flag = &agency.Flag{Reason: reason, By: by, At: m.now().UTC()}
 		return []agency.News{{Type: agency.RunFlagged, Data: r.Flag}}, nil
 	})
 }
 
-// UnflagRun takes a run's flag away. It returns the run, and the flag that it had: nil when there was none.
-func (s *Supervisor) UnflagRun(ctx context.Context, ref, by string) (r *agency.Run, was *agency.Flag, err error) {
-	return s.changeFlag(ctx, ref, func(r *agency.Run) ([]agency.News, error) { return takeFlag(r, by), nil })
+// Unflag takes a run's flag away. It returns the run, and the flag that it had: nil when there was none.
+func (m *Marks) Unflag(ctx context.Context, ref, by string) (r *agency.Run, was *agency.Flag, err error) {
+	return m.change(ctx, ref, func(r *agency.Run) ([]agency.News, error) { return takeFlag(r, by), nil })
 }
 
 // takeFlag takes away a run's flag, if it has one.
@@ -41,13 +50,13 @@ func takeFlag(r *agency.Run, by string) []agency.News {
 	return []agency.News{{Type: agency.RunUnflagged, Data: map[string]any{"by": by}}}
 }
 
-// changeFlag waits for nobody who acts on the run: to stop or resume it can take long.
-func (s *Supervisor) changeFlag(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.News, error)) (changed *agency.Run, was *agency.Flag, err error) {
-	r, err := s.Records.Resolve(ctx, ref)
+// change waits for nobody who acts on the run: to stop or resume it can take long.
+func (m *Marks) change(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.News, error)) (changed *agency.Run, was *agency.Flag, err error) {
+	r, err := m.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	changed, err = s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	changed, err = m.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		was = r.Flag
 		return change(r)
 	})
@@ -55,7 +64,38 @@ func (s *Supervisor) changeFlag(ctx context.Context, ref string, change func(r *
 		return nil, nil, err
 	}
 	if changed.RemovedAt == nil {
-		s.writeViews(ctx, changed)
+		m.views.write(ctx, changed)
 	}
 	return changed, was, nil
+}
+
+// Tag adds tags to a run and takes others away. It returns the run.
+func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*agency.Run, error) {
+	for _, tag := range add {
+		if err := agency.CheckWord("tag", tag); err != nil {
+			return nil, err
+		}
+	}
+	r, release, err := m.store.hold(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	changed, err := m.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		tags := slices.DeleteFunc(slices.Clone(r.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
+		for _, tag := range add {
+			if !slices.Contains(tags, tag) {
+				tags = append(tags, tag)
+			}
+		}
+		if slices.Equal(tags, r.Tags) {
+			return nil, nil
+		}
+		r.Tags = tags
+		return []agency.News{{Type: agency.RunTagged, Data: map[string]any{"tags": tags}}}, nil
+	})
+	if err == nil && changed.RemovedAt == nil {
+		m.views.write(ctx, changed)
+	}
+	return changed, err
 }

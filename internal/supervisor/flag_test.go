@@ -17,7 +17,7 @@ func TestFlag(t *testing.T) {
 	id := string(w.ended("fix-login").ID)
 	flag := func(reason, by, want string, code agency.Code) {
 		t.Helper()
-		r, was, err := w.sup.FlagRun(t.Context(), "fix-login", reason, by)
+		r, was, err := w.sup.Marks.Flag(t.Context(), "fix-login", reason, by)
 		switch {
 		case code != "" || err != nil:
 			if !agency.IsCode(err, code) {
@@ -43,7 +43,7 @@ func TestFlag(t *testing.T) {
 		t.Errorf("meta.json has %+v, %v", meta.Flag, err)
 	}
 	for _, want := range []string{"no licence", ""} {
-		r, was, err := w.sup.UnflagRun(t.Context(), "fix-login", agency.User)
+		r, was, err := w.sup.Marks.Unflag(t.Context(), "fix-login", agency.User)
 		if err != nil || r.Flag != nil || (was == nil) != (want == "") || was != nil && was.Reason != want {
 			t.Errorf("flag %+v, before %+v, %v", r.Flag, was, err)
 		}

@@ -7,18 +7,44 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"agency"
 	"agency/internal/file"
 	"agency/internal/killpoint"
+	"agency/internal/supervisor/observe"
 )
+
+// launcher takes the steps from a planned attempt to a running agent.
+type launcher struct {
+	Settings
+
+	store    *Records
+	live     *Live
+	repos    *Repos
+	projects *Projects
+	views    *views
+	settler  *settler
+	git      Git
+	tmux     Tmux
+	harness  Harness
+	attempts Attempts
+	scaffold Scaffold
+	contract Contract
+	runSetup RunSetup
+	log      *slog.Logger
+	life     *life
+
+	tmuxFine atomic.Bool // checkTmux found one that is recent enough
+}
 
 // launching is an attempt on its way to a running agent.
 type launching struct {
@@ -37,7 +63,7 @@ type step struct {
 }
 
 // takeSteps takes one step after the other and records each; of names their killpoints.
-func (s *Supervisor) takeSteps(ctx context.Context, l *launching, of string, steps []step) error {
+func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, steps []step) error {
 	for _, step := range steps {
 		if step.name == stepSetup && l.setup == nil {
 			continue
@@ -46,7 +72,7 @@ func (s *Supervisor) takeSteps(ctx context.Context, l *launching, of string, ste
 			return err
 		}
 		killpoint.At(of, step.name, "made")
-		if err := s.Records.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
+		if err := la.store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
 			return err
 		}
 		killpoint.At(of, step.name, "recorded")
@@ -55,16 +81,16 @@ func (s *Supervisor) takeSteps(ctx context.Context, l *launching, of string, ste
 }
 
 // planCommand makes the command line of a queued attempt; its run gets the conversation and the fingerprint that come of it.
-func (s *Supervisor) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
+func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
 	r := l.run
 	req := agency.CommandRequest{
 		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
-		AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Hook: s.Hook,
+		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
 	}
-	command, err := s.Harness.Build(req)
+	command, err := la.harness.Build(req)
 	if err != nil {
 		return err
 	}
@@ -76,25 +102,25 @@ func (s *Supervisor) planCommand(l *launching, spec *agency.Spec, conversation s
 const startTimeout = 30 * time.Second
 
 // startSession hands the launch data to a wrapper in a new tmux session.
-func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
+func (la *launcher) startSession(ctx context.Context, l *launching) error {
 	for name, data := range l.command.Files {
-		path := filepath.Join(attemptDir(l.run.Dir, l.run.Attempt.Number), name)
+		path := filepath.Join(observe.AttemptDir(l.run.Dir, l.run.Attempt.Number), name)
 		if err := file.WriteAtomic(path, data); err != nil {
 			return asFileError(err)
 		}
 	}
-	launch, err := s.writeLaunch(l)
+	launch, err := la.writeLaunch(l)
 	if err != nil {
 		return err
 	}
 	killpoint.At("launch.written")
-	argv := append(append([]string{}, s.Wrapper...), launch)
-	pane, err := s.Tmux.StartSession(ctx, l.run.Session(), l.run.Worktree, argv)
+	argv := append(append([]string{}, la.Wrapper...), launch)
+	pane, err := la.tmux.StartSession(ctx, l.run.Session(), l.run.Worktree, argv)
 	if err != nil {
 		return err
 	}
 	killpoint.At("launch.session")
-	_, err = s.Records.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err = la.store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
 		r.Attempt.Pane = pane
 		return nil, nil
 	})
@@ -102,11 +128,11 @@ func (s *Supervisor) startSession(ctx context.Context, l *launching) error {
 }
 
 // awaitStart waits for the wrapper's word that the runner was started, or was not.
-func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
+func (la *launcher) awaitStart(ctx context.Context, l *launching) error {
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	go s.watchStart(waiting, l.run)
-	r, err := s.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
+	go la.watchStart(waiting, l.run)
+	r, err := la.live.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", l.run.Session(), startTimeout).
@@ -124,7 +150,7 @@ func (s *Supervisor) awaitStart(ctx context.Context, l *launching) error {
 
 // watchStart settles an attempt whose wrapper died on its way, alone or with its tmux server: no connection tells of that.
 // It looks twice, because a wrapper makes the file of its lock a moment before it has the lock.
-func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run) {
+func (la *launcher) watchStart(ctx context.Context, r *agency.Run) {
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
 	for seen := 0; ; {
@@ -133,59 +159,37 @@ func (s *Supervisor) watchStart(ctx context.Context, r *agency.Run) {
 		case <-ctx.Done():
 			return
 		}
-		if !s.wrapperDied(ctx, r) {
+		if !la.wrapperDied(ctx, r) {
 			seen = 0
 			continue
 		}
 		if seen++; seen < 2 {
 			continue
 		}
-		now, err := s.Records.Run(ctx, r.ID)
+		now, err := la.store.Run(ctx, r.ID)
 		if err == nil {
-			_, err = s.settle(context.WithoutCancel(ctx), now)
+			_, err = la.settler.settle(context.WithoutCancel(ctx), now)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.Log.Error("settle run", "run", r.ID, "err", err)
+			la.log.Error("settle run", "run", r.ID, "err", err)
 		}
 	}
 }
 
 // wrapperDied says whether the wrapper of an attempt that is being started is gone for good: its lock is free, and either the
 // lock or the launch file was taken once, or the session is gone.
-func (s *Supervisor) wrapperDied(ctx context.Context, r *agency.Run) bool {
-	dir := attemptDir(r.Dir, r.Attempt.Number)
+func (la *launcher) wrapperDied(ctx context.Context, r *agency.Run) bool {
+	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	_, launchErr := os.Lstat(launchPath(r))
 	_, lockErr := os.Lstat(filepath.Join(dir, "alive"))
-	if held, err := s.Attempts.Held(dir); err != nil || held {
+	if held, err := la.attempts.Held(dir); err != nil || held {
 		return false
 	}
 	if errors.Is(launchErr, os.ErrNotExist) || lockErr == nil {
 		return true
 	}
-	exists, err := s.Tmux.Exists(ctx, r.Session())
+	exists, err := la.tmux.Exists(ctx, r.Session())
 	return err == nil && !exists
-}
-
-// endStart ends what a start left behind that did not get as far as a runner in the record: launch file, session, wrapper,
-// and processes of the runner or of git that nobody waits for any more. When it returns nil nothing of the attempt runs, and
-// nothing will.
-func (s *Supervisor) endStart(ctx context.Context, r *agency.Run) error {
-	if err := removeLaunch(r); err != nil {
-		return err
-	}
-	if err := s.endSession(ctx, r, nil); err != nil {
-		return err
-	}
-	// A wrapper that was faster is told by the end of its session, and takes its runner along, which has its grace.
-	if err := s.awaitRelease(ctx, r, s.graceOf(r)+releaseTimeout); err != nil {
-		return err
-	}
-	for _, left := range [][]string{agency.AttemptMark(r.ID, r.Attempt.Number), {makingMark(r)}} {
-		if err := s.endLeftovers(ctx, r, agency.Process{}, agency.Process{}, left); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // removeLaunch removes the launch file. Who does decides: without it a wrapper that is still on its way does not start the runner.
@@ -197,7 +201,7 @@ func removeLaunch(r *agency.Run) error {
 }
 
 // writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.
-func (s *Supervisor) writeLaunch(l *launching) (string, error) {
+func (la *launcher) writeLaunch(l *launching) (string, error) {
 	r, settings := l.run, l.settings
 	env := append(append([]string{}, l.env...), l.command.Env...)
 	env = append(env, agency.AttemptMark(r.ID, r.Attempt.Number)...)
@@ -205,15 +209,15 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 		"AGENCY_TOKEN="+l.token,
 		"AGENCY_WORKTREE="+r.Worktree,
 		"AGENCY_STATE_DIR="+filepath.Join(r.Worktree, agency.StateDir),
-		"AGENCY_HOME="+s.Home,
-		"AGENCY_SOCKET="+s.Socket,
+		"AGENCY_HOME="+la.Home,
+		"AGENCY_SOCKET="+la.Socket,
 	)
 	if l.settings.Config != "" {
 		env = append(env, "AGENCY_CONFIG="+l.settings.Config)
 	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
-		Argv: l.command.Argv, Env: findable(env, s.Wrapper[0]), Dir: r.Worktree, AttemptDir: attemptDir(r.Dir, r.Attempt.Number), Socket: s.Socket, Lock: s.Lock,
+		Argv: l.command.Argv, Env: findable(env, la.Wrapper[0]), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
 		Headless: r.Attempt.Headless, Stdin: l.command.Stdin,
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
@@ -227,7 +231,7 @@ func (s *Supervisor) writeLaunch(l *launching) (string, error) {
 }
 
 func launchPath(r *agency.Run) string {
-	return filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "launch.json")
+	return filepath.Join(observe.AttemptDir(r.Dir, r.Attempt.Number), "launch.json")
 }
 
 // placesOfGit are the variables by which git is told of another repository than the one it stands in. Whoever is called by a hook
@@ -287,4 +291,17 @@ func configHash(req *agency.CommandRequest, c *agency.Command) string {
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// checkTmux fails unless there is a tmux that is recent enough. Once there is, it is not asked again: to start it for its
+// version takes as long as to read a commit.
+func (la *launcher) checkTmux(ctx context.Context) error {
+	if la.tmuxFine.Load() {
+		return nil
+	}
+	if _, err := la.tmux.Version(ctx); err != nil {
+		return err
+	}
+	la.tmuxFine.Store(true)
+	return nil
 }

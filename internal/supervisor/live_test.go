@@ -79,10 +79,10 @@ func TestReconnect(t *testing.T) {
 		t.Errorf("old closed %v, new closed %v", old.closed, p.link.closed)
 	}
 	w.sup.Disconnect(p.id, 1, old) // late
-	if _, d, err := w.sup.Show(t.Context(), "fix-login"); err != nil || !d.Connected {
+	if _, d, err := w.sup.Query.Show(t.Context(), "fix-login"); err != nil || !d.Connected {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", ""); err != nil {
+	if _, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", ""); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(p.link.inputs, []string{"hello"}) || len(old.inputs) != 0 {
@@ -118,7 +118,7 @@ func TestInputIsRefusedByName(t *testing.T) {
 	w := newWorld(t)
 	r, p := w.started("fix-login")
 	p.link.refusal = agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", r.ID).WithHint("agency attach %s", r.ID)
-	_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
+	_, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", "")
 	e := agency.AsError(err)
 	if e == nil || e.Code != agency.CodeInputRefused || e.Message != "a person is typing in fix-login" || e.Hint != "agency attach fix-login" {
 		t.Errorf("got %+v", e)
@@ -129,7 +129,7 @@ func TestInputIsRefusedToTheDead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ended("fix-login")
-	_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
+	_, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", "")
 	wantCode(t, err, agency.CodeInvalidState)
 }
 
@@ -158,7 +158,7 @@ func TestInputAwaitsTheWrapper(t *testing.T) {
 				})
 				defer comes.Stop()
 				begin := time.Now()
-				_, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", "")
+				_, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", "")
 				if got := codeOf(err); got != test.code {
 					t.Errorf("got %v, want %q", err, test.code)
 				}
@@ -188,13 +188,13 @@ func TestWord(t *testing.T) {
 		mustWrite(t, path, asking("Which one?"))
 		w.watcher.hints <- path
 		synctest.Wait()
-		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "Which one?" {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "Which one?" {
 			t.Errorf("after a hint: got %+v", got)
 		}
 		mustWrite(t, path, asking("And which other one?"))
 		time.Sleep(rescan)
 		synctest.Wait()
-		if got := w.sup.Derive(w.run(r.ID)); got.Summary != "And which other one?" {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Summary != "And which other one?" {
 			t.Errorf("after a rescan: got %+v", got)
 		}
 		n := w.count(r.ID, agency.ContractChanged)
@@ -208,7 +208,7 @@ func TestWord(t *testing.T) {
 		mustWrite(t, path, "{")
 		time.Sleep(rescan + time.Second) // it may be in the middle of a write, so it is looked at again
 		synctest.Wait()
-		got := w.sup.Derive(w.run(r.ID))
+		got := w.sup.Observer.Derive(w.run(r.ID))
 		if got.Label != agency.Active || got.Problem == "" {
 			t.Errorf("unreadable: got %+v", got)
 		}
@@ -217,7 +217,7 @@ func TestWord(t *testing.T) {
 		}
 		time.Sleep(rescan)
 		synctest.Wait()
-		if got := w.sup.Derive(w.run(r.ID)); got.Problem != "" {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Problem != "" {
 			t.Errorf("gone: got %+v", got)
 		}
 	})
@@ -240,7 +240,7 @@ func TestWordOfANewFolder(t *testing.T) {
 		mustWrite(t, path, asking("Which one?"))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := w.sup.Derive(w.run(r.ID)); got.Summary != "Which one?" {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Summary != "Which one?" {
 			t.Errorf("after a second: got %+v", got)
 		}
 		if !slices.Contains(w.watcher.watched(), state) {
@@ -263,14 +263,14 @@ func TestAnOldWordIsArchived(t *testing.T) {
 	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput {
+	if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput {
 		t.Errorf("the last word came with the end, and the status is %+v", got)
 	}
 	// Behind the back of everybody, after the end.
 	mustWrite(t, path, asking("Too late?"))
 	w.resume("fix-login")
 	got := w.run(r.ID)
-	if status := w.sup.Derive(got); status.Label != agency.Active {
+	if status := w.sup.Observer.Derive(got); status.Label != agency.Active {
 		t.Errorf("attempt 2: got %+v", status)
 	}
 	if text := mustRead(t, filepath.Join(r.Dir, "attempts", "1", "runner_status.json")); text != asking("Too late?") {
@@ -323,7 +323,7 @@ func TestWaitForAStall(t *testing.T) {
 		w := newWorld(t)
 		w.started("fix-login")
 		begin := time.Now()
-		_, statuses, err := w.sup.Wait(t.Context(), []string{"fix-login"}, nil)
+		_, statuses, err := w.sup.Query.Wait(t.Context(), []string{"fix-login"}, nil)
 		if err != nil || statuses[0].Label != agency.Stalled {
 			t.Fatalf("got %+v, %v", statuses, err)
 		}
@@ -341,17 +341,17 @@ func TestWait(t *testing.T) {
 		w.ended("two")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		runs, statuses, err := w.sup.Wait(ctx, []string{"one", "two"}, nil)
+		runs, statuses, err := w.sup.Query.Wait(ctx, []string{"one", "two"}, nil)
 		if !errors.Is(err, context.DeadlineExceeded) || len(runs) != 2 || statuses[0].Label != agency.Active {
 			t.Fatalf("got %+v, %v", statuses, err)
 		}
 		w.after(time.Second, func() { _ = p.end(agency.Exit{ExitCode: 1, EndedBy: agency.EndedByRunner}) })
-		if _, statuses, err = w.sup.Wait(t.Context(), []string{"one", "two"}, nil); err != nil || statuses[0].Label != agency.LabelFailed {
+		if _, statuses, err = w.sup.Query.Wait(t.Context(), []string{"one", "two"}, nil); err != nil || statuses[0].Label != agency.LabelFailed {
 			t.Errorf("got %+v, %v", statuses, err)
 		}
-		_, _, err = w.sup.Wait(t.Context(), []string{"one"}, []agency.Label{agency.ReadyForReview})
+		_, _, err = w.sup.Query.Wait(t.Context(), []string{"one"}, []agency.Label{agency.ReadyForReview})
 		wantCode(t, err, agency.CodeInvalidState)
-		_, _, err = w.sup.Wait(t.Context(), []string{"nobody"}, nil)
+		_, _, err = w.sup.Query.Wait(t.Context(), []string{"nobody"}, nil)
 		wantCode(t, err, agency.CodeRunNotFound)
 	})
 }
@@ -368,7 +368,7 @@ func TestConnectToTheEnd(t *testing.T) {
 		}
 	}
 	wantCode(t, p.connect(), agency.CodePermissionDenied)
-	if n := w.sup.LiveRuns(); n != 0 {
+	if n := w.sup.Observer.LiveRuns(); n != 0 {
 		t.Errorf("%d runs are watched", n)
 	}
 	if events := w.events(r.ID); events[len(events)-1].Type != agency.AttemptEnded {

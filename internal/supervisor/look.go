@@ -7,6 +7,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/supervisor/observe"
 )
 
 // Limits of what is shown of a run.
@@ -23,18 +24,18 @@ type Shown struct {
 }
 
 // Output is the end of what a run's agent shows, and what it came to; safe for a terminal. lines 0 is 50.
-func (s *Supervisor) Output(ctx context.Context, ref string, lines int) (*agency.Run, Shown, error) {
-	r, err := s.Records.Resolve(ctx, ref)
+func (q *Query) Output(ctx context.Context, ref string, lines int) (*agency.Run, Shown, error) {
+	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, Shown{}, err
 	}
 	if lines <= 0 {
 		lines = outputLines
 	}
-	shown := Shown{Lines: s.Preview(ctx, r, min(lines, mostOutput))}
-	data, err := file.ReadRegular(outputPath(r), outputLimit)
+	shown := Shown{Lines: q.terminals.Preview(ctx, r, min(lines, mostOutput))}
+	data, err := file.ReadRegular(observe.OutputPath(r), observe.OutputLimit)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.Log.Warn("read output.md", "run", r.ID, "err", err)
+		q.log.Warn("read output.md", "run", r.ID, "err", err)
 	}
 	shown.Result = agency.Visible(string(data[:min(len(data), shownResult)]))
 	return r, shown, nil

@@ -164,37 +164,6 @@ func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait boo
 	}
 }
 
-// ChangeTags adds tags to a run and takes others away. It returns the run.
-func (s *Supervisor) ChangeTags(ctx context.Context, ref string, add, remove []string) (*agency.Run, error) {
-	for _, tag := range add {
-		if err := agency.CheckWord("tag", tag); err != nil {
-			return nil, err
-		}
-	}
-	r, release, err := s.Records.hold(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	changed, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		tags := slices.DeleteFunc(slices.Clone(r.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
-		for _, tag := range add {
-			if !slices.Contains(tags, tag) {
-				tags = append(tags, tag)
-			}
-		}
-		if slices.Equal(tags, r.Tags) {
-			return nil, nil
-		}
-		r.Tags = tags
-		return []agency.News{{Type: agency.RunTagged, Data: map[string]any{"tags": tags}}}, nil
-	})
-	if err == nil && changed.RemovedAt == nil {
-		s.writeViews(ctx, changed)
-	}
-	return changed, err
-}
-
 // TellAlert brings an alert to the inboxes of those who should act, by its level: the owner, then the orchestrators of the
 // same repository, then the person. Where nobody is, the next one is told; a run that set a flag is not told of it. The id of the
 // message is that of the alert and of how often it was told before, so that repeating a telling after a crash does no harm.
@@ -269,8 +238,8 @@ func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag
 	return nil, nil
 }
 
-// report sends what a worker reported to who started it, once: the id of the message comes from the report.
-func (in *Inbox) report(ctx context.Context, id agency.RunID, attempt int, e *agency.Evidence) error {
+// Report sends what a worker reported to who started it, once: the id of the message comes from the report.
+func (in *Inbox) Report(ctx context.Context, id agency.RunID, attempt int, e *agency.Evidence) error {
 	if e.Sign != agency.SignReport {
 		return nil
 	}

@@ -21,7 +21,7 @@ const (
 // outputOf is what the run came to; empty when it came to nothing.
 func (w *world) outputOf(r *agency.Run) string {
 	w.t.Helper()
-	_, details, err := w.sup.Show(w.t.Context(), string(r.ID))
+	_, details, err := w.sup.Query.Show(w.t.Context(), string(r.ID))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agency/internal/supervisor/observe"
+
 	"agency"
-	"agency/internal/supervisor"
 )
 
 // printer is a run whose output is held against the pattern "error: ".
@@ -23,7 +24,7 @@ type printer struct {
 
 func newPrinter(t *testing.T, w *world, kind agency.RunnerKind, headless bool) *printer {
 	t.Helper()
-	w.sup.SetErrorPatterns(&supervisor.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
+	w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
 	var p *wrapper
 	w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
 	request := w.request("prints")
@@ -95,13 +96,13 @@ func TestPrinted(t *testing.T) {
 		if err := p.p.connect(); err != nil {
 			t.Fatal(err)
 		}
-		w.sup.SetErrorPatterns(&supervisor.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
+		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
 		p.tells()
 		p.want(1, "error: of which the end is missing")
 		// While it stands more lines are no news. Behind a message they are.
 		p.says("runner", "error: two\r\n")
 		p.want(1, "error: of which the end is missing")
-		if _, _, err := w.sup.SendInput(t.Context(), p.r.Handle, "go on", ""); err != nil {
+		if _, _, err := w.sup.Input.Send(t.Context(), p.r.Handle, "go on", ""); err != nil {
 			t.Fatal(err)
 		}
 		p.says("runner", "\x1b[31merror: red\x1b[0m  \r\n")
@@ -167,7 +168,7 @@ func TestPrintedOnTerminal(t *testing.T) {
 		p.want(1, "error: quota")
 		show("› go\n■ error: quota\n› well\n")
 		p.want(1, "error: quota")
-		if _, _, err := w.sup.SendInput(t.Context(), p.r.Handle, "well", ""); err != nil {
+		if _, _, err := w.sup.Input.Send(t.Context(), p.r.Handle, "well", ""); err != nil {
 			t.Fatal(err)
 		}
 		show("› go\n■ error: quota\n› well\n• Working\n")
@@ -185,14 +186,14 @@ func TestPrintedPatterns(t *testing.T) {
 		p := newPrinter(t, w, agency.Shell, false)
 		p.says("runner", "panic: one\n")
 		panics := []*regexp.Regexp{regexp.MustCompile("^(?:panic: )")}
-		w.sup.SetErrorPatterns(&supervisor.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": nil}})
+		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": nil}})
 		p.tells()
 		p.want(0, "")
 		p.says("runner", "cut off here\npanic: two\n")
 		p.want(1, "panic: two")
-		w.sup.SetErrorPatterns(&supervisor.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": {regexp.MustCompile("^(?:never)")}}})
+		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": {regexp.MustCompile("^(?:never)")}}})
 		p.tells()
-		if _, _, err := w.sup.SendInput(t.Context(), p.r.Handle, "go on", ""); err != nil {
+		if _, _, err := w.sup.Input.Send(t.Context(), p.r.Handle, "go on", ""); err != nil {
 			t.Fatal(err)
 		}
 		p.says("runner", "one line\npanic: three\n")

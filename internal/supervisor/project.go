@@ -8,6 +8,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/supervisor/keyed"
 )
 
 // Projects reads what repositories say about runs in them, and keeps what users trust of that.
@@ -17,7 +18,7 @@ type Projects struct {
 	git     Git
 	harness Harness
 	parse   ParseProject
-	solo    keyed // starts of runs where one may live at a time, by repository
+	solo    keyed.Locks // starts of runs where one may live at a time, by repository
 }
 
 // projectFile is a repository's agency.toml: what it says, and its bytes, nil when there is none.
@@ -71,7 +72,7 @@ func (ps *Projects) lockSolo(ctx context.Context, p *agency.Project, repo agency
 	if p.Parallel {
 		return func() {}, nil
 	}
-	if unlock, err = ps.solo.lock(ctx, repo.Fingerprint); err != nil {
+	if unlock, err = ps.solo.Lock(ctx, repo.Fingerprint); err != nil {
 		return nil, err
 	}
 	if err := ps.refuseSecond(ctx, repo, self); err != nil {

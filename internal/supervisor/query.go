@@ -5,73 +5,60 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"agency/internal/supervisor/observe"
+
 	"agency"
-	"agency/internal/status"
 )
 
-// Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.
-func (s *Supervisor) Derive(r *agency.Run) agency.Status {
-	f := s.facts(r)
-	return status.Derive(f, s.moment(f))
-}
-
-// moment is the time to derive a status at. What looks like a stall is looked at again: time that a clock was set forward
-// by, or that the machine slept, is no silence of the agent's.
-func (s *Supervisor) moment(f status.Facts) time.Time {
-	now := s.Now()
-	if seems := status.Derive(f, now); seems.Label == agency.Stalled {
-		return seems.Since.Add(s.Elapsed(seems.Since))
-	}
-	return now
-}
-
-// facts are everything that the status of a run is derived from.
-func (s *Supervisor) facts(r *agency.Run) status.Facts {
-	f := status.Facts{Run: r, StallThreshold: time.Duration(s.stall.Load()), SilentSince: s.silentSince(r)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.RemovedAt == nil {
-		f.RecordProblem = s.broken[r.ID]
-	}
-	if l := s.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
-		r.Attempt.Situation, f.SessionGone = *l.situation, l.unseen
-		r.Attempt.LogLost = max(r.Attempt.LogLost, l.logLost)
-	}
-	return f
+// Query lists, shows and waits for runs, and reads their logs.
+type Query struct {
+	store     *Records
+	live      *Live
+	repos     *Repos
+	work      *Work
+	observer  *observe.Observer
+	terminals *observe.Terminals
+	launcher  *launcher
+	git       Git
+	tmux      Tmux
+	attempts  Attempts
+	log       *slog.Logger
+	pace      *pace
 }
 
 // RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is every repository.
-func (s *Supervisor) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agency.Run, error) {
+func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agency.Run, error) {
 	if dir != "" {
-		repo, err := s.Git.Discover(ctx, dir)
+		repo, err := q.git.Discover(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		if repo.Fingerprint == "" {
 			return []agency.Run{}, nil // agency was never used here
 		}
-		if err := s.Repos.place(ctx, &repo, false); err != nil { // somebody may have moved or copied it
+		if err := q.repos.place(ctx, &repo, false); err != nil { // somebody may have moved or copied it
 			return nil, err
 		}
 		f.Repo = repo.Fingerprint
 	}
-	return s.Records.Runs(ctx, f)
+	return q.store.Runs(ctx, f)
 }
 
 // RunOf is as RunsOf for the one run that a reference means: it lists that or nothing.
-func (s *Supervisor) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]agency.Run, error) {
-	r, err := s.Records.Resolve(ctx, ref)
+func (q *Query) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]agency.Run, error) {
+	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if dir != "" {
-		repo, err := s.Git.Discover(ctx, dir)
+		repo, err := q.git.Discover(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -100,38 +87,35 @@ type Details struct {
 }
 
 // Show gathers everything about a run.
-func (s *Supervisor) Show(ctx context.Context, ref string) (*agency.Run, *Details, error) {
-	r, err := s.Records.Resolve(ctx, ref)
+func (q *Query) Show(ctx context.Context, ref string) (*agency.Run, *Details, error) {
+	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.checkRecord(r)
+	q.observer.CheckRecord(r)
 	d := &Details{
 		InputsPath: filepath.Join(r.Dir, "inputs.json"),
 		PromptPath: filepath.Join(r.Dir, "prompt.md"),
-		LogPath:    filepath.Join(attemptDir(r.Dir, r.Attempt.Number), "logs", "runner.log"),
+		LogPath:    filepath.Join(observe.AttemptDir(r.Dir, r.Attempt.Number), "logs", "runner.log"),
 	}
-	if _, err := os.Lstat(outputPath(r)); err == nil {
-		d.OutputPath = outputPath(r)
+	if _, err := os.Lstat(observe.OutputPath(r)); err == nil {
+		d.OutputPath = observe.OutputPath(r)
 	}
-	if d.Attempts, err = s.Records.Attempts(ctx, r.ID); err != nil {
+	if d.Attempts, err = q.store.Attempts(ctx, r.ID); err != nil {
 		return nil, nil, err
 	}
-	if d.Steps, err = s.Records.Steps(ctx, r.ID, r.Attempt.Number); err != nil {
+	if d.Steps, err = q.store.Steps(ctx, r.ID, r.Attempt.Number); err != nil {
 		return nil, nil, err
 	}
 	if r.RemovedAt == nil {
-		d.Git, d.GitProblem = s.Work.facts(ctx, r)
+		d.Git, d.GitProblem = q.work.facts(ctx, r)
 	}
-	s.mu.Lock()
-	if l := s.live[r.ID]; l != nil {
+	if l, ok := q.live.get(r.ID); ok {
 		d.Connected = l.link != nil
-		if !l.lastOutput.IsZero() {
-			last := l.lastOutput
-			d.LastOutput = &last
-		}
 	}
-	s.mu.Unlock()
+	if seen, ok := q.observer.Seen(r.ID); ok && !seen.OutputAt.IsZero() {
+		d.LastOutput = &seen.OutputAt
+	}
 	if d.LastOutput == nil {
 		d.LastOutput = lastWritten(d.LogPath)
 	}
@@ -149,14 +133,14 @@ func lastWritten(path string) *time.Time {
 }
 
 // Terminal finds the run whose terminal a client wants to show, and the socket of the tmux server that holds it.
-func (s *Supervisor) Terminal(ctx context.Context, ref string) (r *agency.Run, socket string, err error) {
-	if r, err = s.Records.Resolve(ctx, ref); err != nil {
+func (q *Query) Terminal(ctx context.Context, ref string) (r *agency.Run, socket string, err error) {
+	if r, err = q.store.Resolve(ctx, ref); err != nil {
 		return nil, "", err
 	}
-	if err := s.checkTmux(ctx); err != nil {
+	if err := q.launcher.checkTmux(ctx); err != nil {
 		return nil, "", err
 	}
-	exists, err := s.Tmux.Exists(ctx, r.Session())
+	exists, err := q.tmux.Exists(ctx, r.Session())
 	if err != nil {
 		return nil, "", err
 	}
@@ -164,33 +148,33 @@ func (s *Supervisor) Terminal(ctx context.Context, ref string) (r *agency.Run, s
 		return nil, "", agency.Errorf(agency.CodeTmuxSessionNotFound, "%s is %s and its terminal is gone", r.Ref(), r.Attempt.State).
 			WithHint("agency logs %s", r.Ref())
 	}
-	return r, s.Tmux.Socket(), nil
+	return r, q.tmux.Socket(), nil
 }
 
 // Wait returns when every run has one of the wanted labels, or is settled when none is given. The end of an attempt that makes
 // place for the next one is no end. On the end of ctx it returns the runs as they are together with the context's error.
-func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
+func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
 	ids := make([]agency.RunID, 0, len(refs))
 	for _, ref := range refs {
-		r, err := s.Records.Resolve(ctx, ref)
+		r, err := q.store.Resolve(ctx, ref)
 		if err != nil {
 			return nil, nil, err
 		}
 		ids = append(ids, r.ID)
 	}
 	// Some labels come with time alone, without an event.
-	clock := time.NewTicker(s.pace())
+	clock := time.NewTicker(q.pace.every())
 	defer clock.Stop()
 	for {
-		changed := s.Records.Changed()
+		changed := q.store.Changed()
 		runs, statuses, done, restarting := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true, false
 		for _, id := range ids {
-			r, goesOn, err := s.afterRestart(ctx, id)
+			r, goesOn, err := q.afterRestart(ctx, id)
 			if err != nil {
 				return nil, nil, err
 			}
 			restarting = restarting || goesOn
-			status := s.Derive(r)
+			status := q.observer.Derive(r)
 			runs, statuses = append(runs, *r), append(statuses, status)
 			reached := status.Label.Settled()
 			if len(labels) > 0 {
@@ -202,7 +186,7 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 			return runs, statuses, nil
 		}
 		if len(labels) > 0 && !restarting && slices.ContainsFunc(runs, func(r agency.Run) bool {
-			return r.Attempt.State.Final() && !slices.Contains(labels, s.Derive(&r).Label)
+			return r.Attempt.State.Final() && !slices.Contains(labels, q.observer.Derive(&r).Label)
 		}) {
 			return runs, statuses, agency.Errorf(agency.CodeInvalidState, "a run has ended without reaching %s", joinLabels(labels))
 		}
@@ -217,18 +201,18 @@ func (s *Supervisor) Wait(ctx context.Context, refs []string, labels []agency.La
 
 // afterRestart reads a run, and one whose attempt was stopped to make place for the next one only when that has begun or does not
 // come: who restarts a run holds it as long, and after a crash nobody does. restarting says that ctx ended before.
-func (s *Supervisor) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Run, restarting bool, err error) {
+func (q *Query) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Run, restarting bool, err error) {
 	reading := context.WithoutCancel(ctx)
-	r, err = s.Records.Run(reading, id)
+	r, err = q.store.Run(reading, id)
 	if err != nil || !r.Attempt.State.Final() || !r.Attempt.Restarting {
 		return r, false, err
 	}
-	release, err := s.Records.lock(ctx, id)
+	release, err := q.store.lock(ctx, id)
 	if err != nil {
 		return r, true, nil //nolint:nilerr // the end of ctx is the caller's
 	}
 	release()
-	r, err = s.Records.Run(reading, id)
+	r, err = q.store.Run(reading, id)
 	return r, false, err
 }
 
@@ -252,8 +236,8 @@ type LogRequest struct {
 
 // Logs copies a log to w, after begin was told which attempt it is and with which byte it begins. With Follow it goes on until
 // the attempt has ended; flush is called after each piece.
-func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begin func(attempt int, offset int64), flush func()) error {
-	r, err := s.Records.Resolve(ctx, req.Ref)
+func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin func(attempt int, offset int64), flush func()) error {
+	r, err := q.store.Resolve(ctx, req.Ref)
 	if err != nil {
 		return err
 	}
@@ -264,7 +248,7 @@ func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begi
 	if n < 1 || n > r.Attempt.Number {
 		return agency.Errorf(agency.CodeRunNotFound, "%s has no attempt %d; it has %d", r.Ref(), n, r.Attempt.Number)
 	}
-	log, offset, err := s.Attempts.OpenLog(attemptDir(r.Dir, n), req.Stream, req.Since, req.Offset)
+	log, offset, err := q.attempts.OpenLog(observe.AttemptDir(r.Dir, n), req.Stream, req.Since, req.Offset)
 	if errors.Is(err, os.ErrNotExist) {
 		return agency.Errorf(agency.CodeRunNotFound, "attempt %d of %s has no log", n, r.Ref()).WithHint("agency show %s", r.Ref())
 	}
@@ -274,14 +258,14 @@ func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begi
 	defer func() { _ = log.Close() }()
 	begin(n, offset)
 	following := req.Follow && n == r.Attempt.Number && !r.Attempt.State.Final()
-	logs := filepath.Join(attemptDir(r.Dir, n), "logs")
-	hints, stop := s.listen(logs)
+	logs := filepath.Join(observe.AttemptDir(r.Dir, n), "logs")
+	hints, stop := q.observer.Listen(logs)
 	defer stop()
 	for {
-		changed := s.Records.Changed()
+		changed := q.store.Changed()
 		// Whether the attempt had ended is asked before reading, so that nothing written before its end is missed.
 		if following {
-			now, err := s.Records.Run(ctx, r.ID)
+			now, err := q.store.Run(ctx, r.ID)
 			if err != nil {
 				return err
 			}
@@ -305,4 +289,22 @@ func (s *Supervisor) Logs(ctx context.Context, req LogRequest, w io.Writer, begi
 			return nil
 		}
 	}
+}
+
+// Worker is a run as the watchdog sees it, and when its output last said something new (zero is unknown). One that was
+// removed is E_RUN_NOT_FOUND.
+func (q *Query) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
+	r, err := q.store.Run(ctx, id)
+	if err != nil {
+		return nil, agency.Status{}, time.Time{}, err
+	}
+	if r.RemovedAt != nil {
+		return nil, agency.Status{}, time.Time{}, agency.Errorf(agency.CodeRunNotFound, "%s was removed", r.Ref())
+	}
+	var news time.Time
+	if seen, ok := q.observer.Seen(id); ok && seen.Attempt == r.Attempt.Number {
+		news = seen.OutputNews
+	}
+	status := q.observer.Derive(r)
+	return r, status, news, nil
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"agency/internal/supervisor/keyed"
+
 	"agency"
 )
 
@@ -15,12 +17,12 @@ type Records struct {
 	Store
 
 	log   *slog.Logger
-	locks keyed // operations on one run, one after the other
+	locks keyed.Locks // operations on one run, one after the other
 }
 
 // lock keeps other operations from a run until unlock is called.
 func (rs *Records) lock(ctx context.Context, id agency.RunID) (unlock func(), err error) {
-	return rs.locks.lock(ctx, string(id))
+	return rs.locks.Lock(ctx, string(id))
 }
 
 // fact changes a run by what is true of its attempt, and logs when the disk does not take it.

@@ -11,9 +11,6 @@ import (
 	"agency/internal/killpoint"
 )
 
-// releaseTimeout bounds the wait for a wrapper that has recorded its runner's end.
-const releaseTimeout = 15 * time.Second
-
 // RemoveRequest removes a run.
 type RemoveRequest struct {
 	Ref          string
@@ -39,7 +36,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	defer release()
 	// The creation of one that failed may be on its way back still, which removes the same.
-	finish, err := s.locks.lock(ctx, "undo "+string(r.ID))
+	finish, err := s.settler.locks.Lock(ctx, "undo "+string(r.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +64,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	if err := s.remove(ctx, r, req, removal); err != nil {
-		if s.ctx.Err() == nil {
+		if s.life.ctx.Err() == nil {
 			s.notRemoving(context.WithoutCancel(ctx), r)
 		} // else the next daemon goes on
 		return nil, err
@@ -77,7 +74,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 
 // remove removes a run, and has on record before that it is asked to.
 func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
-	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
+	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return err
 	}
 	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
@@ -108,8 +105,8 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 		return err
 	}
 	killpoint.At("remove.recorded")
-	s.writeViews(ctx, removal.Run)
-	s.showRuns(ctx, removal.Run)
+	s.views.write(ctx, removal.Run)
+	s.views.showRuns(ctx, removal.Run)
 	return nil
 }
 
@@ -127,30 +124,8 @@ func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
 // finishRemoval goes on with a removal that was cut off.
 func (s *Supervisor) finishRemoval(r *agency.Run) {
 	req := RemoveRequest{Ref: string(r.ID), Force: r.Removing.Force, DeleteBranch: r.Removing.DeleteBranch, again: true}
-	if _, err := s.RemoveRun(s.ctx, req); err != nil && s.ctx.Err() == nil {
+	if _, err := s.RemoveRun(s.life.ctx, req); err != nil && s.life.ctx.Err() == nil {
 		s.Log.Error("finish removal", "run", r.ID, "err", err)
-	}
-}
-
-// awaitRelease waits until the wrapper of an ended attempt is gone: it may still be ending what the runner left behind, and
-// that could still write to the worktree.
-func (s *Supervisor) awaitRelease(ctx context.Context, r *agency.Run, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	for {
-		held, err := s.Attempts.Held(attemptDir(r.Dir, r.Attempt.Number))
-		if err != nil {
-			return fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
-		}
-		if !held {
-			return nil
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return agency.Errorf(agency.CodeCleanupFailed, "the wrapper of %s is still ending what the agent left behind", r.Ref()).
-				WithHint("try again in a moment")
-		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"agency/internal/supervisor/keyed"
+
 	"github.com/gofrs/flock"
 
 	"agency"
@@ -22,8 +24,8 @@ type Repos struct {
 	store  *Records
 	git    Git
 	random Random
-	home   string // data root
-	locks  keyed  // changes to one repository, one after the other
+	home   string      // data root
+	locks  keyed.Locks // changes to one repository, one after the other
 }
 
 // identify gives the repository its lasting identity: the UUID in its git common directory. A repository that was moved
@@ -195,7 +197,7 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 // lock makes changes to branches and worktrees of a repository one at a time, in this process and among all that
 // share the data root.
 func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
-	unlock, err := rs.locks.lock(ctx, fingerprint)
+	unlock, err := rs.locks.Lock(ctx, fingerprint)
 	if err != nil {
 		return nil, err
 	}

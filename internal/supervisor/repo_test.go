@@ -1,19 +1,14 @@
 package supervisor_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -67,7 +62,7 @@ func TestLookAtAMovedRepository(t *testing.T) {
 	}
 	repo.Root, repo.Toplevel = w.root+"-moved", w.root+"-moved"
 	w.git.repos[repo.Root] = repo
-	runs, err := w.sup.RunsOf(t.Context(), repo.Root, agency.Filter{})
+	runs, err := w.sup.Query.RunsOf(t.Context(), repo.Root, agency.Filter{})
 	if err != nil || len(runs) != 1 || !slices.Equal(w.git.repaired, []string{first.Worktree}) {
 		t.Fatalf("got %v, %v and repaired %q", runs, err, w.git.repaired)
 	}
@@ -117,7 +112,7 @@ func TestCopiedRepository(t *testing.T) {
 		t.Errorf("the original was taken for moved: %q", w.git.repaired)
 	}
 	for dir, name := range map[string]string{w.root: "first", copied.Root: "second"} {
-		runs, err := w.sup.RunsOf(t.Context(), dir, agency.Filter{})
+		runs, err := w.sup.Query.RunsOf(t.Context(), dir, agency.Filter{})
 		if err != nil || len(runs) != 1 || runs[0].Name != name {
 			t.Errorf("runs of %s: got %v, %v", dir, runs, err)
 		}
@@ -247,72 +242,4 @@ func TestMetaYAMLIsPrintable(t *testing.T) {
 			t.Errorf("YAML forbids %U", c)
 		}
 	}
-}
-
-func TestKeyedLocksExclude(t *testing.T) {
-	t.Parallel()
-	var k supervisor.Keyed
-	var holders, total atomic.Int32
-	var work sync.WaitGroup
-	for range 8 {
-		work.Go(func() {
-			for range 200 {
-				unlock, err := k.Lock(context.Background(), "one")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if n := holders.Add(1); n != 1 {
-					t.Errorf("%d holders", n)
-				}
-				total.Add(1)
-				holders.Add(-1)
-				unlock()
-				unlock() // twice is fine
-			}
-		})
-	}
-	work.Wait()
-	if total.Load() != 1600 || k.Len() != 0 {
-		t.Errorf("%d turns, %d locks left", total.Load(), k.Len())
-	}
-}
-
-func TestKeyedLocksEndWithTheContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var k supervisor.Keyed
-		unlock, err := k.Lock(t.Context(), "one")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := k.Lock(t.Context(), "two") // another name is another lock
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := k.Lock(ctx, "one"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		if k.Len() != 2 {
-			t.Errorf("%d locks", k.Len())
-		}
-		// Who waits gets it when it is free, also after somebody gave up.
-		got := make(chan func())
-		go func() {
-			unlock, err := k.Lock(t.Context(), "one")
-			if err != nil {
-				t.Error(err)
-			}
-			got <- unlock
-		}()
-		synctest.Wait()
-		unlock()
-		(<-got)()
-		other()
-		if k.Len() != 0 {
-			t.Errorf("%d locks left", k.Len())
-		}
-	})
 }

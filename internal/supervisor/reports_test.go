@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency"
 	"agency/internal/contract"
-	"agency/internal/supervisor"
+
+	"agency"
 )
 
 // reported is a line as agency report writes it.
@@ -65,7 +65,7 @@ func TestReportsFileChanges(t *testing.T) {
 		r, p := w.started("fix-login")
 		want := func(what string, label agency.Label, summary string) {
 			t.Helper()
-			if got := w.sup.Derive(w.run(r.ID)); got.Label != label || got.Summary != summary {
+			if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != label || got.Summary != summary {
 				t.Errorf("%s: got %s %q", what, got.Label, got.Summary)
 			}
 		}
@@ -192,26 +192,6 @@ func TestHostileReports(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Whatever the file holds and wherever reading stopped, what comes of it is reports, made when they were read.
-func FuzzReports(f *testing.F) {
-	help := reported(agency.ReportsHelp, "Look", 1<<62)
-	f.Add([]byte(help+help), int64(len(help)))
-	f.Add([]byte(help+help), int64(3))
-	f.Add([]byte(help[:20]), int64(-1))
-	f.Add([]byte("{}\n\n[]\n\"\xff\"\n"), int64(1<<40))
-	f.Fuzz(func(t *testing.T, data []byte, offset int64) {
-		at := time.Unix(1_700_000_000, 0)
-		reports := supervisor.NewReports(spools{}, data, offset, at)
-		for i, e := range reports {
-			last := i == len(reports)-1
-			if e.Source != agency.FromReport || e.Sign != agency.SignReport && e.Sign != agency.SignUnknown || !e.At.Equal(at) ||
-				e.Quiet < 0 || e.Quiet > agency.MaxQuiet || len(e.Text) > agency.EvidenceText || last != (e.Offset > 0) || e.Offset > int64(len(data)) {
-				t.Errorf("got %+v", e)
-			}
-		}
-	})
 }
 
 // What an older attempt said is kept beside its logs and describes no other, however late the supervisor looks.

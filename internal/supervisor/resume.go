@@ -2,15 +2,11 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"agency"
-	"agency/internal/file"
 	"agency/internal/killpoint"
 )
 
@@ -65,7 +61,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	if err != nil {
 		return nil, err
 	}
-	unlock, giveUp, err := s.planLaterSetup(ctx, repo, l, &req)
+	unlock, giveUp, err := s.launcher.planLaterSetup(ctx, repo, l, &req)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +74,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience())
 	defer cancel()
-	if err := s.awaitRelease(ctx, r, releaseTimeout); err != nil {
+	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return nil, err
 	}
 	if req.Fresh {
@@ -96,11 +92,11 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	unlock() // the record has it as live
 	if giveUp {
 		if err := s.Records.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
-			return nil, s.abortAttempt(ctx, l.run, err)
+			return nil, s.settler.abort(ctx, l.run, err)
 		}
 	}
-	if err := s.buildAttempt(ctx, l, req.Prompt); err != nil {
-		return nil, s.abortAttempt(ctx, l.run, err)
+	if err := s.launcher.buildAttempt(ctx, l, req.Prompt); err != nil {
+		return nil, s.settler.abort(ctx, l.run, err)
 	}
 	resumption.Run, err = s.Records.Run(ctx, r.ID)
 	return resumption, err
@@ -141,7 +137,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.checkTmux(ctx); err != nil {
+	if err := s.launcher.checkTmux(ctx); err != nil {
 		return nil, nil, err
 	}
 	resumption := &Resumption{}
@@ -166,7 +162,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		conversation = s.Random.uuid()
 	}
 	l := &launching{run: &next, token: s.Random.token(), env: env, settings: &settings}
-	if err := s.planCommand(l, spec, conversation, resumption.Continued); err != nil {
+	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
 	}
 	if next.ConfigHash != r.ConfigHash && !req.Force {
@@ -193,7 +189,7 @@ func missingNames(wanted, env []string) []string {
 func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	next := l.run.Attempt
 	number, hash := next.Number, l.run.ConfigHash
-	unlock, err := s.locks.lock(ctx, "session "+string(l.run.ID))
+	unlock, err := s.settler.locks.Lock(ctx, "session "+string(l.run.ID))
 	if err != nil {
 		return err
 	}
@@ -210,121 +206,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	}
 	killpoint.At("resume.begun")
 	l.run = begun
-	s.track(begun)
-	s.writeViews(ctx, begun) // a record that is lost from here on comes back with this attempt
-	return nil
-}
-
-// buildAttempt prepares the worktree and starts the agent.
-func (s *Supervisor) buildAttempt(ctx context.Context, l *launching, prompt string) error {
-	if err := s.Records.SetToken(ctx, l.run.ID, l.run.Attempt.Number, agency.TokenHash(l.token)); err != nil {
-		return err
-	}
-	killpoint.At("resume.token")
-	return s.takeSteps(ctx, l, "resume", []step{
-		{stepArchive, func() error { return s.archiveWord(l.run) }},
-		{stepFiles, func() error { return s.makeAttemptFiles(l.run, prompt) }},
-		{stepSetup, func() error { return s.doSetup(ctx, l) }},
-		{stepSession, func() error {
-			// The session of the attempt before was kept for its last screen.
-			if err := s.killSession(ctx, l.run); err != nil {
-				return err
-			}
-			return s.startSession(ctx, l)
-		}},
-		{stepStarted, func() error { return s.awaitStart(ctx, l) }},
-	})
-}
-
-// archiveWord keeps what the attempt before said beside its logs, so that an old word never describes a new attempt. First
-// of all it writes the number of the new attempt, by which agency report refuses whoever is left of an older one.
-func (s *Supervisor) archiveWord(r *agency.Run) error {
-	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
-	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
-		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).
-			WithHint("what stands there belongs to no run; take it away, and try again")
-	}
-	// An attempt that was cut off at its beginning has no folder.
-	dir := attemptDir(r.Dir, r.Attempt.Number-1)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return asFileError(err)
-	}
-	for rel, limit := range map[string]int64{agency.ContractFile: agency.ContractLimit, agency.ReportsFile: agency.ReportsLimit} {
-		if data, err := file.ReadBeneath(r.Worktree, rel, limit); err == nil {
-			if err := file.WriteAtomic(filepath.Join(dir, filepath.Base(rel)), data); err != nil {
-				return asFileError(err)
-			}
-		}
-		// Whatever it is, a pipe or a folder, it leaves the place; an agent may have reason to look at it again.
-		old := fmt.Sprintf("%s.attempt-%d", filepath.Base(rel), r.Attempt.Number-1)
-		if err := file.RenameBeneath(r.Worktree, rel, old); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return asFileError(err)
-		}
-	}
-	return s.Contract(r.Worktree, r.Attempt.CreatedAt)
-}
-
-// makeAttemptFiles makes the attempt's folder, points the run's links to it, and lays a new task over the old one.
-func (s *Supervisor) makeAttemptFiles(r *agency.Run, prompt string) error {
-	dir := attemptDir(r.Dir, r.Attempt.Number)
-	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
-		return asFileError(err)
-	}
-	if prompt != "" {
-		if err := file.WriteDurable(filepath.Join(dir, "prompt.md"), []byte(prompt)); err != nil {
-			return asFileError(err)
-		}
-		if err := file.WriteBeneath(r.Worktree, agency.PromptFile, []byte(prompt), 0o644); err != nil {
-			return asFileError(err)
-		}
-	}
-	return s.linkAttempt(r)
-}
-
-// abortAttempt fails an attempt, and returns why. What the record cannot take now, because the disk is full or the like, is tried again
-// until it can.
-func (s *Supervisor) abortAttempt(ctx context.Context, r *agency.Run, why error) error {
-	err := s.failAttempt(ctx, r, why)
-	if err != nil {
-		s.work.Go(func() { s.settleWhenDead(r.ID) })
-	}
-	return errors.Join(why, err)
-}
-
-// failAttempt settles an attempt that did not get as far as a runner, a later one or one whose setup failed. The worktree and
-// the branch stay.
-func (s *Supervisor) failAttempt(ctx context.Context, r *agency.Run, why error) error {
-	s.intendEnd(ctx, r, why)
-	if err := s.endStart(ctx, r); err != nil {
-		return err
-	}
-	killpoint.At("fail.ended")
-	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
-	failed, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
-		a := &r.Attempt
-		changed = false
-		if a.Number != number || a.State.Final() {
-			return nil, nil
-		}
-		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
-		if err != nil {
-			return nil, err
-		}
-		now := s.Now()
-		a.State, a.EndedAt, a.EndedBy, a.ErrorCode, a.Error = state, &now, agency.EndedByStartFailed, reason.Code, reason.Message
-		if reason.Code == agency.CodeSetupFailed {
-			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // a conversation that was never begun
-		}
-		changed = true
-		return []agency.News{endNews(a)}, nil
-	})
-	if err != nil {
-		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)
-	}
-	killpoint.At("fail.recorded")
-	if changed {
-		s.writeViews(ctx, failed)
-	}
-	s.forget(failed, number)
+	s.settler.track(begun)
+	s.views.write(ctx, begun) // a record that is lost from here on comes back with this attempt
 	return nil
 }

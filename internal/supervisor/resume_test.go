@@ -32,7 +32,7 @@ func TestResume(t *testing.T) {
 	r := w.ended("fix-login")
 	req := w.resumeRequest("fix-login")
 	req.Prompt = "now add a test"
-	if _, _, err := w.sup.FlagRun(t.Context(), "fix-login", "the test is flaky", agency.User); err != nil {
+	if _, _, err := w.sup.Marks.Flag(t.Context(), "fix-login", "the test is flaky", agency.User); err != nil {
 		t.Fatal(err)
 	}
 	got, err := w.sup.ResumeRun(t.Context(), req)
@@ -271,7 +271,7 @@ func (w *world) wantFailedAttempt(r *agency.Run, number int) {
 	if a.ErrorCode == agency.CodeRunnerDisappeared || a.EndedBy == agency.EndedBySessionLost {
 		w.t.Errorf("what agency ended is told as the act of another: %+v", a)
 	}
-	if n := w.sup.LiveRuns(); n != 0 || len(w.tmux.left()) != 0 {
+	if n := w.sup.Observer.LiveRuns(); n != 0 || len(w.tmux.left()) != 0 {
 		w.t.Errorf("%d live runs, sessions %v", n, w.tmux.left())
 	}
 	if _, err := os.Lstat(r.Worktree); err != nil {

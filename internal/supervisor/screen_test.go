@@ -41,7 +41,7 @@ func TestInputWaitsForItsBox(t *testing.T) {
 		w.tmux.show("loading")
 		sent := make(chan error, 1)
 		go func() {
-			_, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			_, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
 			sent <- err
 		}()
 		time.Sleep(10 * time.Second)
@@ -70,7 +70,7 @@ func TestInputRefusedWithoutABox(t *testing.T) {
 			w.harness.ScreenFunc = boxes
 			r, p := w.started("fix-login")
 			w.tmux.show(screen)
-			_, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			_, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
 			if codeOf(err) != agency.CodeInvalidState || !strings.Contains(err.Error(), want) || len(p.link.inputs) > 0 {
 				t.Errorf("%s: got %v, typed %q", screen, err, p.link.inputs)
 			}
@@ -79,7 +79,7 @@ func TestInputRefusedWithoutABox(t *testing.T) {
 			w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c"})
 			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			synctest.Wait()
-			if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); err != nil || len(p.link.inputs) != 1 {
+			if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); err != nil || len(p.link.inputs) != 1 {
 				t.Errorf("%s: an agent that spoke: %v, typed %q", screen, err, p.link.inputs)
 			}
 		})
@@ -108,23 +108,23 @@ func TestAnswerOfTitle(t *testing.T) {
 		w.tell(p, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "it asks for something"})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
-		vague := w.sup.Derive(w.run(r.ID)).PromptID()
-		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, vague)); codeOf(err) != agency.CodeInputRefused {
+		vague := w.sup.Observer.Derive(w.run(r.ID)).PromptID()
+		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, vague)); codeOf(err) != agency.CodeInputRefused {
 			t.Errorf("a dialog that cannot be read: %v", err)
 		}
 
 		time.Sleep(time.Second)
 		w.tmux.show("run: ls")
-		_, _, err := w.sup.AnswerRun(t.Context(), allow(r, vague))
-		request := w.sup.Derive(w.run(r.ID)).Request
+		_, _, err := w.sup.Input.Answer(t.Context(), allow(r, vague))
+		request := w.sup.Observer.Derive(w.run(r.ID)).Request
 		if codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 || request.Text != "ls" {
 			t.Errorf("an answer to what nobody knew: %v, keys %q, request %+v", err, p.link.keys, request)
 		}
 
 		time.Sleep(time.Second)
 		w.tmux.show("run: rm -r .")
-		_, _, err = w.sup.AnswerRun(t.Context(), allow(r, request.PromptID()))
-		next := w.sup.Derive(w.run(r.ID)).Request
+		_, _, err = w.sup.Input.Answer(t.Context(), allow(r, request.PromptID()))
+		next := w.sup.Observer.Derive(w.run(r.ID)).Request
 		if codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 || next.Text != "rm -r ." {
 			t.Errorf("an answer to the dialog before: %v, keys %q, request %+v", err, p.link.keys, next)
 		}
@@ -134,10 +134,10 @@ func TestAnswerOfTitle(t *testing.T) {
 			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		}
 		req := supervisor.AnswerRequest{Ref: r.Handle, PromptID: next.PromptID(), Reply: agency.Reply{Decision: agency.Allow}}
-		if _, answered, err := w.sup.AnswerRun(t.Context(), req); err != nil || !answered.Confirmed || !slices.Equal(p.link.keys, []string{"1"}) {
+		if _, answered, err := w.sup.Input.Answer(t.Context(), req); err != nil || !answered.Confirmed || !slices.Equal(p.link.keys, []string{"1"}) {
 			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
 		}
-		if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.Working {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Working {
 			t.Errorf("got %s after the answer", got.Label)
 		}
 	})

@@ -5,23 +5,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/supervisor/keyed"
+	"agency/internal/supervisor/observe"
 )
 
+// settler makes the record agree with what is true on this host, and ends what is to end: processes, sessions, starts that failed.
+//
+// Locks are taken in this order: that of a run (Records), "undo" of it, "session" of it, and then those of a repository, of the files
+// that mirror the record, and of the parts below.
+type settler struct {
+	store    *Records
+	live     *Live
+	observer *observe.Observer
+	repos    *Repos
+	saved    *Work
+	views    *views
+	git      Git
+	tmux     Tmux
+	attempts Attempts
+	log      *slog.Logger
+	now      func() time.Time
+
+	life  *life
+	locks keyed.Locks // one end of a run at a time
+
+	sessionLeft atomic.Bool // a session that was to end could not be ended
+}
+
+// life is the time from Start to Stop.
+type life struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup // what goes on beside the callers
+}
+
 // record brings a start and an end into the record, in that order. It is idempotent, and a final attempt stays as it is.
-func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, start *agency.Start, exit *agency.Exit) error {
+func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, start *agency.Start, exit *agency.Exit) error {
 	var started, ended bool
 	if exit != nil {
 		// The runner's last word may have come with its end.
-		s.readState(ctx, id)
-		s.readEvidence(ctx, id)
-		s.writeOutput(ctx, id, true)
+		s.observer.Finish(ctx, id)
 	}
-	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	r, err := s.store.fact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		var news []agency.News
 		started, ended = false, false
 		a := &r.Attempt
@@ -45,7 +78,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		if err != nil {
 			return nil, err
 		}
-		s.keepSituation(id, a)
+		s.observer.Keep(id, a)
 		ended = true
 		return append(news, end), nil
 	})
@@ -53,10 +86,10 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 		return fmt.Errorf("record the state of %s: %w", id, err)
 	}
 	if started || ended {
-		s.writeViews(ctx, r)
+		s.views.write(ctx, r)
 	}
 	if started && !ended {
-		s.watchAgent(r)
+		s.observer.WatchAgent(r)
 	}
 	if ended {
 		s.endStopped(r)
@@ -65,7 +98,7 @@ func (s *Supervisor) record(ctx context.Context, id agency.RunID, attempt int, s
 	case r.Attempt.Number != attempt || r.Attempt.State.Final():
 		s.forget(r, attempt) // also when somebody else was faster
 	case started:
-		s.stateMoved(id)
+		s.live.moved(id)
 	}
 	return nil
 }
@@ -110,7 +143,7 @@ func endNews(a *agency.Attempt) agency.News {
 // settle makes the record of one run agree with what is true on this host, whatever happened while nobody looked. A live
 // wrapper is awaited, unless it only waits to be heard; without one the exit record decides; without either the attempt is lost. alive says that a
 // wrapper lives. It is deterministic and idempotent.
-func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
+func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	if r.Attempt.State.Final() {
 		s.forget(r, r.Attempt.Number)
 		return false, nil
@@ -157,67 +190,65 @@ func (s *Supervisor) settle(ctx context.Context, r *agency.Run) (alive bool, err
 }
 
 // seen is what shows of an attempt's wrapper on this host. Its lock is looked at first: it writes its exit record before it lets go of that.
-func (s *Supervisor) seen(r *agency.Run) (held bool, start *agency.Start, exit *agency.Exit, err error) {
-	dir := attemptDir(r.Dir, r.Attempt.Number)
-	if held, err = s.Attempts.Held(dir); err != nil {
+func (s *settler) seen(r *agency.Run) (held bool, start *agency.Start, exit *agency.Exit, err error) {
+	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
+	if held, err = s.attempts.Held(dir); err != nil {
 		return held, nil, nil, fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
 	}
-	start, startErr := s.Attempts.ReadStart(dir)
-	exit, exitErr := s.Attempts.ReadExit(dir)
+	start, startErr := s.attempts.ReadStart(dir)
+	exit, exitErr := s.attempts.ReadExit(dir)
 	if err := errors.Join(startErr, exitErr); err != nil {
-		s.Log.Warn("read attempt records", "run", r.ID, "err", err)
+		s.log.Warn("read attempt records", "run", r.ID, "err", err)
 	}
 	return held, start, exit, nil
 }
 
 // takeBack settles an attempt that is not to start: a creation is undone, and a later attempt fails. It goes on with what was begun before.
-func (s *Supervisor) takeBack(ctx context.Context, r *agency.Run, why error) error {
+func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error {
 	if r.Attempt.Number > 1 || agency.IsCode(why, agency.CodeSetupFailed) {
-		return s.failAttempt(ctx, r, why)
+		return s.fail(ctx, r, why)
 	}
 	return s.undo(ctx, r, why)
 }
 
 // intendEnd records why agency ends a start, before it ends anything: what its wrapper and the next daemon tell of the end is not told as
 // the act of another then. Without room on the disk the end comes first.
-func (s *Supervisor) intendEnd(ctx context.Context, r *agency.Run, why error) {
+func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	reason, number := agency.AsError(why), r.Attempt.Number
-	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		if a := &r.Attempt; a.Number == number && !a.State.Final() {
 			a.ErrorCode, a.Error = reason.Code, reason.Message
 		}
 		return nil, nil
 	})
 	if err != nil {
-		s.Log.Warn("record why a start is taken back", "run", r.ID, "err", err)
+		s.log.Warn("record why a start is taken back", "run", r.ID, "err", err)
 	}
 	killpoint.At("undo.intended")
 }
 
 // onlyWaits says that a wrapper that lives has only its exit to tell: its runner ended, and left nothing that it has to end.
-func (s *Supervisor) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
+func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 	switch {
 	case exit == nil || exit.EndedBy == agency.EndedByStartFailed:
 		return false // of what never started more has to be undone than the record
 	case exit.EndedBy == agency.EndedByRunner && exit.LeftBehind == 0:
 		return true
 	default:
-		return start != nil && s.Attempts.Alone(start.Wrapper)
+		return start != nil && s.attempts.Alone(start.Wrapper)
 	}
 }
 
 // lose settles an attempt whose wrapper died without a word. A runner that it left behind is ended first, so that no
 // agent works on under a record that says it does not.
-func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
+func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
 	if err := s.endRunner(ctx, r, start); err != nil {
 		return err
 	}
 	killpoint.At("settle.ended")
-	s.readState(ctx, r.ID)
-	s.readEvidence(ctx, r.ID)
-	s.writeOutput(ctx, r.ID, true)
+	s.observer.Finish(ctx, r.ID)
 	number, changed := r.Attempt.Number, false
-	settled, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	settled, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {
@@ -230,9 +261,9 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 		if a.State == agency.Queued && start != nil {
 			a.StartedAt, a.Wrapper, a.RunnerProcess = &start.StartedAt, &start.Wrapper, &start.Runner
 		}
-		now := s.Now()
+		now := s.now()
 		a.State, a.EndedAt = state, &now
-		s.keepSituation(r.ID, a)
+		s.observer.Keep(r.ID, a)
 		if state == agency.Failed {
 			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
 		}
@@ -244,7 +275,7 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 	}
 	killpoint.At("settle.recorded")
 	if changed {
-		s.writeViews(ctx, settled)
+		s.views.write(ctx, settled)
 		s.endStopped(settled)
 	}
 	s.forget(settled, number)
@@ -252,7 +283,7 @@ func (s *Supervisor) lose(ctx context.Context, r *agency.Run, start *agency.Star
 }
 
 // endRunner ends what a killed wrapper left running of an attempt.
-func (s *Supervisor) endRunner(ctx context.Context, r *agency.Run, start *agency.Start) error {
+func (s *settler) endRunner(ctx context.Context, r *agency.Run, start *agency.Start) error {
 	var wrapper, root agency.Process
 	if start != nil {
 		wrapper, root = start.Wrapper, start.Runner
@@ -268,8 +299,8 @@ func (s *Supervisor) endRunner(ctx context.Context, r *agency.Run, start *agency
 }
 
 // endLeftovers ends a process and all that carry the mark, when the wrapper is gone. It fails when something is left.
-func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root agency.Process, mark []string) error {
-	left, err := s.Attempts.EndTree(ctx, wrapper, root, mark, 2*time.Second)
+func (s *settler) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root agency.Process, mark []string) error {
+	left, err := s.attempts.EndTree(ctx, wrapper, root, mark, 2*time.Second)
 	if err == nil && left > 0 {
 		err = fmt.Errorf("%d processes do not end", left)
 	}
@@ -281,25 +312,25 @@ func (s *Supervisor) endLeftovers(ctx context.Context, r *agency.Run, wrapper, r
 
 // settleWhenDead settles a run whose wrapper's connection ended, once it is clear whether the wrapper lives. A dying
 // process lets go of its connection a moment before its lock.
-func (s *Supervisor) settleWhenDead(id agency.RunID) {
+func (s *settler) settleWhenDead(id agency.RunID) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		select {
 		case <-time.After(wait):
-		case <-s.ctx.Done():
+		case <-s.life.ctx.Done():
 			return
 		}
-		if s.linkOf(id) != nil {
+		if s.live.link(id) != nil {
 			return
 		}
-		r, err := s.Records.Run(s.ctx, id)
+		r, err := s.store.Run(s.life.ctx, id)
 		if err == nil {
 			var alive bool
-			if alive, err = s.settle(s.ctx, r); err == nil && !alive {
+			if alive, err = s.settle(s.life.ctx, r); err == nil && !alive {
 				return
 			}
 		}
-		if err != nil && s.ctx.Err() == nil {
-			s.Log.Error("settle run", "run", id, "err", err)
+		if err != nil && s.life.ctx.Err() == nil {
+			s.log.Error("settle run", "run", id, "err", err)
 		}
 	}
 }
@@ -315,17 +346,17 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	}
 	for i := range runs {
 		r := &runs[i]
-		alive, err := s.settle(ctx, r)
+		alive, err := s.settler.settle(ctx, r)
 		if err != nil {
 			// One run that cannot be settled must not keep the others from their supervisor.
 			s.Log.Error("settle run", "run", r.ID, "err", err)
-			s.track(r)
+			s.settler.track(r)
 		}
 		if alive || err != nil {
-			s.work.Go(func() { s.settleWhenDead(r.ID) })
+			s.life.work.Go(func() { s.settler.settleWhenDead(r.ID) })
 		}
-		if l, ok := s.liveCopy(r.ID); ok && alive {
-			s.readWords(&l, r) // before the first answer
+		if alive {
+			s.Observer.ReadWords(r) // before the first answer
 		}
 	}
 	kept, err := s.Records.Runs(ctx, agency.Filter{})
@@ -334,22 +365,22 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	}
 	for i := range kept {
 		if kept[i].Removing != nil {
-			s.work.Go(func() { s.finishRemoval(&kept[i]) })
+			s.life.work.Go(func() { s.finishRemoval(&kept[i]) })
 		}
 		if kept[i].Attempt.State != agency.Failed {
 			continue
 		}
-		if err := s.undoUnstarted(ctx, kept[i].ID); err != nil {
+		if err := s.settler.undoUnstarted(ctx, kept[i].ID); err != nil {
 			s.Log.Error("undo creation", "run", kept[i].ID, "err", err)
 		}
 	}
-	return s.endSessions(ctx)
+	return s.settler.endSessions(ctx)
 }
 
 // undoUnstarted takes back the creation of a run whose runner could not be started, unless that is done. The caller who
 // waits for the creation does so too, but may be gone with an earlier daemon.
-func (s *Supervisor) undoUnstarted(ctx context.Context, id agency.RunID) error {
-	r, err := s.Records.Run(ctx, id)
+func (s *settler) undoUnstarted(ctx context.Context, id agency.RunID) error {
+	r, err := s.store.Run(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -362,15 +393,15 @@ func (s *Supervisor) undoUnstarted(ctx context.Context, id agency.RunID) error {
 
 // endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived or tmux done it: those of killed
 // and of removed runs. All others stay.
-func (s *Supervisor) endSessions(ctx context.Context) error {
-	sessions, err := s.Tmux.Sessions(ctx)
+func (s *settler) endSessions(ctx context.Context) error {
+	sessions, err := s.tmux.Sessions(ctx)
 	if err != nil {
-		s.Log.Warn("list sessions", "err", err) // without tmux there are none
+		s.log.Warn("list sessions", "err", err) // without tmux there are none
 		s.sessionLeft.Store(true)
 		return nil
 	}
 	for _, name := range sessions {
-		r, err := s.Records.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
+		r, err := s.store.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
 		switch {
 		case agency.IsCode(err, agency.CodeRunNotFound):
 			continue // not ours to touch; doctor tells of it
@@ -379,10 +410,22 @@ func (s *Supervisor) endSessions(ctx context.Context) error {
 		}
 		if r.RemovedAt != nil || r.Attempt.State == agency.Killed {
 			if err := s.endSession(ctx, r, nil); err != nil {
-				s.Log.Warn("end session", "run", r.ID, "err", err)
+				s.log.Warn("end session", "run", r.ID, "err", err)
 				s.sessionLeft.Store(true)
 			}
 		}
 	}
 	return nil
+}
+
+// track keeps and watches an attempt that has not ended.
+func (s *settler) track(r *agency.Run) {
+	s.observer.Track(r)
+	s.live.track(r)
+}
+
+// forget ends the watching of an attempt that is over. A later one of the same run stays watched.
+func (s *settler) forget(r *agency.Run, attempt int) {
+	s.live.forget(r.ID, attempt)
+	s.observer.Forget(r, attempt)
 }

@@ -206,7 +206,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 		if diff := cmp.Diff(f.outcome(), w.outcome(p.id)); diff != "" {
 			t.Fatalf("outcome (-want +got):\n%s", diff)
 		}
-		if n := w.sup.LiveRuns(); n != 0 {
+		if n := w.sup.Observer.LiveRuns(); n != 0 {
 			t.Fatalf("%d live runs", n)
 		}
 		before, seq := w.run(p.id), w.lastSeq()
@@ -261,7 +261,7 @@ func TestDisconnectOfADeadWrapper(t *testing.T) {
 		if len(w.attempts.ended) == 0 || w.attempts.ended[0] != p.start.Runner {
 			t.Errorf("ended: got %+v, want the runner", w.attempts.ended)
 		}
-		if n := w.sup.LiveRuns(); n != 0 {
+		if n := w.sup.Observer.LiveRuns(); n != 0 {
 			t.Errorf("%d live runs", n)
 		}
 	})
@@ -484,7 +484,7 @@ func TestSilentWrapper(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
-			if got := w.sup.Derive(w.run(r.ID)); got.Label != label || got.Summary != summary {
+			if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != label || got.Summary != summary {
 				t.Errorf("got %s %q, want %s %q", got.Label, got.Summary, label, summary)
 			}
 		}
@@ -496,7 +496,7 @@ func TestSilentWrapper(t *testing.T) {
 		is(0, agency.Active, "")
 		w.says(r, asking("Which one?"))
 		is(time.Minute, agency.NeedsInput, "Which one?")
-		if got := w.sup.Derive(w.run(r.ID)); got.Problem != "unknown: its wrapper does not answer" {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Problem != "unknown: its wrapper does not answer" {
 			t.Errorf("got the problem %q", got.Problem)
 		}
 	})

@@ -40,12 +40,12 @@ const copyLimit = 1 << 30
 
 // doSetup gives a new worktree what the repository wants it to have: copies and links first, then its script. E_SETUP_FAILED
 // says that one of them went wrong; the worktree is then as it was left.
-func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
+func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	r, p := l.run, l.setup
 	ctx, cancel := context.WithTimeout(ctx, p.SetupTimeout)
 	defer cancel()
 	// With the daemon ends what nobody would wait for.
-	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(la.life.ctx, cancel)()
 	// Between the look at it before and now, git's hooks and filters made these files.
 	t, err := wants(p.projectFile, inWorktree(r.Worktree), r.Worktree)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
 	if t.Hash != p.hash {
 		return untrusted(&t, p.again, p.without)
 	}
-	if err := s.shareFiles(ctx, r, p); err != nil {
+	if err := la.shareFiles(ctx, r, p); err != nil {
 		return err
 	}
 	killpoint.At("setup.shared")
@@ -72,8 +72,8 @@ func (s *Supervisor) doSetup(ctx context.Context, l *launching) error {
 	}
 	log := filepath.Join(r.Dir, "setup.log")
 	mark := makingMark(r)
-	err = s.RunSetup(ctx, agency.SetupCommand{
-		Argv: argv, Dir: r.Worktree, Env: append(setupEnv(l, s.Home, s.Socket), mark), Mark: mark, Log: log, Timeout: p.SetupTimeout,
+	err = la.runSetup(ctx, agency.SetupCommand{
+		Argv: argv, Dir: r.Worktree, Env: append(setupEnv(l, la.Home, la.Socket), mark), Mark: mark, Log: log, Timeout: p.SetupTimeout,
 	})
 	killpoint.At("setup.ended")
 	if err != nil {
@@ -109,11 +109,11 @@ func setupEnv(l *launching, home, socket string) []string {
 
 // shareFiles copies and links what a worktree shall have of the main worktree, and keeps it out of git's sight there. What
 // is missing, or in the worktree already, is a warning: a repository's wish list is longer than most checkouts.
-func (s *Supervisor) shareFiles(ctx context.Context, r *agency.Run, p *setup) error {
+func (la *launcher) shareFiles(ctx context.Context, r *agency.Run, p *setup) error {
 	if len(p.Copy)+len(p.Link) == 0 {
 		return nil
 	}
-	repo, err := s.Git.Discover(ctx, r.Repo.Root)
+	repo, err := la.git.Discover(ctx, r.Repo.Root)
 	if err != nil {
 		return err
 	}
@@ -166,19 +166,19 @@ func (s *Supervisor) shareFiles(ctx context.Context, r *agency.Run, p *setup) er
 			return err
 		}
 	}
-	return s.hide(ctx, r, repo, made)
+	return la.hide(ctx, r, repo, made)
 }
 
 // hide makes git ignore paths of a worktree that it does not ignore yet.
-func (s *Supervisor) hide(ctx context.Context, r *agency.Run, repo agency.Repo, paths []string) error {
+func (la *launcher) hide(ctx context.Context, r *agency.Run, repo agency.Repo, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	ignored, err := s.Git.Ignored(ctx, repo, r.Worktree, paths)
+	ignored, err := la.git.Ignored(ctx, repo, r.Worktree, paths)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
+	unlock, err := la.repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *Supervisor) hide(ctx context.Context, r *agency.Run, repo agency.Repo, 
 		if slices.Contains(ignored, path) {
 			continue
 		}
-		if err := s.Git.Exclude(repo, "/"+ignorePattern.Replace(path)); err != nil {
+		if err := la.git.Exclude(repo, "/"+ignorePattern.Replace(path)); err != nil {
 			return err
 		}
 	}
@@ -199,19 +199,19 @@ var ignorePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\
 
 // planLaterSetup sees to the setup of a run that never had it, and to the rule of one live run at a time. giveUp says that
 // the run goes on without for good. The caller calls unlock when the record has the attempt, or will not have it.
-func (s *Supervisor) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
+func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
 	r := l.run
 	repo.Fingerprint = r.Repo.Fingerprint
-	project, err := s.Projects.read(ctx, repo, r.Commit)
+	project, err := la.projects.read(ctx, repo, r.Commit)
 	if err != nil {
 		return nil, false, err
 	}
-	pending, err := s.Projects.setupPending(ctx, r)
+	pending, err := la.projects.setupPending(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
 	if pending && !req.NoSetup {
-		l.setup, err = s.Projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), r.Worktree, l.env,
+		l.setup, err = la.projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), r.Worktree, l.env,
 			"agency trust --run "+r.Ref(), "agency resume --no-setup "+r.Ref())
 		if err != nil {
 			return nil, false, err
@@ -220,7 +220,7 @@ func (s *Supervisor) planLaterSetup(ctx context.Context, repo agency.Repo, l *la
 			l.setup.warn = req.Warn
 		}
 	}
-	unlock, err = s.Projects.lockSolo(ctx, &project.Project, repo, r.ID)
+	unlock, err = la.projects.lockSolo(ctx, &project.Project, repo, r.ID)
 	return sync.OnceFunc(unlock), pending && l.setup == nil, err
 }
 

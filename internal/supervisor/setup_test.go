@@ -123,7 +123,7 @@ func TestFailedSetupKeepsTheWorktree(t *testing.T) {
 	if a.State != agency.Failed || a.EndedBy != agency.EndedBySetupFailed || a.ErrorCode != agency.CodeSetupFailed || a.ConversationID != "" || r.RemovedAt != nil {
 		t.Errorf("got removed %v and %+v", r.RemovedAt, a)
 	}
-	if _, err := os.Stat(r.Worktree); err != nil || w.git.branches[r.Branch] == "" || w.sup.LiveRuns() != 0 {
+	if _, err := os.Stat(r.Worktree); err != nil || w.git.branches[r.Branch] == "" || w.sup.Observer.LiveRuns() != 0 {
 		t.Errorf("worktree: %v, branches %v", err, w.git.branches)
 	}
 	// A daemon that starts again leaves it as it is.
@@ -197,7 +197,7 @@ func TestCopyAndLink(t *testing.T) {
 	mustWrite(t, filepath.Join(w.root, "node_modules/pkg"), "x")
 	w.trust()
 	w.git.AddWorktreeFunc = nil
-	w.sup.Scaffold = func(root string, _ []byte, _ time.Time) error {
+	w.scaffold = func(root string, _ []byte, _ time.Time) error {
 		mustWrite(t, filepath.Join(root, "there"), "committed")
 		return nil
 	}

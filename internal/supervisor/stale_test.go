@@ -27,10 +27,10 @@ func TestAStaleSettleLeavesTheNextAttempt(t *testing.T) {
 		if err := w.sup.Settle(t.Context(), stale); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(w.watcher.watched()); got != watched || w.sup.LiveRuns() != 1 {
-			t.Errorf("%d folders are watched, want %d; %d live runs", got, watched, w.sup.LiveRuns())
+		if got := len(w.watcher.watched()); got != watched || w.sup.Observer.LiveRuns() != 1 {
+			t.Errorf("%d folders are watched, want %d; %d live runs", got, watched, w.sup.Observer.LiveRuns())
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "hello", ""); err != nil || len(second.link.inputs) != 1 {
+		if _, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", ""); err != nil || len(second.link.inputs) != 1 {
 			t.Errorf("got inputs %q, %v", second.link.inputs, err)
 		}
 		second.die()
@@ -39,7 +39,7 @@ func TestAStaleSettleLeavesTheNextAttempt(t *testing.T) {
 		if a := w.run(r.ID).Attempt; a.Number != 2 || a.ErrorCode != agency.CodeRunnerDisappeared {
 			t.Errorf("after the death of its wrapper: got %+v", a)
 		}
-		if n := w.sup.LiveRuns(); n != 0 {
+		if n := w.sup.Observer.LiveRuns(); n != 0 {
 			t.Errorf("%d live runs", n)
 		}
 	})
@@ -57,7 +57,7 @@ func TestAStaleSettleWatchesNothing(t *testing.T) {
 	if err := w.sup.Settle(t.Context(), stale); err != nil {
 		t.Fatal(err)
 	}
-	if n, watched := w.sup.LiveRuns(), w.watcher.watched(); n != 0 || len(watched) != 0 {
+	if n, watched := w.sup.Observer.LiveRuns(), w.watcher.watched(); n != 0 || len(watched) != 0 {
 		t.Errorf("%d live runs, watches of %v", n, watched)
 	}
 }
@@ -95,8 +95,8 @@ func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
 		if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {
 			t.Fatal(err)
 		}
-		if a := w.run(r.ID).Attempt; a.Number != 2 || a.State != agency.Running || w.sup.LiveRuns() != 1 {
-			t.Errorf("got %+v, %d live runs", a, w.sup.LiveRuns())
+		if a := w.run(r.ID).Attempt; a.Number != 2 || a.State != agency.Running || w.sup.Observer.LiveRuns() != 1 {
+			t.Errorf("got %+v, %d live runs", a, w.sup.Observer.LiveRuns())
 		}
 	})
 }

@@ -6,14 +6,13 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
+
+	"agency/internal/supervisor/observe"
 
 	"agency"
 )
@@ -96,47 +95,32 @@ type Git interface {
 
 // Tmux is what the supervisor asks of tmux.
 type Tmux interface {
+	observe.Tmux
 	Version(ctx context.Context) (string, error)
 	StartSession(ctx context.Context, name, dir string, argv []string) (pane string, err error)
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)
-	// Capture is the visible screen of a pane of a session as plain text.
-	Capture(ctx context.Context, session, pane string) (string, error)
-	// CaptureStyled is as Capture, with the escape sequences of the colours.
-	CaptureStyled(ctx context.Context, session, pane string) (string, error)
-	// Attached counts the clients that show a session.
-	Attached(ctx context.Context, name string) (int, error)
 	Socket() string
 }
 
 // Harness knows the command lines of the agents.
 type Harness interface {
+	observe.Harness
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r agency.CommandRequest) (agency.Command, error)
-	// Files are the files of the agent's own that tell how it does, as far as the situation names them.
-	Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string
-	// ReadFile reads what is new in one of these files.
-	ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence
-	// ReadsScreen says whether Screen knows what the terminal of such an agent shows.
-	ReadsScreen(r agency.Runner) bool
 	// ShowsReady says whether Screen knows when the terminal of such an agent takes a message.
 	ShowsReady(r agency.Runner) bool
-	// ErrorMarks are how lines of an agent's terminal begin that only its program prints, about errors; none are known of most.
-	ErrorMarks(kind agency.RunnerKind) []string
-	// Screen reads the visible lines of an agent's terminal.
-	Screen(r agency.Runner, lines []string) []agency.Evidence
 	// Sight reads what an agent's terminal shows to one who is about to type.
 	Sight(r agency.Runner, lines []string) agency.Sight
 	// Answer says which keys to press next on a terminal that shows these lines to reply to a request. shown is false when it
 	// does not show that request; it is E_INPUT_REFUSED when the reply cannot be given there.
 	Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error)
-	// Shown is which of the open requests such a terminal's dialog is about; -1 when that is none, or cannot be told.
-	Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) int
 }
 
 // Attempts reads and ends what wrappers leave on this host.
 type Attempts interface {
+	observe.Attempts
 	ReadStart(dir string) (*agency.Start, error)
 	ReadExit(dir string) (*agency.Exit, error)
 	// Held says whether a live wrapper holds the attempt's lock.
@@ -146,12 +130,6 @@ type Attempts interface {
 	Signal(p agency.Process, sig syscall.Signal) error
 	// EndTree ends what a killed wrapper left, the runner and all that carry the mark, and returns how many are left.
 	EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error)
-	// OpenLog opens a log where what was written since a time begins or, when that is told, at an offset from its first byte ever.
-	OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error)
-	// Tail is the last so many bytes of a log.
-	Tail(dir, stream string, bytes int64) ([]byte, error)
-	// CPU is the processor time that a process and all below it have used.
-	CPU(p agency.Process) time.Duration
 }
 
 // Link is the connection to one live wrapper.
@@ -171,17 +149,8 @@ type Link interface {
 
 // Watcher tells that something in a directory may have changed. It is a hint: the supervisor also rescans.
 type Watcher interface {
-	Add(dir string) error
-	Remove(dir string)
+	observe.Watcher
 	Changes() <-chan string // paths of files
-}
-
-// Spool is the evidence file of an attempt.
-type Spool interface {
-	Append(path string, evidence ...agency.Evidence) error
-	// Tail reads what stands behind offset and says where to go on.
-	Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error)
-	Parse(lines []byte) []agency.Evidence
 }
 
 // Scaffold writes what a worktree gets from agency.
@@ -204,7 +173,7 @@ type Deps struct {
 	Harness        Harness
 	Attempts       Attempts
 	Watcher        Watcher
-	Spool          Spool
+	Spool          observe.Spool
 	Scaffold       Scaffold
 	Contract       Contract
 	ReportUnfilled ReportUnfilled
@@ -235,71 +204,70 @@ type Supervisor struct {
 	Deps
 	Settings
 
-	ctx    context.Context // ends with Stop
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	life *life
+	pace *pace
 
-	Records  *Records
-	Repos    *Repos
-	Projects *Projects
-	Work     *Work
-	Inbox    *Inbox
-	Callers  *Callers
-
-	locks keyed // one thing of one run at a time, as its end
-
-	tmuxFine atomic.Bool // checkTmux found one that is recent enough
-
-	stall, rescanEvery atomic.Int64  // nanoseconds, as SetPace left them
-	paced              chan struct{} // holds one token after SetPace
-
-	patterns atomic.Pointer[ErrorPatterns] // never nil
-
-	sessionLeft atomic.Bool // a session that was to end could not be ended
-
-	mu        sync.Mutex
-	live      map[agency.RunID]*liveRun        // runs that are not final
-	broken    map[agency.RunID]string          // runs whose snapshot disagrees with the record, and how
-	unwritten map[agency.RunID]bool            // runs whose files could not be written
-	folders   map[string]folder                // watched directories of runs
-	followed  map[string]map[agency.RunID]bool // files of agents' own, and the runs that they tell of
-	listeners map[string][]chan struct{}       // watched directory to those who follow it
+	// The parts know those above them here, and not the supervisor.
+	Records   *Records
+	Live      *Live
+	Repos     *Repos
+	Projects  *Projects
+	Work      *Work
+	Inbox     *Inbox
+	Callers   *Callers
+	Terminals *observe.Terminals
+	Observer  *observe.Observer
+	views     *views
+	Marks     *Marks
+	Input     *Input
+	settler   *settler
+	launcher  *launcher
+	Query     *Query
 }
 
 // New makes a supervisor. It does nothing until Start.
 func New(deps Deps, settings Settings) *Supervisor {
-	records := &Records{Store: deps.Store, log: deps.Log}
-	repos := &Repos{store: records, git: deps.Git, random: deps.Random, home: settings.Home}
-	s := &Supervisor{
-		Records: records, Repos: repos,
-		Projects: &Projects{store: records, repos: repos, git: deps.Git, harness: deps.Harness, parse: deps.ParseProject},
-		Work:     &Work{store: records, repos: repos, git: deps.Git},
-		Inbox:    &Inbox{store: records, git: deps.Git, now: deps.Now, random: deps.Random},
-		Callers:  &Callers{store: records},
-		Deps:     deps, Settings: settings, paced: make(chan struct{}, 1),
-		live:      map[agency.RunID]*liveRun{},
-		broken:    map[agency.RunID]string{},
+	s := &Supervisor{Deps: deps, Settings: settings, life: &life{}, pace: newPace(settings.Rescan)}
+	s.Records = &Records{Store: deps.Store, log: deps.Log}
+	s.Live = &Live{store: s.Records, runs: map[agency.RunID]*live{}}
+	s.Repos = &Repos{store: s.Records, git: deps.Git, random: deps.Random, home: settings.Home}
+	s.Projects = &Projects{store: s.Records, repos: s.Repos, git: deps.Git, harness: deps.Harness, parse: deps.ParseProject}
+	s.Work = &Work{store: s.Records, repos: s.Repos, git: deps.Git}
+	s.Inbox = &Inbox{store: s.Records, git: deps.Git, now: deps.Now, random: deps.Random}
+	s.Callers = &Callers{store: s.Records}
+	s.Terminals = observe.NewTerminals(deps.Tmux, deps.Attempts)
+	s.Observer = observe.New(observe.Deps{
+		Store: s.Records, Inbox: s.Inbox, Harness: deps.Harness, Tmux: deps.Tmux, Attempts: deps.Attempts, Watcher: deps.Watcher,
+		Spool: deps.Spool, ReportUnfilled: deps.ReportUnfilled, Log: deps.Log, Now: deps.Now, Elapsed: deps.Elapsed,
+	})
+	s.views = &views{
+		store: s.Records, live: s.Live, observer: s.Observer, projects: s.Projects, home: settings.Home, log: deps.Log,
 		unwritten: map[agency.RunID]bool{},
-		folders:   map[string]folder{},
-		followed:  map[string]map[agency.RunID]bool{},
-		listeners: map[string][]chan struct{}{},
 	}
-	s.patterns.Store(&ErrorPatterns{})
-	s.SetPace(settings.StallThreshold, settings.Rescan)
+	s.Marks = &Marks{store: s.Records, views: s.views, now: deps.Now}
+	s.Input = &Input{store: s.Records, live: s.Live, observer: s.Observer, harness: deps.Harness, tmux: deps.Tmux, log: deps.Log, now: deps.Now}
+	s.settler = &settler{
+		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
+		attempts: deps.Attempts, log: deps.Log, now: deps.Now, life: s.life,
+	}
+	s.launcher = &launcher{
+		Settings: settings, store: s.Records, live: s.Live, repos: s.Repos, projects: s.Projects, views: s.views, settler: s.settler,
+		git: deps.Git, tmux: deps.Tmux, harness: deps.Harness, attempts: deps.Attempts, scaffold: deps.Scaffold, contract: deps.Contract,
+		runSetup: deps.RunSetup, log: deps.Log, life: s.life,
+	}
+	s.Query = &Query{
+		store: s.Records, live: s.Live, repos: s.Repos, work: s.Work, observer: s.Observer, terminals: s.Terminals, launcher: s.launcher,
+		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, pace: s.pace,
+	}
+	s.Observer.SetStall(settings.StallThreshold)
 	return s
 }
 
 // SetPace changes the stall threshold and the time between two rescans, from now on.
 func (s *Supervisor) SetPace(stall, rescan time.Duration) {
-	s.stall.Store(int64(stall))
-	s.rescanEvery.Store(int64(rescan))
-	select {
-	case s.paced <- struct{}{}:
-	default: // it is to be noticed already
-	}
+	s.Observer.SetStall(stall)
+	s.pace.set(rescan)
 }
-
-func (s *Supervisor) pace() time.Duration { return time.Duration(s.rescanEvery.Load()) }
 
 // Start reconciles the record with what is true and then watches until Stop. When it returns, every attempt that was
 // not final is settled, or its wrapper lives.
@@ -309,51 +277,27 @@ func (s *Supervisor) Start(ctx context.Context) error {
 			return fmt.Errorf("create %s: %w", dir, err)
 		}
 	}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.life.ctx, s.life.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.Observer.Start(s.life.ctx)
 	if err := s.reconcile(ctx); err != nil {
-		s.cancel()
+		s.life.cancel()
 		return err
 	}
 	s.lookAtWrappers()
-	s.work.Go(s.watch)
-	s.work.Go(s.checkRecords)
+	s.life.work.Go(s.watch)
+	s.life.work.Go(s.checkRecords)
 	return nil
 }
 
 // Stop ends the watching and closes the links; wrappers and their runners go on. It is idempotent and waits.
 func (s *Supervisor) Stop() {
-	if s.cancel == nil {
+	if s.life.cancel == nil {
 		return
 	}
-	s.cancel()
-	s.mu.Lock()
-	for _, l := range s.live {
-		if l.link != nil {
-			_ = l.link.Close()
-		}
-	}
-	s.mu.Unlock()
-	s.work.Wait()
-}
-
-// LiveRuns counts the runs that are not final.
-func (s *Supervisor) LiveRuns() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.live)
-}
-
-// checkTmux fails unless there is a tmux that is recent enough. Once there is, it is not asked again: to start it for its
-// version takes as long as to read a commit.
-func (s *Supervisor) checkTmux(ctx context.Context) error {
-	if s.tmuxFine.Load() {
-		return nil
-	}
-	if _, err := s.Tmux.Version(ctx); err != nil {
-		return err
-	}
-	s.tmuxFine.Store(true)
-	return nil
+	s.life.cancel()
+	s.Live.close()
+	s.life.work.Wait()
+	s.Observer.Stop()
 }
 
 func (s *Supervisor) runDir(id agency.RunID) string {
@@ -362,8 +306,4 @@ func (s *Supervisor) runDir(id agency.RunID) string {
 
 func (s *Supervisor) worktreeDir(repo string, id agency.RunID) string {
 	return filepath.Join(s.Home, "worktrees", repo, string(id))
-}
-
-func attemptDir(runDir string, n int) string {
-	return filepath.Join(runDir, "attempts", fmt.Sprint(n))
 }

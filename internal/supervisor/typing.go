@@ -3,11 +3,16 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
-	"agency"
 	"agency/internal/status"
+	"agency/internal/supervisor/keyed"
+	"agency/internal/supervisor/observe"
+
+	"agency"
 )
 
 // Everything that agency types into the terminal of an agent goes through this file, typeInput and typeKeys, and is typed by the
@@ -28,48 +33,57 @@ const (
 	takenEvery  = 100 * time.Millisecond
 	// enterAgain is when Enter is pressed once more, because the text still stands in the input box.
 	enterAgain = 1500 * time.Millisecond
+	// readyTimeout is how long a message waits for an agent that is still starting.
+	readyTimeout = 20 * time.Second
+	readyEvery   = 250 * time.Millisecond
+	// readySteady is how long an input box must stand: some agents draw theirs, and then a dialog in its place.
+	readySteady = 1500 * time.Millisecond
 )
 
-// SendInput types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless
+// Input types into the terminals of agents: messages, and answers to what they ask.
+type Input struct {
+	store    *Records
+	live     *Live
+	observer *observe.Observer
+	harness  Harness
+	tmux     Tmux
+	log      *slog.Logger
+	now      func() time.Time
+	locks    keyed.Locks // one answer to a run at a time
+}
+
+// Send types text into a run's agent and presses Enter, through the wrapper. With a promptID it is E_INVALID_STATE unless
 // the agent waits for just that. It is E_INPUT_REFUSED while the terminal shows a dialog.
-func (s *Supervisor) SendInput(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
-	r, err := s.Records.Resolve(ctx, ref)
+func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
+	r, err := in.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Delivery{}, err
 	}
 	if promptID != "" {
-		release, err := s.locks.lock(ctx, "answer "+string(r.ID))
+		release, err := in.locks.Lock(ctx, string(r.ID))
 		if err != nil {
 			return nil, agency.Delivery{}, err
 		}
 		defer release()
-		if r, err = s.Records.Run(ctx, r.ID); err != nil {
+		if r, err = in.store.Run(ctx, r.ID); err != nil {
 			return nil, agency.Delivery{}, err
 		}
-		if now := s.Derive(r).PromptID(); now != promptID {
+		if now := in.observer.Derive(r).PromptID(); now != promptID {
 			return nil, agency.Delivery{}, promptChanged(r, promptID, now)
 		}
 	}
 	if r.Attempt.State != agency.Running {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
 	}
-	link, err := s.mustLink(ctx, r)
+	link, err := in.live.mustLink(ctx, r)
 	if err != nil {
 		return nil, agency.Delivery{}, err
 	}
-	if err := s.awaitReady(ctx, r); err != nil {
+	if err := in.awaitReady(ctx, r); err != nil {
 		return nil, agency.Delivery{}, err
 	}
-	delivery, err := s.typeInput(context.WithoutCancel(ctx), r, link, text)
+	delivery, err := in.typeInput(context.WithoutCancel(ctx), r, link, text)
 	return r, delivery, err
-}
-
-func (s *Supervisor) mustLink(ctx context.Context, r *agency.Run) (Link, error) {
-	link := s.awaitLink(ctx, r.ID)
-	if link == nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
-	}
-	return link, nil
 }
 
 // entry is what was seen right before Enter was pressed.
@@ -80,14 +94,14 @@ type entry struct {
 
 // typeInput types text into a run's agent and records it; it is not to be interrupted in between. When no answer comes the text may
 // have been typed: the record tells of it, and what the agent asked stays open, for somebody to look.
-func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
+func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
 	typing, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
-	at := s.Now() // before the text is typed: a question that comes right after it is a new one
+	at := in.now() // before the text is typed: a question that comes right after it is a new one
 	var last entry
 	delivery, err := link.Input(typing, text, func(ctx context.Context) error {
-		sight, err := s.clearSight(ctx, r)
-		last = entry{s.Now(), sight}
+		sight, err := in.clearSight(ctx, r)
+		last = entry{in.now(), sight}
 		return err
 	})
 	silent := errors.Is(err, context.DeadlineExceeded)
@@ -98,12 +112,12 @@ func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, te
 	case err != nil:
 		return agency.Delivery{}, byName(err, r)
 	default:
-		delivery = s.confirm(ctx, r, text, last, delivery)
+		delivery = in.confirm(ctx, r, text, last, delivery)
 	}
 	recording, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	number, taken := r.Attempt.Number, !silent && delivery.Effect != agency.EffectComposer
-	_, failed := s.Records.fact(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, failed := in.store.fact(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number == number && taken {
 			r.Attempt.InputAt = &at
 		}
@@ -114,9 +128,9 @@ func (s *Supervisor) typeInput(ctx context.Context, r *agency.Run, link Link, te
 
 // clearSight looks at a run's terminal before something is typed into it. It is E_INPUT_REFUSED when it shows a dialog, no input
 // box where there must be one, or cannot be looked at.
-func (s *Supervisor) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
+func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
 	for deadline := time.Now().Add(boxWait); ; {
-		sight, err := s.sight(ctx, r)
+		sight, err := in.sight(ctx, r)
 		switch {
 		case err != nil:
 			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s cannot be looked at, so nothing is typed into it: %s", r.Ref(), agency.AsError(err).Message).
@@ -139,36 +153,36 @@ func (s *Supervisor) clearSight(ctx context.Context, r *agency.Run) (agency.Sigh
 }
 
 // sight reads what a run's terminal shows now.
-func (s *Supervisor) sight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
-	text, err := s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
+func (in *Input) sight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
+	text, err := in.tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
 		return agency.Sight{}, err
 	}
-	return s.Harness.Sight(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n")), nil
+	return in.harness.Sight(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n")), nil
 }
 
 // confirm watches for proof that an agent took the message that was typed: it tells of a prompt, or the text went out of its input box
 // and it is at work. A program that reads an Enter together with the text can take it for a part of the text: Enter is
 // pressed once more when the program reacted to the first one, and the text still stands in the input box.
-func (s *Supervisor) confirm(ctx context.Context, r *agency.Run, text string, entered entry, d agency.Delivery) agency.Delivery {
+func (in *Input) confirm(ctx context.Context, r *agency.Run, text string, entered entry, d agency.Delivery) agency.Delivery {
 	if d.Confirmed || entered.sight.Composer == nil {
 		return d
 	}
 	stood, pressed := entered.sight.Holds(text), false
 	for begin := time.Now(); ; time.Sleep(takenEvery) {
-		sight, err := s.sight(ctx, r)
-		s.readEvidence(ctx, r.ID)
-		l, ok := s.liveCopy(r.ID)
+		sight, err := in.sight(ctx, r)
+		in.observer.ReadEvidence(ctx, r.ID)
+		l, ok := in.observer.Seen(r.ID)
 		if err != nil || !ok {
 			return d // the terminal is going away
 		}
 		holds := sight.Holds(text)
-		reacted := d.Effect == agency.EffectOutput || l.lastOutput.After(entered.at)
+		reacted := d.Effect == agency.EffectOutput || l.OutputAt.After(entered.at)
 		since, limit := time.Since(begin), takenWait
 		if !reacted {
 			limit = stoppedWait
 		}
-		switch now := l.situation; {
+		switch now := l.Situation; {
 		case !holds && now.PromptAt.After(entered.at):
 			return agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}
 		case !holds && stood && sight.Composer != nil && now.Turn == agency.TurnWorking:
@@ -177,7 +191,7 @@ func (s *Supervisor) confirm(ctx context.Context, r *agency.Run, text string, en
 			return d // nothing would tell
 		case holds && reacted && !pressed && since >= enterAgain:
 			pressed = true
-			s.pressAgain(ctx, r, text)
+			in.pressAgain(ctx, r, text)
 		case since >= limit && holds:
 			return agency.Delivery{Effect: agency.EffectComposer, Composer: *sight.Composer}
 		case since >= limit:
@@ -187,22 +201,22 @@ func (s *Supervisor) confirm(ctx context.Context, r *agency.Run, text string, en
 }
 
 // pressAgain presses Enter once more, unless the text is gone from the input box by then.
-func (s *Supervisor) pressAgain(ctx context.Context, r *agency.Run, text string) {
-	err := s.typeKeys(ctx, r, "\r", func(ctx context.Context) error {
-		sight, err := s.clearSight(ctx, r)
+func (in *Input) pressAgain(ctx context.Context, r *agency.Run, text string) {
+	err := in.typeKeys(ctx, r, "\r", func(ctx context.Context) error {
+		sight, err := in.clearSight(ctx, r)
 		if err == nil && !sight.Holds(text) {
 			err = agency.Errorf(agency.CodeInputRefused, "the text is gone from the input box of %s", r.Ref())
 		}
 		return err
 	})
 	if err != nil {
-		s.Log.Debug("press Enter again", "run", r.ID, "err", err)
+		in.log.Debug("press Enter again", "run", r.ID, "err", err)
 	}
 }
 
 // typeKeys types keys as they are after a look, which says whether the terminal still shows what they are for.
-func (s *Supervisor) typeKeys(ctx context.Context, r *agency.Run, keys string, look func(context.Context) error) error {
-	link, err := s.mustLink(ctx, r)
+func (in *Input) typeKeys(ctx context.Context, r *agency.Run, keys string, look func(context.Context) error) error {
+	link, err := in.live.mustLink(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -228,4 +242,43 @@ func byName(err error, r *agency.Run) error {
 	named := *e
 	named.Message, named.Hint = strings.ReplaceAll(e.Message, id, name), strings.ReplaceAll(e.Hint, id, name)
 	return &named
+}
+
+// awaitReady returns when an agent can take a message: a line typed into a dialog would answer the dialog, and Enter alone
+// can end some agents. It is E_INVALID_STATE while the agent waits for something that only its terminal can take, and when
+// neither the agent nor its terminal shows in time that there is an input box: what it shows then may be a dialog too.
+func (in *Input) awaitReady(ctx context.Context, r *agency.Run) error {
+	var steady []agency.Evidence // what the terminal shows, since when
+	var since time.Time
+	for deadline := time.Now().Add(readyTimeout); ; {
+		shown := in.observer.Look(ctx, r.ID)
+		l, ok := in.observer.Seen(r.ID)
+		if !ok {
+			return nil
+		}
+		if len(l.Situation.Requests) > 0 {
+			return agency.Errorf(agency.CodeInvalidState, "%s waits for an answer in its terminal, and a message would be taken for it: %s",
+				r.Ref(), l.Situation.Requests[0].Summary()).WithHint("agency attach %s", r.Ref())
+		}
+		_, began := l.Situation.Sources[agency.FromTranscript]
+		if status.SpokeForItself(l.Situation) || began || r.Attempt.Headless || !in.harness.ShowsReady(r.Runner) {
+			return nil
+		}
+		now := time.Now()
+		switch {
+		case len(shown) == 0 || !slices.Equal(shown, steady):
+			steady, since = shown, now
+		case now.Sub(since) >= readySteady:
+			return nil
+		}
+		if now.After(deadline) {
+			return agency.Errorf(agency.CodeInvalidState, "%s shows no input box yet, and a message could be taken for something else", r.Ref()).
+				WithHint("agency attach %s", r.Ref())
+		}
+		select {
+		case <-time.After(readyEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -46,9 +46,9 @@ func TestNothingIsTypedIntoADialog(t *testing.T) {
 				synctest.Wait()
 				w.tmux.show(screen)
 				ways := map[string]func() error{
-					"send": func() error { _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); return err },
+					"send": func() error { _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); return err },
 					"answer": func() error {
-						_, _, err := w.sup.AnswerRun(t.Context(), supervisor.AnswerRequest{Ref: r.Handle, Reply: agency.Reply{Text: "left"}})
+						_, _, err := w.sup.Input.Answer(t.Context(), supervisor.AnswerRequest{Ref: r.Handle, Reply: agency.Reply{Text: "left"}})
 						return err
 					},
 				}
@@ -74,7 +74,7 @@ func TestRefusedAnswerLeadsToNoMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, _ := w.started("fix-login")
-	_, _, err := w.sup.AnswerRun(t.Context(), allow(r, ""))
+	_, _, err := w.sup.Input.Answer(t.Context(), allow(r, ""))
 	if e := agency.AsError(err); e.Code != agency.CodeInvalidState || strings.Contains(e.Hint, "send") || !strings.Contains(e.Hint, "agency attach") {
 		t.Errorf("got %v, hint %q", err, e.Hint)
 	}
@@ -90,7 +90,7 @@ func TestDialogBeforeEnter(t *testing.T) {
 		w.tmux.show("> ")
 		p.link.TypedFunc = func() { w.tmux.show("? Run rm?") }
 		p.link.EnterFunc = func() agency.Delivery { t.Error("Enter was pressed"); return agency.Delivery{} }
-		if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInputRefused {
+		if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInputRefused {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -107,7 +107,7 @@ func TestKeysForADialogThatChanged(t *testing.T) {
 			looks++
 			return "1", looks == 1, nil
 		}
-		if _, _, err := w.sup.AnswerRun(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 {
+		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 {
 			t.Errorf("got %v, keys %q", err, p.link.keys)
 		}
 	})
@@ -144,7 +144,7 @@ func TestConfirm(t *testing.T) {
 				w.tell(p, c.tells...)
 				return agency.Delivery{Effect: agency.EffectOutput}
 			}
-			_, got, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			_, got, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
 			if err != nil || got != c.want {
 				t.Errorf("%s: got %+v, %v, want %+v", name, got, err, c.want)
 			}
@@ -172,7 +172,7 @@ func TestEnterAgain(t *testing.T) {
 				w.tmux.show("> ")
 				w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
 			}
-			_, got, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+			_, got, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
 			if err != nil || !slices.Equal(p.link.keys, want) || got.Confirmed != (len(want) > 0) {
 				t.Errorf("%s: got %+v, %v, keys %q", behind, got, err, p.link.keys)
 			}
@@ -189,7 +189,7 @@ func TestNoEnterForAStoppedProgram(t *testing.T) {
 		r, p := w.started("fix-login")
 		w.tmux.show("> hello")
 		p.link.EnterFunc = func() agency.Delivery { return agency.Delivery{Effect: agency.EffectNone} }
-		_, got, err := w.sup.SendInput(t.Context(), r.Handle, "hello", "")
+		_, got, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
 		if err != nil || got.Confirmed || got.Composer != "hello" || len(p.link.keys) > 0 {
 			t.Errorf("got %+v, %v, keys %q", got, err, p.link.keys)
 		}

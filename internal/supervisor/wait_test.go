@@ -33,7 +33,7 @@ type waited struct {
 func (w *world) wait(ctx context.Context, labels ...agency.Label) <-chan waited {
 	result := make(chan waited, 1)
 	go func() {
-		runs, _, err := w.sup.Wait(ctx, []string{"fix-login"}, labels)
+		runs, _, err := w.sup.Query.Wait(ctx, []string{"fix-login"}, labels)
 		result <- waited{runs, err}
 	}()
 	return result

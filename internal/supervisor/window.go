@@ -21,24 +21,24 @@ const (
 
 // showRuns brings the window of a run's repository up to date, where it has one. It is a view: what fails is only logged,
 // and made good by the next change.
-func (s *Supervisor) showRuns(ctx context.Context, r *agency.Run) {
+func (v *views) showRuns(ctx context.Context, r *agency.Run) {
 	root := r.Repo.Root // a bare repository's holds no such file
-	project, err := s.Projects.read(ctx, agency.Repo{Root: root, Toplevel: root}, "")
+	project, err := v.projects.read(ctx, agency.Repo{Root: root, Toplevel: root}, "")
 	if err != nil || !project.Window {
 		return
 	}
-	unlock, err := s.locks.lock(ctx, "window "+r.Repo.Fingerprint)
+	unlock, err := v.locks.Lock(ctx, "window "+r.Repo.Fingerprint)
 	if err != nil {
 		return
 	}
 	defer unlock()
-	if err := s.refreshWindow(ctx, root, r.Repo.Fingerprint); err != nil {
-		s.Log.Warn("refresh "+windowDir, "repo", root, "err", err)
+	if err := v.refreshWindow(ctx, root, r.Repo.Fingerprint); err != nil {
+		v.log.Warn("refresh "+windowDir, "repo", root, "err", err)
 	}
 }
 
-func (s *Supervisor) refreshWindow(ctx context.Context, root, fingerprint string) error {
-	runs, err := s.Records.Runs(ctx, agency.Filter{Repo: fingerprint})
+func (v *views) refreshWindow(ctx context.Context, root, fingerprint string) error {
+	runs, err := v.store.Runs(ctx, agency.Filter{Repo: fingerprint})
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Supervisor) refreshWindow(ctx context.Context, root, fingerprint string
 		return err
 	}
 	for name := range there {
-		if want[name] == "" && s.ours(name, there) {
+		if want[name] == "" && v.ours(name, there) {
 			if err := removeBeneath(root, filepath.Join(windowDir, name)); err != nil {
 				return err
 			}
@@ -107,14 +107,14 @@ func windowEntries(root string) (map[string]string, error) {
 }
 
 // ours says that an entry of a window was made for a run of this data root, and not by somebody else.
-func (s *Supervisor) ours(name string, there map[string]string) bool {
+func (v *views) ours(name string, there map[string]string) bool {
 	target, ok := there[name]
 	if ok && name == windowLatest {
 		if target, ok = there[target]; !ok {
 			return true // it leads nowhere
 		}
 	}
-	return strings.HasPrefix(target, filepath.Join(s.Home, "runs")+"/")
+	return strings.HasPrefix(target, filepath.Join(v.home, "runs")+"/")
 }
 
 func removeBeneath(root, rel string) error {

@@ -84,15 +84,15 @@ func TestWordIsSaidAgain(t *testing.T) {
 			w := newWorld(t)
 			r, _ := w.started("fix-login")
 			see(w, r, asking("Which one?"))
-			first := w.sup.Derive(w.run(r.ID)).PromptID()
+			first := w.sup.Observer.Derive(w.run(r.ID)).PromptID()
 			time.Sleep(time.Minute)
 			for _, text := range []string{asking("Which one?"), later} {
 				see(w, r, text)
 			}
-			if got := w.sup.Derive(w.run(r.ID)).PromptID(); got != first || w.count(r.ID, agency.ContractChanged) != 1 {
+			if got := w.sup.Observer.Derive(w.run(r.ID)).PromptID(); got != first || w.count(r.ID, agency.ContractChanged) != 1 {
 				t.Errorf("%s: one question became %q and %q", name, first, got)
 			}
-			if _, _, err := w.sup.SendInput(t.Context(), r.Handle, "left", first); err != nil {
+			if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "left", first); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -102,7 +102,7 @@ func TestWordIsSaidAgain(t *testing.T) {
 				t.Errorf("%s: %s after an answer", name, got)
 			}
 			see(w, r, asking("Which one?"))
-			if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.PromptID() == first || w.count(r.ID, agency.ContractChanged) != 2 {
+			if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.PromptID() == first || w.count(r.ID, agency.ContractChanged) != 2 {
 				t.Errorf("%s: got %+v after the same question", name, got)
 			}
 		})
@@ -134,7 +134,7 @@ func TestAnOldWordComesBack(t *testing.T) {
 		}
 		look()
 	}
-	if got := w.sup.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "It is back" {
+	if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "It is back" {
 		t.Errorf("got %s %q", got.Label, got.Summary)
 	}
 }
@@ -175,7 +175,7 @@ func TestWordIsSaidAgainToNobody(t *testing.T) {
 				t.Fatalf("got %s and %d events, want question %d", w.label(r.ID), w.count(r.ID, agency.ContractChanged), want)
 			}
 		}
-		if _, _, err := w.sup.SendInput(t.Context(), "fix-login", "left", ""); err != nil {
+		if _, _, err := w.sup.Input.Send(t.Context(), "fix-login", "left", ""); err != nil {
 			t.Fatal(err)
 		}
 	}

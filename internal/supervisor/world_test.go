@@ -35,6 +35,7 @@ type world struct {
 	watcher  *fakeWatcher
 	setups   []agency.SetupCommand
 	runSetup func(agency.SetupCommand) error // nil is a setup that works
+	scaffold supervisor.Scaffold             // nil is the real one
 	warnings []string
 	sup      *supervisor.Supervisor
 
@@ -100,7 +101,13 @@ func (w *world) start() {
 	w.t.Helper()
 	w.sup = supervisor.New(supervisor.Deps{
 		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
-		Scaffold: scaffold.Worktree, Contract: scaffold.Contract, ReportUnfilled: scaffold.ReportUnfilled,
+		Scaffold: func(root string, prompt []byte, at time.Time) error {
+			if w.scaffold != nil {
+				return w.scaffold(root, prompt, at)
+			}
+			return scaffold.Worktree(root, prompt, at)
+		},
+		Contract: scaffold.Contract, ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject: config.ParseProject,
 		NeededBy:     func(context.Context, agency.RunID) (agency.SessionID, error) { return "", nil },
 		Room:         func() error { return nil },
@@ -304,7 +311,7 @@ func (w *world) wantNothing() {
 			}
 		}
 	}
-	if n := w.sup.LiveRuns(); n != 0 {
+	if n := w.sup.Observer.LiveRuns(); n != 0 {
 		w.t.Errorf("live runs: got %d, want none", n)
 	}
 	if got := w.watcher.watched(); len(got) != 0 {

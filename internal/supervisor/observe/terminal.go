@@ -1,4 +1,4 @@
-package supervisor
+package observe
 
 import (
 	"context"
@@ -20,29 +20,20 @@ const (
 	mostLineRunes = 300
 )
 
-// Worker is a run as the watchdog sees it, and when its output last said something new (zero is unknown). One that was
-// removed is E_RUN_NOT_FOUND.
-func (s *Supervisor) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
-	r, err := s.Records.Run(ctx, id)
-	if err != nil {
-		return nil, agency.Status{}, time.Time{}, err
-	}
-	if r.RemovedAt != nil {
-		return nil, agency.Status{}, time.Time{}, agency.Errorf(agency.CodeRunNotFound, "%s was removed", r.Ref())
-	}
-	var news time.Time
-	if l, ok := s.liveCopy(id); ok && l.attempt == r.Attempt.Number {
-		news = l.lastNews
-	}
-	status := s.Derive(r)
-	return r, status, news, nil
+// Terminals shows what agents show and use.
+type Terminals struct {
+	tmux     Tmux
+	attempts Attempts
 }
 
+// NewTerminals returns what shows terminals.
+func NewTerminals(tmux Tmux, attempts Attempts) *Terminals { return &Terminals{tmux, attempts} }
+
 // Activity measures a run. The newest change of a file is unknown when there are too many to look at.
-func (s *Supervisor) Activity(r *agency.Run) agency.Activity {
+func (t *Terminals) Activity(r *agency.Run) agency.Activity {
 	var activity agency.Activity
 	if p := r.Attempt.RunnerProcess; p != nil {
-		activity.CPU = s.Attempts.CPU(*p)
+		activity.CPU = t.attempts.CPU(*p)
 	}
 	activity.FilesAt = newestFile(r.Worktree)
 	return activity
@@ -78,13 +69,13 @@ func newestFile(root string) time.Time {
 
 // Preview is the last lines of what a run's agent shows: of its terminal while its session has it, else of its log. They are
 // safe for a terminal.
-func (s *Supervisor) Preview(ctx context.Context, r *agency.Run, lines int) []string {
+func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []string {
 	text := ""
 	if !r.Attempt.Headless && r.Attempt.Pane != "" {
-		text, _ = s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
+		text, _ = t.tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	}
 	if strings.TrimSpace(text) == "" {
-		tail, _ := s.Attempts.Tail(attemptDir(r.Dir, r.Attempt.Number), "runner", tailBytes)
+		tail, _ := t.attempts.Tail(AttemptDir(r.Dir, r.Attempt.Number), "runner", tailBytes)
 		text = strings.ToValidUTF8(string(tail), "�")
 	}
 	all := []string{}
@@ -103,7 +94,7 @@ func safeLine(line string) string {
 }
 
 // Attached says that a person looks at a run's terminal.
-func (s *Supervisor) Attached(ctx context.Context, r *agency.Run) bool {
-	clients, err := s.Tmux.Attached(ctx, r.Session())
+func (t *Terminals) Attached(ctx context.Context, r *agency.Run) bool {
+	clients, err := t.tmux.Attached(ctx, r.Session())
 	return err == nil && clients > 0
 }

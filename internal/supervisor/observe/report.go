@@ -1,4 +1,4 @@
-package supervisor
+package observe
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 // readReports takes over what the agent reported. It writes reports into its worktree, the one place that it can write in
 // whatever sandbox it works. Each is taken over once, also after a crash: how far the file was read stands beside the reports
 // in the evidence. What cannot be kept now is taken over by the next rescan.
-func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
-	unlock, err := s.locks.lock(ctx, "file "+string(id))
+func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
+	unlock, err := ob.locks.Lock(ctx, "file "+string(id))
 	if err != nil {
 		return
 	}
 	defer unlock()
-	l, ok := s.liveCopy(id)
+	l, ok := ob.copyOf(id)
 	if !ok {
 		return
 	}
@@ -30,12 +30,12 @@ func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 	if stamp == l.reports {
 		return
 	}
-	if s.evidenceWaits(&l) {
+	if evidenceWaits(&l) {
 		// A daemon that was killed may have taken over reports that its record does not know of.
-		if !s.takeEvidence(ctx, id) {
+		if !ob.ReadEvidence(ctx, id) {
 			return
 		}
-		if l, ok = s.liveCopy(id); !ok {
+		if l, ok = ob.copyOf(id); !ok {
 			return
 		}
 	}
@@ -44,7 +44,7 @@ func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		taken = s.observe(ctx, &l, []agency.Evidence{{
+		taken = ob.keep(ctx, &l, []agency.Evidence{{
 			Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable " + agency.ReportsFile + ": " + whyUnreadable(err),
 		}})
 	default:
@@ -52,28 +52,28 @@ func (s *Supervisor) readReports(ctx context.Context, id agency.RunID) {
 		if l.reports.size > 0 && stamp.size <= l.reports.size {
 			offset = 0 // another file
 		}
-		taken = s.takeReports(ctx, &l, newReports(s.Spool, data, offset, observedAt(path, time.Time{}, s.Now())))
+		taken = ob.takeReports(ctx, &l, newReports(ob.Spool, data, offset, observedAt(path, time.Time{}, ob.Now())))
 	}
 	if taken {
-		s.remember(&l, func(now *liveRun) { now.reports = stamp })
+		ob.change(&l, func(now *liveRun) { now.reports = stamp })
 	}
 }
 
 // takeReports tells the owner of reports and puts them where all evidence is. When it is false they are to be taken again,
 // which tells nobody twice.
-func (s *Supervisor) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
+func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
 	if hasReport(reports, agency.ReportsComplete) {
-		s.writeOutput(ctx, l.id, false)
+		ob.outputs.write(ctx, l.id, false)
 	}
 	for i := range reports {
-		if err := s.Inbox.report(ctx, l.id, l.attempt, &reports[i]); err != nil {
-			s.Log.Warn("tell the owner of a report", "run", l.id, "err", err)
+		if err := ob.Inbox.Report(ctx, l.id, l.attempt, &reports[i]); err != nil {
+			ob.Log.Warn("tell the owner of a report", "run", l.id, "err", err)
 			if !agency.IsCode(err, agency.CodeLimit) { // an inbox that is full keeps no report from the record
 				return false
 			}
 		}
 	}
-	return s.observe(ctx, l, reports)
+	return ob.keep(ctx, l, reports)
 }
 
 // newReports are the reports behind offset, up to the last complete line. A file that is shorter, or has no line that begins

@@ -1,4 +1,4 @@
-package supervisor_test
+package observe_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"agency"
-	"agency/internal/supervisor"
+	"agency/internal/supervisor/observe"
 )
 
 // Whatever stands in the place of a snapshot, it passes for the run's only with the run's id.
@@ -23,7 +23,7 @@ func FuzzRecordProblem(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "meta.json"), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		problem := supervisor.RecordProblem(&agency.Run{ID: id, Dir: dir})
+		problem := observe.RecordProblem(&agency.Run{ID: id, Dir: dir})
 		var snapshot struct {
 			ID string `json:"id"`
 		}

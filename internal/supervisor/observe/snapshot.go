@@ -1,4 +1,4 @@
-package supervisor
+package observe
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 	"agency/internal/file"
 )
 
-// checkRecord compares a run's record with its snapshot, meta.json, and remembers what is wrong. A list of runs tells what
+// CheckRecord compares a run's record with its snapshot, meta.json, and remembers what is wrong. A list of runs tells what
 // is remembered: to read the snapshots of thousands of runs would take longer than the list.
-func (s *Supervisor) checkRecord(r *agency.Run) {
+func (ob *Observer) CheckRecord(r *agency.Run) {
 	problem := recordProblem(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	ob.mu.Lock()
+	defer ob.mu.Unlock()
 	if problem == "" {
-		delete(s.broken, r.ID)
+		delete(ob.broken, r.ID)
 		return
 	}
-	s.broken[r.ID] = problem
+	ob.broken[r.ID] = problem
 }
 
 // recordProblem says how a run's snapshot disagrees with its record; empty when it does not. A snapshot that is missing is
@@ -50,9 +50,9 @@ func recordProblem(r *agency.Run) string {
 	}
 }
 
-// readSnapshot compares the snapshot of a live run with its record when the snapshot changed since that was done.
-func (s *Supervisor) readSnapshot(ctx context.Context, id agency.RunID) {
-	l, ok := s.liveCopy(id)
+// ReadSnapshot compares the snapshot of a live run with its record when the snapshot changed since that was done.
+func (ob *Observer) ReadSnapshot(ctx context.Context, id agency.RunID) {
+	l, ok := ob.copyOf(id)
 	if !ok {
 		return
 	}
@@ -60,30 +60,10 @@ func (s *Supervisor) readSnapshot(ctx context.Context, id agency.RunID) {
 	if stamp == l.snapshot {
 		return
 	}
-	r, err := s.Records.Run(ctx, id)
+	r, err := ob.Store.Run(ctx, id)
 	if err != nil {
 		return // the rescan tries again
 	}
-	s.checkRecord(r)
-	s.remember(&l, func(now *liveRun) { now.snapshot = stamp })
-}
-
-// checkRecords looks at all runs that were not removed, and writes what an earlier daemon could not.
-func (s *Supervisor) checkRecords() {
-	runs, err := s.Records.Runs(s.ctx, agency.Filter{})
-	if err != nil {
-		if s.ctx.Err() == nil {
-			s.Log.Error("read runs", "err", err)
-		}
-		return
-	}
-	for i := range runs {
-		if s.ctx.Err() != nil {
-			return
-		}
-		if isBehind(&runs[i]) {
-			s.writeViews(s.ctx, &runs[i])
-		}
-		s.checkRecord(&runs[i])
-	}
+	ob.CheckRecord(r)
+	ob.change(&l, func(now *liveRun) { now.snapshot = stamp })
 }

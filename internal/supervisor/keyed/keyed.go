@@ -1,12 +1,13 @@
-package supervisor
+// Package keyed has locks by name.
+package keyed
 
 import (
 	"context"
 	"sync"
 )
 
-// keyed is a set of locks by name. A lock exists only while somebody holds it or waits for it.
-type keyed struct {
+// Locks is a set of locks by name. A lock exists only while it is held or waited for.
+type Locks struct {
 	mu    sync.Mutex
 	locks map[string]*waiting
 }
@@ -16,8 +17,8 @@ type waiting struct {
 	users int
 }
 
-// lock takes the named lock, or gives up with ctx. The returned function frees it.
-func (k *keyed) lock(ctx context.Context, name string) (unlock func(), err error) {
+// Lock takes the named lock, or gives up with ctx. The returned function frees it.
+func (k *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	k.mu.Lock()
 	if k.locks == nil {
 		k.locks = map[string]*waiting{}

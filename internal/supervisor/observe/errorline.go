@@ -1,4 +1,4 @@
-package supervisor
+package observe
 
 import (
 	"bytes"
@@ -11,10 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"agency/internal/status"
+
 	"github.com/charmbracelet/x/ansi"
 
 	"agency"
-	"agency/internal/status"
 )
 
 // Limits of what is held against the user's patterns.
@@ -38,17 +39,17 @@ func (p *ErrorPatterns) of(preset string) []*regexp.Regexp {
 }
 
 // SetErrorPatterns changes what counts as an error in output. What was printed before is not held against other patterns.
-func (s *Supervisor) SetErrorPatterns(patterns *ErrorPatterns) {
-	before := s.patterns.Swap(patterns)
-	s.mu.Lock()
+func (ob *Observer) SetErrorPatterns(patterns *ErrorPatterns) {
+	before := ob.patterns.Swap(patterns)
+	ob.mu.Lock()
 	var readers []*outputReader
-	for _, l := range s.live {
+	for _, l := range ob.live {
 		if !slices.EqualFunc(before.of(l.output.preset), patterns.of(l.output.preset), func(a, b *regexp.Regexp) bool { return a.String() == b.String() }) {
 			readers = append(readers, l.output)
 		}
 	}
-	s.mu.Unlock()
-	now := s.Now()
+	ob.mu.Unlock()
+	now := ob.Now()
 	for _, o := range readers {
 		o.mu.Lock()
 		o.since, o.places, o.fresh = now, map[string]place{}, false
@@ -81,7 +82,7 @@ func newOutputReader(r *agency.Run) *outputReader {
 	o := &outputReader{kind: r.Runner.Kind, preset: r.Preset, headless: a.Headless, places: map[string]place{}, fresh: a.Number == 1}
 	if a.State != agency.Queued {
 		o.fresh = false
-		o.since = changeTime(filepath.Join(r.Dir, "state.json")) // each rescan of the daemon before wrote it
+		o.since = ChangeTime(filepath.Join(r.Dir, "state.json")) // each rescan of the daemon before wrote it
 		if last := a.Situation.PrintedAt; !last.IsZero() && !last.Add(time.Second).Before(o.since) {
 			o.since = last.Add(time.Second) // the index of a log knows whole seconds
 		}
@@ -104,18 +105,13 @@ func (o *outputReader) streams() []string {
 	}
 }
 
-// patternsFor are the patterns for a run; nil when there is nothing to look for.
-func (s *Supervisor) patternsFor(l *liveRun) []*regexp.Regexp {
-	return s.patterns.Load().of(l.output.preset)
-}
-
 // readOutput holds the lines that a run printed since the last look against the patterns.
-func (s *Supervisor) readOutput(ctx context.Context, id agency.RunID) {
-	l, ok := s.liveCopy(id)
+func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
+	l, ok := ob.copyOf(id)
 	if !ok {
 		return
 	}
-	patterns, o := s.patternsFor(&l), l.output
+	patterns, o := ob.patterns.Load().of(l.output.preset), l.output
 	if len(patterns) == 0 {
 		return
 	}
@@ -123,7 +119,7 @@ func (s *Supervisor) readOutput(ctx context.Context, id agency.RunID) {
 	defer o.mu.Unlock()
 	found := ""
 	for _, stream := range o.streams() {
-		for line := range bytes.SplitSeq(s.newLines(&l, stream), []byte{'\n'}) {
+		for line := range bytes.SplitSeq(o.newLines(ob.Attempts, AttemptDir(l.dir, l.attempt), stream, ob.Now()), []byte{'\n'}) {
 			if found != "" {
 				break
 			}
@@ -136,7 +132,7 @@ func (s *Supervisor) readOutput(ctx context.Context, id agency.RunID) {
 			}
 		}
 	}
-	s.printed(ctx, id, found)
+	ob.printed(ctx, id, found)
 }
 
 // besideStream says that a line of an agent's standard output is none of its structured stream. Where there is no such stream,
@@ -158,15 +154,14 @@ func plainLine(line []byte) string {
 	return text[strings.LastIndexByte(text, '\r')+1:]
 }
 
-// newLines are the complete lines of a stream since the last look.
-func (s *Supervisor) newLines(l *liveRun, stream string) []byte {
-	o, dir := l.output, attemptDir(l.dir, l.attempt)
+// newLines returns the complete lines of a stream since the last look. The caller holds the lock.
+func (o *outputReader) newLines(attempts Attempts, dir, stream string, now time.Time) []byte {
 	at, known := o.places[stream]
 	var offset *int64
 	if known || o.since.IsZero() {
 		offset = &at.offset
 	}
-	log, begins, err := s.Attempts.OpenLog(dir, stream, o.since, offset)
+	log, begins, err := attempts.OpenLog(dir, stream, o.since, offset)
 	if err != nil {
 		return nil // there is none yet
 	}
@@ -183,7 +178,7 @@ func (s *Supervisor) newLines(l *liveRun, stream string) []byte {
 		return nil
 	case full:
 		delete(o.places, stream) // it prints faster than it is read
-		o.since = s.Now()
+		o.since = now
 	default:
 		o.places[stream] = place{begins + int64(last), inside && last == 0}
 	}
@@ -196,20 +191,20 @@ func (s *Supervisor) newLines(l *liveRun, stream string) []byte {
 
 // readShown holds what an agent's terminal shows against the patterns, as far as the agent's own marks say that it is an error
 // of its program.
-func (s *Supervisor) readShown(ctx context.Context, id agency.RunID) {
-	l, ok := s.liveCopy(id)
+func (ob *Observer) readShown(ctx context.Context, id agency.RunID) {
+	l, ok := ob.copyOf(id)
 	if !ok {
 		return
 	}
-	patterns, marks, o := s.patternsFor(&l), s.Harness.ErrorMarks(l.output.kind), l.output
+	patterns, marks, o := ob.patterns.Load().of(l.output.preset), ob.Harness.ErrorMarks(l.output.kind), l.output
 	if len(patterns) == 0 || len(marks) == 0 || o.headless {
 		return
 	}
-	r, err := s.Records.Run(ctx, id)
+	r, err := ob.Store.Run(ctx, id)
 	if err != nil || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}
-	text, err := s.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
+	text, err := ob.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
 		return // the terminal is going away
 	}
@@ -228,7 +223,7 @@ func (s *Supervisor) readShown(ctx context.Context, id agency.RunID) {
 		found = added(o.shown, shown)
 	}
 	o.fresh, o.shown = true, shown
-	s.printed(ctx, id, found)
+	ob.printed(ctx, id, found)
 }
 
 // added is the first line that now is there more often than before.
@@ -245,12 +240,12 @@ func added(before, now []string) string {
 }
 
 // printed makes a line that matched evidence. While the one before still stands, it only goes on.
-func (s *Supervisor) printed(ctx context.Context, id agency.RunID, line string) {
-	l, ok := s.liveCopy(id)
+func (ob *Observer) printed(ctx context.Context, id agency.RunID, line string) {
+	l, ok := ob.copyOf(id)
 	if line == "" || !ok {
 		return
 	}
-	r, err := s.Records.Run(ctx, id)
+	r, err := ob.Store.Run(ctx, id)
 	if err != nil || r.Attempt.Number != l.attempt {
 		return
 	}
@@ -259,10 +254,10 @@ func (s *Supervisor) printed(ctx context.Context, id agency.RunID, line string) 
 	active := slices.MaxFunc([]time.Time{l.lastNews, a.Situation.HeardAt, a.Word.At}, time.Time.Compare)
 	e := agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Text: safeLine(line)}
 	if status.ErrorStands(&a, active) {
-		if s.Elapsed(a.Situation.PrintedAt) < printedEvery {
+		if ob.Elapsed(a.Situation.PrintedAt) < printedEvery {
 			return
 		}
 		e.Event = agency.EventContinued
 	}
-	s.observe(ctx, &l, []agency.Evidence{e})
+	ob.keep(ctx, &l, []agency.Evidence{e})
 }

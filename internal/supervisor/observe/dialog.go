@@ -1,4 +1,4 @@
-package supervisor
+package observe
 
 import (
 	"context"
@@ -12,24 +12,24 @@ import (
 // dialog that is not drawn yet is read again when it is.
 const dialogQuiet = 150 * time.Millisecond
 
-// lookAtDialog puts the request first whose dialog a run's terminal shows, where several are open: hooks can tell of them in
+// LookAtDialog puts the request first whose dialog a run's terminal shows, where several are open: hooks can tell of them in
 // another order than the program shows them.
-func (s *Supervisor) lookAtDialog(ctx context.Context, id agency.RunID) {
-	l, ok := s.liveCopy(id)
+func (ob *Observer) LookAtDialog(ctx context.Context, id agency.RunID) {
+	l, ok := ob.copyOf(id)
 	if !ok || len(l.situation.Requests) < 2 {
 		return
 	}
-	r, err := s.Records.Run(ctx, id)
+	r, err := ob.Store.Run(ctx, id)
 	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}
-	screen, err := s.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
+	screen, err := ob.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
 		return // the terminal is going away, and its wrapper tells
 	}
 	requests := l.situation.Requests
-	i := s.Harness.Shown(r.Runner.Kind, strings.Split(strings.TrimRight(screen, "\n"), "\n"), requests)
+	i := ob.Harness.Shown(r.Runner.Kind, strings.Split(strings.TrimRight(screen, "\n"), "\n"), requests)
 	if i > 0 || i == 0 && !requests[0].Shown {
-		s.observe(ctx, &l, []agency.Evidence{{Source: agency.FromScreen, Sign: agency.SignShown, Event: "dialog", ID: requests[i].ID}})
+		ob.keep(ctx, &l, []agency.Evidence{{Source: agency.FromScreen, Sign: agency.SignShown, Event: "dialog", ID: requests[i].ID}})
 	}
 }

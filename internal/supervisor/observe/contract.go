@@ -1,14 +1,12 @@
-package supervisor
+package observe
 
 import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"syscall"
 	"time"
 
@@ -35,133 +33,54 @@ func stampOf(path string) fileStamp {
 	return stamp
 }
 
-// rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers that are gone. It also
-// refreshes the heartbeat in the views.
-func (s *Supervisor) rescan() {
-	if err := s.Records.WriteFacts(s.ctx); err != nil && s.ctx.Err() == nil {
-		s.Log.Error("write what was kept in memory", "err", err)
-	}
-	s.mu.Lock()
-	runs := make([]liveRun, 0, len(s.live))
-	for _, l := range s.live {
-		runs = append(runs, *l)
-	}
-	s.mu.Unlock()
-	// One question for all: a thousand questions take a hundred times as long.
-	records, err := s.Records.Runs(s.ctx, agency.Filter{Live: true})
-	if err != nil {
-		s.Log.Error("look at runs again", "err", err)
+// LookAgain reads what an agent wrote and no event told of, and the files that its program keeps.
+func (ob *Observer) LookAgain(r *agency.Run) {
+	l, ok := ob.copyOf(r.ID)
+	if !ok || l.attempt != r.Attempt.Number {
 		return
 	}
-	byID := make(map[agency.RunID]*agency.Run, len(records))
-	for i := range records {
-		byID[records[i].ID] = &records[i]
-	}
-	for i := range runs {
-		l := &runs[i]
-		r := byID[l.id]
-		if r == nil || r.Attempt.Number != l.attempt {
-			continue // it ended meanwhile
-		}
-		s.watchAgain(l.id, filepath.Join(l.worktree, agency.StateDir))
-		s.lookAgain(l, r)
-		if l.link == nil && r.Attempt.State == agency.Running {
-			r = s.settleAgain(l)
-			if r == nil {
-				continue
-			}
-		}
-		s.readSnapshot(s.ctx, l.id)
-		s.refreshState(l, r)
-	}
-	s.writeUnwritten()
-	if s.sessionLeft.Swap(false) {
-		if err := s.endSessions(s.ctx); err != nil {
-			s.Log.Warn("end sessions", "err", err)
-		}
-	}
-	s.lookForSessions()
-}
-
-// settleAgain settles an attempt without a link, as the record has it now: the rescan before may have taken its time, and somebody
-// else may have settled the attempt and begun the next one. It returns the run, or nil when that attempt is not there any more.
-func (s *Supervisor) settleAgain(l *liveRun) *agency.Run {
-	r, err := s.Records.Run(s.ctx, l.id)
-	if err != nil || r.Attempt.Number != l.attempt {
-		return nil
-	}
-	if _, err := s.settle(s.ctx, r); err != nil {
-		s.Log.Error("look at run again", "run", l.id, "err", err)
-		return nil
-	}
-	if r, err = s.Records.Run(s.ctx, l.id); err != nil {
-		return nil
-	}
-	return r
-}
-
-// lookForSessions finds live runs of which nothing can be seen: no wrapper is connected, and the tmux session is gone.
-func (s *Supervisor) lookForSessions() {
-	s.mu.Lock()
-	alone := slices.ContainsFunc(slices.Collect(maps.Values(s.live)), func(l *liveRun) bool { return l.link == nil })
-	s.mu.Unlock()
-	if !alone {
-		return
-	}
-	sessions, err := s.Tmux.Sessions(s.ctx)
-	if err != nil {
-		s.Log.Warn("list sessions", "err", err)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, l := range s.live {
-		l.unseen = l.link == nil && !slices.Contains(sessions, agency.SessionPrefix+string(id))
-	}
-}
-
-// lookAgain reads what an agent wrote and no event told of, and the files that its program keeps.
-func (s *Supervisor) lookAgain(l *liveRun, r *agency.Run) {
+	ob.watchAgain(l.id, filepath.Join(l.worktree, agency.StateDir))
 	if r.Attempt.State == agency.Queued {
 		return
 	}
-	s.readWords(l, r)
-	s.followFiles(l.id, r.Runner.Kind, l.situation, r.Attempt.RunnerProcess)
-	for _, path := range s.Harness.Files(r.Runner.Kind, l.situation, r.Attempt.RunnerProcess) {
-		s.follow(s.ctx, l.id, path)
+	ob.ReadWords(r)
+	ob.followFiles(l.id, r.Runner.Kind, l.situation, r.Attempt.RunnerProcess)
+	for _, path := range ob.Harness.Files(r.Runner.Kind, l.situation, r.Attempt.RunnerProcess) {
+		ob.follow(ob.ctx, l.id, path)
 	}
 }
 
-// readWords reads what an agent wrote in its status file and reports, and what its hooks did. Before an attempt has begun its worktree
+// ReadWords reads what an agent wrote in its status file and reports, and what its hooks did. Before an attempt has begun its worktree
 // holds the words of the attempt before.
-func (s *Supervisor) readWords(l *liveRun, r *agency.Run) {
-	if r.Attempt.State == agency.Queued {
+func (ob *Observer) ReadWords(r *agency.Run) {
+	l, ok := ob.copyOf(r.ID)
+	if !ok || r.Attempt.State == agency.Queued {
 		return
 	}
 	if stampOf(filepath.Join(l.worktree, agency.ContractFile)) != l.stamp {
-		s.readWord(s.ctx, l.id)
+		ob.readContract(ob.ctx, l.id)
 	}
-	s.readReports(s.ctx, l.id)
-	if s.evidenceWaits(l) {
-		s.readEvidence(s.ctx, l.id)
+	ob.readReports(ob.ctx, l.id)
+	if evidenceWaits(&l) {
+		ob.ReadEvidence(ob.ctx, l.id)
 	}
 }
 
-// readWord brings the runner's contract file into the record when it says something new. What cannot be read is itself the
+// readContract brings the runner's contract file into the record when it says something new. What cannot be read is itself the
 // news. What the record cannot take is read again by the next rescan.
-func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
+func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 	// One at a time: an older reading must not be written over a newer one.
-	unlock, err := s.locks.lock(ctx, "word "+string(id))
+	unlock, err := ob.locks.Lock(ctx, "word "+string(id))
 	if err != nil {
 		return
 	}
 	defer unlock()
-	l, ok := s.liveCopy(id)
+	l, ok := ob.copyOf(id)
 	if !ok {
 		return
 	}
 	stamp := stampOf(filepath.Join(l.worktree, agency.ContractFile))
-	word := s.observeWord(l.worktree)
+	word := readWord(l.worktree, ob.Now())
 	// The file is exchanged in this moment, or a writer that does not exchange it is in the middle of it.
 	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
@@ -169,10 +88,10 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 		case <-ctx.Done():
 			return
 		}
-		word = s.observeWord(l.worktree)
+		word = readWord(l.worktree, ob.Now())
 	}
-	s.offered(ctx, &l, word, stamp)
-	_, err = s.Records.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	ob.outputs.offered(ctx, &l, word, stamp)
+	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
 		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}
@@ -180,20 +99,11 @@ func (s *Supervisor) readWord(ctx context.Context, id agency.RunID) {
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			s.Log.Error("record contract", "run", id, "err", err)
+			ob.Log.Error("record contract", "run", id, "err", err)
 		}
 		return
 	}
-	s.remember(&l, func(now *liveRun) { now.stamp = stamp })
-}
-
-// remember changes what is known of an attempt, if it is still the one that is watched.
-func (s *Supervisor) remember(l *liveRun, change func(now *liveRun)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := s.live[l.id]; now != nil && now.attempt == l.attempt {
-		change(now)
-	}
+	ob.change(&l, func(now *liveRun) { now.stamp = stamp })
 }
 
 // signEvery is how often an agent at work that says the same again and again is written down as heard.
@@ -232,7 +142,7 @@ func wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool
 	if l.stamp != (fileStamp{}) {
 		return stamp != l.stamp
 	}
-	at := changeTime(filepath.Join(l.worktree, agency.ContractFile))
+	at := ChangeTime(filepath.Join(l.worktree, agency.ContractFile))
 	return at.After(said) && !at.After(now)
 }
 
@@ -242,8 +152,8 @@ func outdone(a *agency.Attempt, situation *agency.Situation, at time.Time) bool 
 	return a.InputAt != nil && at.Before(*a.InputAt) || at.Before(situation.PromptAt) || reported != nil && !reported.At.Before(at)
 }
 
-// changeTime is when a file's content or name last changed, by the kernel's clock; zero when there is no such file.
-func changeTime(path string) time.Time {
+// ChangeTime is when a file's content or name last changed, by the kernel's clock; zero when there is no such file.
+func ChangeTime(path string) time.Time {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return time.Time{}
@@ -254,8 +164,9 @@ func changeTime(path string) time.Time {
 	return time.Time{}
 }
 
-func (s *Supervisor) observeWord(worktree string) agency.Observed {
-	word := agency.Observed{At: s.Now()}
+// readWord reads the contract file of a worktree.
+func readWord(worktree string, now time.Time) agency.Observed {
+	word := agency.Observed{At: now}
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
 		var c agency.Contract

@@ -1,0 +1,158 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/killpoint"
+	"agency/internal/supervisor/observe"
+)
+
+// build does the steps one after the other.
+func (la *launcher) build(ctx context.Context, p *creation) error {
+	l := &p.launching
+	return la.takeSteps(ctx, l, "create", []step{
+		{stepFiles, func() error { return la.makeFiles(p) }},
+		{stepWorktree, func() error { return la.makeWorktree(ctx, p) }},
+		{stepScaffold, func() error { return la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt) }},
+		{stepSetup, func() error { return la.doSetup(ctx, l) }},
+		{stepSession, func() error { return la.startSession(ctx, l) }},
+		{stepStarted, func() error { return la.awaitStart(ctx, l) }},
+	})
+}
+
+func (la *launcher) makeWorktree(ctx context.Context, p *creation) error {
+	unlock, err := la.repos.lock(ctx, p.repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
+		return asFileError(err)
+	}
+	if err := la.git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
+		return err
+	}
+	return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
+}
+
+// makeFiles writes the run directory.
+func (la *launcher) makeFiles(p *creation) error {
+	r := p.run
+	for _, dir := range []string{r.Dir, filepath.Join(r.Dir, "artifacts"), filepath.Join(observe.AttemptDir(r.Dir, 1), "logs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return asFileError(err)
+		}
+	}
+	spec, err := materialisedSpec(p)
+	if err != nil {
+		return err
+	}
+	inputs, err := indented(p.inputs)
+	if err != nil {
+		return err
+	}
+	// The prompt is nowhere else; what the others say is in the store.
+	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt); err != nil {
+		return asFileError(err)
+	}
+	for name, data := range map[string][]byte{"spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
+		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data); err != nil {
+			return asFileError(err)
+		}
+	}
+	if err := la.views.writeFiles(r); err != nil { // a record that is lost from here on comes back with this run
+		return asFileError(err)
+	}
+	return linkAttempt(r)
+}
+
+// buildAttempt prepares the worktree and starts the agent.
+func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt string) error {
+	if err := la.store.SetToken(ctx, l.run.ID, l.run.Attempt.Number, agency.TokenHash(l.token)); err != nil {
+		return err
+	}
+	killpoint.At("resume.token")
+	return la.takeSteps(ctx, l, "resume", []step{
+		{stepArchive, func() error { return la.archiveWord(l.run) }},
+		{stepFiles, func() error { return la.makeAttemptFiles(l.run, prompt) }},
+		{stepSetup, func() error { return la.doSetup(ctx, l) }},
+		{stepSession, func() error {
+			// The session of the attempt before was kept for its last screen.
+			if err := la.settler.killSession(ctx, l.run); err != nil {
+				return err
+			}
+			return la.startSession(ctx, l)
+		}},
+		{stepStarted, func() error { return la.awaitStart(ctx, l) }},
+	})
+}
+
+// archiveWord keeps what the attempt before said beside its logs, so that an old word never describes a new attempt. First
+// of all it writes the number of the new attempt, by which agency report refuses whoever is left of an older one.
+func (la *launcher) archiveWord(r *agency.Run) error {
+	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
+	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
+		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).
+			WithHint("what stands there belongs to no run; take it away, and try again")
+	}
+	// An attempt that was cut off at its beginning has no folder.
+	dir := observe.AttemptDir(r.Dir, r.Attempt.Number-1)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return asFileError(err)
+	}
+	for rel, limit := range map[string]int64{agency.ContractFile: agency.ContractLimit, agency.ReportsFile: agency.ReportsLimit} {
+		if data, err := file.ReadBeneath(r.Worktree, rel, limit); err == nil {
+			if err := file.WriteAtomic(filepath.Join(dir, filepath.Base(rel)), data); err != nil {
+				return asFileError(err)
+			}
+		}
+		// Whatever it is, a pipe or a folder, it leaves the place; an agent may have reason to look at it again.
+		old := fmt.Sprintf("%s.attempt-%d", filepath.Base(rel), r.Attempt.Number-1)
+		if err := file.RenameBeneath(r.Worktree, rel, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return asFileError(err)
+		}
+	}
+	return la.contract(r.Worktree, r.Attempt.CreatedAt)
+}
+
+// makeAttemptFiles makes the attempt's folder, points the run's links to it, and lays a new task over the old one.
+func (la *launcher) makeAttemptFiles(r *agency.Run, prompt string) error {
+	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return asFileError(err)
+	}
+	if prompt != "" {
+		if err := file.WriteDurable(filepath.Join(dir, "prompt.md"), []byte(prompt)); err != nil {
+			return asFileError(err)
+		}
+		if err := file.WriteBeneath(r.Worktree, agency.PromptFile, []byte(prompt), 0o644); err != nil {
+			return asFileError(err)
+		}
+	}
+	return linkAttempt(r)
+}
+
+// linkAttempt points the run directory's logs and records to the newest attempt.
+func linkAttempt(r *agency.Run) error {
+	for _, name := range []string{"logs", "exit_code.txt", "runner_done.json"} {
+		target := filepath.Join("attempts", fmt.Sprint(r.Attempt.Number), name)
+		link := filepath.Join(r.Dir, name)
+		temp := link + ".new"
+		if err := os.Remove(temp); err != nil && !os.IsNotExist(err) {
+			return asFileError(err)
+		}
+		if err := os.Symlink(target, temp); err != nil {
+			return asFileError(err)
+		}
+		if err := os.Rename(temp, link); err != nil {
+			return asFileError(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package observe
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"agency"
+)
+
+// followRetry is how long a folder of an agent's own may be missing before it is looked for again.
+const followRetry = time.Second
+
+// followFiles asks for hints about the agent's own files.
+func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, situation *agency.Situation, process *agency.Process) {
+	for _, path := range ob.Harness.Files(kind, situation, process) {
+		ob.mu.Lock()
+		_, live := ob.live[id]
+		added := live && ob.folders.follow(id, path)
+		ob.mu.Unlock()
+		if !added {
+			continue
+		}
+		if err := ob.Watcher.Add(filepath.Dir(path)); err != nil {
+			ob.folders.unfollow(id, path, followRetry, func() { // the folder comes with the file's first line
+				if ob.ctx.Err() == nil {
+					ob.followFiles(id, kind, situation, process)
+				}
+			})
+			continue
+		}
+		ob.work.Go(func() { ob.follow(ob.ctx, id, path) })
+	}
+}
+
+// follow reads what is new in a file of the agent's own, and puts it where all evidence is.
+func (ob *Observer) follow(ctx context.Context, id agency.RunID, path string) {
+	unlock, err := ob.locks.Lock(ctx, "file "+string(id))
+	if err != nil {
+		return
+	}
+	defer unlock()
+	ob.ReadEvidence(ctx, id) // what hooks told already is older than what the file says
+	l, ok := ob.copyOf(id)
+	if !ok {
+		return
+	}
+	r, err := ob.Store.Run(ctx, id)
+	if err != nil {
+		return
+	}
+	ob.keep(ctx, &l, ob.Harness.ReadFile(r.Runner.Kind, path, l.situation))
+}

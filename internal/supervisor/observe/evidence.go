@@ -1,0 +1,146 @@
+package observe
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"agency"
+	"agency/internal/status"
+)
+
+// ReadEvidence brings what was appended to an attempt's evidence file into its situation, and what changes how the agent
+// stands into the record. The file is read in its order, each part once; where reading stopped is part of the situation. all
+// is false when the file was not read to its end.
+func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool) {
+	unlock, err := ob.locks.Lock(ctx, "word "+string(id))
+	if err != nil {
+		return false
+	}
+	defer unlock()
+	for {
+		l, ok := ob.copyOf(id)
+		if !ok {
+			return false
+		}
+		path := filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)
+		evidence, next, err := ob.Spool.Tail(path, l.situation.Offset)
+		if err != nil {
+			ob.Log.Warn("read evidence", "run", id, "err", err)
+			return false
+		}
+		if next == l.situation.Offset {
+			return true
+		}
+		situation := l.situation.Clone()
+		now := ob.Now()
+		for _, e := range evidence {
+			if e.At.After(now) || e.At.IsZero() {
+				e.At = now
+			}
+			status.Observe(situation, e)
+		}
+		situation.Offset = next
+		if err := ob.recordSituation(ctx, &l, situation); err != nil {
+			if ctx.Err() == nil {
+				ob.Log.Error("record situation", "run", id, "err", err)
+			}
+			return false
+		}
+	}
+}
+
+// recordSituation makes a situation the run's. It is written to the record when it means something new to people; the
+// rest, counters and times, is in the evidence file already.
+func (ob *Observer) recordSituation(ctx context.Context, l *liveRun, situation *agency.Situation) error {
+	kind := agency.RunnerKind("")
+	var process *agency.Process
+	if !status.SameMeaning(situation, l.situation) {
+		if situation.Turn == agency.TurnEnded && l.situation.Turn != agency.TurnEnded {
+			ob.outputs.answered(ctx, l.id, situation)
+		}
+		r, err := ob.Store.ChangeRun(ctx, l.id, func(r *agency.Run) ([]agency.News, error) {
+			a := &r.Attempt
+			if a.Number != l.attempt || a.State.Final() {
+				return nil, nil
+			}
+			a.Situation = *situation
+			if situation.Conversation != "" {
+				a.ConversationID = situation.Conversation
+			}
+			return []agency.News{{Type: agency.SituationChanged, Data: situationNews(situation)}}, nil
+		})
+		if err != nil {
+			return err
+		}
+		kind, process = r.Runner.Kind, r.Attempt.RunnerProcess
+	}
+	ob.mu.Lock()
+	if now := ob.live[l.id]; now != nil && now.attempt == l.attempt {
+		now.situation = situation
+	}
+	ob.mu.Unlock()
+	if kind != "" {
+		ob.followFiles(l.id, kind, situation, process)
+		if status.Vague(situation) {
+			ob.lookSoon(l.id)
+		}
+	}
+	return nil
+}
+
+// situationNews is what the event of a changed situation tells.
+func situationNews(situation *agency.Situation) map[string]any {
+	data := map[string]any{"turn": situation.Turn}
+	if len(situation.Requests) > 0 {
+		data["request"] = situation.Requests[0]
+	}
+	if t := situation.Failure; t != nil {
+		data["error_class"], data["error"] = t.Class, t.Text
+	}
+	if t := situation.Retry; t != nil {
+		data["retrying"] = t.Class
+	}
+	if r := situation.Reported; r != nil {
+		data["report"], data["text"] = r.Report, r.Text
+	}
+	if situation.Interrupted {
+		data["interrupted"] = true
+	}
+	return data
+}
+
+// keep puts evidence that the daemon itself found into the evidence file, and reads it from there. It says whether the file
+// has it.
+func (ob *Observer) keep(ctx context.Context, l *liveRun, evidence []agency.Evidence) (kept bool) {
+	if len(evidence) == 0 {
+		return true
+	}
+	now := ob.Now()
+	for i := range evidence {
+		if evidence[i].At.IsZero() || evidence[i].At.After(now) {
+			evidence[i].At = now
+		}
+	}
+	if err := ob.Spool.Append(filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile), evidence...); err != nil {
+		ob.Log.Warn("keep evidence", "run", l.id, "err", err)
+		return false
+	}
+	ob.ReadEvidence(ctx, l.id)
+	return true
+}
+
+// evidenceWaits reports whether the evidence file may hold something new.
+func evidenceWaits(l *liveRun) bool {
+	return stampOf(filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)).size != l.situation.Offset
+}
+
+// observedAt is when a file got its content: the kernel's own time of the change, which no runner can write, unless the clock
+// was changed since.
+func observedAt(path string, begun, now time.Time) time.Time {
+	at := ChangeTime(path)
+	if at.Before(begun) || at.After(now) {
+		return now
+	}
+	return at
+}

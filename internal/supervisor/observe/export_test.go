@@ -1,0 +1,7 @@
+package observe
+
+// The parts that decide something by themselves, for tests of all their cases.
+var (
+	NewReports    = newReports
+	RecordProblem = recordProblem
+)

@@ -1,0 +1,268 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency"
+)
+
+// folders are the watched directories, and what depends on them. A caller may hold the lock of the observer.
+type folders struct {
+	watcher Watcher
+	log     *slog.Logger
+
+	mu        sync.Mutex
+	byDir     map[string]folder                // watched directories of runs
+	followed  map[string]map[agency.RunID]bool // files of agents' own, and the runs that they tell of
+	listeners map[string][]chan struct{}       // watched directory to those who follow it
+}
+
+// folder is a watched directory of one run, and what to do when something in it changed.
+type folder struct {
+	id      agency.RunID
+	changed func(context.Context, agency.RunID)
+}
+
+func newFolders(watcher Watcher, log *slog.Logger) folders {
+	return folders{watcher: watcher, log: log, byDir: map[string]folder{}, followed: map[string]map[agency.RunID]bool{}, listeners: map[string][]chan struct{}{}}
+}
+
+// changed passes a hint about a path on to listeners. It returns the watched folder that the path is in, the one that it is itself, and
+// the runs that the file tells of. A folder without a run is not watched.
+func (fs *folders) changed(path string) (in, itself folder, followers []agency.RunID) {
+	dir := filepath.Dir(path)
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, listener := range fs.listeners[dir] {
+		select {
+		case listener <- struct{}{}:
+		default: // it has a hint waiting already
+		}
+	}
+	return fs.byDir[dir], fs.byDir[path], slices.Collect(maps.Keys(fs.followed[path]))
+}
+
+// add watches a directory. A watch that cannot be had is no error: the rescan is there.
+func (fs *folders) add(dir string, f folder) {
+	fs.mu.Lock()
+	_, watched := fs.byDir[dir]
+	fs.byDir[dir] = f
+	fs.mu.Unlock()
+	if watched {
+		return
+	}
+	if err := fs.watcher.Add(dir); err != nil {
+		fs.log.Warn("watch folder", "run", f.id, "dir", dir, "err", err)
+	}
+}
+
+// removeRun ends the watching of directories of a run, and of the files that it follows.
+func (fs *folders) removeRun(id agency.RunID, dirs ...string) {
+	fs.mu.Lock()
+	for _, dir := range dirs {
+		delete(fs.byDir, dir)
+	}
+	for path, ids := range fs.followed {
+		if ids[id] {
+			delete(ids, id)
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		if len(ids) == 0 {
+			delete(fs.followed, path)
+		}
+	}
+	fs.mu.Unlock()
+	for _, dir := range dirs {
+		fs.watcher.Remove(dir)
+	}
+}
+
+// renew watches a directory that was removed and made anew.
+func (fs *folders) renew(id agency.RunID, dir string) {
+	fs.watcher.Remove(dir)
+	if err := fs.watcher.Add(dir); err != nil {
+		fs.log.Warn("watch contract", "run", id, "err", err)
+	}
+}
+
+// follow notes that a file tells of a run, and reports whether that is new.
+func (fs *folders) follow(id agency.RunID, path string) (added bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if _, known := fs.followed[path][id]; known {
+		return false
+	}
+	if fs.followed[path] == nil {
+		fs.followed[path] = map[agency.RunID]bool{}
+	}
+	fs.followed[path][id] = true
+	return true
+}
+
+// unfollow forgets that a file tells of a run, after a while: until then nothing else tries to follow it.
+func (fs *folders) unfollow(id agency.RunID, path string, after time.Duration, then func()) {
+	fs.mu.Lock()
+	if fs.followed[path][id] { // the run may have ended meanwhile
+		fs.followed[path][id] = false // there is no watch to remove
+	}
+	fs.mu.Unlock()
+	time.AfterFunc(after, func() {
+		fs.mu.Lock()
+		delete(fs.followed[path], id)
+		fs.mu.Unlock()
+		then()
+	})
+}
+
+// Hint passes on that a file may have changed.
+func (ob *Observer) Hint(path string) {
+	in, itself, followers := ob.folders.changed(path)
+	if in.changed != nil {
+		in.changed(ob.ctx, in.id)
+	}
+	if itself.changed != nil {
+		ob.missFolder(itself.id, path)
+	}
+	for _, id := range followers {
+		ob.follow(ob.ctx, id, path)
+	}
+}
+
+// WatchAgent asks for hints about what a run's agent says, its contract and its evidence, and reads both once, for what
+// was written before. A watch that cannot be had is no error: the rescan is there.
+func (ob *Observer) WatchAgent(r *agency.Run) {
+	contract, attempt := filepath.Join(r.Worktree, agency.StateDir), AttemptDir(r.Dir, r.Attempt.Number)
+	ob.folders.add(contract, folder{r.ID, ob.ReadState})
+	ob.folders.add(attempt, folder{r.ID, func(ctx context.Context, id agency.RunID) { ob.ReadEvidence(ctx, id) }})
+	ob.folders.add(r.Dir, folder{r.ID, ob.ReadSnapshot})
+	ob.mu.Lock()
+	if l := ob.live[r.ID]; l != nil {
+		l.folder = inodeOf(contract)
+	}
+	ob.mu.Unlock()
+	ob.ReadState(ob.ctx, r.ID)
+	ob.ReadEvidence(ob.ctx, r.ID)
+}
+
+// ReadState reads what an agent wrote into its state folder: its contract, and the reports that came with it.
+func (ob *Observer) ReadState(ctx context.Context, id agency.RunID) {
+	ob.readContract(ctx, id)
+	ob.readReports(ctx, id)
+}
+
+// How often a contract's folder that was removed is looked for, and for how long: an agent makes it anew soon or never, and the
+// rescan finds a later one.
+const (
+	missingEvery = 200 * time.Millisecond
+	missingFor   = 30 * time.Second
+)
+
+// missFolder looks for the folder of a contract that was removed, as by git clean: the watch went with the old one, and a new one
+// may have its number.
+func (ob *Observer) missFolder(id agency.RunID, dir string) {
+	ob.mu.Lock()
+	l := ob.live[id]
+	missed := l != nil && l.folder != 0 && dir == filepath.Join(l.worktree, agency.StateDir)
+	if missed {
+		l.folder = 0
+	}
+	ob.mu.Unlock()
+	if !missed {
+		return
+	}
+	ob.work.Go(func() {
+		look := time.NewTicker(missingEvery)
+		defer look.Stop()
+		end := time.After(missingFor)
+		for {
+			select {
+			case <-look.C:
+			case <-end:
+				return
+			case <-ob.ctx.Done():
+				return
+			}
+			ob.mu.Lock()
+			now := ob.live[id]
+			over := now == nil || now.folder != 0
+			ob.mu.Unlock()
+			if over {
+				return // the run ended, or a rescan was faster
+			}
+			if ob.watchAgain(id, dir) {
+				ob.ReadState(ob.ctx, id)
+				return
+			}
+		}
+	})
+}
+
+// watchAgain renews the watch of a contract's folder that was removed and made anew.
+func (ob *Observer) watchAgain(id agency.RunID, dir string) (renewed bool) {
+	inode := inodeOf(dir)
+	ob.mu.Lock()
+	l := ob.live[id]
+	renewed = l != nil && inode != 0 && inode != l.folder
+	if renewed {
+		l.folder = inode
+	}
+	ob.mu.Unlock()
+	if !renewed {
+		return false
+	}
+	ob.folders.renew(id, dir)
+	return true
+}
+
+func inodeOf(path string) uint64 {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return stat.Ino
+}
+
+// Listen returns a channel that gets a hint when something in the directory may have changed, and a function that ends it.
+func (ob *Observer) Listen(dir string) (hints <-chan struct{}, stop func()) {
+	return ob.folders.listen(dir)
+}
+
+// listen returns a channel that gets a hint when something in the directory may have changed, and a function that ends it.
+func (fs *folders) listen(dir string) (hints <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	fs.mu.Lock()
+	fs.listeners[dir] = append(fs.listeners[dir], c)
+	fs.mu.Unlock()
+	if err := fs.watcher.Add(dir); err != nil {
+		fs.log.Warn("watch directory", "dir", dir, "err", err)
+	}
+	return c, func() {
+		fs.mu.Lock()
+		rest := fs.listeners[dir][:0]
+		for _, other := range fs.listeners[dir] {
+			if other != c {
+				rest = append(rest, other)
+			}
+		}
+		fs.listeners[dir] = rest
+		if len(rest) == 0 {
+			delete(fs.listeners, dir)
+		}
+		fs.mu.Unlock()
+		if len(rest) == 0 {
+			fs.watcher.Remove(dir)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package observe
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"agency"
+)
+
+const (
+	// BeatEvery is how often the heartbeats are looked at. A wrapper moves its own as often.
+	BeatEvery = 5 * time.Second
+	// beatLimit is the silence after which nothing is known of an agent whose wrapper lives: the wrapper is suspended, or waits for
+	// a disk.
+	beatLimit = 15 * time.Second
+)
+
+// BeatOf returns when the wrapper of an attempt last moved; zero when it never did.
+func BeatOf(runDir string, attempt int) time.Time {
+	info, err := os.Lstat(filepath.Join(AttemptDir(runDir, attempt), "heartbeat"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// Heartbeats reads the heartbeats of all live attempts, and returns the runs whose wrappers fell silent or move again.
+func (ob *Observer) Heartbeats() (changed []agency.RunID) {
+	ob.mu.Lock()
+	runs := make([]liveRun, 0, len(ob.live))
+	for _, l := range ob.live {
+		runs = append(runs, *l)
+	}
+	ob.mu.Unlock()
+	for i := range runs {
+		l := &runs[i]
+		beat := BeatOf(l.dir, l.attempt)
+		ob.change(l, func(now *liveRun) {
+			now.beat = later(now.beat, beat)
+			if silent := ob.isSilent(now); silent != now.silent {
+				now.silent, changed = silent, append(changed, l.id)
+			}
+		})
+	}
+	return changed
+}
+
+// isSilent reports whether the wrapper of an attempt has not moved for too long, as far as its heartbeat was read.
+func (ob *Observer) isSilent(l *liveRun) bool {
+	return !l.beat.IsZero() && ob.Now().Sub(l.beat) >= beatLimit && ob.Elapsed(l.beat) >= beatLimit
+}
+
+// SilentSince is when the wrapper of a live attempt last moved, if that is too long ago; else zero. What was read may be old, so
+// it is read again before anything is told by it.
+func (ob *Observer) SilentSince(r *agency.Run) time.Time {
+	l, ok := ob.copyOf(r.ID)
+	if !ok || l.attempt != r.Attempt.Number || !ob.isSilent(&l) {
+		return time.Time{}
+	}
+	if l.beat = later(l.beat, BeatOf(l.dir, l.attempt)); !ob.isSilent(&l) {
+		return time.Time{}
+	}
+	return l.beat
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,87 @@
+package observe
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"agency/internal/status"
+
+	"agency"
+)
+
+// How long an agent's terminal must be still before it is read.
+const (
+	// screenQuiet is how long a terminal must be still before it is read: a screen that is being painted says nothing.
+	screenQuiet = 1500 * time.Millisecond
+)
+
+// lookSoon reads an agent's screen once its output has been still for a while. It is the last resort: an agent that
+// speaks for itself is not looked at, unless it is not known which
+// of its requests a person can answer.
+func (ob *Observer) lookSoon(id agency.RunID) {
+	ob.mu.Lock()
+	defer ob.mu.Unlock()
+	l := ob.live[id]
+	if l == nil {
+		return
+	}
+	quiet, vague := screenQuiet, status.Vague(l.situation)
+	if vague {
+		quiet = dialogQuiet
+	}
+	switch {
+	case status.SpokeForItself(l.situation) && len(ob.patterns.Load().of(l.output.preset)) == 0 && !vague:
+	case l.look != nil:
+		l.look.Reset(quiet)
+	default:
+		l.look = time.AfterFunc(quiet, func() {
+			if ob.ctx.Err() == nil {
+				ob.Look(ob.ctx, id)
+				ob.LookAtDialog(ob.ctx, id)
+				ob.readShown(ob.ctx, id)
+			}
+		})
+	}
+}
+
+// Look reads an agent's screen and keeps what is new in it as evidence. It returns the evidence that the screen shows.
+func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence {
+	l, ok := ob.copyOf(id)
+	if !ok || status.SpokeForItself(l.situation) {
+		return nil
+	}
+	r, err := ob.Store.Run(ctx, id)
+	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !ob.Harness.ReadsScreen(r.Runner) {
+		return nil
+	}
+	text, err := ob.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
+	if err != nil {
+		return nil // the terminal is going away, and its wrapper tells
+	}
+	shown := ob.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
+	ob.mu.Lock()
+	now := ob.live[id]
+	if now == nil || slices.Equal(now.screen, shown) && !status.NeedsDetail(now.situation, shown) {
+		ob.mu.Unlock()
+		return shown
+	}
+	before := now.screen
+	now.screen = shown
+	ob.mu.Unlock()
+	news := slices.Clone(shown)
+	if asks(before) && !asks(shown) && before[0].Event != agency.EventComplete { // else a title tells that it is over
+		gone := agency.Evidence{Source: agency.FromScreen, Sign: agency.SignAnswered}
+		if before[0].Kind == agency.AsksDialog {
+			gone.Sign = agency.SignSession // its program begins; whether it works is not said by that
+		}
+		news = append([]agency.Evidence{gone}, news...)
+	}
+	ob.keep(ctx, &l, news)
+	return shown
+}
+
+func asks(evidence []agency.Evidence) bool {
+	return slices.ContainsFunc(evidence, func(e agency.Evidence) bool { return e.Sign == agency.SignAsked })
+}

@@ -1,0 +1,59 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	"agency"
+	"agency/internal/status"
+)
+
+// Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.
+func (ob *Observer) Derive(r *agency.Run) agency.Status {
+	f := ob.facts(r)
+	return status.Derive(f, ob.moment(f))
+}
+
+// moment is the time to derive a status at. What looks like a stall is looked at again: time that a clock was set forward
+// by, or that the machine slept, is no silence of the agent's.
+func (ob *Observer) moment(f status.Facts) time.Time {
+	now := ob.Now()
+	if seems := status.Derive(f, now); seems.Label == agency.Stalled {
+		return seems.Since.Add(ob.Elapsed(seems.Since))
+	}
+	return now
+}
+
+// facts are everything that the status of a run is derived from.
+func (ob *Observer) facts(r *agency.Run) status.Facts {
+	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), SilentSince: ob.SilentSince(r)}
+	ob.mu.Lock()
+	defer ob.mu.Unlock()
+	if r.RemovedAt == nil {
+		f.RecordProblem = ob.broken[r.ID]
+	}
+	if l := ob.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
+		r.Attempt.Situation, f.SessionGone = *l.situation, l.unseen
+		r.Attempt.LogLost = max(r.Attempt.LogLost, l.logLost)
+	}
+	return f
+}
+
+// Explain tells why a run has its status, with the newest lines of its evidence. attempts are all of the run.
+func (ob *Observer) Explain(r *agency.Run, attempts []agency.Attempt) (agency.Explanation, []agency.Evidence) {
+	ob.CheckRecord(r)
+	f := ob.facts(r)
+	for i := range attempts {
+		if attempts[i].Number < r.Attempt.Number {
+			f.Earlier = append(f.Earlier, attempts[i])
+		}
+	}
+	return status.Explain(f, ob.moment(f)), ob.outputs.newest(r)
+}
+
+// Finish reads the last words of an agent that ended, and writes what it came to.
+func (ob *Observer) Finish(ctx context.Context, id agency.RunID) {
+	ob.ReadState(ctx, id)
+	ob.ReadEvidence(ctx, id)
+	ob.outputs.write(ctx, id, true)
+}

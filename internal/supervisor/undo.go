@@ -1,0 +1,153 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// undo takes a creation back: session, processes, worktree, branch and directory go, and the record keeps the run as failed
+// and removed with the reason, so that its name is free again. It can be repeated after a crash. When something cannot be
+// taken back the run is failed and stays, so that rm can try again.
+func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
+	unlock, err := s.locks.Lock(ctx, "undo "+string(r.ID)) // the caller who waited and the end of the wrapper both ask for it
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if now, err := s.store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
+		return err
+	}
+	s.intendEnd(ctx, r, why)
+	left := s.endStart(ctx, r)
+	killpoint.At("undo.ended")
+	if left == nil {
+		left = s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists))
+	}
+	killpoint.At("undo.worktree")
+	if left == nil {
+		left = s.views.removeFiles(ctx, r)
+	}
+	killpoint.At("undo.files")
+	reason := agency.AsError(why)
+	undone, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		now, a := s.now(), &r.Attempt
+		ended := a.State.Final()
+		if !ended {
+			state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost})
+			if err != nil {
+				return nil, err
+			}
+			a.State, a.EndedAt, a.EndedBy = state, &now, agency.EndedByStartFailed
+		}
+		a.ErrorCode, a.Error = reason.Code, reason.Message
+		switch {
+		case left == nil:
+			r.RemovedAt = &now
+			return []agency.News{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
+		case ended:
+			return nil, nil
+		default:
+			return []agency.News{endNews(a)}, nil
+		}
+	})
+	if err == nil {
+		killpoint.At("undo.recorded")
+		s.forget(undone, r.Attempt.Number)
+		s.views.showRuns(ctx, undone)
+		if left != nil { // else they went with the folder
+			s.views.write(ctx, undone)
+		}
+	}
+	if err := errors.Join(left, err); err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "undo the creation of %s: %w", r.Ref(), err).WithHint("agency rm %s", r.Ref())
+	}
+	return nil
+}
+
+// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A runner that ran unnoticed may
+// have changed something: that is saved first. foreign says that the branch is somebody else's.
+func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
+	steps, err := s.store.Steps(ctx, r.ID, 1)
+	if err != nil {
+		return err
+	}
+	rebuilt := len(steps) == 0 // the folder of a run does not tell its steps: any may be done
+	done := map[string]bool{stepFiles: rebuilt, stepScaffold: rebuilt}
+	for _, step := range steps {
+		done[step.Name] = step.DoneAt != nil
+	}
+	if !done[stepFiles] {
+		return nil // the worktree was never begun
+	}
+	unlock, err := s.repos.lock(ctx, r.Repo.Fingerprint)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	repo, err := s.repos.of(ctx, r)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
+		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
+			return err
+		}
+	}
+	if err := s.git.RemoveWorktree(ctx, repo, r.Worktree); err != nil || foreign {
+		return err
+	}
+	return s.git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
+}
+
+// abort fails an attempt, and returns why. What the record cannot take now, because the disk is full or the like, is tried again
+// until it can.
+func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
+	err := s.fail(ctx, r, why)
+	if err != nil {
+		s.life.work.Go(func() { s.settleWhenDead(r.ID) })
+	}
+	return errors.Join(why, err)
+}
+
+// fail settles an attempt that did not get as far as a runner, a later one or one whose setup failed. The worktree and
+// the branch stay.
+func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
+	s.intendEnd(ctx, r, why)
+	if err := s.endStart(ctx, r); err != nil {
+		return err
+	}
+	killpoint.At("fail.ended")
+	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
+	failed, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		a := &r.Attempt
+		changed = false
+		if a.Number != number || a.State.Final() {
+			return nil, nil
+		}
+		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
+		if err != nil {
+			return nil, err
+		}
+		now := s.now()
+		a.State, a.EndedAt, a.EndedBy, a.ErrorCode, a.Error = state, &now, agency.EndedByStartFailed, reason.Code, reason.Message
+		if reason.Code == agency.CodeSetupFailed {
+			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // a conversation that was never begun
+		}
+		changed = true
+		return []agency.News{endNews(a)}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)
+	}
+	killpoint.At("fail.recorded")
+	if changed {
+		s.views.write(ctx, failed)
+	}
+	s.forget(failed, number)
+	return nil
+}

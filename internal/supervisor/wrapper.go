@@ -1,0 +1,127 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+
+	"agency"
+	"agency/internal/supervisor/observe"
+)
+
+// Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with another token is
+// refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. After other errors it may try again. An earlier link of the same attempt is
+// closed. The caller reports every update with Update and the end of the connection with Disconnect.
+func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
+	r, err := s.Records.Run(ctx, hello.RunID)
+	if err != nil {
+		return err
+	}
+	hash, err := s.Records.TokenHash(ctx, hello.RunID, hello.Attempt)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(hash), []byte(agency.TokenHash(hello.Token))) != 1 || hello.Attempt != r.Attempt.Number {
+		return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s is not the one that runs", hello.Attempt, r.Ref())
+	}
+	if r.Attempt.State.Final() {
+		return refusal(r, hello.Attempt)
+	}
+	if r.Attempt.State == agency.Running {
+		// Before anything changes here: when it fails the wrapper comes again.
+		_, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
+				return nil, refusal(r, hello.Attempt)
+			}
+			return []agency.News{{Type: agency.WrapperAdopted}}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Observer.Track(r)
+	old, ok := s.Live.connect(r, &hello, link)
+	if !ok {
+		return refusal(r, hello.Attempt)
+	}
+	s.Observer.SetSeen(r.ID)
+	if old != nil {
+		_ = old.Close()
+	}
+	if r.Attempt.State == agency.Running {
+		s.Observer.WatchAgent(r)
+	}
+	// Who recorded the end before the attempt was watched here has told nobody to forget it.
+	switch now, err := s.Records.Run(ctx, r.ID); {
+	case err != nil:
+		s.Disconnect(r.ID, hello.Attempt, link)
+		return err
+	case now.Attempt.Number != hello.Attempt || now.Attempt.State.Final():
+		s.settler.forget(now, hello.Attempt)
+		return refusal(now, hello.Attempt)
+	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
+		s.life.work.Go(func() { s.settler.finishStop(r) })
+	}
+	return nil
+}
+
+// refusal is why the wrapper of an attempt that is over may not connect. One whose end is in memory alone may come again.
+func refusal(r *agency.Run, attempt int) error {
+	if r.Unrecorded && r.Attempt.Number == attempt && r.Attempt.State.Final() {
+		return errUnrecorded(r)
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", attempt, r.Ref())
+}
+
+// Update takes what a connected wrapper says. When it returns nil the news is in the record, or kept in memory and the wrapper's own record
+// is on the disk, which the next daemon goes by.
+func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
+	if u.Output != nil {
+		s.Observer.Printed(id, attempt, &u)
+	}
+	if u.Start == nil && u.Exit == nil {
+		return nil
+	}
+	if err := s.settler.record(ctx, id, attempt, u.Start, u.Exit); err != nil {
+		return err
+	}
+	if u.Exit != nil {
+		if err := s.keptOnDisk(ctx, id, attempt); err != nil {
+			return err
+		}
+	}
+	if u.Exit != nil && u.Exit.EndedBy == agency.EndedByStartFailed && attempt == 1 {
+		// Not here: an undo waits for the wrapper's end, and the wrapper for its answer.
+		s.life.work.Go(func() {
+			if err := s.settler.undoUnstarted(s.life.ctx, id); err != nil && s.life.ctx.Err() == nil {
+				s.Log.Error("undo creation", "run", id, "err", err)
+			}
+		})
+	}
+	return nil
+}
+
+// keptOnDisk fails when the end of an attempt is in memory alone: its wrapper is to stay with its exit until the disk has it.
+func (s *Supervisor) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
+	r, err := s.Records.Run(ctx, id)
+	if err != nil || !r.Unrecorded {
+		return err
+	}
+	if exit, err := s.Attempts.ReadExit(observe.AttemptDir(r.Dir, attempt)); err != nil || exit == nil {
+		return errors.Join(errUnrecorded(r), err)
+	}
+	return nil
+}
+
+func errUnrecorded(r *agency.Run) error {
+	return agency.Errorf(agency.CodeDBError, "attempt %d of %s has ended, and the disk has no room for that", r.Attempt.Number, r.Ref())
+}
+
+// Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled now; one that lives
+// connects again by itself.
+func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
+	if mine := s.Live.disconnect(id, attempt, link); !mine || s.life.ctx.Err() != nil {
+		return
+	}
+	s.life.work.Go(func() { s.settler.settleWhenDead(id) })
+}
