@@ -24,7 +24,8 @@ const openAPI = "../../docs/openapi.json"
 // object is a JSON object whose keys are written in alphabetical order.
 type object = map[string]any
 
-// docs/openapi.json, which agency api prints, is made from the table of operations and the comments of the types.
+// docs/openapi.json, which agency api prints, is made from the table of operations and the comments
+// of the types.
 func TestDocsOpenAPI(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(openAPIDocument(t))
@@ -47,7 +48,8 @@ func TestDocsOpenAPI(t *testing.T) {
 	}
 }
 
-// Each example of the table fits the schema of its request, and so does what the client makes of it.
+// Each example of the table fits the schema of its request, and so does what the client makes of
+// it.
 func TestOpenAPIExamples(t *testing.T) {
 	t.Parallel()
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(docs.OpenAPI))
@@ -157,7 +159,8 @@ func list(codes []agency.Code) string {
 	return strings.Join(names, ", ")
 }
 
-// layOut writes JSON as people read it: what fits on a line is on one, everything else has a line for each key or element.
+// layOut writes JSON as people read it: what fits on a line is on one, everything else has a line
+// for each key or element.
 func layOut(b *bytes.Buffer, data json.RawMessage, depth int) error {
 	const columns = 120
 	line := func(depth int) { b.WriteString("\n" + strings.Repeat("\t", depth)) }

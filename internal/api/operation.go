@@ -1,3 +1,5 @@
+// Package api is the contract between the daemon and its clients: the table of operations, their
+// requests and responses, the envelope and the strict codec, and the client itself.
 package api
 
 import (
@@ -10,9 +12,9 @@ import (
 	"agency"
 )
 
-// Operation is one thing that the daemon does: POST Path with a JSON request, answered by an envelope with a response. The table in
-// operations.go holds all of them. The daemon's handlers, the typed client, the tools of agents, docs/json.md and docs/openapi.json
-// are made from it.
+// Operation is one thing that the daemon does: POST Path with a JSON request, answered by an
+// envelope with a response. The table in operations.go holds all of them. The daemon's handlers,
+// the typed client, the tools of agents, docs/json.md and docs/openapi.json are made from it.
 type Operation[Req, Resp any] struct {
 	Name    string // also the path: /v1/NAME
 	Kind    Kind
@@ -57,7 +59,8 @@ func (o Operation[Req, Resp]) Describe() Description {
 	}
 }
 
-// Description is an operation whose types are known only when the program runs: for documents, and for clients that name it.
+// Description is an operation whose types are known only when the program runs: for documents, and
+// for clients that name it.
 type Description struct {
 	Name, Help        string
 	Kind              Kind
@@ -67,13 +70,15 @@ type Description struct {
 	Request, Response reflect.Type
 }
 
-// Gives reports whether the operation can fail with a code, by its own errors or those of all operations.
+// Gives reports whether the operation can fail with a code, by its own errors or those of all
+// operations.
 func (d *Description) Gives(code agency.Code) bool {
 	return slices.Contains(d.Errors, code) || slices.Contains(CommonErrors(), code)
 }
 
-// CommonErrors returns the codes that every operation can fail with: the request is not right, the caller may not do this, the machine
-// or the configuration does not serve, or the daemon is not there.
+// CommonErrors returns the codes that every operation can fail with: the request is not right, the
+// caller may not do this, the machine or the configuration does not serve, or the daemon is not
+// there.
 func CommonErrors() []agency.Code {
 	return []agency.Code{
 		agency.CodeUsage, agency.CodePermissionDenied, agency.CodeConfigInvalid,
@@ -99,8 +104,9 @@ func Find(name string) (*Description, error) {
 	return nil, err.WithHint("docs/json.md lists the operations, and agency api prints them")
 }
 
-// NewRequest reads a request as strictly as the daemon does, so that a mistake in it is found before it is sent. It returns a pointer
-// to the operation's request type. The error is E_USAGE with the place of the mistake.
+// NewRequest reads a request as strictly as the daemon does, so that a mistake in it is found
+// before it is sent. It returns a pointer to the operation's request type. The error is E_USAGE
+// with the place of the mistake.
 func (d *Description) NewRequest(body []byte) (any, error) {
 	req := reflect.New(d.Request)
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -112,7 +118,8 @@ func (d *Description) NewRequest(body []byte) (any, error) {
 	return req.Interface(), nil
 }
 
-// Send runs an operation with a request of NewRequest and returns its response. Errors are those of Call.
+// Send runs an operation with a request of NewRequest and returns its response. Errors are those of
+// Call.
 func (d *Description) Send(ctx context.Context, c *Client, req any) (json.RawMessage, error) {
 	var resp json.RawMessage
 	err := c.call(ctx, d.Name, d.Kind, reflect.ValueOf(req).Elem().Interface(), &resp)

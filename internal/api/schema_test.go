@@ -21,7 +21,8 @@ import (
 	"agency/internal/api"
 )
 
-// source is what the Go source tells of the types that travel: comments, and the values of closed sets.
+// source is what the Go source tells of the types that travel: comments, and the values of closed
+// sets.
 type source struct {
 	comments map[string]string // of types and fields, under "package.Type" and "package.Type.Field"
 	values   map[string][]any  // the constants of a named string type, under "package.Type"
@@ -50,7 +51,8 @@ func readSource(t *testing.T) *source {
 			}
 		}
 	}
-	// What decides a status is a source of evidence too. The coding agents are those of the registry, which grows.
+	// What decides a status is a source of evidence too. The coding agents are those of the
+	// registry, which grows.
 	s.values["agency.By"] = append(s.values["agency.By"], s.values["agency.Source"]...)
 	delete(s.values, "agency.RunnerKind")
 	for _, values := range s.values {
@@ -121,8 +123,8 @@ func fixed() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// schemaOf returns the schema of a struct; other structs in it are references to components. Strict is for requests: the daemon
-// refuses unknown keys in them, while answers can get new ones.
+// schemaOf returns the schema of a struct; other structs in it are references to components. Strict
+// is for requests: the daemon refuses unknown keys in them, while answers can get new ones.
 func (s *source) schemaOf(t reflect.Type, strict bool) (*jsonschema.Schema, error) {
 	known := fixed()
 	for _, other := range structs(t)[1:] {
@@ -156,7 +158,8 @@ func (s *source) schemaOf(t reflect.Type, strict bool) (*jsonschema.Schema, erro
 	return schema, nil
 }
 
-// tidy makes the schema of a field say what docs/json.md promises: lists are never null. A closed set is a component too.
+// tidy makes the schema of a field say what docs/json.md promises: lists are never null. A closed
+// set is a component too.
 func (s *source) tidy(p *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	if p.Ref != "" && p.Types != nil {
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: p.Ref}, {Type: "null"}}}
@@ -171,7 +174,8 @@ func (s *source) tidy(p *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	return p
 }
 
-// components returns the schemas of all structs that travel in operations, and of the closed sets in them, by name.
+// components returns the schemas of all structs that travel in operations, and of the closed sets
+// in them, by name.
 func (s *source) components(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	answers, types := map[reflect.Type]bool{}, map[string]reflect.Type{}

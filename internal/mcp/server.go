@@ -60,12 +60,14 @@ func (s *Server) Serve(ctx context.Context, transport sdk.Transport) error {
 	return server.Run(ctx, transport)
 }
 
-// add serves an operation as a tool with arguments of its own, those of In: required unless omitempty is set.
+// add serves an operation as a tool with arguments of its own, those of In: required unless
+// omitempty is set.
 func add[In, Req, Resp any](server *sdk.Server, op api.Operation[Req, Resp], do handler[In]) error {
 	return addOther(server, op.Tool, op.Kind != api.Acts, do)
 }
 
-// addOther serves a tool that is no operation, or another look at one. It reads unless it changes something.
+// addOther serves a tool that is no operation, or another look at one. It reads unless it changes
+// something.
 func addOther[In any](server *sdk.Server, t *api.Tool, reads bool, do handler[In]) error {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -75,7 +77,8 @@ func addOther[In any](server *sdk.Server, t *api.Tool, reads bool, do handler[In
 	return nil
 }
 
-// addKeys serves an operation as a tool whose arguments are those keys of its request that the table names.
+// addKeys serves an operation as a tool whose arguments are those keys of its request that the
+// table names.
 func addKeys[Req, Resp any](server *sdk.Server, op api.Operation[Req, Resp], do handler[Req]) error {
 	schema, err := jsonschema.For[Req](nil)
 	if err != nil {

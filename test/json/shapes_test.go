@@ -9,7 +9,8 @@ import (
 	"agency/docs"
 )
 
-// answers are the commands whose data is the response of an operation, by the first words of their arguments.
+// answers are the commands whose data is the response of an operation, by the first words of their
+// arguments.
 var answers = map[string]string{
 	"ls": "run.list", "api run.list": "run.list", "show": "run.show", "explain": "run.explain", "run": "run.create", "send": "run.send",
 	"diff": "run.diff", "flag": "run.flag", "unflag": "run.unflag", "rm": "run.remove", "stop": "run.stop", "wait": "run.wait",

@@ -93,8 +93,8 @@ func (o *apiOptions) run(cmd *cobra.Command, args []string) error {
 // requestLimit is the longest request, in bytes: that of a prompt with room to escape it.
 const requestLimit = 6 * agency.PromptLimit
 
-// stand fills in where the caller stands, in a request that takes the caller's environment. Other requests use dir to choose among
-// repositories, and no dir as all of them.
+// stand fills in where the caller stands, in a request that takes the caller's environment. Other
+// requests use dir to choose among repositories, and no dir as all of them.
 func (o *apiOptions) stand(req any) {
 	fields := reflect.ValueOf(req).Elem()
 	env := fields.FieldByName("Env")
