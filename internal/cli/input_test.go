@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"agency/internal/cli/clitest"
-
 	"agency"
+	"agency/internal/cli/clitest"
 )
 
 // Ctrl-C ends a command that waits for its standard input.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/view"
 )
 
 // alertsOptions are the flags of agency alerts, and what it works with.
@@ -133,7 +133,7 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 	if o.JSON {
 		return o.PrintLine(al)
 	}
-	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), alertText(al))
+	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), term.SafeLine(view.AlertText(al)))
 	return o.Out.Failed()
 }
 
@@ -142,32 +142,11 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), told(al), term.Fit(alertText(al), 60),
+			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertTold(al), term.Fit(term.SafeLine(view.AlertText(al)), 60),
 		})
 	}
 	return d.TextTable(rows)
 }
-
-// told says who knows of an alert.
-func told(al *api.Alert) string {
-	switch {
-	case al.ResolvedAt != nil:
-		return "over"
-	case al.AckedAt != nil:
-		return "acknowledged"
-	case al.SnoozedUntil != nil:
-		return "snoozed"
-	case al.Told == 0:
-		return "not yet"
-	case len(al.Recipients) == 0:
-		return "nobody"
-	default:
-		return strconv.Itoa(al.Told) + "x"
-	}
-}
-
-// alertText is what an alert is about, in one safe line.
-func alertText(al *api.Alert) string { return term.SafeLine(agency.AlertText(al.Payload)) }
 
 // ackOptions are the flags of agency alerts ack, and what it works with.
 type ackOptions struct {

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"agency"
-
 	"github.com/spf13/cobra"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
 )

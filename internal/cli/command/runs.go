@@ -1,15 +1,14 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
-	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
+	"agency/internal/view"
 )
 
 // RunTable writes runs as people read them: on a terminal in as many columns as it has, elsewhere in as many as it takes.
@@ -26,15 +25,15 @@ func (d *Deps) RunTable(runs []api.Run) string {
 		if r.RemovedAt != nil {
 			status += " (removed)"
 		}
-		rows = append(rows, []string{r.Handle, OrDash(r.Name), r.Status.Mark() + " " + status, term.Fit(term.SafeLine(OrProblem(r)), SummaryColumns), pr})
+		rows = append(rows, []string{r.Handle, OrDash(r.Name), r.Status.Mark() + " " + status, term.Fit(term.SafeLine(view.Summary(r)), SummaryColumns), pr})
 	}
 	paint := func(_ int, s string) string { return s }
 	if d.Colour() {
 		paint = func(row int, s string) string {
 			if row == 0 {
-				return "\x1b[2m" + s + "\x1b[0m"
+				return term.Paint(string(view.Dim), s)
 			}
-			return colourOf(runs[row-1].Status) + s + "\x1b[0m"
+			return term.Paint(string(view.MarkColour(runs[row-1].Status.Mark())), s)
 		}
 	}
 	if !onTerminal {
@@ -48,31 +47,11 @@ func (d *Deps) RunTable(runs []api.Run) string {
 	return b.String()
 }
 
-// OrProblem is the summary of a run, or what is wrong with it.
-func OrProblem(r *api.Run) string { return cmp.Or(r.Problem, r.Summary) }
-
 // Squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
 // then the summary and the name.
 func Squeeze(rows [][]string, room int) {
 	term.Narrow(rows, room, []term.Cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
 }
 
-func colourOf(l agency.Label) string { return MarkColour(l.Mark()) }
-
-// MarkColour is the escape sequence for the colour of a mark.
-func MarkColour(mark string) string {
-	switch mark {
-	case "●":
-		return "\x1b[32m"
-	case "◐":
-		return "\x1b[33m"
-	case "✕":
-		return "\x1b[31m"
-	case "✓":
-		return "\x1b[36m"
-	default:
-		return "\x1b[2m"
-	}
-}
-
+// SummaryColumns is the width of a column of summaries.
 const SummaryColumns = 40

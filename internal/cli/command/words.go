@@ -52,6 +52,7 @@ func OpenRegular(path string) (*os.File, error) {
 	return f, RootCause(err)
 }
 
+// ErrNotRegular is the error about a file that is a folder, a device or a pipe.
 var ErrNotRegular = errors.New("it is not a regular file")
 
 // NotRecorded is what holds of an attempt whose newest state is in the daemon's memory alone.

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/view"
 )
 
 // diffOptions are the flags of agency diff, and what it works with.
@@ -59,9 +59,9 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 // .git leads to is the agent's choice, and so are the programs that git would run there.
 func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 	if left := resp.LeftOut; left.Files > 0 {
-		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, byteSize(left.Bytes))
+		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, view.ByteSize(left.Bytes))
 		for _, f := range left.Named {
-			o.Chat("  %s  %s", byteSize(f.Bytes), term.SafeLine(f.Path))
+			o.Chat("  %s  %s", view.ByteSize(f.Bytes), term.SafeLine(f.Path))
 		}
 		if more := left.Files - len(left.Named); more > 0 {
 			o.Chat("  and %d more", more)
@@ -70,20 +70,5 @@ func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 	if resp.Truncated {
 		o.Chat("agency: note: the rest is left out; to see all of it, save it and compare: agency snapshot %s, then git -C %s diff %.12s REF, with the ref that it prints",
 			resp.RunID, term.SafeLine(agency.ShellWord(resp.Repo)), resp.BaseCommit)
-	}
-}
-
-// byteSize is a number of bytes for people.
-func byteSize(n int64) string {
-	const kib = 1 << 10
-	switch {
-	case n < kib:
-		return fmt.Sprintf("%d B", n)
-	case n < kib*kib:
-		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
-	case n < kib*kib*kib:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(kib*kib))
-	default:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(kib*kib*kib))
 	}
 }

@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/view"
 )
 
 // NewShow returns the command agency show.
@@ -71,7 +71,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if r.Conversation != "" {
 		field("conversation", "%s", r.Conversation)
 	}
-	field("used", "%s", usageText(&r.Usage))
+	field("used", "%s", view.Usage(&r.Usage))
 	for _, m := range r.Usage.Models {
 		field("by model", "%s: %d in, %d cache read, %d cache write 5m, %d cache write 1h, %d out", m.Model, m.Input, m.CacheRead, m.CacheWrite5m, m.CacheWrite1h, m.Output)
 	}
@@ -111,28 +111,6 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if !r.State.Final() {
 		field("terminal", "agency attach %s", r.Ref())
 	}
-}
-
-// usageText is what an agent has used; what it does not tell is a dash.
-func usageText(u *agency.Usage) string {
-	number := func(n *int64) string {
-		if n == nil {
-			return "-"
-		}
-		return strconv.FormatInt(*n, 10)
-	}
-	if !u.Known() {
-		return "-"
-	}
-	cost := "-"
-	if u.CostUSD != nil {
-		cost = fmt.Sprintf("$%.2f", *u.CostUSD)
-	}
-	about := ""
-	if u.Estimated {
-		about = "at least "
-	}
-	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
 }
 
 // showRequests writes what the agent's program waits for, first what its terminal shows.

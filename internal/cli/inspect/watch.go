@@ -19,6 +19,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/view"
 )
 
 // watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
@@ -97,7 +98,7 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 	w.seen = make(map[agency.RunID]string, len(resp.Runs))
 	for i := range resp.Runs {
 		r := &resp.Runs[i]
-		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, term.Fit(term.SafeLine(command.OrProblem(r)), command.SummaryColumns))
+		line := fmt.Sprintf("%s  %s %s  %s", r.Ref(), r.Status.Mark(), r.Status, term.Fit(term.SafeLine(view.Summary(r)), command.SummaryColumns))
 		if before[r.ID] != line {
 			_, _ = fmt.Fprintln(w.app.Out, strings.TrimRight(line, " "))
 		}

@@ -12,6 +12,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/view"
 )
 
 // listOptions are the flags of agency session ls, and what it works with.
@@ -68,7 +69,7 @@ func table(d *command.Deps, sessions []api.Session) string {
 	rows := [][]string{{"SESSION", "STATUS", "DONE", "TOOK", "NAME", "REPOSITORY"}}
 	for i := range sessions {
 		s := &sessions[i]
-		status, took := sessionWord(s), d.Now().Sub(s.StartedAt)
+		status, took := view.SessionStatus(s), d.Now().Sub(s.StartedAt)
 		switch {
 		case s.CompletedAt != nil:
 			took = s.CompletedAt.Sub(s.StartedAt)
@@ -84,7 +85,7 @@ func table(d *command.Deps, sessions []api.Session) string {
 		}
 		t := &s.Summary
 		rows = append(rows, []string{
-			s.Ref(), sessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), duration.Stopwatch(took),
+			s.Ref(), view.SessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), duration.Stopwatch(took),
 			command.OrDash(term.Fit(term.SafeLine(name), command.SummaryColumns)), term.SafeLine(s.Repo),
 		})
 	}

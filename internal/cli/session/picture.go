@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +8,10 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"agency"
 	"agency/internal/api"
-	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/view"
 )
 
 // picture is a session as people see it at one moment.
@@ -55,7 +53,7 @@ func (v *picture) header() []string {
 
 // standing is how the session stands, in a line.
 func (v *picture) standing() string {
-	text := fmt.Sprintf("%s %s %s", sessionMark(&v.Session), sessionWord(&v.Session), duration.Stopwatch(v.elapsed()))
+	text := fmt.Sprintf("%s %s %s", view.SessionMark(&v.Session), view.SessionStatus(&v.Session), duration.Stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
 	for i := range v.Agents {
 		if a := &v.Agents[i]; a.NeedsPerson {
@@ -63,7 +61,7 @@ func (v *picture) standing() string {
 			t.Add(a.Status, -1)
 		}
 	}
-	if tally := tallyWords(t, waiting); tally != "" {
+	if tally := view.Tally(t, waiting); tally != "" {
 		text += "  " + tally
 	}
 	return text
@@ -102,18 +100,18 @@ func (v *picture) footer() []string {
 // agents are the rows of the agents below the titles of their waves. Of more than fit, those that somebody must look at come
 // first, and a line counts the others.
 func (v *picture) agents(room int) []string {
-	shown, hidden := v.choose(room)
+	shown, hidden := view.FitAgents(v.Agents, room)
 	titled := slices.ContainsFunc(v.Agents, func(a api.SessionAgent) bool { return a.Wave != v.Agents[0].Wave })
 	rows := [][]string{make([]string, 5)} // the header, which is left out
 	for _, a := range shown {
-		note := term.Fit(agentNote(a), noteColumns)
+		said := term.Fit(note(a), noteColumns)
 		if v.width > 0 && v.width < leastForNotes {
-			note = ""
+			said = ""
 		}
-		rows = append(rows, []string{agentMark(a) + " " + a.ID, agentName(a), agentWord(a), v.took(a), note})
+		rows = append(rows, []string{view.AgentMark(a) + " " + a.ID, name(a), view.AgentStatus(a), v.took(a), said})
 	}
 	cuts := []term.Cut{{1, 24}, {4, 24}, {1, 16}, {0, 18}, {4, 12}, {1, 8}, {2, 11}, {0, 10}, {4, 0}}
-	if !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return agentName(a) != "" }) {
+	if !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return name(a) != "" }) {
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 1, 2)
 		}
@@ -130,7 +128,7 @@ func (v *picture) agents(room int) []string {
 		if row == 0 || !v.colour {
 			return s
 		}
-		return command.MarkColour(agentMark(shown[row-1])) + s + "\x1b[0m"
+		return term.Paint(string(view.MarkColour(view.AgentMark(shown[row-1]))), s)
 	}), "\n")[1:]
 	lines, wave := []string{}, -1
 	for i, a := range shown {
@@ -145,7 +143,7 @@ func (v *picture) agents(room int) []string {
 		lines = append(lines, indent+painted[i])
 	}
 	if hidden.Total > 0 {
-		lines = append(lines, "… "+tallyWords(hidden, 0))
+		lines = append(lines, "… "+view.Tally(hidden, 0))
 	}
 	return lines
 }
@@ -155,143 +153,11 @@ const (
 	leastForNotes = 60  // columns of a terminal that notes are shown on
 )
 
-// choose finds the agents for which there is room, in the order of their waves, and counts the others.
-func (v *picture) choose(room int) (shown []*api.SessionAgent, hidden agency.Tally) {
-	shown = make([]*api.SessionAgent, len(v.Agents))
-	waves, place := map[int]bool{}, map[*api.SessionAgent]int{}
-	for i := range v.Agents {
-		shown[i] = &v.Agents[i]
-		place[shown[i]] = i
-		waves[shown[i].Wave] = true
-	}
-	titles := len(waves)
-	if titles == 1 {
-		titles = 0
-	}
-	if room > 0 && len(shown)+titles > room {
-		slices.SortStableFunc(shown, func(a, b *api.SessionAgent) int { return cmp.Compare(urgency(a), urgency(b)) })
-		many, used := titles > 0, 1 // the line that counts the others
-		clear(waves)
-		for n, a := range shown {
-			cost := 1
-			if many && !waves[a.Wave] {
-				cost = 2
-			}
-			if used+cost > room {
-				for _, other := range shown[n:] {
-					hidden.Add(other.Status, 1)
-				}
-				shown = shown[:n]
-				break
-			}
-			used, waves[a.Wave] = used+cost, true
-		}
-	}
-	slices.SortFunc(shown, func(a, b *api.SessionAgent) int {
-		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(place[a], place[b]))
-	})
-	return shown, hidden
-}
+// name is the name of an agent where it says more than the id.
+func name(a *api.SessionAgent) string { return term.SafeLine(view.AgentName(a)) }
 
-// urgency orders agents by how much somebody wants to see them.
-func urgency(a *api.SessionAgent) int {
-	switch {
-	case a.NeedsPerson:
-		return 0
-	case a.Status == agency.AgentFailed:
-		return 1
-	case a.Status == agency.AgentRunning:
-		return 2
-	case a.Status == agency.AgentQueued:
-		return 3
-	default:
-		return 4
-	}
-}
-
-func agentMark(a *api.SessionAgent) string {
-	switch {
-	case a.NeedsPerson:
-		return "◐"
-	case betweenAttempts(a):
-		return "○"
-	case a.Status == agency.AgentRunning:
-		return "●"
-	case a.Status == agency.AgentComplete:
-		return "✓"
-	case a.Status == agency.AgentFailed:
-		return "✕"
-	case a.Status == agency.AgentCancelled:
-		return "-"
-	default:
-		return "○"
-	}
-}
-
-func sessionMark(s *api.Session) string {
-	switch {
-	case s.Status == agency.SessionComplete:
-		return "✓"
-	case s.Status == agency.SessionFailed:
-		return "✕"
-	case s.Status == agency.SessionCancelled:
-		return "-"
-	case s.NeedsPerson():
-		return "◐"
-	default:
-		return "●"
-	}
-}
-
-// sessionWord is the status of a session, or what is being done to it.
-func sessionWord(s *api.Session) string {
-	if s.Cancelling {
-		return "being cancelled"
-	}
-	return string(s.Status)
-}
-
-// agentName is the name of an agent where it says more than the id.
-func agentName(a *api.SessionAgent) string {
-	if name := term.SafeLine(a.Name); name != a.ID {
-		return name
-	}
-	return ""
-}
-
-// agentWord is the status of an agent, or what its run waits for.
-func agentWord(a *api.SessionAgent) string {
-	if a.Status == agency.AgentRunning && a.NeedsPerson {
-		return string(a.Label)
-	}
-	if betweenAttempts(a) {
-		return "waiting"
-	}
-	return string(a.Status)
-}
-
-// betweenAttempts says that an agent has no attempt and waits for the next one.
-func betweenAttempts(a *api.SessionAgent) bool {
-	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.Held != "") && !a.NeedsPerson
-}
-
-// agentNote is what there is to say of an agent: why it is not well, what it says, or what it waits for.
-func agentNote(a *api.SessionAgent) string {
-	switch {
-	case betweenAttempts(a):
-		until := ": " + term.SafeLine(a.Held)
-		if a.Held == "" {
-			until = " at " + a.NotBefore.Local().Format("15:04:05")
-		}
-		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, term.SafeLine(strings.TrimPrefix(a.Error, agency.WaitingWord)))
-	case a.Error != "":
-		return term.SafeLine(a.Error)
-	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end
-		return term.SafeLine(a.Note)
-	default:
-		return term.SafeLine(a.Held)
-	}
-}
+// note is what there is to say of an agent.
+func note(a *api.SessionAgent) string { return term.SafeLine(view.AgentNote(a)) }
 
 // took is how long an agent has been at it.
 func (v *picture) took(a *api.SessionAgent) string {
@@ -303,21 +169,4 @@ func (v *picture) took(a *api.SessionAgent) string {
 	default:
 		return duration.Stopwatch(v.now.Sub(*a.StartedAt))
 	}
-}
-
-// tallyWords counts agents in words, those that somebody must look at first. waiting are those that need a person and are not
-// counted otherwise.
-func tallyWords(t agency.Tally, waiting int) string {
-	words := []string{}
-	for _, part := range []struct {
-		n    int
-		word string
-	}{
-		{waiting, "needs you"}, {t.Failed, "failed"}, {t.Running, "running"}, {t.Queued, "queued"}, {t.Complete, "done"}, {t.Cancelled, "cancelled"},
-	} {
-		if part.n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", part.n, part.word))
-		}
-	}
-	return strings.Join(words, ", ")
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/view"
 )
 
 // showOptions are the flags of agency session show, and what it works with.
@@ -57,9 +57,9 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 // showSession writes a session for people: facts, agents by wave, and a table of what they came to.
 func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	s := &resp.Session
-	view := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
+	shown := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
 	room := o.Columns()
-	view.width = max(room-2, 0) // the agents are indented
+	shown.width = max(room-2, 0) // the agents are indented
 	field := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", term.SafeLine(fmt.Sprintf(format, args...)))
 	}
@@ -67,7 +67,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.Name != "" {
 		field("name", "%s", s.Name)
 	}
-	_, _ = fmt.Fprintf(w, "%-10s %s\n", "status:", view.standing())
+	_, _ = fmt.Fprintf(w, "%-10s %s\n", "status:", shown.standing())
 	if s.Paused != "" {
 		field("paused", "%s", s.Paused)
 	}
@@ -81,7 +81,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.Source != "orchestrate" || s.Outside {
 		field("source", "%s", s.Source)
 	}
-	field("started", "%s (%s ago)", s.StartedAt.Local().Format(time.DateTime), duration.Short(view.now.Sub(s.StartedAt)))
+	field("started", "%s (%s ago)", s.StartedAt.Local().Format(time.DateTime), duration.Short(shown.now.Sub(s.StartedAt)))
 	if s.CompletedAt != nil {
 		field("ended", "%s", s.CompletedAt.Local().Format(time.DateTime))
 	}
@@ -96,7 +96,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 		field("report", "%s", s.ReportPath)
 	}
 	_, _ = fmt.Fprintf(w, "\nagents:\n")
-	for _, line := range view.agents(0) {
+	for _, line := range shown.agents(0) {
 		_, _ = fmt.Fprintln(w, fitRoom("  "+line, room))
 	}
 	showResults(w, resp, room)
@@ -173,37 +173,9 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 		branch = "…/" + rest
 	}
 	return []string{
-		a.ID, agentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
-		tokensText(&r.Usage), costText(&r.Usage), command.OrDash(term.Fit(term.SafeLine(r.Tests), command.SummaryColumns)), command.OrDash(term.SafeLine(branch)),
+		a.ID, view.AgentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
+		view.Tokens(&r.Usage), view.Cost(&r.Usage), command.OrDash(term.Fit(term.SafeLine(r.Tests), command.SummaryColumns)), command.OrDash(term.SafeLine(branch)),
 	}
-}
-
-// tokensText is how many tokens an agent has used in all, in thousands from a thousand on; a dash when it does not tell.
-func tokensText(u *agency.Usage) string {
-	if u.InputTokens == nil && u.OutputTokens == nil {
-		return "-"
-	}
-	total := int64(0)
-	for _, n := range []*int64{u.InputTokens, u.OutputTokens} {
-		if n != nil {
-			total += *n
-		}
-	}
-	switch {
-	case total < 1000:
-		return strconv.FormatInt(total, 10)
-	case total < 1_000_000:
-		return fmt.Sprintf("%dk", total/1000)
-	default:
-		return fmt.Sprintf("%.1fM", float64(total)/1e6)
-	}
-}
-
-func costText(u *agency.Usage) string {
-	if u.CostUSD == nil {
-		return "-"
-	}
-	return fmt.Sprintf("$%.2f", *u.CostUSD)
 }
 
 // fitRoom cuts a line to the room there is; 0 is no limit. Its colours do not count.

@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/view"
 )
 
 // updateOptions are the flags of agency session update, and what it works with.
@@ -87,7 +88,7 @@ func (o *updateOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	return o.Print(resp, func(io.Writer) {
 		s := &resp.Session
-		o.Chat("%s %s  %s", sessionMark(s), s.Ref(), tallyWords(s.Summary, 0))
+		o.Chat("%s %s  %s", view.SessionMark(s), s.Ref(), view.Tally(s.Summary, 0))
 	})
 }
 

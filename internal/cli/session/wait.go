@@ -13,6 +13,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/view"
 )
 
 // waitOptions are the flags of agency session wait, and what it works with.
@@ -76,10 +77,10 @@ func await(ctx context.Context, d *command.Deps, req api.WaitSessionRequest, tim
 	}
 	return d.Print(resp, func(w io.Writer) {
 		if needed {
-			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), term.SafeLine(needs(&resp)))
+			_, _ = fmt.Fprintf(w, "session %s needs you: %s\n", s.Ref(), term.SafeLine(view.SessionNeeds(&resp)))
 			return
 		}
-		_, _ = fmt.Fprintf(w, "session %s is %s\n", s.Ref(), term.SafeLine(ending(&resp)))
+		_, _ = fmt.Fprintf(w, "session %s is %s\n", s.Ref(), term.SafeLine(view.SessionEnding(&resp)))
 	})
 }
 
@@ -93,47 +94,4 @@ func exitStatus(s *api.Session) int {
 	default:
 		return agency.ExitOK
 	}
-}
-
-// ending is how a session has settled, with the first reason when not all is well. It is untrusted text.
-func ending(resp *api.ShowSessionResponse) string {
-	s := &resp.Session
-	text, culprit := fmt.Sprintf("%s: %s", s.Status, s.Summary.String()), agency.AgentFailed
-	if s.Status == agency.SessionComplete {
-		culprit = agency.AgentCancelled
-	}
-	for i := range resp.Agents {
-		if a := &resp.Agents[i]; a.Status == culprit && a.Error != "" {
-			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
-		}
-	}
-	return text
-}
-
-// needs is what somebody is needed for. It is untrusted text.
-func needs(resp *api.ShowSessionResponse) string {
-	switch paused := resp.Session.Paused; paused {
-	case "":
-	case agency.PausedByHand:
-		return "somebody has paused it"
-	default:
-		return "it is paused: " + paused
-	}
-	for i := range resp.Agents {
-		switch a := &resp.Agents[i]; {
-		case !a.NeedsPerson:
-		case a.Status == agency.AgentQueued:
-			return "agent " + a.ID + " is " + a.Error
-		default:
-			text := fmt.Sprintf("agent %s is %s", a.ID, a.Label)
-			if a.Label == agency.NeedsInput || a.Label == agency.NeedsAttention {
-				text = fmt.Sprintf("agent %s %s", a.ID, a.Label)
-			}
-			if a.Note != "" {
-				text += ": " + a.Note
-			}
-			return text
-		}
-	}
-	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/view"
 )
 
 // newWatch returns the command agency session watch.
@@ -132,7 +133,7 @@ type watching struct {
 }
 
 func (w *watching) show(s *api.ShowSessionResponse) error {
-	view := &picture{ShowSessionResponse: s, now: w.app.Now()}
+	shown := &picture{ShowSessionResponse: s, now: w.app.Now()}
 	switch {
 	case w.app.JSON:
 		text, err := json.Marshal(s)
@@ -142,13 +143,13 @@ func (w *watching) show(s *api.ShowSessionResponse) error {
 		w.last = text
 		return w.app.PrintLine(s)
 	case w.inPlace:
-		view.colour = w.app.Colour()
+		shown.colour = w.app.Colour()
 		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
-			view.width, _ = term.Size(w.app.Terminal)
-			return view.lines(rows - 1)
+			shown.width, _ = term.Size(w.app.Terminal)
+			return shown.lines(rows - 1)
 		})
 	default:
-		w.append(view)
+		w.append(shown)
 	}
 	w.begun = true
 	return w.app.Out.Failed()
@@ -178,23 +179,23 @@ func (w *watching) append(v *picture) {
 	for i := range v.Agents {
 		a := &v.Agents[i]
 		if !w.begun && a.Status == agency.AgentQueued && a.Error == "" {
-			w.seen[a.ID] = agentMark(a) + agentWord(a)
+			w.seen[a.ID] = view.AgentMark(a) + view.AgentStatus(a)
 			continue
 		}
-		line := fmt.Sprintf("%s %s", agentMark(a), a.ID)
-		if name := agentName(a); name != "" {
-			line += " " + name
+		line := fmt.Sprintf("%s %s", view.AgentMark(a), a.ID)
+		if called := name(a); called != "" {
+			line += " " + called
 		}
-		line += "  " + agentWord(a)
+		line += "  " + view.AgentStatus(a)
 		if a.CompletedAt != nil && a.StartedAt != nil {
 			line += " after " + v.took(a)
 		}
-		if note := term.Fit(agentNote(a), noteColumns); note != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
-			line += "  " + note
+		if said := term.Fit(note(a), noteColumns); said != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
+			line += "  " + said
 		}
-		state := agentMark(a) + agentWord(a)
+		state := view.AgentMark(a) + view.AgentStatus(a)
 		if a.NeedsPerson || a.NotBefore != nil {
-			state += agentNote(a)
+			state += note(a)
 		}
 		say(a.ID, state, line)
 	}

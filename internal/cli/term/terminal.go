@@ -31,3 +31,9 @@ func Size(w io.Writer) (columns, rows int) {
 	}
 	return columns, rows
 }
+
+// colours are the escape sequences of the colours by name.
+var colours = map[string]string{"green": "\x1b[32m", "yellow": "\x1b[33m", "red": "\x1b[31m", "cyan": "\x1b[36m", "dim": "\x1b[2m"}
+
+// Paint writes a text in a colour: green, yellow, red, cyan or dim.
+func Paint(colour, text string) string { return colours[colour] + text + "\x1b[0m" }

@@ -1,11 +1,11 @@
-package alert_test
+package view_test
 
 import (
 	"encoding/json"
 	"testing"
 
 	"agency"
-	"agency/internal/cli/alert"
+	"agency/internal/view"
 )
 
 // A message is read as what it says, whoever wrote it; one that says nothing in the usual words is shown as it is.
@@ -21,7 +21,7 @@ func TestMessageText(t *testing.T) {
 		{"r_1", "worker.error", `{"worker_name": "fix-login", "error_context": "exit 1"}`, `{"worker_name": "fix-login", "error_context": "exit 1"}`},
 	} {
 		m := &agency.Message{From: tt.from, Type: tt.kind, Payload: json.RawMessage(tt.payload)}
-		if got := alert.MessageText(m); got != tt.want {
+		if got := view.MessageText(m); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.payload, got, tt.want)
 		}
 	}

@@ -1,4 +1,0 @@
-package alert
-
-// MessageText is what a message says.
-var MessageText = messageText

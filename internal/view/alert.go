@@ -1,0 +1,83 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// AlertTold is how far an alert got: not yet, how often it was told, or what its recipient did about it.
+func AlertTold(al *api.Alert) string {
+	switch {
+	case al.ResolvedAt != nil:
+		return "over"
+	case al.AckedAt != nil:
+		return "acknowledged"
+	case al.SnoozedUntil != nil:
+		return "snoozed"
+	case al.Told == 0:
+		return "not yet"
+	case len(al.Recipients) == 0:
+		return "nobody"
+	default:
+		return strconv.Itoa(al.Told) + "x"
+	}
+}
+
+// AlertText is what an alert is about. It is untrusted text.
+func AlertText(al *api.Alert) string { return agency.AlertText(al.Payload) }
+
+// sessionWords are what a message of agency's says of a session.
+func sessionWords(kind string) string {
+	if slices.Contains(agency.SessionAlertKinds(), agency.AlertKind(kind)) {
+		return agency.AlertKind(kind).Words()
+	}
+	return agency.NoticeKind(kind).Words()
+}
+
+// MessageText is what a message says to people, in lines of untrusted text. One that says nothing in the usual words is shown as it is.
+func MessageText(m *agency.Message) string {
+	var said map[string]any
+	if json.Unmarshal(m.Payload, &said) != nil {
+		return string(m.Payload)
+	}
+	word := func(key string) string { text, _ := said[key].(string); return text }
+	if m.From == agency.Daemon && word("worker_name") != "" {
+		if text := agency.AlertText(m.Payload); text != "" {
+			return word("worker_name") + " " + agency.AlertKind(m.Type).Words() + ": " + text
+		}
+		return word("worker_name") + " " + agency.AlertKind(m.Type).Words()
+	}
+	if m.From == agency.Daemon && word("session_id") != "" {
+		name := word("session_name")
+		if name == "" {
+			name = word("session_id")
+		}
+		return "session " + name + " " + sessionWords(m.Type) + ": " + word("text")
+	}
+	var lines []string
+	for _, key := range []string{"summary", "text", "message", "question", "error"} {
+		if text := word(key); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	for _, key := range []string{"questions", "blockers"} {
+		list, _ := said[key].([]any)
+		for _, item := range list {
+			if text, ok := item.(string); ok && text != "" {
+				lines = append(lines, "- "+text)
+			}
+		}
+	}
+	if status := word("status"); status != "" {
+		lines = append([]string{strings.ReplaceAll(status, "_", " ")}, lines...)
+	}
+	if len(lines) == 0 {
+		return string(m.Payload)
+	}
+	return strings.Join(lines, "\n")
+}

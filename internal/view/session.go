@@ -1,0 +1,212 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// Urgency orders agents by how much they need a person: the smaller, the earlier in a list that has no room for all.
+func Urgency(a *api.SessionAgent) int {
+	switch {
+	case a.NeedsPerson:
+		return 0
+	case a.Status == agency.AgentFailed:
+		return 1
+	case a.Status == agency.AgentRunning:
+		return 2
+	case a.Status == agency.AgentQueued:
+		return 3
+	default:
+		return 4
+	}
+}
+
+// SessionMark is the mark of a session.
+func SessionMark(s *api.Session) string {
+	switch {
+	case s.Status == agency.SessionComplete:
+		return "✓"
+	case s.Status == agency.SessionFailed:
+		return "✕"
+	case s.Status == agency.SessionCancelled:
+		return "-"
+	case s.NeedsPerson():
+		return "◐"
+	default:
+		return "●"
+	}
+}
+
+// SessionStatus is the status of a session, or what is being done to it.
+func SessionStatus(s *api.Session) string {
+	if s.Cancelling {
+		return "being cancelled"
+	}
+	return string(s.Status)
+}
+
+// AgentMark is the mark of an agent of a session.
+func AgentMark(a *api.SessionAgent) string {
+	switch {
+	case a.NeedsPerson:
+		return "◐"
+	case betweenAttempts(a):
+		return "○"
+	case a.Status == agency.AgentRunning:
+		return "●"
+	case a.Status == agency.AgentComplete:
+		return "✓"
+	case a.Status == agency.AgentFailed:
+		return "✕"
+	case a.Status == agency.AgentCancelled:
+		return "-"
+	default:
+		return "○"
+	}
+}
+
+// AgentStatus is the status of an agent, or what its run waits for.
+func AgentStatus(a *api.SessionAgent) string {
+	if a.Status == agency.AgentRunning && a.NeedsPerson {
+		return string(a.Label)
+	}
+	if betweenAttempts(a) {
+		return "waiting"
+	}
+	return string(a.Status)
+}
+
+// AgentName is the name of an agent where it says more than the id, else empty. It is untrusted text.
+func AgentName(a *api.SessionAgent) string {
+	if agency.OneLine(a.Name) == a.ID {
+		return ""
+	}
+	return a.Name
+}
+
+// betweenAttempts reports whether an agent has no attempt and waits for the next one.
+func betweenAttempts(a *api.SessionAgent) bool {
+	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.Held != "") && !a.NeedsPerson
+}
+
+// AgentNote is what there is to say of an agent: why it is not well, what it says, or what it waits for. It is untrusted text.
+func AgentNote(a *api.SessionAgent) string {
+	switch {
+	case betweenAttempts(a):
+		until := ": " + a.Held
+		if a.Held == "" {
+			until = " at " + a.NotBefore.Local().Format("15:04:05")
+		}
+		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, strings.TrimPrefix(a.Error, agency.WaitingWord))
+	case a.Error != "":
+		return a.Error
+	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end
+		return a.Note
+	default:
+		return a.Held
+	}
+}
+
+// Tally counts agents in words, those that somebody must look at first. waiting are those that need a person and are not
+// counted otherwise.
+func Tally(t agency.Tally, waiting int) string {
+	words := []string{}
+	for _, part := range []struct {
+		n    int
+		word string
+	}{
+		{waiting, "needs you"}, {t.Failed, "failed"}, {t.Running, "running"}, {t.Queued, "queued"}, {t.Complete, "done"}, {t.Cancelled, "cancelled"},
+	} {
+		if part.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// SessionEnding is how a session has settled, with the first reason when not all is well. It is untrusted text.
+func SessionEnding(resp *api.ShowSessionResponse) string {
+	s := &resp.Session
+	text, culprit := fmt.Sprintf("%s: %s", s.Status, s.Summary.String()), agency.AgentFailed
+	if s.Status == agency.SessionComplete {
+		culprit = agency.AgentCancelled
+	}
+	for i := range resp.Agents {
+		if a := &resp.Agents[i]; a.Status == culprit && a.Error != "" {
+			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
+		}
+	}
+	return text
+}
+
+// SessionNeeds is what somebody is needed for. It is untrusted text.
+func SessionNeeds(resp *api.ShowSessionResponse) string {
+	switch paused := resp.Session.Paused; paused {
+	case "":
+	case agency.PausedByHand:
+		return "somebody has paused it"
+	default:
+		return "it is paused: " + paused
+	}
+	for i := range resp.Agents {
+		switch a := &resp.Agents[i]; {
+		case !a.NeedsPerson:
+		case a.Status == agency.AgentQueued:
+			return "agent " + a.ID + " is " + a.Error
+		default:
+			text := fmt.Sprintf("agent %s is %s", a.ID, a.Label)
+			if a.Label == agency.NeedsInput || a.Label == agency.NeedsAttention {
+				text = fmt.Sprintf("agent %s %s", a.ID, a.Label)
+			}
+			if a.Note != "" {
+				text += ": " + a.Note
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// FitAgents returns the agents for which so many lines have room, in the order of their waves, and counts the others. Each wave has a
+// title of a line when there are several; 0 lines is no limit. Those that need a person come first when not all have room.
+func FitAgents(agents []api.SessionAgent, room int) (shown []*api.SessionAgent, hidden agency.Tally) {
+	shown = make([]*api.SessionAgent, len(agents))
+	waves, place := map[int]bool{}, map[*api.SessionAgent]int{}
+	for i := range agents {
+		shown[i] = &agents[i]
+		place[shown[i]] = i
+		waves[shown[i].Wave] = true
+	}
+	titles := len(waves)
+	if titles == 1 {
+		titles = 0
+	}
+	if room > 0 && len(shown)+titles > room {
+		slices.SortStableFunc(shown, func(a, b *api.SessionAgent) int { return cmp.Compare(Urgency(a), Urgency(b)) })
+		many, used := titles > 0, 1 // the line that counts the others
+		clear(waves)
+		for n, a := range shown {
+			cost := 1
+			if many && !waves[a.Wave] {
+				cost = 2
+			}
+			if used+cost > room {
+				for _, other := range shown[n:] {
+					hidden.Add(other.Status, 1)
+				}
+				shown = shown[:n]
+				break
+			}
+			used, waves[a.Wave] = used+cost, true
+		}
+	}
+	slices.SortFunc(shown, func(a, b *api.SessionAgent) int {
+		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(place[a], place[b]))
+	})
+	return shown, hidden
+}

@@ -1,0 +1,74 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+
+	"agency"
+)
+
+// Tokens is how many tokens an agent has used in all, in thousands from a thousand on; a dash when it does not tell.
+func Tokens(u *agency.Usage) string {
+	if u.InputTokens == nil && u.OutputTokens == nil {
+		return "-"
+	}
+	total := int64(0)
+	for _, n := range []*int64{u.InputTokens, u.OutputTokens} {
+		if n != nil {
+			total += *n
+		}
+	}
+	switch {
+	case total < 1000:
+		return strconv.FormatInt(total, 10)
+	case total < 1_000_000:
+		return fmt.Sprintf("%dk", total/1000)
+	default:
+		return fmt.Sprintf("%.1fM", float64(total)/1e6)
+	}
+}
+
+// Cost is what an agent has cost in dollars; a dash when it does not tell.
+func Cost(u *agency.Usage) string {
+	if u.CostUSD == nil {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", *u.CostUSD)
+}
+
+// Usage is what an agent has used; what it does not tell is a dash.
+func Usage(u *agency.Usage) string {
+	number := func(n *int64) string {
+		if n == nil {
+			return "-"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	if !u.Known() {
+		return "-"
+	}
+	cost := "-"
+	if u.CostUSD != nil {
+		cost = fmt.Sprintf("$%.2f", *u.CostUSD)
+	}
+	about := ""
+	if u.Estimated {
+		about = "at least "
+	}
+	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
+}
+
+// ByteSize is a number of bytes for people.
+func ByteSize(n int64) string {
+	const kib = 1 << 10
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d B", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
+	case n < kib*kib*kib:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(kib*kib))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(kib*kib*kib))
+	}
+}
