@@ -15,10 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"agency"
-
 	"github.com/gofrs/flock"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/socket"

@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/supervisor/observe"
-
 	"agency"
+	"agency/internal/supervisor/observe"
 )
 
 // printer is a run whose output is held against the pattern "error: ".

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/supervisor/observe"
-
 	"agency"
+	"agency/internal/supervisor/observe"
 )
 
 // Query lists, shows and waits for runs, and reads their logs.

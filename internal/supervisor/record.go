@@ -7,9 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
-	"agency/internal/supervisor/keyed"
-
 	"agency"
+	"agency/internal/supervisor/keyed"
 )
 
 // Records is the record of runs, with what more than one part of the supervisor asks of it.
@@ -27,7 +26,7 @@ func (rs *Records) lock(ctx context.Context, id agency.RunID) (unlock func(), er
 
 // fact changes a run by what is true of its attempt, and logs when the disk does not take it.
 func (rs *Records) fact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
-	r, err := rs.Store.RecordFact(ctx, id, change)
+	r, err := rs.RecordFact(ctx, id, change)
 	if err == nil && r.Unrecorded {
 		rs.log.Warn("the disk takes nothing: kept in memory", "run", id, "attempt", r.Attempt.Number, "state", r.Attempt.State)
 	}
@@ -35,7 +34,7 @@ func (rs *Records) fact(ctx context.Context, id agency.RunID, change func(r *age
 }
 
 func (rs *Records) checkNameFree(ctx context.Context, name string) error {
-	runs, err := rs.Store.MatchRuns(ctx, name, 1)
+	runs, err := rs.MatchRuns(ctx, name, 1)
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (rs *Records) checkNameFree(ctx context.Context, name string) error {
 
 // spec is the request that a run was made from.
 func (rs *Records) spec(ctx context.Context, r *agency.Run) (*agency.Spec, error) {
-	data, err := rs.Store.Spec(ctx, r.ID)
+	data, err := rs.Spec(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +61,7 @@ func (rs *Records) spec(ctx context.Context, r *agency.Run) (*agency.Spec, error
 // Resolve finds the one run that a reference means: a name, handle, id, or a unique prefix of four or more characters.
 func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error) {
 	const most = 10
-	runs, err := rs.Store.MatchRuns(ctx, ref, most)
+	runs, err := rs.MatchRuns(ctx, ref, most)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +91,7 @@ func (rs *Records) hold(ctx context.Context, ref string) (r *agency.Run, release
 	if release, err = rs.lock(ctx, r.ID); err != nil {
 		return nil, nil, err
 	}
-	if r, err = rs.Store.Run(ctx, r.ID); err != nil {
+	if r, err = rs.Run(ctx, r.ID); err != nil {
 		release()
 		return nil, nil, err
 	}

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/supervisor/keyed"
-
 	"github.com/gofrs/flock"
 
 	"agency"
+	"agency/internal/supervisor/keyed"
 )
 
 // Repos knows the repositories of runs: their identity, where they are, and whether their worktrees are in place.

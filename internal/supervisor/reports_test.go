@@ -10,9 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/contract"
-
 	"agency"
+	"agency/internal/contract"
 )
 
 // reported is a line as agency report writes it.

@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"agency/internal/supervisor/observe"
-
 	"agency"
+	"agency/internal/supervisor/observe"
 )
 
 // Store is the durable record. Each writing method is one transaction together with its events.

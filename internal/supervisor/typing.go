@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"agency"
 	"agency/internal/status"
 	"agency/internal/supervisor/keyed"
 	"agency/internal/supervisor/observe"
-
-	"agency"
 )
 
 // Everything that agency types into the terminal of an agent goes through this file, typeInput and typeKeys, and is typed by the

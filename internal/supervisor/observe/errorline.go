@@ -11,11 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"agency/internal/status"
-
 	"github.com/charmbracelet/x/ansi"
 
 	"agency"
+	"agency/internal/status"
 )
 
 // Limits of what is held against the user's patterns.

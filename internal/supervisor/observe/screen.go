@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/status"
-
 	"agency"
+	"agency/internal/status"
 )
 
 // How long an agent's terminal must be still before it is read.
