@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// Limits of what the executor of an outside session may say.
+const (
+	OutsideTextLimit  = 16 << 10 // bytes of one text
+	OutsideExtraLimit = 64 << 10 // bytes of the members of an agent that agency does not know
+)
+
 // AgentStatus is how one agent of a session stands.
 type AgentStatus string
 

@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// What the executor of an outside session can report of an agent.
+var (
+	ReportStart  = start
+	ReportFail   = fail
+	ReportCancel = cancel
+)
+
 // PassEvery is the time between two looks at what changed.
 const PassEvery = passEvery
 

@@ -114,7 +114,7 @@ func (f *filing) report(s *agency.Session, agent string, apply func(*agency.Sess
 func (f *filing) finish(s *agency.Session, agents ...string) {
 	f.t.Helper()
 	for _, id := range agents {
-		f.report(s, id, func(a *agency.SessionAgent) error { return a.Cancel("", time.Now()) })
+		f.report(s, id, func(a *agency.SessionAgent) error { return scheduler.ReportCancel(a, "", time.Now()) })
 	}
 }
 
@@ -172,7 +172,7 @@ func TestFilesFollowTheRecord(t *testing.T) {
 		f.soon("the link leads to "+string(s.ID), func() bool { return f.active(status) == "sessions/"+string(s.ID) })
 	}
 	leadsTo(second)
-	f.report(first, "001", func(a *agency.SessionAgent) error { return a.Start(new(7), time.Now()) })
+	f.report(first, "001", func(a *agency.SessionAgent) error { return scheduler.ReportStart(a, new(7), time.Now()) })
 	f.says(first)
 
 	run := agency.NewRunID(time.Now(), [10]byte{1})
@@ -260,8 +260,8 @@ func TestFilesAreNeverTorn(t *testing.T) {
 		writing.Go(func() {
 			for i := w; i < 100; i += writers {
 				id := fmt.Sprintf("%03d", i+1)
-				f.report(s, id, func(a *agency.SessionAgent) error { return a.Start(nil, time.Now()) })
-				f.report(s, id, func(a *agency.SessionAgent) error { return a.Fail("x", 1, time.Now()) })
+				f.report(s, id, func(a *agency.SessionAgent) error { return scheduler.ReportStart(a, nil, time.Now()) })
+				f.report(s, id, func(a *agency.SessionAgent) error { return scheduler.ReportFail(a, "x", 1, time.Now()) })
 			}
 		})
 	}

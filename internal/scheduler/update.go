@@ -106,10 +106,10 @@ func checkOutside(s *agency.Session) error {
 	if err := CheckSource(s.Source); err != nil {
 		return err
 	}
-	if err := agency.CheckLine("name", s.Name); err != nil {
+	if err := checkLine("name", s.Name); err != nil {
 		return err
 	}
-	return agency.CheckLine("source file", s.SourceFile)
+	return checkLine("source file", s.SourceFile)
 }
 
 // outsideAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
@@ -175,13 +175,13 @@ func (r *Update) apply(s *agency.Session, a *agency.SessionAgent, now time.Time)
 	}
 	switch r.Action {
 	case "start":
-		return a.Start(r.PID, now)
+		return start(a, r.PID, now)
 	case "complete":
-		return a.Complete(exit(0), now)
+		return complete(a, exit(0), now)
 	case "fail":
-		return a.Fail(r.Error, exit(1), now)
+		return fail(a, r.Error, exit(1), now)
 	case "cancel":
-		return a.Cancel(r.Error, now)
+		return cancel(a, r.Error, now)
 	default:
 		return agency.Errorf(agency.CodeUsage, "the action is %q", r.Action).WithHint("one of: start, complete, fail, cancel")
 	}
@@ -239,7 +239,7 @@ func (s *Scheduler) cancelOutside(ctx context.Context, id agency.SessionID, why 
 				continue
 			}
 			before := a.Status
-			if err := a.Cancel(why, now); err != nil {
+			if err := cancel(a, why, now); err != nil {
 				return nil, err
 			}
 			session.Tally.Add(before, -1)

@@ -1,0 +1,91 @@
+package scheduler
+
+import (
+	"math"
+	"time"
+
+	"agency"
+)
+
+// start records that the agent's program runs. One that runs already is a program in the place of the one before: only its pid
+// changes.
+func start(a *agency.SessionAgent, pid *int, at time.Time) error {
+	if pid != nil && !isPID(*pid) {
+		return agency.Errorf(agency.CodeUsage, "the pid of agent %s is %d", a.ID, *pid).WithHint("the number of a process is between 1 and %d", math.MaxInt32)
+	}
+	if a.Status != agency.AgentRunning {
+		if err := become(a, agency.AgentRunning); err != nil {
+			return err
+		}
+		a.StartedAt = wholeSecond(at)
+	}
+	a.PID = pid
+	return nil
+}
+
+// complete records that the agent has done its work.
+func complete(a *agency.SessionAgent, exitCode int, at time.Time) error {
+	if err := become(a, agency.AgentComplete); err != nil {
+		return err
+	}
+	a.CompletedAt, a.ExitCode, a.PID = wholeSecond(at), &exitCode, nil
+	return nil
+}
+
+// fail records that the agent failed, and why.
+func fail(a *agency.SessionAgent, failure string, exitCode int, at time.Time) error {
+	if len(failure) > agency.OutsideTextLimit {
+		return tooLong(a.ID, "error has", agency.OutsideTextLimit)
+	}
+	if err := become(a, agency.AgentFailed); err != nil {
+		return err
+	}
+	a.CompletedAt, a.ExitCode, a.PID, a.Error = wholeSecond(at), &exitCode, nil, failure
+	return nil
+}
+
+// cancel records that the agent was given up; why may be empty.
+func cancel(a *agency.SessionAgent, why string, at time.Time) error {
+	if len(why) > agency.OutsideTextLimit {
+		return tooLong(a.ID, "error has", agency.OutsideTextLimit)
+	}
+	if err := become(a, agency.AgentCancelled); err != nil {
+		return err
+	}
+	a.CompletedAt, a.PID, a.Error = wholeSecond(at), nil, why
+	return nil
+}
+
+func become(a *agency.SessionAgent, next agency.AgentStatus) error {
+	if agency.NextAgent(a.Status, next) == nil {
+		a.Status = next
+		return nil
+	}
+	e := agency.Errorf(agency.CodeInvalidState, "agent %s is %s and cannot become %s", a.ID, a.Status, next)
+	if a.Status == agency.AgentQueued {
+		return e.WithHint("it has to start first: agency session update %s --agent %s start", a.Session, a.ID)
+	}
+	return e.WithHint("agency session show %s", a.Session)
+}
+
+// isPID reports whether a number can be that of a process on some system.
+func isPID(n int) bool { return n > 0 && n <= math.MaxInt32 }
+
+// wholeSecond is a time as the status files have it.
+func wholeSecond(at time.Time) *time.Time {
+	at = at.UTC().Truncate(time.Second)
+	return &at
+}
+
+func tooLong(agent, what string, most int) error {
+	return agency.Errorf(agency.CodeUsage, "agent %s: its %s more than %d bytes", agent, what, most).
+		WithHint("say less here and put the rest into its log file")
+}
+
+// checkLine refuses a text that is not one line of at most some hundred characters.
+func checkLine(what, text string) error {
+	if problem := agency.LineProblem(text); problem != "" {
+		return agency.Errorf(agency.CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", agency.LongestLine)
+	}
+	return nil
+}
