@@ -124,3 +124,16 @@ type Activity struct {
 	CPU     time.Duration // that its processes have used
 	FilesAt time.Time     // the newest change of a file in its worktree; zero is unknown
 }
+
+// FlagReasonLimit is how long the reason of a flag may be, in characters.
+const FlagReasonLimit = 1000
+
+// Flag says that somebody must look at a run, whatever its agent does, until it is taken away.
+type Flag struct {
+	Reason string    `json:"reason"` // untrusted
+	By     string    `json:"by"`     // the id of a run, or "user"
+	At     time.Time `json:"at"`
+}
+
+// Cause names the episode of the alert about a flag: another flag is another episode, also with the same reason.
+func (f *Flag) Cause() string { return "flag " + stamp(f.At) }

@@ -11,6 +11,8 @@ var (
 	RunnerEnv   = runnerEnv
 	MetaYAML    = metaYAML
 	Fingerprint = fingerprint
+
+	CheckFlagReason = checkFlagReason
 )
 
 // Settle settles a run as somebody read it.

@@ -3,7 +3,9 @@ package supervisor
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agency"
 )
@@ -20,7 +22,7 @@ type Marks struct {
 // had until now. A reason that nobody could see is E_USAGE; a run that would take the place of another's flag on it is
 // E_PERMISSION_DENIED.
 func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run, was *agency.Flag, err error) {
-	if err := agency.CheckFlagReason(reason); err != nil {
+	if err := checkFlagReason(reason); err != nil {
 		return nil, nil, err
 	}
 	return m.change(ctx, ref, func(r *agency.Run) ([]agency.News, error) {
@@ -98,4 +100,16 @@ func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*age
 		m.views.write(ctx, changed)
 	}
 	return changed, err
+}
+
+// checkFlagReason refuses a reason that shows nothing, or that is too long, with E_USAGE.
+func checkFlagReason(reason string) error {
+	if strings.TrimSpace(agency.Visible(reason)) == "" {
+		return agency.Errorf(agency.CodeUsage, "a flag needs a reason").WithHint(`for example: agency flag RUN "the migration needs a second look"`)
+	}
+	if n := utf8.RuneCountInString(reason); n > agency.FlagReasonLimit {
+		return agency.Errorf(agency.CodeUsage, "the reason has %d characters, and at most %d are allowed", n, agency.FlagReasonLimit).
+			WithHint("write it to a file in the worktree and give its name")
+	}
+	return nil
 }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"agency"
+	"agency/internal/supervisor"
 )
 
 // A flag is set, replaced and taken away, each with one event; what changes nothing has none.
@@ -69,6 +71,18 @@ func TestFlagTellsOthers(t *testing.T) {
 		a := &agency.Alert{ID: "a_" + by, Kind: agency.AlertNeedsInput, RunID: worker.ID, Cause: flagged.Flag.Cause(), Payload: []byte("{}")}
 		if told, err := w.sup.Inbox.TellAlert(t.Context(), a, flagged, "orchestrator"); err != nil || !slices.Equal(told, []string{want}) {
 			t.Errorf("flagged by %s: told %q, want %s, %v", by, told, want, err)
+		}
+	}
+}
+
+// A reason is something that can be seen, and not without end.
+func TestCheckFlagReason(t *testing.T) {
+	t.Parallel()
+	for reason, fine := range map[string]bool{
+		"look": true, " ": false, "\u200b\x1b": false, strings.Repeat("ü", agency.FlagReasonLimit): true, strings.Repeat("ü", agency.FlagReasonLimit+1): false,
+	} {
+		if err := supervisor.CheckFlagReason(reason); (err == nil) != fine || err != nil && !agency.IsCode(err, agency.CodeUsage) {
+			t.Errorf("%.20q: %v", reason, err)
 		}
 	}
 }
