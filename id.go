@@ -188,6 +188,17 @@ func CheckWord(what, word string) error {
 	return nil
 }
 
+var agentIDRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckAgentID refuses what cannot be the id of an agent: it becomes part of a branch and the name of a log file.
+func CheckAgentID(id string) error {
+	if !agentIDRule.MatchString(id) || strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
+		return Errorf(CodePlanInvalid, "the agent id %q is not allowed", Clip(id)).
+			WithHint("an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end")
+	}
+	return nil
+}
+
 // MinPrefix is how many characters of a name, handle or id a reference needs when it is not whole.
 const MinPrefix = 4
 

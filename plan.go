@@ -1,7 +1,9 @@
 package agency
 
 import (
+	"bytes"
 	"crypto/sha256"
+	_ "embed" // for the schema
 	"encoding/hex"
 	"encoding/json"
 	"maps"
@@ -26,6 +28,18 @@ type Plan struct {
 	OnFailure   OnFailure      `json:"on_failure"`
 	Agents      []PlanAgent    `json:"agents"` // in the order of the plan
 }
+
+// The limits of a plan.
+const (
+	MaxAgents         = 5_000
+	MaxDependencies   = 250_000 // of all agents together
+	MaxParallelAgents = 1_000
+	MaxRetries        = 100
+	MaxTimeout        = 30 * 24 * time.Hour
+)
+
+// MaxPromptBytes is how large the prompts of a plan may be together, in bytes.
+const MaxPromptBytes = 4 * PromptLimit
 
 // OnFailure says what becomes of a session when one of its agents fails.
 type OnFailure string
@@ -132,3 +146,35 @@ func (p *Plan) Hash() string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
+
+// plainAgent is a PlanAgent without its own way into JSON.
+type plainAgent PlanAgent
+
+// MarshalJSON writes times in whole milliseconds, as everything else does.
+func (a PlanAgent) MarshalJSON() ([]byte, error) {
+	a.Timeout /= time.Millisecond
+	a.IdleTimeout /= time.Millisecond
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // prompts are full of what would be escaped
+	err := enc.Encode(plainAgent(a))
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *PlanAgent) UnmarshalJSON(data []byte) error {
+	var p plainAgent
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	p.Timeout *= time.Millisecond
+	p.IdleTimeout *= time.Millisecond
+	*a = PlanAgent(p)
+	return nil
+}
+
+// PlanSchema is the JSON Schema (draft 2020-12) of the YAML form of a plan. It allows what the reader takes, but for what no schema
+// can say: how the agents hang together, and the files that they name.
+//
+//go:embed session_plan.schema.json
+var PlanSchema string

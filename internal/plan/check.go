@@ -11,10 +11,10 @@ import (
 )
 
 // Check checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
-// the same files. What is wrong are PlanFaults with E_PLAN_INVALID; their details "agent", "position" (from 0) and "key" say where. It
+// the same files. What is wrong are Faults with E_PLAN_INVALID; their details "agent", "position" (from 0) and "key" say where. It
 // asks for no file, no repository and no configuration.
 func Check(p *agency.Plan) error {
-	var faults agency.PlanFaults
+	var faults Faults
 	faults.Add(validateSettings(p))
 	if len(p.Agents) == 0 {
 		faults.Add(agency.Errorf(agency.CodePlanInvalid, "the plan has no agents").WithHint("give it one: agents: [{id: one, prompt: \"fix the login test\"}]"))
@@ -138,7 +138,7 @@ func validateAgent(p *agency.Plan, i int) error {
 
 // positions are where the ids stand in the plan. Branches and log files of two agents must differ on every file system.
 func positions(p *agency.Plan) (map[string]int, error) {
-	var faults agency.PlanFaults
+	var faults Faults
 	ids, folded := make(map[string]int, len(p.Agents)), make(map[string]int, len(p.Agents))
 	for i := range p.Agents {
 		id := p.Agents[i].ID
@@ -160,7 +160,7 @@ func positions(p *agency.Plan) (map[string]int, error) {
 
 // validateWaves refuses a wave that says something else than the dependencies.
 func validateWaves(p *agency.Plan, g *planGraph) error {
-	var faults agency.PlanFaults
+	var faults Faults
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		if a.Wave < 1 || a.Wave > agency.MaxAgents {

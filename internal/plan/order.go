@@ -105,7 +105,7 @@ func graph(p *agency.Plan) (*planGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	var faults agency.PlanFaults
+	var faults Faults
 	g := &planGraph{after: make([][]int, len(p.Agents))}
 	total := 0
 	for i := range p.Agents {

@@ -162,7 +162,7 @@ func (l *loader) load() (*agency.Plan, error) {
 
 // locate puts the place before what is wrong, where the plan has one for it. Several faults become one error.
 func (l *loader) locate(err error) error {
-	faults, several := errors.AsType[agency.PlanFaults](err)
+	faults, several := errors.AsType[Faults](err)
 	if !several || len(faults) == 1 {
 		return l.located(err)
 	}

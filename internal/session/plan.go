@@ -84,7 +84,7 @@ type planCheck struct {
 }
 
 func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
-	var faults agency.PlanFaults
+	var faults plan.Faults
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
 		if _, err := resolve.Settings(c.cfg, resolve.RunnerOf(c.cfg, runner)); err != nil {
 			faults.Add(c.fault("limits", runner, err).WithDetail("key", "limits"))
