@@ -111,3 +111,13 @@ func (d *Disk) Low(was bool) bool {
 func (d *Disk) Words() string {
 	return fmt.Sprintf("%d MiB left, and %d MiB must be free, on the disk of %s", d.Free>>20, d.Least>>20, d.Path)
 }
+
+// DiffStat is how much differs between two commits.
+type DiffStat struct {
+	Commits int // of the second that are not in the first
+	Files   int
+	Added   int // lines
+	Deleted int // lines
+	// Nested are the repositories inside the worktree, relative to it, that have work of their own, which is not counted.
+	Nested []string
+}
