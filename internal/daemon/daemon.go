@@ -29,10 +29,12 @@ import (
 	"agency/internal/runner"
 	"agency/internal/scaffold"
 	"agency/internal/scheduler"
+	"agency/internal/service"
 	"agency/internal/session"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 	"agency/internal/tmux"
+	"agency/internal/watch"
 	"agency/internal/watchdog"
 )
 
@@ -72,8 +74,10 @@ type Daemon struct {
 	disks    disk.Disks
 	git      *git.Git
 	tmux     *tmux.Tmux
+	watcher  *watch.Watcher
 	sup      *supervisor.Supervisor
 	sched    *scheduler.Scheduler
+	results  *scheduler.Results
 	files    *scheduler.Files
 	dog      *watchdog.Watchdog
 	notifier atomic.Pointer[notify.Notifier]
@@ -147,64 +151,28 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 		return err
 	}
 	killpoint.At("daemon.opened")
-	watcher := newWatcher(d.Log)
-	defer watcher.close()
-
 	if err = d.listen(ctx); err != nil {
 		return err
 	}
 	killpoint.At("daemon.listening")
-	d.build(watcher)
+	d.build()
 	return d.supervise(ctx, ready)
 }
 
-// supervise starts the parts one after the other, serves, and stops them the other way round.
+// supervise starts the parts one after the other, serves, and stops them in the reverse order.
 func (d *Daemon) supervise(ctx context.Context, ready func()) error {
-	var late *time.Timer
+	stop, err := service.StartAll(ctx, d.watcher, d.sup, channels{d}, d.dog, d.results, d.files, d.sched, d.timers,
+		&service.Loop{Run: d.watchConfig}, d.backups)
+	if err != nil {
+		return err
+	}
 	defer func() {
-		if late != nil {
-			late.Stop()
-		}
+		late := time.AfterFunc(endTimeout, d.endLate)
+		defer late.Stop()
+		stop()
 	}()
-	if err := d.sup.Start(ctx); err != nil {
-		return err
-	}
-	defer d.sup.Stop()
-	d.notifier.Store(d.newNotifier(&d.Config.Notify))
-	if err := d.notifier.Load().Start(ctx); err != nil {
-		return err
-	}
-	defer func() { d.notifier.Load().Stop() }()
-	d.dog = d.newWatchdog()
-	if err := d.dog.Start(ctx); err != nil {
-		return err
-	}
-	defer d.dog.Stop()
-	results := d.newResults()
-	results.Start(ctx)
-	defer results.Stop()
-	d.files = d.newFiles()
-	d.files.Start(ctx)
-	defer d.files.Stop()
-	d.sched = d.newScheduler()
-	if err := d.sched.Start(ctx); err != nil {
-		return err
-	}
-	defer d.sched.Stop()
-	d.sessions = d.newSessions()
-	d.timers = d.newTimers()
-	if err := d.timers.Start(ctx); err != nil {
-		return err
-	}
-	defer d.timers.Stop()
-	defer d.watchConfig(ctx)()
-	d.backups = d.newBackups()
-	if err := d.backups.Start(ctx); err != nil {
-		return err
-	}
-	defer d.backups.Stop()
 	killpoint.At("daemon.reconciled")
-	err := d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
+	err = d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
 	switch {
 	case sqlite.Full(err):
 		d.Log.Warn("record the start of the daemon", "err", err) // who looks, and who stops agents, needs one all the same
@@ -213,9 +181,7 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	}
 	killpoint.At("daemon.recorded")
 	d.Log.Info("daemon started", "version", d.Version, "home", d.Config.Home, "socket", d.Config.Socket, "live_runs", d.sup.Observer.LiveRuns())
-	err = d.serve(ctx, ready)
-	late = time.AfterFunc(endTimeout, d.endLate)
-	return err
+	return d.serve(ctx, ready)
 }
 
 // setClock has the daemon go on from the time of the newest event.
@@ -257,18 +223,19 @@ func (d *Daemon) newDoctor() *doctor.Doctor {
 }
 
 // build puts the parts together.
-func (d *Daemon) build(watcher *watcher) {
+func (d *Daemon) build() {
 	d.disks = disk.Disks{Home: d.Config.Home, MinFree: func() int64 { return d.active.config().Disk.MinFree }, Config: d.Config.Path}
 	d.git = newGit(d.Config.Home)
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
 	runner.DropMark() // an agent may have been the first to need this daemon, or the tmux server that it starts
+	d.watcher = watch.New(d.Log)
 	d.sup = supervisor.New(supervisor.Deps{
 		Store:          d.store,
 		Git:            d.git,
 		Tmux:           sessions{d.tmux},
 		Harness:        harnesses{d.screens()},
 		Attempts:       attempts{d.serving()},
-		Watcher:        watcher,
+		Watcher:        d.watcher,
 		Spool:          spools{},
 		Scaffold:       scaffold.Worktree,
 		Contract:       scaffold.Contract,
@@ -300,6 +267,10 @@ func (d *Daemon) build(watcher *watcher) {
 	d.policy = policy.New(policy.Deps{
 		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
 	})
+	d.notifier.Store(d.newNotifier(&d.Config.Notify))
+	d.dog, d.timers = d.newWatchdog(), d.newTimers()
+	d.results, d.files, d.sched = d.newResults(), d.newFiles(), d.newScheduler()
+	d.sessions, d.backups = d.newSessions(), d.newBackups()
 }
 
 // serve answers until the end, then lets the requests under way finish.

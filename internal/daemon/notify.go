@@ -28,6 +28,12 @@ const (
 	mostDead = 20
 )
 
+// channels is the service of the notifier that holds now: a new configuration replaces it.
+type channels struct{ *Daemon }
+
+func (c channels) Start(ctx context.Context) error { return c.notifier.Load().Start(ctx) }
+func (c channels) Stop()                           { c.notifier.Load().Stop() }
+
 // newNotifier makes the way to people that the configuration describes.
 func (d *Daemon) newNotifier(cfg *config.Notify) *notify.Notifier {
 	routes := []notify.Route{}

@@ -74,27 +74,21 @@ func (a *active) state(started *config.Config) api.DaemonConfig {
 	return s
 }
 
-// watchConfig looks after the configuration file until the function that it returns is called, which waits.
-func (d *Daemon) watchConfig(ctx context.Context) (stop func()) {
+// watchConfig looks after the configuration file until ctx ends.
+func (d *Daemon) watchConfig(ctx context.Context) {
 	if d.Load == nil {
-		return func() {}
+		return
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		look := time.NewTicker(configEvery)
-		defer look.Stop()
-		for {
-			d.reload(ctx)
-			select {
-			case <-look.C:
-			case <-ctx.Done():
-				return
-			}
+	look := time.NewTicker(configEvery)
+	defer look.Stop()
+	for {
+		d.reload(ctx)
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
 		}
-	}()
-	return func() { cancel(); <-done }
+	}
 }
 
 // reload takes over what a changed file says, and returns when it holds. A bad one changes nothing but the answer of doctor, and is

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"agency"
+	"agency/internal/service"
 )
 
 // Channel is one way to people. Send returns when the notice is there, with an error when it is not, and soon after ctx ends.
@@ -76,9 +76,7 @@ type Notifier struct {
 	Settings
 	lanes []*lane
 
-	mu      sync.Mutex
-	cancel  context.CancelFunc // nil while stopped
-	running sync.WaitGroup
+	running service.Background
 }
 
 // New makes a notifier. It sends nothing until Start.
@@ -92,12 +90,9 @@ func New(settings Settings) *Notifier {
 
 // Start begins to send what waits and what is enqueued. What waits for a channel that is gone becomes a dead letter. The
 // second Start does nothing.
-func (n *Notifier) Start(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cancel != nil {
-		return nil
-	}
+func (n *Notifier) Start(ctx context.Context) error { return n.running.Start(ctx, n.begin) }
+
+func (n *Notifier) begin(ctx context.Context) error {
 	if err := n.Tidy(ctx); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
 	}
@@ -106,7 +101,6 @@ func (n *Notifier) Start(ctx context.Context) error {
 	if err := n.Outbox.ReleaseDispatches(ctx, now, func(d *agency.Dispatch) time.Time { return released(d, now) }); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
 	}
-	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, l := range n.lanes {
 		n.running.Go(func() { n.serve(ctx, l) })
 	}
@@ -121,15 +115,7 @@ func (n *Notifier) Tidy(ctx context.Context) error {
 
 // Stop ends the sending and waits for that. A send that is under way is cut off, and begins again after the next Start.
 // Stop may be called at any time, and twice.
-func (n *Notifier) Stop() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cancel != nil {
-		n.cancel()
-		n.running.Wait()
-		n.cancel = nil
-	}
-}
+func (n *Notifier) Stop() { n.running.Stop() }
 
 func (n *Notifier) names() []string {
 	names := make([]string, 0, len(n.lanes))

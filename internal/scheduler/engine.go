@@ -86,8 +86,10 @@ func (s *Scheduler) drain() []note {
 }
 
 // Start goes on with every session that is running, from the record alone, until Stop.
-func (s *Scheduler) Start(ctx context.Context) error {
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+func (s *Scheduler) Start(ctx context.Context) error { return s.looping.Start(ctx, s.goOn) }
+
+func (s *Scheduler) goOn(ctx context.Context) error {
+	s.ctx = ctx
 	seq, err := s.Store.LastSeq(ctx)
 	if err != nil {
 		return fmt.Errorf("start the scheduler: %w", err)
@@ -104,24 +106,16 @@ func (s *Scheduler) Start(ctx context.Context) error {
 			s.enqueue(note{session: live[i].ID, changed: true})
 		}
 	}
-	s.done = make(chan struct{})
 	l := loop{Scheduler: s, live: map[agency.SessionID]*liveSession{}, agentOf: map[agency.RunID]agentRef{}, left: map[string]time.Time{}}
-	go func() {
-		defer close(s.done)
-		l.run(s.ctx, seq)
-	}()
+	s.looping.Go(func() { l.run(ctx, seq) })
 	return nil
 }
 
 // Stop ends the scheduling; agents go on. It is idempotent and waits.
 func (s *Scheduler) Stop() {
-	if s.cancel == nil {
-		return
-	}
 	s.starts.close()
 	s.stops.close()
-	s.cancel()
-	<-s.done
+	s.looping.Stop()
 	ended := make(chan struct{})
 	go func() { s.work.Wait(); close(ended) }()
 	select {

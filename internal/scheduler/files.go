@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/service"
 )
 
 const (
@@ -44,8 +45,7 @@ type FilesDeps struct {
 type Files struct {
 	FilesDeps
 
-	cancel  context.CancelFunc
-	done    chan struct{}
+	work    service.Background
 	slots   chan struct{} // one token for each session that is being written
 	written chan struct{} // holds one token when a session was written since the last look
 	workers sync.WaitGroup
@@ -84,23 +84,18 @@ func NewFiles(deps FilesDeps) *Files {
 
 // Start writes the files of all sessions that may need it, removes what is left of those that were removed, and follows the record
 // until Stop.
-func (f *Files) Start(ctx context.Context) {
-	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	f.done = make(chan struct{})
-	go func() {
-		defer close(f.done)
-		f.finishRemovals(ctx)
-		f.run(ctx)
-	}()
+func (f *Files) Start(ctx context.Context) error {
+	return f.work.Start(ctx, func(ctx context.Context) error {
+		f.work.Go(func() {
+			f.finishRemovals(ctx)
+			f.run(ctx)
+		})
+		return nil
+	})
 }
 
 // Stop writes what is left to write, and ends. It is idempotent and waits.
-func (f *Files) Stop() {
-	if f.cancel != nil {
-		f.cancel()
-		<-f.done
-	}
-}
+func (f *Files) Stop() { f.work.Stop() }
 
 func (f *Files) run(ctx context.Context) {
 	for {

@@ -75,7 +75,9 @@ func (f *filing) start() {
 			return errors.New("it is no repository")
 		},
 	})
-	f.files.Start(f.t.Context())
+	if err := f.files.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
 	f.t.Cleanup(f.files.Stop)
 }
 

@@ -55,7 +55,9 @@ func TestSlowFilesHoldUpNobody(t *testing.T) {
 			return nil
 		},
 	})
-	f.files.Start(t.Context())
+	if err := f.files.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(f.files.Stop)
 	<-held
 	<-held

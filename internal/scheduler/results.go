@@ -4,10 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"agency"
+	"agency/internal/service"
 )
 
 // ResultStore is the part of the record that Results works with.
@@ -67,10 +67,7 @@ type Results struct {
 	sessions map[agency.SessionID]*outcome // of the loop alone
 	found    chan found                    // what was done beside the loop
 	slots    chan struct{}                 // taken while git is asked
-
-	mu      sync.Mutex
-	cancel  context.CancelFunc // nil while stopped
-	running sync.WaitGroup
+	work     service.Background
 }
 
 // outcome is what is known of one session.
@@ -90,26 +87,15 @@ func NewResults(deps ResultDeps) *Results {
 }
 
 // Start begins to look, with what is left from before. The second Start does nothing.
-func (r *Results) Start(ctx context.Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cancel != nil {
-		return
-	}
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.running.Go(func() { r.run(ctx) })
+func (r *Results) Start(ctx context.Context) error {
+	return r.work.Start(ctx, func(ctx context.Context) error {
+		r.work.Go(func() { r.run(ctx) })
+		return nil
+	})
 }
 
 // Stop ends the looking and waits for that. It may be called at any time, and twice.
-func (r *Results) Stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cancel != nil {
-		r.cancel()
-		r.running.Wait()
-		r.cancel = nil
-	}
-}
+func (r *Results) Stop() { r.work.Stop() }
 
 func (r *Results) run(ctx context.Context) {
 	r.sessions = map[agency.SessionID]*outcome{} // the record has all of it

@@ -46,7 +46,7 @@ func (r *Results) begin(ctx context.Context, o *outcome) error {
 	}
 	o.busy = true
 	session, agents := &o.session, o.agents
-	r.running.Go(func() {
+	r.work.Go(func() {
 		known, err := r.findOut(ctx, session.ID, due)
 		if err == nil && last {
 			err = r.finish(ctx, session, agents)

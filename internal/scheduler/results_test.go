@@ -175,7 +175,9 @@ func (m *aftermath) results() *scheduler.Results {
 func (m *aftermath) until(what string, holds func() bool) {
 	m.t.Helper()
 	r := m.results()
-	r.Start(m.t.Context())
+	if err := r.Start(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
 	defer r.Stop()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/schedule"
+	"agency/internal/service"
 )
 
 // Store is the durable record of sessions. Each writing method is one transaction together with its events.
@@ -130,10 +131,9 @@ type Scheduler struct {
 	Deps
 	Settings
 
-	ctx    context.Context // ends with Stop
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the loop has ended
-	work   sync.WaitGroup
+	ctx     context.Context // ends with Stop
+	looping service.Background
+	work    sync.WaitGroup // beside the loop
 
 	starts, stops *pool
 

@@ -35,6 +35,24 @@ func StartAll(ctx context.Context, services ...Service) (stop func(), err error)
 	return stop, nil
 }
 
+// Loop is a Service of one function.
+type Loop struct {
+	Run func(ctx context.Context) // returns when ctx ends, or before
+
+	work Background
+}
+
+// Start runs the function until it returns.
+func (l *Loop) Start(ctx context.Context) error {
+	return l.work.Start(ctx, func(ctx context.Context) error {
+		l.work.Go(func() { l.Run(ctx) })
+		return nil
+	})
+}
+
+// Stop ends the context of the function and waits for it.
+func (l *Loop) Stop() { l.work.Stop() }
+
 // Background is the goroutines of one Service: what its Start and Stop are made of. The zero value is stopped, and can be
 // started again after Stop. All methods may be called from several goroutines.
 type Background struct {
@@ -61,7 +79,7 @@ func (b *Background) Start(ctx context.Context, begin func(ctx context.Context) 
 	return nil
 }
 
-// Go runs f in a goroutine, which Stop waits for. Only begin, and goroutines that Go started, may call it.
+// Go runs f in a goroutine, which Stop waits for. It may be called from begin on, as long as the service runs.
 func (b *Background) Go(f func()) { b.work.Go(f) }
 
 // Stop ends the context of the goroutines and waits for them. It is idempotent.

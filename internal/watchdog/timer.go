@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/service"
 )
 
 // sendTimeout bounds how long one message of a timer may take to be typed.
@@ -42,11 +43,10 @@ type Timers struct {
 	Log     *slog.Logger
 	Now     func() time.Time // never runs backwards
 
-	ctx    context.Context // ends with Stop
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	work service.Background
 
-	mu      sync.Mutex // held while the store and running change together
+	mu      sync.Mutex      // held while the store and running change together
+	ctx     context.Context // ends with Stop
 	running map[string]context.CancelFunc
 }
 
@@ -56,10 +56,12 @@ func NewTimers(targets Targets, store TimerStore, log *slog.Logger, now func() t
 }
 
 // Start goes on with the timers of the store until Stop. One whose time came meanwhile ticks once, now.
-func (ts *Timers) Start(ctx context.Context) error {
+func (ts *Timers) Start(ctx context.Context) error { return ts.work.Start(ctx, ts.begin) }
+
+func (ts *Timers) begin(ctx context.Context) error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.ctx, ts.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	ts.ctx = ctx
 	timers, err := ts.Store.Timers(ctx)
 	if err != nil {
 		return fmt.Errorf("start the timers: %w", err)
@@ -73,12 +75,7 @@ func (ts *Timers) Start(ctx context.Context) error {
 }
 
 // Stop ends the ticking; the timers stay in the store. It is idempotent and waits.
-func (ts *Timers) Stop() {
-	if ts.cancel != nil {
-		ts.cancel()
-		ts.work.Wait()
-	}
-}
+func (ts *Timers) Stop() { ts.work.Stop() }
 
 // Set starts a timer, whose first tick comes after one interval, in the place of the one with its name.
 func (ts *Timers) Set(ctx context.Context, t *agency.Timer) (replaced bool, err error) {

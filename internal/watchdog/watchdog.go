@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/service"
 )
 
 // Worker is a run as the watchdog sees it.
@@ -112,9 +113,8 @@ type Deps struct {
 type Watchdog struct {
 	Deps
 
-	cancel context.CancelFunc
-	done   chan struct{}
-	wake   chan struct{} // holds one token after Set
+	work service.Background
+	wake chan struct{} // holds one token after Set
 
 	mu       sync.Mutex
 	settings Settings
@@ -138,8 +138,10 @@ func New(deps Deps, settings Settings) *Watchdog {
 // Start reads the open episodes, looks at every worker and session once, and then watches until Stop. What was alerted before is not
 // alerted again; what needs somebody and was not is alerted now; the clock of the stuck starts anew.
 func (w *Watchdog) Start(ctx context.Context) error {
-	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	w.done = make(chan struct{})
+	return w.work.Start(ctx, w.begin)
+}
+
+func (w *Watchdog) begin(ctx context.Context) error {
 	seq, err := w.Store.LastSeq(ctx)
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
@@ -157,22 +159,16 @@ func (w *Watchdog) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
 	}
-	go func() {
-		defer close(w.done)
+	w.work.Go(func() {
 		w.look(ctx, ids)
 		w.lookAtSessions(ctx, turns, sessions)
 		w.watch(ctx, seq, turned)
-	}()
+	})
 	return nil
 }
 
 // Stop ends the watching. It is idempotent and waits.
-func (w *Watchdog) Stop() {
-	if w.cancel != nil {
-		w.cancel()
-		<-w.done
-	}
-}
+func (w *Watchdog) Stop() { w.work.Stop() }
 
 // Set changes the thresholds and who is watched. Every run is looked at again, at once.
 func (w *Watchdog) Set(settings Settings) {

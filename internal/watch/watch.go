@@ -1,0 +1,115 @@
+// Package watch tells which files may have changed, as the kernel does.
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+
+	"agency/internal/service"
+)
+
+// Watcher is a service that tells which files in watched directories may have changed. One kernel watcher serves all of them.
+// It misses changes after an overflow, or when the kernel has no more watches: whoever depends on them looks by itself now
+// and then.
+type Watcher struct {
+	log     *slog.Logger
+	changes chan string
+	work    service.Background
+
+	mu     sync.Mutex
+	kernel *fsnotify.Watcher // nil while stopped, and when the user's other programs have all that the kernel gives
+	uses   map[string]int
+}
+
+var errNoWatch = errors.New("the kernel gives no file watch")
+
+// New returns a watcher. It does nothing until Start.
+func New(log *slog.Logger) *Watcher {
+	return &Watcher{changes: make(chan string), log: log, uses: map[string]int{}}
+}
+
+// Start begins to watch. It does not fail when the kernel gives no watch: Add does.
+func (w *Watcher) Start(ctx context.Context) error {
+	return w.work.Start(ctx, func(ctx context.Context) error {
+		kernel, err := fsnotify.NewBufferedWatcher(1024)
+		if err != nil {
+			w.log.Warn("no file watch: statuses are seen late", "err", err)
+			return nil
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.kernel = kernel
+		w.work.Go(func() { w.pass(ctx, kernel) })
+		return nil
+	})
+}
+
+// Stop ends the watching; what is on its way is dropped. It is idempotent and waits.
+func (w *Watcher) Stop() { w.work.Stop() }
+
+// pass passes on what the kernel tells until ctx ends.
+func (w *Watcher) pass(ctx context.Context, kernel *fsnotify.Watcher) {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.kernel = nil
+		clear(w.uses)
+		_ = kernel.Close()
+	}()
+	for {
+		select {
+		case event := <-kernel.Events:
+			if event.Op == fsnotify.Chmod {
+				continue
+			}
+			select {
+			case w.changes <- event.Name:
+			case <-ctx.Done():
+				return
+			}
+		case err := <-kernel.Errors:
+			w.log.Warn("file watch", "err", err)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Add watches a directory; each Add that does not fail wants a Remove.
+func (w *Watcher) Add(dir string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kernel == nil {
+		return errNoWatch
+	}
+	w.uses[dir]++
+	if w.uses[dir] > 1 {
+		return nil
+	}
+	err := w.kernel.Add(dir)
+	if err != nil {
+		delete(w.uses, dir)
+	}
+	return err
+}
+
+// Remove ends one Add. It does nothing for a directory that is not watched.
+func (w *Watcher) Remove(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kernel == nil {
+		return
+	}
+	if w.uses[dir]--; w.uses[dir] > 0 {
+		return
+	}
+	delete(w.uses, dir)
+	_ = w.kernel.Remove(dir) // the directory may be gone, and its watch with it
+}
+
+// Changes returns the channel of the paths of files that may have changed; it is never closed.
+func (w *Watcher) Changes() <-chan string { return w.changes }
