@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
@@ -20,7 +21,6 @@ import (
 	"agency/internal/clock"
 	"agency/internal/config"
 	"agency/internal/disk"
-	"agency/internal/doctor"
 	"agency/internal/git"
 	"agency/internal/killpoint"
 	"agency/internal/notify"
@@ -213,15 +213,6 @@ func (d *Daemon) newBackups() *recovery.Backups {
 	}
 }
 
-func (d *Daemon) newDoctor() *doctor.Doctor {
-	return &doctor.Doctor{Deps: doctor.Deps{
-		Git: d.git, Tmux: d.tmux, Store: d.store, Runs: d.sup.Observer, Backups: d.backups, Screens: d.screens(),
-		Daemon: doctor.Daemon{Version: d.Version, Started: d.started, Config: d.Config},
-		Active: d.active.config, State: func() api.DaemonConfig { return d.active.state(d.Config) },
-		Room: d.disks.CheckRoom, StaleFiles: d.files.Failures, Serving: d.serving(), Now: d.clock.Now, Elapsed: d.clock.Elapsed,
-	}}
-}
-
 // build puts the parts together.
 func (d *Daemon) build() {
 	d.disks = disk.Disks{Home: d.Config.Home, MinFree: func() int64 { return d.active.config().Disk.MinFree }, Config: d.Config.Path}
@@ -351,3 +342,11 @@ func (d *Daemon) isStopping() bool {
 func startError(format string, args ...any) *agency.Error {
 	return agency.Errorf(agency.CodeDaemonStartFailed, "the daemon cannot start: "+format, args...)
 }
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	fillRandom(b)
+	return b
+}
+
+func fillRandom(b []byte) { _, _ = rand.Read(b) } // never fails

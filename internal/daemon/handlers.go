@@ -3,8 +3,6 @@ package daemon
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,10 +12,6 @@ import (
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/config"
-	"agency/internal/file"
-	"agency/internal/resolve"
-	"agency/internal/supervisor"
 )
 
 // requestLimit is the largest request body, in bytes: a prompt, an environment, and room to escape them.
@@ -189,211 +183,22 @@ func (d *Daemon) recovered(next http.Handler) http.Handler {
 	})
 }
 
-func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
-	if err == nil {
-		err = may.CheckAsked(&req.Spec)
-	}
+func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
+	seq, err := d.store.LastSeq(ctx)
 	if err != nil {
-		return api.CreateRunResponse{}, err
+		return api.DaemonStatusResponse{}, err
 	}
-	cfg, err := config.Load(req.Config, req.Env)
-	if err != nil {
-		return api.CreateRunResponse{}, err
-	}
-	owner, err := d.policy.Caller(ctx)
-	if err != nil {
-		return api.CreateRunResponse{}, err
-	}
-	id := agency.NewRunID(d.clock.Now(), [10]byte(randomBytes(10)))
-	_, free, err := may.Reserve(ctx, 1, id)
-	if err != nil {
-		return api.CreateRunResponse{}, err
-	}
-	defer free()
-	warnings := []string{}
-	at, err := d.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
-	if err != nil {
-		return api.CreateRunResponse{}, err
-	}
-	settings, err := resolve.Run(cfg, &req.Spec, &at.Project)
-	if err == nil {
-		err = may.CheckChosen(ctx, &req.Spec)
-	}
-	if err != nil {
-		return api.CreateRunResponse{}, err
-	}
-	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
-		ID: id, Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env, Place: at, Settings: settings,
-		Warn: func(text string) { warnings = append(warnings, text) },
-	})
-	if err != nil {
-		return api.CreateRunResponse{}, err
-	}
-	return api.CreateRunResponse{Run: d.runResponse(r).Run, Warnings: warnings}, nil
-}
-
-func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
-	if err == nil {
-		err = may.CheckResume(&req)
-	}
-	if err != nil {
-		return api.ResumeRunResponse{}, err
-	}
-	_, free, err := may.Reserve(ctx, 1, agency.RunID(req.Run))
-	if err != nil {
-		return api.ResumeRunResponse{}, err
-	}
-	defer free()
-	warnings := []string{}
-	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
-		Set: req.Set, Env: req.Env,
-		Warn:     func(text string) { warnings = append(warnings, text) },
-		Settings: resolve.LaterFrom(req.Config, req.Env),
-	})
-	if err != nil {
-		return api.ResumeRunResponse{}, err
-	}
-	return api.ResumeRunResponse{
-		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
+	return api.DaemonStatusResponse{
+		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC(),
+		Socket: d.Config.Socket, Home: d.Config.Home, Log: LogPath(d.Config.Home),
+		LiveRuns: d.sup.Observer.LiveRuns(), LastSeq: seq, Config: d.active.state(d.Config),
 	}, nil
 }
 
-func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {
-	return api.RunResponse{Run: api.NewRun(r, d.sup.Observer.Derive(r))}
-}
-
-func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
-	wanted, err := parseLabels(req.Status)
-	if err != nil {
-		return api.ListRunsResponse{}, err
-	}
-	var runs []agency.Run
-	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
-		runs, err = d.sup.Query.RunsOf(ctx, req.Dir, filter)
-	} else {
-		runs, err = d.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
-	}
-	if err != nil {
-		return api.ListRunsResponse{}, err
-	}
-	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
-	for i := range runs {
-		status := d.sup.Observer.Derive(&runs[i])
-		if len(wanted) == 0 || wanted[status.Label] {
-			resp.Runs = append(resp.Runs, api.NewRun(&runs[i], status))
-		}
-	}
-	return resp, nil
-}
-
-func parseLabels(words []string) (map[agency.Label]bool, error) {
-	labels := map[agency.Label]bool{}
-	for _, w := range words {
-		l, err := agency.ParseLabel(w)
-		if err != nil {
-			return nil, err
-		}
-		labels[l] = true
-	}
-	return labels, nil
-}
-
-func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunResponse, error) {
-	r, details, err := d.sup.Query.Show(ctx, req.Run)
-	if err != nil {
-		return api.ShowRunResponse{}, err
-	}
-	inputs := []agency.Input{}
-	if data, err := file.ReadRegular(details.InputsPath, 1<<20); err == nil {
-		if err := json.Unmarshal(data, &inputs); err != nil {
-			d.Log.Warn("read inputs", "run", r.ID, "err", err)
-		}
-	}
-	run, requests := api.NewRun(r, d.sup.Observer.Derive(r)), []agency.Request{}
-	if run.Request != nil {
-		requests = r.Attempt.Situation.Requests
-	}
-	return api.ShowRunResponse{
-		Run: run, Requests: requests,
-		Contract: r.Attempt.OwnWord(), Word: r.Attempt.Word.At,
-		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
-		Git: details.Git, GitProblem: details.GitProblem,
-		Connected: details.Connected, LastOutput: details.LastOutput,
-		PromptPath: details.PromptPath, LogPath: details.LogPath, LogLost: r.Attempt.LogLost, OutputPath: details.OutputPath,
-	}, nil
-}
-
-func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.ExplainRunResponse, error) {
-	r, explanation, newest, err := d.sup.Query.Explain(ctx, req.Run)
-	if err != nil {
-		return api.ExplainRunResponse{}, err
-	}
-	return api.ExplainRunResponse{
-		Run: api.NewRun(r, explanation.Status), Explanation: explanation, Newest: api.NewEvidenceLines(newest),
-	}, nil
-}
-
-func (d *Daemon) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
-	r, delivery, err := d.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID)
-	if err != nil {
-		return api.SendInputResponse{}, err
-	}
-	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: string(delivery.Effect), Composer: delivery.Composer}, nil
-}
-
-func (d *Daemon) stopRun(ctx context.Context, req api.RunRequest) (api.RunResponse, error) {
-	r, err := d.sup.StopRun(ctx, req.Run)
-	if err != nil {
-		return api.RunResponse{}, err
-	}
-	return d.runResponse(r), nil
-}
-
-func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
-	removal, err := d.sup.RemoveRun(ctx, supervisor.RemoveRequest{Ref: req.Run, Force: req.Force, DeleteBranch: req.DeleteBranch})
-	if err != nil {
-		return api.RemoveRunResponse{}, err
-	}
-	r := removal.Run
-	return api.RemoveRunResponse{
-		ID: r.ID, State: r.Attempt.State, Removed: true, RemovedAt: *r.RemovedAt,
-		Snapshot: removal.Snapshot, Branch: removal.Branch, Warnings: removal.Warnings,
-	}, nil
-}
-
-func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.WaitRunsResponse, error) {
-	labels := make([]agency.Label, 0, len(req.For))
-	for _, w := range req.For {
-		l, err := agency.ParseLabel(w)
-		if err != nil {
-			return api.WaitRunsResponse{}, err
-		}
-		labels = append(labels, l)
-	}
-	timeout, err := api.Milliseconds("timeout_ms", req.TimeoutMS)
-	if err != nil {
-		return api.WaitRunsResponse{}, err
-	}
-	ctx, cancel := d.untilStop(ctx)
-	defer cancel()
-	if timeout > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, timeout)
-		defer done()
-	}
-	runs, statuses, err := d.sup.Query.Wait(ctx, req.Runs, labels)
-	timedOut := errors.Is(err, context.DeadlineExceeded)
-	if err != nil && !timedOut {
-		return api.WaitRunsResponse{}, err
-	}
-	resp := api.WaitRunsResponse{Runs: make([]api.Run, 0, len(runs)), TimedOut: timedOut}
-	for i := range runs {
-		resp.Runs = append(resp.Runs, api.NewRun(&runs[i], statuses[i]))
-	}
-	return resp, nil
+func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
+	status, err := d.status(ctx, api.Empty{})
+	d.stop()
+	return status, err
 }
 
 // errStopping has a client ask the next daemon.
@@ -412,36 +217,4 @@ func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.Cancel
 		}
 	}()
 	return ctx, func() { cancel(nil) }
-}
-
-func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
-	ctx, cancel := d.untilStop(ctx)
-	defer cancel()
-	return d.sessions.Wait(ctx, req)
-}
-
-func (d *Daemon) attachRun(ctx context.Context, req api.RunRequest) (api.AttachRunResponse, error) {
-	r, socket, err := d.sup.Query.Terminal(ctx, req.Run)
-	if err != nil {
-		return api.AttachRunResponse{}, err
-	}
-	return api.AttachRunResponse{RunID: r.ID, Socket: socket}, nil
-}
-
-func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
-	seq, err := d.store.LastSeq(ctx)
-	if err != nil {
-		return api.DaemonStatusResponse{}, err
-	}
-	return api.DaemonStatusResponse{
-		PID: os.Getpid(), Version: d.Version, StartedAt: d.started.UTC(),
-		Socket: d.Config.Socket, Home: d.Config.Home, Log: LogPath(d.Config.Home),
-		LiveRuns: d.sup.Observer.LiveRuns(), LastSeq: seq, Config: d.active.state(d.Config),
-	}, nil
-}
-
-func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
-	status, err := d.status(ctx, api.Empty{})
-	d.stop()
-	return status, err
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/rand"
 	"time"
 
 	"agency"
@@ -84,43 +83,3 @@ func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) 
 	messages, err := d.store.Messages(ctx, agency.MessageFilter{Recipient: recipient, Waiting: !req.All})
 	return api.MessagesResponse{Messages: messages}, err
 }
-
-func (d *Daemon) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api.RunResponse, error) {
-	r, err := d.sup.Marks.Tag(ctx, req.Run, req.Add, req.Remove)
-	if err != nil {
-		return api.RunResponse{}, err
-	}
-	return d.runResponse(r), nil
-}
-
-func (d *Daemon) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagRunResponse, error) {
-	by, err := d.policy.Caller(ctx)
-	if err != nil {
-		return api.FlagRunResponse{}, err
-	}
-	r, was, err := d.sup.Marks.Flag(ctx, req.Run, req.Reason, by)
-	if err != nil {
-		return api.FlagRunResponse{}, err
-	}
-	return api.FlagRunResponse{Run: d.runResponse(r).Run, Was: was}, nil
-}
-
-func (d *Daemon) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRunResponse, error) {
-	by, err := d.policy.Caller(ctx)
-	if err != nil {
-		return api.FlagRunResponse{}, err
-	}
-	r, was, err := d.sup.Marks.Unflag(ctx, req.Run, by)
-	if err != nil {
-		return api.FlagRunResponse{}, err
-	}
-	return api.FlagRunResponse{Run: d.runResponse(r).Run, Was: was}, nil
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	fillRandom(b)
-	return b
-}
-
-func fillRandom(b []byte) { _, _ = rand.Read(b) } // never fails

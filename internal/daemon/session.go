@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/session"
@@ -51,4 +52,10 @@ func (d *Daemon) newSessions() *session.Sessions {
 		Deps: d.agents().Deps, Scheduler: d.sched, Files: d.files, Finder: d.finder, Policy: d.policy,
 		Poll: func() time.Duration { return d.active.config().Watchdog.PollInterval }, Now: d.clock.Now, Elapsed: d.clock.Elapsed, Random: fillRandom,
 	}
+}
+
+func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
+	ctx, cancel := d.untilStop(ctx)
+	defer cancel()
+	return d.sessions.Wait(ctx, req)
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"path/filepath"
 
 	"agency"
 	"agency/internal/api"
@@ -69,24 +68,4 @@ func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (a
 		})
 	}
 	return resp, nil
-}
-
-func (d *Daemon) checkDatabase(ctx context.Context, _ api.Empty) (api.CheckDatabaseResponse, error) {
-	return api.CheckDatabaseResponse{Path: databaseOf(d.Config.Home, d.clock.Now).Path()}, d.store.Check(ctx)
-}
-
-func (d *Daemon) backupDatabase(ctx context.Context, req api.BackupDatabaseRequest) (api.BackupDatabaseResponse, error) {
-	path := req.Path
-	if path == "" {
-		path = filepath.Join(d.Config.Home, "agency.db.backup-"+d.clock.Now().UTC().Format("20060102T150405Z"))
-	}
-	if !filepath.IsAbs(path) {
-		return api.BackupDatabaseResponse{}, agency.Errorf(agency.CodeUsage, "the path %q is not absolute", path)
-	}
-	return api.BackupDatabaseResponse{Path: path}, d.store.Backup(ctx, path)
-}
-
-func (d *Daemon) doctor(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
-	checks, err := d.newDoctor().Look(ctx, req)
-	return api.DoctorResponse{Checks: checks}, err
 }
