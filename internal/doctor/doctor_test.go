@@ -1,0 +1,125 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/doctor"
+	"agency/internal/git"
+	"agency/internal/harness"
+	"agency/internal/recovery"
+	"agency/internal/runner"
+)
+
+// machine is a machine on which the doctor finds what a test puts there.
+type machine struct {
+	home     string
+	sessions []string
+	runs     []agency.Run
+	room     error
+	state    api.DaemonConfig
+}
+
+func (m *machine) Version(context.Context) (string, error) { return "1.0", nil }
+func (m *machine) Discover(context.Context, string) (agency.Repo, error) {
+	return agency.Repo{Root: "/repo"}, nil
+}
+
+func (m *machine) Sessions(context.Context) ([]string, error)                { return m.sessions, nil }
+func (m *machine) Repo(context.Context, string) (*agency.Repo, error)        { return nil, nil }
+func (m *machine) NoRoom() error                                             { return nil }
+func (m *machine) LiveRuns() int                                             { return 0 }
+func (m *machine) Derive(*agency.Run) agency.Status                          { return agency.Status{} }
+func (m *machine) Leftover(agency.Repo, string) (bool, error)                { return false, nil }
+func (m *machine) Locks(agency.Repo, []string, []string) ([]git.Lock, error) { return nil, nil }
+func (m *machine) Backup(context.Context, string) error                      { return errors.ErrUnsupported }
+
+func (m *machine) Runs(context.Context, agency.Filter) ([]agency.Run, error) { return m.runs, nil }
+
+func (m *machine) Branches(context.Context, agency.Repo, string) ([]string, error) { return nil, nil }
+
+func (m *machine) Worktree(context.Context, agency.Repo, string) (string, error) { return "", nil }
+
+func (m *machine) Events(context.Context, int64, agency.RunID, int) ([]agency.Event, error) {
+	return nil, nil
+}
+
+// look returns the findings that are not fine, each as its level, name, text and fix.
+func (m *machine) look(t *testing.T) string {
+	t.Helper()
+	env := []string{"HOME=" + m.home, "AGENCY_HOME=" + m.home}
+	cfg, err := config.Load("", env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	active := func() *config.Config { return cfg }
+	d := doctor.Doctor{Deps: doctor.Deps{
+		Git: m, Tmux: m, Store: m, Runs: m, Screens: harness.Screens{Dir: m.home, Log: slog.New(slog.DiscardHandler)},
+		Backups: &recovery.Backups{Home: m.home, Store: m, Keep: func() int { return 1 }, Now: time.Now},
+		Daemon:  doctor.Daemon{Version: "1", Started: time.Now(), Config: cfg}, Active: active,
+		State: func() api.DaemonConfig { return m.state }, Room: func() error { return m.room },
+		StaleFiles: func() map[agency.SessionID]string { return nil },
+		Serving:    runner.Serving{Lock: filepath.Join(m.home, "agencyd.lock")}, Now: time.Now, Elapsed: time.Since,
+	}}
+	checks, err := d.Look(t.Context(), api.DoctorRequest{Dir: m.home, Env: append(env, "PATH=")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := []string{}
+	for _, c := range checks {
+		if c.Level == "warning" || c.Level == "error" {
+			found = append(found, strings.Join([]string{c.Level, c.Name, c.Text, c.Fix}, " | "))
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+// What belongs to no run is found, with the command that removes it.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	m := &machine{home: t.TempDir()}
+	removed := time.Now()
+	m.runs = []agency.Run{{ID: "r_gone", Handle: "gone", RemovedAt: &removed, Worktree: filepath.Join(m.home, "nowhere")}}
+	m.sessions = []string{agency.SessionPrefix + "r_gone", agency.SessionPrefix + "r_of_another_data_root", "mine"}
+	folder := filepath.Join(m.home, "runs", "r_unknown")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	found := m.look(t)
+	for _, want := range []string{
+		"warning | orphan session | " + m.sessions[0] + " | tmux kill-session -t =" + m.sessions[0],
+		"warning | orphan run directory | " + folder + " | rm -r -- " + folder,
+	} {
+		if !strings.Contains(found, want) {
+			t.Errorf("it does not find %q in:\n%s", want, found)
+		}
+	}
+	if strings.Contains(found, "another_data_root") || strings.Contains(found, "mine") {
+		t.Errorf("it finds what belongs to others:\n%s", found)
+	}
+}
+
+// A full disk and a bad configuration are told of with the way out.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	m := &machine{home: t.TempDir(), state: api.DaemonConfig{Problem: "no such key"}}
+	m.room = agency.Errorf(agency.CodeDiskLow, "the disk is nearly full").WithHint("make room")
+	found := m.look(t)
+	for _, want := range []string{
+		"warning | data root | the disk is nearly full; no run is made | make room",
+		"error | daemon config | the one before still holds: no such key | agency config check",
+	} {
+		if !strings.Contains(found, want) {
+			t.Errorf("it does not find %q in:\n%s", want, found)
+		}
+	}
+}
