@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"agency"
-
 	"agency/internal/api"
 	"agency/internal/cli/term"
 	"agency/internal/config"
