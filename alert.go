@@ -96,10 +96,10 @@ type Alert struct {
 	AckedAt      *time.Time `json:"acked_at"`
 	AckedBy      string     `json:"acked_by"`
 	SnoozedUntil *time.Time `json:"snoozed_until"`
-	// Told counts how often somebody was told, and Level how far up it went: 0 the owner, 1 the orchestrator, 2 people.
-	Told   int        `json:"told"`
-	Level  int        `json:"level"`
-	ToldAt *time.Time `json:"told_at"`
+	// NotifyCount counts how often somebody was told, and Level how far up it went: 0 the owner, 1 the orchestrator, 2 people.
+	NotifyCount int        `json:"notify_count"`
+	Level       int        `json:"level"`
+	NotifiedAt  *time.Time `json:"notified_at"`
 	// Recipients are who was told last; empty means nobody could be.
 	Recipients []string `json:"recipients"`
 }

@@ -44,10 +44,10 @@ type Attempt struct {
 	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
 	Wrapper       *Process   `json:"wrapper"`
 	RunnerProcess *Process   `json:"runner_process"`
-	// Word is the newest reading of the runner's contract in this attempt.
+	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Word Observed `json:"-"`
-	// Situation is what the evidence of this attempt comes to.
-	Situation Situation `json:"-"`
+	// AgentState is what the evidence of this attempt comes to.
+	AgentState AgentState `json:"-"`
 }
 
 // EndedBy says what made a runner end.

@@ -26,31 +26,33 @@ const MaxQuiet = 24 * time.Hour
 // ContractVersion is the schema_version of the contract.
 const ContractVersion = "1.0"
 
-// Word is what a runner says of itself.
-type Word string
+// ReportedStatus is what a runner says of itself.
+type ReportedStatus string
 
 // The words of the contract.
 const (
-	SaysWorking        Word = "working"
-	SaysNeedsInput     Word = "needs_input"
-	SaysBlocked        Word = "blocked"
-	SaysReadyForReview Word = "ready_for_review"
+	ReportedWorking        ReportedStatus = "working"
+	ReportedNeedsInput     ReportedStatus = "needs_input"
+	ReportedBlocked        ReportedStatus = "blocked"
+	ReportedReadyForReview ReportedStatus = "ready_for_review"
 )
 
 // Words are all words of the contract.
-func Words() []Word { return []Word{SaysWorking, SaysNeedsInput, SaysBlocked, SaysReadyForReview} }
+func Words() []ReportedStatus {
+	return []ReportedStatus{ReportedWorking, ReportedNeedsInput, ReportedBlocked, ReportedReadyForReview}
+}
 
 // Contract is the runner's own word on how it is doing: the content of runner_status.json. It is untrusted text;
 // what shows it must make it safe for a terminal first.
 type Contract struct {
-	SchemaVersion string   `json:"schema_version"`
-	Status        Word     `json:"status"`
-	UpdatedAt     string   `json:"updated_at"` // as the runner wrote it; nothing is decided by it
-	Summary       string   `json:"summary"`
-	Questions     []string `json:"questions"`
-	Blockers      []string `json:"blockers"`
-	HowToTest     string   `json:"how_to_test"`
-	Risks         []string `json:"risks"`
+	SchemaVersion string         `json:"schema_version"`
+	Status        ReportedStatus `json:"status"`
+	UpdatedAt     string         `json:"updated_at"` // as the runner wrote it; nothing is decided by it
+	Summary       string         `json:"summary"`
+	Questions     []string       `json:"questions"`
+	Blockers      []string       `json:"blockers"`
+	HowToTest     string         `json:"how_to_test"`
+	Risks         []string       `json:"risks"`
 }
 
 // startingWork is what agency itself says for an agent that has said nothing yet.
@@ -60,7 +62,7 @@ const startingWork = "Starting work"
 // agency wrote for it before it started says nothing of it.
 func (a *Attempt) OwnWord() *Contract {
 	c := a.Word.Contract
-	if c != nil && c.Status == SaysWorking && c.Summary == startingWork && c.UpdatedAt == NewContract(a.CreatedAt).UpdatedAt {
+	if c != nil && c.Status == ReportedWorking && c.Summary == startingWork && c.UpdatedAt == NewContract(a.CreatedAt).UpdatedAt {
 		return nil
 	}
 	return c
@@ -70,7 +72,7 @@ func (a *Attempt) OwnWord() *Contract {
 func NewContract(at time.Time) Contract {
 	return Contract{
 		SchemaVersion: ContractVersion,
-		Status:        SaysWorking,
+		Status:        ReportedWorking,
 		UpdatedAt:     at.UTC().Format(time.RFC3339),
 		Summary:       startingWork,
 		Questions:     []string{},

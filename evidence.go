@@ -25,29 +25,29 @@ func Sources() []Source {
 	return []Source{FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen, FromOutput}
 }
 
-// Sign is what a piece of evidence says about the agent.
-type Sign string
+// Signal is what a piece of evidence says about the agent.
+type Signal string
 
 // The signs. What each does to the situation is in status.Observe.
 const (
-	SignSession     Sign = "session"      // a conversation began or is known: Conversation, Model, Transcript
-	SignPrompt      Sign = "prompt"       // a person or agency submitted a prompt: a turn begins
-	SignBusy        Sign = "busy"         // the agent is at work
-	SignToolStarted Sign = "tool_started" // ID, Tool, Text
-	SignToolEnded   Sign = "tool_ended"   // ID
-	SignAsked       Sign = "asked"        // Request: the agent waits for a person
-	SignShown       Sign = "shown"        // ID is the open request whose dialog the terminal shows
-	SignAnswered    Sign = "answered"     // the request ID is answered; without an ID the program waits for nothing
-	SignRetrying    Sign = "retrying"     // Class: a call of the model failed and is tried again
-	SignFailed      Sign = "failed"       // Class, Text: the turn ended with an error
-	SignTurnEnded   Sign = "turn_ended"   // Text is the last message; Background counts what still works
-	SignInterrupted Sign = "interrupted"  // a person ended the turn
-	SignResting     Sign = "resting"      // the agent shows no work: at its end, or waiting for an answer
-	SignUsage       Sign = "usage"        // Usage
-	SignEnded       Sign = "ended"        // the conversation ended, the program is about to
-	SignReport      Sign = "report"       // Report, Text, and Quiet
-	SignPrinted     Sign = "printed"      // Text is a line of output that one of the user's patterns matches; Event is Again when the one before still stands
-	SignUnknown     Sign = "unknown"      // something that this version does not know; Event names it
+	SignalSession     Signal = "session"      // a conversation began or is known: Conversation, Model, Transcript
+	SignalPrompt      Signal = "prompt"       // a person or agency submitted a prompt: a turn begins
+	SignalBusy        Signal = "busy"         // the agent is at work
+	SignalToolStarted Signal = "tool_started" // ID, Tool, Text
+	SignalToolEnded   Signal = "tool_ended"   // ID
+	SignalAsked       Signal = "asked"        // Request: the agent waits for a person
+	SignalShown       Signal = "shown"        // ID is the open request whose dialog the terminal shows
+	SignalAnswered    Signal = "answered"     // the request ID is answered; without an ID the program waits for nothing
+	SignalRetrying    Signal = "retrying"     // Class: a call of the model failed and is tried again
+	SignalFailed      Signal = "failed"       // Class, Text: the turn ended with an error
+	SignalTurnEnded   Signal = "turn_ended"   // Text is the last message; Background counts what still works
+	SignalInterrupted Signal = "interrupted"  // a person ended the turn
+	SignalResting     Signal = "resting"      // the agent shows no work: at its end, or waiting for an answer
+	SignalUsage       Signal = "usage"        // Usage
+	SignalEnded       Signal = "ended"        // the conversation ended, the program is about to
+	SignalReport      Signal = "report"       // Report, Text, and Quiet
+	SignalPrinted     Signal = "printed"      // Text is a line of output that one of the user's patterns matches; Event is Again when the one before still stands
+	SignalUnknown     Signal = "unknown"      // something that this version does not know; Event names it
 )
 
 // EventContinued is the Event of a line of output that goes on with what was printed before it.
@@ -91,8 +91,8 @@ const (
 	ReportsError    Report = "error"
 	ReportsComplete Report = "complete"
 	ReportsHelp     Report = "help"
-	// ReportsWord goes with a word of the contract, which says the rest; it carries the quiet time.
-	ReportsWord Report = "word"
+	// ReportsStatus goes with a word of the contract, which says the rest; it carries the quiet time.
+	ReportsStatus Report = "word"
 )
 
 // Evidence is one observation about an agent in one attempt, in the form of a line of events.jsonl. Its texts are the
@@ -100,7 +100,7 @@ const (
 type Evidence struct {
 	At     time.Time `json:"at"`
 	Source Source    `json:"source"`
-	Sign   Sign      `json:"sign"`
+	Signal Signal    `json:"signal"`
 	Event  string    `json:"event,omitempty"` // the agent's own name for it
 
 	ID    string      `json:"id,omitempty"` // of a tool call or a request

@@ -85,10 +85,10 @@ type WrapperHello struct {
 
 // WrapperUpdate is everything that a wrapper knows of its attempt, whole each time, so that hearing it again is harmless.
 type WrapperUpdate struct {
-	Start  *Start     `json:"start,omitempty"`
-	Exit   *Exit      `json:"exit,omitempty"`
-	Output *time.Time `json:"output,omitempty"` // when the runner last wrote something
-	News   *time.Time `json:"news,omitempty"`   // when what it wrote last was not only a repetition
+	Start      *Start     `json:"start,omitempty"`
+	Exit       *Exit      `json:"exit,omitempty"`
+	Output     *time.Time `json:"output,omitempty"` // when the runner last wrote something
+	EventDraft *time.Time `json:"news,omitempty"`   // when what it wrote last was not only a repetition
 	// LogLost is how many bytes of the output are not in its log, because the disk did not take them.
 	LogLost int64 `json:"log_lost,omitempty"`
 }

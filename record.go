@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// News is one event to be written with a change: its type, and its data, which becomes a JSON object.
-type News struct {
+// EventDraft is one event to be written with a change: its type, and its data, which becomes a JSON object.
+type EventDraft struct {
 	Type EventType
 	Data any
 }

@@ -52,8 +52,8 @@ const (
 	WaveComplete WaveStatus = "complete" // all are final
 )
 
-// Tally counts the agents of a session by status.
-type Tally struct {
+// Counts counts the agents of a session by status.
+type Counts struct {
 	Total     int `json:"total"`
 	Queued    int `json:"queued"`
 	Running   int `json:"running"`
@@ -63,7 +63,7 @@ type Tally struct {
 }
 
 // Add counts n more agents of a status, or fewer when n is negative.
-func (t *Tally) Add(status AgentStatus, n int) {
+func (t *Counts) Add(status AgentStatus, n int) {
 	t.Total += n
 	switch status {
 	case AgentQueued:
@@ -79,9 +79,9 @@ func (t *Tally) Add(status AgentStatus, n int) {
 	}
 }
 
-// TallyOf counts agents.
-func TallyOf(agents []SessionAgent) Tally {
-	var t Tally
+// CountsOf counts agents.
+func CountsOf(agents []SessionAgent) Counts {
+	var t Counts
 	for i := range agents {
 		t.Add(agents[i].Status, 1)
 	}
@@ -89,7 +89,7 @@ func TallyOf(agents []SessionAgent) Tally {
 }
 
 // Settled says that no agent has anything before it.
-func (t *Tally) Settled() bool { return t.Queued == 0 && t.Running == 0 }
+func (t *Counts) Settled() bool { return t.Queued == 0 && t.Running == 0 }
 
 // Session is the durable record of one execution of a plan, or of what an outside executor reports of its own agents.
 type Session struct {
@@ -100,10 +100,10 @@ type Session struct {
 	Source string
 	// SourceFile is the plan, relative to the repository when it lies in it; empty when the plan came from flags.
 	SourceFile string
-	Outside    bool // somebody else runs the agents and reports them
+	External   bool // somebody else runs the agents and reports them
 	Repo       Repo
 	Status     SessionStatus
-	Tally      Tally
+	Counts     Counts
 
 	// StatusDir is the absolute folder of the status files, and Dir the session's own in it.
 	StatusDir string
@@ -137,13 +137,13 @@ func (s *Session) Ref() string { return string(s.ID) }
 // Settle ends the session at a time when nothing is before any of its agents, and says whether it did: cancelled when somebody
 // asked for that, failed when an agent failed, else complete.
 func (s *Session) Settle(at time.Time) bool {
-	if s.Status.Final() || !s.Tally.Settled() {
+	if s.Status.Final() || !s.Counts.Settled() {
 		return false
 	}
 	switch {
 	case s.CancelAt != nil:
 		s.Status = SessionCancelled
-	case s.Tally.Failed > 0:
+	case s.Counts.Failed > 0:
 		s.Status = SessionFailed
 	default:
 		s.Status = SessionComplete
@@ -152,8 +152,8 @@ func (s *Session) Settle(at time.Time) bool {
 	return true
 }
 
-// sessionNews is what events tell of a session and its agents. Texts are untrusted.
-type sessionNews struct {
+// sessionDraft is what events tell of a session and its agents. Texts are untrusted.
+type sessionDraft struct {
 	Session  SessionID `json:"session"`
 	Name     string    `json:"name,omitempty"`
 	Agent    string    `json:"agent,omitempty"`
@@ -164,9 +164,9 @@ type sessionNews struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// News tells how the session stands.
-func (s *Session) News(t EventType) News {
-	return News{Type: t, Data: sessionNews{Session: s.ID, Name: s.Name, Status: string(s.Status), Paused: s.Paused}}
+// EventDraft tells how the session stands.
+func (s *Session) EventDraft(t EventType) EventDraft {
+	return EventDraft{Type: t, Data: sessionDraft{Session: s.ID, Name: s.Name, Status: string(s.Status), Paused: s.Paused}}
 }
 
 // SessionFilter chooses sessions.
@@ -196,7 +196,7 @@ func (s *Session) LogFile(agent string) string {
 
 // Ending is what a settled session came to, in a line. Of its agents those that failed count.
 func (s *Session) Ending(agents []SessionAgent) string {
-	text := s.Tally.String()
+	text := s.Counts.String()
 	for i := range agents {
 		if a := &agents[i]; a.Status == AgentFailed {
 			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
@@ -212,7 +212,7 @@ func (s *Session) ReportPath() string { return filepath.Join(s.Dir, "report.md")
 const PausedByHand = "paused by hand"
 
 // String counts the agents in words.
-func (t Tally) String() string {
+func (t Counts) String() string {
 	words := []string{}
 	for _, part := range []struct {
 		n    int

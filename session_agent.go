@@ -8,8 +8,8 @@ import (
 
 // Limits of what the executor of an outside session may say.
 const (
-	OutsideTextLimit  = 16 << 10 // bytes of one text
-	OutsideExtraLimit = 64 << 10 // bytes of the members of an agent that agency does not know
+	ExternalTextLimit  = 16 << 10 // bytes of one text
+	ExternalExtraLimit = 64 << 10 // bytes of the members of an agent that agency does not know
 )
 
 // AgentStatus is how one agent of a session stands.
@@ -107,9 +107,9 @@ func (a *SessionAgent) NeedsPerson(attempt int, label Label) bool {
 	}
 }
 
-// News tells how the agent stands.
-func (a *SessionAgent) News() News {
-	return News{Type: SessionAgentNews, Data: sessionNews{
+// EventDraft tells how the agent stands.
+func (a *SessionAgent) EventDraft() EventDraft {
+	return EventDraft{Type: SessionAgentEvent, Data: sessionDraft{
 		Session: a.Session, Agent: a.ID, Status: string(a.Status), Run: a.Run, ExitCode: a.ExitCode, Error: a.Error,
 	}}
 }

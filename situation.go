@@ -38,17 +38,17 @@ type Tool struct {
 	At   time.Time `json:"at"`
 }
 
-// Seen is the newest evidence of one source.
-type Seen struct {
-	At    time.Time `json:"at"`
-	Sign  Sign      `json:"sign"`
-	Event string    `json:"event"`
-	Count int       `json:"count"` // of evidence from this source in this attempt
+// SourceStats is the newest evidence of one source.
+type SourceStats struct {
+	At     time.Time `json:"at"`
+	Signal Signal    `json:"signal"`
+	Event  string    `json:"event"`
+	Count  int       `json:"count"` // of evidence from this source in this attempt
 }
 
-// Situation is what the evidence of one attempt comes to. It is made by status.Observe alone, one piece of evidence after the
+// AgentState is what the evidence of one attempt comes to. It is made by status.Observe alone, one piece of evidence after the
 // other, so reading the same file again makes the same situation.
-type Situation struct {
+type AgentState struct {
 	Turn     Turn      `json:"turn"`
 	TurnAt   time.Time `json:"turn_at"`   // since when
 	TurnBy   Source    `json:"turn_by"`   // who said so
@@ -77,8 +77,8 @@ type Situation struct {
 	// Counted are the answers of the model that were counted last, the newest last.
 	Counted []Counted `json:"counted"`
 
-	Sources map[Source]Seen `json:"sources"`
-	Unknown map[string]int  `json:"unknown"` // names of events that were not understood, and how often
+	Sources map[Source]SourceStats `json:"sources"`
+	Unknown map[string]int         `json:"unknown"` // names of events that were not understood, and how often
 	// Offset is how far events.jsonl was read, ReportsOffset the reports in the worktree, TranscriptOffset the agent's own file.
 	Offset           int64 `json:"offset"`
 	ReportsOffset    int64 `json:"reports_offset"`
@@ -86,16 +86,16 @@ type Situation struct {
 }
 
 // AskedAfter reports whether one of the requests was opened after a time, in milliseconds since 1970.
-func (s *Situation) AskedAfter(ms int64) bool {
+func (s *AgentState) AskedAfter(ms int64) bool {
 	return slices.ContainsFunc(s.Requests, func(r Request) bool { return r.At.UnixMilli() > ms })
 }
 
 // Clone is a copy that shares nothing that Observe changes in place.
-func (s *Situation) Clone() *Situation {
+func (s *AgentState) Clone() *AgentState {
 	c := *s
 	c.Requests, c.Tools = slices.Clone(s.Requests), slices.Clone(s.Tools)
 	c.Done = slices.Clone(s.Done)
-	c.Sources, c.Unknown = map[Source]Seen{}, map[string]int{}
+	c.Sources, c.Unknown = map[Source]SourceStats{}, map[string]int{}
 	maps.Copy(c.Sources, s.Sources)
 	maps.Copy(c.Unknown, s.Unknown)
 	return &c

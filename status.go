@@ -11,21 +11,21 @@ type Status struct {
 	Summary string    `json:"summary"` // the question, the blocker, the summary, or the reason; untrusted text
 	Since   time.Time `json:"since"`   // when the deciding evidence was observed
 	Problem string    `json:"problem"` // "invalid status file: why", or that the wrapper does not answer; empty when all is fine
-	Decided By        `json:"decided_by"`
+	Decided DecidedBy `json:"decided_by"`
 	// Request is what the agent waits for; null unless evidence of its own says so.
 	Request *Request `json:"request"`
 }
 
-// By is what decided a status: a source of evidence, or one of those below.
-type By string
+// DecidedBy is what decided a status: a source of evidence, or one of those below.
+type DecidedBy string
 
 // What decides beside the sources of evidence.
 const (
-	ByRecord   By = "record"   // what was done to the run: merged, abandoned, flagged
-	ByProcess  By = "process"  // what the kernel knows of the runner, its wrapper and its terminal
-	ByContract By = "contract" // the runner's status file
-	ByMessage  By = "message"  // what was sent to the agent
-	ByClock    By = "clock"    // that nothing came for too long
+	ByRecord   DecidedBy = "record"   // what was done to the run: merged, abandoned, flagged
+	ByProcess  DecidedBy = "process"  // what the kernel knows of the runner, its wrapper and its terminal
+	ByContract DecidedBy = "contract" // the runner's status file
+	ByMessage  DecidedBy = "message"  // what was sent to the agent
+	ByClock    DecidedBy = "clock"    // that nothing came for too long
 )
 
 // Trust is how sure a clue is.
@@ -40,9 +40,9 @@ const (
 	TrustScreen     Trust = "looks"  // what the agent's terminal shows
 )
 
-// Clue is one thing that is known of a run. Says and Ignored can quote the agent, so they are untrusted.
-type Clue struct {
-	Source     By        `json:"source"`
+// Finding is one thing that is known of a run. Says and Ignored can quote the agent, so they are untrusted.
+type Finding struct {
+	Source     DecidedBy `json:"source"`
 	Trust      Trust     `json:"trust"`
 	Confidence float64   `json:"confidence"` // below 1 only of what was read from a screen
 	At         time.Time `json:"at"`         // when it was observed
@@ -61,9 +61,9 @@ type UnknownEvent struct {
 
 // Explanation is why a run has the status that it has.
 type Explanation struct {
-	Status  Status         `json:"status"`
-	Rule    int            `json:"rule"`           // its number in the table of docs/state-machine.md
-	When    string         `json:"when"`           // the words of the rule
-	Clues   []Clue         `json:"evidence"`       // the surest first; never nil
-	Unknown []UnknownEvent `json:"unknown_events"` // never nil
+	Status   Status         `json:"status"`
+	Rule     int            `json:"rule"`           // its number in the table of docs/state-machine.md
+	When     string         `json:"when"`           // the words of the rule
+	Findings []Finding      `json:"evidence"`       // the surest first; never nil
+	Unknown  []UnknownEvent `json:"unknown_events"` // never nil
 }

@@ -37,7 +37,7 @@ type Alert struct {
 	AckedAt      *time.Time       `json:"acked_at"`
 	AckedBy      string           `json:"acked_by"` // the id of a run, or "user"; empty when nobody did
 	SnoozedUntil *time.Time       `json:"snoozed_until"`
-	Told         int              `json:"told"`       // how often somebody was told
+	NotifyCount  int              `json:"notify_count"`       // how often somebody was told
 	Level        int              `json:"level"`      // how far up: 0 the owner, 1 the orchestrator, 2 people
 	Recipients   []string         `json:"recipients"` // who was told last; empty when there was nobody
 }
@@ -61,7 +61,7 @@ func NewAlert(a *agency.Alert, runName, sessionName string) Alert {
 	return Alert{
 		ID: a.ID, Seq: a.Seq, Kind: a.Kind, RunID: a.RunID, RunName: runName, SessionID: a.Session, SessionName: sessionName, Attempt: a.Attempt, Cause: a.Cause, Payload: a.Payload,
 		OpenedAt: a.OpenedAt, ResolvedAt: a.ResolvedAt, AckedAt: a.AckedAt, AckedBy: a.AckedBy, SnoozedUntil: a.SnoozedUntil,
-		Told: a.Told, Level: a.Level, Recipients: a.Recipients,
+		NotifyCount: a.NotifyCount, Level: a.Level, Recipients: a.Recipients,
 	}
 }
 

@@ -37,7 +37,7 @@ func suspended(t *testing.T, after time.Duration) (c *api.Client, asked *atomic.
 		<-r.Context().Done()
 	}), func(context.Context) error { return errors.New("there is a daemon") })
 	c.Holder = func() (api.Holder, error) {
-		return api.Holder{PID: 7, Doing: api.DoingServe, Held: true, Suspended: true}, nil
+		return api.Holder{PID: 7, Doing: api.DoingServe, Locked: true, Suspended: true}, nil
 	}
 	return c, asked
 }
@@ -99,7 +99,7 @@ func TestSuspendedDaemon(t *testing.T) {
 }
 
 // A daemon that stands still for a while is waited for, however often it does.
-func TestShortSilence(t *testing.T) {
+func TestShortInactivity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

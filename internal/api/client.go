@@ -97,7 +97,7 @@ func (c *Client) call(ctx context.Context, name string, kind Kind, req, resp any
 		reflect.ValueOf(resp).Elem().Set(data.Elem())
 		return nil
 	}
-	return c.withDaemon(ctx, kind != Acts, kind.patience(req), send)
+	return c.withDaemon(ctx, kind != Acts, kind.timeout(req), send)
 }
 
 // ask sends a request, and reads its answer into data, a pointer or nil.
@@ -152,8 +152,8 @@ func left(ms int64, passed time.Duration) int64 {
 // that was about to stop, and one that was killed as it started. What may have been carried out is not sent again, unless again says
 // that it does no harm, so that who waits outlives the daemon. It gives up when daemons have gone away for as long as patience. An
 // idle daemon of another version is replaced once, and not by a client that has met one of its own: whoever replaced that has upgraded.
-func (c *Client) withDaemon(ctx context.Context, again bool, patience time.Duration, send func() error) error {
-	row := inARow{patience: patience}
+func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Duration, send func() error) error {
+	row := inARow{timeout: timeout}
 	for silent, replaced := false, false; ; {
 		began := time.Now()
 		err := send()
@@ -203,9 +203,9 @@ func (c *Client) starting() bool {
 
 // inARow paces how a daemon that goes away is brought up again. There is an end to it, should the request be what it dies of.
 type inARow struct {
-	patience time.Duration
-	times    int
-	since    time.Time
+	timeout time.Duration
+	times   int
+	since   time.Time
 }
 
 // next returns when the daemon is to be brought up again, at once for the first time, or why it is not: err, with which a request has
@@ -218,7 +218,7 @@ func (r *inARow) next(ctx context.Context, after time.Duration, err error) error
 	switch passed := time.Since(r.since); {
 	case r.times == 1:
 		return nil
-	case passed >= r.patience:
+	case passed >= r.timeout:
 		e := agency.AsError(err)
 		return agency.Errorf(e.Code, "the daemon went away %d times in %s: %w", r.times, passed.Round(time.Second), err).WithHint("agency daemon logs")
 	}
@@ -299,7 +299,7 @@ func (c *Client) silent(why error) error {
 		return err
 	}
 	holder, lookErr := c.Holder()
-	if lookErr != nil || !holder.Held || holder.PID == 0 {
+	if lookErr != nil || !holder.Locked || holder.PID == 0 {
 		return err
 	}
 	if holder.Suspended {
@@ -348,8 +348,8 @@ func (k Kind) limit(req any) time.Duration {
 	}
 }
 
-// patience is how long a request goes on bringing up daemons that go away: as long as it has, or else long enough for a few starts.
-func (k Kind) patience(req any) time.Duration {
+// timeout is how long a request goes on bringing up daemons that go away: as long as it has, or else long enough for a few starts.
+func (k Kind) timeout(req any) time.Duration {
 	const few = time.Minute
 	if l, ok := req.(limited); ok && l.time() > 0 {
 		return l.time()
@@ -389,11 +389,11 @@ func unreadable(err error) error {
 // get opens a stream; the caller closes its body.
 func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	var answer *http.Response
-	patience := Reads.patience(nil)
+	timeout := Reads.timeout(nil)
 	if c.met.Load() {
-		patience = 0 // who reads the stream paces how it is opened again
+		timeout = 0 // who reads the stream paces how it is opened again
 	}
-	err := c.withDaemon(ctx, true, patience, func() error {
+	err := c.withDaemon(ctx, true, timeout, func() error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+path+"?"+query.Encode(), nil)
 		if err != nil {
 			return fmt.Errorf("make request of %s: %w", path, err)

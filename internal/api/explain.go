@@ -17,7 +17,7 @@ type ExplainRunResponse struct {
 type EvidenceLine struct {
 	At       time.Time     `json:"at"`
 	Source   agency.Source `json:"source"`
-	Sign     agency.Sign   `json:"sign"`
+	Signal   agency.Signal `json:"signal"`
 	Event    string        `json:"event"` // the agent's own name for it
 	Tool     string        `json:"tool"`
 	Text     string        `json:"text"`
@@ -29,7 +29,7 @@ func NewEvidenceLines(evidence []agency.Evidence) []EvidenceLine {
 	lines := make([]EvidenceLine, 0, len(evidence))
 	for i := range evidence {
 		e := &evidence[i]
-		lines = append(lines, EvidenceLine{e.At, e.Source, e.Sign, e.Event, e.Tool, e.Text, e.Subagent})
+		lines = append(lines, EvidenceLine{e.At, e.Source, e.Signal, e.Event, e.Tool, e.Text, e.Subagent})
 	}
 	return lines
 }

@@ -5,7 +5,7 @@ package api
 type Holder struct {
 	PID       int // 0 when it has not said
 	Doing     string
-	Held      bool // it is still there
+	Locked    bool // it is still there
 	Suspended bool // it is there and stands still, until it is sent SIGCONT
 }
 

@@ -35,11 +35,11 @@ type Run struct {
 	Headless   bool              `json:"headless"`
 	Tags       []string          `json:"tags"`
 	// Decided is what the status rests on: record, process, contract, message, clock, or a source of evidence.
-	Decided      agency.By       `json:"decided_by"`
-	Request      *agency.Request `json:"request"`         // what the agent's program waits for; null when it asks for nothing
-	Conversation string          `json:"conversation_id"` // the agent's own id of it; empty when unknown
-	Usage        agency.Usage    `json:"usage"`           // of the conversation, as the agent tells it; a null is unknown
-	StallAfterMS int64           `json:"stall_after_ms"`  // 0 is as the configuration says
+	Decided      agency.DecidedBy `json:"decided_by"`
+	Request      *agency.Request  `json:"request"`         // what the agent's program waits for; null when it asks for nothing
+	Conversation string           `json:"conversation_id"` // the agent's own id of it; empty when unknown
+	Usage        agency.Usage     `json:"usage"`           // of the conversation, as the agent tells it; a null is unknown
+	StallAfterMS int64            `json:"stall_after_ms"`  // 0 is as the configuration says
 	// StuckIntervals is how many intervals of the watchdog without a sign of life are too many; 0 is as the configuration says.
 	StuckIntervals int          `json:"stuck_intervals"`
 	Preset         string       `json:"preset"` // what the run was made with; empty when with none
@@ -58,8 +58,8 @@ type Run struct {
 func NewRun(r *agency.Run, s agency.Status) Run {
 	a := &r.Attempt
 	model := r.Model
-	if a.Situation.Model != "" {
-		model = a.Situation.Model
+	if a.AgentState.Model != "" {
+		model = a.AgentState.Model
 	}
 	return Run{
 		ID: r.ID, Handle: r.Handle, Name: r.Name, Type: r.Type,
@@ -67,7 +67,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		State: a.State, Attempt: a.Number, ExitCode: a.ExitCode, Signal: a.Signal, ErrorCode: a.ErrorCode, Error: a.Error,
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, RunDir: r.Dir,
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
-		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.Situation.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
+		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.AgentState.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
 		PRNumber: r.PRNumber, Flag: r.Flag, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt, Unrecorded: r.Unrecorded,
 	}

@@ -16,7 +16,7 @@ type Session struct {
 	Cancelling  bool                 `json:"cancelling"` // somebody has cancelled it, and its agents are being ended
 	Source      string               `json:"source"`
 	SourceFile  string               `json:"source_file"`
-	Outside     bool                 `json:"outside"` // somebody else runs its agents and reports them
+	External    bool                 `json:"external"` // somebody else runs its agents and reports them
 	Repo        string               `json:"repo"`
 	MaxParallel int                  `json:"max_parallel"`
 	RetryOf     agency.SessionID     `json:"retry_of"`
@@ -25,7 +25,7 @@ type Session struct {
 	ReportPath  string               `json:"report_path"` // the Markdown report; empty until the session has settled
 	StartedAt   time.Time            `json:"started_at"`
 	CompletedAt *time.Time           `json:"completed_at"`
-	Summary     agency.Tally         `json:"summary"`
+	Summary     agency.Counts        `json:"summary"`
 	// Waiting counts the agents that wait for a person, whether they run or cannot start.
 	Waiting int `json:"waiting"`
 }
@@ -67,8 +67,8 @@ type SessionAgent struct {
 	Branch    string       `json:"branch"`
 	Attempts  int          `json:"attempts"`
 	NotBefore *time.Time   `json:"not_before"` // the first or next attempt, while one is put off
-	// Held is why it has no attempt although nobody has to act for it: what it comes after, a limit, a pause. Empty when it has one.
-	Held string `json:"held"`
+	// Locked is why it has no attempt although nobody has to act for it: what it comes after, a limit, a pause. Empty when it has one.
+	WaitReason string `json:"wait_reason"`
 	// NeedsPerson says that it cannot start, or that its run waits, until somebody acts.
 	NeedsPerson bool                `json:"needs_person"`
 	Result      *agency.AgentResult `json:"result"` // null until it is final and found out, and for one that never ran

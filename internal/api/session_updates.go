@@ -26,7 +26,7 @@ type UpdateStream struct {
 func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream, error) {
 	query := url.Values{"session": {req.Session}, "dir": {req.Dir}}
 	var stream *UpdateStream
-	err := c.withDaemon(ctx, true, Reads.patience(nil), func() error {
+	err := c.withDaemon(ctx, true, Reads.timeout(nil), func() error {
 		live, cancel := c.whileAlive(ctx)
 		r, err := http.NewRequestWithContext(live, http.MethodGet, "http://agency"+SessionUpdatesPath+"?"+query.Encode(), nil)
 		if err != nil {

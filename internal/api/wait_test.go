@@ -256,7 +256,7 @@ func TestCallOfASuspendedDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bubble(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(context.Context) error { return nil })
 		c.Holder = func() (api.Holder, error) {
-			return api.Holder{PID: 7, Doing: api.DoingServe, Held: true, Suspended: true}, nil
+			return api.Holder{PID: 7, Doing: api.DoingServe, Locked: true, Suspended: true}, nil
 		}
 		began := time.Now()
 		err := agency.AsError(listRuns(t.Context(), c))

@@ -136,7 +136,7 @@ func (e environment) file(explicit string) (path string, data []byte, err error)
 	}
 	named := path != ""
 	if !named {
-		// By the rule of XDG a relative path is ignored.
+		// DecidedBy the rule of XDG a relative path is ignored.
 		dir, _ := e.first("XDG_CONFIG_HOME")
 		if !filepath.IsAbs(dir) {
 			if dir, err = e.userHome(); err != nil {

@@ -65,18 +65,18 @@ func validate(c *agency.Contract) error {
 		return true
 	}
 	switch c.Status {
-	case agency.SaysWorking, agency.SaysNeedsInput, agency.SaysBlocked, agency.SaysReadyForReview:
+	case agency.ReportedWorking, agency.ReportedNeedsInput, agency.ReportedBlocked, agency.ReportedReadyForReview:
 	default:
 		return fmt.Errorf("status %q is none of working, needs_input, blocked, ready_for_review", agency.Clip(string(c.Status)))
 	}
 	switch {
 	case blank(c.Summary):
 		return errors.New("summary is missing")
-	case c.Status == agency.SaysNeedsInput && none(c.Questions):
+	case c.Status == agency.ReportedNeedsInput && none(c.Questions):
 		return errors.New("needs_input without questions")
-	case c.Status == agency.SaysBlocked && none(c.Blockers):
+	case c.Status == agency.ReportedBlocked && none(c.Blockers):
 		return errors.New("blocked without blockers")
-	case c.Status == agency.SaysReadyForReview && blank(c.HowToTest):
+	case c.Status == agency.ReportedReadyForReview && blank(c.HowToTest):
 		return errors.New("ready_for_review without how_to_test")
 	}
 	return nil

@@ -33,11 +33,11 @@ func (harnesses) Build(r agency.CommandRequest) (agency.Command, error) {
 	return harness.Build(r)
 }
 
-func (harnesses) Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string {
+func (harnesses) Files(kind agency.RunnerKind, s *agency.AgentState, runner *agency.Process) []string {
 	return harness.Files(kind, s, runner)
 }
 
-func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence {
+func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.AgentState) []agency.Evidence {
 	return harness.ReadFile(kind, path, s)
 }
 
@@ -78,7 +78,7 @@ type attempts struct{ serving runner.Serving }
 
 func (attempts) ReadStart(dir string) (*agency.Start, error) { return runner.ReadStart(dir) }
 func (attempts) ReadExit(dir string) (*agency.Exit, error)   { return runner.ReadExit(dir) }
-func (attempts) Held(dir string) (bool, error)               { return runner.Held(dir) }
+func (attempts) Locked(dir string) (bool, error)             { return runner.Locked(dir) }
 func (a attempts) Alone(wrapper agency.Process) bool         { return runner.Alone(wrapper, a.serving) }
 
 func (attempts) Signal(p agency.Process, sig syscall.Signal) error {

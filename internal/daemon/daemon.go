@@ -172,7 +172,7 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 		stop()
 	}()
 	killpoint.At("daemon.reconciled")
-	err = d.store.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
+	err = d.store.Append(ctx, agency.EventDraft{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
 	switch {
 	case sqlite.Full(err):
 		d.Log.Warn("record the start of the daemon", "err", err) // who looks, and who stops agents, needs one all the same
@@ -316,7 +316,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		_ = server.Close()
 	}
 	killpoint.At("daemon.drained")
-	if appendErr := d.store.Append(base, agency.News{Type: agency.DaemonStopped, Data: map[string]any{"pid": os.Getpid()}}); appendErr != nil {
+	if appendErr := d.store.Append(base, agency.EventDraft{Type: agency.DaemonStopped, Data: map[string]any{"pid": os.Getpid()}}); appendErr != nil {
 		d.Log.Warn("record the end of the daemon", "err", appendErr)
 	}
 	d.Log.Info("daemon stopped", "live_runs", d.sup.Observer.LiveRuns())

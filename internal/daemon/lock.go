@@ -145,11 +145,11 @@ func LockHolder(home string) (api.Holder, error) {
 	if err != nil {
 		return api.Holder{}, fmt.Errorf("look at the daemon's lock: %w", err)
 	}
-	h := api.Holder{Held: !free, Doing: api.DoingStart} // until it says more it has just taken the lock
+	h := api.Holder{Locked: !free, Doing: api.DoingStart} // until it says more it has just taken the lock
 	if words := strings.Fields(string(data)); len(words) == 2 {
 		h.PID, _ = strconv.Atoi(words[0])
 		h.Doing = words[1]
-		h.Suspended = h.Held && runner.Suspended(h.PID)
+		h.Suspended = h.Locked && runner.Suspended(h.PID)
 	}
 	return h, nil
 }

@@ -24,7 +24,7 @@ func TestLockHolder(t *testing.T) {
 	home := shortHome(t)
 	look := func(when, doing string, held bool) {
 		t.Helper()
-		want := api.Holder{Doing: doing, Held: held}
+		want := api.Holder{Doing: doing, Locked: held}
 		if doing != "" {
 			want.PID = os.Getpid()
 		}

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// testPatience bounds how long a test of the channels waits for them.
-	testPatience = time.Minute
+	// testTimeout bounds how long a test of the channels waits for them.
+	testTimeout = time.Minute
 	// secretLimit is the largest secret, in bytes.
 	secretLimit = 4 << 10
 	// mostDead is how many dead letters are listed.
@@ -105,7 +105,7 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 	d.reload(ctx) // who changed the file a moment ago wants to try what it says now
 	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
-	ctx, done := context.WithTimeout(ctx, testPatience)
+	ctx, done := context.WithTimeout(ctx, testTimeout)
 	defer done()
 	now := d.clock.Now()
 	found, err := d.notifier.Load().Test(ctx, agency.Notice{

@@ -132,7 +132,7 @@ func (d *Daemon) reload(ctx context.Context) {
 // apply has the parts go by a new configuration. What only new runs ask for they read themselves.
 func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 	if !reflect.DeepEqual(old.Watchdog, cfg.Watchdog) {
-		d.sup.SetPace(cfg.Watchdog.StallThreshold, cfg.Watchdog.PollInterval)
+		d.sup.SetRetryPolicy(cfg.Watchdog.StallThreshold, cfg.Watchdog.PollInterval)
 		d.dog.Set(watchdogSettings(&cfg.Watchdog))
 		d.Log.Info("configuration taken over", "table", "watchdog", "path", cfg.Path)
 	}

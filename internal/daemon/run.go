@@ -138,7 +138,7 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 	}
 	run, requests := api.NewRun(r, d.sup.Observer.Derive(r)), []agency.Request{}
 	if run.Request != nil {
-		requests = r.Attempt.Situation.Requests
+		requests = r.Attempt.AgentState.Requests
 	}
 	return api.ShowRunResponse{
 		Run: run, Requests: requests,

@@ -23,12 +23,12 @@ type workers struct {
 }
 
 func (w workers) Worker(ctx context.Context, id agency.RunID) (*watchdog.Worker, error) {
-	r, status, news, err := w.sup.Query.Worker(ctx, id)
+	r, status, drafts, err := w.sup.Query.Worker(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	led, err := w.led(ctx, r)
-	return &watchdog.Worker{Run: r, Status: status, OutputAt: news, Led: led}, err
+	return &watchdog.Worker{Run: r, Status: status, OutputAt: drafts, Led: led}, err
 }
 
 func (w workers) Activity(of *watchdog.Worker) agency.Activity {
@@ -90,7 +90,7 @@ func (t alertSink) notify(ctx context.Context, a *agency.Alert, recipients []str
 		return recipients, nil
 	}
 	// The id is that of this telling, so that repeating it after a crash does no harm.
-	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.Told+1), string(a.Kind), agency.AlertText(a.Payload), a.Payload, t.now()
+	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.NotifyCount+1), string(a.Kind), agency.AlertText(a.Payload), a.Payload, t.now()
 	channels, err := t.notifier().Enqueue(ctx, *n)
 	for _, channel := range channels {
 		recipients = append(recipients, "channel "+channel)

@@ -25,7 +25,7 @@ func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
 	counts, example := map[string]int{}, ""
 	for i := range runs {
 		d.Runs.Derive(&runs[i]) // for what is known of a live agent beyond the record
-		for name, n := range runs[i].Attempt.Situation.Unknown {
+		for name, n := range runs[i].Attempt.AgentState.Unknown {
 			counts[runs[i].Runner.Name+" "+name] += n
 			example = runs[i].Ref()
 		}

@@ -38,29 +38,29 @@ func TestBeneath(t *testing.T) {
 // No name and no link may lead out of the root, and none is followed inside it.
 func TestBeneathStaysInside(t *testing.T) {
 	t.Parallel()
-	outside := t.TempDir()
-	mustWrite(t, filepath.Join(outside, "f"), "secret")
+	external := t.TempDir()
+	mustWrite(t, filepath.Join(external, "f"), "secret")
 	root := t.TempDir()
 	check(t, os.Mkdir(filepath.Join(root, "real"), 0o755))
 	mustWrite(t, filepath.Join(root, "real", "f"), "inside")
-	mustLink(t, outside, filepath.Join(root, "out"))
+	mustLink(t, external, filepath.Join(root, "out"))
 	mustLink(t, "real", filepath.Join(root, "in"))
-	mustLink(t, filepath.Join(outside, "missing"), filepath.Join(root, "dangling"))
+	mustLink(t, filepath.Join(external, "missing"), filepath.Join(root, "dangling"))
 	check(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 
 	for rel, want := range map[string]error{
-		"":             fs.ErrInvalid,
-		".":            fs.ErrInvalid,
-		"..":           fs.ErrInvalid,
-		"../x":         fs.ErrInvalid,
-		"real/../../x": fs.ErrInvalid,
-		outside + "/f": fs.ErrInvalid,
-		"out/f":        file.ErrNotRegular,
-		"out/deeper/f": file.ErrNotRegular,
-		"in/f":         file.ErrNotRegular,
-		"dangling/f":   file.ErrNotRegular,
-		"pipe/f":       syscall.ENOTDIR,
-		"real/f/f":     syscall.ENOTDIR,
+		"":              fs.ErrInvalid,
+		".":             fs.ErrInvalid,
+		"..":            fs.ErrInvalid,
+		"../x":          fs.ErrInvalid,
+		"real/../../x":  fs.ErrInvalid,
+		external + "/f": fs.ErrInvalid,
+		"out/f":         file.ErrNotRegular,
+		"out/deeper/f":  file.ErrNotRegular,
+		"in/f":          file.ErrNotRegular,
+		"dangling/f":    file.ErrNotRegular,
+		"pipe/f":        syscall.ENOTDIR,
+		"real/f/f":      syscall.ENOTDIR,
 	} {
 		if _, err := soon(t, func() ([]byte, error) { return file.ReadBeneath(root, rel, 100) }); !errors.Is(err, want) {
 			t.Errorf("ReadBeneath(%q): %v, want %v", rel, err, want)
@@ -78,14 +78,14 @@ func TestBeneathStaysInside(t *testing.T) {
 			t.Errorf("RenameBeneath(%q): %v, want %v", rel, err, want)
 		}
 	}
-	wantNames(t, outside, "f")
+	wantNames(t, external, "f")
 	if got := readFile(t, filepath.Join(root, "real", "f")); got != "inside" {
 		t.Errorf("a link was followed: %q", got)
 	}
 
 	// The last component, when it is a link, is replaced.
 	check(t, file.WriteBeneath(root, "dangling", []byte("mine"), 0o644))
-	wantNames(t, outside, "f")
+	wantNames(t, external, "f")
 	if got := readFile(t, filepath.Join(root, "dangling")); got != "mine" {
 		t.Errorf("content is %q", got)
 	}
@@ -103,8 +103,8 @@ func TestAppendBeneath(t *testing.T) {
 	if got := readFile(t, filepath.Join(root, "a", "log")); got != "one\ntwo\n" {
 		t.Errorf("content is %q", got)
 	}
-	outside := t.TempDir()
-	mustLink(t, filepath.Join(outside, "f"), filepath.Join(root, "link"))
+	external := t.TempDir()
+	mustLink(t, filepath.Join(external, "f"), filepath.Join(root, "link"))
 	check(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	for _, rel := range []string{"link", "pipe", "a"} {
 		_, err := soon(t, func() ([]byte, error) { _, err := file.AppendBeneath(root, rel, 0o644); return nil, err })
@@ -112,7 +112,7 @@ func TestAppendBeneath(t *testing.T) {
 			t.Errorf("%s: %v", rel, err)
 		}
 	}
-	wantNames(t, outside)
+	wantNames(t, external)
 	check(t, file.RenameBeneath(root, "a/log", "old"))
 	wantNames(t, filepath.Join(root, "a"), "old")
 }
@@ -120,10 +120,10 @@ func TestAppendBeneath(t *testing.T) {
 // An attacker who exchanges a folder for a link, again and again, never gets a byte written or read outside.
 func TestBeneathRace(t *testing.T) {
 	t.Parallel()
-	outside, root := t.TempDir(), t.TempDir()
-	mustWrite(t, filepath.Join(outside, "secret"), "secret")
+	external, root := t.TempDir(), t.TempDir()
+	mustWrite(t, filepath.Join(external, "secret"), "secret")
 	dir := filepath.Join(root, "d")
-	mustLink(t, outside, filepath.Join(root, "link"))
+	mustLink(t, external, filepath.Join(root, "link"))
 	check(t, os.Mkdir(filepath.Join(root, "folder"), 0o755))
 	mustWrite(t, filepath.Join(root, "folder", "secret"), "harmless")
 
@@ -148,7 +148,7 @@ func TestBeneathRace(t *testing.T) {
 	}
 	stop.Store(true)
 	attacker.Wait()
-	wantNames(t, outside, "secret")
+	wantNames(t, external, "secret")
 }
 
 func TestCreateBeneathHasOneWinner(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 // Links are read and things removed beneath a folder, and no link is taken on the way.
 func TestReadLinkAndRemoveBeneath(t *testing.T) {
 	t.Parallel()
-	root, outside := t.TempDir(), t.TempDir()
-	mustWrite(t, filepath.Join(outside, "f"), "x")
-	mustLink(t, outside, filepath.Join(root, "out"))
+	root, external := t.TempDir(), t.TempDir()
+	mustWrite(t, filepath.Join(external, "f"), "x")
+	mustLink(t, external, filepath.Join(root, "out"))
 	check(t, file.ReplaceLinkBeneath(root, "deep/active", "sessions/a"))
 	if got, err := file.ReadLinkBeneath(root, "deep/active"); err != nil || got != "sessions/a" {
 		t.Errorf("it leads to %q, %v", got, err)
@@ -26,8 +26,8 @@ func TestReadLinkAndRemoveBeneath(t *testing.T) {
 		t.Errorf("a link was followed: %v", err)
 	}
 	check(t, os.MkdirAll(filepath.Join(root, "deep", "er"), 0o755))
-	mustLink(t, outside, filepath.Join(root, "deep", "er", "out"))
+	mustLink(t, external, filepath.Join(root, "deep", "er", "out"))
 	check(t, errors.Join(file.RemoveBeneath(root, "out"), file.RemoveBeneath(root, "deep"), file.RemoveBeneath(root, "none/at/all")))
 	wantNames(t, root)
-	wantNames(t, outside, "f")
+	wantNames(t, external, "f")
 }

@@ -68,9 +68,9 @@ func TestDamagedID(t *testing.T) {
 		},
 		"link": func(t *testing.T, path string) { write(t, path+"2", id(1)); check(t, os.Symlink(path+"2", path)) },
 		"folder link": func(t *testing.T, path string) {
-			outside := t.TempDir()
-			write(t, filepath.Join(outside, "id"), id(1))
-			check(t, os.Symlink(outside, filepath.Dir(path)))
+			external := t.TempDir()
+			write(t, filepath.Join(external, "id"), id(1))
+			check(t, os.Symlink(external, filepath.Dir(path)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,12 +124,12 @@ func TestExcludeMissingAndLinked(t *testing.T) {
 		t.Errorf("git does not ignore it: %s", got)
 	}
 
-	outside := filepath.Join(t.TempDir(), "exclude")
-	write(t, outside, "theirs\n")
+	external := filepath.Join(t.TempDir(), "exclude")
+	write(t, external, "theirs\n")
 	check(t, os.Remove(filepath.Join(info, "exclude")))
-	check(t, os.Symlink(outside, filepath.Join(info, "exclude")))
+	check(t, os.Symlink(external, filepath.Join(info, "exclude")))
 	wantCode(t, g.Exclude(repo, "/.agency/"), agency.CodePermissionDenied)
-	if got, err := os.ReadFile(outside); err != nil || string(got) != "theirs\n" {
+	if got, err := os.ReadFile(external); err != nil || string(got) != "theirs\n" {
 		t.Errorf("the link was followed: %q, %v", got, err)
 	}
 }

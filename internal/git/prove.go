@@ -21,7 +21,7 @@ func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string
 			WithHint("nothing was deleted; look at the repository: git -C %s fsck", agency.ShellWord(repo.Root))
 	}
 	if canonical(worktree) != repo.Root {
-		if err := keptOutside(repo, worktree, commits); err != nil {
+		if err := keptExternal(repo, worktree, commits); err != nil {
 			return fail(err)
 		}
 	}
@@ -47,8 +47,8 @@ func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string
 	return nil
 }
 
-// keptOutside fails where the repository keeps refs or objects, or borrows objects, inside a worktree.
-func keptOutside(repo agency.Repo, worktree string, commits map[string]string) error {
+// keptExternal fails where the repository keeps refs or objects, or borrows objects, inside a worktree.
+func keptExternal(repo agency.Repo, worktree string, commits map[string]string) error {
 	inside, err := filepath.EvalSymlinks(worktree)
 	if missing(err) {
 		return nil

@@ -68,7 +68,7 @@ func readTerminal(kind agency.RunnerKind, lines []string) terminal {
 func (t terminal) about(r *agency.Request) agent.Match {
 	asks := slices.ContainsFunc(t.shown, func(e agency.Evidence) bool {
 		// A dialog that was read in full has the id of what it asks.
-		return e.Sign == agency.SignAsked && e.Kind == r.Kind && (e.ID == "" || e.ID == r.ID)
+		return e.Signal == agency.SignalAsked && e.Kind == r.Kind && (e.ID == "" || e.ID == r.ID)
 	})
 	if !asks || t.Dialog == nil || t.Kind != "" && t.Kind != r.Kind {
 		return agent.Match{}

@@ -33,7 +33,7 @@ func Screen(kind agency.RunnerKind, lines []string) []agency.Evidence {
 func ErrorMarks(kind agency.RunnerKind) []string { return of(kind).ErrorMarks }
 
 // Files are the files of an agent's own that tell how it does, as far as the situation names them.
-func Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string {
+func Files(kind agency.RunnerKind, s *agency.AgentState, runner *agency.Process) []string {
 	if files := of(kind).Files; files != nil {
 		return files(s, runner)
 	}
@@ -41,7 +41,7 @@ func Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) 
 }
 
 // ReadFile reads what is new in one of these files; the source of its evidence is set.
-func ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence {
+func ReadFile(kind agency.RunnerKind, path string, s *agency.AgentState) []agency.Evidence {
 	if readFile := of(kind).ReadFile; readFile != nil {
 		return readFile(path, s)
 	}

@@ -66,7 +66,7 @@ func (s Screens) Sight(r agency.Runner, lines []string) agency.Sight {
 	sight := Sight(r.Kind, lines)
 	for _, e := range s.readable(r.Name).Read(lines) {
 		sight.Dialog, sight.Boxless = "", false
-		if e.Sign == agency.SignAsked {
+		if e.Signal == agency.SignalAsked {
 			sight.Dialog = cmp.Or(e.Text, e.Event)
 		}
 	}

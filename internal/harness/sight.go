@@ -16,7 +16,7 @@ import (
 func Sight(kind agency.RunnerKind, lines []string) agency.Sight {
 	lines = agent.Trimmed(lines)
 	for _, e := range Screen(kind, lines) {
-		if e.Sign == agency.SignAsked {
+		if e.Signal == agency.SignalAsked {
 			return agency.Sight{Dialog: cmp.Or(e.Text, e.Event)}
 		}
 	}

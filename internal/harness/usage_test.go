@@ -60,7 +60,7 @@ func TestUsageOverAttempts(t *testing.T) {
 			for _, line := range tt.attempts[i] {
 				f.Fold(tt.read(tt.kind, line), time.Now())
 			}
-			attempts[i].Situation = f.Situation
+			attempts[i].AgentState = f.AgentState
 		}
 		if diff := cmp.Diff(tt.want, status.UsageOf(attempts)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

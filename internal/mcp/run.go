@@ -60,19 +60,19 @@ func newRows(runs []api.Run) []row {
 // detail is everything that an orchestrator asks of one run.
 type detail struct {
 	row
-	Request   *agency.Request  `json:"request,omitempty"`
-	Requests  []agency.Request `json:"requests,omitempty"` // all that are open, Request first
-	Questions []string         `json:"questions"`
-	Blockers  []string         `json:"blockers"`
-	HowToTest string           `json:"how_to_test,omitempty"`
-	Risks     []string         `json:"risks"`
-	Error     string           `json:"error,omitempty"`
-	ExitCode  *int             `json:"exit_code,omitempty"`
-	Worktree  string           `json:"worktree_path"`
-	Output    string           `json:"output_path,omitempty"`
-	LastSign  *time.Time       `json:"last_output"`
-	Git       *agency.GitFacts `json:"git"`
-	Usage     agency.Usage     `json:"usage"`
+	Request    *agency.Request  `json:"request,omitempty"`
+	Requests   []agency.Request `json:"requests,omitempty"` // all that are open, Request first
+	Questions  []string         `json:"questions"`
+	Blockers   []string         `json:"blockers"`
+	HowToTest  string           `json:"how_to_test,omitempty"`
+	Risks      []string         `json:"risks"`
+	Error      string           `json:"error,omitempty"`
+	ExitCode   *int             `json:"exit_code,omitempty"`
+	Worktree   string           `json:"worktree_path"`
+	Output     string           `json:"output_path,omitempty"`
+	LastSignal *time.Time       `json:"last_output"`
+	Git        *agency.GitFacts `json:"git"`
+	Usage      agency.Usage     `json:"usage"`
 }
 
 // onRun is a tool for one run, which In names as a RunRequest does, and do gets by its id.
@@ -130,7 +130,7 @@ func (s *Server) status(ctx context.Context, run string, _ api.RunRequest) (any,
 	d := detail{
 		row: newRow(&resp.Run), Request: resp.Run.Request, Requests: resp.Requests, Questions: []string{}, Blockers: []string{}, Risks: []string{},
 		Error: resp.Run.Error, ExitCode: resp.Run.ExitCode, Worktree: resp.Run.Worktree, Output: resp.OutputPath,
-		LastSign: resp.LastOutput, Git: resp.Git, Usage: resp.Run.Usage,
+		LastSignal: resp.LastOutput, Git: resp.Git, Usage: resp.Run.Usage,
 	}
 	if c := resp.Contract; c != nil {
 		d.Questions, d.Blockers, d.Risks, d.HowToTest = c.Questions, c.Blockers, c.Risks, c.HowToTest

@@ -40,19 +40,19 @@ func (s *Server) source(in *plan) api.PlanSource {
 
 // agentRow is an agent of a session as orchestrators see it.
 type agentRow struct {
-	ID       string              `json:"id"`
-	Name     string              `json:"name"`
-	Wave     int                 `json:"wave"`
-	Status   agency.AgentStatus  `json:"status"`
-	After    []string            `json:"after"`
-	Run      string              `json:"run,omitempty"` // for the tools that take a run
-	Label    agency.Label        `json:"run_status,omitempty"`
-	Note     string              `json:"note,omitempty"`
-	Held     string              `json:"held,omitempty"` // why it has no attempt although nobody has to act
-	Error    string              `json:"error,omitempty"`
-	Attempts int                 `json:"attempts,omitempty"`
-	Branch   string              `json:"branch,omitempty"`
-	Result   *agency.AgentResult `json:"result,omitempty"`
+	ID         string              `json:"id"`
+	Name       string              `json:"name"`
+	Wave       int                 `json:"wave"`
+	Status     agency.AgentStatus  `json:"status"`
+	After      []string            `json:"after"`
+	Run        string              `json:"run,omitempty"` // for the tools that take a run
+	Label      agency.Label        `json:"run_status,omitempty"`
+	Note       string              `json:"note,omitempty"`
+	WaitReason string              `json:"wait_reason,omitempty"` // why it has no attempt although nobody has to act
+	Error      string              `json:"error,omitempty"`
+	Attempts   int                 `json:"attempts,omitempty"`
+	Branch     string              `json:"branch,omitempty"`
+	Result     *agency.AgentResult `json:"result,omitempty"`
 }
 
 // sessionAnswer is what most of the tools answer with.
@@ -75,7 +75,7 @@ func newSessionAnswer(resp *api.ShowSessionResponse, statuses []string) sessionA
 			continue
 		}
 		answer.Agents = append(answer.Agents, agentRow{
-			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note, Held: a.Held,
+			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note, WaitReason: a.WaitReason,
 			Error: a.Error, Attempts: a.Attempts, Branch: a.Branch, Result: a.Result,
 		})
 	}

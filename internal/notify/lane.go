@@ -32,21 +32,21 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// lane is a channel and the one goroutine that sends through it.
-type lane struct {
+// worker is a channel and the one goroutine that sends through it.
+type worker struct {
 	Route
-	wake chan struct{}
+	wakeups chan struct{}
 }
 
-func (l *lane) rouse() {
+func (l *worker) wake() {
 	select {
-	case l.wake <- struct{}{}:
+	case l.wakeups <- struct{}{}:
 	default: // it will look anyhow
 	}
 }
 
 // serve sends what the channel has to do until ctx ends.
-func (n *Notifier) serve(ctx context.Context, l *lane) {
+func (n *Notifier) serve(ctx context.Context, l *worker) {
 	for ctx.Err() == nil {
 		next, err := n.work(ctx, l)
 		pause := longestSleep
@@ -57,7 +57,7 @@ func (n *Notifier) serve(ctx context.Context, l *lane) {
 		case !next.IsZero():
 			pause = min(pause, max(next.Sub(n.Now()), time.Millisecond))
 		}
-		sleep(ctx, pause, l.wake)
+		sleep(ctx, pause, l.wakeups)
 	}
 }
 
@@ -73,7 +73,7 @@ func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) {
 }
 
 // work sends what is due, and returns when something is due next; zero when nothing waits.
-func (n *Notifier) work(ctx context.Context, l *lane) (next time.Time, err error) {
+func (n *Notifier) work(ctx context.Context, l *worker) (next time.Time, err error) {
 	for {
 		now := n.Now()
 		latest := now.Add(longestWait) // what waits for a later time was put off when the clock was ahead
@@ -96,7 +96,7 @@ func (n *Notifier) work(ctx context.Context, l *lane) (next time.Time, err error
 }
 
 // try sends one notice and puts the outcome into the dispatch. It returns false when the outcome is not known.
-func (n *Notifier) try(ctx context.Context, l *lane, d *agency.Dispatch) bool {
+func (n *Notifier) try(ctx context.Context, l *worker, d *agency.Dispatch) bool {
 	sending, cancel := context.WithTimeoutCause(ctx, sendTimeout, fmt.Errorf("no answer within %s", sendTimeout))
 	defer cancel()
 	err := l.Channel.Send(sending, &d.Notice)

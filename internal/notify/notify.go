@@ -74,7 +74,7 @@ const keep = 7 * 24 * time.Hour
 // Notifier sends notices through channels. All methods may be called from several goroutines.
 type Notifier struct {
 	Settings
-	lanes []*lane
+	lanes []*worker
 
 	running service.Background
 }
@@ -83,7 +83,7 @@ type Notifier struct {
 func New(settings Settings) *Notifier {
 	n := &Notifier{Settings: settings}
 	for _, r := range settings.Routes {
-		n.lanes = append(n.lanes, &lane{Route: r, wake: make(chan struct{}, 1)})
+		n.lanes = append(n.lanes, &worker{Route: r, wakeups: make(chan struct{}, 1)})
 	}
 	return n
 }
@@ -128,17 +128,17 @@ func (n *Notifier) names() []string {
 // Enqueue hands a notice to the channels that take it and names them. It waits for the disk alone: when it returns, the
 // notice will be sent, whatever happens to the process. The same notice again changes nothing.
 func (n *Notifier) Enqueue(ctx context.Context, notice agency.Notice) (channels []string, err error) {
-	return n.enqueue(ctx, notice, func(l *lane) bool { return l.takes(&notice) })
+	return n.enqueue(ctx, notice, func(l *worker) bool { return l.takes(&notice) })
 }
 
-func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func(l *lane) bool) (channels []string, err error) {
+func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func(l *worker) bool) (channels []string, err error) {
 	if notice.Tags == nil {
 		notice.Tags = []string{}
 	}
 	if notice.Payload == nil {
 		notice.Payload = json.RawMessage("{}")
 	}
-	lanes := []*lane{}
+	lanes := []*worker{}
 	for _, l := range n.lanes {
 		if takes(l) {
 			lanes, channels = append(lanes, l), append(channels, l.Channel.Name())
@@ -151,7 +151,7 @@ func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func
 		return nil, fmt.Errorf("enqueue notice %s: %w", notice.ID, err)
 	}
 	for _, l := range lanes {
-		l.rouse()
+		l.wake()
 	}
 	return channels, nil
 }
@@ -160,7 +160,7 @@ func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func
 // has it or will not be tried again. It returns how far they are when ctx ends before. A channel that is not there is E_USAGE.
 func (n *Notifier) Test(ctx context.Context, notice agency.Notice, channel string) ([]agency.Dispatch, error) {
 	notice.Kind = agency.TestNotice
-	sent, err := n.enqueue(ctx, notice, func(l *lane) bool { return channel == "" || l.Channel.Name() == channel })
+	sent, err := n.enqueue(ctx, notice, func(l *worker) bool { return channel == "" || l.Channel.Name() == channel })
 	if err != nil {
 		return nil, err
 	}

@@ -459,7 +459,7 @@ func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.SampledFrom([]string{"notice", "again", "crash", "restart", "wait", "long"}), 1, 12).Draw(rt, "script")
 		outcomes := rapid.SliceOfN(rapid.Bool(), 0, 40).Draw(rt, "fails")
-		deaf := rapid.Bool().Draw(rt, "deaf")
+		inputClosed := rapid.Bool().Draw(rt, "deaf")
 		synctest.Test(t, func(t *testing.T) {
 			successes, crashes, calls := map[string]int{}, 0, 0
 			var mu sync.Mutex
@@ -467,7 +467,7 @@ func TestHistories(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				calls++
-				if deaf || calls <= len(outcomes) && outcomes[calls-1] {
+				if inputClosed || calls <= len(outcomes) && outcomes[calls-1] {
 					return errors.New("no")
 				}
 				successes[n.ID]++

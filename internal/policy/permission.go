@@ -185,7 +185,7 @@ func (p *Policy) countChildren(ctx context.Context, of agency.RunID, making, but
 	n, counted := len(making), slices.Concat(making, but)
 	for i := range sessions {
 		s := &sessions[i]
-		if s.Owner != string(of) || s.Outside {
+		if s.Owner != string(of) || s.External {
 			continue
 		}
 		runs, err := p.Store.SessionRuns(ctx, s.ID, true)

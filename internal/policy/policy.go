@@ -70,23 +70,23 @@ type Policy struct {
 // New returns a policy.
 func New(deps Deps) *Policy { return &Policy{Deps: deps} }
 
-// standing is how a run stands to what a request is about; it can stand in several ways.
-type standing uint8
+// pending is how a run stands to what a request is about; it can stand in several ways.
+type pending uint8
 
 const (
-	itself    standing = 1 << iota // it is the run in question
-	owner                          // it started that, or a run in between did
-	leader                         // it has the orchestrator's tag, and that is in its repository
-	neighbour                      // that is the repository that it works in
-	anyRun                         // every run stands so to everything
+	itself    pending = 1 << iota // it is the run in question
+	owner                         // it started that, or a run in between did
+	leader                        // it has the orchestrator's tag, and that is in its repository
+	neighbour                     // that is the repository that it works in
+	anyRun                        // every run stands so to everything
 )
 
 // rule says which runs may do an operation.
 type rule struct {
-	runs standing
+	runs pending
 	// about returns how a run stands to what a request is about, and replaces the reference to that in the request by one that
 	// cannot come to mean something else; nil when it is about nothing in particular.
-	about func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error)
+	about func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error)
 	// limit refuses what an agent may not ask; nil refuses nothing. by is nil for tools that do not belong to a run.
 	limit func(p *Policy, by *agency.Run, req any) error
 }
@@ -150,8 +150,8 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-func onRun[Req any](runs standing, ref func(*Req) *string) rule {
-	return rule{runs: runs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
+func onRun[Req any](runs pending, ref func(*Req) *string) rule {
+	return rule{runs: runs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
 		at := ref(req.(*Req))
 		r, err := p.Records.Resolve(ctx, *at)
 		if err != nil {
@@ -163,7 +163,7 @@ func onRun[Req any](runs standing, ref func(*Req) *string) rule {
 }
 
 func onSession[Req any](ref func(*Req) (*string, string)) rule {
-	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
+	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
 		at, dir := ref(req.(*Req))
 		if *at == "" {
 			return 0, nil // every session, or none
@@ -179,7 +179,7 @@ func onSession[Req any](ref func(*Req) (*string, string)) rule {
 
 // onAlerts is for what a run does with alerts about others: its own tell another that it needs attention.
 func onAlerts[Req any](ids func(*Req) []string) rule {
-	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
+	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
 		alerts, err := p.Store.Alerts(ctx, agency.AlertFilter{IDs: ids(req.(*Req)), Resolved: true})
 		for i := range alerts {
 			stands, err := p.standsToAlert(ctx, by, &alerts[i])
@@ -192,7 +192,7 @@ func onAlerts[Req any](ids func(*Req) []string) rule {
 }
 
 func inRepo[Req any](dir func(*Req) string) rule {
-	return rule{runs: neighbour, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (standing, error) {
+	return rule{runs: neighbour, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
 		repo, err := p.Discover(ctx, dir(req.(*Req)))
 		if err != nil || repo.Fingerprint != by.Repo.Fingerprint {
 			return 0, err
@@ -235,13 +235,13 @@ func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
 }
 
 // notAllowed returns the error that names who may do what a run may not.
-func notAllowed(operation string, by *agency.Run, may standing) error {
+func notAllowed(operation string, by *agency.Run, may pending) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s here: %s", by.Ref(), strings.TrimPrefix(operation, "/v1/"), may.words()).
 		WithDetail("operation", operation).WithHint("docs/policy.md says what a run may do; ask the person: agency report needs-input")
 }
 
 // words returns who may do an operation, besides the user.
-func (s standing) words() string {
+func (s pending) words() string {
 	if s == 0 {
 		return "only the person may"
 	}
@@ -259,7 +259,7 @@ func (s standing) words() string {
 }
 
 // standsToRun returns how a run stands to another one, or to itself.
-func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (standing, error) {
+func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (pending, error) {
 	if r.ID == by.ID {
 		return itself, nil
 	}
@@ -267,8 +267,8 @@ func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (standing, 
 }
 
 // standsTo returns how a run stands to what startedBy started in a repository.
-func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (standing, error) {
-	var stands standing
+func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (pending, error) {
+	var stands pending
 	owners, err := p.Callers.Owners(ctx, startedBy)
 	if slices.Contains(owners, by.ID) {
 		stands |= owner
@@ -279,7 +279,7 @@ func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string,
 	return stands, err
 }
 
-func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Alert) (standing, error) {
+func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Alert) (pending, error) {
 	if a.Session != "" {
 		s, err := p.Store.Session(ctx, a.Session)
 		if err != nil {

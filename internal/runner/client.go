@@ -60,10 +60,10 @@ func (c *client) change(set func(*agency.WrapperUpdate)) {
 	c.mu.Lock()
 	set(&c.state)
 	c.mu.Unlock()
-	c.news()
+	c.drafts()
 }
 
-func (c *client) news() {
+func (c *client) drafts() {
 	select {
 	case c.changed <- struct{}{}:
 	default:
@@ -210,7 +210,7 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 	tick := time.NewTicker(outputEvery)
 	defer tick.Stop()
 	var sent, withExit uint64
-	c.news() // a new connection knows nothing
+	c.drafts() // a new connection knows nothing
 	for {
 		select {
 		case <-c.changed:
@@ -231,7 +231,7 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 			told := c.state.Output
 			c.mu.Unlock()
 			if last := c.wrapper.out.last.Load(); last != 0 && (told == nil || told.UnixNano() != last) {
-				c.news()
+				c.drafts()
 			}
 		case err := <-received:
 			return err
@@ -260,7 +260,7 @@ func (c *client) update() agency.WrapperUpdate {
 	}
 	if last := c.wrapper.out.progress.last.Load(); last != 0 {
 		at := time.Unix(0, last).UTC()
-		c.state.News = &at
+		c.state.EventDraft = &at
 	}
 	c.state.LogLost = c.wrapper.out.lost.Load()
 	return c.state
@@ -329,7 +329,7 @@ func (c *client) answer(m message, look func() error) message {
 		if m.By == "" {
 			m.By = agency.EndedByStop
 		}
-		c.wrapper.requestStop(m.By, m.Insist)
+		c.wrapper.requestStop(m.By, m.Force)
 	}
 	return reply
 }

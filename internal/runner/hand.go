@@ -37,7 +37,7 @@ func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
 	case <-time.After(writeLimit):
 		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
 	}
-	if w.deaf.Load() {
+	if w.inputClosed.Load() {
 		return nil, endedError(w.launch.RunID)
 	}
 	t := w.term
@@ -96,7 +96,7 @@ func (h *hand) awaitRead(limit time.Duration) bool {
 		waiting, err := h.w.term.unread()
 		now := time.Now()
 		switch {
-		case err != nil || h.w.deaf.Load():
+		case err != nil || h.w.inputClosed.Load():
 			return true // it ended, which is told elsewhere
 		case waiting > 0:
 			since = time.Time{}

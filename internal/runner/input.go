@@ -78,7 +78,7 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 	if !byLine && !h.awaitRead(readLimit) {
 		return 0, false, w.notReading()
 	}
-	for begin := time.Now(); w.out.bytes.Load() == before && time.Since(begin) < echoLimit && !w.deaf.Load(); {
+	for begin := time.Now(); w.out.bytes.Load() == before && time.Since(begin) < echoLimit && !w.inputClosed.Load(); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	time.Sleep(enterAfter)
@@ -97,7 +97,7 @@ func (h *hand) effect(before int64, byLine bool) agency.Effect {
 	printed := func() bool { return w.out.bytes.Load() != before }
 	for begin := time.Now(); time.Since(begin) < effectLimit; time.Sleep(5 * time.Millisecond) {
 		switch {
-		case w.deaf.Load():
+		case w.inputClosed.Load():
 			return agency.EffectEnded
 		case byLine && h.awaitRead(0):
 			return agency.EffectRead

@@ -194,9 +194,9 @@ func (l *Link) Stop(ctx context.Context, by agency.EndedBy) error {
 	return l.stop(ctx, message{Kind: kindStop, By: by})
 }
 
-// Insist is as Stop, but ends the grace of a stop that is under way: what still runs is killed.
-func (l *Link) Insist(ctx context.Context) error {
-	return l.stop(ctx, message{Kind: kindStop, By: agency.EndedByStop, Insist: true})
+// Force is as Stop, but ends the grace of a stop that is under way: what still runs is killed.
+func (l *Link) Force(ctx context.Context) error {
+	return l.stop(ctx, message{Kind: kindStop, By: agency.EndedByStop, Force: true})
 }
 
 func (l *Link) stop(ctx context.Context, m message) error {

@@ -172,7 +172,7 @@ func TestStopAgainKeepsTheGrace(t *testing.T) {
 }
 
 // Who insists gets the end at once.
-func TestInsist(t *testing.T) {
+func TestForce(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `trap 'echo stopping' TERM; trap "" HUP; echo ready; while :; do sleep 0.02; done`)
 	f.launch.Grace = time.Hour
@@ -184,7 +184,7 @@ func TestInsist(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.logged("stopping")
-	if err := link.Insist(t.Context()); err != nil {
+	if err := link.Force(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if exit := f.exit(); exit.Signal != "SIGKILL" || exit.EndedBy != agency.EndedByStop {
@@ -379,7 +379,7 @@ func TestStopAfterEnd(t *testing.T) {
 	if _, err := link.Input(t.Context(), "hello", anything); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("input: %v", err)
 	}
-	if err := link.Insist(t.Context()); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+	if err := link.Force(t.Context()); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("stop: %v", err)
 	}
 	f.wait()

@@ -34,12 +34,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const patience = 15 * time.Second
+const timeout = 15 * time.Second
 
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("timed out waiting: %s", what)
 		}
@@ -156,7 +156,7 @@ func (f *fixture) beginOn(stdout io.Writer) {
 		_ = f.cmd.Process.Signal(unix.SIGTERM)
 		select {
 		case <-f.done:
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			_ = f.cmd.Process.Kill()
 			f.t.Error("the wrapper did not end")
 		}
@@ -173,7 +173,7 @@ func (f *fixture) wait() int {
 	f.t.Helper()
 	select {
 	case <-f.done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		f.t.Fatalf("the wrapper does not end; it shows %q", f.shown)
 	}
 	return f.code
@@ -323,7 +323,7 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("timed out waiting for %s", what)
 		panic("unreachable")
 	}

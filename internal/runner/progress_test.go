@@ -24,16 +24,16 @@ func TestProgress(t *testing.T) {
 		"a compiler":           {func(n int) string { return fmt.Sprintf("cc -o %s.o %s.c\n", word(n), word(n)) }, 100, true},
 		"an agent that writes": {func(n int) string { return "then " + word(n) + " is next\r\n" }, 100, true},
 	} {
-		p, news := newProgress(), 0
+		p, drafts := newProgress(), 0
 		for n := range 100 {
 			now := begin.Add(time.Duration(n) * time.Second)
 			p.see([]byte(tt.line(n)+"\x1b[0m"), now)
 			if p.last.Load() == now.UnixNano() {
-				news++
+				drafts++
 			}
 		}
-		if tt.all && news != 100 || news > tt.most {
-			t.Errorf("%s: %d of 100 are news", name, news)
+		if tt.all && drafts != 100 || drafts > tt.most {
+			t.Errorf("%s: %d of 100 are news", name, drafts)
 		}
 	}
 }

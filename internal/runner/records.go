@@ -82,9 +82,9 @@ func takeLock(attemptDir string) (*os.File, error) {
 	}
 }
 
-// Held says whether the wrapper of the attempt lives: whether a process holds the kernel lock on its alive file. It
+// Locked says whether the wrapper of the attempt lives: whether a process holds the kernel lock on its alive file. It
 // creates nothing and does not wait. A missing file is not held.
-func Held(attemptDir string) (bool, error) {
+func Locked(attemptDir string) (bool, error) {
 	fd, err := unix.Open(filepath.Join(attemptDir, aliveFile), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

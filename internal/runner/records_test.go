@@ -100,8 +100,8 @@ func TestIdentity(t *testing.T) {
 func TestHeldCreatesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if held, err := runner.Held(dir); held || err != nil {
-		t.Errorf("%v, %v", held, err)
+	if locked, err := runner.Locked(dir); locked || err != nil {
+		t.Errorf("%v, %v", locked, err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("it made %v", entries)

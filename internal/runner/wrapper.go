@@ -88,8 +88,8 @@ type wrapper struct {
 	// started is closed when the runner runs; term is set by then.
 	started chan struct{}
 	over    chan struct{} // closed when the runner and its tree are gone
-	// deaf is set when the runner has ended: nobody reads an input any more.
-	deaf atomic.Bool
+	// inputClosed is set when the runner has ended: nobody reads an input any more.
+	inputClosed atomic.Bool
 	// tmux is the socket of the tmux server, as the daemon told it last; nil before it did.
 	tmux atomic.Pointer[string]
 	// recordErr is why the exit record is not on disk.
@@ -99,9 +99,9 @@ type wrapper struct {
 // stopRequest asks for the runner's end; sent is closed when the first signal is out. The daemon repeats it whenever it cannot
 // know that it was heard, so only who insists takes from the grace.
 type stopRequest struct {
-	by     agency.EndedBy
-	insist bool
-	sent   chan struct{}
+	by    agency.EndedBy
+	force bool
+	sent  chan struct{}
 }
 
 func (w *wrapper) run() int {
@@ -139,7 +139,7 @@ func (w *wrapper) run() int {
 		w.client.ended(*exit)
 	}
 	close(w.over)
-	w.insist(exit)
+	w.force(exit)
 	select {
 	case <-clientDone: // it was refused for good
 	case <-w.client.exitTaken:
@@ -208,7 +208,7 @@ func (w *wrapper) supervise() *agency.Exit {
 		w.terminate()
 		kill = time.After(w.launch.Grace)
 	}
-	insist := func() { // somebody does not want to wait
+	force := func() { // somebody does not want to wait
 		deadline = time.Now()
 		kill = time.After(0)
 	}
@@ -220,8 +220,8 @@ func (w *wrapper) supervise() *agency.Exit {
 			switch {
 			case endedBy == "":
 				stop(req.by)
-			case req.insist:
-				insist()
+			case req.force:
+				force()
 			}
 			close(req.sent)
 		case <-limit:
@@ -236,7 +236,7 @@ func (w *wrapper) supervise() *agency.Exit {
 			case sig == unix.SIGTERM && endedBy == "":
 				stop(agency.EndedBySignal)
 			case sig == unix.SIGTERM:
-				insist()
+				force()
 			case sig == unix.SIGHUP && endedBy == "":
 				stop(agency.EndedBySessionLost)
 			default:
@@ -289,7 +289,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	exit.PID = w.start.Runner.PID
 	exit.ExitCode, exit.Signal = st.code()
 	exit.EndedBy = endedBy
-	w.deaf.Store(true)
+	w.inputClosed.Store(true)
 	if w.term != nil {
 		w.term.runnerEnded()
 	}
@@ -337,7 +337,7 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 		case <-time.After(killEvery):
 		case req := <-w.stops:
 			close(req.sent)
-			if req.insist {
+			if req.force {
 				deadline = now
 			}
 		case sig := <-w.signals:
@@ -348,9 +348,9 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 	}
 }
 
-// insist stays with a record that the disk did not take, until the disk or the daemon has it or somebody asks for the
+// force stays with a record that the disk did not take, until the disk or the daemon has it or somebody asks for the
 // end. A folder that is gone wants no record.
-func (w *wrapper) insist(exit *agency.Exit) {
+func (w *wrapper) force(exit *agency.Exit) {
 	for w.recordErr != nil && !errors.Is(w.recordErr, fs.ErrNotExist) {
 		select {
 		case <-time.After(500 * time.Millisecond):
@@ -367,8 +367,8 @@ func (w *wrapper) insist(exit *agency.Exit) {
 
 // requestStop is the daemon's way to a stop. It returns when the first signal is out, or when there is nothing left
 // to stop.
-func (w *wrapper) requestStop(by agency.EndedBy, insist bool) {
-	req := stopRequest{by: by, insist: insist, sent: make(chan struct{})}
+func (w *wrapper) requestStop(by agency.EndedBy, force bool) {
+	req := stopRequest{by: by, force: force, sent: make(chan struct{})}
 	select {
 	case w.stops <- req:
 	case <-w.over:

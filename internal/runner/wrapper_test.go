@@ -49,8 +49,8 @@ func TestExitCodes(t *testing.T) {
 				if strings.TrimSpace(string(code)) != itoa(want.ExitCode) {
 					t.Errorf("exit_code.txt holds %q", code)
 				}
-				if held, err := runner.Held(f.launch.AttemptDir); held || err != nil {
-					t.Errorf("held after the end: %v, %v", held, err)
+				if locked, err := runner.Locked(f.launch.AttemptDir); locked || err != nil {
+					t.Errorf("held after the end: %v, %v", locked, err)
 				}
 				if _, err := os.Stat(filepath.Join(f.launch.AttemptDir, "launch.json")); !os.IsNotExist(err) {
 					t.Errorf("the launch file is still there: %v", err)
@@ -376,8 +376,8 @@ func TestKilledWrapper(t *testing.T) {
 	f.launch.Headless = true
 	f.begin(false)
 	start, escaped := f.started(), f.pid("escaped")
-	if held, err := runner.Held(f.launch.AttemptDir); !held || err != nil {
-		t.Fatalf("not held while it runs: %v, %v", held, err)
+	if locked, err := runner.Locked(f.launch.AttemptDir); !locked || err != nil {
+		t.Fatalf("not held while it runs: %v, %v", locked, err)
 	}
 	second := *f
 	second.done, second.shown = make(chan struct{}), &screen{}
@@ -387,8 +387,8 @@ func TestKilledWrapper(t *testing.T) {
 	}
 	f.signal(unix.SIGKILL)
 	f.wait()
-	if held, err := runner.Held(f.launch.AttemptDir); held || err != nil {
-		t.Errorf("held by a dead wrapper: %v, %v", held, err)
+	if locked, err := runner.Locked(f.launch.AttemptDir); locked || err != nil {
+		t.Errorf("held by a dead wrapper: %v, %v", locked, err)
 	}
 	if !runner.Alive(start.Runner) {
 		t.Fatal("the runner died with the wrapper, so there is nothing to test")

@@ -166,18 +166,18 @@ func TestArchive(t *testing.T) {
 func TestProjectFollowsNoLinks(t *testing.T) {
 	t.Parallel()
 	for _, rel := range []string{agency.ProjectFile, ".gitignore", "agent_runs", "agent_runs/.template", "specs", "scout_outputs", "ai_docs"} {
-		root, outside := t.TempDir(), t.TempDir()
+		root, external := t.TempDir(), t.TempDir()
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, rel)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(outside, filepath.Join(root, rel)); err != nil {
+		if err := os.Symlink(external, filepath.Join(root, rel)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := scaffold.PlanProject(root, scaffold.ProjectFiles{Window: true, Standard: true, Archive: true})
 		if !agency.IsCode(err, agency.CodeInvalidPath) || !strings.Contains(err.Error(), rel) {
 			t.Errorf("%s: got %v", rel, err)
 		}
-		if diff := cmp.Diff(map[string]string{}, tree(t, outside)); diff != "" {
+		if diff := cmp.Diff(map[string]string{}, tree(t, external)); diff != "" {
 			t.Errorf("%s: outside:\n%s", rel, diff)
 		}
 	}

@@ -101,14 +101,14 @@ func TestWorktreeInHostileRepository(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		plan func(root, outside string) error
+		plan func(root, external string) error
 		want string // what the error names, beneath root; empty is no error
 	}{
-		{".agency is a link", func(root, outside string) error {
-			return os.Symlink(outside, filepath.Join(root, ".agency"))
+		{".agency is a link", func(root, external string) error {
+			return os.Symlink(external, filepath.Join(root, ".agency"))
 		}, ".agency"},
-		{".agency is a link to nothing", func(root, outside string) error {
-			return os.Symlink(filepath.Join(outside, "new"), filepath.Join(root, ".agency"))
+		{".agency is a link to nothing", func(root, external string) error {
+			return os.Symlink(filepath.Join(external, "new"), filepath.Join(root, ".agency"))
 		}, ".agency"},
 		{".agency is a link inside", func(root, _ string) error {
 			return os.Symlink(".", filepath.Join(root, ".agency"))
@@ -116,34 +116,34 @@ func TestWorktreeInHostileRepository(t *testing.T) {
 		{".agency is a file", func(root, _ string) error {
 			return os.WriteFile(filepath.Join(root, ".agency"), nil, 0o600)
 		}, ".agency"},
-		{"state is a link", func(root, outside string) error {
+		{"state is a link", func(root, external string) error {
 			if err := os.Mkdir(filepath.Join(root, ".agency"), 0o700); err != nil {
 				return err
 			}
-			return os.Symlink(outside, filepath.Join(root, ".agency/state"))
+			return os.Symlink(external, filepath.Join(root, ".agency/state"))
 		}, ".agency/state"},
 		{"the prompt is a folder", func(root, _ string) error {
 			return os.MkdirAll(filepath.Join(root, ".agency/prompt.md/x"), 0o700)
 		}, ".agency/prompt.md"},
-		{"the prompt is a link, which is replaced", func(root, outside string) error {
+		{"the prompt is a link, which is replaced", func(root, external string) error {
 			if err := os.Mkdir(filepath.Join(root, ".agency"), 0o700); err != nil {
 				return err
 			}
-			return os.Symlink(filepath.Join(outside, "secret"), filepath.Join(root, ".agency/prompt.md"))
+			return os.Symlink(filepath.Join(external, "secret"), filepath.Join(root, ".agency/prompt.md"))
 		}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			root, outside := t.TempDir(), t.TempDir()
-			if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("keep"), 0o600); err != nil {
+			root, external := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(external, "secret"), []byte("keep"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := tt.plan(root, outside); err != nil {
+			if err := tt.plan(root, external); err != nil {
 				t.Fatal(err)
 			}
 			err := scaffold.Worktree(root, []byte("task"), at)
-			if diff := cmp.Diff(map[string]string{"secret": "keep"}, tree(t, outside)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"secret": "keep"}, tree(t, external)); diff != "" {
 				t.Errorf("outside the worktree (-want +got):\n%s", diff)
 			}
 			if tt.want == "" {
@@ -169,7 +169,7 @@ func TestWorktreeWithoutRoot(t *testing.T) {
 
 func TestInstructionsShowEveryStatus(t *testing.T) {
 	t.Parallel()
-	var said []agency.Word
+	var said []agency.ReportedStatus
 	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(scaffold.Instructions(), -1) {
 		c, err := contract.Parse(m[1])
 		if err != nil {

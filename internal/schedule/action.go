@@ -67,7 +67,7 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 	}
 	switch x.Kind {
 	case ActStart, ActAgain:
-		if s.Paused != "" || s.CancelAt != nil || x.stops && s.Tally.Failed > 0 {
+		if s.Paused != "" || s.CancelAt != nil || x.stops && s.Counts.Failed > 0 {
 			return false
 		}
 		return x.begin(a, run, now)

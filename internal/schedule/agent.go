@@ -14,7 +14,7 @@ const (
 )
 
 // decide decides about one agent that runs, and when to look again.
-func (d *State) decide(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
+func (d *State) decide(i int, c Clock, limited map[string]time.Time) (*Action, time.Time) {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
 	case f == nil:
@@ -24,7 +24,7 @@ func (d *State) decide(i int, c Clock, held map[string]time.Time) (*Action, time
 	case f.Made && f.Attempt > a.Attempt:
 		return d.decideEnd(i, c)
 	default:
-		return d.decideBetween(i, c, held)
+		return d.decideBetween(i, c, limited)
 	}
 }
 
@@ -133,7 +133,7 @@ func (d *State) decideEnd(i int, c Clock) (*Action, time.Time) {
 
 // decideBetween decides about an agent none of whose attempts is under way: its run was not made yet, or the end of the last one
 // is in the record.
-func (d *State) decideBetween(i int, c Clock, held map[string]time.Time) (*Action, time.Time) {
+func (d *State) decideBetween(i int, c Clock, limited map[string]time.Time) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	over, next := c.due(a.StartedAt, p.Timeout)
 	switch {
@@ -145,8 +145,8 @@ func (d *State) decideBetween(i int, c Clock, held map[string]time.Time) (*Actio
 		return nil, next
 	case a.NotBefore != nil && c.Ahead(*a.NotBefore):
 		return nil, sooner(next, *a.NotBefore)
-	case held[p.Runner].After(c.Now):
-		return nil, sooner(next, held[p.Runner])
+	case limited[p.Runner].After(c.Now):
+		return nil, sooner(next, limited[p.Runner])
 	case f.Made:
 		return d.action(Action{Kind: ActAgain, Agent: i}), time.Time{}
 	default:

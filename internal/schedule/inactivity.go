@@ -25,7 +25,7 @@ type measured struct {
 // silence that it declared is no bad sign before its end.
 func (d *State) decideInactivity(i int, c Clock) (reason string, measure *Action, next time.Time) {
 	p, f, m := &d.Plan.Agents[i], d.facts[i], &d.measured[i]
-	since := d.signAt(i)
+	since := d.signalAt(i)
 	if p.IdleTimeout <= 0 || since.IsZero() {
 		return "", nil, time.Time{}
 	}
@@ -46,13 +46,13 @@ func (d *State) decideInactivity(i int, c Clock) (reason string, measure *Action
 	return "", d.action(Action{Kind: ActMeasure, Agent: i, Attempt: f.Attempt}), time.Time{}
 }
 
-// signAt is the newest sign of life of an agent, measured or not.
-func (d *State) signAt(i int) time.Time {
+// signalAt is the newest sign of life of an agent, measured or not.
+func (d *State) signalAt(i int) time.Time {
 	f, m := d.facts[i], &d.measured[i]
-	if m.attempt == f.Attempt && m.workedAt.After(f.SignAt) {
+	if m.attempt == f.Attempt && m.workedAt.After(f.SignalAt) {
 		return m.workedAt
 	}
-	return f.SignAt
+	return f.SignalAt
 }
 
 // Measured takes a measurement of an agent's attempt, made at a time. Nothing comes of it while it is not known how the run stands.
@@ -65,7 +65,7 @@ func (d *State) Measured(i, attempt int, activity agency.Activity, at time.Time,
 	if before.attempt == attempt {
 		now.workedAt = before.workedAt
 	}
-	since := d.signAt(i)
+	since := d.signalAt(i)
 	passed := c.Elapsed(before.at) - c.Elapsed(at)
 	second := before.attempt == attempt && !before.at.Before(since)
 	switch {

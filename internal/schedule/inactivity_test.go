@@ -24,7 +24,7 @@ func newSilentAgent(timeout time.Duration, activity func(now time.Time) agency.A
 	agents := []agency.SessionAgent{{ID: "a", Status: agency.AgentRunning, Run: "r", StartedAt: &began}}
 	return &silentAgent{
 		state: schedule.NewState(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, &plan, agents, retry), began: began, now: began,
-		facts: schedule.RunFacts{Made: true, Attempt: 1, State: agency.Running, SignAt: began}, activity: activity,
+		facts: schedule.RunFacts{Made: true, Attempt: 1, State: agency.Running, SignalAt: began}, activity: activity,
 	}
 }
 
@@ -110,7 +110,7 @@ func TestIdleTimeoutMeasuresLate(t *testing.T) {
 	s := newSilentAgent(time.Minute, func(time.Time) agency.Activity { return agency.Activity{} })
 	for range 100 {
 		s.now = s.now.Add(29 * time.Second)
-		s.facts.SignAt = s.now
+		s.facts.SignalAt = s.now
 		s.state.SetFacts(0, s.facts)
 		if actions, next := schedule.Decide(s.state, s.clock(), nil); len(actions) > 0 || !next.Equal(s.now.Add(30*time.Second)) {
 			t.Fatalf("it decides %+v, and to look again at %s", actions, next)

@@ -70,7 +70,7 @@ func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
 	reset := now.Add(time.Hour)
 	d := limited(now, func(a *agency.SessionAgent, _ *schedule.RunFacts) { a.NotBefore = &reset })
-	held := func(at time.Time) map[string]time.Time {
+	limited := func(at time.Time) map[string]time.Time {
 		holds := map[string]time.Time{}
 		d.AddRateLimits(schedule.Clock{Now: at, Elapsed: at.Sub}, holds)
 		return holds
@@ -78,7 +78,7 @@ func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	want := map[string]time.Time{"a": reset}
 	check := func(when string, at time.Time, want map[string]time.Time) {
 		t.Helper()
-		if diff := cmp.Diff(want, held(at)); diff != "" {
+		if diff := cmp.Diff(want, limited(at)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}

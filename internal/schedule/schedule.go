@@ -34,7 +34,7 @@ type RunFacts struct {
 	// LimitedAt is when its model refused to work for now; zero is never. ResetAt is until when; zero is unknown.
 	LimitedAt time.Time
 	ResetAt   time.Time
-	SignAt    time.Time // the newest sign of life that needs no measurement
+	SignalAt  time.Time // the newest sign of life that needs no measurement
 	// QuietUntil is until when it said that it would be silent.
 	QuietUntil time.Time
 }
@@ -93,15 +93,15 @@ type State struct {
 	Plan    *agency.Plan
 	Retry   RetryPolicy
 
-	agents     []agency.SessionAgent
-	facts      []*RunFacts // nil is not known yet
-	limits     []time.Time // until when the model of each takes no work, as it was known last
-	measured   []measured
-	busy       []bool // something is being done for it
-	position   map[string]int
-	dependents [][]int
-	missing    []int // how many of those that it comes after are not complete
-	doomed     []int // the first of those that it comes after that ended without success; -1 is none
+	agents           []agency.SessionAgent
+	facts            []*RunFacts // nil is not known yet
+	limits           []time.Time // until when the model of each takes no work, as it was known last
+	measured         []measured
+	busy             []bool // something is being done for it
+	position         map[string]int
+	dependents       [][]int
+	missing          []int // how many of those that it comes after are not complete
+	failedDependency []int // the first of those that it comes after that ended without success; -1 is none
 }
 
 // NewState makes the state of a session from its record. The agents are in the order of the plan.
@@ -110,11 +110,11 @@ func NewState(s agency.Session, p *agency.Plan, agents []agency.SessionAgent, re
 	d := &State{
 		Session: s, Plan: p, Retry: retry, agents: slices.Clone(agents), facts: make([]*RunFacts, n), limits: make([]time.Time, n),
 		measured: make([]measured, n), busy: make([]bool, n),
-		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), doomed: make([]int, n),
+		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), failedDependency: make([]int, n),
 	}
 	for i := range p.Agents {
 		d.position[p.Agents[i].ID] = i
-		d.doomed[i] = -1
+		d.failedDependency[i] = -1
 	}
 	for i := range p.Agents {
 		d.missing[i] = len(p.Agents[i].After)
@@ -138,8 +138,8 @@ func (d *State) passOn(i int) {
 		}
 	case agency.AgentFailed, agency.AgentCancelled:
 		for _, after := range d.dependents[i] {
-			if d.doomed[after] < 0 || i < d.doomed[after] {
-				d.doomed[after] = i
+			if d.failedDependency[after] < 0 || i < d.failedDependency[after] {
+				d.failedDependency[after] = i
 			}
 		}
 	case agency.AgentQueued, agency.AgentRunning:
@@ -216,11 +216,11 @@ func (d *State) DropRateLimits() { clear(d.limits) }
 
 // Decide decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same state,
 // clock and holds make the same actions, and none is repeated once it is in the record. held is until when a runner takes no work.
-func Decide(d *State, c Clock, held map[string]time.Time) (actions []Action, next time.Time) {
+func Decide(d *State, c Clock, limited map[string]time.Time) (actions []Action, next time.Time) {
 	if d.Session.Status.Final() {
 		return nil, time.Time{}
 	}
-	room := d.capacity()
+	capacity := d.capacity()
 	open, failed := 0, -1
 	for i := range d.agents {
 		switch status := d.agents[i].Status; {
@@ -237,9 +237,9 @@ func Decide(d *State, c Clock, held map[string]time.Time) (actions []Action, nex
 		if d.agents[i].Status != agency.AgentRunning || d.busy[i] {
 			continue
 		}
-		action, at := d.decide(i, c, held)
+		action, at := d.decide(i, c, limited)
 		next = sooner(next, at)
-		if action == nil || (action.Kind == ActStart || action.Kind == ActAgain) && !room.take(d.Plan.Agents[i].Runner) {
+		if action == nil || (action.Kind == ActStart || action.Kind == ActAgain) && !capacity.take(d.Plan.Agents[i].Runner) {
 			continue
 		}
 		actions = append(actions, *action)
@@ -254,18 +254,18 @@ func Decide(d *State, c Clock, held map[string]time.Time) (actions []Action, nex
 		gone[cancelled[i].Agent] = true
 	}
 	for i := range d.agents {
-		if room.slots <= 0 {
+		if capacity.slots <= 0 {
 			break
 		}
 		a, runner := &d.agents[i], d.Plan.Agents[i].Runner
 		if a.Status != agency.AgentQueued || d.busy[i] || d.missing[i] > 0 || gone[i] || a.Error != "" {
 			continue
 		}
-		if until := held[runner]; until.After(c.Now) {
+		if until := limited[runner]; until.After(c.Now) {
 			next = sooner(next, until)
 			continue
 		}
-		if room.take(runner) {
+		if capacity.take(runner) {
 			actions = append(actions, Action{Kind: ActStart, Agent: i, stops: d.Plan.OnFailure == agency.StopOnFailure})
 		}
 	}
@@ -294,8 +294,8 @@ func (d *State) cancelQueued(failed int) []Action {
 		case d.agents[i].Status != agency.AgentQueued || d.busy[i]:
 		case everyone != "":
 			cancel(i, everyone)
-		case d.doomed[i] >= 0:
-			reasons[i] = d.cancelReason(d.doomed[i])
+		case d.failedDependency[i] >= 0:
+			reasons[i] = d.cancelReason(d.failedDependency[i])
 			work = append(work, i)
 		}
 	}

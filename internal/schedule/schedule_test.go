@@ -72,9 +72,9 @@ func (s *stage) restart() {
 }
 
 func (s *stage) count() {
-	s.session.Tally = agency.Tally{}
+	s.session.Counts = agency.Counts{}
 	for i := range s.agents {
-		s.session.Tally.Add(s.agents[i].Status, 1)
+		s.session.Counts.Add(s.agents[i].Status, 1)
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *stage) carryOut(x *schedule.Action, holds map[string]time.Time) {
 		if f := s.runs[a.Run]; f != nil && f.Made && (!f.State.Final() || x.Kind == schedule.ActStart) {
 			s.t.Fatalf("%s is started and has a run", a.ID)
 		}
-		before, failed := *a, s.session.Tally.Failed
+		before, failed := *a, s.session.Counts.Failed
 		if !s.apply(x) {
 			return
 		}
@@ -244,7 +244,7 @@ func (s *stage) begin(i int, kind schedule.ActionKind) {
 // live is the next attempt of a run, whoever makes it.
 func (s *stage) live(i int) {
 	f := s.runs[s.agents[i].Run]
-	*f = schedule.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignAt: s.now}
+	*f = schedule.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignalAt: s.now}
 	s.state.DropFacts(i)
 }
 
@@ -324,7 +324,7 @@ func (s *stage) happen(calm bool) {
 	case "limited":
 		f.State, f.Reason, f.LimitedAt = agency.Failed, "429", s.now
 	case "sign":
-		f.SignAt, s.works[i] = s.now, false
+		f.SignalAt, s.works[i] = s.now, false
 	case "works in silence":
 		s.works[i] = true
 	}
@@ -489,7 +489,7 @@ func TestScheduleWaitingNeedsNoPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		parallel int
 		after    time.Duration
-		held     map[string]time.Time
+		limited  map[string]time.Time
 		want     []string
 	}{
 		"back-off":              {2, 0, nil, []string{"start three", "start four"}},
@@ -511,7 +511,7 @@ func TestScheduleWaitingNeedsNoPlace(t *testing.T) {
 			for i := range 2 {
 				d.SetFacts(i, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Failed})
 			}
-			actions, _ := schedule.Decide(d, schedule.Clock{Now: now.Add(test.after), Elapsed: now.Add(test.after).Sub}, test.held)
+			actions, _ := schedule.Decide(d, schedule.Clock{Now: now.Add(test.after), Elapsed: now.Add(test.after).Sub}, test.limited)
 			got := []string{}
 			for i := range actions {
 				got = append(got, string(actions[i].Kind)+" "+agents[actions[i].Agent].ID)

@@ -15,29 +15,29 @@ type WaitReason struct {
 }
 
 // Waits are what the agents wait for, by position, as Decide sees it. held is until when a runner takes no work.
-func (d *State) Waits(c Clock, held map[string]time.Time) []WaitReason {
+func (d *State) Waits(c Clock, limited map[string]time.Time) []WaitReason {
 	waits := make([]WaitReason, len(d.agents))
 	if d.Session.Status.Final() || d.Session.CancelAt != nil {
 		return waits
 	}
-	room := d.capacity()
+	capacity := d.capacity()
 	for i := range d.agents {
 		if f := d.facts[i]; d.agents[i].Status == agency.AgentRunning && f != nil && f.Made && !d.HasNewAttempt(i) {
-			waits[i] = d.wait(i, &room, c, held)
+			waits[i] = d.wait(i, &capacity, c, limited)
 		}
 	}
 	for i := range d.agents {
 		if d.agents[i].Status == agency.AgentQueued && d.agents[i].Error == "" {
-			waits[i] = d.wait(i, &room, c, held)
+			waits[i] = d.wait(i, &capacity, c, limited)
 		}
 	}
 	return waits
 }
 
 // wait is what one agent waits for. It takes the place that the agent gets.
-func (d *State) wait(i int, room *capacity, c Clock, held map[string]time.Time) WaitReason {
+func (d *State) wait(i int, capacity *capacity, c Clock, limited map[string]time.Time) WaitReason {
 	a, runner := &d.agents[i], d.Plan.Agents[i].Runner
-	until, later := held[runner], a.NotBefore != nil && c.Ahead(*a.NotBefore)
+	until, later := limited[runner], a.NotBefore != nil && c.Ahead(*a.NotBefore)
 	switch {
 	case a.Status == agency.AgentQueued && d.missing[i] > 0:
 		return WaitReason{Reason: "after " + d.missed(i)}
@@ -47,9 +47,9 @@ func (d *State) wait(i int, room *capacity, c Clock, held map[string]time.Time) 
 		return WaitReason{Reason: runner + " is " + limitedWords(until, c), Until: until}
 	case d.Session.Paused != "":
 		return WaitReason{Reason: "paused"}
-	case room.slots <= 0:
+	case capacity.slots <= 0:
 		return WaitReason{Reason: fmt.Sprintf("no free place, at most %d at once", d.Session.MaxParallel)}
-	case !room.take(runner):
+	case !capacity.take(runner):
 		return WaitReason{Reason: fmt.Sprintf("no free place, at most %d of %s at once", d.Plan.Limits[runner], runner)}
 	default:
 		return WaitReason{}

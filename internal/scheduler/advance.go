@@ -97,7 +97,7 @@ func (l *loop) holdAll(clock schedule.Clock) map[string]time.Time {
 	maps.DeleteFunc(all, func(_ string, until time.Time) bool { return !clock.Ahead(until) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held = all
+	l.limited = all
 	return all
 }
 
@@ -151,13 +151,13 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action
 // pauseBare pauses a session that has agents to start and has lost the environment to start them in.
 func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
-	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if s.Status.Final() || s.Paused != "" || s.CancelAt != nil {
 			return nil, nil
 		}
 		s.Paused = fmt.Sprintf("the environment that its agents start in is lost (%s); run the rest anew: agency session cancel %s, then agency session retry %s",
 			l.envPath(id), id, id)
-		return []agency.News{s.News(agency.SessionChanged)}, nil
+		return []agency.EventDraft{s.EventDraft(agency.SessionChanged)}, nil
 	})
 	if err != nil {
 		return err
@@ -173,20 +173,20 @@ func (l *loop) record(ctx context.Context, d *liveSession, actions []schedule.Ac
 		names[i] = d.Agent(actions[i].Agent).ID
 	}
 	changed := make([]*agency.SessionAgent, len(actions))
-	state, err := l.Store.ChangeSession(ctx, d.Session.ID, names, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
-		news := []agency.News{}
+	state, err := l.Store.ChangeSession(ctx, d.Session.ID, names, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
+		drafts := []agency.EventDraft{}
 		now, before := l.Now(), s.Paused
 		for i, a := range agents {
 			changed[i] = a
 			if actions[i].Apply(s, a, "", now) {
-				news = append(news, a.News())
+				drafts = append(drafts, a.EventDraft())
 			}
 		}
 		if s.Paused != before {
-			news = append(news, s.News(agency.SessionChanged))
+			drafts = append(drafts, s.EventDraft(agency.SessionChanged))
 		}
-		wrote = len(news) > 0
-		return news, nil
+		wrote = len(drafts) > 0
+		return drafts, nil
 	})
 	if err != nil {
 		return false, err

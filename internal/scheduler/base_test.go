@@ -110,8 +110,8 @@ func TestBaseCancelled(t *testing.T) {
 	if _, err := s.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if end := m.until(t, id, "the end", settled); end.Status != agency.SessionCancelled || end.Tally.Cancelled != 1 {
-		t.Errorf("it is %s: %+v", end.Status, end.Tally)
+	if end := m.until(t, id, "the end", settled); end.Status != agency.SessionCancelled || end.Counts.Cancelled != 1 {
+		t.Errorf("it is %s: %+v", end.Status, end.Counts)
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 			waiting = append(waiting, agents[i].ID)
 		}
 	}
-	session, err := s.Store.ChangeSession(ctx, id, waiting, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	session, err := s.Store.ChangeSession(ctx, id, waiting, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if err := controls(session); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 			return nil, agency.Errorf(agency.CodeInvalidState, "session %s is not paused", id).WithHint("agency session show %s", id)
 		}
 		session.Paused = ""
-		news := []agency.News{session.News(agency.SessionChanged)}
+		drafts := []agency.EventDraft{session.EventDraft(agency.SessionChanged)}
 		for _, a := range agents {
 			if !putOff(a) {
 				continue
@@ -73,9 +73,9 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 			if a.NotBefore, a.Waits = nil, 0; a.Status == agency.AgentQueued {
 				a.Error = ""
 			}
-			news = append(news, a.News())
+			drafts = append(drafts, a.EventDraft())
 		}
-		return news, nil
+		return drafts, nil
 	})
 	if err != nil {
 		return nil, err
@@ -114,14 +114,14 @@ func (s *Scheduler) SetParallel(ctx context.Context, id agency.SessionID, n int)
 
 // change edits a session that is running, with the event session.changed.
 func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*agency.Session) error) (*agency.Session, error) {
-	session, err := s.Store.ChangeSession(ctx, id, []string{}, func(session *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+	session, err := s.Store.ChangeSession(ctx, id, []string{}, func(session *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if err := controls(session); err != nil {
 			return nil, err
 		}
 		if err := edit(session); err != nil {
 			return nil, err
 		}
-		return []agency.News{session.News(agency.SessionChanged)}, nil
+		return []agency.EventDraft{session.EventDraft(agency.SessionChanged)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -140,11 +140,11 @@ func controls(session *agency.Session) error {
 	switch {
 	case session.Status.Final():
 		e := agency.Errorf(agency.CodeInvalidState, "session %s is %s", session.ID, session.Status)
-		if session.Outside || session.Tally.Complete == session.Tally.Total {
+		if session.External || session.Counts.Complete == session.Counts.Total {
 			return e.WithHint("agency session show %s", session.ID)
 		}
 		return e.WithHint("run again what it left undone: agency session retry %s", session.ID)
-	case session.Outside:
+	case session.External:
 		return agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", session.ID).
 			WithHint("whoever does reports on them; to give them all up: agency session update %s cancel", session.ID)
 	}

@@ -102,7 +102,7 @@ func (s *Scheduler) goOn(ctx context.Context) error {
 		return fmt.Errorf("start the scheduler: %w", err)
 	}
 	for i := range live {
-		if !live[i].Outside {
+		if !live[i].External {
 			s.enqueue(note{session: live[i].ID, changed: true})
 		}
 	}
@@ -264,7 +264,7 @@ func (l *loop) load(ctx context.Context, id agency.SessionID) error {
 	if err != nil {
 		return err
 	}
-	if state.Status.Final() || state.Outside {
+	if state.Status.Final() || state.External {
 		l.drop(id)
 		return nil
 	}

@@ -31,7 +31,7 @@ type fakeRuns struct {
 
 	mu      sync.Mutex
 	runs    map[agency.RunID]*agency.Run
-	news    []agency.RunID
+	drafts  []agency.RunID
 	changed chan struct{}
 	log     []string // what was asked for, in order
 	twice   []string // what was asked for although it lived
@@ -49,7 +49,7 @@ func newFakeRuns(t *testing.T, play func(agent string, n int) (*agency.Attempt, 
 
 func (c *fakeRuns) note(id agency.RunID, what string) {
 	c.log = append(c.log, what)
-	c.news = append(c.news, id)
+	c.drafts = append(c.drafts, id)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -111,7 +111,7 @@ func (c *fakeRuns) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outco
 		return nil, agency.Errorf(agency.CodeRunNotFound, "there is no run %s", id)
 	}
 	copied := *r
-	return &scheduler.Outcome{Run: &copied, Status: status.Derive(status.Facts{Run: &copied}, time.Now()), SignAt: time.Now()}, nil
+	return &scheduler.Outcome{Run: &copied, Status: status.Derive(status.Facts{Run: &copied}, time.Now()), SignalAt: time.Now()}, nil
 }
 
 func (c *fakeRuns) MayStart(context.Context, scheduler.Start) error { return nil }
@@ -129,9 +129,9 @@ func (c *fakeRuns) Merge(context.Context, *agency.Session, []string) (string, er
 func (c *fakeRuns) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	news := c.news
-	c.news = nil
-	return news, 0, ctx.Err()
+	drafts := c.drafts
+	c.drafts = nil
+	return drafts, 0, ctx.Err()
 }
 
 func (c *fakeRuns) Changed() <-chan struct{} {
@@ -149,7 +149,7 @@ func (c *fakeRuns) end(agent string) {
 			over := exits(0)
 			over.Number = r.Attempt.Number
 			r.Attempt = *over
-			c.news = append(c.news, id)
+			c.drafts = append(c.drafts, id)
 		}
 	}
 	close(c.changed)
@@ -229,7 +229,7 @@ func (c *fakeRuns) until(t *testing.T, id agency.SessionID, what string, met fun
 		case <-changed:
 		case <-time.After(50 * time.Millisecond):
 		case <-deadline:
-			t.Fatalf("waited in vain for %s: %+v", what, s.Tally)
+			t.Fatalf("waited in vain for %s: %+v", what, s.Counts)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestAttempts(t *testing.T) {
 	t.Parallel()
 	lost := &agency.Attempt{State: agency.Failed, ErrorCode: agency.CodeRunnerDisappeared, Error: "the runner disappeared"}
 	limited := exits(1)
-	limited.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "429", At: time.Now()}
+	limited.AgentState.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "429", At: time.Now()}
 	broken := agency.Errorf(agency.CodeRunnerNotConfigured, "no such runner")
 	full, busy := errors.New("no space left on device"), agency.Errorf(agency.CodeRepoBusy, "another run is live")
 	for name, test := range map[string]struct {
@@ -304,14 +304,14 @@ func TestRecovery(t *testing.T) {
 	c.until(t, id, "the run", func(*agency.Session) bool { return len(c.asked()) == 1 })
 	s.Stop()
 	// The next one was asked for, and the daemon died before it was made.
-	if _, err := c.ChangeSession(t.Context(), id, []string{"after"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	if _, err := c.ChangeSession(t.Context(), id, []string{"after"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		agents[0].Status, agents[0].Run = agency.AgentRunning, "r_lost"
-		return []agency.News{agents[0].News()}, nil
+		return []agency.EventDraft{agents[0].EventDraft()}, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	c.engine(t, home, 4)
-	c.until(t, id, "the start", func(s *agency.Session) bool { return s.Tally.Complete == 1 })
+	c.until(t, id, "the start", func(s *agency.Session) bool { return s.Counts.Complete == 1 })
 	if _, err := s.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestFairness(t *testing.T) {
 	c.gate = make(chan struct{})
 	s := c.engine(t, t.TempDir(), 1)
 	large := create(t, s, agency.Plan{MaxParallel: 20}, "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10").ID
-	c.until(t, large, "the first start", func(s *agency.Session) bool { return s.Tally.Running == 1 })
+	c.until(t, large, "the first start", func(s *agency.Session) bool { return s.Counts.Running == 1 })
 	small := create(t, s, agency.Plan{MaxParallel: 20}, "s1", "s2").ID
 	// Its starts wait their turn once the scheduler has taken it.
 	c.until(t, small, "the small session", func(*agency.Session) bool { return s.Waiting() >= 11 })
@@ -351,7 +351,7 @@ func TestSteering(t *testing.T) {
 	})
 	s := c.engine(t, t.TempDir(), 4)
 	id := create(t, s, agency.Plan{MaxParallel: 1}, "works", "next").ID
-	c.until(t, id, "the run", func(s *agency.Session) bool { return s.Tally.Running == 1 })
+	c.until(t, id, "the run", func(s *agency.Session) bool { return s.Counts.Running == 1 })
 	if _, err := s.Pause(t.Context(), id, agency.PausedByHand); err != nil {
 		t.Fatal(err)
 	}
@@ -361,15 +361,15 @@ func TestSteering(t *testing.T) {
 	if _, err := s.Resume(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	c.until(t, id, "the next one", func(s *agency.Session) bool { return s.Tally.Complete == 1 })
+	c.until(t, id, "the next one", func(s *agency.Session) bool { return s.Counts.Complete == 1 })
 	if _, err := s.Resume(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("resuming what is not paused: %v", err)
 	}
 	if _, err := s.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if end := c.until(t, id, "the end", settled); end.Status != agency.SessionCancelled || end.Tally.Cancelled != 1 {
-		t.Errorf("it is %s: %+v", end.Status, end.Tally)
+	if end := c.until(t, id, "the end", settled); end.Status != agency.SessionCancelled || end.Counts.Cancelled != 1 {
+		t.Errorf("it is %s: %+v", end.Status, end.Counts)
 	}
 	if _, err := s.Cancel(t.Context(), id); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("cancelling what has settled: %v", err)
@@ -384,18 +384,18 @@ func TestRateLimitOutlivesItsSession(t *testing.T) {
 			return exits(0), nil
 		}
 		refused := exits(1)
-		refused.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "retry after 1 hour", At: time.Now()}
+		refused.AgentState.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "retry after 1 hour", At: time.Now()}
 		return refused, nil
 	})
 	s := c.engine(t, t.TempDir(), 4)
 	first := create(t, s, agency.Plan{}, "limited").ID
-	c.until(t, first, "the limit", func(*agency.Session) bool { return !s.Held()["shell"].IsZero() })
+	c.until(t, first, "the limit", func(*agency.Session) bool { return !s.Limited()["shell"].IsZero() })
 	if _, err := s.Cancel(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	c.until(t, first, "the end", settled)
 	second := create(t, s, agency.Plan{MaxParallel: 2}, "works", "free@other").ID
-	c.until(t, second, "the end of what has another runner", func(s *agency.Session) bool { return s.Tally.Complete > 0 })
+	c.until(t, second, "the end of what has another runner", func(s *agency.Session) bool { return s.Counts.Complete > 0 })
 	if got := c.asked(); !slices.Equal(got, []string{"start limited", "start free"}) {
 		t.Errorf("asked for %q", got)
 	}
@@ -415,7 +415,7 @@ func TestCancelling(t *testing.T) {
 	c.gate = make(chan struct{})
 	s := c.engine(t, t.TempDir(), 1)
 	id := create(t, s, agency.Plan{}, "a").ID
-	c.until(t, id, "the start", func(s *agency.Session) bool { return s.Tally.Running == 1 })
+	c.until(t, id, "the start", func(s *agency.Session) bool { return s.Counts.Running == 1 })
 	if _, err := s.Pause(t.Context(), id, agency.PausedByHand); err != nil {
 		t.Fatal(err)
 	}

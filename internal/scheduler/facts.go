@@ -12,8 +12,8 @@ import (
 func factsOf(o *Outcome, now time.Time) schedule.RunFacts {
 	a := &o.Run.Attempt
 	f := schedule.RunFacts{
-		Made: true, Attempt: a.Number, State: a.State, Turn: a.Situation.Turn, Headless: a.Headless, ExitCode: a.ExitCode,
-		Code: a.ErrorCode, Reason: reasonOf(a), SignAt: o.SignAt, QuietUntil: a.Situation.QuietUntil,
+		Made: true, Attempt: a.Number, State: a.State, Turn: a.AgentState.Turn, Headless: a.Headless, ExitCode: a.ExitCode,
+		Code: a.ErrorCode, Reason: reasonOf(a), SignalAt: o.SignalAt, QuietUntil: a.AgentState.QuietUntil,
 		Ran: a.StartedAt != nil, Restarting: a.Restarting,
 	}
 	if !a.State.Final() && a.RunnerProcess != nil {
@@ -29,7 +29,7 @@ func factsOf(o *Outcome, now time.Time) schedule.RunFacts {
 		f.ReadyAt = readyAt(o.Status.Since, now)
 	default:
 	}
-	if trouble := a.Situation.Failure; trouble != nil && (trouble.Class == agency.ErrorRateLimit || trouble.Class == agency.ErrorOverloaded) {
+	if trouble := a.AgentState.Failure; trouble != nil && (trouble.Class == agency.ErrorRateLimit || trouble.Class == agency.ErrorOverloaded) {
 		f.LimitedAt, f.ResetAt = trouble.At, resetIn(trouble.Text, trouble.At)
 	}
 	return f
@@ -44,7 +44,7 @@ func readyAt(since, now time.Time) time.Time {
 
 // reasonOf says in words how an attempt ended.
 func reasonOf(a *agency.Attempt) string {
-	if trouble := a.Situation.Failure; trouble != nil && trouble.Text != "" && a.Error == "" {
+	if trouble := a.AgentState.Failure; trouble != nil && trouble.Text != "" && a.Error == "" {
 		return trouble.Text
 	}
 	return cmp.Or(a.Error, string(a.ErrorCode), "it failed")

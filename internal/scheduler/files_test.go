@@ -82,12 +82,12 @@ func (f *filing) start() {
 }
 
 // session makes a session of n agents, each later than the one before.
-func (f *filing) session(statusDir string, outside bool, n int) *agency.Session {
+func (f *filing) session(statusDir string, external bool, n int) *agency.Session {
 	f.t.Helper()
 	f.made++
 	at := time.Date(2026, 2, 1, 14, 30, f.made, 0, time.UTC)
 	s := &agency.Session{
-		ID: agency.NewSessionID(at, [4]byte{0xab, 0xcd, byte(f.made)}), Source: "orchestrate", Outside: outside, Status: agency.SessionRunning, StartedAt: at,
+		ID: agency.NewSessionID(at, [4]byte{0xab, 0xcd, byte(f.made)}), Source: "orchestrate", External: external, Status: agency.SessionRunning, StartedAt: at,
 		Owner: agency.User, Repo: agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: f.root, CommonDir: filepath.Join(f.root, ".git")},
 	}
 	s.SetStatusDir(statusDir)
@@ -178,9 +178,9 @@ func TestFilesFollowTheRecord(t *testing.T) {
 	f.says(first)
 
 	run := agency.NewRunID(time.Now(), [10]byte{1})
-	if _, err := f.store.ChangeSession(t.Context(), second.ID, []string{"001"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	if _, err := f.store.ChangeSession(t.Context(), second.ID, []string{"001"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		agents[0].Status, agents[0].Run = agency.AgentRunning, run
-		return []agency.News{agents[0].News()}, nil
+		return []agency.EventDraft{agents[0].EventDraft()}, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +188,9 @@ func TestFilesFollowTheRecord(t *testing.T) {
 		target, _ := os.Readlink(filepath.Join(second.Dir, "001.log"))
 		return target == "/home/u/.agency/runs/"+string(run)+"/logs/runner.log"
 	})
-	if _, err := f.store.ChangeSession(t.Context(), second.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	if _, err := f.store.ChangeSession(t.Context(), second.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		agents[0].Status, s.Status, s.CompletedAt = agency.AgentComplete, agency.SessionComplete, new(time.Now())
-		return []agency.News{s.News(agency.SessionSettled)}, nil
+		return []agency.EventDraft{s.EventDraft(agency.SessionSettled)}, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -242,16 +242,16 @@ func TestFilesAreNeverTorn(t *testing.T) {
 				t.Errorf("a torn file: %v", err)
 				return
 			}
-			var tally agency.Tally
+			var counts agency.Counts
 			for _, o := range file.Agents {
 				a, err := sessionfile.ParseAgent(o)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				tally.Add(a.Status, 1)
+				counts.Add(a.Status, 1)
 			}
-			want := sessionfile.Head(&agency.Session{Tally: tally}, nil).Get("summary")
+			want := sessionfile.Head(&agency.Session{Counts: counts}, nil).Get("summary")
 			if got := file.Head.Get("summary"); strings.Join(strings.Fields(string(got)), "") != string(want) {
 				t.Errorf("the summary is %s, and the agents are %s", got, want)
 				return
@@ -319,8 +319,8 @@ func TestFolderRemoved(t *testing.T) {
 func TestHostileStatusFolders(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
-	outside := t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(f.root, ".agency")); err != nil {
+	external := t.TempDir()
+	if err := os.Symlink(external, filepath.Join(f.root, ".agency")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(f.root, "file"), nil, 0o600); err != nil {
@@ -331,7 +331,7 @@ func TestHostileStatusFolders(t *testing.T) {
 	f.soon("both are complained of", func() bool {
 		return strings.Contains(f.log.String(), string(linked.ID)) && strings.Contains(f.log.String(), string(blocked.ID))
 	})
-	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(external); err != nil || len(entries) > 0 {
 		t.Errorf("something was written outside: %v, %v", entries, err)
 	}
 	f.finish(well, "001")

@@ -32,12 +32,12 @@ func TestSlowFilesHoldUpNobody(t *testing.T) {
 	f := newFiling(t)
 	f.files.Stop()
 	large, locked, small := f.session("large", true, 1), f.session("locked", true, 1), f.session("small", true, 2)
-	held, release := make(chan agency.SessionID, 2), make(chan struct{})
+	limited, release := make(chan agency.SessionID, 2), make(chan struct{})
 	hold := func(id agency.SessionID) {
 		select {
 		case <-release:
 		default:
-			held <- id
+			limited <- id
 			<-release
 		}
 	}
@@ -59,8 +59,8 @@ func TestSlowFilesHoldUpNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.files.Stop)
-	<-held
-	<-held
+	<-limited
+	<-limited
 	f.says(small)
 	for _, agent := range []string{"001", "002"} {
 		f.finish(small, agent)
@@ -206,9 +206,9 @@ func TestFilesOfARemovedFolder(t *testing.T) {
 	run := agency.NewRunID(time.Now(), [10]byte{1})
 	start := func(agent string) {
 		t.Helper()
-		_, err := f.store.ChangeSession(t.Context(), s.ID, []string{agent}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		_, err := f.store.ChangeSession(t.Context(), s.ID, []string{agent}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 			agents[0].Status, agents[0].Run = agency.AgentRunning, run
-			return []agency.News{agents[0].News()}, nil
+			return []agency.EventDraft{agents[0].EventDraft()}, nil
 		})
 		if err != nil {
 			t.Fatal(err)

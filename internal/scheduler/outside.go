@@ -34,8 +34,8 @@ func complete(a *agency.SessionAgent, exitCode int, at time.Time) error {
 
 // fail records that the agent failed, and why.
 func fail(a *agency.SessionAgent, failure string, exitCode int, at time.Time) error {
-	if len(failure) > agency.OutsideTextLimit {
-		return tooLong(a.ID, "error has", agency.OutsideTextLimit)
+	if len(failure) > agency.ExternalTextLimit {
+		return tooLong(a.ID, "error has", agency.ExternalTextLimit)
 	}
 	if err := become(a, agency.AgentFailed); err != nil {
 		return err
@@ -46,8 +46,8 @@ func fail(a *agency.SessionAgent, failure string, exitCode int, at time.Time) er
 
 // cancel records that the agent was given up; why may be empty.
 func cancel(a *agency.SessionAgent, why string, at time.Time) error {
-	if len(why) > agency.OutsideTextLimit {
-		return tooLong(a.ID, "error has", agency.OutsideTextLimit)
+	if len(why) > agency.ExternalTextLimit {
+		return tooLong(a.ID, "error has", agency.ExternalTextLimit)
 	}
 	if err := become(a, agency.AgentCancelled); err != nil {
 		return err

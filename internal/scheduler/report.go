@@ -26,7 +26,7 @@ func Report(s *agency.Session, agents []agency.SessionAgent, results map[string]
 	if s.SourceFile != "" {
 		row("plan", plainText(s.SourceFile))
 	}
-	row("agents", s.Tally.String())
+	row("agents", s.Counts.String())
 	row("started", s.StartedAt.UTC().Format(time.RFC3339))
 	if s.CompletedAt != nil {
 		row("ended", s.CompletedAt.UTC().Format(time.RFC3339))

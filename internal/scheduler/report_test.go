@@ -18,7 +18,7 @@ func settledSession() (*agency.Session, []agency.SessionAgent, map[string]agency
 	start := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
 	s := &agency.Session{
 		ID: "20260201-143022-abc12345", Name: "auth", Status: agency.SessionFailed, SourceFile: "plans/auth.yaml", Repo: agency.Repo{Root: "/src/my_app"},
-		StartedAt: start, CompletedAt: new(start.Add(10 * time.Minute)), Tally: agency.Tally{Total: 3, Complete: 1, Failed: 1, Cancelled: 1},
+		StartedAt: start, CompletedAt: new(start.Add(10 * time.Minute)), Counts: agency.Counts{Total: 3, Complete: 1, Failed: 1, Cancelled: 1},
 	}
 	agents := []agency.SessionAgent{
 		{ID: "001", Name: "plan", Wave: 1, Status: agency.AgentComplete, StartedAt: new(start), CompletedAt: new(start.Add(90 * time.Second)), Run: "r_1", Attempt: 1},

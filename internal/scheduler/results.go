@@ -44,12 +44,12 @@ type ResultDeps struct {
 
 // How Results goes about it.
 const (
-	lookPause   = 100 * time.Millisecond // between two looks, however much happens
-	lookEvery   = 15 * time.Second       // when nothing happens
-	factsTime   = time.Minute            // for what git says of one run
-	endPatience = time.Minute            // for the run of a final agent to end
-	retryFirst  = time.Second
-	retryMost   = 10 * time.Minute
+	lookPause  = 100 * time.Millisecond // between two looks, however much happens
+	lookEvery  = 15 * time.Second       // when nothing happens
+	factsTime  = time.Minute            // for what git says of one run
+	endTimeout = time.Minute            // for the run of a final agent to end
+	retryFirst = time.Second
+	retryMost  = 10 * time.Minute
 
 	factsAtOnce   = 8 // runs that git is asked about
 	factsEachOnce = 2 // those of one session among them

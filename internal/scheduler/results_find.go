@@ -29,7 +29,7 @@ func (r *Results) begin(ctx context.Context, o *outcome) error {
 	}
 	due := []*agency.SessionAgent{}
 	for _, a := range o.open {
-		ended := a.CompletedAt == nil || r.Now().Sub(*a.CompletedAt) >= endPatience
+		ended := a.CompletedAt == nil || r.Now().Sub(*a.CompletedAt) >= endTimeout
 		if !ended {
 			var err error
 			if ended, err = r.Ended(ctx, a.Run); err != nil {

@@ -102,9 +102,9 @@ func sessionIn(t *testing.T, store *busyStore, dir string, n byte) *aftermath {
 // change edits the session and one agent.
 func (m *aftermath) change(agent string, edit func(s *agency.Session, a *agency.SessionAgent)) {
 	m.t.Helper()
-	_, err := m.store.ChangeSession(m.t.Context(), m.s.ID, []string{agent}, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	_, err := m.store.ChangeSession(m.t.Context(), m.s.ID, []string{agent}, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		edit(s, agents[0])
-		return []agency.News{agents[0].News()}, nil
+		return []agency.EventDraft{agents[0].EventDraft()}, nil
 	})
 	if err != nil {
 		m.t.Fatal(err)
@@ -125,11 +125,11 @@ func (m *aftermath) run(agent string, status agency.AgentStatus) {
 func (m *aftermath) settle(status agency.AgentStatus) {
 	m.t.Helper()
 	m.run("003", status)
-	_, err := m.store.ChangeSession(m.t.Context(), m.s.ID, []string{"003"}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+	_, err := m.store.ChangeSession(m.t.Context(), m.s.ID, []string{"003"}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if !s.Settle(time.Now()) {
 			return nil, errors.New("not settled")
 		}
-		return []agency.News{s.News(agency.SessionSettled)}, nil
+		return []agency.EventDraft{s.EventDraft(agency.SessionSettled)}, nil
 	})
 	if err != nil {
 		m.t.Fatal(err)

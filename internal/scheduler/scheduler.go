@@ -32,7 +32,7 @@ type Store interface {
 	// changed. The session's Tally follows from the agents. An error of change is returned and nothing is written.
 	// A transition that agency.NextAgent refuses, or any change of a settled session, is agency.CodeInvalidState.
 	ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
-		change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error)) (*agency.Session, error)
+		change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error)) (*agency.Session, error)
 	// UpdateAgents carries out reports in as few transactions as it takes, and returns one error for each, in order. It may be
 	// called from many goroutines at once, whose reports then share a transaction. Nothing is lost that it returned nil for.
 	UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error
@@ -82,8 +82,8 @@ type ResumeRequest struct {
 type Outcome struct {
 	Run    *agency.Run
 	Status agency.Status
-	// SignAt is the last sign of life that needs no measurement.
-	SignAt time.Time
+	// SignalAt is the last sign of life that needs no measurement.
+	SignalAt time.Time
 }
 
 // Runs is what the scheduler asks of the engine. An executor on other hosts can be one, too.
@@ -137,10 +137,10 @@ type Scheduler struct {
 
 	starts, stops *pool
 
-	wake  chan struct{} // holds one token when there are notes
-	mu    sync.Mutex
-	notes []note
-	held  map[string]time.Time // by runner, until when it takes no work; never written to
+	wake    chan struct{} // holds one token when there are notes
+	mu      sync.Mutex
+	notes   []note
+	limited map[string]time.Time // by runner, until when it takes no work; never written to
 }
 
 // New makes a scheduler. It does nothing until Start.
@@ -150,9 +150,9 @@ func New(deps Deps, settings Settings) *Scheduler {
 	return s
 }
 
-// Held is until when runners take no work, by what the agents of all sessions met. It is not to be changed.
-func (s *Scheduler) Held() map[string]time.Time {
+// Locked is until when runners take no work, by what the agents of all sessions met. It is not to be changed.
+func (s *Scheduler) Limited() map[string]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held
+	return s.limited
 }

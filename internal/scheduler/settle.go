@@ -11,12 +11,12 @@ import (
 // settle ends a session whose agents are all final.
 func (l *loop) settle(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
-	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		x := schedule.Action{Kind: schedule.ActSettle, Agent: -1}
 		if !x.Apply(s, nil, "", l.Now()) {
 			return nil, nil
 		}
-		return []agency.News{s.News(agency.SessionSettled)}, nil
+		return []agency.EventDraft{s.EventDraft(agency.SessionSettled)}, nil
 	})
 	if err != nil {
 		return err

@@ -146,12 +146,12 @@ func runNames(a *agency.SessionAgent) []string {
 func (s *Scheduler) begin(j *job, id agency.RunID) bool {
 	applied := false
 	var changed *agency.SessionAgent
-	state, err := s.Store.ChangeSession(s.ctx, j.session.ID, []string{j.agent.ID}, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	state, err := s.Store.ChangeSession(s.ctx, j.session.ID, []string{j.agent.ID}, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		changed = agents[0]
 		if applied = j.action.Apply(session, changed, id, s.Now()); !applied {
 			return nil, nil
 		}
-		return []agency.News{changed.News()}, nil
+		return []agency.EventDraft{changed.EventDraft()}, nil
 	})
 	if err != nil {
 		s.complain("record the start of an agent", err, "session", j.session.ID, "agent", j.agent.ID)
@@ -184,13 +184,13 @@ func (s *Scheduler) failBeforeCreate(j *job, failure error) {
 		return
 	}
 	var changed *agency.SessionAgent
-	state, err := s.Store.ChangeSession(s.ctx, j.session.ID, []string{j.agent.ID}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+	state, err := s.Store.ChangeSession(s.ctx, j.session.ID, []string{j.agent.ID}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		changed = agents[0]
 		if changed.Status != agency.AgentQueued {
 			return nil, nil
 		}
 		changed.Error = agency.WaitingWord + wayOut(e)
-		return []agency.News{changed.News()}, nil
+		return []agency.EventDraft{changed.EventDraft()}, nil
 	})
 	if err != nil {
 		s.complain("record that an agent waits", err, "session", j.session.ID, "agent", j.agent.ID)

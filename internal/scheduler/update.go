@@ -31,8 +31,8 @@ func CheckSource(source string) error {
 
 const longestSource = 40 // bytes that an error shows
 
-// Outside is what an outside executor says of a session at its beginning: agents in the form of the status file, or a whole file.
-type Outside struct {
+// External is what an outside executor says of a session at its beginning: agents in the form of the status file, or a whole file.
+type External struct {
 	Repo       agency.Repo
 	StatusDir  string // absolute, or relative to the root of the repository
 	Source     string // empty is as the file says, or else orchestrate; so is SourceFile
@@ -43,8 +43,8 @@ type Outside struct {
 	File       json.RawMessage // in place of Agents
 }
 
-// CreateOutside records a session whose agents somebody else runs.
-func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Session, error) {
+// CreateExternal records a session whose agents somebody else runs.
+func (s *Scheduler) CreateExternal(ctx context.Context, o External) (*agency.Session, error) {
 	said, err := o.file()
 	if err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 		var random [4]byte
 		s.Random(random[:])
 		session := agency.Session{
-			ID: agency.NewSessionID(now, random), Name: o.Name, Outside: true, Repo: o.Repo, Status: agency.SessionRunning, Owner: o.Owner,
+			ID: agency.NewSessionID(now, random), Name: o.Name, External: true, Repo: o.Repo, Status: agency.SessionRunning, Owner: o.Owner,
 		}
 		session.SetStatusDir(o.StatusDir)
-		agents, err := outsideAgents(&session, said.Agents)
+		agents, err := externalAgents(&session, said.Agents)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 			return nil, err
 		}
 		session.Source, session.SourceFile = cmp.Or(o.Source, session.Source, DefaultSource), cmp.Or(o.SourceFile, session.SourceFile)
-		if err := checkOutside(&session); err != nil {
+		if err := checkExternal(&session); err != nil {
 			return nil, err
 		}
 		err = s.Store.CreateSession(ctx, &session, agents, nil)
@@ -84,7 +84,7 @@ func (s *Scheduler) CreateOutside(ctx context.Context, o Outside) (*agency.Sessi
 }
 
 // file is what is said as a status file.
-func (o *Outside) file() (*sessionfile.File, error) {
+func (o *External) file() (*sessionfile.File, error) {
 	switch {
 	case o.File == nil || string(o.File) == "null":
 	case len(o.Agents) > 0:
@@ -102,7 +102,7 @@ func (o *Outside) file() (*sessionfile.File, error) {
 	return f, nil
 }
 
-func checkOutside(s *agency.Session) error {
+func checkExternal(s *agency.Session) error {
 	if err := CheckSource(s.Source); err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func checkOutside(s *agency.Session) error {
 	return checkLine("source file", s.SourceFile)
 }
 
-// outsideAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
-func outsideAgents(session *agency.Session, said []sessionfile.Object) ([]agency.SessionAgent, error) {
+// externalAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
+func externalAgents(session *agency.Session, said []sessionfile.Object) ([]agency.SessionAgent, error) {
 	agents, taken := make([]agency.SessionAgent, len(said)), map[string]string{}
 	for i, members := range said {
 		a, err := sessionfile.ParseAgent(members)
@@ -192,16 +192,16 @@ func (r *Update) apply(s *agency.Session, a *agency.SessionAgent, now time.Time)
 func (s *Scheduler) updateSession(ctx context.Context, id agency.SessionID, r *Update) error {
 	switch r.Action {
 	case "complete":
-		return s.completeOutside(ctx, id)
+		return s.completeExternal(ctx, id)
 	case "cancel":
-		return s.cancelOutside(ctx, id, r.Error)
+		return s.cancelExternal(ctx, id, r.Error)
 	default:
 		return agency.Errorf(agency.CodeUsage, "the action %q is for an agent, and none is named", r.Action).
 			WithHint("agency session update %s --agent 001 %s; a session itself takes complete and cancel", id, r.Action)
 	}
 }
 
-func (s *Scheduler) completeOutside(ctx context.Context, id agency.SessionID) error {
+func (s *Scheduler) completeExternal(ctx context.Context, id agency.SessionID) error {
 	session, err := s.Store.Session(ctx, id)
 	if err != nil {
 		return err
@@ -214,15 +214,15 @@ func (s *Scheduler) completeOutside(ctx context.Context, id agency.SessionID) er
 		return agency.Errorf(agency.CodeInvalidState, "session %s is cancelled and cannot become complete", id).WithHint("agency session show %s", id)
 	case agency.SessionRunning:
 		return agency.Errorf(agency.CodeInvalidState, "session %s is not complete: %d of its agents are running and %d queued", id,
-			session.Tally.Running, session.Tally.Queued).
+			session.Counts.Running, session.Counts.Queued).
 			WithHint("report on them first, or give them up: agency session update %s cancel", id)
 	case agency.SessionComplete, agency.SessionFailed:
 	}
 	return nil
 }
 
-func (s *Scheduler) cancelOutside(ctx context.Context, id agency.SessionID, why string) error {
-	_, err := s.Store.ChangeSession(ctx, id, nil, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+func (s *Scheduler) cancelExternal(ctx context.Context, id agency.SessionID, why string) error {
+	_, err := s.Store.ChangeSession(ctx, id, nil, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if err := reportable(session); err != nil {
 			return nil, err
 		}
@@ -233,7 +233,7 @@ func (s *Scheduler) cancelOutside(ctx context.Context, id agency.SessionID, why 
 			return nil, agency.Errorf(agency.CodeInvalidState, "session %s is %s and cannot be cancelled", id, session.Status).WithHint("agency session show %s", id)
 		}
 		now := s.Now().UTC().Truncate(time.Second)
-		var news []agency.News
+		var drafts []agency.EventDraft
 		for _, a := range agents {
 			if a.Status.Final() {
 				continue
@@ -242,20 +242,20 @@ func (s *Scheduler) cancelOutside(ctx context.Context, id agency.SessionID, why 
 			if err := cancel(a, why, now); err != nil {
 				return nil, err
 			}
-			session.Tally.Add(before, -1)
-			session.Tally.Add(a.Status, 1)
-			news = append(news, a.News())
+			session.Counts.Add(before, -1)
+			session.Counts.Add(a.Status, 1)
+			drafts = append(drafts, a.EventDraft())
 		}
 		session.CancelAt = &now
 		session.Settle(now)
-		return append(news, session.News(agency.SessionSettled)), nil
+		return append(drafts, session.EventDraft(agency.SessionSettled)), nil
 	})
 	return err
 }
 
 // reportable refuses reports on agents that agency runs itself.
 func reportable(s *agency.Session) error {
-	if s.Outside {
+	if s.External {
 		return nil
 	}
 	return agency.Errorf(agency.CodeInvalidState, "agency itself runs the agents of session %s, and takes no reports on them", s.ID).

@@ -37,8 +37,8 @@ func outsiders(t *testing.T) (*scheduler.Scheduler, *sqlite.Store, *time.Time) {
 	}}, scheduler.Settings{}), store, now
 }
 
-func outside(agents ...string) scheduler.Outside {
-	o := scheduler.Outside{
+func external(agents ...string) scheduler.External {
+	o := scheduler.External{
 		Repo:      agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: "/src/app", CommonDir: "/src/app/.git"},
 		StatusDir: ".agency/status", Source: "orchestrate", Owner: agency.User,
 	}
@@ -53,7 +53,7 @@ func outside(agents ...string) scheduler.Outside {
 func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	t.Parallel()
 	s, store, now := outsiders(t)
-	session, err := s.CreateOutside(t.Context(), outside(`{"id": "001", "log_file": "/etc/passwd"}`, `{"id": "002"}`, `{"id": "003"}`, `{"id": "004"}`))
+	session, err := s.CreateExternal(t.Context(), external(`{"id": "001", "log_file": "/etc/passwd"}`, `{"id": "002"}`, `{"id": "003"}`, `{"id": "004"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestReportsFollowALife(t *testing.T) {
 		for i := range size {
 			agents = append(agents, fmt.Sprintf(`{"id": "%03d"}`, i+1))
 		}
-		session, err := s.CreateOutside(t.Context(), outside(agents...))
+		session, err := s.CreateExternal(t.Context(), external(agents...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,13 +143,13 @@ func TestReportsFollowALife(t *testing.T) {
 					}
 				}
 			}
-			tally := agency.Tally{}
+			counts := agency.Counts{}
 			for _, st := range status {
-				tally.Add(st, 1)
+				counts.Add(st, 1)
 			}
-			if !whole.Final() && tally.Settled() {
+			if !whole.Final() && counts.Settled() {
 				whole = agency.SessionComplete
-				if tally.Failed > 0 {
+				if counts.Failed > 0 {
 					whole = agency.SessionFailed
 				}
 			}
@@ -160,47 +160,47 @@ func TestReportsFollowALife(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Status != whole || got.Tally != tally || (got.CompletedAt != nil) != whole.Final() {
-				t.Fatalf("%s %+v, want %s %+v", got.Status, got.Tally, whole, tally)
+			if got.Status != whole || got.Counts != counts || (got.CompletedAt != nil) != whole.Final() {
+				t.Fatalf("%s %+v, want %s %+v", got.Status, got.Counts, whole, counts)
 			}
 		}
 	})
 }
 
 // What cannot be a session is refused, and so are reports on agents that agency runs.
-func TestOutsideRefusals(t *testing.T) {
+func TestExternalRefusals(t *testing.T) {
 	t.Parallel()
 	s, store, _ := outsiders(t)
-	for name, o := range map[string]scheduler.Outside{
-		"no agents":      outside(),
-		"no object":      outside(`7`),
-		"no id":          outside(`{}`),
-		"twice the same": outside(`{"id": "a"}`, `{"id": "A"}`),
-		"a wave without": func() scheduler.Outside {
-			o := outside()
+	for name, o := range map[string]scheduler.External{
+		"no agents":      external(),
+		"no object":      external(`7`),
+		"no id":          external(`{}`),
+		"twice the same": external(`{"id": "a"}`, `{"id": "A"}`),
+		"a wave without": func() scheduler.External {
+			o := external()
 			o.File = json.RawMessage(`{"agents": [{"id": "a"}], "waves": [{"wave": 1, "agents": ["b"]}]}`)
 			return o
 		}(),
-		"agents beside a file": func() scheduler.Outside {
-			o := outside(`{"id": "a"}`)
+		"agents beside a file": func() scheduler.External {
+			o := external(`{"id": "a"}`)
 			o.File = json.RawMessage(`{"agents": []}`)
 			return o
 		}(),
-		"a source of its file": func() scheduler.Outside {
-			o := outside()
+		"a source of its file": func() scheduler.External {
+			o := external()
 			o.Source, o.File = "", json.RawMessage(`{"source": "night\u001bly", "agents": [{"id": "a"}]}`)
 			return o
 		}(),
-		"no such source":  func() scheduler.Outside { o := outside(`{"id": "a"}`); o.Source = "x"; return o }(),
-		"a name of lines": func() scheduler.Outside { o := outside(`{"id": "a"}`); o.Name = "a\nb"; return o }(),
+		"no such source":  func() scheduler.External { o := external(`{"id": "a"}`); o.Source = "x"; return o }(),
+		"a name of lines": func() scheduler.External { o := external(`{"id": "a"}`); o.Name = "a\nb"; return o }(),
 	} {
-		if _, err := s.CreateOutside(t.Context(), o); err == nil || agency.AsError(err).Code == agency.CodeInternal || agency.AsError(err).Hint == "" {
+		if _, err := s.CreateExternal(t.Context(), o); err == nil || agency.AsError(err).Code == agency.CodeInternal || agency.AsError(err).Hint == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ours := &agency.Session{
 		ID: agency.NewSessionID(time.Now(), [4]byte{9}), Source: "orchestrate", Status: agency.SessionRunning, Owner: agency.User,
-		Repo: outside().Repo, StartedAt: time.Now(),
+		Repo: external().Repo, StartedAt: time.Now(),
 	}
 	if err := store.CreateSession(t.Context(), ours, []agency.SessionAgent{{Session: ours.ID, ID: "001", Status: agency.AgentRunning}}, []byte(`{}`)); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestOutsideRefusals(t *testing.T) {
 		}
 	}
 	for _, u := range []scheduler.Update{{Action: "start"}, {Agent: "001", Action: "sing"}} {
-		session, err := s.CreateOutside(t.Context(), outside(`{"id": "001"}`))
+		session, err := s.CreateExternal(t.Context(), external(`{"id": "001"}`))
 		if err != nil {
 			t.Fatal(err)
 		}

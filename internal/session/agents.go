@@ -139,18 +139,18 @@ func (a Agents) Stop(ctx context.Context, id agency.RunID, attempt int) error {
 
 // Outcome returns how an agent's run stands, and when the agent last gave a sign of life.
 func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
-	r, status, news, err := a.Query.Worker(ctx, id)
+	r, status, drafts, err := a.Query.Worker(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	last := &r.Attempt
-	sign := last.CreatedAt
-	for _, at := range []time.Time{news, last.Situation.HeardAt, last.Word.At, orZero(last.StartedAt), orZero(last.InputAt)} {
-		if at.After(sign) {
-			sign = at
+	signal := last.CreatedAt
+	for _, at := range []time.Time{drafts, last.AgentState.HeardAt, last.Word.At, orZero(last.StartedAt), orZero(last.InputAt)} {
+		if at.After(signal) {
+			signal = at
 		}
 	}
-	return &scheduler.Outcome{Run: r, Status: status, SignAt: sign}, nil
+	return &scheduler.Outcome{Run: r, Status: status, SignalAt: signal}, nil
 }
 
 // Activity returns what an agent's run is doing.

@@ -49,7 +49,7 @@ func (t Teller) Tell(ctx context.Context, s *agency.Session, kind agency.NoticeK
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.ID, kind))
 	id := "m_" + hex.EncodeToString(sum[:10])
 	data, err := json.Marshal(map[string]any{
-		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Tally, "text": text,
+		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Counts, "text": text,
 		"report_path": s.ReportPath(),
 	})
 	if err != nil {

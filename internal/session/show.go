@@ -38,7 +38,7 @@ func (all *Sessions) Create(ctx context.Context, req api.CreateSessionRequest) (
 				WithHint("name it from the root of the repository on")
 		}
 	}
-	s, err := all.Scheduler.CreateOutside(ctx, scheduler.Outside{
+	s, err := all.Scheduler.CreateExternal(ctx, scheduler.External{
 		Repo: repo, StatusDir: cfg.Session.StatusDir, Source: req.Source, SourceFile: req.SourceFile, Name: req.Name,
 		Owner: owner, Agents: req.Agents, File: req.File,
 	})
@@ -159,7 +159,7 @@ func (all *Sessions) response(ctx context.Context, s *agency.Session) (api.Sessi
 // view returns a session as clients see it.
 func (all *Sessions) view(ctx context.Context, s *agency.Session) (api.Session, error) {
 	view := headView(s)
-	if s.Status.Final() || s.Outside || s.Tally.Settled() {
+	if s.Status.Final() || s.External || s.Counts.Settled() {
 		return view, nil
 	}
 	agents, err := all.Store.SessionAgents(ctx, s.ID)
@@ -172,11 +172,11 @@ func (all *Sessions) view(ctx context.Context, s *agency.Session) (api.Session, 
 // headView returns what clients see of a session without its agents.
 func headView(s *agency.Session) api.Session {
 	view := api.Session{
-		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Cancelling: s.CancelAt != nil && !s.Status.Final(), Source: s.Source, SourceFile: s.SourceFile, Outside: s.Outside,
+		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Cancelling: s.CancelAt != nil && !s.Status.Final(), Source: s.Source, SourceFile: s.SourceFile, External: s.External,
 		Repo: s.Repo.Root, MaxParallel: s.MaxParallel, RetryOf: s.RetryOf, Dir: s.Dir, PlanPath: s.PlanPath,
-		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Tally,
+		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Counts,
 	}
-	if report := s.ReportPath(); s.Status.Final() && !s.Outside {
+	if report := s.ReportPath(); s.Status.Final() && !s.External {
 		if info, err := os.Lstat(report); err == nil && info.Mode().IsRegular() {
 			view.ReportPath = report
 		}
@@ -186,7 +186,7 @@ func headView(s *agency.Session) api.Session {
 
 // waiting counts the agents of a session that need the user.
 func (all *Sessions) waiting(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) (n int, err error) {
-	if s.Status.Final() || s.Outside || s.Tally.Settled() {
+	if s.Status.Final() || s.External || s.Counts.Settled() {
 		return 0, nil
 	}
 	runs, err := all.Store.SessionRuns(ctx, s.ID, true)
@@ -271,7 +271,7 @@ func (all *Sessions) planOf(ctx context.Context, s *agency.Session) (*agency.Pla
 		return nil, err
 	}
 	var plan agency.Plan
-	if err := json.Unmarshal(data, &plan); err != nil || len(plan.Agents) != s.Tally.Total {
+	if err := json.Unmarshal(data, &plan); err != nil || len(plan.Agents) != s.Counts.Total {
 		return nil, agency.Errorf(agency.CodeDBError, "the plan of session %s cannot be read", s.ID).WithHint("agency doctor")
 	}
 	return &plan, nil
@@ -285,8 +285,8 @@ func (all *Sessions) addWaits(views []api.SessionAgent, s *agency.Session, plan 
 			state.SetFacts(i, schedule.RunFacts{Made: true, Attempt: r.Attempt.Number})
 		}
 	}
-	for i, wait := range state.Waits(schedule.Clock{Now: all.Now(), Elapsed: all.Elapsed}, all.Scheduler.Held()) {
-		if views[i].Held = wait.Reason; !wait.Until.IsZero() {
+	for i, wait := range state.Waits(schedule.Clock{Now: all.Now(), Elapsed: all.Elapsed}, all.Scheduler.Limited()) {
+		if views[i].WaitReason = wait.Reason; !wait.Until.IsZero() {
 			views[i].NotBefore = &wait.Until
 		}
 	}
@@ -302,7 +302,7 @@ func (all *Sessions) agentView(s *agency.Session, a *agency.SessionAgent, planne
 	if planned != nil {
 		view.After, view.Runner = append(view.After, planned.After...), planned.Runner
 	}
-	if s.Outside {
+	if s.External {
 		return view
 	}
 	if a.Run != "" {

@@ -228,7 +228,7 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 		return api.SessionResponse{}, err
 	}
 	switch {
-	case old.Outside:
+	case old.External:
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", old.ID).
 			WithHint("what it left undone is theirs to run again, in a session of its own: agency session create")
 	case !old.Status.Final():
@@ -262,7 +262,7 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 	taken, open := takeOver(newAgents(s, p), agents, req.Failed, victims)
 	switch {
 	case open:
-	case req.Failed && old.Tally.Complete < old.Tally.Total:
+	case req.Failed && old.Counts.Complete < old.Counts.Total:
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "no agent of session %s failed", old.ID).
 			WithHint("to run again what is not complete: agency session retry %s", old.ID)
 	default:

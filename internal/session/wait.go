@@ -100,7 +100,7 @@ func (w *wait) over(ctx context.Context) (bool, error) {
 		if w.timeout == nil {
 			w.timeout = time.After(reportTimeout)
 		}
-		return s.Outside || s.Reported || w.noReport, nil
+		return s.External || s.Reported || w.noReport, nil
 	}
 	if w.paused && s.Paused != "" && s.Paused != agency.PausedByHand {
 		return true, nil

@@ -58,8 +58,8 @@ func ParseAgent(o Object) (agency.SessionAgent, error) {
 		}
 	}
 	if extra != nil {
-		if a.Extra = extra.compact(); len(a.Extra) > agency.OutsideExtraLimit {
-			return a, agency.Errorf(agency.CodeUsage, "agent %s: its unknown members have more than %d bytes", a.ID, agency.OutsideExtraLimit).
+		if a.Extra = extra.compact(); len(a.Extra) > agency.ExternalExtraLimit {
+			return a, agency.Errorf(agency.CodeUsage, "agent %s: its unknown members have more than %d bytes", a.ID, agency.ExternalExtraLimit).
 				WithHint("say less here and put the rest into its log file")
 		}
 	}

@@ -126,7 +126,7 @@ func Head(s *agency.Session, waves []Wave) Object {
 		{"completed_at", jsonTime(s.CompletedAt)},
 		{"status", jsonText(string(s.Status))},
 		{"agents", json.RawMessage("[]")},
-		{"summary", summary(s.Tally)},
+		{"summary", summary(s.Counts)},
 		{"waves", filedWaves(waves, keptWaves(s.Extra))},
 	}
 	return head.with(s.Extra)
@@ -232,7 +232,7 @@ func Waves(agents []agency.SessionAgent) []Wave {
 	return waves
 }
 
-func summary(t agency.Tally) json.RawMessage {
+func summary(t agency.Counts) json.RawMessage {
 	return fmt.Appendf(nil, `{"total":%d,"queued":%d,"running":%d,"complete":%d,"failed":%d,"cancelled":%d}`,
 		t.Total, t.Queued, t.Running, t.Complete, t.Failed, t.Cancelled)
 }

@@ -109,7 +109,7 @@ func TestSessionFileOfRecord(t *testing.T) {
 	begun := time.Date(2026, 2, 1, 15, 30, 22, 900_000_000, time.FixedZone("", 3600))
 	s := agency.Session{
 		ID: agency.NewSessionID(begun, [4]byte{0xab, 0xc1, 0x23, 0x45}), Source: "orchestrate", SourceFile: "plans/naïve <&> \u2028.yaml",
-		Status: agency.SessionRunning, StartedAt: begun, Tally: agency.Tally{Total: 2, Queued: 1, Failed: 1}, Extra: json.RawMessage(`{"x":[1,{}]}`),
+		Status: agency.SessionRunning, StartedAt: begun, Counts: agency.Counts{Total: 2, Queued: 1, Failed: 1}, Extra: json.RawMessage(`{"x":[1,{}]}`),
 	}
 	agents := []agency.SessionAgent{
 		{
@@ -320,7 +320,7 @@ func TestSessionTakesFile(t *testing.T) {
 		`{"agents": [{"id": "1"}], "waves": [{"wave": 1}, {"wave": 1}]}`:                                            "waves[1]: wave is no number from 1",
 		`{"agents": [{"id": "1"}], "waves": [{"wave": 1, "agents": "1"}]}`:                                          "waves[0]: agents is not an array of ids",
 		`{"agents": [{"id": "1"}], "waves": [{"wave": 1, "agents": ["2"]}]}`:                                        `wave 1 has agent "2", which is in no such wave`,
-		`{"agents": [{"id": "1"}], "x": "` + strings.Repeat("x", agency.OutsideExtraLimit) + `"}`:                   "unknown members of the session have more than",
+		`{"agents": [{"id": "1"}], "x": "` + strings.Repeat("x", agency.ExternalExtraLimit) + `"}`:                  "unknown members of the session have more than",
 	} {
 		_, _, err := take(document)
 		if !agency.IsCode(err, agency.CodeUsage) || agency.AsError(err).Hint == "" || !strings.Contains(err.Error(), want) {
@@ -338,8 +338,8 @@ func TestSessionFileRefusals(t *testing.T) {
 	}
 	for _, agent := range []string{
 		`{}`, `{"id": ""}`, `{"id": 1}`, `{"id": "../x"}`, `{"id": "1", "status": "done"}`, `{"id": "1", "wave": 1.5}`, `{"id": "1", "wave": -1}`,
-		`{"id": "1", "started_at": "now"}`, `{"id": "1", "error": {}}`, `{"id": "1", "name": "` + strings.Repeat("x", agency.OutsideTextLimit+1) + `"}`,
-		`{"id": "1", "x": "` + strings.Repeat("x", agency.OutsideExtraLimit) + `"}`, `{"id": "1", "name": "\u0000"}`,
+		`{"id": "1", "started_at": "now"}`, `{"id": "1", "error": {}}`, `{"id": "1", "name": "` + strings.Repeat("x", agency.ExternalTextLimit+1) + `"}`,
+		`{"id": "1", "x": "` + strings.Repeat("x", agency.ExternalExtraLimit) + `"}`, `{"id": "1", "name": "\u0000"}`,
 	} {
 		o, err := sessionfile.ParseObject([]byte(agent))
 		if err != nil {

@@ -39,7 +39,7 @@ func Import(s *agency.Session, head Object, agents []agency.SessionAgent, now ti
 	if p.err == nil {
 		p.err = err
 	}
-	s.Tally = agency.TallyOf(agents)
+	s.Counts = agency.CountsOf(agents)
 	settleAs(s, said, begun, ended, now, &p)
 	if p.err != nil {
 		return agency.Errorf(agency.CodeUsage, "the session: %w", p.err).WithHint(`its document is as status.json, such as {"source": "orchestrate", "agents": [{"id": "001"}]}`)
@@ -64,8 +64,8 @@ func Import(s *agency.Session, head Object, agents []agency.SessionAgent, now ti
 	if extra == nil {
 		return nil
 	}
-	if s.Extra = extra.compact(); len(s.Extra) > agency.OutsideExtraLimit {
-		return agency.Errorf(agency.CodeUsage, "the unknown members of the session have more than %d bytes", agency.OutsideExtraLimit).
+	if s.Extra = extra.compact(); len(s.Extra) > agency.ExternalExtraLimit {
+		return agency.Errorf(agency.CodeUsage, "the unknown members of the session have more than %d bytes", agency.ExternalExtraLimit).
 			WithHint("keep what is large in a file of its own, and name that")
 	}
 	return nil
@@ -239,8 +239,8 @@ func (p *objectParser) text(member string, to *string) {
 	switch err := json.Unmarshal(value, to); {
 	case err != nil:
 		p.fail(member, "is not a string")
-	case len(*to) > agency.OutsideTextLimit:
-		p.fail(member, fmt.Sprintf("has more than %d bytes", agency.OutsideTextLimit))
+	case len(*to) > agency.ExternalTextLimit:
+		p.fail(member, fmt.Sprintf("has more than %d bytes", agency.ExternalTextLimit))
 	case strings.ContainsRune(*to, 0):
 		p.fail(member, "has a zero byte in it")
 	}

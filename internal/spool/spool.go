@@ -112,7 +112,7 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 			if minor(&e) {
 				continue
 			}
-			if e.Sign == agency.SignToolEnded {
+			if e.Signal == agency.SignalToolEnded {
 				e.Text = ""
 			}
 		}
@@ -127,10 +127,10 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 // minor is evidence without which a situation is still right. Without how far an agent's own file was read, that part of it would
 // be read again and again; and the end of a tool answers what was asked about it.
 func minor(e *agency.Evidence) bool {
-	switch e.Sign {
-	case agency.SignToolStarted, agency.SignUnknown, agency.SignUsage:
+	switch e.Signal {
+	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage:
 		return e.Offset == 0
-	case agency.SignToolEnded:
+	case agency.SignalToolEnded:
 		return e.Offset == 0 && e.ID == ""
 	default:
 		return false
@@ -179,7 +179,7 @@ func Parse(lines []byte) []agency.Evidence {
 			continue
 		}
 		var e agency.Evidence
-		if len(line) > lineLimit || json.Unmarshal(line, &e) != nil || e.Source == "" || e.Sign == "" {
+		if len(line) > lineLimit || json.Unmarshal(line, &e) != nil || e.Source == "" || e.Signal == "" {
 			e = unreadable()
 		}
 		clip(&e)
@@ -189,13 +189,13 @@ func Parse(lines []byte) []agency.Evidence {
 }
 
 func unreadable() agency.Evidence {
-	return agency.Evidence{Source: agency.FromHook, Sign: agency.SignUnknown, Event: "unreadable line"}
+	return agency.Evidence{Source: agency.FromHook, Signal: agency.SignalUnknown, Event: "unreadable line"}
 }
 
 // clip holds the texts of evidence to their limits.
 func clip(e *agency.Evidence) {
 	most := agency.EvidenceText
-	if e.Sign == agency.SignTurnEnded {
+	if e.Signal == agency.SignalTurnEnded {
 		most = agency.EvidenceMessage
 	}
 	e.Text = cut(e.Text, most)

@@ -22,7 +22,7 @@ import (
 
 func busy(id string) agency.Evidence {
 	return agency.Evidence{
-		At: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Source: agency.FromHook, Sign: agency.SignToolStarted, ID: id, Tool: "Bash",
+		At: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Source: agency.FromHook, Signal: agency.SignalToolStarted, ID: id, Tool: "Bash",
 	}
 }
 
@@ -102,7 +102,7 @@ func TestTornLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	evidence, _, err := spool.Tail(path, whole)
-	if err != nil || len(evidence) != 2 || evidence[0].Sign != agency.SignUnknown || evidence[1] != busy("2") {
+	if err != nil || len(evidence) != 2 || evidence[0].Signal != agency.SignalUnknown || evidence[1] != busy("2") {
 		t.Errorf("got %+v, %v", evidence, err)
 	}
 }
@@ -172,7 +172,7 @@ func TestLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), agency.EventsFile)
 	long := busy("1")
 	long.Text, long.Tool = strings.Repeat("ä", agency.EvidenceText), strings.Repeat("x", 1000)
-	ended := agency.Evidence{Source: agency.FromHook, Sign: agency.SignTurnEnded, Text: strings.Repeat("y", 3*agency.EvidenceText)}
+	ended := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalTurnEnded, Text: strings.Repeat("y", 3*agency.EvidenceText)}
 	if err := spool.Append(path, long, ended); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestLimits(t *testing.T) {
 	if err := os.Truncate(path, full); err != nil { // a hole, which takes no room
 		t.Fatal(err)
 	}
-	asked := agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "Which?"}
+	asked := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalAsked, Kind: agency.AsksQuestion, Text: "Which?"}
 	if err := spool.Append(path, busy("2"), asked); err != nil {
 		t.Fatal(err)
 	}
@@ -207,26 +207,26 @@ func TestFullFileKeepsWhatCounts(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, full)); err != nil {
 		t.Fatal(err)
 	}
-	transcript := func(sign agency.Sign, offset int64) agency.Evidence {
-		return agency.Evidence{Source: agency.FromTranscript, Sign: sign, Offset: offset}
+	transcript := func(signal agency.Signal, offset int64) agency.Evidence {
+		return agency.Evidence{Source: agency.FromTranscript, Signal: signal, Offset: offset}
 	}
-	hook := func(sign agency.Sign, id, text string) agency.Evidence {
-		return agency.Evidence{Source: agency.FromHook, Sign: sign, ID: id, Text: text}
+	hook := func(signal agency.Signal, id, text string) agency.Evidence {
+		return agency.Evidence{Source: agency.FromHook, Signal: signal, ID: id, Text: text}
 	}
-	failed := transcript(agency.SignFailed, 0)
-	if err := spool.Append(path, hook(agency.SignToolStarted, "2", "make"), hook(agency.SignToolEnded, "1", "make"), hook(agency.SignToolEnded, "", ""),
-		hook(agency.SignUnknown, "", ""), transcript(agency.SignUsage, 0), failed, transcript(agency.SignUsage, 700)); err != nil {
+	failed := transcript(agency.SignalFailed, 0)
+	if err := spool.Append(path, hook(agency.SignalToolStarted, "2", "make"), hook(agency.SignalToolEnded, "1", "make"), hook(agency.SignalToolEnded, "", ""),
+		hook(agency.SignalUnknown, "", ""), transcript(agency.SignalUsage, 0), failed, transcript(agency.SignalUsage, 700)); err != nil {
 		t.Fatal(err)
 	}
 	evidence, _, err := spool.Tail(path, full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []agency.Evidence{hook(agency.SignToolEnded, "1", ""), failed, transcript(agency.SignUsage, 700)}; !slices.Equal(evidence, want) {
+	if want := []agency.Evidence{hook(agency.SignalToolEnded, "1", ""), failed, transcript(agency.SignalUsage, 700)}; !slices.Equal(evidence, want) {
 		t.Errorf("got %+v, want %+v", evidence, want)
 	}
-	var s agency.Situation
-	status.Observe(&s, agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
+	var s agency.AgentState
+	status.Observe(&s, agency.Evidence{Source: agency.FromHook, Signal: agency.SignalAsked, Kind: agency.AsksPermission, ID: "1"})
 	for _, e := range evidence {
 		status.Observe(&s, e)
 	}
@@ -243,7 +243,7 @@ func TestEndlessFile(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, most-100)); err != nil {
 		t.Fatal(err)
 	}
-	ended := agency.Evidence{Source: agency.FromHook, Sign: agency.SignTurnEnded, Text: strings.Repeat("y", 1000)}
+	ended := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalTurnEnded, Text: strings.Repeat("y", 1000)}
 	for offset := int64(most - 100); ; {
 		if err := spool.Append(path, ended); err != nil {
 			t.Fatal(err)
@@ -286,12 +286,12 @@ func TestEndlessLine(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"at":"2026-11-22T09:00:00Z","source":"hook","sign":"busy"}` + "\n\n{}\nnot json\n"))
-	f.Add([]byte(`{"source":"hook","sign":"usage","usage":{"cost_usd":1e308}}` + "\n"))
+	f.Add([]byte(`{"at":"2026-11-22T09:00:00Z","source":"hook","signal":"busy"}` + "\n\n{}\nnot json\n"))
+	f.Add([]byte(`{"source":"hook","signal":"usage","usage":{"cost_usd":1e308}}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s agency.Situation
+		var s agency.AgentState
 		for _, e := range spool.Parse(data) {
-			if e.Source == "" || e.Sign == "" || !utf8.ValidString(e.Text) || len(e.Text) > agency.EvidenceMessage {
+			if e.Source == "" || e.Signal == "" || !utf8.ValidString(e.Text) || len(e.Text) > agency.EvidenceMessage {
 				t.Errorf("%+v is no evidence", e)
 			}
 			status.Observe(&s, e)

@@ -11,7 +11,7 @@ import (
 
 // From wherever a file is read, it is read on to its last complete line, and what was read is never given again.
 func FuzzTail(f *testing.F) {
-	f.Add([]byte(`{"at":"2026-11-22T09:00:00Z","source":"hook","sign":"busy"}`+"\n"+`{"source":"hook","sign":"resting"}`+"\nhalf"), int64(0))
+	f.Add([]byte(`{"at":"2026-11-22T09:00:00Z","source":"hook","signal":"busy"}`+"\n"+`{"source":"hook","signal":"resting"}`+"\nhalf"), int64(0))
 	f.Add([]byte("\n\n{}\nnot json\n"), int64(3))
 	f.Add([]byte{0xff, 0, '\n'}, int64(99))
 	path := filepath.Join(f.TempDir(), agency.EventsFile)

@@ -20,7 +20,7 @@ func scanAlert(row scanner) (agency.Alert, error) {
 	var payload string
 	err := row.Scan(whole(&a.Seq), text(&a.ID), text(&a.Kind), text(&a.RunID), text(&a.Session), whole(&a.Attempt), text(&a.Cause), text(&payload),
 		moment(&a.OpenedAt), optionalMoment(&a.ResolvedAt), optionalMoment(&a.AckedAt), text(&a.AckedBy),
-		optionalMoment(&a.SnoozedUntil), whole(&a.Told), whole(&a.Level), optionalMoment(&a.ToldAt), toList(&a.Recipients))
+		optionalMoment(&a.SnoozedUntil), whole(&a.NotifyCount), whole(&a.Level), optionalMoment(&a.NotifiedAt), toList(&a.Recipients))
 	a.Payload = json.RawMessage(payload)
 	return a, err
 }
@@ -83,18 +83,18 @@ func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err
 		if a.Seq, err = result.LastInsertId(); err != nil {
 			return err
 		}
-		return tx.append(ctx, a.RunID, a.Attempt, alertNews(a, agency.AlertOpened, "payload", a.Payload))
+		return tx.append(ctx, a.RunID, a.Attempt, alertDraft(a, agency.AlertOpened, "payload", a.Payload))
 	})
 	return added && err == nil, err
 }
 
-// alertNews tells of an alert, and one thing more about it. Like all news of a session, that of its alerts has the session's id.
-func alertNews(a *agency.Alert, event agency.EventType, key string, value any) agency.News {
+// alertDraft tells of an alert, and one thing more about it. Like all news of a session, that of its alerts has the session's id.
+func alertDraft(a *agency.Alert, event agency.EventType, key string, value any) agency.EventDraft {
 	data := map[string]any{"alert": a.ID, "msg_type": a.Kind, key: value}
 	if a.Session != "" {
 		data["session"] = a.Session
 	}
-	return agency.News{Type: event, Data: data}
+	return agency.EventDraft{Type: event, Data: data}
 }
 
 // ChangeAlert lets change edit an alert's state, and writes it with the event that it returns; with none nothing is
@@ -144,14 +144,14 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, told = ?,
 		level = ?, told_at_ms = ?, recipients = ?, payload = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
-		millis(a.SnoozedUntil), a.Told, a.Level, millis(a.ToldAt), recipients, string(a.Payload), id)
+		millis(a.SnoozedUntil), a.NotifyCount, a.Level, millis(a.NotifiedAt), recipients, string(a.Payload), id)
 	if err != nil {
 		return a, err
 	}
 	if event == agency.AlertUpdated {
-		return a, tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "payload", a.Payload))
+		return a, tx.append(ctx, a.RunID, a.Attempt, alertDraft(&a, event, "payload", a.Payload))
 	}
-	return a, tx.append(ctx, a.RunID, a.Attempt, alertNews(&a, event, "recipients", a.Recipients))
+	return a, tx.append(ctx, a.RunID, a.Attempt, alertDraft(&a, event, "recipients", a.Recipients))
 }
 
 // WatchedRuns are the runs that a watchdog has to look at when it starts: those that are not final, and those whose end could be

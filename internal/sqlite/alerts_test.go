@@ -20,7 +20,7 @@ import (
 func ownSession(tb testing.TB, s *sqlite.Store, n int) *agency.Session {
 	tb.Helper()
 	session := newSession(n)
-	session.Outside = false
+	session.External = false
 	createSession(tb, s, session, newAgents(session, 3))
 	return session
 }
@@ -171,7 +171,7 @@ func TestWatchedRuns(t *testing.T) {
 	} {
 		r := newRun(i + 1)
 		create(t, s, r)
-		change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		change(t, s, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			tt.edit(r)
 			return nil, nil
 		})
@@ -202,34 +202,34 @@ func TestWatchedRuns(t *testing.T) {
 func TestWatchedSessions(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	outside := newSession(9)
-	createSession(t, s, outside, newAgents(outside, 1))
+	external := newSession(9)
+	createSession(t, s, external, newAgents(external, 1))
 	running, failed := ownSession(t, s, 1), ownSession(t, s, 2)
 	since, err := s.LastSeq(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(of *agency.Session, edit func(s *agency.Session, agents []*agency.SessionAgent) []agency.News) {
+	change := func(of *agency.Session, edit func(s *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft) {
 		t.Helper()
-		_, err := s.ChangeSession(t.Context(), of.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error) {
+		_, err := s.ChangeSession(t.Context(), of.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 			return edit(s, agents), nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	change(outside, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.News {
+	change(external, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		agents[0].Error = "waiting: for nobody here"
-		return []agency.News{agents[0].News()}
+		return []agency.EventDraft{agents[0].EventDraft()}
 	})
-	change(running, func(session *agency.Session, agents []*agency.SessionAgent) []agency.News {
+	change(running, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		session.Paused, agents[1].Error = "agent 001 failed", "waiting: no leave"
-		return []agency.News{session.News(agency.SessionChanged), agents[1].News()}
+		return []agency.EventDraft{session.EventDraft(agency.SessionChanged), agents[1].EventDraft()}
 	})
 	turns, newest, err := s.SessionTurns(t.Context(), since)
 	want := []agency.SessionTurn{
 		{Type: agency.SessionChanged, Session: running.ID, Status: agency.AgentStatus(agency.SessionRunning), Paused: "agent 001 failed"},
-		{Type: agency.SessionAgentNews, Session: running.ID, Agent: "002", Status: agency.AgentQueued, Error: "waiting: no leave"},
+		{Type: agency.SessionAgentEvent, Session: running.ID, Agent: "002", Status: agency.AgentQueued, Error: "waiting: no leave"},
 	}
 	if diff := cmp.Diff(want, turns); diff != "" || err != nil {
 		t.Errorf("turns: %v (-want +got)\n%s", err, diff)
@@ -243,18 +243,18 @@ func TestWatchedSessions(t *testing.T) {
 	if _, _, _, err := s.Troubled(t.Context(), "20260101-000000-00000000"); !agency.IsCode(err, agency.CodeSessionNotFound) {
 		t.Errorf("of nobody: %v", err)
 	}
-	change(failed, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.News {
+	change(failed, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		for _, a := range agents {
 			a.Status = agency.AgentRunning
 		}
-		return []agency.News{agents[0].News()}
+		return []agency.EventDraft{agents[0].EventDraft()}
 	})
-	change(failed, func(session *agency.Session, agents []*agency.SessionAgent) []agency.News {
+	change(failed, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		for _, a := range agents {
 			a.Status = agency.AgentFailed
 		}
 		session.Status, session.CompletedAt = agency.SessionFailed, new(epoch)
-		return []agency.News{session.News(agency.SessionSettled)}
+		return []agency.EventDraft{session.EventDraft(agency.SessionSettled)}
 	})
 	watched := func(want ...agency.SessionID) {
 		t.Helper()
@@ -268,7 +268,7 @@ func TestWatchedSessions(t *testing.T) {
 	}
 	watched(running.ID)
 	again := newSession(3)
-	again.Outside, again.RetryOf = false, failed.ID
+	again.External, again.RetryOf = false, failed.ID
 	createSession(t, s, again, newAgents(again, 1))
 	if _, agents, retried, err := s.Troubled(t.Context(), failed.ID); err != nil || !retried || len(agents) != 3 {
 		t.Errorf("troubled: %+v, %v, %v", agents, retried, err)
@@ -318,7 +318,7 @@ func TestAlertsBeforeSessions(t *testing.T) {
 	moment := func(ms int64) *time.Time { return new(time.UnixMilli(ms).UTC()) }
 	want := agency.Alert{
 		ID: "a_7", Seq: 7, Kind: agency.AlertStuck, RunID: "r_1", Attempt: 2, Cause: "silent", Payload: json.RawMessage(`{}`), OpenedAt: *moment(1000),
-		ResolvedAt: moment(2000), AckedAt: moment(1500), AckedBy: "user", Told: 3, Level: 2, ToldAt: moment(1200), Recipients: []string{"user"},
+		ResolvedAt: moment(2000), AckedAt: moment(1500), AckedBy: "user", NotifyCount: 3, Level: 2, NotifiedAt: moment(1200), Recipients: []string{"user"},
 	}
 	if diff := cmp.Diff(want, alerts[0]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

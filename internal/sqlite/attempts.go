@@ -16,7 +16,7 @@ const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_a
 
 func attemptValues(a *agency.Attempt) ([]any, error) {
 	word, err1 := contract(a.Word.Contract)
-	sit, err2 := situation(&a.Situation)
+	sit, err2 := agentState(&a.AgentState)
 	return []any{
 		string(a.State), a.Headless, a.ConversationID, millis(a.StartedAt), millis(a.EndedAt), millis(a.StopRequestedAt),
 		number(a.ExitCode), a.Signal, string(a.EndedBy), string(a.ErrorCode), a.Error, a.Pane, process(a.Wrapper),
@@ -32,7 +32,7 @@ func attemptDest(a *agency.Attempt) []any {
 		optionalMoment(&a.StartedAt), optionalMoment(&a.EndedAt), optionalMoment(&a.StopRequestedAt), optional(&a.ExitCode),
 		text(&a.Signal), text(&a.EndedBy), text(&a.ErrorCode), text(&a.Error), text(&a.Pane), toProcess(&a.Wrapper),
 		toProcess(&a.RunnerProcess), toContract(&a.Word.Contract), text(&a.Word.Problem), moment(&a.Word.At),
-		optionalMoment(&a.InputAt), toSituation(&a.Situation), flag(&a.Restarting), whole(&a.LogLost),
+		optionalMoment(&a.InputAt), toAgentState(&a.AgentState), flag(&a.Restarting), whole(&a.LogLost),
 	}
 }
 

@@ -65,9 +65,9 @@ func BenchmarkChangeRun(b *testing.B) {
 	fill(b, s, 1000, agency.Running)
 	id := newRun(500).ID
 	for i := 0; b.Loop(); i++ {
-		change(b, s, id, func(r *agency.Run) ([]agency.News, error) {
+		change(b, s, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Attempt.Word.Contract.Summary = fmt.Sprint("step ", i)
-			return []agency.News{{Type: agency.ContractChanged}}, nil
+			return []agency.EventDraft{{Type: agency.ContractChanged}}, nil
 		})
 	}
 }

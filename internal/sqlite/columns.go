@@ -182,8 +182,8 @@ func toRare[T any](to **T) column {
 	})
 }
 
-// situation is null for an attempt of which nothing was observed, as of most.
-func situation(s *agency.Situation) (any, error) {
+// agentState is null for an attempt of which nothing was observed, as of most.
+func agentState(s *agency.AgentState) (any, error) {
 	if len(s.Sources) == 0 && s.Offset == 0 {
 		return nil, nil
 	}
@@ -191,7 +191,7 @@ func situation(s *agency.Situation) (any, error) {
 	return string(text), err
 }
 
-func toSituation(to *agency.Situation) column {
+func toAgentState(to *agency.AgentState) column {
 	return as(func(text string, ok bool) error {
 		if !ok {
 			return nil

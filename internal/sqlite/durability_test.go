@@ -32,9 +32,9 @@ func writeUntilKilled(path string) {
 	fail(err)
 	id := newRun(1).ID
 	for i := 1; ; i++ {
-		_, err := s.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+		_, err := s.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.MaxMinutes = i
-			return []agency.News{{Type: agency.ContractChanged, Data: map[string]int{"i": i}}}, nil
+			return []agency.EventDraft{{Type: agency.ContractChanged, Data: map[string]int{"i": i}}}, nil
 		})
 		fail(err)
 		fmt.Println(i)

@@ -9,17 +9,17 @@ import (
 )
 
 // Append writes events that belong to no run.
-func (s *Store) Append(ctx context.Context, news ...agency.News) error {
+func (s *Store) Append(ctx context.Context, drafts ...agency.EventDraft) error {
 	return s.write(ctx, "append events to", func(tx *transaction) error {
-		return tx.append(ctx, "", 0, news...)
+		return tx.append(ctx, "", 0, drafts...)
 	})
 }
 
 const insertEvent = `INSERT INTO events (at_ms, type, run_id, attempt, data) VALUES (?, ?, nullif(?, ''), ?, ?)`
 
 // append adds events to the record, in the transaction of the change that they tell of.
-func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, news ...agency.News) error {
-	for _, n := range news {
+func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, drafts ...agency.EventDraft) error {
+	for _, n := range drafts {
 		data := []byte("{}")
 		if n.Data != nil {
 			var err error

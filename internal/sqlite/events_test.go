@@ -60,9 +60,9 @@ func TestEvents(t *testing.T) {
 		t.Errorf("last seq %d of nothing, %v", seq, err)
 	}
 	create(t, s, newRun(1), newRun(2))
-	err := s.Append(ctx, agency.News{Type: agency.DaemonStarted, Data: struct {
+	err := s.Append(ctx, agency.EventDraft{Type: agency.DaemonStarted, Data: struct {
 		Version string `json:"version"`
-	}{"<1>"}}, agency.News{Type: agency.DaemonStopped})
+	}{"<1>"}}, agency.EventDraft{Type: agency.DaemonStopped})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestChangedNeverMisses(t *testing.T) {
 		var writer errgroup.Group
 		writer.Go(func() error {
 			for _, n := range batches {
-				if err := s.Append(ctx, make([]agency.News, n)...); err != nil {
+				if err := s.Append(ctx, make([]agency.EventDraft, n)...); err != nil {
 					return err
 				}
 			}
@@ -201,7 +201,7 @@ func TestGuard(t *testing.T) {
 		return nil
 	})
 	for range 2 {
-		if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); err != nil {
+		if err := s.Append(context.Background(), agency.EventDraft{Type: agency.DaemonStarted}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestGuard(t *testing.T) {
 	}
 	lost := errors.New("lost")
 	s.Guard(func() error { return lost })
-	if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); !errors.Is(err, lost) {
+	if err := s.Append(context.Background(), agency.EventDraft{Type: agency.DaemonStarted}); !errors.Is(err, lost) {
 		t.Errorf("got %v", err)
 	}
 	if seq, err := s.LastSeq(context.Background()); seq != 2 || err != nil {

@@ -67,7 +67,7 @@ func TestMatchRuns(t *testing.T) {
 		}
 	}
 	remove(t, s, runs[9].ID)
-	change(t, s, runs[9].ID, func(r *agency.Run) ([]agency.News, error) {
+	change(t, s, runs[9].ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Handle = "1122-gone-0000"
 		return nil, nil
 	})

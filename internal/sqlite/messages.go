@@ -54,7 +54,7 @@ func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients [
 		if len(recipients) == 0 {
 			recipients = []string{""}
 		}
-		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageSent, Data: map[string]any{
+		return tx.append(ctx, "", 0, agency.EventDraft{Type: agency.MessageSent, Data: map[string]any{
 			"message": m.ID, "msg_type": m.Type, "from": m.From, "recipients": recipients, "dead": m.Dead,
 		}})
 	})
@@ -217,7 +217,7 @@ func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string)
 		if acked = int(n); err != nil || n == 0 {
 			return err
 		}
-		return tx.append(ctx, "", 0, agency.News{Type: agency.MessageAcked, Data: map[string]any{"messages": whole, "by": recipient}})
+		return tx.append(ctx, "", 0, agency.EventDraft{Type: agency.MessageAcked, Data: map[string]any{"messages": whole, "by": recipient}})
 	})
 	return acked, err
 }

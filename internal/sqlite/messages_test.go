@@ -153,7 +153,7 @@ func TestMessagesOfTheRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		_, err := s.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) { r.RemovedAt = &epoch; return nil, nil })
+		_, err := s.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) { r.RemovedAt = &epoch; return nil, nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -191,7 +191,7 @@ func TestConcurrentOpens(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); err != nil {
+				if err := s.Append(context.Background(), agency.EventDraft{Type: agency.DaemonStarted}); err != nil {
 					return err
 				}
 				return s.Close()

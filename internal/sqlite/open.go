@@ -58,14 +58,14 @@ type setting struct{ pragma, value string }
 
 // settings are what a connection is opened with. Opening is silent about a misspelt one, so each is read back.
 func writerSettings() []setting {
-	return []setting{patience(), {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
+	return []setting{timeout(), {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
 }
 
 func readerSettings() []setting {
-	return []setting{patience(), {"query_only", "1"}}
+	return []setting{timeout(), {"query_only", "1"}}
 }
 
-func patience() setting {
+func timeout() setting {
 	return setting{"busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10)}
 }
 
@@ -99,7 +99,7 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 	if err != nil {
 		return nil, problem("open", path, errors.Join(err, writer.Close()))
 	}
-	copier, err := pool(dsn(path, "rw", []setting{patience()}), 1)
+	copier, err := pool(dsn(path, "rw", []setting{timeout()}), 1)
 	if err != nil {
 		return nil, problem("open", path, errors.Join(err, readers.Close(), writer.Close()))
 	}

@@ -85,7 +85,7 @@ func TestTransactionsAreImmediate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Close() }()
-	change(t, s, newRun(1).ID, func(*agency.Run) ([]agency.News, error) {
+	change(t, s, newRun(1).ID, func(*agency.Run) ([]agency.EventDraft, error) {
 		if tx, err := other.Begin(); err == nil {
 			_ = tx.Rollback()
 			t.Error("another writer got in between")
@@ -315,11 +315,11 @@ func TestLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}), agency.CodeDBLocked)
+	wantCode(t, s.Append(context.Background(), agency.EventDraft{Type: agency.DaemonStarted}), agency.CodeDBLocked)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(context.Background(), agency.News{Type: agency.DaemonStarted}); err != nil {
+	if err := s.Append(context.Background(), agency.EventDraft{Type: agency.DaemonStarted}); err != nil {
 		t.Error(err)
 	}
 }
@@ -350,7 +350,7 @@ func TestCancelled(t *testing.T) {
 	s := setup(t)
 	create(t, s, newRun(1))
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := s.ChangeRun(ctx, newRun(1).ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.ChangeRun(ctx, newRun(1).ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Flag = &agency.Flag{Reason: "half"}
 		cancel()
 		return nil, nil

@@ -100,7 +100,7 @@ func (tx *transaction) settled(ctx context.Context, d *agency.Dispatch) error {
 	if d.DeadAt != nil {
 		event, data["error"] = agency.NoticeDead, d.Error
 	}
-	return tx.append(ctx, "", 0, agency.News{Type: event, Data: data})
+	return tx.append(ctx, "", 0, agency.EventDraft{Type: event, Data: data})
 }
 
 // TidyOutbox gives up what waits for a channel that is not among those given, and forgets what was settled before a time.

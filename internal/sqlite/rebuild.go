@@ -51,7 +51,7 @@ func (s *Store) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 				return err
 			}
 		}
-		return tx.append(ctx, f.Run.ID, f.Run.Attempt.Number, agency.News{Type: agency.RunRebuilt, Data: map[string]any{"did": did}})
+		return tx.append(ctx, f.Run.ID, f.Run.Attempt.Number, agency.EventDraft{Type: agency.RunRebuilt, Data: map[string]any{"did": did}})
 	})
 	var sqlErr *driver.Error
 	if errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_CONSTRAINT {
@@ -80,7 +80,7 @@ func (tx *transaction) updateFound(ctx context.Context, f *Found, stored *agency
 	r := *f.Run
 	newest := stored.Attempt.Number
 	if r.Attempt.Number == newest {
-		r.Attempt.Word, r.Attempt.Situation, r.Attempt.Restarting = stored.Attempt.Word, stored.Attempt.Situation, stored.Attempt.Restarting
+		r.Attempt.Word, r.Attempt.AgentState, r.Attempt.Restarting = stored.Attempt.Word, stored.Attempt.AgentState, stored.Attempt.Restarting
 	}
 	for _, a := range f.Earlier {
 		if a.Number > newest {

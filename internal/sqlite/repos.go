@@ -35,7 +35,7 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 	if err != nil || root == repo.Root {
 		return err
 	}
-	return tx.append(ctx, "", 0, agency.News{Type: agency.RepositoryMoved, Data: map[string]any{
+	return tx.append(ctx, "", 0, agency.EventDraft{Type: agency.RepositoryMoved, Data: map[string]any{
 		"fingerprint": repo.Fingerprint, "from": root, "to": repo.Root,
 	}})
 }

@@ -58,7 +58,7 @@ func runScanner() func(scanner) (agency.Run, error) {
 // CreateRun writes a new run with its repository, its attempt and its steps, and fills in what the store decides:
 // r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not removed has is E_NAME_EXISTS, a branch
 // of the same repository that such a run has is E_BRANCH_EXISTS, and a handle that any run has is agency.ErrHandleTaken.
-func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, news ...agency.News) error {
+func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error {
 	run := *r
 	err := s.write(ctx, "create run in", func(tx *transaction) error {
 		if err := tx.putRepo(ctx, run.Repo); err != nil {
@@ -76,7 +76,7 @@ func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation,
 		if err := tx.planSteps(ctx, run.ID, run.Attempt.Number, c.Steps); err != nil {
 			return err
 		}
-		return tx.append(ctx, run.ID, run.Attempt.Number, news...)
+		return tx.append(ctx, run.ID, run.Attempt.Number, drafts...)
 	})
 	if err != nil {
 		return err
@@ -110,18 +110,18 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 // anything when there is no news and nothing is different. Id, order, times of creation and the repository's place stay
 // as they are, whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is the one
 // that is now stored.
-func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, false, change)
 }
 
 // changeRun is ChangeRun, or with keep RecordFact.
-func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	s.unwritten.turn.Lock()
 	defer s.unwritten.turn.Unlock()
 	facts := s.unwritten.all()
 	kept := facts[id]
 	var stored, changed agency.Run
-	var news []agency.News
+	var drafts []agency.EventDraft
 	same := false
 	err := s.write(ctx, "change run in", func(tx *transaction) error {
 		changed, same = agency.Run{}, false
@@ -137,19 +137,19 @@ func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, chang
 			return err
 		}
 		unchanged := r
-		if news, err = change(&r); err != nil {
+		if drafts, err = change(&r); err != nil {
 			return err
 		}
 		after, err := encode(&r)
 		if err != nil {
 			return err
 		}
-		changed, same = r, len(news) == 0 && after.equal(before)
+		changed, same = r, len(drafts) == 0 && after.equal(before)
 		if r.Unrecorded {
 			if err := tx.updateRun(ctx, id, &unchanged, before, newest); err != nil {
 				return err
 			}
-			if err := tx.append(ctx, id, newest, kept.news...); err != nil {
+			if err := tx.append(ctx, id, newest, kept.drafts...); err != nil {
 				return err
 			}
 			tx.committed = func() { s.unwritten.set(id, nil) }
@@ -159,7 +159,7 @@ func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, chang
 				return err
 			}
 		}
-		if err := tx.append(ctx, id, r.Attempt.Number, news...); err != nil {
+		if err := tx.append(ctx, id, r.Attempt.Number, drafts...); err != nil {
 			return err
 		}
 		if there && r.RemovedAt != nil {
@@ -178,7 +178,7 @@ func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, chang
 	case same: // nothing more is to be kept
 		return &changed, nil
 	case keep:
-		s.unwritten.set(id, &fact{changed.Attempt, slices.Concat(kept.news, news)})
+		s.unwritten.set(id, &fact{changed.Attempt, slices.Concat(kept.drafts, drafts)})
 		s.changed.send()
 		changed.Unrecorded = true
 		return &changed, nil

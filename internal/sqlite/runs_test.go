@@ -53,7 +53,7 @@ func TestChangeRunWritesEverything(t *testing.T) {
 	want.Seq, want.CreatedAt = r.Seq, r.CreatedAt
 	want.Attempt.CreatedAt = r.Attempt.CreatedAt
 	want.RemovedAt = new(epoch)
-	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		*r = *want
 		return nil, nil
 	})
@@ -80,9 +80,9 @@ func TestNewAttempt(t *testing.T) {
 	r := fullRun(1)
 	create(t, s, r)
 	first := r.Attempt
-	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
-		return []agency.News{{Type: agency.AttemptStarted}}, nil
+		return []agency.EventDraft{{Type: agency.AttemptStarted}}, nil
 	})
 	if got.Attempt.Number != 2 || got.Attempt.CreatedAt != got.UpdatedAt {
 		t.Errorf("attempt %+v", got.Attempt)
@@ -98,7 +98,7 @@ func TestNewAttempt(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	for _, number := range []int{0, 1, 4} {
-		_, err := s.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+		_, err := s.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Attempt.Number = number
 			return nil, nil
 		})
@@ -116,18 +116,18 @@ func TestFailedChange(t *testing.T) {
 	create(t, s, r)
 	seq, changed := lastEvent(t, s).Seq, s.Changed()
 	refused := errors.New("refused")
-	for name, f := range map[string]func(r *agency.Run) ([]agency.News, error){
-		"refused": func(r *agency.Run) ([]agency.News, error) {
+	for name, f := range map[string]func(r *agency.Run) ([]agency.EventDraft, error){
+		"refused": func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Abandoned = true
-			return []agency.News{{Type: agency.RunRemoved}}, refused
+			return []agency.EventDraft{{Type: agency.RunRemoved}}, refused
 		},
-		"bad state": func(r *agency.Run) ([]agency.News, error) {
+		"bad state": func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Attempt.State = "dreaming"
-			return []agency.News{{Type: agency.RunRemoved}}, nil
+			return []agency.EventDraft{{Type: agency.RunRemoved}}, nil
 		},
-		"bad event": func(r *agency.Run) ([]agency.News, error) {
+		"bad event": func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Abandoned = true
-			return []agency.News{{Type: agency.RunRemoved}, {Type: agency.RunRemoved, Data: "not an object"}}, nil
+			return []agency.EventDraft{{Type: agency.RunRemoved}, {Type: agency.RunRemoved, Data: "not an object"}}, nil
 		},
 	} {
 		got, err := s.ChangeRun(context.Background(), r.ID, f)
@@ -153,7 +153,7 @@ func TestFailedChange(t *testing.T) {
 		t.Error("Changed was closed")
 	default:
 	}
-	_, err = s.ChangeRun(context.Background(), newRun(2).ID, func(*agency.Run) ([]agency.News, error) { return nil, nil })
+	_, err = s.ChangeRun(context.Background(), newRun(2).ID, func(*agency.Run) ([]agency.EventDraft, error) { return nil, nil })
 	wantCode(t, err, agency.CodeRunNotFound)
 }
 
@@ -163,7 +163,7 @@ func TestChangeOfNothing(t *testing.T) {
 	s := setup(t)
 	r := fullRun(1)
 	create(t, s, r)
-	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	got := change(t, s, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Seq, r.Repo.Root = 99, "/elsewhere"
 		return nil, nil
 	})
@@ -201,7 +201,7 @@ func TestConflicts(t *testing.T) {
 	if err := s.CreateRun(ctx, sameHandle, agency.Creation{}); !errors.Is(err, agency.ErrHandleTaken) {
 		t.Errorf("got %v, want agency.ErrHandleTaken", err)
 	}
-	_, err := s.ChangeRun(ctx, first.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.ChangeRun(ctx, first.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.RemovedAt, r.Branch = nil, "agency/again"
 		return nil, nil
 	})
@@ -220,9 +220,9 @@ func TestConcurrentChanges(t *testing.T) {
 	for range workers {
 		all.Go(func() error {
 			for range each {
-				_, err := s.ChangeRun(context.Background(), id, func(r *agency.Run) ([]agency.News, error) {
+				_, err := s.ChangeRun(context.Background(), id, func(r *agency.Run) ([]agency.EventDraft, error) {
 					r.MaxMinutes++
-					return []agency.News{{Type: agency.ContractChanged, Data: map[string]int{"n": r.MaxMinutes}}}, nil
+					return []agency.EventDraft{{Type: agency.ContractChanged, Data: map[string]int{"n": r.MaxMinutes}}}, nil
 				})
 				if err != nil {
 					return err
@@ -265,12 +265,12 @@ func TestRuns(t *testing.T) {
 	remove(t, s, runs[4].ID)
 	// Run 2 ended and was resumed: its newest attempt lives. Run 1 ended.
 	for _, n := range []int{1, 2} {
-		change(t, s, runs[n].ID, func(r *agency.Run) ([]agency.News, error) {
+		change(t, s, runs[n].ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Attempt.State = agency.Failed
 			return nil, nil
 		})
 	}
-	change(t, s, runs[2].ID, func(r *agency.Run) ([]agency.News, error) {
+	change(t, s, runs[2].ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
 		r.RemovedAt = new(time.Now())
 		return nil, nil
@@ -357,11 +357,11 @@ func TestToken(t *testing.T) {
 	if err := s.CreateRun(ctx, r, agency.Creation{TokenHash: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	change(t, s, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt.State = agency.Failed
 		return nil, nil
 	})
-	change(t, s, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	change(t, s, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt = agency.Attempt{Number: 2, State: agency.Queued}
 		return nil, nil
 	})

@@ -14,9 +14,9 @@ const sessionColumns = `name, source, source_file, outside, repo, status, queued
 	plan_path, plan_hash, max_parallel, paused, cancel_at_ms, retry_of, owner, config, started_at_ms, completed_at_ms, extra`
 
 func sessionValues(s *agency.Session) []any {
-	t := &s.Tally
+	t := &s.Counts
 	return []any{
-		s.Name, s.Source, s.SourceFile, s.Outside, s.Repo.Fingerprint, string(s.Status), t.Queued, t.Running, t.Complete, t.Failed,
+		s.Name, s.Source, s.SourceFile, s.External, s.Repo.Fingerprint, string(s.Status), t.Queued, t.Running, t.Complete, t.Failed,
 		t.Cancelled, s.StatusDir, s.Dir, s.PlanPath, s.PlanHash, s.MaxParallel, s.Paused, millis(s.CancelAt), string(s.RetryOf), s.Owner,
 		s.Config, millis(&s.StartedAt), millis(s.CompletedAt), object(s.Extra),
 	}
@@ -30,9 +30,9 @@ const selectSession = selectSessions + `WHERE s.id = ?`
 
 func scanSession(row scanner) (agency.Session, error) {
 	var s agency.Session
-	t := &s.Tally
+	t := &s.Counts
 	err := row.Scan(whole(&s.Seq), text(&s.ID), moment(&s.UpdatedAt), flag(&s.Reported), text(&s.Repo.Root), text(&s.Repo.CommonDir), text(&s.Name),
-		text(&s.Source), text(&s.SourceFile), flag(&s.Outside), text(&s.Repo.Fingerprint), text(&s.Status), whole(&t.Queued),
+		text(&s.Source), text(&s.SourceFile), flag(&s.External), text(&s.Repo.Fingerprint), text(&s.Status), whole(&t.Queued),
 		whole(&t.Running), whole(&t.Complete), whole(&t.Failed), whole(&t.Cancelled), text(&s.StatusDir), text(&s.Dir), text(&s.PlanPath),
 		text(&s.PlanHash), whole(&s.MaxParallel), text(&s.Paused), optionalMoment(&s.CancelAt), text(&s.RetryOf), text(&s.Owner),
 		text(&s.Config), moment(&s.StartedAt), optionalMoment(&s.CompletedAt), toObject(&s.Extra))
@@ -66,9 +66,9 @@ func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agen
 		if err := tx.putRepo(ctx, created.Repo); err != nil {
 			return err
 		}
-		created.UpdatedAt, created.Tally = tx.now, agency.Tally{}
+		created.UpdatedAt, created.Counts = tx.now, agency.Counts{}
 		for i := range agents {
-			created.Tally.Add(agents[i].Status, 1)
+			created.Counts.Add(agents[i].Status, 1)
 		}
 		values := append(sessionValues(&created), string(created.ID), tx.now.UnixMilli())
 		result, err := tx.ExecContext(ctx, `INSERT INTO sessions (`+sessionColumns+`, id, updated_at_ms) VALUES (`+marks(len(values))+`)
@@ -97,7 +97,7 @@ func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agen
 				return err
 			}
 		}
-		return tx.append(ctx, "", 0, created.News(agency.SessionCreated))
+		return tx.append(ctx, "", 0, created.EventDraft(agency.SessionCreated))
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ var (
 // nothing is written; nor is anything when there is no news and nothing is different. A session or agent that does not exist is
 // E_SESSION_NOT_FOUND or E_AGENT_NOT_FOUND. The session returned is the one that is now stored.
 func (s *Store) ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
-	change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.News, error),
+	change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error),
 ) (*agency.Session, error) {
 	var stored agency.Session
 	err := s.write(ctx, "change session in", func(tx *transaction) error {
@@ -42,23 +42,23 @@ func (s *Store) ChangeSession(ctx context.Context, id agency.SessionID, agents [
 		for i := range edited {
 			pointers[i] = &edited[i]
 		}
-		news, err := change(&session, pointers)
+		drafts, err := change(&session, pointers)
 		if err != nil {
 			return err
 		}
 		for i := range edited {
-			if err := c.set(&before[i], &edited[i], len(news) > 0); err != nil {
+			if err := c.set(&before[i], &edited[i], len(drafts) > 0); err != nil {
 				return err
 			}
 		}
-		if err := c.setSession(&session, len(news) > 0); err != nil {
+		if err := c.setSession(&session, len(drafts) > 0); err != nil {
 			return err
 		}
 		if err := c.save(ctx); err != nil {
 			return err
 		}
 		stored = c.session
-		return tx.append(ctx, "", 0, news...)
+		return tx.append(ctx, "", 0, drafts...)
 	})
 	if err != nil {
 		return nil, err
@@ -139,16 +139,16 @@ func (c *changing) set(before, after *agency.SessionAgent, force bool) error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	c.session.Tally.Add(before.Status, -1)
-	c.session.Tally.Add(after.Status, 1)
+	c.session.Counts.Add(before.Status, -1)
+	c.session.Counts.Add(after.Status, 1)
 	c.agents[after.ID], c.changed[after.ID], c.touched = after, true, true
 	return nil
 }
 
 // setSession takes the session as it was edited.
 func (c *changing) setSession(s *agency.Session, force bool) error {
-	tally := c.session.Tally
-	s.ID, s.Seq, s.Repo, s.UpdatedAt, s.Tally = c.stored.ID, c.stored.Seq, c.stored.Repo, c.stored.UpdatedAt, tally
+	counts := c.session.Counts
+	s.ID, s.Seq, s.Repo, s.UpdatedAt, s.Counts = c.stored.ID, c.stored.Seq, c.stored.Repo, c.stored.UpdatedAt, counts
 	if !slices.Equal(sessionValues(s), sessionValues(&c.session)) {
 		if err := c.open(); err != nil {
 			return err

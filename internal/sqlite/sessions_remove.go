@@ -30,7 +30,7 @@ func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
 			string(id), session.Repo.Root, session.StatusDir, session.Dir); err != nil {
 			return err
 		}
-		return tx.append(ctx, "", 0, session.News(agency.SessionRemoved))
+		return tx.append(ctx, "", 0, session.EventDraft(agency.SessionRemoved))
 	})
 }
 

@@ -141,9 +141,9 @@ func (tx *transaction) report(ctx context.Context, open map[agency.SessionID]*ch
 	if err := c.set(&before, &after, true); err != nil {
 		return err
 	}
-	news := []agency.News{after.News()}
+	drafts := []agency.EventDraft{after.EventDraft()}
 	if c.session.Settle(tx.now) {
-		news = append(news, c.session.News(agency.SessionSettled))
+		drafts = append(drafts, c.session.EventDraft(agency.SessionSettled))
 	}
-	return tx.append(ctx, "", 0, news...)
+	return tx.append(ctx, "", 0, drafts...)
 }

@@ -28,7 +28,7 @@ func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
 		if err != nil {
 			return err
 		}
-		return tx.append(ctx, "", 0, session.News(agency.SessionReported))
+		return tx.append(ctx, "", 0, session.EventDraft(agency.SessionReported))
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 func newSession(n int) *agency.Session {
 	id := agency.NewSessionID(epoch, [4]byte{0, 0, byte(n >> 8), byte(n)})
 	return &agency.Session{
-		ID: id, Source: "orchestrate", SourceFile: "prompts/000.md", Outside: true,
+		ID: id, Source: "orchestrate", SourceFile: "prompts/000.md", External: true,
 		Repo:   agency.Repo{Fingerprint: "5c0f3f5e-0000-4000-8000-000000000001", Root: "/src/app", CommonDir: "/src/app/.git"},
 		Status: agency.SessionRunning, StatusDir: "/src/app/.agency/status", Dir: "/src/app/.agency/status/sessions/" + string(id),
 		Owner: agency.User, StartedAt: epoch,
@@ -69,8 +69,8 @@ func TestSessionRoundTrip(t *testing.T) {
 	if err := s.CreateSession(ctx, session, agents, []byte("plan")); err != nil {
 		t.Fatal(err)
 	}
-	if want := (agency.Tally{Total: 3, Queued: 2, Failed: 1}); session.Tally != want {
-		t.Errorf("tally %+v", session.Tally)
+	if want := (agency.Counts{Total: 3, Queued: 2, Failed: 1}); session.Counts != want {
+		t.Errorf("tally %+v", session.Counts)
 	}
 	other := newSession(2)
 	createSession(t, s, other, nil)
@@ -153,24 +153,24 @@ func TestChangeSession(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
 	session := newSession(1)
-	session.Outside = false
+	session.External = false
 	createSession(t, s, session, newAgents(session, 3))
 	before, err := s.LastSeq(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type edit = func(*agency.Session, []*agency.SessionAgent) ([]agency.News, error)
+	type edit = func(*agency.Session, []*agency.SessionAgent) ([]agency.EventDraft, error)
 	refused := agency.Errorf(agency.CodeUsage, "no").WithHint("do not")
 	for name, c := range map[string]struct {
 		agents []string
 		edit   edit
 		code   agency.Code
 	}{
-		"refused by change": {nil, func(s *agency.Session, a []*agency.SessionAgent) ([]agency.News, error) {
+		"refused by change": {nil, func(s *agency.Session, a []*agency.SessionAgent) ([]agency.EventDraft, error) {
 			s.Name, a[0].Status = "x", agency.AgentRunning
 			return nil, refused
 		}, agency.CodeUsage},
-		"no transition": {[]string{"001", "002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.News, error) {
+		"no transition": {[]string{"001", "002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.EventDraft, error) {
 			a[0].Status, a[1].Status = agency.AgentRunning, agency.AgentComplete
 			return nil, nil
 		}, agency.CodeInvalidState},
@@ -181,8 +181,8 @@ func TestChangeSession(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	same, err := s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
-		s.ID, s.Seq, s.Tally = "x", 99, agency.Tally{Failed: 4} // not for change to say
+	same, err := s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
+		s.ID, s.Seq, s.Counts = "x", 99, agency.Counts{Failed: 4} // not for change to say
 		return nil, nil
 	})
 	if diff := cmp.Diff(session, same); err != nil || diff != "" {
@@ -193,15 +193,15 @@ func TestChangeSession(t *testing.T) {
 	}
 
 	run := newRun(1).ID
-	changed, err := s.ChangeSession(ctx, session.ID, []string{"002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.News, error) {
+	changed, err := s.ChangeSession(ctx, session.ID, []string{"002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		a[0].Status, a[0].Run, a[0].StartedAt = agency.AgentRunning, run, new(epoch)
-		return []agency.News{a[0].News()}, nil
+		return []agency.EventDraft{a[0].EventDraft()}, nil
 	})
-	if want := (agency.Tally{Total: 3, Queued: 2, Running: 1}); err != nil || changed.Tally != want || !changed.UpdatedAt.After(session.UpdatedAt) {
+	if want := (agency.Counts{Total: 3, Queued: 2, Running: 1}); err != nil || changed.Counts != want || !changed.UpdatedAt.After(session.UpdatedAt) {
 		t.Fatalf("%+v, %v", changed, err)
 	}
 	event := lastEvent(t, s)
-	if event.Type != agency.SessionAgentNews || string(event.Data) != `{"session":"`+string(session.ID)+`","agent":"002","status":"running","run":"`+string(run)+`"}` {
+	if event.Type != agency.SessionAgentEvent || string(event.Data) != `{"session":"`+string(session.ID)+`","agent":"002","status":"running","run":"`+string(run)+`"}` {
 		t.Errorf("event %s %s", event.Type, event.Data)
 	}
 	now, agents, err := s.SessionSince(ctx, session.ID, session.UpdatedAt)
@@ -247,7 +247,7 @@ func TestSettledSession(t *testing.T) {
 		t.Errorf("the last event is %s", e.Type)
 	}
 	wantCode(t, report("001", agency.AgentRunning), agency.CodeInvalidState)
-	_, err = s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.News, error) {
+	_, err = s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		s.Paused = "x"
 		return nil, nil
 	})
@@ -338,8 +338,8 @@ func TestUpdateAgentsAtOnce(t *testing.T) {
 		}
 	}
 	got, err := s.Session(ctx, session.ID)
-	if want := (agency.Tally{Total: callers + 1, Queued: 1, Running: callers}); err != nil || got.Tally != want {
-		t.Errorf("tally %+v, %v", got.Tally, err)
+	if want := (agency.Counts{Total: callers + 1, Queued: 1, Running: callers}); err != nil || got.Counts != want {
+		t.Errorf("tally %+v, %v", got.Counts, err)
 	}
 	if now, err := s.LastSeq(ctx); err != nil || now != before+callers*each {
 		t.Errorf("%d events, %v", now-before, err)
@@ -377,17 +377,17 @@ func TestReportsFollowTheTransitions(t *testing.T) {
 			if may {
 				status[i] = next
 			}
-			var tally agency.Tally
+			var counts agency.Counts
 			for _, st := range status {
-				tally.Add(st, 1)
+				counts.Add(st, 1)
 			}
-			settled = tally.Settled()
+			settled = counts.Settled()
 			got, err := s.Session(ctx, session.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Tally != tally || got.Status.Final() != settled || settled && (got.Status == agency.SessionFailed) != (tally.Failed > 0) {
-				t.Fatalf("%+v, want %+v", got, tally)
+			if got.Counts != counts || got.Status.Final() != settled || settled && (got.Status == agency.SessionFailed) != (counts.Failed > 0) {
+				t.Fatalf("%+v, want %+v", got, counts)
 			}
 		}
 	})

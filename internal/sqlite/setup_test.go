@@ -101,7 +101,7 @@ func fullRun(n int) *agency.Run {
 func create(tb testing.TB, s *sqlite.Store, runs ...*agency.Run) {
 	tb.Helper()
 	for _, r := range runs {
-		err := s.CreateRun(context.Background(), r, agency.Creation{Spec: []byte(`{}`)}, agency.News{Type: agency.RunCreated})
+		err := s.CreateRun(context.Background(), r, agency.Creation{Spec: []byte(`{}`)}, agency.EventDraft{Type: agency.RunCreated})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -110,14 +110,14 @@ func create(tb testing.TB, s *sqlite.Store, runs ...*agency.Run) {
 
 func remove(tb testing.TB, s *sqlite.Store, id agency.RunID) {
 	tb.Helper()
-	change(tb, s, id, func(r *agency.Run) ([]agency.News, error) {
+	change(tb, s, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.RemovedAt = new(epoch)
 		r.Attempt.State = agency.Completed
 		return nil, nil
 	})
 }
 
-func change(tb testing.TB, s *sqlite.Store, id agency.RunID, f func(r *agency.Run) ([]agency.News, error)) *agency.Run {
+func change(tb testing.TB, s *sqlite.Store, id agency.RunID, f func(r *agency.Run) ([]agency.EventDraft, error)) *agency.Run {
 	tb.Helper()
 	r, err := s.ChangeRun(context.Background(), id, f)
 	if err != nil {

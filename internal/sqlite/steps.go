@@ -39,7 +39,7 @@ func (s *Store) FinishStep(ctx context.Context, id agency.RunID, attempt int, na
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		return tx.append(ctx, id, attempt, agency.News{Type: agency.RunStep, Data: map[string]any{"step": name}})
+		return tx.append(ctx, id, attempt, agency.EventDraft{Type: agency.RunStep, Data: map[string]any{"step": name}})
 	})
 }
 

@@ -57,7 +57,7 @@ func (s *Store) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, e
 			return err
 		}
 		replaced = gone > 0
-		return tx.append(ctx, t.RunID, 0, agency.News{Type: agency.TimerStarted, Data: map[string]any{"timer": t.Name, "interval_ms": t.Interval.Milliseconds()}})
+		return tx.append(ctx, t.RunID, 0, agency.EventDraft{Type: agency.TimerStarted, Data: map[string]any{"timer": t.Name, "interval_ms": t.Interval.Milliseconds()}})
 	})
 	return replaced && err == nil, err
 }
@@ -98,7 +98,7 @@ func (s *Store) ChangeTimer(ctx context.Context, seq int64, change func(t *agenc
 		if err != nil || !ran || t.StoppedAt == nil {
 			return err
 		}
-		return tx.append(ctx, t.RunID, 0, agency.News{Type: agency.TimerStopped, Data: map[string]any{"timer": t.Name, "reason": t.StopReason}})
+		return tx.append(ctx, t.RunID, 0, agency.EventDraft{Type: agency.TimerStopped, Data: map[string]any{"timer": t.Name, "reason": t.StopReason}})
 	})
 	return found && err == nil, err
 }
@@ -113,6 +113,6 @@ func (s *Store) DeleteTimer(ctx context.Context, t *agency.Timer) error {
 		if gone, err := result.RowsAffected(); err != nil || gone == 0 || t.StoppedAt != nil {
 			return err
 		}
-		return tx.append(ctx, t.RunID, 0, agency.News{Type: agency.TimerStopped, Data: map[string]any{"timer": t.Name, "reason": "it was asked for"}})
+		return tx.append(ctx, t.RunID, 0, agency.EventDraft{Type: agency.TimerStopped, Data: map[string]any{"timer": t.Name, "reason": "it was asked for"}})
 	})
 }

@@ -27,7 +27,7 @@ func (s *Store) GrantTrust(ctx context.Context, repo agency.Repo, hash string) e
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		return tx.append(ctx, "", 0, agency.News{Type: agency.TrustGranted, Data: map[string]any{"fingerprint": repo.Fingerprint, "repo": repo.Root, "hash": hash}})
+		return tx.append(ctx, "", 0, agency.EventDraft{Type: agency.TrustGranted, Data: map[string]any{"fingerprint": repo.Fingerprint, "repo": repo.Root, "hash": hash}})
 	})
 }
 
@@ -42,7 +42,7 @@ func (s *Store) RevokeTrust(ctx context.Context, repo agency.Repo) (revoked int,
 		if revoked = int(n); err != nil || n == 0 {
 			return err
 		}
-		return tx.append(ctx, "", 0, agency.News{Type: agency.TrustRevoked, Data: map[string]any{"fingerprint": repo.Fingerprint, "repo": repo.Root}})
+		return tx.append(ctx, "", 0, agency.EventDraft{Type: agency.TrustRevoked, Data: map[string]any{"fingerprint": repo.Fingerprint, "repo": repo.Root}})
 	})
 	return revoked, err
 }

@@ -23,7 +23,7 @@ type unwritten struct {
 // fact is how an attempt stands, and the news of it.
 type fact struct {
 	attempt agency.Attempt
-	news    []agency.News
+	drafts  []agency.EventDraft
 }
 
 func (u *unwritten) all() map[agency.RunID]fact {
@@ -64,14 +64,14 @@ func overlayRun(facts map[agency.RunID]fact, r *agency.Run) {
 // RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not. Where the disk takes nothing it is kept
 // in memory: all who read get it, Run.Unrecorded says so, and it is written with the next change of the run or by WriteFacts. It is lost
 // with this process.
-func (s *Store) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+func (s *Store) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, true, change)
 }
 
 // WriteFacts writes what RecordFact kept in memory, as far as the disk takes it.
 func (s *Store) WriteFacts(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(s.unwritten.all())) {
-		r, err := s.RecordFact(ctx, id, func(*agency.Run) ([]agency.News, error) { return nil, nil })
+		r, err := s.RecordFact(ctx, id, func(*agency.Run) ([]agency.EventDraft, error) { return nil, nil })
 		if err != nil || r.Unrecorded {
 			return err
 		}

@@ -29,14 +29,14 @@ func setRoom(s *sqlite.Store, yes bool) error {
 // large is so much that the database grows by it.
 var large = strings.Repeat("a", 16<<10)
 
-func asked(at time.Time) func(*agency.Run) ([]agency.News, error) {
-	return func(r *agency.Run) ([]agency.News, error) {
+func asked(at time.Time) func(*agency.Run) ([]agency.EventDraft, error) {
+	return func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt.StopRequestedAt = &at
-		return []agency.News{{Type: agency.AttemptStopping, Data: map[string]string{"note": large}}}, nil
+		return []agency.EventDraft{{Type: agency.AttemptStopping, Data: map[string]string{"note": large}}}, nil
 	}
 }
 
-func ended(r *agency.Run) ([]agency.News, error) {
+func ended(r *agency.Run) ([]agency.EventDraft, error) {
 	if r.Attempt.State.Final() {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func ended(r *agency.Run) ([]agency.News, error) {
 	if r.Attempt.StopRequestedAt != nil {
 		r.Attempt.State = agency.Killed
 	}
-	return []agency.News{{Type: agency.AttemptEnded, Data: map[string]string{"note": large}}}, nil
+	return []agency.EventDraft{{Type: agency.AttemptEnded, Data: map[string]string{"note": large}}}, nil
 }
 
 // What the disk does not take is seen by all who read, one fact on the other, and is in the record once when it takes something again.
@@ -111,7 +111,7 @@ func TestFactsComeToTheSame(t *testing.T) {
 		want, told, room := r.Attempt, []string{}, true
 		for i, do := range rapid.SliceOf(rapid.SampledFrom([]string{"fill", "free", "fact", "change", "attempt", "write"})).Draw(t, "do") {
 			number, note := want.Number, fmt.Sprint(i, large)
-			change := func(r *agency.Run) ([]agency.News, error) {
+			change := func(r *agency.Run) ([]agency.EventDraft, error) {
 				if r.Attempt.Error != want.Error || r.Attempt.Number != number {
 					t.Errorf("%d is changed in attempt %d with %.3q, want %d with %.3q", i, r.Attempt.Number, r.Attempt.Error, number, want.Error)
 				}
@@ -119,7 +119,7 @@ func TestFactsComeToTheSame(t *testing.T) {
 					r.Attempt = agency.Attempt{Number: number + 1, State: agency.Queued}
 				}
 				r.Attempt.Error = note
-				return []agency.News{{Type: agency.RunStep, Data: map[string]string{"note": note}}}, nil
+				return []agency.EventDraft{{Type: agency.RunStep, Data: map[string]string{"note": note}}}, nil
 			}
 			switch do {
 			case "fill", "free":

@@ -46,7 +46,7 @@ func TestRunsAreFresh(t *testing.T) {
 	for i := range 3 {
 		look()
 		want := fmt.Sprint("reason ", i)
-		if _, err := s.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+		if _, err := s.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Flag = &agency.Flag{Reason: want}
 			return nil, nil
 		}); err != nil {

@@ -37,7 +37,7 @@ func progress(c *agency.Contract) string {
 	switch {
 	case c == nil:
 		return ""
-	case c.Status == agency.SaysWorking:
+	case c.Status == agency.ReportedWorking:
 		return c.Summary
 	default:
 		return "(working on your message)"
@@ -45,7 +45,7 @@ func progress(c *agency.Contract) string {
 }
 
 func waitingSummary(a *agency.Attempt) string {
-	switch s := &a.Situation; {
+	switch s := &a.AgentState; {
 	case s.Failure != nil:
 		return "(" + s.Failure.Words() + ")"
 	case s.Interrupted:

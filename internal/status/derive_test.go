@@ -24,7 +24,7 @@ type example struct {
 	broken, merged, abandoned, attention bool
 	state                                agency.State
 	headless                             bool
-	word                                 agency.Word // empty when it said nothing readable
+	word                                 agency.ReportedStatus // empty when it said nothing readable
 	kind                                 kind
 	quiet                                time.Duration // since the newest sign
 	gone                                 bool          // no session
@@ -54,40 +54,40 @@ func before(d time.Duration, e agency.Evidence) agency.Evidence {
 
 // kinds are all kinds of evidence that make a difference.
 func kinds() []kind {
-	prompt := before(5*time.Second, agency.Evidence{Sign: agency.SignPrompt})
+	prompt := before(5*time.Second, agency.Evidence{Signal: agency.SignalPrompt})
 	list := func(e ...agency.Evidence) []agency.Evidence { return e }
 	then := func(e agency.Evidence) []agency.Evidence { return list(prompt, before(0, e)) }
-	asks := agency.Evidence{Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "rm -r build"}
-	question := agency.Evidence{Source: agency.FromStream, Sign: agency.SignAsked, ID: "2", Kind: agency.AsksQuestion, Text: "a question"}
-	dialog := agency.Evidence{Source: agency.FromScreen, Sign: agency.SignAsked, ID: "3", Kind: agency.AsksDialog, Text: "Trust?", Confidence: 0.8}
+	asks := agency.Evidence{Signal: agency.SignalAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "rm -r build"}
+	question := agency.Evidence{Source: agency.FromStream, Signal: agency.SignalAsked, ID: "2", Kind: agency.AsksQuestion, Text: "a question"}
+	dialog := agency.Evidence{Source: agency.FromScreen, Signal: agency.SignalAsked, ID: "3", Kind: agency.AsksDialog, Text: "Trust?", Confidence: 0.8}
 	report := func(r agency.Report, quiet time.Duration) agency.Evidence {
-		return agency.Evidence{Source: agency.FromReport, Sign: agency.SignReport, Report: r, Text: "a report", Quiet: quiet}
+		return agency.Evidence{Source: agency.FromReport, Signal: agency.SignalReport, Report: r, Text: "a report", Quiet: quiet}
 	}
 	return []kind{
 		{name: "nothing"},
-		{name: "an unknown event", evidence: list(before(0, agency.Evidence{Sign: agency.SignUnknown, Event: "New"}))},
+		{name: "an unknown event", evidence: list(before(0, agency.Evidence{Signal: agency.SignalUnknown, Event: "New"}))},
 		{name: "a message", message: true},
-		{name: "at work", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignToolStarted, Tool: "Edit"})},
-		{name: "the tool that wrote the contract", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignToolEnded})},
-		{name: "busy on its screen", turn: agency.TurnWorking, evidence: list(before(0, agency.Evidence{Source: agency.FromScreen, Sign: agency.SignBusy}))},
-		{name: "at work in the background", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignTurnEnded, Background: 2})},
-		{name: "a helper's end", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignTurnEnded, Subagent: "helper"})},
-		{name: "tries again", turn: agency.TurnWorking, evidence: then(agency.Evidence{Sign: agency.SignRetrying, Class: agency.ErrorOverloaded})},
-		{name: "prompted", turn: agency.TurnWorking, prompted: true, evidence: list(before(0, agency.Evidence{Sign: agency.SignPrompt}))},
-		{name: "its turn ended", turn: agency.TurnEnded, evidence: then(agency.Evidence{Sign: agency.SignTurnEnded})},
-		{name: "an error", turn: agency.TurnEnded, evidence: then(agency.Evidence{Sign: agency.SignFailed, Class: agency.ErrorBilling})},
-		{name: "interrupted", turn: agency.TurnEnded, evidence: then(agency.Evidence{Sign: agency.SignInterrupted})},
-		{name: "its title rests", turn: agency.TurnEnded, evidence: then(agency.Evidence{Source: agency.FromTitle, Sign: agency.SignResting})},
+		{name: "at work", turn: agency.TurnWorking, evidence: then(agency.Evidence{Signal: agency.SignalToolStarted, Tool: "Edit"})},
+		{name: "the tool that wrote the contract", turn: agency.TurnWorking, evidence: then(agency.Evidence{Signal: agency.SignalToolEnded})},
+		{name: "busy on its screen", turn: agency.TurnWorking, evidence: list(before(0, agency.Evidence{Source: agency.FromScreen, Signal: agency.SignalBusy}))},
+		{name: "at work in the background", turn: agency.TurnWorking, evidence: then(agency.Evidence{Signal: agency.SignalTurnEnded, Background: 2})},
+		{name: "a helper's end", turn: agency.TurnWorking, evidence: then(agency.Evidence{Signal: agency.SignalTurnEnded, Subagent: "helper"})},
+		{name: "tries again", turn: agency.TurnWorking, evidence: then(agency.Evidence{Signal: agency.SignalRetrying, Class: agency.ErrorOverloaded})},
+		{name: "prompted", turn: agency.TurnWorking, prompted: true, evidence: list(before(0, agency.Evidence{Signal: agency.SignalPrompt}))},
+		{name: "its turn ended", turn: agency.TurnEnded, evidence: then(agency.Evidence{Signal: agency.SignalTurnEnded})},
+		{name: "an error", turn: agency.TurnEnded, evidence: then(agency.Evidence{Signal: agency.SignalFailed, Class: agency.ErrorBilling})},
+		{name: "interrupted", turn: agency.TurnEnded, evidence: then(agency.Evidence{Signal: agency.SignalInterrupted})},
+		{name: "its title rests", turn: agency.TurnEnded, evidence: then(agency.Evidence{Source: agency.FromTitle, Signal: agency.SignalResting})},
 		{name: "a permission", turn: agency.TurnWorking, open: true, evidence: then(asks)},
 		{name: "a question", turn: agency.TurnWorking, open: true, evidence: then(question)},
 		{name: "a dialog", open: true, evidence: list(before(0, dialog))},
-		{name: "answered", turn: agency.TurnWorking, evidence: list(prompt, before(3*time.Second, asks), before(0, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}))},
+		{name: "answered", turn: agency.TurnWorking, evidence: list(prompt, before(3*time.Second, asks), before(0, agency.Evidence{Signal: agency.SignalAnswered, ID: "1"}))},
 		{name: "help", reports: agency.NeedsInput, evidence: list(before(0, report(agency.ReportsHelp, 0)))},
 		{name: "complete", reports: agency.ReadyForReview, evidence: list(before(0, report(agency.ReportsComplete, 0)))},
 		{name: "error", reports: agency.Blocked, evidence: list(before(0, report(agency.ReportsError, 0)))},
 		{name: "help, then a word", reports: agency.NeedsInput, older: true, turn: agency.TurnWorking, evidence: list(
-			before(3*time.Second, report(agency.ReportsHelp, 0)), before(0, agency.Evidence{Sign: agency.SignBusy}))},
-		{name: "quiet for an hour", declared: true, evidence: list(before(0, report(agency.ReportsWord, time.Hour)))},
+			before(3*time.Second, report(agency.ReportsHelp, 0)), before(0, agency.Evidence{Signal: agency.SignalBusy}))},
+		{name: "quiet for an hour", declared: true, evidence: list(before(0, report(agency.ReportsStatus, time.Hour)))},
 	}
 }
 
@@ -106,7 +106,7 @@ func (x *example) facts() status.Facts {
 	heard := now.Add(-x.quiet)
 	for _, e := range x.kind.evidence {
 		e.At = e.At.Add(-x.quiet)
-		status.Observe(&a.Situation, e)
+		status.Observe(&a.AgentState, e)
 	}
 	said := heard.Add(-2 * time.Second)
 	switch {
@@ -135,8 +135,8 @@ func (x example) derive() agency.Status { return status.Derive(x.facts(), now) }
 
 // says is the label that the agent's word asks for, by its contract or a report, unless it was answered.
 func (x *example) says() agency.Label {
-	label := map[agency.Word]agency.Label{
-		agency.SaysNeedsInput: agency.NeedsInput, agency.SaysBlocked: agency.Blocked, agency.SaysReadyForReview: agency.ReadyForReview,
+	label := map[agency.ReportedStatus]agency.Label{
+		agency.ReportedNeedsInput: agency.NeedsInput, agency.ReportedBlocked: agency.Blocked, agency.ReportedReadyForReview: agency.ReadyForReview,
 	}[x.word]
 	k := &x.kind
 	if k.reports != "" && (!k.older || x.word == "") {
@@ -317,7 +317,7 @@ func TestDeriveWords(t *testing.T) {
 	}
 	leaving := running
 	leaving.Headless = true
-	status.Observe(&leaving.Situation, agency.Evidence{Source: agency.FromStream, Sign: agency.SignTurnEnded, At: begun})
+	status.Observe(&leaving.AgentState, agency.Evidence{Source: agency.FromStream, Signal: agency.SignalTurnEnded, At: begun})
 	invalid := running
 	invalid.Word = agency.Observed{Problem: "not JSON at byte 1", At: begun}
 	tests := []struct {
@@ -330,13 +330,13 @@ func TestDeriveWords(t *testing.T) {
 		{"no record", status.Derive(status.Facts{}, now), agency.Broken, "", time.Time{}},
 		{"broken", example{broken: true}.derive(), agency.Broken, "the record cannot be read", time.Time{}},
 		{"needs attention", example{attention: true, state: agency.Running}.derive(), agency.NeedsAttention, "verification failed", now},
-		{"queued", example{state: agency.Queued, word: agency.SaysWorking}.derive(), agency.LabelQueued, "(starting)", begun},
-		{"asks", example{state: agency.Running, word: agency.SaysNeedsInput}.derive(), agency.NeedsInput, "a question", now},
-		{"asked and left", example{state: agency.Completed, word: agency.SaysNeedsInput}.derive(), agency.NeedsInput, "a question", now},
-		{"blocked", example{state: agency.Running, word: agency.SaysBlocked}.derive(), agency.Blocked, "a blocker", now},
-		{"works", example{state: agency.Running, word: agency.SaysWorking}.derive(), agency.Working, "a summary", now},
-		{"asked and killed", example{state: agency.Killed, word: agency.SaysNeedsInput}.derive(), agency.LabelKilled, "(stopped)", begun},
-		{"stalled", example{state: agency.Running, word: agency.SaysWorking, quiet: 45 * time.Minute}.derive(), agency.Stalled, "(no activity for 45m)", now.Add(-45 * time.Minute)},
+		{"queued", example{state: agency.Queued, word: agency.ReportedWorking}.derive(), agency.LabelQueued, "(starting)", begun},
+		{"asks", example{state: agency.Running, word: agency.ReportedNeedsInput}.derive(), agency.NeedsInput, "a question", now},
+		{"asked and left", example{state: agency.Completed, word: agency.ReportedNeedsInput}.derive(), agency.NeedsInput, "a question", now},
+		{"blocked", example{state: agency.Running, word: agency.ReportedBlocked}.derive(), agency.Blocked, "a blocker", now},
+		{"works", example{state: agency.Running, word: agency.ReportedWorking}.derive(), agency.Working, "a summary", now},
+		{"asked and killed", example{state: agency.Killed, word: agency.ReportedNeedsInput}.derive(), agency.LabelKilled, "(stopped)", begun},
+		{"stalled", example{state: agency.Running, word: agency.ReportedWorking, quiet: 45 * time.Minute}.derive(), agency.Stalled, "(no activity for 45m)", now.Add(-45 * time.Minute)},
 		{"failed with a sentence", status.Derive(status.Facts{Run: failed(&one, "", "exit 1")}, now), agency.LabelFailed, "(exit 1)", now},
 		{"failed with a status", status.Derive(status.Facts{Run: failed(&one, "", "")}, now), agency.LabelFailed, "(exit 1)", now},
 		{"failed with a code", status.Derive(status.Facts{Run: failed(nil, agency.CodeRunnerDisappeared, "")}, now), agency.LabelFailed, "(E_RUNNER_DISAPPEARED)", now},
@@ -374,18 +374,18 @@ func TestStallBoundary(t *testing.T) {
 	t.Parallel()
 	newest := begun.Add(20 * time.Minute)
 	word := agency.NewContract(begun)
-	sign := func(e agency.Evidence) agency.Attempt {
+	signal := func(e agency.Evidence) agency.Attempt {
 		a := agency.Attempt{State: agency.Running, StartedAt: &begun}
 		e.At = newest
-		status.Observe(&a.Situation, e)
+		status.Observe(&a.AgentState, e)
 		return a
 	}
 	for name, a := range map[string]agency.Attempt{
 		"contract": {State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &word, At: newest}},
 		"start":    {State: agency.Running, StartedAt: &newest},
-		"hook":     sign(agency.Evidence{Source: agency.FromHook, Sign: agency.SignToolStarted}),
-		"unknown":  sign(agency.Evidence{Source: agency.FromHook, Sign: agency.SignUnknown}),
-		"stream":   sign(agency.Evidence{Source: agency.FromStream, Sign: agency.SignRetrying}),
+		"hook":     signal(agency.Evidence{Source: agency.FromHook, Signal: agency.SignalToolStarted}),
+		"unknown":  signal(agency.Evidence{Source: agency.FromHook, Signal: agency.SignalUnknown}),
+		"stream":   signal(agency.Evidence{Source: agency.FromStream, Signal: agency.SignalRetrying}),
 		"message":  {State: agency.Running, StartedAt: &begun, InputAt: &newest},
 	} {
 		for _, own := range []time.Duration{0, time.Minute} {
@@ -403,7 +403,7 @@ func TestStallBoundary(t *testing.T) {
 			}
 		}
 	}
-	quiet := sign(agency.Evidence{Source: agency.FromReport, Sign: agency.SignReport, Report: agency.ReportsWord, Quiet: time.Hour})
+	quiet := signal(agency.Evidence{Source: agency.FromReport, Signal: agency.SignalReport, Report: agency.ReportsStatus, Quiet: time.Hour})
 	f := status.Facts{Run: &agency.Run{Attempt: quiet}, StallThreshold: agency.StallThreshold}
 	if got := status.Derive(f, newest.Add(time.Hour-1)).Label; got != agency.Active {
 		t.Errorf("in its quiet time it is %q", got)
@@ -424,8 +424,8 @@ func TestFlagAndRequest(t *testing.T) {
 	}{
 		"a permission after it": {example{state: agency.Running, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}, now.Add(-time.Second), agency.NeedsInput, "1@"},
 		"before it":             {example{state: agency.Running, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}, now, agency.NeedsAttention, "1@"},
-		"a question after it":   {example{state: agency.Running, word: agency.SaysNeedsInput}, now.Add(-time.Second), agency.NeedsInput, "needs_input@"},
-		"its offer after it":    {example{state: agency.Running, word: agency.SaysReadyForReview}, now.Add(-time.Second), agency.NeedsAttention, ""},
+		"a question after it":   {example{state: agency.Running, word: agency.ReportedNeedsInput}, now.Add(-time.Second), agency.NeedsInput, "needs_input@"},
+		"its offer after it":    {example{state: agency.Running, word: agency.ReportedReadyForReview}, now.Add(-time.Second), agency.NeedsAttention, ""},
 		"its end after it":      {example{state: agency.Completed}, begun, agency.NeedsAttention, ""},
 		"its failure":           {example{state: agency.Failed}, now, agency.LabelFailed, ""},
 	} {
@@ -435,8 +435,8 @@ func TestFlagAndRequest(t *testing.T) {
 		if id := got.PromptID(); got.Label != tt.label || !strings.HasPrefix(id, tt.prompt) || tt.prompt == "" && id != "" {
 			t.Errorf("%s: %+v, prompt %q; want %s, %q", name, got, id, tt.label, tt.prompt)
 		}
-		clues := status.Explain(f, now).Clues
-		if c := clues[0]; c.Says != "flagged: look" || c.Decided != (tt.label == agency.NeedsAttention) || c.Decided == (c.Ignored != "") {
+		findings := status.Explain(f, now).Findings
+		if c := findings[0]; c.Says != "flagged: look" || c.Decided != (tt.label == agency.NeedsAttention) || c.Decided == (c.Ignored != "") {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -445,9 +445,9 @@ func TestFlagAndRequest(t *testing.T) {
 // A permission shows although the agent offers its work.
 func TestPermissionAfterOffer(t *testing.T) {
 	t.Parallel()
-	x := example{state: agency.Running, word: agency.SaysReadyForReview, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}
+	x := example{state: agency.Running, word: agency.ReportedReadyForReview, kind: kind{evidence: []agency.Evidence{before(0, permission("1"))}}}
 	got := x.derive()
-	if got.Label != agency.NeedsInput || got.Request == nil || got.Request.Tool != "Bash" || got.Summary != "may it use Bash? make" || got.Decided != agency.By(agency.FromHook) {
+	if got.Label != agency.NeedsInput || got.Request == nil || got.Request.Tool != "Bash" || got.Summary != "may it use Bash? make" || got.Decided != agency.DecidedBy(agency.FromHook) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -461,16 +461,16 @@ func TestDeriveAnswered(t *testing.T) {
 		name  string
 		state agency.State
 		input time.Duration // after it asked; 0 is never
-		word  agency.Word
+		word  agency.ReportedStatus
 		want  agency.Label
 	}{
-		{"not answered", agency.Running, 0, agency.SaysNeedsInput, agency.NeedsInput},
-		{"answered", agency.Running, time.Second, agency.SaysNeedsInput, agency.Working},
-		{"asked again", agency.Running, -time.Second, agency.SaysNeedsInput, agency.NeedsInput},
-		{"blocked and helped", agency.Running, time.Second, agency.SaysBlocked, agency.Working},
-		{"answered and gone", agency.Completed, time.Second, agency.SaysNeedsInput, agency.LabelCompleted},
-		{"gone without an answer", agency.Completed, 0, agency.SaysNeedsInput, agency.NeedsInput},
-		{"a message does not undo an offer", agency.Running, time.Second, agency.SaysReadyForReview, agency.ReadyForReview},
+		{"not answered", agency.Running, 0, agency.ReportedNeedsInput, agency.NeedsInput},
+		{"answered", agency.Running, time.Second, agency.ReportedNeedsInput, agency.Working},
+		{"asked again", agency.Running, -time.Second, agency.ReportedNeedsInput, agency.NeedsInput},
+		{"blocked and helped", agency.Running, time.Second, agency.ReportedBlocked, agency.Working},
+		{"answered and gone", agency.Completed, time.Second, agency.ReportedNeedsInput, agency.LabelCompleted},
+		{"gone without an answer", agency.Completed, 0, agency.ReportedNeedsInput, agency.NeedsInput},
+		{"a message does not undo an offer", agency.Running, time.Second, agency.ReportedReadyForReview, agency.ReadyForReview},
 	} {
 		c := agency.NewContract(start)
 		c.Status, c.Questions, c.Blockers, c.HowToTest = tt.word, []string{"Which?"}, []string{"a wall"}, "look"

@@ -10,18 +10,18 @@ import (
 	"agency/internal/duration"
 )
 
-// clue is one thing that is known of a run, with the part of the record that it is of.
-type clue struct {
-	agency.Clue
+// finding is one thing that is known of a run, with the part of the record that it is of.
+type finding struct {
+	agency.Finding
 	piece piece
 }
 
 // Explain tells how Derive comes to its answer. It is pure and total, and asks the same rules.
 func Explain(f Facts, now time.Time) agency.Explanation {
 	v := newView(f, now)
-	e := agency.Explanation{Status: Derive(f, now), Clues: []agency.Clue{}, Unknown: []agency.UnknownEvent{}}
-	deciding, outranked := v.weigh(&e)
-	for _, c := range v.clues() {
+	e := agency.Explanation{Status: Derive(f, now), Findings: []agency.Finding{}, Unknown: []agency.UnknownEvent{}}
+	deciding, outranked := v.rank(&e)
+	for _, c := range v.findings() {
 		if !c.At.IsZero() {
 			c.AgeMS = max(0, now.Sub(c.At).Milliseconds())
 		}
@@ -33,19 +33,19 @@ func Explain(f Facts, now time.Time) agency.Explanation {
 		case rule != nil:
 			c.Ignored = fmt.Sprintf("rule %d (%s) comes before rule %d (%s)", e.Rule, e.Status.Label, rule.Number, rule.Label)
 		}
-		e.Clues = append(e.Clues, c.Clue)
+		e.Findings = append(e.Findings, c.Finding)
 	}
-	if v.situation != nil {
-		for _, name := range slices.Sorted(maps.Keys(v.situation.Unknown)) {
-			e.Unknown = append(e.Unknown, agency.UnknownEvent{Name: name, Count: v.situation.Unknown[name]})
+	if v.agentState != nil {
+		for _, name := range slices.Sorted(maps.Keys(v.agentState.Unknown)) {
+			e.Unknown = append(e.Unknown, agency.UnknownEvent{Name: name, Count: v.agentState.Unknown[name]})
 		}
 	}
 	return e
 }
 
-// weigh names the rule that decides, the piece that it rests on, and for other pieces the first rule that they would have
+// rank names the rule that decides, the piece that it rests on, and for other pieces the first rule that they would have
 // decided.
-func (v *view) weigh(e *agency.Explanation) (deciding piece, outranked map[piece]*Rule) {
+func (v *view) rank(e *agency.Explanation) (deciding piece, outranked map[piece]*Rule) {
 	outranked = map[piece]*Rule{}
 	for i := range rules {
 		rule := &rules[i]
@@ -64,39 +64,39 @@ func (v *view) weigh(e *agency.Explanation) (deciding piece, outranked map[piece
 	return deciding, outranked
 }
 
-// clues are all that is known, the surest first.
-func (v *view) clues() []clue {
+// findings are all that is known, the surest first.
+func (v *view) findings() []finding {
 	if v.Run == nil {
-		return []clue{{agency.Clue{Source: agency.ByRecord, Trust: agency.TrustRecord, Confidence: 1, Says: v.RecordProblem}, pieceRecord}}
+		return []finding{{agency.Finding{Source: agency.ByRecord, Trust: agency.TrustRecord, Confidence: 1, Says: v.RecordProblem}, pieceRecord}}
 	}
-	all := append(v.recordClues(), v.processClue())
-	all = append(all, v.requestClues()...)
-	all = append(all, v.contractClue())
-	all = append(all, v.reportClues()...)
+	all := append(v.recordFindings(), v.processFinding())
+	all = append(all, v.requestFindings()...)
+	all = append(all, v.contractFinding())
+	all = append(all, v.reportFindings()...)
 	if at := v.attempt.InputAt; at != nil {
-		all = append(all, v.clue(pieceMessage, agency.ByMessage, agency.TrustRecord, *at, "a message was sent to it"))
+		all = append(all, v.finding(pieceMessage, agency.ByMessage, agency.TrustRecord, *at, "a message was sent to it"))
 	}
-	all = append(all, v.turnClues()...)
-	all = append(all, v.sourceClues()...)
+	all = append(all, v.turnFindings()...)
+	all = append(all, v.sourceFindings()...)
 	for i := range v.Earlier {
 		a := &v.Earlier[i]
-		c := v.clue(pieceNone, agency.ByProcess, agency.TrustKernel, lastChange(a), fate(a))
+		c := v.finding(pieceNone, agency.ByProcess, agency.TrustKernel, lastChange(a), fate(a))
 		c.Attempt, c.Ignored = a.Number, fmt.Sprintf("of attempt %d; attempt %d is the newest", a.Number, v.attempt.Number)
 		all = append(all, c)
 	}
 	return all
 }
 
-func (v *view) clue(p piece, by agency.By, trust agency.Trust, at time.Time, says string) clue {
-	return clue{agency.Clue{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says}, p}
+func (v *view) finding(p piece, by agency.DecidedBy, trust agency.Trust, at time.Time, says string) finding {
+	return finding{agency.Finding{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says}, p}
 }
 
 func (v *view) ago(at time.Time) string { return duration.Short(v.now.Sub(at)) + " ago" }
 
-func (v *view) recordClues() []clue {
-	all := []clue{}
+func (v *view) recordFindings() []finding {
+	all := []finding{}
 	add := func(at time.Time, says string) {
-		all = append(all, v.clue(pieceRecord, agency.ByRecord, agency.TrustRecord, at, says))
+		all = append(all, v.finding(pieceRecord, agency.ByRecord, agency.TrustRecord, at, says))
 	}
 	if v.RecordProblem != "" {
 		add(time.Time{}, v.RecordProblem)
@@ -116,7 +116,7 @@ func (v *view) recordClues() []clue {
 	return all
 }
 
-func (v *view) processClue() clue {
+func (v *view) processFinding() finding {
 	says := fate(v.attempt)
 	if v.SessionGone {
 		says += "; its terminal and its wrapper cannot be seen"
@@ -124,7 +124,7 @@ func (v *view) processClue() clue {
 	if v.frozen() {
 		says += "; its wrapper does not answer, and last moved " + v.ago(v.SilentSince)
 	}
-	return v.clue(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, says)
+	return v.finding(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, says)
 }
 
 // fate returns what became of an attempt, in a few words.
@@ -145,11 +145,11 @@ func fate(a *agency.Attempt) string {
 	}
 }
 
-func (v *view) requestClues() []clue {
-	all := make([]clue, 0, len(v.situation.Requests))
-	for i := range v.situation.Requests {
-		r := &v.situation.Requests[i]
-		c := v.clue(pieceRequest, agency.By(r.Source), trustOf(r.Source), r.At, "asks for a "+string(r.Kind)+": "+r.Summary())
+func (v *view) requestFindings() []finding {
+	all := make([]finding, 0, len(v.agentState.Requests))
+	for i := range v.agentState.Requests {
+		r := &v.agentState.Requests[i]
+		c := v.finding(pieceRequest, agency.DecidedBy(r.Source), trustOf(r.Source), r.At, "asks for a "+string(r.Kind)+": "+r.Summary())
 		if r.Kind == agency.AsksQuestion || r.Kind == agency.AsksDialog {
 			c.Says = "asks: " + r.Summary()
 		}
@@ -165,9 +165,9 @@ func (v *view) requestClues() []clue {
 // over says why nothing that the agent said counts.
 func (v *view) over() string { return "the attempt is " + string(v.attempt.State) }
 
-func (v *view) contractClue() clue {
+func (v *view) contractFinding() finding {
 	word := &v.attempt.Word
-	c := v.clue(pieceContract, agency.ByContract, agency.TrustSelfReport, word.At, "")
+	c := v.finding(pieceContract, agency.ByContract, agency.TrustSelfReport, word.At, "")
 	switch {
 	case word.Problem != "":
 		c.Says, c.Ignored = "unreadable", "invalid: "+word.Problem
@@ -184,7 +184,7 @@ func (v *view) contractClue() clue {
 		if label != "" {
 			c.Ignored = v.undone(label, word.At)
 		}
-		if r := v.situation.Reported; c.Ignored == "" && r != nil && !r.At.Before(word.At) {
+		if r := v.agentState.Reported; c.Ignored == "" && r != nil && !r.At.Before(word.At) {
 			c.Ignored = "it reported something else " + v.ago(r.At)
 		}
 	}
@@ -199,23 +199,23 @@ func (v *view) undone(label agency.Label, at time.Time) string {
 	case v.answered(label, at):
 		return "answered by a message " + v.ago(*v.attempt.InputAt)
 	case v.prompted(at):
-		return "a new prompt was submitted " + v.ago(v.situation.PromptAt)
+		return "a new prompt was submitted " + v.ago(v.agentState.PromptAt)
 	default:
 		return ""
 	}
 }
 
-func (v *view) reportClues() []clue {
-	all := []clue{}
-	if r := v.situation.Reported; r != nil {
-		c := v.clue(pieceReport, agency.By(agency.FromReport), agency.TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
+func (v *view) reportFindings() []finding {
+	all := []finding{}
+	if r := v.agentState.Reported; r != nil {
+		c := v.finding(pieceReport, agency.DecidedBy(agency.FromReport), agency.TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
 		if c.Ignored = v.undone(reportLabel(r.Report), r.At); c.Ignored == "" && r.At.Before(v.attempt.Word.At) {
 			c.Ignored = "the status file changed " + v.ago(v.attempt.Word.At)
 		}
 		all = append(all, c)
 	}
-	if until := v.situation.QuietUntil; !until.IsZero() {
-		c := v.clue(pieceNone, agency.By(agency.FromReport), agency.TrustSelfReport, v.situation.Sources[agency.FromReport].At, "")
+	if until := v.agentState.QuietUntil; !until.IsZero() {
+		c := v.finding(pieceNone, agency.DecidedBy(agency.FromReport), agency.TrustSelfReport, v.agentState.Sources[agency.FromReport].At, "")
 		if left := until.Sub(v.now); left > 0 {
 			c.Says = "will be silent for " + duration.Short(left) + " more"
 		} else {
@@ -226,11 +226,11 @@ func (v *view) reportClues() []clue {
 	return all
 }
 
-// turnClues are whether the agent works on something, and how long it has given no sign.
-func (v *view) turnClues() []clue {
-	all := []clue{}
-	if s := v.situation; s.Turn != agency.TurnUnknown {
-		c := v.clue(pieceTurn, agency.By(s.TurnBy), trustOf(s.TurnBy), s.TurnAt, turnWords(s))
+// turnFindings are whether the agent works on something, and how long it has given no sign.
+func (v *view) turnFindings() []finding {
+	all := []finding{}
+	if s := v.agentState; s.Turn != agency.TurnUnknown {
+		c := v.finding(pieceTurn, agency.DecidedBy(s.TurnBy), trustOf(s.TurnBy), s.TurnAt, turnWords(s))
 		if !v.alive() {
 			c.Ignored = v.over()
 		}
@@ -243,11 +243,11 @@ func (v *view) turnClues() []clue {
 	if limit := v.stallThreshold(); limit > 0 {
 		says += "; it is stalled after " + duration.Short(limit)
 	}
-	return append(all, v.clue(pieceSilence, agency.ByClock, agency.TrustRecord, v.heard, says))
+	return append(all, v.finding(pieceInactivity, agency.ByClock, agency.TrustRecord, v.heard, says))
 }
 
 // turnWords returns the turn in a few words.
-func turnWords(s *agency.Situation) string {
+func turnWords(s *agency.AgentState) string {
 	words := "at work"
 	if s.Turn == agency.TurnEnded {
 		words = "its turn ended"
@@ -267,26 +267,26 @@ func turnWords(s *agency.Situation) string {
 	return words
 }
 
-// sourceClues are the newest of each source.
-func (v *view) sourceClues() []clue {
-	all := []clue{}
+// sourceFindings are the newest of each source.
+func (v *view) sourceFindings() []finding {
+	all := []finding{}
 	for _, source := range agency.Sources() {
-		seen, ok := v.situation.Sources[source]
+		seen, ok := v.agentState.Sources[source]
 		if !ok || source == agency.FromOutput {
 			continue
 		}
-		says := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Sign)
+		says := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Signal)
 		if seen.Event != "" {
 			says += " (" + seen.Event + ")"
 		}
-		c := v.clue(pieceNone, agency.By(source), trustOf(source), seen.At, says)
-		if (observer{v.situation}).outdone(source) {
+		c := v.finding(pieceNone, agency.DecidedBy(source), trustOf(source), seen.At, says)
+		if (observer{v.agentState}).superseded(source) {
 			c.Ignored = "the agent's program speaks for itself"
 		}
 		all = append(all, c)
 	}
-	if p := v.situation.Printed; p != nil {
-		c := v.clue(pieceNone, agency.By(agency.FromOutput), trustOf(agency.FromOutput), p.At, "printed an error: "+p.Text)
+	if p := v.agentState.Printed; p != nil {
+		c := v.finding(pieceNone, agency.DecidedBy(agency.FromOutput), trustOf(agency.FromOutput), p.At, "printed an error: "+p.Text)
 		c.Ignored = "what is printed decides no status; the watchdog tells of it"
 		all = append(all, c)
 	}

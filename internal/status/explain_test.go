@@ -30,7 +30,7 @@ func TestExplainEveryExample(t *testing.T) {
 			t.Errorf("%q by rule %d, %q", e.Status.Label, e.Rule, e.When)
 		}
 		decided := 0
-		for _, c := range e.Clues {
+		for _, c := range e.Findings {
 			if c.Decided {
 				decided++
 				if c.Source != e.Status.Decided || c.Ignored != "" {
@@ -42,7 +42,7 @@ func TestExplainEveryExample(t *testing.T) {
 			}
 		}
 		if decided != 1 {
-			t.Errorf("%d clues decided %+v: %+v", decided, e.Status, e.Clues)
+			t.Errorf("%d clues decided %+v: %+v", decided, e.Status, e.Findings)
 		}
 	})
 }
@@ -51,8 +51,8 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	at := func(before time.Duration) *time.Time { return new(now.Add(-before)) }
 	asking := agency.NewContract(begun)
-	asking.Status, asking.Questions = agency.SaysNeedsInput, []string{"Which library?"}
-	prompted := observed(agency.Evidence{Sign: agency.SignPrompt}, agency.Evidence{Sign: agency.SignToolStarted, Tool: "Edit"})
+	asking.Status, asking.Questions = agency.ReportedNeedsInput, []string{"Which library?"}
+	prompted := observed(agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalToolStarted, Tool: "Edit"})
 	for _, tt := range []struct {
 		name string
 		run  agency.Run
@@ -81,7 +81,7 @@ func TestExplain(t *testing.T) {
 			"process failed (exit 3): of attempt 1; attempt 2 is the newest",
 		}},
 		{"a killed agent that asked", agency.Run{Flag: &agency.Flag{Reason: "budget", At: now}, Attempt: agency.Attempt{
-			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Word: agency.Observed{Contract: &asking, At: begun}, Situation: prompted,
+			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Word: agency.Observed{Contract: &asking, At: begun}, AgentState: prompted,
 		}}, []string{
 			"record * flagged: budget",
 			"process stopped: rule 6 (needs attention) comes before rule 11 (killed)",
@@ -90,7 +90,7 @@ func TestExplain(t *testing.T) {
 			"hook 2 signs, the newest: tool_started",
 		}},
 		{"at work", agency.Run{StallAfterMS: 1000, Attempt: agency.Attempt{
-			Number: 1, State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &asking, At: begun.Add(-time.Second)}, Situation: prompted,
+			Number: 1, State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &asking, At: begun.Add(-time.Second)}, AgentState: prompted,
 		}}, []string{
 			"process alive",
 			"contract needs_input: Which library?: a new prompt was submitted 1h ago",
@@ -104,7 +104,7 @@ func TestExplain(t *testing.T) {
 			f.Earlier = []agency.Attempt{{Number: 1, State: agency.Failed, ExitCode: new(3), EndedAt: &begun}}
 		}
 		var got []string
-		for _, c := range status.Explain(f, now).Clues {
+		for _, c := range status.Explain(f, now).Findings {
 			line := []string{string(c.Source)}
 			if c.Decided {
 				line = append(line, "*")
@@ -119,7 +119,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
 		}
 	}
-	if e := status.Explain(status.Facts{}, now); e.Rule != 1 || e.Status.Label != agency.Broken || len(e.Clues) != 1 {
+	if e := status.Explain(status.Facts{}, now); e.Rule != 1 || e.Status.Label != agency.Broken || len(e.Findings) != 1 {
 		t.Errorf("of nothing: %+v", e)
 	}
 }

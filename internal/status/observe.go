@@ -16,12 +16,12 @@ const (
 )
 
 // observer takes evidence into a situation.
-type observer struct{ *agency.Situation }
+type observer struct{ *agency.AgentState }
 
 // Observe takes one piece of evidence into the situation of its attempt. Evidence comes in the order in which it was observed;
 // clocks may jump, so its times decide nothing here.
-func Observe(situation *agency.Situation, e agency.Evidence) {
-	s := observer{situation}
+func Observe(agentState *agency.AgentState, e agency.Evidence) {
+	s := observer{agentState}
 	if !slices.Contains(agency.Sources(), e.Source) {
 		s.countUnknown("from " + agency.Clip(string(e.Source)))
 		return
@@ -31,17 +31,17 @@ func Observe(situation *agency.Situation, e agency.Evidence) {
 		s.print(e) // it says nothing of how the agent itself does
 		return
 	}
-	if e.Sign == agency.SignShown {
+	if e.Signal == agency.SignalShown {
 		s.show(e.ID)
 		return
 	}
-	if s.outdone(e.Source) || e.Sign == agency.SignUnknown && e.Source != agency.FromHook && e.Source != agency.FromStream {
+	if s.superseded(e.Source) || e.Signal == agency.SignalUnknown && e.Source != agency.FromHook && e.Source != agency.FromStream {
 		return
 	}
 	// An agent that says something new to us still gives a sign of life.
 	s.HeardAt = e.At
 	if e.Subagent != "" {
-		s.observeHelper(e)
+		s.observeSubagent(e)
 		return
 	}
 	s.observe(e)
@@ -49,58 +49,58 @@ func Observe(situation *agency.Situation, e agency.Evidence) {
 
 // observe takes what the agent itself does.
 func (s observer) observe(e agency.Evidence) {
-	switch e.Sign {
-	case agency.SignSession:
+	switch e.Signal {
+	case agency.SignalSession:
 		s.identify(e)
-	case agency.SignPrompt:
+	case agency.SignalPrompt:
 		s.begin(e)
 		s.PromptAt, s.Reported, s.QuietUntil, s.Printed = e.At, nil, time.Time{}, nil
-	case agency.SignBusy:
+	case agency.SignalBusy:
 		s.busy(e)
-	case agency.SignToolStarted:
+	case agency.SignalToolStarted:
 		s.begin(e)
 		s.Done = slices.DeleteFunc(s.Done, func(id string) bool { return id == e.ID })
 		if len(s.Tools) < mostTools {
 			s.Tools = append(s.Tools, agency.Tool{ID: e.ID, Name: e.Tool, At: e.At})
 		}
-	case agency.SignToolEnded:
+	case agency.SignalToolEnded:
 		s.toolEnded(e)
-	case agency.SignAsked:
+	case agency.SignalAsked:
 		s.ask(e)
-	case agency.SignAnswered:
+	case agency.SignalAnswered:
 		s.begin(e)
 		s.answer(e)
-	case agency.SignRetrying:
+	case agency.SignalRetrying:
 		since := e.At
 		if s.Retry != nil && s.Retry.Class == e.Class {
 			since = s.Retry.At
 		}
 		s.begin(e)
 		s.Retry = &agency.AgentError{Class: e.Class, Text: e.Text, At: since}
-	case agency.SignFailed:
+	case agency.SignalFailed:
 		s.end(e)
 		s.Failure = &agency.AgentError{Class: e.Class, Text: e.Text, At: e.At}
-	case agency.SignTurnEnded:
+	case agency.SignalTurnEnded:
 		s.turnEnded(e)
-	case agency.SignInterrupted:
+	case agency.SignalInterrupted:
 		s.end(e)
 		s.Interrupted = true
-	case agency.SignResting:
+	case agency.SignalResting:
 		s.rest(e)
-	case agency.SignUsage:
+	case agency.SignalUsage:
 		s.use(e)
-	case agency.SignEnded:
+	case agency.SignalEnded:
 		// Its exit follows and says how it went; until then nobody needs to act because of this.
 		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
-	case agency.SignReport:
+	case agency.SignalReport:
 		s.report(e)
-	case agency.SignPrinted, agency.SignShown, agency.SignUnknown:
+	case agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown:
 	}
 }
 
 // print takes a line of output that the user calls an error.
 func (s observer) print(e agency.Evidence) {
-	if e.Sign != agency.SignPrinted {
+	if e.Signal != agency.SignalPrinted {
 		return
 	}
 	if s.Printed == nil || e.Event != agency.EventContinued {
@@ -109,30 +109,30 @@ func (s observer) print(e agency.Evidence) {
 	s.PrintedAt = e.At
 }
 
-// observeHelper takes what a helper of the agent does. It works for the agent, and asks in its place; that it begins or
+// observeSubagent takes what a helper of the agent does. It works for the agent, and asks in its place; that it begins or
 // ends says nothing about the agent's own turn.
-func (s observer) observeHelper(e agency.Evidence) {
-	switch e.Sign {
-	case agency.SignToolStarted, agency.SignToolEnded, agency.SignAsked, agency.SignUsage, agency.SignRetrying:
+func (s observer) observeSubagent(e agency.Evidence) {
+	switch e.Signal {
+	case agency.SignalToolStarted, agency.SignalToolEnded, agency.SignalAsked, agency.SignalUsage, agency.SignalRetrying:
 		s.observe(e)
-	case agency.SignBusy, agency.SignPrompt:
+	case agency.SignalBusy, agency.SignalPrompt:
 		s.begin(e)
-	case agency.SignAnswered:
+	case agency.SignalAnswered:
 		s.begin(e)
 		s.answer(e)
-	case agency.SignTurnEnded, agency.SignFailed, agency.SignInterrupted, agency.SignEnded:
+	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted, agency.SignalEnded:
 		s.dropOf(e.Subagent)
-	case agency.SignSession, agency.SignResting, agency.SignReport, agency.SignPrinted, agency.SignShown, agency.SignUnknown:
+	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown:
 	}
 }
 
 // remember counts the evidence of each source.
 func (s observer) remember(e agency.Evidence) {
 	if s.Sources == nil {
-		s.Sources = map[agency.Source]agency.Seen{}
+		s.Sources = map[agency.Source]agency.SourceStats{}
 	}
 	seen := s.Sources[e.Source]
-	s.Sources[e.Source] = agency.Seen{At: e.At, Sign: e.Sign, Event: e.Event, Count: seen.Count + 1}
+	s.Sources[e.Source] = agency.SourceStats{At: e.At, Signal: e.Signal, Event: e.Event, Count: seen.Count + 1}
 	switch {
 	case e.Offset == 0:
 	case e.Source == agency.FromTranscript:
@@ -140,7 +140,7 @@ func (s observer) remember(e agency.Evidence) {
 	case e.Source == agency.FromReport:
 		s.ReportsOffset = e.Offset
 	}
-	if e.Sign == agency.SignUnknown {
+	if e.Signal == agency.SignalUnknown {
 		s.countUnknown(e.Event)
 	}
 }
@@ -155,16 +155,16 @@ func (s observer) countUnknown(name string) {
 	}
 }
 
-// outdone says that a source says nothing new: of a screen, because the agent itself has spoken in this attempt; of a title,
+// superseded says that a source says nothing new: of a screen, because the agent itself has spoken in this attempt; of a title,
 // because the agent keeps a file that says the same, and says waiting from resting.
-func (s observer) outdone(source agency.Source) bool {
+func (s observer) superseded(source agency.Source) bool {
 	_, keeps := s.Sources[agency.FromSession]
-	return source == agency.FromScreen && SpokeForItself(s.Situation) || source == agency.FromTitle && keeps
+	return source == agency.FromScreen && SpokeForItself(s.AgentState) || source == agency.FromTitle && keeps
 }
 
 // SpokeForItself reports whether the agent told how it does by more than what its terminal shows. A transcript does not: a
 // dialog beside the conversation is not in it.
-func SpokeForItself(s *agency.Situation) bool {
+func SpokeForItself(s *agency.AgentState) bool {
 	for _, source := range []agency.Source{agency.FromHook, agency.FromStream, agency.FromSession} {
 		if _, spoke := s.Sources[source]; spoke {
 			return true
@@ -238,13 +238,13 @@ func (s observer) report(e agency.Evidence) {
 		s.QuietUntil = e.At.Add(e.Quiet)
 	}
 	s.Reported = nil
-	if e.Report != agency.ReportsWord {
+	if e.Report != agency.ReportsStatus {
 		s.Reported = &agency.Reported{Report: e.Report, Text: e.Text, At: e.At}
 	}
 }
 
 // SameMeaning reports whether two situations look alike to users: only counters differ, and newer evidence of the same.
-func SameMeaning(s, o *agency.Situation) bool {
+func SameMeaning(s, o *agency.AgentState) bool {
 	sameTrouble := func(a, b *agency.AgentError) bool {
 		return (a == nil) == (b == nil) && (a == nil || a.Class == b.Class)
 	}

@@ -12,10 +12,10 @@ import (
 	"agency/internal/status"
 )
 
-var allSigns = []agency.Sign{
-	agency.SignSession, agency.SignPrompt, agency.SignBusy, agency.SignToolStarted, agency.SignToolEnded, agency.SignAsked, agency.SignAnswered,
-	agency.SignRetrying, agency.SignFailed, agency.SignTurnEnded, agency.SignInterrupted, agency.SignResting, agency.SignUsage, agency.SignEnded,
-	agency.SignReport, agency.SignPrinted, agency.SignShown, agency.SignUnknown, "of the future",
+var allSigns = []agency.Signal{
+	agency.SignalSession, agency.SignalPrompt, agency.SignalBusy, agency.SignalToolStarted, agency.SignalToolEnded, agency.SignalAsked, agency.SignalAnswered,
+	agency.SignalRetrying, agency.SignalFailed, agency.SignalTurnEnded, agency.SignalInterrupted, agency.SignalResting, agency.SignalUsage, agency.SignalEnded,
+	agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown, "of the future",
 }
 
 // anyEvidence is what an agent, its terminal or who pretends to be one could have spooled.
@@ -25,7 +25,7 @@ func anyEvidence() *rapid.Generator[agency.Evidence] {
 		e := agency.Evidence{
 			At:         begun.Add(time.Duration(rapid.IntRange(-100, 5000).Draw(t, "at")) * time.Second),
 			Source:     rapid.SampledFrom(append(agency.Sources(), "elsewhere", agency.Source(word("source", "a", "b", "c")))).Draw(t, "source"),
-			Sign:       rapid.SampledFrom(allSigns).Draw(t, "sign"),
+			Signal:     rapid.SampledFrom(allSigns).Draw(t, "sign"),
 			Event:      rapid.StringN(0, 4, 8).Draw(t, "event"),
 			ID:         rapid.StringN(0, 1, 4).Draw(t, "id"),
 			Kind:       agency.RequestKind(word("kind", "permission", "question", "dialog", "")),
@@ -47,7 +47,7 @@ func anyEvidence() *rapid.Generator[agency.Evidence] {
 	})
 }
 
-func asJSON(t interface{ Fatal(args ...any) }, s *agency.Situation) string {
+func asJSON(t interface{ Fatal(args ...any) }, s *agency.AgentState) string {
 	data, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -60,11 +60,11 @@ func TestObserveAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		evidence := rapid.SliceOfN(anyEvidence(), 0, 300).Draw(t, "evidence")
-		var whole, pieces agency.Situation
+		var whole, pieces agency.AgentState
 		for i, e := range evidence {
 			status.Observe(&whole, e)
 			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
-				var read agency.Situation
+				var read agency.AgentState
 				if err := json.Unmarshal([]byte(asJSON(t, &pieces)), &read); err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +89,7 @@ func TestObserveAnything(t *testing.T) {
 			t.Errorf("its turn ended, and it works: %s", asJSON(t, s))
 		}
 		for _, state := range []agency.State{agency.Killed, agency.Failed} {
-			f := status.Facts{Run: &agency.Run{Attempt: agency.Attempt{State: state, EndedAt: &now, Situation: whole}}}
+			f := status.Facts{Run: &agency.Run{Attempt: agency.Attempt{State: state, EndedAt: &now, AgentState: whole}}}
 			got := status.Derive(f, now).Label
 			if offered := state == agency.Killed && got == agency.ReadyForReview; got != agency.LabelKilled && got != agency.LabelFailed && !offered {
 				t.Errorf("a %s attempt reads %q", state, got)
@@ -99,8 +99,8 @@ func TestObserveAnything(t *testing.T) {
 }
 
 // observed is what evidence comes to, a second apart.
-func observed(evidence ...agency.Evidence) agency.Situation {
-	var s agency.Situation
+func observed(evidence ...agency.Evidence) agency.AgentState {
+	var s agency.AgentState
 	for i, e := range evidence {
 		e.At = begun.Add(time.Duration(i) * time.Second)
 		if e.Source == "" {
@@ -112,16 +112,18 @@ func observed(evidence ...agency.Evidence) agency.Situation {
 }
 
 func permission(id string) agency.Evidence {
-	return agency.Evidence{Sign: agency.SignAsked, ID: id, Kind: agency.AsksPermission, Tool: "Bash", Text: "make"}
+	return agency.Evidence{Signal: agency.SignalAsked, ID: id, Kind: agency.AsksPermission, Tool: "Bash", Text: "make"}
 }
 
 func TestObserve(t *testing.T) {
 	t.Parallel()
-	prompt := agency.Evidence{Sign: agency.SignPrompt}
-	helper := func(sign agency.Sign) agency.Evidence { return agency.Evidence{Sign: sign, Subagent: "helper"} }
-	helperAsks := permission("9")
-	helperAsks.Subagent = "helper"
-	title := func(sign agency.Sign) agency.Evidence { return agency.Evidence{Source: agency.FromTitle, Sign: sign} }
+	prompt := agency.Evidence{Signal: agency.SignalPrompt}
+	subagent := func(signal agency.Signal) agency.Evidence { return agency.Evidence{Signal: signal, Subagent: "helper"} }
+	subagentAsks := permission("9")
+	subagentAsks.Subagent = "helper"
+	title := func(signal agency.Signal) agency.Evidence {
+		return agency.Evidence{Source: agency.FromTitle, Signal: signal}
+	}
 	screen := permission("s")
 	screen.Source, screen.Confidence = agency.FromScreen, 0.6
 	for _, tt := range []struct {
@@ -130,27 +132,27 @@ func TestObserve(t *testing.T) {
 		turn     agency.Turn
 		requests string // their ids
 	}{
-		{"a helper's end does not end the turn", []agency.Evidence{prompt, helper(agency.SignTurnEnded)}, agency.TurnWorking, ""},
-		{"nor does its error", []agency.Evidence{prompt, helper(agency.SignFailed)}, agency.TurnWorking, ""},
-		{"nor its goodbye", []agency.Evidence{prompt, helper(agency.SignEnded)}, agency.TurnWorking, ""},
-		{"a helper's end takes back what it asked", []agency.Evidence{prompt, permission("1"), helperAsks, helper(agency.SignTurnEnded)}, agency.TurnWorking, "1"},
-		{"a helper's work answers nobody else", []agency.Evidence{prompt, permission("1"), helper(agency.SignBusy)}, agency.TurnWorking, "1"},
-		{"work goes on in the background", []agency.Evidence{prompt, {Sign: agency.SignTurnEnded, Background: 1}}, agency.TurnWorking, ""},
-		{"and then it ends", []agency.Evidence{prompt, {Sign: agency.SignTurnEnded, Background: 1}, {Sign: agency.SignTurnEnded}}, agency.TurnEnded, ""},
-		{"the late end of a tool begins no turn", []agency.Evidence{prompt, {Sign: agency.SignTurnEnded}, {Sign: agency.SignToolEnded, ID: "x"}}, agency.TurnEnded, ""},
-		{"two requests, one answer", []agency.Evidence{permission("1"), permission("2"), {Sign: agency.SignAnswered, ID: "1"}}, agency.TurnWorking, "2"},
-		{"the end of its tool answers a permission", []agency.Evidence{prompt, permission("1"), {Sign: agency.SignToolEnded, ID: "1"}}, agency.TurnWorking, ""},
-		{"a title that worked before does not answer", []agency.Evidence{prompt, permission("1"), title(agency.SignBusy)}, agency.TurnWorking, "1"},
-		{"a title that rested and works again does", []agency.Evidence{prompt, permission("1"), title(agency.SignResting), title(agency.SignBusy)}, agency.TurnWorking, ""},
-		{"a title at rest ends no turn that waits for an answer", []agency.Evidence{prompt, permission("1"), title(agency.SignResting)}, agency.TurnWorking, "1"},
-		{"an interruption takes back what was asked", []agency.Evidence{prompt, permission("1"), {Sign: agency.SignInterrupted}}, agency.TurnEnded, ""},
+		{"a helper's end does not end the turn", []agency.Evidence{prompt, subagent(agency.SignalTurnEnded)}, agency.TurnWorking, ""},
+		{"nor does its error", []agency.Evidence{prompt, subagent(agency.SignalFailed)}, agency.TurnWorking, ""},
+		{"nor its goodbye", []agency.Evidence{prompt, subagent(agency.SignalEnded)}, agency.TurnWorking, ""},
+		{"a helper's end takes back what it asked", []agency.Evidence{prompt, permission("1"), subagentAsks, subagent(agency.SignalTurnEnded)}, agency.TurnWorking, "1"},
+		{"a helper's work answers nobody else", []agency.Evidence{prompt, permission("1"), subagent(agency.SignalBusy)}, agency.TurnWorking, "1"},
+		{"work goes on in the background", []agency.Evidence{prompt, {Signal: agency.SignalTurnEnded, Background: 1}}, agency.TurnWorking, ""},
+		{"and then it ends", []agency.Evidence{prompt, {Signal: agency.SignalTurnEnded, Background: 1}, {Signal: agency.SignalTurnEnded}}, agency.TurnEnded, ""},
+		{"the late end of a tool begins no turn", []agency.Evidence{prompt, {Signal: agency.SignalTurnEnded}, {Signal: agency.SignalToolEnded, ID: "x"}}, agency.TurnEnded, ""},
+		{"two requests, one answer", []agency.Evidence{permission("1"), permission("2"), {Signal: agency.SignalAnswered, ID: "1"}}, agency.TurnWorking, "2"},
+		{"the end of its tool answers a permission", []agency.Evidence{prompt, permission("1"), {Signal: agency.SignalToolEnded, ID: "1"}}, agency.TurnWorking, ""},
+		{"a title that worked before does not answer", []agency.Evidence{prompt, permission("1"), title(agency.SignalBusy)}, agency.TurnWorking, "1"},
+		{"a title that rested and works again does", []agency.Evidence{prompt, permission("1"), title(agency.SignalResting), title(agency.SignalBusy)}, agency.TurnWorking, ""},
+		{"a title at rest ends no turn that waits for an answer", []agency.Evidence{prompt, permission("1"), title(agency.SignalResting)}, agency.TurnWorking, "1"},
+		{"an interruption takes back what was asked", []agency.Evidence{prompt, permission("1"), {Signal: agency.SignalInterrupted}}, agency.TurnEnded, ""},
 		{"a screen counts where nothing else speaks", []agency.Evidence{screen}, agency.TurnUnknown, "s"},
 		{"and not where a hook does", []agency.Evidence{prompt, screen}, agency.TurnWorking, ""},
 		{"a dialog is settled when the session begins", []agency.Evidence{
-			{Source: agency.FromScreen, Sign: agency.SignAsked, ID: "d", Kind: agency.AsksDialog}, {Sign: agency.SignSession},
+			{Source: agency.FromScreen, Signal: agency.SignalAsked, ID: "d", Kind: agency.AsksDialog}, {Signal: agency.SignalSession},
 		}, agency.TurnUnknown, ""},
-		{"what is unknown says nothing", []agency.Evidence{prompt, permission("1"), {Sign: agency.SignUnknown, Event: "New"}}, agency.TurnWorking, "1"},
-		{"nor do unknown places", []agency.Evidence{prompt, {Source: "elsewhere", Sign: agency.SignTurnEnded}}, agency.TurnWorking, ""},
+		{"what is unknown says nothing", []agency.Evidence{prompt, permission("1"), {Signal: agency.SignalUnknown, Event: "New"}}, agency.TurnWorking, "1"},
+		{"nor do unknown places", []agency.Evidence{prompt, {Source: "elsewhere", Signal: agency.SignalTurnEnded}}, agency.TurnWorking, ""},
 	} {
 		s := observed(tt.evidence...)
 		var ids []string
@@ -166,9 +168,9 @@ func TestObserve(t *testing.T) {
 func TestObserveUsage(t *testing.T) {
 	t.Parallel()
 	used := func(add bool, in int64, cost float64) agency.Evidence {
-		return agency.Evidence{Sign: agency.SignUsage, Add: add, Usage: &agency.Usage{InputTokens: &in, CostUSD: &cost}}
+		return agency.Evidence{Signal: agency.SignalUsage, Add: add, Usage: &agency.Usage{InputTokens: &in, CostUSD: &cost}}
 	}
-	s := observed(used(true, 10, 0.25), used(true, 5, 0.5), agency.Evidence{Sign: agency.SignUsage})
+	s := observed(used(true, 10, 0.25), used(true, 5, 0.5), agency.Evidence{Signal: agency.SignalUsage})
 	if *s.Usage.InputTokens != 15 || *s.Usage.CostUSD != 0.75 || s.Usage.OutputTokens != nil || s.Usage.CachedTokens != nil {
 		t.Errorf("got %s", asJSON(t, &s))
 	}
@@ -180,11 +182,11 @@ func TestObserveUsage(t *testing.T) {
 // An agent of a newer version still gives signs of life by what is not understood.
 func TestObserveUnknown(t *testing.T) {
 	t.Parallel()
-	s := observed(agency.Evidence{Sign: agency.SignPrompt}, agency.Evidence{Sign: agency.SignUnknown, Event: "New"}, agency.Evidence{Sign: agency.SignUnknown, Event: "New"})
+	s := observed(agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalUnknown, Event: "New"}, agency.Evidence{Signal: agency.SignalUnknown, Event: "New"})
 	if s.Unknown["New"] != 2 || !s.HeardAt.Equal(begun.Add(2*time.Second)) || s.Sources[agency.FromHook].Count != 3 {
 		t.Errorf("got %s", asJSON(t, &s))
 	}
-	s = observed(agency.Evidence{Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable report"})
+	s = observed(agency.Evidence{Source: agency.FromReport, Signal: agency.SignalUnknown, Event: "unreadable report"})
 	if !s.HeardAt.IsZero() {
 		t.Errorf("what cannot be read was heard: %s", asJSON(t, &s))
 	}
@@ -193,21 +195,21 @@ func TestObserveUnknown(t *testing.T) {
 // What a title asks is settled when the title shows rest; what a hook asks is not, because a title rests while it waits.
 func TestRestSettlesWhatTheSameSourceAsked(t *testing.T) {
 	t.Parallel()
-	var s agency.Situation
+	var s agency.AgentState
 	at := begun
-	observe := func(source agency.Source, sign agency.Sign, id string) {
+	observe := func(source agency.Source, signal agency.Signal, id string) {
 		at = at.Add(time.Second)
-		status.Observe(&s, agency.Evidence{At: at, Source: source, Sign: sign, ID: id, Kind: agency.AsksQuestion})
+		status.Observe(&s, agency.Evidence{At: at, Source: source, Signal: signal, ID: id, Kind: agency.AsksQuestion})
 	}
-	observe(agency.FromTitle, agency.SignBusy, "")
-	observe(agency.FromTitle, agency.SignAsked, "")
-	observe(agency.FromTitle, agency.SignResting, "")
+	observe(agency.FromTitle, agency.SignalBusy, "")
+	observe(agency.FromTitle, agency.SignalAsked, "")
+	observe(agency.FromTitle, agency.SignalResting, "")
 	if len(s.Requests) != 0 || s.Turn != agency.TurnEnded {
 		t.Errorf("got %+v, turn %q", s.Requests, s.Turn)
 	}
-	observe(agency.FromHook, agency.SignPrompt, "")
-	observe(agency.FromHook, agency.SignAsked, "1")
-	observe(agency.FromTitle, agency.SignResting, "")
+	observe(agency.FromHook, agency.SignalPrompt, "")
+	observe(agency.FromHook, agency.SignalAsked, "1")
+	observe(agency.FromTitle, agency.SignalResting, "")
 	if len(s.Requests) != 1 || s.Turn != agency.TurnWorking {
 		t.Errorf("got %+v, turn %q", s.Requests, s.Turn)
 	}
@@ -217,9 +219,9 @@ func TestRestSettlesWhatTheSameSourceAsked(t *testing.T) {
 // when it is used again.
 func TestAskedTooLate(t *testing.T) {
 	t.Parallel()
-	started := agency.Evidence{Source: agency.FromHook, Sign: agency.SignToolStarted, ID: "1", Tool: "Bash"}
-	asked := agency.Evidence{Source: agency.FromHook, Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash"}
-	ended := agency.Evidence{Source: agency.FromHook, Sign: agency.SignToolEnded, ID: "1"}
+	started := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalToolStarted, ID: "1", Tool: "Bash"}
+	asked := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash"}
+	ended := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalToolEnded, ID: "1"}
 	for name, tt := range map[string]struct {
 		evidence []agency.Evidence
 		open     int
@@ -227,7 +229,7 @@ func TestAskedTooLate(t *testing.T) {
 		"in order":          {[]agency.Evidence{started, asked}, 1},
 		"late":              {[]agency.Evidence{started, ended, asked}, 0},
 		"late and in order": {[]agency.Evidence{started, ended, asked, started, asked}, 1},
-		"after the turn":    {[]agency.Evidence{started, ended, {Source: agency.FromHook, Sign: agency.SignTurnEnded}, asked}, 0},
+		"after the turn":    {[]agency.Evidence{started, ended, {Source: agency.FromHook, Signal: agency.SignalTurnEnded}, asked}, 0},
 	} {
 		if s := observed(tt.evidence...); len(s.Requests) != tt.open {
 			t.Errorf("%s: %d are open, want %d", name, len(s.Requests), tt.open)
@@ -239,14 +241,14 @@ func TestAskedTooLate(t *testing.T) {
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	printed := func(event, text string) agency.Evidence {
-		return agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Event: event, Text: text}
+		return agency.Evidence{Source: agency.FromOutput, Signal: agency.SignalPrinted, Event: event, Text: text}
 	}
-	s := observed(agency.Evidence{Sign: agency.SignPrompt}, printed("", "one"), printed(agency.EventContinued, "two"))
+	s := observed(agency.Evidence{Signal: agency.SignalPrompt}, printed("", "one"), printed(agency.EventContinued, "two"))
 	if s.Turn != agency.TurnWorking || !s.HeardAt.Equal(begun) || s.Printed.Text != "one" || !s.PrintedAt.Equal(begun.Add(2*time.Second)) {
 		t.Errorf("got %s", asJSON(t, &s))
 	}
-	a := agency.Attempt{Situation: s}
-	if !status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedPatience-1)) || status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedPatience)) {
+	a := agency.Attempt{AgentState: s}
+	if !status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedTimeout-1)) || status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedTimeout)) {
 		t.Error("it stands for another time than its patience")
 	}
 	if a.InputAt = new(s.PrintedAt); !status.ErrorStands(&a, begun) {
@@ -255,10 +257,10 @@ func TestPrinted(t *testing.T) {
 	if a.InputAt = new(s.PrintedAt.Add(1)); status.ErrorStands(&a, begun) {
 		t.Error("a message is no answer")
 	}
-	if s = observed(printed("", "one"), agency.Evidence{Sign: agency.SignPrompt}); s.Printed != nil {
+	if s = observed(printed("", "one"), agency.Evidence{Signal: agency.SignalPrompt}); s.Printed != nil {
 		t.Error("a prompt is no answer")
 	}
-	if s = observed(agency.Evidence{Source: agency.FromOutput, Sign: agency.SignTurnEnded}); s.Turn != agency.TurnUnknown {
+	if s = observed(agency.Evidence{Source: agency.FromOutput, Signal: agency.SignalTurnEnded}); s.Turn != agency.TurnUnknown {
 		t.Error("output ended a turn")
 	}
 }

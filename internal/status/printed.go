@@ -6,14 +6,14 @@ import (
 	"agency"
 )
 
-// PrintedPatience is how long after the last line of output that is an error a worker must be seen to do something, so that
+// PrintedTimeout is how long after the last line of output that is an error a worker must be seen to do something, so that
 // the error is past.
-const PrintedPatience = 5 * time.Minute
+const PrintedTimeout = 5 * time.Minute
 
 // ErrorStands reports whether the agent printed an error that is not past: no prompt and no message came since, and it was not seen
 // to go on; active is its newest sign of life.
 func ErrorStands(a *agency.Attempt, active time.Time) bool {
-	s := &a.Situation
+	s := &a.AgentState
 	answered := a.InputAt != nil && a.InputAt.After(s.PrintedAt)
-	return s.Printed != nil && !answered && active.Sub(s.PrintedAt) < PrintedPatience
+	return s.Printed != nil && !answered && active.Sub(s.PrintedAt) < PrintedTimeout
 }

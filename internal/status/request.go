@@ -61,7 +61,7 @@ func (s observer) describe(e agency.Evidence) {
 }
 
 // NeedsDetail reports whether a title told of a request which the evidence of a screen describes in full, and nothing did yet.
-func NeedsDetail(s *agency.Situation, shown []agency.Evidence) bool {
+func NeedsDetail(s *agency.AgentState, shown []agency.Evidence) bool {
 	return slices.ContainsFunc(shown, func(e agency.Evidence) bool { return e.Source == agency.FromScreen && e.Event == agency.EventComplete }) &&
 		slices.ContainsFunc(s.Requests, func(r agency.Request) bool { return r.Source == agency.FromTitle && r.ID == "" })
 }
@@ -83,7 +83,7 @@ func (s observer) wait(seen agency.Source) {
 }
 
 // Vague reports whether a title told of a request that nothing names yet, or several requests are open: the terminal tells more.
-func Vague(s *agency.Situation) bool {
+func Vague(s *agency.AgentState) bool {
 	return len(s.Requests) > 1 || slices.ContainsFunc(s.Requests, func(r agency.Request) bool { return r.Source == agency.FromTitle && r.ID == "" })
 }
 
@@ -100,8 +100,8 @@ func (s observer) answer(e agency.Evidence) {
 
 // dropOf ends what the agent, or one of its helpers, asked in the turn that ended. Where only a title or another view of the
 // whole program told of a request, that view tells of its end too.
-func (s observer) dropOf(helper string) {
-	s.drop(func(r *agency.Request) bool { return r.Subagent == helper && !shows(r.Source) })
+func (s observer) dropOf(subagent string) {
+	s.drop(func(r *agency.Request) bool { return r.Subagent == subagent && !shows(r.Source) })
 }
 
 func (s observer) drop(gone func(r *agency.Request) bool) {

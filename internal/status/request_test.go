@@ -15,22 +15,22 @@ import (
 func proves(e *agency.Evidence, r *agency.Request) bool {
 	view := e.Source == agency.FromTitle || e.Source == agency.FromScreen
 	program := e.Source == agency.FromSession || e.Source == agency.FromStream
-	switch e.Sign {
-	case agency.SignToolEnded:
+	switch e.Signal {
+	case agency.SignalToolEnded:
 		return e.ID != "" && e.ID == r.ID
-	case agency.SignAnswered:
+	case agency.SignalAnswered:
 		return e.ID != "" && e.ID == r.ID || e.ID == "" && (program || e.Source == agency.FromScreen && r.Source == agency.FromScreen)
-	case agency.SignTurnEnded, agency.SignFailed, agency.SignInterrupted:
+	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted:
 		return e.Subagent == r.Subagent
-	case agency.SignEnded:
+	case agency.SignalEnded:
 		return e.Subagent == "" || e.Subagent == r.Subagent
-	case agency.SignResting:
+	case agency.SignalResting:
 		return program || view && r.Source == e.Source
-	case agency.SignBusy:
+	case agency.SignalBusy:
 		return r.Shown && (e.Source == agency.FromSession || view)
-	case agency.SignSession:
+	case agency.SignalSession:
 		return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen
-	case agency.SignAsked: // in full, on a terminal that shows one dialog at a time
+	case agency.SignalAsked: // in full, on a terminal that shows one dialog at a time
 		return r.Source == agency.FromTitle && e.Source == agency.FromScreen && e.Event == agency.EventComplete
 	default:
 		return false
@@ -48,11 +48,11 @@ func stands(r *agency.Request, now []agency.Request) bool {
 func TestRequestsEndByProof(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var s agency.Situation
+		var s agency.AgentState
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			e := anyEvidence().Draw(t, "evidence")
 			if rapid.Bool().Draw(t, "asks") { // requests among it that the rest is about
-				e.Sign, e.Source = agency.SignAsked, rapid.SampledFrom([]agency.Source{agency.FromHook, agency.FromSession, agency.FromTitle}).Draw(t, "asker")
+				e.Signal, e.Source = agency.SignalAsked, rapid.SampledFrom([]agency.Source{agency.FromHook, agency.FromSession, agency.FromTitle}).Draw(t, "asker")
 			}
 			before := s.Clone()
 			status.Observe(&s, e)
@@ -70,7 +70,7 @@ func TestRequestsEndByProof(t *testing.T) {
 func TestShownRequestStandsFirst(t *testing.T) {
 	t.Parallel()
 	shown := func(id string) agency.Evidence {
-		return agency.Evidence{Source: agency.FromScreen, Sign: agency.SignShown, ID: id}
+		return agency.Evidence{Source: agency.FromScreen, Signal: agency.SignalShown, ID: id}
 	}
 	s := observed(permission("1"), permission("2"), permission("3"), shown("3"), shown("4"))
 	var ids []string
@@ -80,7 +80,7 @@ func TestShownRequestStandsFirst(t *testing.T) {
 	if !slices.Equal(ids, []string{"3", "1", "2"}) {
 		t.Errorf("got %q", ids)
 	}
-	if s = observed(permission("1"), permission("2"), shown("2"), agency.Evidence{Sign: agency.SignToolEnded, ID: "2"}); len(s.Requests) != 1 || s.Requests[0].ID != "1" {
+	if s = observed(permission("1"), permission("2"), shown("2"), agency.Evidence{Signal: agency.SignalToolEnded, ID: "2"}); len(s.Requests) != 1 || s.Requests[0].ID != "1" {
 		t.Errorf("got %+v", s.Requests)
 	}
 }

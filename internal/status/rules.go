@@ -13,7 +13,7 @@ type Rule struct {
 	Number int
 	Label  agency.Label
 	When   string
-	holds  func(v *view) (finding, bool)
+	holds  func(v *view) (basis, bool)
 }
 
 // rules are the rows in their order: the first that holds decides.
@@ -49,13 +49,13 @@ const (
 	pieceReport
 	pieceMessage
 	pieceTurn
-	pieceSilence
+	pieceInactivity
 )
 
-// finding is what a rule that holds rests on.
-type finding struct {
+// basis is what a rule that holds rests on.
+type basis struct {
 	piece   piece
-	by      agency.By
+	by      agency.DecidedBy
 	at      time.Time
 	text    string
 	request *agency.Request
@@ -64,14 +64,14 @@ type finding struct {
 // view is what the rules look at: the facts, and what is worked out of them once.
 type view struct {
 	Facts
-	now       time.Time
-	attempt   *agency.Attempt
-	situation *agency.Situation
-	contract  *agency.Contract
-	changed   time.Time    // when the attempt reached the state it is in
-	heard     time.Time    // the newest sign of how the agent does
-	saying    agency.Label // what the agent said last, if that waits for somebody; empty when nothing stands
-	said      finding
+	now        time.Time
+	attempt    *agency.Attempt
+	agentState *agency.AgentState
+	contract   *agency.Contract
+	changed    time.Time    // when the attempt reached the state it is in
+	heard      time.Time    // the newest sign of how the agent does
+	saying     agency.Label // what the agent said last, if that waits for somebody; empty when nothing stands
+	said       basis
 }
 
 func newView(f Facts, now time.Time) view {
@@ -80,10 +80,10 @@ func newView(f Facts, now time.Time) view {
 		return v
 	}
 	v.attempt = &f.Run.Attempt
-	v.situation, v.contract = &v.attempt.Situation, v.attempt.OwnWord()
+	v.agentState, v.contract = &v.attempt.AgentState, v.attempt.OwnWord()
 	v.changed = lastChange(v.attempt)
 	v.heard = heard(v.attempt, v.changed)
-	if label, said := v.standing(); v.counts(label) {
+	if label, said := v.pending(); v.counts(label) {
 		v.saying, v.said = label, said
 	}
 	return v
@@ -103,7 +103,7 @@ func (v *view) counts(label agency.Label) bool {
 }
 
 // status is what people see when a rule decides.
-func (v *view) status(r *Rule, f finding) agency.Status {
+func (v *view) status(r *Rule, f basis) agency.Status {
 	s := agency.Status{Label: r.Label, Decided: f.by, Since: f.at, Summary: f.text, Request: f.request}
 	if v.attempt != nil && v.attempt.Word.Problem != "" {
 		s.Problem = problemPrefix + v.attempt.Word.Problem
@@ -120,49 +120,49 @@ const problemPrefix = "invalid status file: "
 
 func (v *view) alive() bool { return v.attempt.State == agency.Running }
 
-func (v *view) record(at time.Time, text string) finding {
-	return finding{piece: pieceRecord, by: agency.ByRecord, at: at, text: text}
+func (v *view) record(at time.Time, text string) basis {
+	return basis{piece: pieceRecord, by: agency.ByRecord, at: at, text: text}
 }
 
-func (v *view) process(text string) finding {
-	return finding{piece: pieceProcess, by: agency.ByProcess, at: v.changed, text: text}
+func (v *view) process(text string) basis {
+	return basis{piece: pieceProcess, by: agency.ByProcess, at: v.changed, text: text}
 }
 
-func (v *view) broken() (finding, bool) {
+func (v *view) broken() (basis, bool) {
 	return v.record(time.Time{}, v.RecordProblem), v.RecordProblem != "" || v.Run == nil
 }
 
-func (v *view) removing() (finding, bool) {
+func (v *view) removing() (basis, bool) {
 	if v.Run.Removing == nil || v.Run.RemovedAt != nil {
-		return finding{}, false
+		return basis{}, false
 	}
 	return v.record(v.Run.Removing.At, "(agency rm)"), true
 }
 
-func (v *view) merged() (finding, bool) {
+func (v *view) merged() (basis, bool) {
 	if v.Run.MergedAt == nil {
-		return finding{}, false
+		return basis{}, false
 	}
 	return v.record(*v.Run.MergedAt, lastWord(v.contract)), true
 }
 
-func (v *view) abandoned() (finding, bool) {
+func (v *view) abandoned() (basis, bool) {
 	return v.record(v.changed, lastWord(v.contract)), v.Run.Abandoned
 }
 
-func (v *view) failed() (finding, bool) {
+func (v *view) failed() (basis, bool) {
 	if v.attempt.State != agency.Failed {
-		return finding{}, false
+		return basis{}, false
 	}
 	return v.process(failureSummary(v.attempt)), true
 }
 
 // flagged yields to what is asked after the flag: whoever looks at the run has to answer that. What was asked before is behind the
 // flag, and can be answered all the same.
-func (v *view) flagged() (finding, bool) {
+func (v *view) flagged() (basis, bool) {
 	f := v.Run.Flag
 	if f == nil {
-		return finding{}, false
+		return basis{}, false
 	}
 	asked, asks := v.asks()
 	found := v.record(f.At, f.Reason)
@@ -172,15 +172,15 @@ func (v *view) flagged() (finding, bool) {
 	return found, !asks || !asked.at.After(f.At)
 }
 
-func (v *view) queued() (finding, bool) {
+func (v *view) queued() (basis, bool) {
 	return v.process("(starting)"), v.attempt.State == agency.Queued
 }
 
 // asks holds for what the agent's program asks, and else for what the agent says.
-func (v *view) asks() (finding, bool) {
+func (v *view) asks() (basis, bool) {
 	if v.open() {
-		r := &v.situation.Requests[0]
-		return finding{piece: pieceRequest, by: agency.By(r.Source), at: r.At, text: r.Summary(), request: r}, true
+		r := &v.agentState.Requests[0]
+		return basis{piece: pieceRequest, by: agency.DecidedBy(r.Source), at: r.At, text: r.Summary(), request: r}, true
 	}
 	return v.said, v.saying == agency.NeedsInput
 }
@@ -189,33 +189,33 @@ func (v *view) asks() (finding, bool) {
 // it had no terminal, and left because nobody was there.
 func (v *view) open() bool {
 	left := v.attempt.State == agency.Completed && v.attempt.Headless
-	return (v.alive() || left) && len(v.situation.Requests) > 0
+	return (v.alive() || left) && len(v.agentState.Requests) > 0
 }
 
-func (v *view) offers() (finding, bool) { return v.said, v.saying == agency.ReadyForReview }
+func (v *view) offers() (basis, bool) { return v.said, v.saying == agency.ReadyForReview }
 
-func (v *view) blocked() (finding, bool) { return v.said, v.saying == agency.Blocked }
+func (v *view) blocked() (basis, bool) { return v.said, v.saying == agency.Blocked }
 
-func (v *view) completed() (finding, bool) {
+func (v *view) completed() (basis, bool) {
 	return v.process(lastWord(v.contract)), v.attempt.State == agency.Completed
 }
 
-func (v *view) killed() (finding, bool) {
+func (v *view) killed() (basis, bool) {
 	return v.process("(stopped)"), v.attempt.State == agency.Killed
 }
 
 // stalled counts from the newest sign of how the agent does, by the clock of who observed it. Of one whose wrapper does not answer
 // nothing is known.
-func (v *view) stalled() (finding, bool) {
+func (v *view) stalled() (basis, bool) {
 	if v.frozen() {
-		return finding{piece: pieceProcess, by: agency.ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
+		return basis{piece: pieceProcess, by: agency.ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
 	}
 	quiet, limit := v.now.Sub(v.heard), v.stallThreshold()
-	if !v.alive() || limit <= 0 || quiet < limit || v.now.Before(v.situation.QuietUntil) {
-		return finding{}, false
+	if !v.alive() || limit <= 0 || quiet < limit || v.now.Before(v.agentState.QuietUntil) {
+		return basis{}, false
 	}
 	text := "(no activity for " + duration.Short(quiet) + ")"
-	return finding{piece: pieceSilence, by: agency.ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
+	return basis{piece: pieceInactivity, by: agency.ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
 }
 
 func (v *view) frozen() bool { return v.alive() && !v.SilentSince.IsZero() }
@@ -232,40 +232,40 @@ func (v *view) atWork() bool { return v.inTurn() || v.contract != nil }
 
 // inTurn says that the agent's turn goes on, or that it is about to leave after its end.
 func (v *view) inTurn() bool {
-	return v.situation.Turn == agency.TurnWorking || v.situation.Turn == agency.TurnEnded && v.attempt.Headless
+	return v.agentState.Turn == agency.TurnWorking || v.agentState.Turn == agency.TurnEnded && v.attempt.Headless
 }
 
-func (v *view) turn(text string) finding {
-	return finding{piece: pieceTurn, by: agency.By(v.situation.TurnBy), at: v.situation.TurnAt, text: text}
+func (v *view) turn(text string) basis {
+	return basis{piece: pieceTurn, by: agency.DecidedBy(v.agentState.TurnBy), at: v.agentState.TurnAt, text: text}
 }
 
 // rests says that the agent's turn ended and that it takes another. One without a terminal leaves instead, and is at work
 // until it has left.
-func (v *view) rests() bool { return v.situation.Turn == agency.TurnEnded && !v.attempt.Headless }
+func (v *view) rests() bool { return v.agentState.Turn == agency.TurnEnded && !v.attempt.Headless }
 
-func (v *view) waiting() (finding, bool) {
+func (v *view) waiting() (basis, bool) {
 	if !v.alive() || !v.rests() {
-		return finding{}, false
+		return basis{}, false
 	}
 	return v.turn(waitingSummary(v.attempt)), true
 }
 
-func (v *view) working() (finding, bool) {
-	switch retry := v.situation.Retry; {
+func (v *view) working() (basis, bool) {
+	switch retry := v.agentState.Retry; {
 	case !v.alive() || !v.atWork():
-		return finding{}, false
-	case v.situation.Turn == agency.TurnWorking && retry != nil:
+		return basis{}, false
+	case v.agentState.Turn == agency.TurnWorking && retry != nil:
 		return v.turn("(" + retry.Words() + "; trying again)"), true
 	case v.inTurn():
 		return v.turn(progress(v.contract)), true
-	case v.contract.Status != agency.SaysWorking && v.attempt.InputAt != nil:
-		return finding{piece: pieceMessage, by: agency.ByMessage, at: *v.attempt.InputAt, text: progress(v.contract)}, true
+	case v.contract.Status != agency.ReportedWorking && v.attempt.InputAt != nil:
+		return basis{piece: pieceMessage, by: agency.ByMessage, at: *v.attempt.InputAt, text: progress(v.contract)}, true
 	default:
-		return finding{piece: pieceContract, by: agency.ByContract, at: v.heard, text: progress(v.contract)}, true
+		return basis{piece: pieceContract, by: agency.ByContract, at: v.heard, text: progress(v.contract)}, true
 	}
 }
 
-func (v *view) active() (finding, bool) {
+func (v *view) active() (basis, bool) {
 	text := ""
 	if v.attempt.Word.Problem != "" {
 		text = problemPrefix + v.attempt.Word.Problem
@@ -273,20 +273,20 @@ func (v *view) active() (finding, bool) {
 	return v.process(text), v.alive() && !v.SessionGone
 }
 
-func (v *view) idle() (finding, bool) { return v.process(""), true }
+func (v *view) idle() (basis, bool) { return v.process(""), true }
 
-// standing is the newest of what the agent says in its contract and by a report, if it waits for somebody by that and
+// pending is the newest of what the agent says in its contract and by a report, if it waits for somebody by that and
 // nobody has answered.
-func (v *view) standing() (agency.Label, finding) {
-	label, found := agency.Label(""), finding{}
+func (v *view) pending() (agency.Label, basis) {
+	label, found := agency.Label(""), basis{}
 	if c := v.contract; c != nil {
 		label, found = claimOf(c, v.attempt.Word.At)
 	}
-	if r := v.situation.Reported; r != nil && !r.At.Before(found.at) {
-		label, found = reportLabel(r.Report), finding{piece: pieceReport, by: agency.By(agency.FromReport), at: r.At, text: reportText(r)}
+	if r := v.agentState.Reported; r != nil && !r.At.Before(found.at) {
+		label, found = reportLabel(r.Report), basis{piece: pieceReport, by: agency.DecidedBy(agency.FromReport), at: r.At, text: reportText(r)}
 	}
 	if v.answered(label, found.at) || v.prompted(found.at) {
-		return "", finding{}
+		return "", basis{}
 	}
 	return label, found
 }
@@ -298,19 +298,19 @@ func (v *view) answered(label agency.Label, at time.Time) bool {
 }
 
 // prompted says that the agent was given something to do after what it said.
-func (v *view) prompted(at time.Time) bool { return at.Before(v.situation.PromptAt) }
+func (v *view) prompted(at time.Time) bool { return at.Before(v.agentState.PromptAt) }
 
 // claimOf returns what a contract that was seen at a time asks for; the label is empty when it asks for nothing.
-func claimOf(c *agency.Contract, at time.Time) (agency.Label, finding) {
-	found := finding{piece: pieceContract, by: agency.ByContract, at: at}
+func claimOf(c *agency.Contract, at time.Time) (agency.Label, basis) {
+	found := basis{piece: pieceContract, by: agency.ByContract, at: at}
 	switch c.Status {
-	case agency.SaysNeedsInput:
+	case agency.ReportedNeedsInput:
 		found.text = first(c.Questions)
 		return agency.NeedsInput, found
-	case agency.SaysReadyForReview:
+	case agency.ReportedReadyForReview:
 		found.text = c.Summary
 		return agency.ReadyForReview, found
-	case agency.SaysBlocked:
+	case agency.ReportedBlocked:
 		found.text = first(c.Blockers)
 		return agency.Blocked, found
 	default:
@@ -355,7 +355,7 @@ func lastChange(a *agency.Attempt) time.Time {
 // heard returns when there was last a sign of how the agent does. A message gives the agent the time to answer.
 func heard(a *agency.Attempt, changed time.Time) time.Time {
 	newest := changed
-	for _, t := range []time.Time{a.Word.At, a.Situation.HeardAt} {
+	for _, t := range []time.Time{a.Word.At, a.AgentState.HeardAt} {
 		if t.After(newest) {
 			newest = t
 		}

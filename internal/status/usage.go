@@ -13,7 +13,7 @@ func UsageOf(attempts []agency.Attempt) agency.Usage {
 	var total agency.Usage
 	counted := map[string]agency.Usage{} // by conversation, what is counted of all of it
 	for i := range slices.Backward(attempts) {
-		s := &attempts[i].Situation
+		s := &attempts[i].AgentState
 		newer := counted[cmp.Or(s.UsageOf, s.Conversation)]
 		rest := beyond(s.Usage, &newer)
 		total.Add(&rest)

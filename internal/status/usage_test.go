@@ -15,11 +15,11 @@ func TestUsageOf(t *testing.T) {
 		return agency.Usage{InputTokens: &input, OutputTokens: &output}
 	}
 	own := func(conversation string, u agency.Usage) agency.Attempt {
-		return agency.Attempt{Situation: agency.Situation{Conversation: conversation, Usage: u}}
+		return agency.Attempt{AgentState: agency.AgentState{Conversation: conversation, Usage: u}}
 	}
 	whole := func(conversation string, u agency.Usage) agency.Attempt {
 		a := own(conversation, u)
-		a.Situation.UsageOf = conversation
+		a.AgentState.UsageOf = conversation
 		return a
 	}
 	silent := own("a", agency.Usage{})

@@ -82,8 +82,8 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	}
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), inputTimeout) // what was pressed is pressed
 	defer cancel()
-	_, err = in.store.fact(recording, r.ID, func(*agency.Run) ([]agency.News, error) {
-		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
+	_, err = in.store.fact(recording, r.ID, func(*agency.Run) ([]agency.EventDraft, error) {
+		return []agency.EventDraft{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
 	})
 	return r, Answered{PromptID: req.PromptID, Confirmed: confirmed}, err
 }
@@ -191,11 +191,11 @@ func (in *Input) pressFor(ctx context.Context, r *agency.Run, id string, reply a
 // showsOther reports whether what a terminal shows is, or can be, another open request than the one that is asked.
 func (in *Input) showsOther(r *agency.Run, lines []string, asked *agency.Request) bool {
 	l, ok := in.observer.Seen(r.ID)
-	if !ok || len(l.Situation.Requests) < 2 {
+	if !ok || len(l.AgentState.Requests) < 2 {
 		return false
 	}
-	i := in.harness.Shown(r.Runner.Kind, lines, l.Situation.Requests)
-	return i < 0 || !l.Situation.Requests[i].Same(asked)
+	i := in.harness.Shown(r.Runner.Kind, lines, l.AgentState.Requests)
+	return i < 0 || !l.AgentState.Requests[i].Same(asked)
 }
 
 // request is the open request with a prompt id; nil when it is not open.
@@ -204,11 +204,11 @@ func (in *Input) request(id agency.RunID, promptID string) *agency.Request {
 	if !ok {
 		return nil
 	}
-	i := slices.IndexFunc(l.Situation.Requests, func(r agency.Request) bool { return r.Is(promptID) })
+	i := slices.IndexFunc(l.AgentState.Requests, func(r agency.Request) bool { return r.Is(promptID) })
 	if i < 0 {
 		return nil
 	}
-	return &l.Situation.Requests[i]
+	return &l.AgentState.Requests[i]
 }
 
 // promptChanged refuses an answer to something that is not asked any more.

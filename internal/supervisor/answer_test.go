@@ -18,7 +18,7 @@ import (
 func askingLeave(t *testing.T, w *world) (*agency.Run, *wrapper, *agency.Request) {
 	t.Helper()
 	r, p := w.started("fix-login")
-	w.tell(p, agency.Evidence{Sign: agency.SignPrompt}, agency.Evidence{Sign: agency.SignAsked, ID: "a", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
+	w.tell(p, agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalAsked, ID: "a", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
 	w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 	synctest.Wait()
 	request := w.sup.Observer.Derive(w.run(r.ID)).Request
@@ -45,7 +45,7 @@ func TestAnswerRun(t *testing.T) {
 		}
 		p.link.KeysFunc = func(string) {
 			if len(p.link.keys) == 2 { // the first came too early
-				w.tell(p, agency.Evidence{Sign: agency.SignToolEnded, ID: "a"})
+				w.tell(p, agency.Evidence{Signal: agency.SignalToolEnded, ID: "a"})
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			}
 		}
@@ -101,7 +101,7 @@ func TestAnswerWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
-		w.reports(r, `{"source":"report","sign":"report","report":"help","text":"Which way?"}`+"\n")
+		w.reports(r, `{"source":"report","signal":"report","report":"help","text":"Which way?"}`+"\n")
 		synctest.Wait()
 		id := w.sup.Observer.Derive(w.run(r.ID)).PromptID()
 		if !strings.HasPrefix(id, "needs_input@") {
@@ -135,7 +135,7 @@ func TestAnswerInterrupted(t *testing.T) {
 		p.link.KeysFunc = func(string) {
 			cancel()
 			if len(p.link.keys) == 2 { // the first came too early
-				w.tell(p, agency.Evidence{Sign: agency.SignToolEnded, ID: "a"})
+				w.tell(p, agency.Evidence{Signal: agency.SignalToolEnded, ID: "a"})
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			}
 		}

@@ -52,7 +52,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	s.settler.track(p.run)
 	killpoint.At("create.inserted")
 	// From here on the work is finished or undone even when the caller goes away.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout())
 	defer cancel()
 	if err := s.launcher.build(ctx, p); err != nil {
 		if agency.IsCode(err, agency.CodeSetupFailed) {
@@ -155,8 +155,8 @@ func trustCommand(base, usual string) string {
 	return "agency trust --base " + base
 }
 
-// patience is how long the steps of a creation may take.
-func (l *launching) patience() time.Duration {
+// timeout is how long the steps of a creation may take.
+func (l *launching) timeout() time.Duration {
 	const steps = 10 * time.Minute
 	if l.setup != nil {
 		return steps + l.setup.SetupTimeout
@@ -252,7 +252,7 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 		if c.Spec, err = materialisedSpec(p); err != nil {
 			return err
 		}
-		err = s.Records.CreateRun(ctx, p.run, c, agency.News{Type: agency.RunCreated, Data: map[string]any{
+		err = s.Records.CreateRun(ctx, p.run, c, agency.EventDraft{Type: agency.RunCreated, Data: map[string]any{
 			"handle": p.run.Handle, "name": p.run.Name, "branch": p.run.Branch, "runner": p.run.Runner.Name, "repo": p.run.Repo.Root,
 		}})
 		// The branch is called after the handle, so of two that clash either can be the one that is told.

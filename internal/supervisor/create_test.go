@@ -115,7 +115,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 					return err
 				}
 				e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
-				w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = e, false })
+				w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
 				return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 			}
 		}},
@@ -204,7 +204,7 @@ func TestRemoveBesideAnUndo(t *testing.T) {
 			}
 			id = l.RunID
 			e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
-			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = e, false })
+			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
 			return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 		}
 		w.call(func() { _, _ = w.createRun(context.Background(), w.request("broken")) })
@@ -278,7 +278,7 @@ func TestCreateWithoutAWord(t *testing.T) {
 				w := newWorld(t)
 				w.tmux.OnStart = func(l agency.Launch) error {
 					p := w.wrap(l)
-					w.attempts.change(p.dir, func(h *onHost) { h.held = test.lives })
+					w.attempts.change(p.dir, func(h *onHost) { h.locked = test.lives })
 					return nil
 				}
 				begin := time.Now()

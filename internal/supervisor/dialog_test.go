@@ -22,7 +22,7 @@ func TestTerminalOrdersRequests(t *testing.T) {
 			synctest.Wait()
 		}
 		asks := func(text string) agency.Evidence {
-			return agency.Evidence{Sign: agency.SignAsked, ID: text, Subagent: "of " + text, Kind: agency.AsksPermission, Tool: "Bash", Text: text}
+			return agency.Evidence{Signal: agency.SignalAsked, ID: text, Subagent: "of " + text, Kind: agency.AsksPermission, Tool: "Bash", Text: text}
 		}
 		waitsFor := func(want string) {
 			t.Helper()
@@ -36,7 +36,7 @@ func TestTerminalOrdersRequests(t *testing.T) {
 		waitsFor("make one")
 		time.Sleep(time.Second)
 		waitsFor("make two")
-		tell(agency.Evidence{Sign: agency.SignToolEnded, ID: "make two"})
+		tell(agency.Evidence{Signal: agency.SignalToolEnded, ID: "make two"})
 		waitsFor("make one")
 		w.tmux.show("make one")
 		tell(asks("make three"))

@@ -128,8 +128,8 @@ func (s *settler) stopWrapper(ctx context.Context, r *agency.Run, how urgency) e
 	}
 	if link := s.live.link(r.ID); link != nil {
 		var err error
-		if how == askInsist {
-			err = link.Insist(ctx)
+		if how == askForce {
+			err = link.Force(ctx)
 		} else {
 			err = link.Stop(ctx, agency.EndedByStop)
 		}
@@ -158,11 +158,11 @@ func (s *settler) awaitRelease(ctx context.Context, r *agency.Run, timeout time.
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		held, err := s.attempts.Held(observe.AttemptDir(r.Dir, r.Attempt.Number))
+		locked, err := s.attempts.Locked(observe.AttemptDir(r.Dir, r.Attempt.Number))
 		if err != nil {
 			return fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
 		}
-		if !held {
+		if !locked {
 			return nil
 		}
 		select {
@@ -178,9 +178,9 @@ func (s *settler) awaitRelease(ctx context.Context, r *agency.Run, timeout time.
 type urgency int
 
 const (
-	askFirst  urgency = iota // nobody told it
-	askAgain                 // somebody may have; its runner keeps its grace
-	askInsist                // the rest of the grace is over
+	askFirst urgency = iota // nobody told it
+	askAgain                // somebody may have; its runner keeps its grace
+	askForce                // the rest of the grace is over
 )
 
 // stopTimeout bounds a stop beyond the grace that the wrapper itself gives the runner.

@@ -37,13 +37,13 @@ func TestEvidence(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
 		path := filepath.Join(p.dir, agency.EventsFile)
-		w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c-1", Model: "m"}, agency.Evidence{Sign: agency.SignPrompt})
+		w.tell(p, agency.Evidence{Signal: agency.SignalSession, Conversation: "c-1", Model: "m"}, agency.Evidence{Signal: agency.SignalPrompt})
 		w.watcher.hints <- path
 		synctest.Wait()
 		if got := w.run(r.ID).Attempt; got.ConversationID != "c-1" || w.label(r.ID) != agency.Working {
 			t.Errorf("after a prompt: %q, %s", got.ConversationID, w.label(r.ID))
 		}
-		w.tell(p, agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1", Tool: "Bash", Text: "make"})
+		w.tell(p, agency.Evidence{Signal: agency.SignalAsked, Kind: agency.AsksPermission, ID: "1", Tool: "Bash", Text: "make"})
 		time.Sleep(rescan)
 		synctest.Wait()
 		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "may it use Bash? make" {
@@ -53,7 +53,7 @@ func TestEvidence(t *testing.T) {
 		if got := w.label(r.ID); got != agency.NeedsInput {
 			t.Errorf("after a restart: %s", got)
 		}
-		w.tell(p, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}, agency.Evidence{Sign: agency.SignTurnEnded, Text: "done"})
+		w.tell(p, agency.Evidence{Signal: agency.SignalAnswered, ID: "1"}, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "done"})
 		if err := p.connect(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,11 +61,11 @@ func TestEvidence(t *testing.T) {
 		if got := w.label(r.ID); got != agency.Waiting {
 			t.Errorf("at its turn's end: %s", got)
 		}
-		n := w.count(r.ID, agency.SituationChanged)
-		w.tell(p, agency.Evidence{Sign: agency.SignUnknown, Event: "NewThing"})
+		n := w.count(r.ID, agency.AgentStateChanged)
+		w.tell(p, agency.Evidence{Signal: agency.SignalUnknown, Event: "NewThing"})
 		w.watcher.hints <- path
 		synctest.Wait()
-		if again := w.count(r.ID, agency.SituationChanged); again != n {
+		if again := w.count(r.ID, agency.AgentStateChanged); again != n {
 			t.Errorf("%d events for what means nothing", again-n)
 		}
 	})
@@ -77,27 +77,27 @@ func TestAgentsOwnFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		own := filepath.Join(t.TempDir(), "session.json")
-		w.harness.FilesFunc = func(s *agency.Situation) []string {
+		w.harness.FilesFunc = func(s *agency.AgentState) []string {
 			if s.Transcript == "" {
 				return nil
 			}
 			return []string{own}
 		}
-		w.harness.ReadFileFunc = func(path string, s *agency.Situation) []agency.Evidence {
+		w.harness.ReadFileFunc = func(path string, s *agency.AgentState) []agency.Evidence {
 			data, err := os.ReadFile(path)
 			if errors.Is(err, os.ErrNotExist) || string(data) == s.Sources[agency.FromSession].Event {
 				return nil
 			}
-			return []agency.Evidence{{Source: agency.FromSession, Sign: agency.Sign(data), Event: string(data)}}
+			return []agency.Evidence{{Source: agency.FromSession, Signal: agency.Signal(data), Event: string(data)}}
 		}
 		r, p := w.started("fix-login")
-		w.tell(p, agency.Evidence{Sign: agency.SignSession, Transcript: "/somewhere"}, agency.Evidence{Sign: agency.SignPrompt})
+		w.tell(p, agency.Evidence{Signal: agency.SignalSession, Transcript: "/somewhere"}, agency.Evidence{Signal: agency.SignalPrompt})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
-		mustWrite(t, own, string(agency.SignInterrupted))
+		mustWrite(t, own, string(agency.SignalInterrupted))
 		w.watcher.hints <- own
 		synctest.Wait()
-		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Waiting || got.Summary != "(interrupted)" || got.Decided != agency.By(agency.FromSession) {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Waiting || got.Summary != "(interrupted)" || got.Decided != agency.DecidedBy(agency.FromSession) {
 			t.Errorf("got %+v", got)
 		}
 		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
@@ -116,12 +116,12 @@ func TestAgentsOwnFolderComesLate(t *testing.T) {
 		w := newWorld(t)
 		own := filepath.Join(t.TempDir(), "session.json")
 		w.watcher.missing = filepath.Dir(own)
-		w.harness.FilesFunc = func(*agency.Situation) []string { return []string{own} }
-		w.harness.ReadFileFunc = func(string, *agency.Situation) []agency.Evidence {
-			return []agency.Evidence{{Source: agency.FromSession, Sign: agency.SignInterrupted}}
+		w.harness.FilesFunc = func(*agency.AgentState) []string { return []string{own} }
+		w.harness.ReadFileFunc = func(string, *agency.AgentState) []agency.Evidence {
+			return []agency.Evidence{{Source: agency.FromSession, Signal: agency.SignalInterrupted}}
 		}
 		r, p := w.started("fix-login")
-		w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+		w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
 		if got := w.label(r.ID); got != agency.Working {
@@ -152,9 +152,9 @@ func TestScreen(t *testing.T) {
 		w.harness.ScreenFunc = func(lines []string) []agency.Evidence {
 			switch lines[0] {
 			case "Do you trust?":
-				return []agency.Evidence{{Sign: agency.SignAsked, Kind: agency.AsksDialog, Text: "trust", Confidence: 0.9}}
+				return []agency.Evidence{{Signal: agency.SignalAsked, Kind: agency.AsksDialog, Text: "trust", Confidence: 0.9}}
 			case "> ":
-				return []agency.Evidence{{Sign: agency.SignResting, Confidence: 0.5}}
+				return []agency.Evidence{{Signal: agency.SignalResting, Confidence: 0.5}}
 			}
 			return nil
 		}
@@ -172,7 +172,7 @@ func TestScreen(t *testing.T) {
 			synctest.Wait()
 		}
 		show("Do you trust?\n\n")
-		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "trust" || got.Decided != agency.By(agency.FromScreen) {
+		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput || got.Summary != "trust" || got.Decided != agency.DecidedBy(agency.FromScreen) {
 			t.Errorf("at a dialog: %+v", got)
 		}
 		if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); codeOf(err) != agency.CodeInvalidState {
@@ -185,7 +185,7 @@ func TestScreen(t *testing.T) {
 		if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); err != nil {
 			t.Errorf("a message behind the dialog: %v", err)
 		}
-		w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+		w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
 		show("Do you trust?\n")
@@ -202,21 +202,21 @@ func TestReports(t *testing.T) {
 		w := newWorld(t)
 		r, _ := w.started("fix-login")
 		path := filepath.Join(r.Worktree, agency.ReportsFile)
-		mustWrite(t, path, `{"source":"hook","sign":"turn_ended","report":"help","text":"I am stuck"}`+"\n{\"source\":\"report\",")
+		mustWrite(t, path, `{"source":"hook","signal":"turn_ended","report":"help","text":"I am stuck"}`+"\n{\"source\":\"report\",")
 		w.watcher.hints <- path
 		synctest.Wait()
 		got := w.sup.Observer.Derive(w.run(r.ID))
-		if got.Label != agency.NeedsInput || got.Summary != "I am stuck" || got.Decided != agency.By(agency.FromReport) {
+		if got.Label != agency.NeedsInput || got.Summary != "I am stuck" || got.Decided != agency.DecidedBy(agency.FromReport) {
 			t.Errorf("got %+v", got)
 		}
-		if turn := w.run(r.ID).Attempt.Situation.Turn; turn != agency.TurnUnknown {
+		if turn := w.run(r.ID).Attempt.AgentState.Turn; turn != agency.TurnUnknown {
 			t.Errorf("a report ended the turn: %q", turn)
 		}
-		n := w.count(r.ID, agency.SituationChanged)
+		n := w.count(r.ID, agency.AgentStateChanged)
 		w.watcher.hints <- path
 		time.Sleep(rescan)
 		synctest.Wait()
-		if again := w.count(r.ID, agency.SituationChanged); again != n {
+		if again := w.count(r.ID, agency.AgentStateChanged); again != n {
 			t.Errorf("%d events for the same report", again-n)
 		}
 	})

@@ -20,19 +20,19 @@ func TestExplain(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
 		for i := range 40 {
-			w.tell(p, agency.Evidence{Sign: agency.SignToolStarted, ID: fmt.Sprint(i), Tool: "Bash", Text: strings.Repeat("x", 1999)})
+			w.tell(p, agency.Evidence{Signal: agency.SignalToolStarted, ID: fmt.Sprint(i), Tool: "Bash", Text: strings.Repeat("x", 1999)})
 		}
-		w.tell(p, agency.Evidence{Sign: agency.SignAsked, ID: "q", Kind: agency.AsksQuestion, Text: "Which?"}, agency.Evidence{Sign: agency.SignUnknown, Event: "New"})
+		w.tell(p, agency.Evidence{Signal: agency.SignalAsked, ID: "q", Kind: agency.AsksQuestion, Text: "Which?"}, agency.Evidence{Signal: agency.SignalUnknown, Event: "New"})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
 		_, e, newest, err := w.sup.Query.Explain(t.Context(), "fix-login")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Status.Label != agency.NeedsInput || e.Rule != 8 || e.Status.Decided != agency.By(agency.FromHook) || len(e.Unknown) != 1 {
+		if e.Status.Label != agency.NeedsInput || e.Rule != 8 || e.Status.Decided != agency.DecidedBy(agency.FromHook) || len(e.Unknown) != 1 {
 			t.Errorf("got %+v", e)
 		}
-		if len(newest) != 20 || newest[19].Event != "New" || newest[18].Text != "Which?" || newest[0].Sign != agency.SignToolStarted {
+		if len(newest) != 20 || newest[19].Event != "New" || newest[18].Text != "Which?" || newest[0].Signal != agency.SignalToolStarted {
 			t.Errorf("%d lines, the last %+v", len(newest), newest[len(newest)-1])
 		}
 		// A file that is none is no error.

@@ -18,8 +18,8 @@ func TestFactsCountAConversationOnce(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
 		uses := func(p *wrapper, input int64) {
-			w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c-1"},
-				agency.Evidence{Sign: agency.SignUsage, Whole: true, Usage: &agency.Usage{InputTokens: &input}})
+			w.tell(p, agency.Evidence{Signal: agency.SignalSession, Conversation: "c-1"},
+				agency.Evidence{Signal: agency.SignalUsage, Whole: true, Usage: &agency.Usage{InputTokens: &input}})
 			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			synctest.Wait()
 		}

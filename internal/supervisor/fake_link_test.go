@@ -79,7 +79,7 @@ func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {
 	return nil
 }
 
-func (l *fakeLink) Insist(ctx context.Context) error {
+func (l *fakeLink) Force(ctx context.Context) error {
 	if l.Insisted != nil {
 		return l.Insisted()
 	}

@@ -42,7 +42,7 @@ func (s *fakeStore) SendMessage(ctx context.Context, m *agency.Message, recipien
 	return s.Store.SendMessage(ctx, m, recipients, dead)
 }
 
-func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	if s.ChangeRunFunc != nil {
 		s.ChangeRunFunc()
 	}
@@ -54,7 +54,7 @@ func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(
 	return s.Store.ChangeRun(ctx, id, change)
 }
 
-func (s *fakeStore) RecordFact(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+func (s *fakeStore) RecordFact(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	if s.ChangeRunFunc != nil {
 		s.ChangeRunFunc()
 	}
@@ -190,8 +190,8 @@ type fakeHarness struct {
 	FindExecFunc func() error
 	BuildFunc    func(r agency.CommandRequest, c *agency.Command)
 	// FilesFunc and ReadFileFunc are the agent's own files.
-	FilesFunc    func(*agency.Situation) []string
-	ReadFileFunc func(path string, s *agency.Situation) []agency.Evidence
+	FilesFunc    func(*agency.AgentState) []string
+	ReadFileFunc func(path string, s *agency.AgentState) []agency.Evidence
 	ScreenFunc   func(lines []string) []agency.Evidence
 	SightFunc    func(lines []string) agency.Sight // nil is a terminal into which anything may be typed
 	ErrorMarksOf map[agency.RunnerKind][]string
@@ -213,14 +213,14 @@ func (h *fakeHarness) Build(r agency.CommandRequest) (agency.Command, error) {
 	return c, nil
 }
 
-func (h *fakeHarness) Files(_ agency.RunnerKind, s *agency.Situation, _ *agency.Process) []string {
+func (h *fakeHarness) Files(_ agency.RunnerKind, s *agency.AgentState, _ *agency.Process) []string {
 	if h.FilesFunc == nil {
 		return nil
 	}
 	return h.FilesFunc(s)
 }
 
-func (h *fakeHarness) ReadFile(_ agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence {
+func (h *fakeHarness) ReadFile(_ agency.RunnerKind, path string, s *agency.AgentState) []agency.Evidence {
 	return h.ReadFileFunc(path, s)
 }
 
@@ -270,9 +270,9 @@ func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) 
 
 // onHost is what a wrapper left on this host.
 type onHost struct {
-	start *agency.Start
-	exit  *agency.Exit
-	held  bool
+	start  *agency.Start
+	exit   *agency.Exit
+	locked bool
 }
 
 // fakeAttempts is this host: the locks and records of wrappers by attempt directory.
@@ -307,10 +307,10 @@ func (f *fakeAttempts) ReadExit(dir string) (*agency.Exit, error) {
 	return f.dirs[dir].exit, nil
 }
 
-func (f *fakeAttempts) Held(dir string) (bool, error) {
+func (f *fakeAttempts) Locked(dir string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dirs[dir].held, nil
+	return f.dirs[dir].locked, nil
 }
 
 func (f *fakeAttempts) Alone(agency.Process) bool { return false }

@@ -206,7 +206,7 @@ func (v *views) writeState(r *agency.Run) error {
 	case agency.Completed, agency.Failed, agency.Killed:
 		state.Status = endState(a)
 	case agency.Queued, agency.Running:
-		if v.observer.Derive(r).Label == agency.Stalled || !v.observer.SilentSince(r).IsZero() {
+		if v.observer.Derive(r).Label == agency.Stalled || !v.observer.IdleSince(r).IsZero() {
 			state.Status = "STALLED"
 		}
 	}

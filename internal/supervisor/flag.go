@@ -25,7 +25,7 @@ func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run
 	if err := checkFlagReason(reason); err != nil {
 		return nil, nil, err
 	}
-	return m.change(ctx, ref, func(r *agency.Run) ([]agency.News, error) {
+	return m.change(ctx, ref, func(r *agency.Run) ([]agency.EventDraft, error) {
 		switch {
 		case r.Flag != nil && r.Flag.Reason == reason:
 			return nil, nil
@@ -34,31 +34,31 @@ func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run
 				WithHint("agency report needs-input")
 		}
 		r.Flag = &agency.Flag{Reason: reason, By: by, At: m.now().UTC()}
-		return []agency.News{{Type: agency.RunFlagged, Data: r.Flag}}, nil
+		return []agency.EventDraft{{Type: agency.RunFlagged, Data: r.Flag}}, nil
 	})
 }
 
 // Unflag takes a run's flag away. It returns the run, and the flag that it had: nil when there was none.
 func (m *Marks) Unflag(ctx context.Context, ref, by string) (r *agency.Run, was *agency.Flag, err error) {
-	return m.change(ctx, ref, func(r *agency.Run) ([]agency.News, error) { return takeFlag(r, by), nil })
+	return m.change(ctx, ref, func(r *agency.Run) ([]agency.EventDraft, error) { return takeFlag(r, by), nil })
 }
 
 // takeFlag takes away a run's flag, if it has one.
-func takeFlag(r *agency.Run, by string) []agency.News {
+func takeFlag(r *agency.Run, by string) []agency.EventDraft {
 	if r.Flag == nil {
 		return nil
 	}
 	r.Flag = nil
-	return []agency.News{{Type: agency.RunUnflagged, Data: map[string]any{"by": by}}}
+	return []agency.EventDraft{{Type: agency.RunUnflagged, Data: map[string]any{"by": by}}}
 }
 
 // change waits for nobody who acts on the run: to stop or resume it can take long.
-func (m *Marks) change(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.News, error)) (changed *agency.Run, was *agency.Flag, err error) {
+func (m *Marks) change(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.EventDraft, error)) (changed *agency.Run, was *agency.Flag, err error) {
 	r, err := m.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	changed, err = m.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	changed, err = m.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		was = r.Flag
 		return change(r)
 	})
@@ -83,7 +83,7 @@ func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*age
 		return nil, err
 	}
 	defer release()
-	changed, err := m.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	changed, err := m.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		tags := slices.DeleteFunc(slices.Clone(r.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
 		for _, tag := range add {
 			if !slices.Contains(tags, tag) {
@@ -94,7 +94,7 @@ func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*age
 			return nil, nil
 		}
 		r.Tags = tags
-		return []agency.News{{Type: agency.RunTagged, Data: map[string]any{"tags": tags}}}, nil
+		return []agency.EventDraft{{Type: agency.RunTagged, Data: map[string]any{"tags": tags}}}, nil
 	})
 	if err == nil && changed.RemovedAt == nil {
 		m.views.write(ctx, changed)

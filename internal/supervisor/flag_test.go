@@ -61,7 +61,7 @@ func TestFlagTellsOthers(t *testing.T) {
 	w := newWorld(t)
 	boss, worker := w.create("boss"), w.create("worker")
 	for by, want := range map[string]string{string(worker.ID): string(boss.ID), agency.User: string(boss.ID), string(boss.ID): agency.User} {
-		flagged, err := w.store.ChangeRun(t.Context(), worker.ID, func(r *agency.Run) ([]agency.News, error) {
+		flagged, err := w.store.ChangeRun(t.Context(), worker.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Owner, r.Flag = string(boss.ID), &agency.Flag{Reason: "look", By: by, At: time.Now()}
 			return nil, nil
 		})

@@ -120,7 +120,7 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 		return err
 	}
 	killpoint.At("launch.session")
-	_, err = la.store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err = la.store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt.Pane = pane
 		return nil, nil
 	})
@@ -182,7 +182,7 @@ func (la *launcher) wrapperDied(ctx context.Context, r *agency.Run) bool {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	_, launchErr := os.Lstat(launchPath(r))
 	_, lockErr := os.Lstat(filepath.Join(dir, "alive"))
-	if held, err := la.attempts.Held(dir); err != nil || held {
+	if locked, err := la.attempts.Locked(dir); err != nil || locked {
 		return false
 	}
 	if errors.Is(launchErr, os.ErrNotExist) || lockErr == nil {

@@ -302,7 +302,7 @@ func TestAStaleReadingIsDropped(t *testing.T) {
 	mustWrite(t, path, asking("Stale?"))
 	w.watcher.hints <- path
 	<-read
-	_, err := w.store.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := w.store.ChangeRun(context.Background(), r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt.State, r.Attempt.EndedAt = agency.Completed, new(time.Now())
 		return nil, nil
 	})
@@ -311,7 +311,7 @@ func TestAStaleReadingIsDropped(t *testing.T) {
 	}
 	close(goOn)
 	w.sup.Stop() // waits for the reading
-	if c := w.run(r.ID).Attempt.Word.Contract; c == nil || c.Status != agency.SaysWorking {
+	if c := w.run(r.ID).Attempt.Word.Contract; c == nil || c.Status != agency.ReportedWorking {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -227,12 +227,12 @@ func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag
 		if err := json.Unmarshal(a.Payload, &payload); err != nil {
 			return nil, fmt.Errorf("read the payload of %s: %w", a.ID, err)
 		}
-		payload["alert_id"], payload["told"] = a.ID, a.Told+1
+		payload["alert_id"], payload["notify_count"] = a.ID, a.NotifyCount+1
 		data, err := json.Marshal(payload)
 		if err != nil {
 			return nil, fmt.Errorf("encode alert %s: %w", a.ID, err)
 		}
-		m := &agency.Message{ID: fmt.Sprintf("%s-%d", a.ID, a.Told+1), Type: string(a.Kind), From: agency.Daemon, To: to, Payload: data}
+		m := &agency.Message{ID: fmt.Sprintf("%s-%d", a.ID, a.NotifyCount+1), Type: string(a.Kind), From: agency.Daemon, To: to, Payload: data}
 		return recipients, in.store.SendMessage(ctx, m, recipients, "")
 	}
 	return nil, nil
@@ -240,7 +240,7 @@ func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag
 
 // Report sends what a worker reported to who started it, once: the id of the message comes from the report.
 func (in *Inbox) Report(ctx context.Context, id agency.RunID, attempt int, e *agency.Evidence) error {
-	if e.Sign != agency.SignReport {
+	if e.Signal != agency.SignalReport {
 		return nil
 	}
 	recipients, dead, err := in.ownerOf(ctx, string(id))
@@ -248,7 +248,7 @@ func (in *Inbox) Report(ctx context.Context, id agency.RunID, attempt int, e *ag
 		return err
 	}
 	kind := map[agency.Report]string{
-		agency.ReportsWord: agency.StatusUpdate, agency.ReportsHelp: "help.request", agency.ReportsComplete: "task.complete", agency.ReportsError: "task.failed",
+		agency.ReportsStatus: agency.StatusUpdate, agency.ReportsHelp: "help.request", agency.ReportsComplete: "task.complete", agency.ReportsError: "task.failed",
 	}[e.Report]
 	if kind == "" {
 		return nil

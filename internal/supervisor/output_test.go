@@ -36,10 +36,10 @@ func TestOutputOfAnEndedAttempt(t *testing.T) {
 	t.Parallel()
 	answer := func(w *world, p *wrapper) {
 		w.tell(p,
-			agency.Evidence{Sign: agency.SignTurnEnded, Text: "the first"},
-			agency.Evidence{Sign: agency.SignTurnEnded, Text: "the last\nof two lines"},
-			agency.Evidence{Sign: agency.SignTurnEnded, Text: "a helper's", Subagent: "h"},
-			agency.Evidence{Sign: agency.SignEnded})
+			agency.Evidence{Signal: agency.SignalTurnEnded, Text: "the first"},
+			agency.Evidence{Signal: agency.SignalTurnEnded, Text: "the last\nof two lines"},
+			agency.Evidence{Signal: agency.SignalTurnEnded, Text: "a helper's", Subagent: "h"},
+			agency.Evidence{Signal: agency.SignalEnded})
 	}
 	for name, test := range map[string]struct {
 		do   func(w *world, p *wrapper, report string)
@@ -74,7 +74,7 @@ func TestOutputOfAnEndedAttempt(t *testing.T) {
 			}
 		}, ""},
 		"half a line of evidence": {func(w *world, p *wrapper, _ string) {
-			mustWrite(w.t, filepath.Join(p.dir, agency.EventsFile), `{"source":"hook","sign":"turn_ended","text":"no e`)
+			mustWrite(w.t, filepath.Join(p.dir, agency.EventsFile), `{"source":"hook","signal":"turn_ended","text":"no e`)
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestOutputWhenTheClockWasSetBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: fmt.Sprint("answer ", attempt+1)})
+		w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: fmt.Sprint("answer ", attempt+1)})
 		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 			t.Fatal(err)
 		}
@@ -154,9 +154,9 @@ func TestOutputBehindMuchEvidence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")
-	noise := strings.Repeat(`{"source":"hook","sign":"tool_started","id":"1"}`+"\n", 200_000)
+	noise := strings.Repeat(`{"source":"hook","signal":"tool_started","id":"1"}`+"\n", 200_000)
 	mustWrite(t, filepath.Join(p.dir, agency.EventsFile), noise)
-	w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: "done"})
+	w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "done"})
 	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestOutputOfAnOffer(t *testing.T) {
 			w := newWorld(t)
 			r, p := w.started("fix-login")
 			events := filepath.Join(p.dir, agency.EventsFile)
-			w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+			w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
 			w.watcher.hints <- events
 			synctest.Wait()
 			mustWrite(t, filepath.Join(r.Worktree, agency.ReportFile), test.report)
@@ -191,7 +191,7 @@ func TestOutputOfAnOffer(t *testing.T) {
 			if got := w.outputOf(r); got != test.want[0] {
 				t.Errorf("%s: got %q at the offer", name, got)
 			}
-			w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: "It is done"})
+			w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "It is done"})
 			w.watcher.hints <- events
 			synctest.Wait()
 			if got := w.outputOf(r); got != test.want[1] {
@@ -220,7 +220,7 @@ func TestOutputOfALaterAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = w.resume("fix-login")
-	w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded, Text: "Fixed the typo"})
+	w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "Fixed the typo"})
 	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// pace is the time between two rescans.
-type pace struct {
+// retryPolicy is the time between two rescans.
+type retryPolicy struct {
 	nanoseconds atomic.Int64
 	changed     chan struct{} // holds one token after a change
 }
 
-func newPace(d time.Duration) *pace {
-	p := &pace{changed: make(chan struct{}, 1)}
+func newRetryPolicy(d time.Duration) *retryPolicy {
+	p := &retryPolicy{changed: make(chan struct{}, 1)}
 	p.nanoseconds.Store(int64(d))
 	return p
 }
 
-func (p *pace) set(d time.Duration) {
+func (p *retryPolicy) set(d time.Duration) {
 	p.nanoseconds.Store(int64(d))
 	select {
 	case p.changed <- struct{}{}:
@@ -25,4 +25,4 @@ func (p *pace) set(d time.Duration) {
 	}
 }
 
-func (p *pace) every() time.Duration { return time.Duration(p.nanoseconds.Load()) }
+func (p *retryPolicy) every() time.Duration { return time.Duration(p.nanoseconds.Load()) }

@@ -70,12 +70,12 @@ func (p *printer) tells() {
 // want fails unless so many errors were found, the last one with this text.
 func (p *printer) want(errors int, text string) {
 	p.Helper()
-	s := p.w.run(p.r.ID).Attempt.Situation
+	s := p.w.run(p.r.ID).Attempt.AgentState
 	got := ""
 	if s.Printed != nil {
 		got = s.Printed.Text
 	}
-	if n := p.w.count(p.r.ID, agency.SituationChanged); n != errors || got != text {
+	if n := p.w.count(p.r.ID, agency.AgentStateChanged); n != errors || got != text {
 		p.Errorf("%d errors, the last one %q; want %d, %q", n, got, errors, text)
 	}
 }
@@ -135,14 +135,14 @@ func TestPrintedBesideStream(t *testing.T) {
 		p := newPrinter(t, w, "claude_code", true)
 		p.says("stdout", "error: where nothing says what the lines are\n")
 		p.want(0, "")
-		w.tell(p.p, agency.Evidence{Source: agency.FromStream, Sign: agency.SignSession})
+		w.tell(p.p, agency.Evidence{Source: agency.FromStream, Signal: agency.SignalSession})
 		w.watcher.hints <- filepath.Join(p.p.dir, agency.EventsFile)
 		synctest.Wait()
 		p.says("stdout", `{"type":"assistant","text":"error: quoted"}`+"\n"+`{"text":`)
 		p.says("stdout", `"\nerror: quoted"}`+"\n")
 		p.says("stderr", "a warning\n")
 		p.says("stderr", "error: quota\n")
-		if got := w.run(p.r.ID).Attempt.Situation.Printed; got == nil || got.Text != "error: quota" {
+		if got := w.run(p.r.ID).Attempt.AgentState.Printed; got == nil || got.Text != "error: quota" {
 			t.Errorf("got %+v", got)
 		}
 	})

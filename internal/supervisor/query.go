@@ -18,18 +18,18 @@ import (
 
 // Query lists, shows and waits for runs, and reads their logs.
 type Query struct {
-	store     *Records
-	live      *Live
-	repos     *Repos
-	work      *Work
-	observer  *observe.Observer
-	terminals *observe.Terminals
-	launcher  *launcher
-	git       Git
-	tmux      Tmux
-	attempts  Attempts
-	log       *slog.Logger
-	pace      *pace
+	store       *Records
+	live        *Live
+	repos       *Repos
+	work        *Work
+	observer    *observe.Observer
+	terminals   *observe.Terminals
+	launcher    *launcher
+	git         Git
+	tmux        Tmux
+	attempts    Attempts
+	log         *slog.Logger
+	retryPolicy *retryPolicy
 }
 
 // RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is every repository.
@@ -162,7 +162,7 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 		ids = append(ids, r.ID)
 	}
 	// Some labels come with time alone, without an event.
-	clock := time.NewTicker(q.pace.every())
+	clock := time.NewTicker(q.retryPolicy.every())
 	defer clock.Stop()
 	for {
 		changed := q.store.Changed()
@@ -300,10 +300,10 @@ func (q *Query) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agenc
 	if r.RemovedAt != nil {
 		return nil, agency.Status{}, time.Time{}, agency.Errorf(agency.CodeRunNotFound, "%s was removed", r.Ref())
 	}
-	var news time.Time
+	var drafts time.Time
 	if seen, ok := q.observer.Seen(id); ok && seen.Attempt == r.Attempt.Number {
-		news = seen.OutputNews
+		drafts = seen.OutputNews
 	}
 	status := q.observer.Derive(r)
-	return r, status, news, nil
+	return r, status, drafts, nil
 }

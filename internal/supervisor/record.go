@@ -25,7 +25,7 @@ func (rs *Records) lock(ctx context.Context, id agency.RunID) (unlock func(), er
 }
 
 // fact changes a run by what is true of its attempt, and logs when the disk does not take it.
-func (rs *Records) fact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error) {
+func (rs *Records) fact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	r, err := rs.RecordFact(ctx, id, change)
 	if err == nil && r.Unrecorded {
 		rs.log.Warn("the disk takes nothing: kept in memory", "run", id, "attempt", r.Attempt.Number, "state", r.Attempt.State)

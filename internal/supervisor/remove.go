@@ -77,7 +77,7 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return err
 	}
-	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Removing = &agency.Removing{At: s.Now(), Force: req.Force, DeleteBranch: req.DeleteBranch}
 		return nil, nil
 	})
@@ -94,10 +94,10 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
-	removal.Run, err = s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	removal.Run, err = s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		now := s.Now()
 		r.RemovedAt, r.Removing = &now, nil
-		return []agency.News{{Type: agency.RunRemoved, Data: map[string]any{
+		return []agency.EventDraft{{Type: agency.RunRemoved, Data: map[string]any{
 			"snapshot": removal.Snapshot, "branch": removal.Branch, "warnings": removal.Warnings,
 		}}}, nil
 	})
@@ -112,7 +112,7 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 
 // notRemoving takes back that a run is being removed, which has failed.
 func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
-	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Removing = nil
 		return nil, nil
 	})

@@ -330,8 +330,8 @@ func TestRemoveAwaitsTheWrapper(t *testing.T) {
 				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 					t.Fatal(err)
 				}
-				w.attempts.change(p.dir, func(h *onHost) { h.held = true })
-				goes := time.AfterFunc(test.goesAfter, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+				w.attempts.change(p.dir, func(h *onHost) { h.locked = true })
+				goes := time.AfterFunc(test.goesAfter, func() { w.attempts.change(p.dir, func(h *onHost) { h.locked = false }) })
 				defer goes.Stop()
 				_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
 				if codeOf(err) != test.code {
@@ -355,7 +355,7 @@ func TestRemovalGoesOn(t *testing.T) {
 				w := newWorld(t)
 				r := w.ended("fix-login")
 				w.sup.Stop()
-				_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+				_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 					r.Removing = &agency.Removing{At: time.Now(), DeleteBranch: true}
 					return nil, nil
 				})

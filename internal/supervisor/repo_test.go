@@ -121,13 +121,13 @@ func TestCopiedRepository(t *testing.T) {
 
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
-	base, outside := t.TempDir(), t.TempDir()
+	base, external := t.TempDir(), t.TempDir()
 	mustWrite(t, filepath.Join(base, "docs", "a file.md"), "hello")
 	mustWrite(t, filepath.Join(base, "empty"), "")
-	mustWrite(t, filepath.Join(outside, "secret"), "s")
+	mustWrite(t, filepath.Join(external, "secret"), "s")
 	for link, target := range map[string]string{
-		"inner": "docs/a file.md", "out": filepath.Join(outside, "secret"), "up": "../" + filepath.Base(outside) + "/secret",
-		"dir-out": outside, "loop": "loop", "dangling": "nowhere",
+		"inner": "docs/a file.md", "out": filepath.Join(external, "secret"), "up": "../" + filepath.Base(external) + "/secret",
+		"dir-out": external, "loop": "loop", "dangling": "nowhere",
 	} {
 		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
 			t.Fatal(err)
@@ -152,8 +152,8 @@ func TestFingerprint(t *testing.T) {
 		"file":             {"docs/a file.md", "docs/a file.md", ""},
 		"absolute":         {filepath.Join(base, "docs/a file.md"), "docs/a file.md", ""},
 		"link inside":      {"inner", "inner", ""},
-		"parent":           {"../" + filepath.Base(outside) + "/secret", "", agency.CodeInvalidPath},
-		"absolute outside": {filepath.Join(outside, "secret"), "", agency.CodeInvalidPath},
+		"parent":           {"../" + filepath.Base(external) + "/secret", "", agency.CodeInvalidPath},
+		"absolute outside": {filepath.Join(external, "secret"), "", agency.CodeInvalidPath},
 		"link out":         {"out", "", agency.CodeInvalidPath},
 		"link up":          {"up", "", agency.CodeInvalidPath},
 		"through a link":   {"dir-out/secret", "", agency.CodeInvalidPath},

@@ -16,7 +16,7 @@ import (
 
 // reported is a line as agency report writes it.
 func reported(report agency.Report, text string, quiet time.Duration) string {
-	return fmt.Sprintf(`{"at":"2001-01-01T00:00:00Z","source":"report","sign":"report","report":%q,"text":%q,"quiet":%d}`+"\n", report, text, quiet)
+	return fmt.Sprintf(`{"at":"2001-01-01T00:00:00Z","source":"report","signal":"report","report":%q,"text":%q,"quiet":%d}`+"\n", report, text, quiet)
 }
 
 // reports makes the agent's file of reports what it is given, and lets the supervisor see it.
@@ -43,7 +43,7 @@ func TestQuietTime(t *testing.T) {
 			w := newWorld(t)
 			r, _ := w.started("fix-login")
 			time.Sleep(time.Minute)
-			w.reports(r, reported(agency.ReportsWord, "Running all tests", test.declared))
+			w.reports(r, reported(agency.ReportsStatus, "Running all tests", test.declared))
 			time.Sleep(test.quiet - time.Second)
 			if got := w.label(r.ID); got != agency.Active {
 				t.Errorf("%s: %s before its end", name, got)
@@ -141,7 +141,7 @@ func TestReportsAreTakenAgain(t *testing.T) {
 			if got := w.label(r.ID); got != agency.ReadyForReview {
 				t.Errorf("%s: got %s after a rescan", name, got)
 			}
-			if got := strings.Count(mustRead(t, events), `"sign":"report"`); got != 2 {
+			if got := strings.Count(mustRead(t, events), `"signal":"report"`); got != 2 {
 				t.Errorf("%s: took over %d reports", name, got)
 			}
 			messages, err := w.store.Messages(t.Context(), agency.MessageFilter{Recipient: agency.User})
@@ -156,8 +156,8 @@ func TestReportsAreTakenAgain(t *testing.T) {
 // is read.
 func TestHostileReports(t *testing.T) {
 	t.Parallel()
-	for name, put := range map[string]func(path, outside string) error{
-		"a link":      func(path, outside string) error { return os.Symlink(outside, path) },
+	for name, put := range map[string]func(path, external string) error{
+		"a link":      func(path, external string) error { return os.Symlink(external, path) },
 		"a pipe":      func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
 		"a folder":    func(path, _ string) error { return os.Mkdir(path, 0o700) },
 		"a device":    func(path, _ string) error { return os.Symlink("/dev/zero", path) },
@@ -166,10 +166,10 @@ func TestHostileReports(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			r, _ := w.started("fix-login")
-			outside := filepath.Join(t.TempDir(), "outside")
-			mustWrite(t, outside, reported(agency.ReportsHelp, "From outside", 0))
+			external := filepath.Join(t.TempDir(), "outside")
+			mustWrite(t, external, reported(agency.ReportsHelp, "From outside", 0))
 			path := filepath.Join(r.Worktree, agency.ReportsFile)
-			if err := put(path, outside); err != nil {
+			if err := put(path, external); err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
@@ -186,7 +186,7 @@ func TestHostileReports(t *testing.T) {
 			if got := w.label(r.ID); got != agency.NeedsInput {
 				t.Errorf("%s: %s after a good file", name, got)
 			}
-			if got := w.run(r.ID).Attempt.Situation.Unknown; len(got) != 1 {
+			if got := w.run(r.ID).Attempt.AgentState.Unknown; len(got) != 1 {
 				t.Errorf("%s: got %v", name, got)
 			}
 		})
@@ -208,8 +208,8 @@ func TestOldReportsAreArchived(t *testing.T) {
 		time.Sleep(rescan)
 		synctest.Wait()
 		now := w.run(r.ID)
-		if got := w.label(r.ID); got != agency.Active || now.Attempt.Situation.Reported != nil || w.count(r.ID, agency.ContractChanged) != 0 {
-			t.Errorf("got %s, %+v", got, now.Attempt.Situation)
+		if got := w.label(r.ID); got != agency.Active || now.Attempt.AgentState.Reported != nil || w.count(r.ID, agency.ContractChanged) != 0 {
+			t.Errorf("got %s, %+v", got, now.Attempt.AgentState)
 		}
 		if got := mustRead(t, filepath.Join(r.Dir, "attempts", "1", "reports.jsonl")); got != help {
 			t.Errorf("archived: got %q", got)
@@ -254,11 +254,11 @@ func TestResumeInAHostileWorktree(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		r := w.ended("fix-login")
-		outside, state := t.TempDir(), filepath.Join(r.Worktree, agency.StateDir)
+		external, state := t.TempDir(), filepath.Join(r.Worktree, agency.StateDir)
 		if err := os.RemoveAll(state); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(outside, state); err != nil {
+		if err := os.Symlink(external, state); err != nil {
 			t.Fatal(err)
 		}
 		_, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login"))
@@ -266,7 +266,7 @@ func TestResumeInAHostileWorktree(t *testing.T) {
 		if !strings.Contains(err.Error(), state) {
 			t.Errorf("it does not name the place: %v", err)
 		}
-		if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
+		if left, err := os.ReadDir(external); err != nil || len(left) != 0 {
 			t.Errorf("written outside: %v, %v", left, err)
 		}
 	})

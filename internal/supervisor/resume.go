@@ -72,7 +72,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout())
 	defer cancel()
 	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return nil, err
@@ -194,12 +194,12 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 		return err
 	}
 	defer unlock()
-	begun, err := s.Records.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.News, error) {
+	begun, err := s.Records.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
 		}
 		r.Attempt, r.ConfigHash = next, hash
-		return append(takeFlag(r, agency.Daemon), agency.News{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
+		return append(takeFlag(r, agency.Daemon), agency.EventDraft{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
 	})
 	if err != nil {
 		return err

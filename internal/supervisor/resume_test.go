@@ -151,7 +151,7 @@ func TestMovedDataFolder(t *testing.T) {
 	w := newWorld(t)
 	r := w.ended("fix-login")
 	before := filepath.Join(t.TempDir(), "data")
-	move := func(r *agency.Run) ([]agency.News, error) {
+	move := func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Dir, r.Worktree = strings.Replace(r.Dir, w.home, before, 1), strings.Replace(r.Worktree, w.home, before, 1)
 		return nil, nil
 	}
@@ -222,7 +222,7 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := agency.Evidence{Source: agency.FromStream, Sign: agency.SignSession, Conversation: "c-1"}
+	told := agency.Evidence{Source: agency.FromStream, Signal: agency.SignalSession, Conversation: "c-1"}
 	if err := spool.Append(filepath.Join(p.dir, agency.EventsFile), told); err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ func (f *fakeTmux) show(text string) {
 func boxes(lines []string) []agency.Evidence {
 	switch strings.Join(lines, "\n") {
 	case "box":
-		return []agency.Evidence{{Sign: agency.SignSession, Event: "input", Confidence: 0.5}}
+		return []agency.Evidence{{Signal: agency.SignalSession, Event: "input", Confidence: 0.5}}
 	case "trust?":
-		return []agency.Evidence{{Sign: agency.SignAsked, Event: "trust", Kind: agency.AsksDialog, Text: "Trust?", Confidence: 0.9}}
+		return []agency.Evidence{{Signal: agency.SignalAsked, Event: "trust", Kind: agency.AsksDialog, Text: "Trust?", Confidence: 0.9}}
 	default:
 		return nil
 	}
@@ -76,7 +76,7 @@ func TestInputRefusedWithoutABox(t *testing.T) {
 			}
 			// What the agent says itself counts for more.
 			w.tmux.show("an unknown screen")
-			w.tell(p, agency.Evidence{Sign: agency.SignSession, Conversation: "c"})
+			w.tell(p, agency.Evidence{Signal: agency.SignalSession, Conversation: "c"})
 			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			synctest.Wait()
 			if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", ""); err != nil || len(p.link.inputs) != 1 {
@@ -93,7 +93,7 @@ func TestAnswerOfTitle(t *testing.T) {
 		w := newWorld(t)
 		dialog := func(command string) []agency.Evidence {
 			return []agency.Evidence{{
-				Sign: agency.SignAsked, Event: agency.EventComplete, ID: command, Kind: agency.AsksPermission, Tool: "Shell", Text: command, Confidence: 0.8,
+				Signal: agency.SignalAsked, Event: agency.EventComplete, ID: command, Kind: agency.AsksPermission, Tool: "Shell", Text: command, Confidence: 0.8,
 			}}
 		}
 		w.harness.ScreenFunc = func(lines []string) []agency.Evidence {
@@ -105,7 +105,7 @@ func TestAnswerOfTitle(t *testing.T) {
 		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
 		r, p := w.started("fix-login")
 		w.tmux.show("something else")
-		w.tell(p, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "it asks for something"})
+		w.tell(p, agency.Evidence{Source: agency.FromTitle, Signal: agency.SignalAsked, Kind: agency.AsksQuestion, Text: "it asks for something"})
 		w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		synctest.Wait()
 		vague := w.sup.Observer.Derive(w.run(r.ID)).PromptID()
@@ -130,7 +130,7 @@ func TestAnswerOfTitle(t *testing.T) {
 		}
 
 		p.link.KeysFunc = func(string) {
-			w.tell(p, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignBusy})
+			w.tell(p, agency.Evidence{Source: agency.FromTitle, Signal: agency.SignalBusy})
 			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 		}
 		req := supervisor.AnswerRequest{Ref: r.Handle, PromptID: next.PromptID(), Reply: agency.Reply{Decision: agency.Allow}}

@@ -54,8 +54,8 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 		// The runner's last word may have come with its end.
 		s.observer.Finish(ctx, id)
 	}
-	r, err := s.store.fact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
-		var news []agency.News
+	r, err := s.store.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
+		var drafts []agency.EventDraft
 		started, ended = false, false
 		a := &r.Attempt
 		if a.Number != attempt || a.State.Final() {
@@ -68,11 +68,11 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 			}
 			a.State, a.StartedAt, a.Wrapper, a.RunnerProcess = state, &start.StartedAt, &start.Wrapper, &start.Runner
 			a.Pane = cmp.Or(a.Pane, start.Pane) // a daemon that was killed after it made the session did not record it
-			news = append(news, agency.News{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
+			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
 		}
 		if exit == nil {
-			return news, nil
+			return drafts, nil
 		}
 		end, err := applyExit(a, exit)
 		if err != nil {
@@ -80,7 +80,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 		}
 		s.observer.Keep(id, a)
 		ended = true
-		return append(news, end), nil
+		return append(drafts, end), nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the state of %s: %w", id, err)
@@ -104,14 +104,14 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 }
 
 // applyExit settles an attempt by its exit record.
-func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.News, error) {
+func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.EventDraft, error) {
 	fact := exit.Fact(a.StopRequestedAt != nil)
 	if a.State == agency.Queued {
 		fact.Kind = agency.FactStartFailed
 	}
 	state, err := agency.Next(a.State, fact)
 	if err != nil {
-		return agency.News{}, err
+		return agency.EventDraft{}, err
 	}
 	ended := exit.EndedAt
 	if a.StartedAt != nil && ended.Before(*a.StartedAt) {
@@ -131,11 +131,11 @@ func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.News, error) {
 	default:
 		a.ErrorCode, a.Error = "", ""
 	}
-	return endNews(a), nil
+	return endDraft(a), nil
 }
 
-func endNews(a *agency.Attempt) agency.News {
-	return agency.News{Type: agency.AttemptEnded, Data: map[string]any{
+func endDraft(a *agency.Attempt) agency.EventDraft {
+	return agency.EventDraft{Type: agency.AttemptEnded, Data: map[string]any{
 		"state": a.State, "exit_code": a.ExitCode, "signal": a.Signal, "ended_by": a.EndedBy, "error_code": a.ErrorCode, "error": a.Error,
 	}}
 }
@@ -148,13 +148,13 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 		s.forget(r, r.Attempt.Number)
 		return false, nil
 	}
-	held, start, exit, err := s.seen(r)
-	if err == nil && !held && start == nil && exit == nil && r.Attempt.State == agency.Queued {
+	locked, start, exit, err := s.seen(r)
+	if err == nil && !locked && start == nil && exit == nil && r.Attempt.State == agency.Queued {
 		killpoint.At("settle.unseen")
 		// A wrapper that is on its way takes its lock first and then the launch file, without which it does not start the runner. So
 		// either it never will, or it is seen now.
 		if err = removeLaunch(r); err == nil {
-			held, start, exit, err = s.seen(r)
+			locked, start, exit, err = s.seen(r)
 		}
 	}
 	if err != nil {
@@ -165,10 +165,10 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 	case a.ErrorCode != "" && (exit == nil || exit.EndedBy == agency.EndedBySessionLost):
 		// Agency was about to end it.
 		return false, s.takeBack(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
-	case held && s.onlyWaits(start, exit):
+	case locked && s.onlyWaits(start, exit):
 		// It goes when it is told that the attempt has ended.
 		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
-	case held:
+	case locked:
 		// Even with an exit record: the wrapper may still be ending what the runner left behind.
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
 	case exit != nil:
@@ -190,17 +190,17 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 }
 
 // seen is what shows of an attempt's wrapper on this host. Its lock is looked at first: it writes its exit record before it lets go of that.
-func (s *settler) seen(r *agency.Run) (held bool, start *agency.Start, exit *agency.Exit, err error) {
+func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *agency.Exit, err error) {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
-	if held, err = s.attempts.Held(dir); err != nil {
-		return held, nil, nil, fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
+	if locked, err = s.attempts.Locked(dir); err != nil {
+		return locked, nil, nil, fmt.Errorf("look at the lock of %s: %w", r.Ref(), err)
 	}
 	start, startErr := s.attempts.ReadStart(dir)
 	exit, exitErr := s.attempts.ReadExit(dir)
 	if err := errors.Join(startErr, exitErr); err != nil {
 		s.log.Warn("read attempt records", "run", r.ID, "err", err)
 	}
-	return held, start, exit, nil
+	return locked, start, exit, nil
 }
 
 // takeBack settles an attempt that is not to start: a creation is undone, and a later attempt fails. It goes on with what was begun before.
@@ -215,7 +215,7 @@ func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error 
 // the act of another then. Without room on the disk the end comes first.
 func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	reason, number := agency.AsError(why), r.Attempt.Number
-	_, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if a := &r.Attempt; a.Number == number && !a.State.Final() {
 			a.ErrorCode, a.Error = reason.Code, reason.Message
 		}
@@ -248,7 +248,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 	killpoint.At("settle.ended")
 	s.observer.Finish(ctx, r.ID)
 	number, changed := r.Attempt.Number, false
-	settled, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	settled, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {
@@ -268,7 +268,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
 		}
 		changed = true
-		return []agency.News{endNews(a)}, nil
+		return []agency.EventDraft{endDraft(a)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the loss of %s: %w", r.Ref(), err)

@@ -119,7 +119,7 @@ func (w *world) insert(t *rapid.T) *wrapper {
 		}
 	}
 	c := agency.Creation{Spec: []byte("{}"), TokenHash: agency.TokenHash("token"), Steps: []string{"files", "started"}}
-	if err := w.store.CreateRun(context.Background(), r, c, agency.News{Type: agency.RunCreated}); err != nil {
+	if err := w.store.CreateRun(context.Background(), r, c, agency.EventDraft{Type: agency.RunCreated}); err != nil {
 		t.Fatal(err)
 	}
 	p := w.wrap(agency.Launch{RunID: id, Attempt: 1, Token: "token", AttemptDir: dir})
@@ -148,12 +148,12 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 			fine(w.sup.Update(ctx, p.id, 1, agency.WrapperUpdate{Start: start, Exit: exit}))
 		}
 		// A stop is asked for by somebody who sees it running.
-		stop := func(r *agency.Run) ([]agency.News, error) {
+		stop := func(r *agency.Run) ([]agency.EventDraft, error) {
 			if r.Attempt.State != agency.Running || f.stop {
 				return nil, nil
 			}
 			f.stop, r.Attempt.StopRequestedAt = true, new(time.Now())
-			return []agency.News{{Type: agency.AttemptStopping}}, nil
+			return []agency.EventDraft{{Type: agency.AttemptStopping}}, nil
 		}
 		if f.exit != nil {
 			f.exit.RunID, f.exit.Attempt, f.exit.EndedAt = p.id, 1, time.Now().UTC().Truncate(time.Millisecond)
@@ -197,11 +197,11 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 			case action == "release" && (f.exit == nil || recorded != nil):
 				save()
 				released = true
-				w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+				w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 			}
 		}
 		save()
-		w.attempts.change(p.dir, func(h *onHost) { h.exit, h.held = f.exit, false })
+		w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = f.exit, false })
 		w.restart()
 		if diff := cmp.Diff(f.outcome(), w.outcome(p.id)); diff != "" {
 			t.Fatalf("outcome (-want +got):\n%s", diff)
@@ -252,7 +252,7 @@ func TestDisconnectOfADeadWrapper(t *testing.T) {
 		if got := w.run(r.ID).Attempt.State; got != agency.Running {
 			t.Fatalf("the wrapper lives and the attempt is %s", got)
 		}
-		w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+		w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 		time.Sleep(2 * time.Second)
 		a := w.run(r.ID).Attempt
 		if a.State != agency.Failed || a.ErrorCode != agency.CodeRunnerDisappeared {
@@ -274,7 +274,7 @@ func TestStartTakenBack(t *testing.T) {
 		"the next daemon":          func(*wrapper) error { return nil },
 		"it, and the wrapper ends": func(p *wrapper) error { p.w.hangUp(agency.SessionPrefix + string(p.id)); return nil },
 		"it, and the wrapper dies": func(p *wrapper) error {
-			p.w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+			p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 			return nil
 		},
 	} {
@@ -283,7 +283,7 @@ func TestStartTakenBack(t *testing.T) {
 			w := newWorld(t)
 			r, p := w.started("fix-login")
 			w.sup.Stop()
-			_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+			_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 				r.Attempt.ErrorCode, r.Attempt.Error = agency.CodeDBError, "no room"
 				return nil, nil
 			})
@@ -311,7 +311,7 @@ func TestStopIsFinishedAfterARestart(t *testing.T) {
 		if !p.link.closed {
 			t.Error("the link is open after the end of the daemon")
 		}
-		_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.News, error) {
+		_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			r.Attempt.StopRequestedAt = new(time.Now())
 			return nil, nil
 		})
@@ -413,7 +413,7 @@ func TestStopBySignal(t *testing.T) {
 				t.Errorf("signal to %+v", to)
 			}
 			w.attempts.change(p.dir, func(h *onHost) {
-				h.held, h.exit = false, &agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByStop, EndedAt: time.Now()}
+				h.locked, h.exit = false, &agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: agency.EndedByStop, EndedAt: time.Now()}
 			})
 			return nil
 		}

@@ -265,12 +265,12 @@ func TestWindow(t *testing.T) {
 	if link(two.Handle) != "" || link("latest") != one.Handle || link("mine") != "/somewhere" {
 		t.Errorf("after rm: got %q, latest %q, mine %q", link(two.Handle), link("latest"), link("mine"))
 	}
-	outside := t.TempDir()
-	if err := errors.Join(os.RemoveAll(filepath.Join(w.root, "agent_runs")), os.Symlink(outside, filepath.Join(w.root, "agent_runs"))); err != nil {
+	external := t.TempDir()
+	if err := errors.Join(os.RemoveAll(filepath.Join(w.root, "agent_runs")), os.Symlink(external, filepath.Join(w.root, "agent_runs"))); err != nil {
 		t.Fatal(err)
 	}
 	w.ended("three")
-	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
+	if entries, err := os.ReadDir(external); err != nil || len(entries) != 0 {
 		t.Errorf("outside: %v, %v", entries, err)
 	}
 }

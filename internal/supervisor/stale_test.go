@@ -77,7 +77,7 @@ func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
 				<-goOn
 			}
 		}
-		w.attempts.change(first.dir, func(h *onHost) { h.held = false })
+		w.attempts.change(first.dir, func(h *onHost) { h.locked = false })
 		go func() { settled <- w.sup.Settle(context.Background(), stale) }()
 		<-ending
 		w.sup.Disconnect(first.id, first.attempt, first.link)
@@ -139,7 +139,7 @@ func TestARescanDoesNotWriteWhatIsOver(t *testing.T) {
 		w := newWorld(t)
 		var p *wrapper
 		var armed atomic.Bool
-		w.harness.FilesFunc = func(*agency.Situation) []string {
+		w.harness.FilesFunc = func(*agency.AgentState) []string {
 			if armed.CompareAndSwap(true, false) {
 				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
 					t.Error(err)
@@ -162,6 +162,6 @@ func TestARescanDoesNotWriteWhatIsOver(t *testing.T) {
 
 // die is the death of a wrapper that says nothing.
 func (p *wrapper) die() {
-	p.w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+	p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 	p.w.sup.Disconnect(p.id, p.attempt, p.link)
 }

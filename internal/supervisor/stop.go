@@ -38,7 +38,7 @@ func (s *Supervisor) StopAttempt(ctx context.Context, id agency.RunID, number in
 // the intent: a session waits for that attempt then.
 func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, why purpose) (*agency.Run, error) {
 	how := askFirst
-	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		a := &r.Attempt
 		switch {
 		case number != 0 && a.Number != number:
@@ -58,14 +58,14 @@ func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, w
 		how = askFirst
 		now := s.Now()
 		a.StopRequestedAt = &now
-		return []agency.News{{Type: agency.AttemptStopping}}, nil
+		return []agency.EventDraft{{Type: agency.AttemptStopping}}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	killpoint.At("stop.intended")
 	if why == forPerson && s.askedBefore(r) && how == askAgain {
-		how = askInsist
+		how = askForce
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err := s.settler.stopAndAwait(ctx, r, how); err != nil {

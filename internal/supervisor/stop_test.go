@@ -216,7 +216,7 @@ func TestUndoWaitsForTheGrace(t *testing.T) {
 			p := w.wrap(l)
 			w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start }) // and no word of it
 			w.tmux.OnKill = func(string) {
-				w.after(5*time.Minute, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+				w.after(5*time.Minute, func() { w.attempts.change(p.dir, func(h *onHost) { h.locked = false }) })
 			}
 			return nil
 		}

@@ -18,11 +18,11 @@ import (
 
 // Store is the durable record. Each writing method is one transaction together with its events.
 type Store interface {
-	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, news ...agency.News) error
-	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
+	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error
+	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 	// RecordFact is ChangeRun for what is true of an attempt whether it can be written or not: where the disk takes nothing it is kept in
 	// memory, and the run that it returns is Unrecorded.
-	RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
+	RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 	// WriteFacts writes what is kept in memory, as far as the disk takes it.
 	WriteFacts(ctx context.Context) error
 	FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error
@@ -42,7 +42,7 @@ type Store interface {
 	SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error
 	Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error)
 	DeliverMessages(ctx context.Context, recipient string, seqs []int64) error
-	Append(ctx context.Context, news ...agency.News) error
+	Append(ctx context.Context, drafts ...agency.EventDraft) error
 	Changed() <-chan struct{}
 }
 
@@ -122,8 +122,8 @@ type Attempts interface {
 	observe.Attempts
 	ReadStart(dir string) (*agency.Start, error)
 	ReadExit(dir string) (*agency.Exit, error)
-	// Held says whether a live wrapper holds the attempt's lock.
-	Held(dir string) (bool, error)
+	// Locked says whether a live wrapper holds the attempt's lock.
+	Locked(dir string) (bool, error)
 	// Alone says that nothing lives below a wrapper that it would have to end.
 	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
@@ -139,8 +139,8 @@ type Link interface {
 	Keys(ctx context.Context, keys string, look func(context.Context) error) error
 	// Stop has the wrapper end its runner, which gets its grace. It may be said again.
 	Stop(ctx context.Context, by agency.EndedBy) error
-	// Insist is a stop that leaves a runner that is being stopped nothing of its grace.
-	Insist(ctx context.Context) error
+	// Force is a stop that leaves a runner that is being stopped nothing of its grace.
+	Force(ctx context.Context) error
 	// Environ is the environment that the runner was given.
 	Environ(ctx context.Context) ([]string, error)
 	Close() error
@@ -194,7 +194,7 @@ type Settings struct {
 	Lock           string        // the file whose kernel lock the daemon holds
 	Wrapper        []string      // argv that begins a wrapper; the launch file is appended
 	Hook           []string      // argv that begins a hook; the kind of the runner is appended
-	StallThreshold time.Duration // at the beginning; SetPace changes it
+	StallThreshold time.Duration // at the beginning; SetRetryPolicy changes it
 	Rescan         time.Duration // between looks at what no event told of; likewise
 }
 
@@ -203,8 +203,8 @@ type Supervisor struct {
 	Deps
 	Settings
 
-	life *life
-	pace *pace
+	life        *life
+	retryPolicy *retryPolicy
 
 	// The parts know those above them here, and not the supervisor.
 	Records   *Records
@@ -226,7 +226,7 @@ type Supervisor struct {
 
 // New makes a supervisor. It does nothing until Start.
 func New(deps Deps, settings Settings) *Supervisor {
-	s := &Supervisor{Deps: deps, Settings: settings, life: &life{}, pace: newPace(settings.Rescan)}
+	s := &Supervisor{Deps: deps, Settings: settings, life: &life{}, retryPolicy: newRetryPolicy(settings.Rescan)}
 	s.Records = &Records{Store: deps.Store, log: deps.Log}
 	s.Live = &Live{store: s.Records, runs: map[agency.RunID]*live{}}
 	s.Repos = &Repos{store: s.Records, git: deps.Git, random: deps.Random, home: settings.Home}
@@ -256,16 +256,16 @@ func New(deps Deps, settings Settings) *Supervisor {
 	}
 	s.Query = &Query{
 		store: s.Records, live: s.Live, repos: s.Repos, work: s.Work, observer: s.Observer, terminals: s.Terminals, launcher: s.launcher,
-		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, pace: s.pace,
+		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, retryPolicy: s.retryPolicy,
 	}
 	s.Observer.SetStall(settings.StallThreshold)
 	return s
 }
 
-// SetPace changes the stall threshold and the time between two rescans, from now on.
-func (s *Supervisor) SetPace(stall, rescan time.Duration) {
+// SetRetryPolicy changes the stall threshold and the time between two rescans, from now on.
+func (s *Supervisor) SetRetryPolicy(stall, rescan time.Duration) {
 	s.Observer.SetStall(stall)
-	s.pace.set(rescan)
+	s.retryPolicy.set(rescan)
 }
 
 // Start reconciles the record with what is true and then watches until Stop. When it returns, every attempt that was

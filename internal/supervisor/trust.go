@@ -12,8 +12,8 @@ import (
 	"agency/internal/file"
 )
 
-// judge says whether what a project wants is trusted.
-func (ps *Projects) judge(ctx context.Context, repo agency.Repo, t *agency.SetupTrust) error {
+// decide says whether what a project wants is trusted.
+func (ps *Projects) decide(ctx context.Context, repo agency.Repo, t *agency.SetupTrust) error {
 	if t.Hash == "" || repo.Fingerprint == "" {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, a
 		return repo, t, err
 	}
 	t.Problem = ps.setupProblem(ctx, repo, commit, p.Setup)
-	return repo, t, ps.judge(ctx, repo, &t)
+	return repo, t, ps.decide(ctx, repo, &t)
 }
 
 // SetupProblem says why a setup could not succeed in the worktree of a run that starts from base, and what to do; empty when
@@ -139,7 +139,7 @@ func (ps *Projects) trustOfRun(ctx context.Context, ref string) (agency.Repo, ag
 	if err != nil {
 		return repo, t, err
 	}
-	return repo, t, ps.judge(ctx, repo, &t)
+	return repo, t, ps.decide(ctx, repo, &t)
 }
 
 // Grant trusts what Trust has shown. hash is what the user saw: when it is something else by now, it is refused with
@@ -183,7 +183,7 @@ func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project pro
 	if err != nil || t.Hash == "" {
 		return nil, err
 	}
-	if err := ps.judge(ctx, repo, &t); err != nil {
+	if err := ps.decide(ctx, repo, &t); err != nil {
 		return nil, err
 	}
 	if !t.Trusted {

@@ -116,11 +116,11 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 	recording, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	number, taken := r.Attempt.Number, !silent && delivery.Effect != agency.EffectComposer
-	_, failed := in.store.fact(recording, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	_, failed := in.store.fact(recording, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if r.Attempt.Number == number && taken {
 			r.Attempt.InputAt = &at
 		}
-		return []agency.News{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
+		return []agency.EventDraft{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
 	})
 	return delivery, errors.Join(err, failed)
 }
@@ -181,7 +181,7 @@ func (in *Input) confirm(ctx context.Context, r *agency.Run, text string, entere
 		if !reacted {
 			limit = stoppedWait
 		}
-		switch now := l.Situation; {
+		switch now := l.AgentState; {
 		case !holds && now.PromptAt.After(entered.at):
 			return agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}
 		case !holds && stood && sight.Composer != nil && now.Turn == agency.TurnWorking:
@@ -255,12 +255,12 @@ func (in *Input) awaitReady(ctx context.Context, r *agency.Run) error {
 		if !ok {
 			return nil
 		}
-		if len(l.Situation.Requests) > 0 {
+		if len(l.AgentState.Requests) > 0 {
 			return agency.Errorf(agency.CodeInvalidState, "%s waits for an answer in its terminal, and a message would be taken for it: %s",
-				r.Ref(), l.Situation.Requests[0].Summary()).WithHint("agency attach %s", r.Ref())
+				r.Ref(), l.AgentState.Requests[0].Summary()).WithHint("agency attach %s", r.Ref())
 		}
-		_, began := l.Situation.Sources[agency.FromTranscript]
-		if status.SpokeForItself(l.Situation) || began || r.Attempt.Headless || !in.harness.ShowsReady(r.Runner) {
+		_, began := l.AgentState.Sources[agency.FromTranscript]
+		if status.SpokeForItself(l.AgentState) || began || r.Attempt.Headless || !in.harness.ShowsReady(r.Runner) {
 			return nil
 		}
 		now := time.Now()

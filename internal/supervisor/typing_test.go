@@ -29,10 +29,10 @@ func TestNothingIsTypedIntoADialog(t *testing.T) {
 	t.Parallel()
 	records := map[string][]agency.Evidence{
 		"nothing":  nil,
-		"at work":  {{Sign: agency.SignPrompt}},
-		"at rest":  {{Sign: agency.SignPrompt}, {Sign: agency.SignTurnEnded}},
-		"failed":   {{Sign: agency.SignPrompt}, {Sign: agency.SignFailed, Class: agency.ErrorOther}},
-		"answered": {{Sign: agency.SignAsked, ID: "a", Kind: agency.AsksPermission}, {Sign: agency.SignAnswered, ID: "a"}},
+		"at work":  {{Signal: agency.SignalPrompt}},
+		"at rest":  {{Signal: agency.SignalPrompt}, {Signal: agency.SignalTurnEnded}},
+		"failed":   {{Signal: agency.SignalPrompt}, {Signal: agency.SignalFailed, Class: agency.ErrorOther}},
+		"answered": {{Signal: agency.SignalAsked, ID: "a", Kind: agency.AsksPermission}, {Signal: agency.SignalAnswered, ID: "a"}},
 	}
 	for name, evidence := range records {
 		for screen, want := range map[string]string{"? Run rm?": "shows a dialog", "loading": "shows no input box"} {
@@ -40,7 +40,7 @@ func TestNothingIsTypedIntoADialog(t *testing.T) {
 				w := newWorld(t)
 				w.harness.SightFunc = composing
 				r, p := w.started("fix-login")
-				w.reports(r, `{"source":"report","sign":"report","report":"help","text":"Which way?"}`+"\n")
+				w.reports(r, `{"source":"report","signal":"report","report":"help","text":"Which way?"}`+"\n")
 				w.tell(p, evidence...)
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 				synctest.Wait()
@@ -116,7 +116,7 @@ func TestKeysForADialogThatChanged(t *testing.T) {
 // A message is confirmed by what the agent does with it: whatever else it prints proves nothing.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
-	prompt := []agency.Evidence{{Sign: agency.SignPrompt}}
+	prompt := []agency.Evidence{{Signal: agency.SignalPrompt}}
 	for name, c := range map[string]struct {
 		before []agency.Evidence // what the agent told before the message
 		after  string            // what its terminal shows after Enter
@@ -126,10 +126,10 @@ func TestConfirm(t *testing.T) {
 		"a prompt":           {nil, "> ", prompt, agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}},
 		"a prompt, dialog":   {nil, "? Run rm?", prompt, agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}},
 		"queued":             {prompt, "> Ask anything", nil, agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}},
-		"a turn":             {nil, "> ", []agency.Evidence{{Source: agency.FromTitle, Sign: agency.SignBusy}}, agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}},
+		"a turn":             {nil, "> ", []agency.Evidence{{Source: agency.FromTitle, Signal: agency.SignalBusy}}, agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}},
 		"swallowed":          {nil, "> hello", nil, agency.Delivery{Effect: agency.EffectComposer, Composer: "hello"}},
 		"swallowed, at work": {prompt, "> hello", prompt, agency.Delivery{Effect: agency.EffectComposer, Composer: "hello"}},
-		"a command":          {[]agency.Evidence{{Sign: agency.SignTurnEnded}}, "> ", nil, agency.Delivery{Effect: agency.EffectOutput}},
+		"a command":          {[]agency.Evidence{{Signal: agency.SignalTurnEnded}}, "> ", nil, agency.Delivery{Effect: agency.EffectOutput}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -163,14 +163,14 @@ func TestEnterAgain(t *testing.T) {
 			w := newWorld(t)
 			w.harness.SightFunc = composing
 			r, p := w.started("fix-login")
-			w.tell(p, agency.Evidence{Sign: agency.SignTurnEnded})
+			w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded})
 			w.tmux.show("> ")
 			p.link.TypedFunc = func() { w.tmux.show("> hello") }
 			p.link.EnterFunc = func() agency.Delivery { return agency.Delivery{Effect: agency.EffectOutput} }
 			p.link.BeforeKeys = func() { w.tmux.show(behind) }
 			p.link.KeysFunc = func(string) {
 				w.tmux.show("> ")
-				w.tell(p, agency.Evidence{Sign: agency.SignPrompt})
+				w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
 			}
 			_, got, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
 			if err != nil || !slices.Equal(p.link.keys, want) || got.Confirmed != (len(want) > 0) {

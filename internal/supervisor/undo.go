@@ -34,7 +34,7 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	}
 	killpoint.At("undo.files")
 	reason := agency.AsError(why)
-	undone, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	undone, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		now, a := s.now(), &r.Attempt
 		ended := a.State.Final()
 		if !ended {
@@ -48,11 +48,11 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 		switch {
 		case left == nil:
 			r.RemovedAt = &now
-			return []agency.News{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
+			return []agency.EventDraft{{Type: agency.RunUndone, Data: map[string]any{"error_code": reason.Code, "error": reason.Message}}}, nil
 		case ended:
 			return nil, nil
 		default:
-			return []agency.News{endNews(a)}, nil
+			return []agency.EventDraft{endDraft(a)}, nil
 		}
 	})
 	if err == nil {
@@ -123,7 +123,7 @@ func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
 	}
 	killpoint.At("fail.ended")
 	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
-	failed, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+	failed, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		a := &r.Attempt
 		changed = false
 		if a.Number != number || a.State.Final() {
@@ -139,7 +139,7 @@ func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
 			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // a conversation that was never begun
 		}
 		changed = true
-		return []agency.News{endNews(a)}, nil
+		return []agency.EventDraft{endDraft(a)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)

@@ -18,7 +18,7 @@ func (w *world) cleaningUp(name string, takes time.Duration) *wrapper {
 		now := time.Now()
 		p.exit = &agency.Exit{RunID: p.id, Attempt: 1, StartedAt: p.start.StartedAt, EndedAt: now, ExitCode: 143, Signal: "SIGTERM", EndedBy: by}
 		w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
-		w.after(takes, func() { w.attempts.change(p.dir, func(h *onHost) { h.held = false }) })
+		w.after(takes, func() { w.attempts.change(p.dir, func(h *onHost) { h.locked = false }) })
 		return p.update()
 	}
 	return p

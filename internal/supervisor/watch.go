@@ -10,7 +10,7 @@ import (
 
 // watch follows hints about files, and rescans what they may have missed.
 func (s *Supervisor) watch() {
-	rescan := time.NewTicker(s.pace.every())
+	rescan := time.NewTicker(s.retryPolicy.every())
 	defer rescan.Stop()
 	beats := time.NewTicker(observe.BeatEvery)
 	defer beats.Stop()
@@ -22,8 +22,8 @@ func (s *Supervisor) watch() {
 			s.rescan()
 		case <-beats.C:
 			s.lookAtWrappers()
-		case <-s.pace.changed:
-			rescan.Reset(s.pace.every())
+		case <-s.retryPolicy.changed:
+			rescan.Reset(s.retryPolicy.every())
 		case <-s.life.ctx.Done():
 			return
 		}

@@ -226,7 +226,7 @@ func (w *world) wrap(l agency.Launch) *wrapper {
 	p.link = &fakeLink{StopFunc: func(by agency.EndedBy) error {
 		return p.end(agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: by})
 	}}
-	w.attempts.change(p.dir, func(h *onHost) { h.held = true })
+	w.attempts.change(p.dir, func(h *onHost) { h.locked = true })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wrappers[agency.SessionPrefix+string(l.RunID)] = p
@@ -241,7 +241,7 @@ func (w *world) hangUp(session string) {
 	if p == nil || p.exit != nil {
 		return
 	}
-	if held, _ := w.attempts.Held(p.dir); held {
+	if locked, _ := w.attempts.Locked(p.dir); locked {
 		_ = p.end(agency.Exit{ExitCode: 129, Signal: "SIGHUP", EndedBy: agency.EndedBySessionLost})
 	}
 }
@@ -274,7 +274,7 @@ func (p *wrapper) end(e agency.Exit) error {
 	p.exit = &e
 	p.w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
 	err := p.update()
-	p.w.attempts.change(p.dir, func(h *onHost) { h.held = false })
+	p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 	p.w.sup.Disconnect(p.id, p.attempt, p.link)
 	return err
 }

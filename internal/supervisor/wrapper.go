@@ -29,11 +29,11 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	}
 	if r.Attempt.State == agency.Running {
 		// Before anything changes here: when it fails the wrapper comes again.
-		_, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.News, error) {
+		_, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
 				return nil, refusal(r, hello.Attempt)
 			}
-			return []agency.News{{Type: agency.WrapperAdopted}}, nil
+			return []agency.EventDraft{{Type: agency.WrapperAdopted}}, nil
 		})
 		if err != nil {
 			return err

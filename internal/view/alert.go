@@ -10,8 +10,8 @@ import (
 	"agency/internal/api"
 )
 
-// AlertTold is how far an alert got: not yet, how often it was told, or what its recipient did about it.
-func AlertTold(al *api.Alert) string {
+// AlertNotified is how far an alert got: not yet, how often it was told, or what its recipient did about it.
+func AlertNotified(al *api.Alert) string {
 	switch {
 	case al.ResolvedAt != nil:
 		return "over"
@@ -19,12 +19,12 @@ func AlertTold(al *api.Alert) string {
 		return "acknowledged"
 	case al.SnoozedUntil != nil:
 		return "snoozed"
-	case al.Told == 0:
+	case al.NotifyCount == 0:
 		return "not yet"
 	case len(al.Recipients) == 0:
 		return "nobody"
 	default:
-		return strconv.Itoa(al.Told) + "x"
+		return strconv.Itoa(al.NotifyCount) + "x"
 	}
 }
 

@@ -91,15 +91,15 @@ func AgentName(a *api.SessionAgent) string {
 
 // betweenAttempts reports whether an agent has no attempt and waits for the next one.
 func betweenAttempts(a *api.SessionAgent) bool {
-	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.Held != "") && !a.NeedsPerson
+	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.WaitReason != "") && !a.NeedsPerson
 }
 
 // AgentNote is what there is to say of an agent: why it is not well, what it says, or what it waits for. It is untrusted text.
 func AgentNote(a *api.SessionAgent) string {
 	switch {
 	case betweenAttempts(a):
-		until := ": " + a.Held
-		if a.Held == "" {
+		until := ": " + a.WaitReason
+		if a.WaitReason == "" {
 			until = " at " + a.NotBefore.Local().Format("15:04:05")
 		}
 		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, strings.TrimPrefix(a.Error, agency.WaitingWord))
@@ -108,13 +108,13 @@ func AgentNote(a *api.SessionAgent) string {
 	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end
 		return a.Note
 	default:
-		return a.Held
+		return a.WaitReason
 	}
 }
 
-// Tally counts agents in words, those that somebody must look at first. waiting are those that need a person and are not
+// Counts counts agents in words, those that somebody must look at first. waiting are those that need a person and are not
 // counted otherwise.
-func Tally(t agency.Tally, waiting int) string {
+func Counts(t agency.Counts, waiting int) string {
 	words := []string{}
 	for _, part := range []struct {
 		n    int
@@ -174,7 +174,7 @@ func SessionNeeds(resp *api.ShowSessionResponse) string {
 
 // FitAgents returns the agents for which so many lines have room, in the order of their waves, and counts the others. Each wave has a
 // title of a line when there are several; 0 lines is no limit. Those that need a person come first when not all have room.
-func FitAgents(agents []api.SessionAgent, room int) (shown []*api.SessionAgent, hidden agency.Tally) {
+func FitAgents(agents []api.SessionAgent, room int) (shown []*api.SessionAgent, hidden agency.Counts) {
 	shown = make([]*api.SessionAgent, len(agents))
 	waves, place := map[int]bool{}, map[*api.SessionAgent]int{}
 	for i := range agents {

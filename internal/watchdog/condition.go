@@ -9,9 +9,9 @@ import (
 	"agency/internal/status"
 )
 
-// TurnEndedPatience is how long an agent may rest after a turn, without a word, before an alert opens: a user who
+// TurnEndedTimeout is how long an agent may rest after a turn, without a word, before an alert opens: a user who
 // talks with it answers sooner.
-const TurnEndedPatience = time.Minute
+const TurnEndedTimeout = time.Minute
 
 // Condition is why a user or an agent must act on a worker now. Two conditions with the same kind and cause are one episode.
 type Condition struct {
@@ -26,8 +26,8 @@ type Condition struct {
 	FirmAt time.Time
 }
 
-// WordsPatience is how long an alert about a request waits for the words of what is asked.
-const WordsPatience = 300 * time.Millisecond
+// WordsTimeout is how long an alert about a request waits for the words of what is asked.
+const WordsTimeout = 300 * time.Millisecond
 
 // Alarm returns the condition of a worker, from the same status that users see; its kind is empty while nothing is to be done.
 // active is the newest sign of life. Stuck is not among the conditions: it needs the memory of the Watchdog.
@@ -53,13 +53,13 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 		if s.Request != nil {
 			// Without its id, which a source that knows more may tell later: that is no new episode.
 			c.Cause, c.PromptType = "request "+stamp(s.Request.At), promptType(s.Request)
-			if !firm(&a.Situation, s.Request) {
-				c.FirmAt = s.Request.At.Add(WordsPatience)
+			if !firm(&a.AgentState, s.Request) {
+				c.FirmAt = s.Request.At.Add(WordsTimeout)
 			}
 		}
 		return c
 	case agency.Blocked:
-		if rep := a.Situation.Reported; s.Decided == agency.By(agency.FromReport) && rep != nil && rep.Report == agency.ReportsError {
+		if rep := a.AgentState.Reported; s.Decided == agency.DecidedBy(agency.FromReport) && rep != nil && rep.Report == agency.ReportsError {
 			return is(agency.AlertError, "reported "+stamp(s.Since))
 		}
 		c := is(agency.AlertNeedsInput, "blocked "+stamp(s.Since))
@@ -73,7 +73,7 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 	case agency.LabelCompleted:
 		return is(agency.AlertComplete, "ended")
 	case agency.Waiting:
-		if f := a.Situation.Failure; f != nil {
+		if f := a.AgentState.Failure; f != nil {
 			c := is(agency.AlertError, "model "+string(f.Class)+" "+stamp(f.At))
 			c.Class, c.Text = f.Class, f.Words()
 			return c
@@ -81,7 +81,7 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 		if c := printedError(a, active); c.Kind != "" {
 			return c
 		}
-		if now.Sub(s.Since) >= TurnEndedPatience {
+		if now.Sub(s.Since) >= TurnEndedTimeout {
 			c := is(agency.AlertNeedsInput, "rests "+stamp(s.Since))
 			c.PromptType, c.PromptID = agency.PromptTurnEnded, s.PromptID()
 			return c
@@ -98,14 +98,14 @@ func printedError(a *agency.Attempt, active time.Time) Condition {
 	if !status.ErrorStands(a, active) {
 		return Condition{}
 	}
-	p := a.Situation.Printed
+	p := a.AgentState.Printed
 	return Condition{Kind: agency.AlertError, Cause: "output " + stamp(p.At), Since: p.At, Class: p.Class, Text: p.Text}
 }
 
 // NextLook returns when a condition may come up by time alone; zero when it cannot.
 func NextLook(s agency.Status) time.Time {
 	if s.Label == agency.Waiting {
-		return s.Since.Add(TurnEndedPatience)
+		return s.Since.Add(TurnEndedTimeout)
 	}
 	return time.Time{}
 }
@@ -133,7 +133,7 @@ func flagCondition(f *agency.Flag, promptID string) Condition {
 }
 
 // firm reports whether more about a request cannot come soon: it is named, and a program that shows when it waits was seen to.
-func firm(s *agency.Situation, r *agency.Request) bool {
+func firm(s *agency.AgentState, r *agency.Request) bool {
 	views := slices.ContainsFunc([]agency.Source{agency.FromSession, agency.FromTitle}, func(view agency.Source) bool { return s.Sources[view].Count > 0 })
 	return r.ID != "" && (r.Shown || !views) || r.Source == agency.FromScreen
 }

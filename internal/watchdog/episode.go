@@ -14,8 +14,8 @@ import (
 // levels is how far up an alert goes when nobody acts: its owner, the orchestrator, people.
 const levels = 3
 
-// retell is how long after the nth telling the next one comes.
-func retell(told int) time.Duration {
+// renotify is how long after the nth telling the next one comes.
+func renotify(told int) time.Duration {
 	waits := []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour}
 	return waits[min(max(told, 1), len(waits))-1]
 }
@@ -35,9 +35,9 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	var condition Condition
 	var next time.Time
 	if gone || !s.watches(worker.Run) {
-		delete(w.silence, id)
+		delete(w.inactivity, id)
 	} else {
-		condition, next = w.judge(ctx, &s, worker, open, now)
+		condition, next = w.decide(ctx, &s, worker, open, now)
 	}
 	var episode *agency.Alert
 	for i := range open {
@@ -68,9 +68,9 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	return nil
 }
 
-// judge is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
+// decide is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
 // alert about what stands there.
-func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
+func (w *Watchdog) decide(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
 	c, next = worker.condition(now), NextLook(worker.Status)
 	if !next.After(now) {
 		next = time.Time{}
@@ -86,7 +86,7 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 			next = sooner(next, at)
 		}
 	} else {
-		delete(w.silence, worker.Run.ID)
+		delete(w.inactivity, worker.Run.ID)
 	}
 	if c.Kind != agency.AlertNeedsInput && c.Kind != agency.AlertStuck {
 		return c, next
@@ -96,7 +96,7 @@ func (w *Watchdog) judge(ctx context.Context, s *Settings, worker *Worker, open 
 		return Condition{}, c.FirmAt
 	}
 	if !known && w.Runs.Attached(ctx, worker) {
-		if q := w.silence[worker.Run.ID]; q != nil {
+		if q := w.inactivity[worker.Run.ID]; q != nil {
 			q.stuck = false // nobody is told: what happens until they leave is measured first
 		}
 		return Condition{}, now.Add(s.Poll)
@@ -218,7 +218,7 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, t
 		return next, nil
 	}
 	level := a.Level
-	if a.Told > 0 {
+	if a.NotifyCount > 0 {
 		level = min(level+1, levels-1)
 	}
 	telling := *a
@@ -231,11 +231,11 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, t
 		recipients = []string{}
 	}
 	changed, err := w.Store.ChangeAlert(ctx, a.ID, func(stored *agency.Alert) (agency.EventType, error) {
-		stored.Told, stored.ToldAt, stored.Level, stored.Recipients = stored.Told+1, &now, level, recipients
+		stored.NotifyCount, stored.NotifiedAt, stored.Level, stored.Recipients = stored.NotifyCount+1, &now, level, recipients
 		if until := stored.SnoozedUntil; until != nil && a.SnoozedUntil != nil && until.Equal(*a.SnoozedUntil) {
 			stored.SnoozedUntil = nil // one that came meanwhile puts the next telling off
 		}
-		return agency.AlertTold, nil
+		return agency.AlertNotified, nil
 	})
 	if err != nil {
 		return time.Time{}, err
@@ -250,14 +250,14 @@ func due(a *agency.Alert, now time.Time) time.Time {
 	switch {
 	case a.AckedAt != nil || a.ResolvedAt != nil:
 		return time.Time{}
-	case a.Told == 0:
+	case a.NotifyCount == 0:
 	case a.SnoozedUntil != nil:
 		at, longest = *a.SnoozedUntil, agency.LongestSnooze
 	case a.Kind == agency.AlertComplete:
 		return time.Time{} // nobody waits for an answer
 	default:
-		longest = retell(a.Told)
-		at = a.ToldAt.Add(longest)
+		longest = renotify(a.NotifyCount)
+		at = a.NotifiedAt.Add(longest)
 	}
 	if at.After(now.Add(longest + time.Minute)) { // which is enough for a snooze that came after now was told
 		return now

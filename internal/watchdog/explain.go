@@ -64,7 +64,7 @@ func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error
 // printedWhy is what a line of output that is an error adds to the words of the rule.
 func printedWhy(worker *Worker, holds bool, now time.Time) string {
 	a := &worker.Run.Attempt
-	p := a.Situation.Printed
+	p := a.AgentState.Printed
 	if p == nil {
 		return ""
 	}
@@ -90,12 +90,12 @@ func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, no
 	}
 	last := lastActivity(worker)
 	return false, fmt.Sprintf("its last sign of life came %s ago, and %s of silence are too long%s",
-		duration.Short(now.Sub(last)), s.patience(worker), retryingWhy(worker, now))
+		duration.Short(now.Sub(last)), s.timeout(worker), retryingWhy(worker, now))
 }
 
 // retryingWhy is what a model that fails without end adds to the words of the rule.
 func retryingWhy(worker *Worker, now time.Time) string {
-	retry := worker.Run.Attempt.Situation.Retry
+	retry := worker.Run.Attempt.AgentState.Retry
 	if retry == nil {
 		return ""
 	}

@@ -18,14 +18,14 @@ func TestHiddenQuestion(t *testing.T) {
 		w.change(worker, func() { asks(&worker.run, "Which?") })
 		w.pass(time.Minute)
 		w.change(worker, func() {
-			observes(worker, agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
+			observes(worker, agency.Evidence{Signal: agency.SignalAsked, Kind: agency.AsksPermission, ID: "1"})
 		})
 		w.want(agency.AlertNeedsInput, agency.AlertNeedsInput)
 		if question := w.alert(0); question.Open() {
 			t.Error("both are open")
 		}
 		told := len(w.tellings())
-		w.change(worker, func() { observes(worker, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}) })
+		w.change(worker, func() { observes(worker, agency.Evidence{Signal: agency.SignalAnswered, ID: "1"}) })
 		w.want(agency.AlertNeedsInput, agency.AlertNeedsInput)
 		if question := w.alert(0); !question.Open() || w.open() != 1 {
 			t.Errorf("%d are open, the question is %v", w.open(), question.Open())
@@ -35,8 +35,8 @@ func TestHiddenQuestion(t *testing.T) {
 			t.Errorf("told %d times, want %d", got, told)
 		}
 		w.pass(4 * time.Minute)
-		if question := w.alert(0); question.Told != 2 || question.Level != 1 {
-			t.Errorf("after five minutes it was told %d times, up to level %d", question.Told, question.Level)
+		if question := w.alert(0); question.NotifyCount != 2 || question.Level != 1 {
+			t.Errorf("after five minutes it was told %d times, up to level %d", question.NotifyCount, question.Level)
 		}
 	})
 }
@@ -48,9 +48,9 @@ func TestUnseenEnd(t *testing.T) {
 		w := newWorld(t)
 		worker := w.add("a")
 		w.change(worker, func() {
-			observes(worker, agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: "1"})
+			observes(worker, agency.Evidence{Signal: agency.SignalAsked, Kind: agency.AsksPermission, ID: "1"})
 		})
-		w.change(worker, func() { observes(worker, agency.Evidence{Sign: agency.SignAnswered, ID: "1"}) })
+		w.change(worker, func() { observes(worker, agency.Evidence{Signal: agency.SignalAnswered, ID: "1"}) })
 		w.dog.Stop()
 		w.change(worker, func() { ends(&worker.run, agency.Failed, "") })
 		w.start()

@@ -35,8 +35,8 @@ func idles(w *worker) {
 }
 
 func announces(w *worker) {
-	w.run.Attempt.Situation.QuietUntil = time.Now().Add(25 * time.Minute)
-	w.run.Attempt.Situation.HeardAt = time.Now()
+	w.run.Attempt.AgentState.QuietUntil = time.Now().Add(25 * time.Minute)
+	w.run.Attempt.AgentState.HeardAt = time.Now()
 }
 
 // One hour of three healthy workers, as recorded from real ones: none is alerted, by any length of the polls.
@@ -189,7 +189,7 @@ func TestFlapping(t *testing.T) {
 }
 
 // A run's own patience wins over the settings, for both thresholds.
-func TestOwnPatience(t *testing.T) {
+func TestOwnTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		set   func(r *agency.Run)

@@ -35,10 +35,10 @@ func TestPrintedError(t *testing.T) {
 		}
 		// Silence and repetition change nothing, nor does work that comes at once.
 		for range 3 {
-			w.pass(status.PrintedPatience - time.Second)
+			w.pass(status.PrintedTimeout - time.Second)
 			w.change(worker, func() { printsError(worker, "error: quota") })
 		}
-		w.pass(status.PrintedPatience - time.Second)
+		w.pass(status.PrintedTimeout - time.Second)
 		says()
 		w.restart()
 		w.want(agency.AlertError)
@@ -68,7 +68,7 @@ func TestPrintedError(t *testing.T) {
 		w.change(worker, func() { printsError(worker, "error: again") })
 		w.want(agency.AlertError, agency.AlertError, agency.AlertError)
 		w.change(worker, func() {
-			status.Observe(&worker.run.Attempt.Situation, agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignPrompt})
+			status.Observe(&worker.run.Attempt.AgentState, agency.Evidence{At: time.Now(), Source: agency.FromHook, Signal: agency.SignalPrompt})
 		})
 		if w.open() != 0 {
 			t.Error("a new turn began, and the alert is open")

@@ -33,24 +33,26 @@ var deeds = map[string]func(w *world, worker *worker){
 	"is lost":  func(_ *world, worker *worker) { ends(&worker.run, agency.Failed, agency.CodeRunnerDisappeared) },
 	"is done":  func(_ *world, worker *worker) { ends(&worker.run, agency.Completed, "") },
 	"says":     func(_ *world, worker *worker) { worker.output = time.Now() },
-	"hears":    func(_ *world, worker *worker) { worker.run.Attempt.Situation.HeardAt = time.Now() },
+	"hears":    func(_ *world, worker *worker) { worker.run.Attempt.AgentState.HeardAt = time.Now() },
 	"writes":   func(_ *world, worker *worker) { worker.activity.FilesAt = time.Now() },
 	"tool":     func(_ *world, worker *worker) { begins(&worker.run, "1") },
 	"tool end": func(_ *world, worker *worker) { begins(&worker.run) },
 	"prints":   func(_ *world, worker *worker) { printsError(worker, "error: quota") },
-	"prompts":  func(_ *world, worker *worker) { observes(worker, agency.Evidence{Sign: agency.SignAsked, ID: "2"}) },
-	"goes on":  func(_ *world, worker *worker) { observes(worker, agency.Evidence{Sign: agency.SignAnswered, ID: "2"}) },
+	"prompts":  func(_ *world, worker *worker) { observes(worker, agency.Evidence{Signal: agency.SignalAsked, ID: "2"}) },
+	"goes on": func(_ *world, worker *worker) {
+		observes(worker, agency.Evidence{Signal: agency.SignalAnswered, ID: "2"})
+	},
 	"limit": func(_ *world, worker *worker) {
-		observes(worker, agency.Evidence{Sign: agency.SignFailed, Class: agency.ErrorRateLimit})
+		observes(worker, agency.Evidence{Signal: agency.SignalFailed, Class: agency.ErrorRateLimit})
 	},
 	"reports": func(_ *world, worker *worker) {
-		observes(worker, agency.Evidence{Sign: agency.SignReport, Report: agency.ReportsError, Text: "no disk"})
+		observes(worker, agency.Evidence{Signal: agency.SignalReport, Report: agency.ReportsError, Text: "no disk"})
 	},
 	"reports work": func(_ *world, worker *worker) {
-		observes(worker, agency.Evidence{Sign: agency.SignReport, Report: agency.ReportsWord})
+		observes(worker, agency.Evidence{Signal: agency.SignalReport, Report: agency.ReportsStatus})
 	},
 	"rests": func(_ *world, worker *worker) {
-		s := &worker.run.Attempt.Situation
+		s := &worker.run.Attempt.AgentState
 		s.Turn, s.TurnAt, s.HeardAt, s.Tools = agency.TurnEnded, time.Now(), time.Now(), nil
 	},
 	"again": func(_ *world, worker *worker) {
@@ -62,7 +64,7 @@ var deeds = map[string]func(w *world, worker *worker){
 
 // begins leaves the agent at work with these tools open.
 func begins(r *agency.Run, tools ...string) {
-	s := &r.Attempt.Situation
+	s := &r.Attempt.AgentState
 	s.Turn, s.HeardAt, s.Tools = agency.TurnWorking, time.Now(), nil
 	for _, id := range tools {
 		s.Tools = append(s.Tools, agency.Tool{ID: id, At: time.Now()})
@@ -72,17 +74,17 @@ func begins(r *agency.Run, tools ...string) {
 // observes has the situation of a worker take what its hooks tell.
 func observes(worker *worker, e agency.Evidence) {
 	e.At, e.Source = time.Now(), cmp.Or(e.Source, agency.FromHook)
-	status.Observe(&worker.run.Attempt.Situation, e)
+	status.Observe(&worker.run.Attempt.AgentState, e)
 }
 
 // printsError has the output of a worker show a line that its user calls an error.
 func printsError(worker *worker, line string) {
 	a := &worker.run.Attempt
-	e := agency.Evidence{At: time.Now(), Source: agency.FromOutput, Sign: agency.SignPrinted, Text: line}
+	e := agency.Evidence{At: time.Now(), Source: agency.FromOutput, Signal: agency.SignalPrinted, Text: line}
 	if status.ErrorStands(a, active(worker)) {
 		e.Event = agency.EventContinued
 	}
-	status.Observe(&a.Situation, e)
+	status.Observe(&a.AgentState, e)
 	worker.output = time.Now()
 }
 
@@ -90,7 +92,7 @@ func printsError(worker *worker, line string) {
 func active(worker *worker) time.Time {
 	a := &worker.run.Attempt
 	newest := worker.output
-	for _, at := range []time.Time{a.Situation.HeardAt, a.Word.At, *a.StartedAt} {
+	for _, at := range []time.Time{a.AgentState.HeardAt, a.Word.At, *a.StartedAt} {
 		if at.After(newest) {
 			newest = at
 		}
@@ -256,7 +258,7 @@ func TestHealthyHistories(t *testing.T) {
 
 // healthy has a worker do something that is followed by its kind of silence.
 func healthy(worker *worker, what string) {
-	s := &worker.run.Attempt.Situation
+	s := &worker.run.Attempt.AgentState
 	s.Turn, s.Tools, s.Background, s.QuietUntil = agency.TurnUnknown, nil, 0, time.Time{}
 	if worker.busy {
 		worker.activity.CPU += time.Since(worker.begun)

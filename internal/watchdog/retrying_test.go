@@ -14,14 +14,14 @@ import (
 
 // fails is a call of the model that failed and is tried again.
 func fails(worker *worker, times int) {
-	status.Observe(&worker.run.Attempt.Situation, agency.Evidence{
-		At: time.Now(), Source: agency.FromHook, Sign: agency.SignRetrying, Class: agency.ErrorNetwork, Text: fmt.Sprintf("ended early %d times", times),
+	status.Observe(&worker.run.Attempt.AgentState, agency.Evidence{
+		At: time.Now(), Source: agency.FromHook, Signal: agency.SignalRetrying, Class: agency.ErrorNetwork, Text: fmt.Sprintf("ended early %d times", times),
 	})
 }
 
 // goesOn is a call that did not fail.
 func goesOn(worker *worker) {
-	status.Observe(&worker.run.Attempt.Situation, agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignBusy})
+	status.Observe(&worker.run.Attempt.AgentState, agency.Evidence{At: time.Now(), Source: agency.FromHook, Signal: agency.SignalBusy})
 }
 
 // A worker whose model fails again and again moves all the time, and gets nowhere: that is one alert, after the usual patience.

@@ -134,7 +134,7 @@ func alertAgents(a *agency.Alert) []string {
 // alertSession opens the episode of a condition; nil when it was there before.
 func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *SessionCondition, now time.Time) (*agency.Alert, error) {
 	p := map[string]any{
-		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Tally, "text": c.Text, "agents": c.Agents,
+		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Counts, "text": c.Text, "agents": c.Agents,
 	}
 	if c.Kind == agency.AlertSessionFailed {
 		p["report_path"] = s.ReportPath()

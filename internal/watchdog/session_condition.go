@@ -20,7 +20,7 @@ type SessionCondition struct {
 // that failed. The executor of an outside session knows how its agents do, and a user knows of a session that they paused.
 func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCondition {
 	switch {
-	case s.Outside, s.CancelAt != nil:
+	case s.External, s.CancelAt != nil:
 		return nil
 	case s.Status.Final():
 		if s.Status == agency.SessionFailed && s.Reported {
@@ -58,7 +58,7 @@ func ends(t *agency.SessionTurn, kind agency.AlertKind, cause string) bool {
 	switch {
 	case kind == agency.AlertSessionPaused && t.Type == agency.SessionChanged:
 		return agency.OneLine(t.Paused) != cause
-	case kind == agency.AlertSessionWaiting && t.Type == agency.SessionAgentNews:
+	case kind == agency.AlertSessionWaiting && t.Type == agency.SessionAgentEvent:
 		a := agency.SessionAgent{Status: t.Status, Error: t.Error}
 		return a.WaitReason() != cause
 	}

@@ -74,7 +74,7 @@ func (w *world) waits(p *plan, agent int, why string) {
 	defer w.mu.Unlock()
 	a := &p.agents[agent]
 	a.Error = why
-	w.append(agency.SessionTurn{Type: agency.SessionAgentNews, Session: p.session.ID, Agent: a.ID, Status: a.Status, Error: why})
+	w.append(agency.SessionTurn{Type: agency.SessionAgentEvent, Session: p.session.ID, Agent: a.ID, Status: a.Status, Error: why})
 }
 
 // fails has a session settle, and be reported.
@@ -82,7 +82,7 @@ func (w *world) fails(p *plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.agents[0].Status, p.agents[0].Error, p.session.Paused = agency.AgentFailed, "exit 3", ""
-	p.session.Tally, p.session.Status, p.session.Reported = agency.TallyOf(p.agents), agency.SessionFailed, true
+	p.session.Counts, p.session.Status, p.session.Reported = agency.CountsOf(p.agents), agency.SessionFailed, true
 	w.append(agency.SessionTurn{Type: agency.SessionReported, Session: p.session.ID})
 }
 

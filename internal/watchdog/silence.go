@@ -15,7 +15,7 @@ type signs struct{ word, heard, output, input, started time.Time }
 
 func signsOf(w *Worker) signs {
 	a := &w.Run.Attempt
-	s := signs{word: a.Word.At, heard: a.Situation.HeardAt, output: w.OutputAt}
+	s := signs{word: a.Word.At, heard: a.AgentState.HeardAt, output: w.OutputAt}
 	if a.InputAt != nil {
 		s.input = *a.InputAt
 	}
@@ -49,8 +49,8 @@ func (s signs) moved(before signs, since time.Time) bool {
 	return false
 }
 
-// silence is what is known of a worker that is said to work: since when nothing about it moved.
-type silence struct {
+// inactivity is what is known of a worker that is said to work: since when nothing about it moved.
+type inactivity struct {
 	attempt int
 	signs   signs
 	since   time.Time
@@ -60,13 +60,13 @@ type silence struct {
 	pulsed   time.Time
 }
 
-// patience is how long a worker may be silent before it is stuck. Something long that is known to go on, a tool, work in the
+// timeout is how long a worker may be silent before it is stuck. Something long that is known to go on, a tool, work in the
 // background, or a call of a model, has the longer threshold. That a model is called is known from what the agent tells; a
 // wheel that turns on its screen proves nothing. What the run itself sets wins over the settings.
-func (s *Settings) patience(w *Worker) time.Duration {
+func (s *Settings) timeout(w *Worker) time.Duration {
 	a := &w.Run.Attempt
-	calls := a.Situation.Turn == agency.TurnWorking && a.Situation.TurnBy != agency.FromScreen
-	if long := calls || len(a.Situation.Tools) > 0 || a.Situation.Background > 0; !long {
+	calls := a.AgentState.Turn == agency.TurnWorking && a.AgentState.TurnBy != agency.FromScreen
+	if long := calls || len(a.AgentState.Tools) > 0 || a.AgentState.Background > 0; !long {
 		return s.stuckAfter(w.Run)
 	}
 	stall := s.StallThreshold
@@ -88,12 +88,12 @@ func (s *Settings) stuckAfter(r *agency.Run) time.Duration {
 // again. Processor time and files are measured only when all else is silent, once in each of the last intervals before the end.
 func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
 	q := w.silent(worker, open, now)
-	patience := s.patience(worker)
-	if quiet := worker.Run.Attempt.Situation.QuietUntil; quiet.After(q.since) {
-		patience = max(patience, quiet.Sub(q.since))
+	timeout := s.timeout(worker)
+	if quiet := worker.Run.Attempt.AgentState.QuietUntil; quiet.After(q.since) {
+		timeout = max(timeout, quiet.Sub(q.since))
 	}
 	// One measurement says nothing, so the first comes an interval before the end at the latest.
-	first := max(min(s.Poll, patience-s.Poll), patience-s.stuckAfter(worker.Run))
+	first := max(min(s.Poll, timeout-s.Poll), timeout-s.stuckAfter(worker.Run))
 	silent := w.Elapsed(q.since)
 	if !q.stuck && silent < first {
 		return c, now.Add(first - silent)
@@ -104,7 +104,7 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 		q.takes(activity, w.Elapsed(q.pulsed), now)
 		if silent = w.Elapsed(q.since); q.since.After(before) {
 			q.stuck = false
-		} else if !q.pulsed.IsZero() && silent >= patience {
+		} else if !q.pulsed.IsZero() && silent >= timeout {
 			q.stuck = true
 		}
 		q.activity, q.pulsed, next = activity, now, now.Add(s.Poll)
@@ -124,11 +124,11 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 // it says when that can be; zero is never.
 func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c Condition, next time.Time) {
 	a := &worker.Run.Attempt
-	retry := a.Situation.Retry
-	if retry == nil || a.Situation.Turn != agency.TurnWorking {
+	retry := a.AgentState.Retry
+	if retry == nil || a.AgentState.Turn != agency.TurnWorking {
 		return c, time.Time{}
 	}
-	if left := s.patience(worker) - w.Elapsed(retry.At); left > 0 {
+	if left := s.timeout(worker) - w.Elapsed(retry.At); left > 0 {
 		return c, now.Add(left)
 	}
 	return Condition{
@@ -146,23 +146,23 @@ func sooner(a, b time.Time) time.Time {
 
 // silent is the silence of a worker as it is now. One that was told of before the daemon started again goes on; any other begins
 // with the newest sign of life, and for a watchdog that sees the worker for the first time, or whose clock was ahead, with that moment.
-func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *silence {
+func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *inactivity {
 	id, number, signs := worker.Run.ID, worker.Run.Attempt.Number, signsOf(worker)
-	q := w.silence[id]
+	q := w.inactivity[id]
 	switch {
 	case q == nil || q.attempt != number || q.since.After(now) || q.pulsed.After(now):
-		q = &silence{attempt: number, since: now}
+		q = &inactivity{attempt: number, since: now}
 		if since, told := toldOf(open, number); told && since.Before(now) && !signs.newest().After(since) {
 			q.since, q.stuck = since, true
 		}
-		w.silence[id] = q
+		w.inactivity[id] = q
 	case signs.moved(q.signs, q.since):
 		since := signs.newest()
 		if !since.After(q.since) || since.After(now) {
 			since = now
 		}
-		q = &silence{attempt: number, since: since}
-		w.silence[id] = q
+		q = &inactivity{attempt: number, since: since}
+		w.inactivity[id] = q
 	}
 	q.signs = signs
 	return q
@@ -170,7 +170,7 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *s
 
 // takes ends the silence, and begins another, where a measurement tells of work: by files, or by the processor time since the
 // measurement before, so long ago.
-func (q *silence) takes(activity agency.Activity, passed time.Duration, now time.Time) {
+func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now time.Time) {
 	measured := !q.pulsed.IsZero()
 	switch files := activity.FilesAt; {
 	case measured && float64(activity.CPU-q.activity.CPU) > busyCPU*float64(passed):

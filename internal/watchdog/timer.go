@@ -14,8 +14,8 @@ import (
 // sendTimeout bounds how long one message of a timer may take to be typed.
 const sendTimeout = 30 * time.Second
 
-// restartPatience is how long after the end of an attempt that made place for the next one that may be missing.
-const restartPatience = 30 * time.Second
+// restartTimeout is how long after the end of an attempt that made place for the next one that may be missing.
+const restartTimeout = 30 * time.Second
 
 // Targets is what timers ask of the engine.
 type Targets interface {
@@ -200,7 +200,7 @@ func (ts *Timers) tick(ctx context.Context, t *agency.Timer) bool {
 
 // restarts says that an attempt ended a moment ago so that another one can begin.
 func restarts(a *agency.Attempt, now time.Time) bool {
-	return a.State.Final() && a.Restarting && a.EndedAt != nil && now.Sub(*a.EndedAt) < restartPatience
+	return a.State.Final() && a.Restarting && a.EndedAt != nil && now.Sub(*a.EndedAt) < restartTimeout
 }
 
 // write sends the message of a timer, unless the run is not idle.
@@ -241,14 +241,14 @@ func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) 
 // busy returns why a timer should not write to a run now; empty when the run is idle. A run is idle when its turn ended and it
 // asks for nothing: what a timer writes must never pass for an answer.
 func busy(r *agency.Run, s agency.Status) string {
-	situation := &r.Attempt.Situation
+	agentState := &r.Attempt.AgentState
 	switch {
-	case s.Request != nil || len(situation.Requests) > 0:
+	case s.Request != nil || len(agentState.Requests) > 0:
 		return "it asks for something"
-	case situation.Background > 0:
+	case agentState.Background > 0:
 		return "it has work in the background"
-	case s.Label == agency.Waiting && situation.Failure != nil:
-		return "its model failed: " + situation.Failure.Words()
+	case s.Label == agency.Waiting && agentState.Failure != nil:
+		return "its model failed: " + agentState.Failure.Words()
 	case s.Label == agency.Waiting, s.Label == agency.ReadyForReview:
 		return ""
 	default:

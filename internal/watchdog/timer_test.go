@@ -160,10 +160,12 @@ func TestTimerSkips(t *testing.T) {
 		"at work":         {set: func(c *clockwork) { c.label = agency.Working }, why: "it is working"},
 		"a question":      {set: func(c *clockwork) { c.label = agency.NeedsInput }, why: "it is needs input"},
 		"blocked":         {set: func(c *clockwork) { c.label = agency.Blocked }, why: "it is blocked"},
-		"a request":       {set: func(c *clockwork) { c.run.Attempt.Situation.Requests = []agency.Request{{ID: "1"}} }, why: "it asks for something"},
-		"background work": {set: func(c *clockwork) { c.run.Attempt.Situation.Background = 1 }, why: "it has work in the background"},
+		"a request":       {set: func(c *clockwork) { c.run.Attempt.AgentState.Requests = []agency.Request{{ID: "1"}} }, why: "it asks for something"},
+		"background work": {set: func(c *clockwork) { c.run.Attempt.AgentState.Background = 1 }, why: "it has work in the background"},
 		"a model that refuses": {
-			set: func(c *clockwork) { c.run.Attempt.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit} },
+			set: func(c *clockwork) {
+				c.run.Attempt.AgentState.Failure = &agency.AgentError{Class: agency.ErrorRateLimit}
+			},
 			why: "its model failed: rate limit",
 		},
 		"a person types": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "a person is typing") }, why: "a person is typing"},

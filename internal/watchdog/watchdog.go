@@ -116,11 +116,11 @@ type Watchdog struct {
 	work service.Background
 	wake chan struct{} // holds one token after Set
 
-	mu       sync.Mutex
-	settings Settings
-	silence  map[agency.RunID]*silence
-	due      map[agency.RunID]time.Time // when time alone makes a look worth while
-	ticked   time.Time                  // the last look at anything
+	mu         sync.Mutex
+	settings   Settings
+	inactivity map[agency.RunID]*inactivity
+	due        map[agency.RunID]time.Time // when time alone makes a look worth while
+	ticked     time.Time                  // the last look at anything
 
 	dueSessions map[agency.SessionID]time.Time
 	turns       map[agency.SessionID][]agency.SessionTurn // told of since the last look that succeeded
@@ -130,7 +130,7 @@ type Watchdog struct {
 func New(deps Deps, settings Settings) *Watchdog {
 	return &Watchdog{
 		Deps: deps, settings: settings, wake: make(chan struct{}, 1),
-		silence: map[agency.RunID]*silence{}, due: map[agency.RunID]time.Time{}, dueSessions: map[agency.SessionID]time.Time{},
+		inactivity: map[agency.RunID]*inactivity{}, due: map[agency.RunID]time.Time{}, dueSessions: map[agency.SessionID]time.Time{},
 		turns: map[agency.SessionID][]agency.SessionTurn{},
 	}
 }

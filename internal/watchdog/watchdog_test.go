@@ -309,7 +309,7 @@ func (w *world) act(i int, change func(a *agency.Alert)) {
 
 func asks(r *agency.Run, question string) {
 	c := agency.NewContract(time.Now())
-	c.Status, c.Questions = agency.SaysNeedsInput, []string{question}
+	c.Status, c.Questions = agency.ReportedNeedsInput, []string{question}
 	r.Attempt.Word = agency.Observed{Contract: &c, At: time.Now()}
 }
 
@@ -330,7 +330,7 @@ func TestHealthyIsSilent(t *testing.T) {
 		"a compiler that prints nothing": func(w *world, worker *worker) { w.mu.Lock(); worker.busy = true; w.mu.Unlock() },
 		"files":                          func(w *world, worker *worker) { w.mu.Lock(); worker.activity.FilesAt = time.Now(); w.mu.Unlock() },
 		"hooks": func(w *world, worker *worker) {
-			w.change(worker, func() { worker.run.Attempt.Situation.HeardAt = time.Now() })
+			w.change(worker, func() { worker.run.Attempt.AgentState.HeardAt = time.Now() })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -371,7 +371,7 @@ func TestStuck(t *testing.T) {
 				t.Errorf("%s is %v, want %v", key, payload[key], want)
 			}
 		}
-		w.change(worker, func() { worker.run.Attempt.Situation.HeardAt = time.Now() })
+		w.change(worker, func() { worker.run.Attempt.AgentState.HeardAt = time.Now() })
 		if w.open() != 0 {
 			t.Error("it moved, and the alert is open")
 		}
@@ -397,16 +397,16 @@ func TestHungSpinner(t *testing.T) {
 }
 
 // Something long that is known to go on gets the longer threshold, and announced silence its own time.
-func TestPatience(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		set   func(a *agency.Attempt)
 		after time.Duration
 	}{
-		"a tool runs":           {func(a *agency.Attempt) { a.Situation.Tools = []agency.Tool{{ID: "1"}} }, stall},
-		"a silent model call":   {func(a *agency.Attempt) { a.Headless, a.Situation.Turn = true, agency.TurnWorking }, stall},
-		"background work":       {func(a *agency.Attempt) { a.Situation.Background = 1 }, stall},
-		"an announced silence":  {func(a *agency.Attempt) { a.Situation.QuietUntil = time.Now().Add(20 * time.Minute) }, 20 * time.Minute},
+		"a tool runs":           {func(a *agency.Attempt) { a.AgentState.Tools = []agency.Tool{{ID: "1"}} }, stall},
+		"a silent model call":   {func(a *agency.Attempt) { a.Headless, a.AgentState.Turn = true, agency.TurnWorking }, stall},
+		"background work":       {func(a *agency.Attempt) { a.AgentState.Background = 1 }, stall},
+		"an announced silence":  {func(a *agency.Attempt) { a.AgentState.QuietUntil = time.Now().Add(20 * time.Minute) }, 20 * time.Minute},
 		"nothing that is known": {func(*agency.Attempt) {}, 3 * poll},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -447,17 +447,17 @@ func TestConditions(t *testing.T) {
 			r.Attempt.Error, r.Flag = "exit 3", &agency.Flag{Reason: "look", At: *r.Attempt.EndedAt}
 		}, agency.AlertError, "error_context", "(exit 3)"},
 		"permission": {func(r *agency.Run) {
-			r.Attempt.Situation.Requests = []agency.Request{{ID: "7", Kind: agency.AsksPermission, Tool: "Bash", Text: "make", At: time.UnixMilli(5)}}
+			r.Attempt.AgentState.Requests = []agency.Request{{ID: "7", Kind: agency.AsksPermission, Tool: "Bash", Text: "make", At: time.UnixMilli(5)}}
 		}, agency.AlertNeedsInput, "prompt_id", "7@5"},
 		"refused by the model": {func(r *agency.Run) {
-			r.Attempt.Situation.Turn, r.Attempt.Situation.TurnAt = agency.TurnEnded, time.Now()
-			r.Attempt.Situation.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, At: time.Now()}
+			r.Attempt.AgentState.Turn, r.Attempt.AgentState.TurnAt = agency.TurnEnded, time.Now()
+			r.Attempt.AgentState.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, At: time.Now()}
 		}, agency.AlertError, "error_class", "rate_limit"},
 		"help": {func(r *agency.Run) {
-			r.Attempt.Situation.Reported = &agency.Reported{Report: agency.ReportsHelp, Text: "I am lost", At: time.Now()}
+			r.Attempt.AgentState.Reported = &agency.Reported{Report: agency.ReportsHelp, Text: "I am lost", At: time.Now()}
 		}, agency.AlertNeedsInput, "prompt_preview", "I am lost"},
 		"reported an error": {func(r *agency.Run) {
-			r.Attempt.Situation.Reported = &agency.Reported{Report: agency.ReportsError, Text: "no compiler", At: time.Now()}
+			r.Attempt.AgentState.Reported = &agency.Reported{Report: agency.ReportsError, Text: "no compiler", At: time.Now()}
 		}, agency.AlertError, "error_context", "no compiler"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -484,9 +484,9 @@ func TestTurnEnded(t *testing.T) {
 		w := newWorld(t)
 		worker := w.add("a")
 		w.change(worker, func() {
-			worker.run.Attempt.Situation.Turn, worker.run.Attempt.Situation.TurnAt = agency.TurnEnded, time.Now()
+			worker.run.Attempt.AgentState.Turn, worker.run.Attempt.AgentState.TurnAt = agency.TurnEnded, time.Now()
 		})
-		w.pass(watchdog.TurnEndedPatience - time.Nanosecond)
+		w.pass(watchdog.TurnEndedTimeout - time.Nanosecond)
 		w.want()
 		w.pass(time.Nanosecond)
 		w.want(agency.AlertNeedsInput)

@@ -17,12 +17,12 @@ func TestAlertWaitsForWords(t *testing.T) {
 		w := newWorld(t)
 		worker := w.add("a")
 		w.change(worker, func() {
-			observes(worker, agency.Evidence{Source: agency.FromSession, Sign: agency.SignAsked, Kind: agency.AsksPermission, Text: "permission prompt"})
+			observes(worker, agency.Evidence{Source: agency.FromSession, Signal: agency.SignalAsked, Kind: agency.AsksPermission, Text: "permission prompt"})
 		})
-		w.pass(watchdog.WordsPatience / 3)
+		w.pass(watchdog.WordsTimeout / 3)
 		w.want()
 		w.change(worker, func() {
-			observes(worker, agency.Evidence{Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
+			observes(worker, agency.Evidence{Signal: agency.SignalAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
 		})
 		w.pass(time.Millisecond)
 		w.want(agency.AlertNeedsInput)
@@ -37,13 +37,13 @@ func TestAlertTakesBetterWords(t *testing.T) {
 		w := newWorld(t)
 		worker := w.add("a")
 		w.change(worker, func() {
-			observes(worker, agency.Evidence{Source: agency.FromTitle, Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: "it asks for something in its terminal"})
+			observes(worker, agency.Evidence{Source: agency.FromTitle, Signal: agency.SignalAsked, Kind: agency.AsksQuestion, Text: "it asks for something in its terminal"})
 		})
-		w.pass(2 * watchdog.WordsPatience)
+		w.pass(2 * watchdog.WordsTimeout)
 		w.want(agency.AlertNeedsInput)
 		w.wantWords("it asks for something in its terminal")
 		w.change(worker, func() {
-			observes(worker, agency.Evidence{Source: agency.FromScreen, Event: agency.EventComplete, Sign: agency.SignAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Shell", Text: "make"})
+			observes(worker, agency.Evidence{Source: agency.FromScreen, Event: agency.EventComplete, Signal: agency.SignalAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Shell", Text: "make"})
 		})
 		w.pass(time.Second)
 		w.want(agency.AlertNeedsInput)

@@ -171,7 +171,7 @@ func TestScenario(t *testing.T) {
 				t.Errorf("said %q, want %q", got, want)
 			}
 			want := agency.NewContract(time.Time{})
-			want.Status, want.UpdatedAt = agency.SaysNeedsInput, ""
+			want.Status, want.UpdatedAt = agency.ReportedNeedsInput, ""
 			want.Summary, want.Questions = "Which colour?", []string{"Which colour?"}
 			if diff := cmp.Diff(want, a.contract()); diff != "" {
 				t.Errorf("while it asks (-want +got):\n%s", diff)
@@ -182,7 +182,7 @@ func TestScenario(t *testing.T) {
 				t.Errorf("printed %q and ended with %d, want %q and 0", rest, code, want)
 			}
 			want = agency.NewContract(time.Time{})
-			want.Status, want.UpdatedAt = agency.SaysReadyForReview, ""
+			want.Status, want.UpdatedAt = agency.ReportedReadyForReview, ""
 			want.Summary, want.HowToTest = "Done, at last", "run `make test` | twice"
 			if diff := cmp.Diff(want, a.contract()); diff != "" {
 				t.Errorf("at the end (-want +got):\n%s", diff)
@@ -208,13 +208,13 @@ func TestEnds(t *testing.T) {
 		lines  []string
 		out    string
 		code   int
-		status agency.Word // empty when it reports nothing
+		status agency.ReportedStatus // empty when it reports nothing
 	}{
 		{"an empty prompt", nil, "", 0, ""},
 		{"no line end at the end", []string{"say a", "say b"}, "a\nb\n", 0, ""},
 		{"with a status", []string{"say a", "exit 7", "say b"}, "a\n", 7, ""},
-		{"nobody answers", []string{"ask Anyone?", "say b"}, "? Anyone?\n", 0, agency.SaysNeedsInput},
-		{"blocked", []string{"work a", "block The door is shut"}, "", 0, agency.SaysBlocked},
+		{"nobody answers", []string{"ask Anyone?", "say b"}, "? Anyone?\n", 0, agency.ReportedNeedsInput},
+		{"blocked", []string{"work a", "block The door is shut"}, "", 0, agency.ReportedBlocked},
 		{"an unknown command", []string{"say a", "dance now"}, "a\n", 2, ""},
 		{"ready without a test", []string{"ready Done"}, "", 2, ""},
 		{"a command that fails", []string{"commit nothing", "say b"}, "", 128, ""},

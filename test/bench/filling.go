@@ -54,7 +54,7 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 			}
 		}
 		creation := agency.Creation{Spec: []byte("{}"), TokenHash: agency.TokenHash(token), Steps: []string{"files", "worktree", "scaffold", "session", "started"}}
-		if err := store.CreateRun(ctx, &r, creation, agency.News{Type: agency.RunCreated, Data: map[string]any{"handle": r.Handle}}); err != nil {
+		if err := store.CreateRun(ctx, &r, creation, agency.EventDraft{Type: agency.RunCreated, Data: map[string]any{"handle": r.Handle}}); err != nil {
 			return err
 		}
 		f.runs = append(f.runs, r)

@@ -58,13 +58,13 @@ func cycle(n int) agency.Evidence {
 	e := agency.Evidence{At: time.Now().UTC(), Source: agency.FromHook, ID: fmt.Sprint(n / 2)}
 	switch step := n % 10; {
 	case step == 0:
-		e.Sign = agency.SignPrompt
+		e.Signal = agency.SignalPrompt
 	case step == 9:
-		e.Sign = agency.SignTurnEnded
+		e.Signal = agency.SignalTurnEnded
 	case step%2 == 1:
-		e.Sign, e.Tool, e.Text = agency.SignToolStarted, "Bash", "go test ./..."
+		e.Signal, e.Tool, e.Text = agency.SignalToolStarted, "Bash", "go test ./..."
 	default:
-		e.Sign, e.ID = agency.SignToolEnded, fmt.Sprint((n-1)/2)
+		e.Signal, e.ID = agency.SignalToolEnded, fmt.Sprint((n-1)/2)
 	}
 	return e
 }
@@ -120,8 +120,8 @@ func awaitHooks(ctx context.Context, w *world, handle string, count int) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range resp.Explanation.Clues {
-			if p.Source == agency.By(agency.FromHook) && strings.HasPrefix(p.Says, want) && resp.Run.Status == agency.Waiting {
+		for _, p := range resp.Explanation.Findings {
+			if p.Source == agency.DecidedBy(agency.FromHook) && strings.HasPrefix(p.Says, want) && resp.Run.Status == agency.Waiting {
 				return nil
 			}
 		}

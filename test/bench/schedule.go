@@ -165,12 +165,12 @@ func scheduleInstant(ctx context.Context, b *bench, n int) (took time.Duration, 
 			return time.Since(began), nil
 		}
 		if now.Status.Final() {
-			return 0, fmt.Errorf("the session is %s: %s", now.Status, now.Tally.String())
+			return 0, fmt.Errorf("the session is %s: %s", now.Status, now.Counts.String())
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Minute):
-			return 0, fmt.Errorf("the session does not go on: %s", now.Tally.String())
+			return 0, fmt.Errorf("the session does not go on: %s", now.Counts.String())
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
@@ -183,7 +183,7 @@ type instant struct {
 
 	mu      sync.Mutex
 	ended   map[agency.RunID]bool
-	news    []agency.RunID
+	drafts  []agency.RunID
 	changed chan struct{}
 }
 
@@ -193,7 +193,7 @@ func (x *instant) Start(_ context.Context, s scheduler.Start) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ended[s.ID] = true
-	x.news = append(x.news, s.ID)
+	x.drafts = append(x.drafts, s.ID)
 	close(x.changed)
 	x.changed = make(chan struct{})
 	return nil
@@ -232,9 +232,9 @@ func (x *instant) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcom
 func (x *instant) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	news := x.news
-	x.news = nil
-	return news, 0, ctx.Err()
+	drafts := x.drafts
+	x.drafts = nil
+	return drafts, 0, ctx.Err()
 }
 
 func (x *instant) Changed() <-chan struct{} {

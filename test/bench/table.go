@@ -44,11 +44,11 @@ func (t *table) add(r row, value float64, b *bar) {
 }
 
 func (t *table) verdict(value float64, b *bar) string {
-	sign, over := "<=", value/b.limit-1
+	signal, over := "<=", value/b.limit-1
 	if b.atLeast {
-		sign, over = ">=", 1-value/b.limit
+		signal, over = ">=", 1-value/b.limit
 	}
-	text := fmt.Sprintf("%s %g%s: ", sign, b.limit, b.unit)
+	text := fmt.Sprintf("%s %g%s: ", signal, b.limit, b.unit)
 	if over <= 0 {
 		return text + "pass"
 	}

@@ -93,7 +93,7 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 // ask lets a worker ask something, and returns when it did.
 func ask(r *agency.Run, n int) (time.Time, error) {
 	c := agency.NewContract(time.Now())
-	c.Status, c.Questions = agency.SaysNeedsInput, []string{fmt.Sprintf("Question %d?", n)}
+	c.Status, c.Questions = agency.ReportedNeedsInput, []string{fmt.Sprintf("Question %d?", n)}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return time.Time{}, err

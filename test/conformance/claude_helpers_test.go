@@ -14,11 +14,11 @@ import (
 
 // helping is a turn in which a helper is started that works in the background.
 func helping(name string, scenario ...modelserver.Turn) modelserver.Turn {
-	return modelserver.Turn{Helper: &modelserver.Helper{Prompt: "You are helper " + name + ".", Scenario: scenario}}
+	return modelserver.Turn{Subagent: &modelserver.Subagent{Prompt: "You are helper " + name + ".", Scenario: scenario}}
 }
 
 // One helper asks for leave while another one ends. Claude Code tells the agent of that end as a prompt, while the dialog stays.
-func claudeHelperAsks(t *testing.T, binary string, a agent) {
+func claudeSubagentAsks(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		helping("one", modelserver.Turn{Shell: "mkdir -p made"}, modelserver.Turn{Text: "It is made."}),
@@ -102,7 +102,7 @@ func (f *fixture) evidence(run api.Run) string {
 
 // Two helpers ask for different things. The terminal shows one dialog at a time, and the run waits for just that one; both are listed. A
 // hook of the user's holds the first dialog back, so that they are told of in another order than they are shown.
-func claudeHelpersAsk(t *testing.T, binary string, a agent) {
+func claudeSubagentsAsk(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		helping("one", modelserver.Turn{Shell: "mkdir first"}, modelserver.Turn{Text: "It is made."}),
 		helping("two", modelserver.Turn{Shell: "mkdir second"}, modelserver.Turn{Text: "It is made too."}),

@@ -83,8 +83,8 @@ func TestClaude(t *testing.T) {
 		"killed and resumed":     claudeKilled,
 		"reports":                claudeReports,
 		"own settings":           claudeOwnSettings,
-		"a helper asks":          claudeHelperAsks,
-		"two helpers ask":        claudeHelpersAsk,
+		"a helper asks":          claudeSubagentAsks,
+		"two helpers ask":        claudeSubagentsAsk,
 		"asks twice":             claudeAsksTwice,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func claudeText(t *testing.T, binary string, a agent) {
 	close(evening)
 	got := tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
-	if got.Conversation == "" || got.Model == "" || got.Decided != agency.By(agency.FromHook) {
+	if got.Conversation == "" || got.Model == "" || got.Decided != agency.DecidedBy(agency.FromHook) {
 		t.Errorf("got %+v", got)
 	}
 	f.until("2 tokens in and out, and no cost", func() bool {
@@ -269,7 +269,7 @@ func claudeTrustDialog(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
-	if r := asks.Request; r == nil || r.Kind != agency.AsksDialog || r.Confidence >= 1 || asks.Decided != agency.By(agency.FromScreen) {
+	if r := asks.Request; r == nil || r.Kind != agency.AsksDialog || r.Confidence >= 1 || asks.Decided != agency.DecidedBy(agency.FromScreen) {
 		t.Errorf("got %+v, decided by %s", r, asks.Decided)
 	}
 	if out, err := f.command(binary, "send", string(run.ID), "hello"); err == nil {

@@ -227,7 +227,7 @@ func TestCodexKilledAndResumed(t *testing.T) {
 			if !resumed.Continued {
 				t.Errorf("the conversation was not continued: %s", resumed.Note)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			request, err := f.model.Await(ctx, func(r modelserver.Request) bool {
 				return !r.Side && strings.Count(r.Heard, described.Opening) == 2

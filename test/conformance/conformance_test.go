@@ -130,8 +130,8 @@ func testHeadless(t *testing.T, binary string, a agent) {
 func testInteractive(t *testing.T, binary string, a agent) {
 	const question, answer = "Which greeting?", "say hello (in lower case)\nand nothing else"
 	asks, offers := agency.NewContract(time.Now()), agency.NewContract(time.Now())
-	asks.Status, asks.Summary, asks.Questions = agency.SaysNeedsInput, question, []string{question}
-	offers.Status, offers.Summary, offers.HowToTest = agency.SaysReadyForReview, "Done", "cat greeting.txt"
+	asks.Status, asks.Summary, asks.Questions = agency.ReportedNeedsInput, question, []string{question}
+	offers.Status, offers.Summary, offers.HowToTest = agency.ReportedReadyForReview, "Done", "cat greeting.txt"
 	var f *fixture
 	over := func(c agency.Contract) *modelserver.File {
 		file := contractFile(t, c)
@@ -162,7 +162,7 @@ func testInteractive(t *testing.T, binary string, a agent) {
 	if heard := f.asked(4); !strings.Contains(heard, answer) {
 		t.Errorf("the answer is not in the next request:\n%s", heard)
 	}
-	f.agency(nil, "wait", string(run.ID), "--for", "ready-for-review", "--timeout", patience.String())
+	f.agency(nil, "wait", string(run.ID), "--for", "ready-for-review", "--timeout", timeout.String())
 	f.checkAlive(run.ID)
 	var stopped api.RunResponse
 	f.agency(&stopped, "stop", string(run.ID))

@@ -73,7 +73,7 @@ func copilotText(t *testing.T, binary string, a agent) {
 	close(gate)
 	got := tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
-	if got.Conversation == "" || got.Model != "scripted" || got.Decided != agency.By(agency.FromSession) {
+	if got.Conversation == "" || got.Model != "scripted" || got.Decided != agency.DecidedBy(agency.FromSession) {
 		t.Errorf("got %+v", got)
 	}
 	f.until("2 tokens in and out", func() bool {

@@ -20,8 +20,8 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// patience bounds every wait. OpenCode alone takes most of a minute to start where many programs share two cores.
-const patience = 2 * time.Minute
+// timeout bounds every wait. OpenCode alone takes most of a minute to start where many programs share two cores.
+const timeout = 2 * time.Minute
 
 // fixture is an agency with one agent, a repository and a model, all of it in one folder.
 type fixture struct {
@@ -82,7 +82,7 @@ func (f *fixture) tmuxSocket() string { return filepath.Join(f.dir, "tmux") }
 // command runs a program in the repository and returns what it printed.
 func (f *fixture) command(name string, args ...string) (string, error) {
 	// Clean-up runs when the test's own context has ended.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.t.Context()), 2*patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.t.Context()), 2*timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = f.repo, f.env, 500*time.Millisecond
@@ -162,16 +162,16 @@ func (f *fixture) explain(run api.Run) {
 func (f *fixture) wait(run api.Run, flags ...string) (api.Run, int) {
 	f.t.Helper()
 	var waited api.WaitRunsResponse
-	exit := f.agency(&waited, append([]string{"wait", string(run.ID), "--timeout", patience.String()}, flags...)...)
+	exit := f.agency(&waited, append([]string{"wait", string(run.ID), "--timeout", timeout.String()}, flags...)...)
 	return waited.Runs[0], exit
 }
 
 // asked waits for the request of a turn and returns all that the user said until then.
 func (f *fixture) asked(turn int) string {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), timeout)
 	defer cancel()
-	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Helper == "" && r.Turn == turn })
+	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Subagent == "" && r.Turn == turn })
 	if err != nil {
 		f.t.Fatalf("turn %d: %v", turn, err)
 	}

@@ -104,7 +104,7 @@ func geminiAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timel
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
 	run := f.start(a)
 	tl := f.watch(run)
-	if asks := tl.await(agency.NeedsInput); asks.Decided != agency.By(agency.FromTitle) {
+	if asks := tl.await(agency.NeedsInput); asks.Decided != agency.DecidedBy(agency.FromTitle) {
 		t.Errorf("decided by %s", asks.Decided)
 	}
 	f.shown(run, "Allow execution of")

@@ -114,7 +114,7 @@ func (tl *timeline) await(want agency.Label) api.Run {
 // awaitSummary is await for a label that comes with a text in its summary.
 func (tl *timeline) awaitSummary(want agency.Label, text string) api.Run {
 	tl.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	for {
 		tl.mu.Lock()
@@ -222,7 +222,7 @@ func (f *fixture) until(what string, so func() bool) {
 	f.t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for deadline := time.Now().Add(patience); !so(); <-look.C {
+	for deadline := time.Now().Add(timeout); !so(); <-look.C {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("it never came to %s", what)
 		}

@@ -60,9 +60,9 @@ func TestTools(t *testing.T) {
 // body is the request of a turn as it came.
 func (f *fixture) body(turn int) string {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), timeout)
 	defer cancel()
-	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Helper == "" && r.Turn == turn })
+	request, err := f.model.Await(ctx, func(r modelserver.Request) bool { return !r.Side && r.Subagent == "" && r.Turn == turn })
 	if err != nil {
 		f.t.Fatalf("turn %d: %v", turn, err)
 	}

@@ -97,7 +97,7 @@ func opencodeText(t *testing.T, binary string, a agent) {
 	close(gate)
 	got := tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
-	if got.Conversation == "" || got.Model != "scripted/model" || got.Decided != agency.By(agency.FromHook) {
+	if got.Conversation == "" || got.Model != "scripted/model" || got.Decided != agency.DecidedBy(agency.FromHook) {
 		t.Errorf("got %+v", got)
 	}
 	f.until("2 tokens in and out, and no cost", func() bool {

@@ -151,7 +151,7 @@ func TestSendIntoADialog(t *testing.T) {
 			f.shown(run, "touch made.txt")
 			events := filepath.Join(run.RunDir, "attempts", "1", agency.EventsFile)
 			f.until("a record that knows of no dialog", func() bool {
-				answered := agency.Evidence{At: time.Now(), Source: agency.FromHook, Sign: agency.SignAnswered, ID: asked.ID, Subagent: asked.Subagent, Event: "scripted"}
+				answered := agency.Evidence{At: time.Now(), Source: agency.FromHook, Signal: agency.SignalAnswered, ID: asked.ID, Subagent: asked.Subagent, Event: "scripted"}
 				if err := spool.Append(events, answered); err != nil {
 					t.Fatal(err)
 				}

@@ -92,7 +92,7 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 			before := w.lastSeq()
 			hurt(w)
 			w.must("ls")
-			w.insist("tags", "add", "other", "last")
+			w.force("tags", "add", "other", "last")
 			pids := w.daemons()
 			w.kill(pids)
 			w.awaitDeath(pids)
@@ -111,9 +111,9 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 	}
 }
 
-// insist has a command that may be repeated succeed. A daemon that takes its record back begins anew, and who asks it at that moment is
+// force has a command that may be repeated succeed. A daemon that takes its record back begins anew, and who asks it at that moment is
 // told that it went away, and that what was asked may be done.
-func (w *world) insist(args ...string) {
+func (w *world) force(args ...string) {
 	w.t.Helper()
 	w.await("a daemon that stays", func() bool {
 		r := w.f.Agency(args...)

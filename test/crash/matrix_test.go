@@ -111,7 +111,7 @@ func killAt(t *testing.T, op *operation, point string, v *victim) {
 	if err := os.Remove(hit); err != nil {
 		t.Fatal(err)
 	}
-	c.outcome = w.judge(op, v.name == "tmux" && died)
+	c.outcome = w.decide(op, v.name == "tmux" && died)
 	if !died && c.outcome != outViolation {
 		c.outcome = outNobody
 	}
@@ -129,7 +129,7 @@ func killGit(t *testing.T, g *gitStep, who string) {
 	w.write("gitkill", who+" "+g.when+" "+g.args+"\n")
 	w.begin(g.op)
 	w.await("git "+g.args, func() bool { _, err := os.Lstat(w.path("gitkill.hit")); return err == nil })
-	outcome := w.judge(g.op, false)
+	outcome := w.decide(g.op, false)
 	victim := "git"
 	if who == "daemon" {
 		victim = "daemon"
@@ -145,8 +145,8 @@ func (w *world) begin(op *operation) {
 	}
 }
 
-// judge lets agency come back, checks everything, says what became of the operation, and repeats it.
-func (w *world) judge(op *operation, tmuxDied bool) string {
+// decide lets agency come back, checks everything, says what became of the operation, and repeats it.
+func (w *world) decide(op *operation, tmuxDied bool) string {
 	t := w.t
 	w.awaitClient()
 	said := w.output.String()

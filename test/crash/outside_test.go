@@ -163,7 +163,7 @@ func (l *life) record() (*record, error) {
 func (l *life) unsettled(rec *record) []string {
 	wrong := []string{}
 	for i := range rec.sessions {
-		if s := &rec.sessions[i]; !s.Status.Final() && s.Paused == "" && !s.Outside {
+		if s := &rec.sessions[i]; !s.Status.Final() && s.Paused == "" && !s.External {
 			for j := range rec.agents[s.ID] {
 				a := &rec.agents[s.ID][j]
 				if strings.Contains(a.Error, "agency trust, then agency session resume") {
@@ -301,7 +301,7 @@ func (l *life) end() []string {
 	for i := range rec.sessions {
 		if s := &rec.sessions[i]; !s.Status.Final() {
 			cancel := []string{"session", "cancel", string(s.ID)}
-			if s.Outside {
+			if s.External {
 				cancel = []string{"session", "update", string(s.ID), "cancel"}
 			}
 			if got := l.f.Agency(cancel...); got.Exit != 0 {

@@ -179,7 +179,7 @@ func (w *world) impersonate(r *runView, as agency.Process) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = store.ChangeRun(ctx, agency.RunID(r.ID), func(r *agency.Run) ([]agency.News, error) {
+	_, err = store.ChangeRun(ctx, agency.RunID(r.ID), func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Attempt.Wrapper, r.Attempt.RunnerProcess = &as, &as
 		return nil, nil
 	})

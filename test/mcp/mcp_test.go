@@ -20,8 +20,8 @@ import (
 	"agency/test/fixture"
 )
 
-// patience bounds every wait.
-const patience = 60 * time.Second
+// timeout bounds every wait.
+const timeout = 60 * time.Second
 
 var bin string
 
@@ -88,7 +88,7 @@ func connect(t *testing.T, f *fixture.Fixture, dir string, env []string, args ..
 // awaitProgress waits until tools have told of progress n times: their answers may overtake that.
 func (c *client) awaitProgress(n int64) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); c.progress.Load() < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeout); c.progress.Load() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("progress was told %d times, want %d", c.progress.Load(), n)
 		}
@@ -101,7 +101,7 @@ type object = map[string]any
 // call calls a tool and decodes its answer. It returns the code of an error that the tool answered with.
 func (c *client) call(into any, name string, args object) (code string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), timeout)
 	defer cancel()
 	params := &sdk.CallToolParams{Name: name, Arguments: args}
 	params.SetProgressToken(name)
@@ -393,7 +393,7 @@ func TestScope(t *testing.T) {
 	here.must(nil, "watchdog_start", object{"run": "asks", "name": "wake", "interval_seconds": 3600})
 	here.must(nil, "run_wait", object{"runs": []string{"asks"}})
 	var alerts struct{ Alerts []struct{ ID string } }
-	for deadline := time.Now().Add(patience); len(alerts.Alerts) == 0; {
+	for deadline := time.Now().Add(timeout); len(alerts.Alerts) == 0; {
 		if here.must(&alerts, "alerts_list", object{"run": "asks"}); time.Now().After(deadline) {
 			t.Fatal("no alert")
 		}

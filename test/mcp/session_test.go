@@ -116,7 +116,7 @@ func TestSession(t *testing.T) {
 }
 
 // Reports on agents of one's own go into a session that agency session create made; other repositories' sessions are not seen.
-func TestOutsideSession(t *testing.T) {
+func TestExternalSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	created := f.Agency("session", "create", "--json", "--agent", "001", "--agent", "002")

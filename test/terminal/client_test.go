@@ -106,7 +106,7 @@ func (c *client) ends(status int) {
 	c.t.Helper()
 	select {
 	case <-c.ended:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		c.t.Fatalf("the program has not ended: %q", c.wrote())
 	}
 	if got := c.cmd.ProcessState.ExitCode(); got != status {

@@ -32,8 +32,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// patience bounds every wait for something to appear.
-const patience = 30 * time.Second
+// timeout bounds every wait for something to appear.
+const timeout = 30 * time.Second
 
 // need skips a test that uses a program which is not there.
 func need(t *testing.T, program string) {
@@ -46,14 +46,14 @@ func need(t *testing.T, program string) {
 // await waits until done, which else says what there is instead.
 func await(t *testing.T, what string, done func() (ok bool, instead string)) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		ok, instead := done()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s; instead:\n%s", patience, what, instead)
+			t.Fatalf("not within %v: %s; instead:\n%s", timeout, what, instead)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

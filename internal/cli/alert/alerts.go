@@ -142,7 +142,7 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertTold(al), term.Fit(term.SafeLine(view.AlertText(al)), 60),
+			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.Fit(term.SafeLine(view.AlertText(al)), 60),
 		})
 	}
 	return d.TextTable(rows)

@@ -71,7 +71,7 @@ func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 			return ctx.Err()
 		}
 		holder, err = d.DaemonHolder(home)
-		if begun := !holder.Stopped() && (!holder.Held || holder.Doing == api.DoingServe); err != nil || begun {
+		if begun := !holder.Stopped() && (!holder.Locked || holder.Doing == api.DoingServe); err != nil || begun {
 			return err
 		}
 	}

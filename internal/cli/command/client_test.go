@@ -13,9 +13,9 @@ import (
 // Who follows waits after an end that somebody asked for until there is another daemon, and after no other end; it tells once.
 func TestFollowersWait(t *testing.T) {
 	t.Parallel()
-	stopping, stopped := api.Holder{PID: 4711, Doing: api.DoingStop, Held: true}, api.Holder{PID: 4711, Doing: api.DoingStop}
-	begun, runs := api.Holder{PID: 4712, Doing: api.DoingStart, Held: true}, api.Holder{PID: 4712, Doing: api.DoingServe, Held: true}
-	restoring := api.Holder{PID: 4713, Doing: api.DoingRestore, Held: true}
+	stopping, stopped := api.Holder{PID: 4711, Doing: api.DoingStop, Locked: true}, api.Holder{PID: 4711, Doing: api.DoingStop}
+	begun, runs := api.Holder{PID: 4712, Doing: api.DoingStart, Locked: true}, api.Holder{PID: 4712, Doing: api.DoingServe, Locked: true}
+	restoring := api.Holder{PID: 4713, Doing: api.DoingRestore, Locked: true}
 	for name, holders := range map[string][]api.Holder{
 		"killed":        {{PID: 4711, Doing: api.DoingServe}},
 		"stopped":       {stopping, stopped, stopped, begun, runs},

@@ -100,8 +100,8 @@ func (o *Output) TextTable(rows [][]string) string {
 
 // Columns is how many columns standard output has when it is a terminal, and 0, which is no limit, when it is none.
 func (o *Output) Columns() int {
-	room, _ := term.Columns(o.Terminal)
-	return room
+	width, _ := term.Columns(o.Terminal)
+	return width
 }
 
 // Warn tells people what did not keep a command from its work.

@@ -14,7 +14,7 @@ import (
 // RunTable writes runs as people read them: on a terminal in as many columns as it has, elsewhere in as many as it takes.
 func (d *Deps) RunTable(runs []api.Run) string {
 	rows := [][]string{{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"}}
-	room, onTerminal := term.Columns(d.Terminal)
+	width, onTerminal := term.Columns(d.Terminal)
 	for i := range runs {
 		r := &runs[i]
 		pr := "-"
@@ -39,18 +39,18 @@ func (d *Deps) RunTable(runs []api.Run) string {
 	if !onTerminal {
 		return term.PaintedTable(rows, 2, paint)
 	}
-	Squeeze(rows, room)
+	Squeeze(rows, width)
 	var b strings.Builder
 	for line := range strings.Lines(term.PaintedTable(rows, 2, paint)) {
-		b.WriteString(ansi.Truncate(strings.TrimSuffix(line, "\n"), room, "…") + "\n")
+		b.WriteString(ansi.Truncate(strings.TrimSuffix(line, "\n"), width, "…") + "\n")
 	}
 	return b.String()
 }
 
 // Squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
 // then the summary and the name.
-func Squeeze(rows [][]string, room int) {
-	term.Narrow(rows, room, []term.Cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
+func Squeeze(rows [][]string, width int) {
+	term.Narrow(rows, width, []term.Cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
 }
 
 // SummaryColumns is the width of a column of summaries.

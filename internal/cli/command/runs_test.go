@@ -19,17 +19,17 @@ func TestSqueeze(t *testing.T) {
 			{"1122-fix-the-login-test-a1b2", "fix-login-test", "◐ ready for review", "Which OAuth 界界 library should I use for…", "#123"},
 		}
 	}
-	for room, want := range map[int]string{
+	for width, want := range map[int]string{
 		120: "1122-fix-the-login-test-a1b2  fix-login-test  ◐ ready for review  Which OAuth 界界 library should I use for…  #123",
 		100: "1122-fix-the-…  fix-login-test  ◐ ready for review  Which OAuth 界界 library should I use for…  #123",
 		80:  "1122-fix-the-…  fix-login-t…  ◐ ready for review  Which OAuth 界界 librar…  #123",
 		60:  "1122-fix-…  fix-login-t…  ◐ ready for review  Which O…  #123",
 	} {
 		rows := table()
-		command.Squeeze(rows, room)
+		command.Squeeze(rows, width)
 		got := strings.Split(term.PaintedTable(rows, -1, func(_ int, s string) string { return s }), "\n")[1]
-		if got != want || term.Width(got) > room {
-			t.Errorf("%d columns: got %q of %d, want %q", room, got, term.Width(got), want)
+		if got != want || term.Width(got) > width {
+			t.Errorf("%d columns: got %q of %d, want %q", width, got, term.Width(got), want)
 		}
 	}
 }

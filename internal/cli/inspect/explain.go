@@ -39,20 +39,20 @@ model wrote), looks (what its terminal shows).`,
 }
 
 // explainText writes an explanation for people.
-func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
+func explainText(w io.Writer, resp *api.ExplainRunResponse, width int) {
 	e := &resp.Explanation
 	s := &e.Status
 	line := func(format string, args ...any) {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
 	line("run:     %s", term.SafeLine(resp.Run.Ref()))
-	line("%s", term.Hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), term.SafeLine(s.Summary), room))
-	line("%s", term.Hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, room))
+	line("%s", term.Hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), term.SafeLine(s.Summary), width))
+	line("%s", term.Hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, width))
 	line("\nevidence:")
 	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}
 	ignored := []string{""}
-	for i := range e.Clues {
-		c := &e.Clues[i]
+	for i := range e.Findings {
+		c := &e.Findings[i]
 		mark, trust, age := "", string(c.Trust), "-"
 		if c.Decided {
 			mark = "  *"
@@ -66,10 +66,10 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 		rows = append(rows, []string{mark, string(c.Source), trust, age, term.SafeLine(c.Says)})
 		ignored = append(ignored, term.SafeLine(c.Ignored))
 	}
-	for n, text := range term.TextRows(rows, room) {
+	for n, text := range term.TextRows(rows, width) {
 		line("%s", text)
 		if ignored[n] != "" {
-			line("%s", term.Hang("       ignored: ", ignored[n], room))
+			line("%s", term.Hang("       ignored: ", ignored[n], width))
 		}
 	}
 	if len(e.Unknown) > 0 {
@@ -78,24 +78,24 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, room int) {
 			line("  %s, %s", term.SafeLine(u.Name), command.Count(u.Count, "time"))
 		}
 	}
-	explainNewest(w, resp.Newest, room)
+	explainNewest(w, resp.Newest, width)
 }
 
 // explainNewest writes the last lines of the evidence file.
-func explainNewest(w io.Writer, newest []api.EvidenceLine, room int) {
+func explainNewest(w io.Writer, newest []api.EvidenceLine, width int) {
 	if len(newest) == 0 {
 		return
 	}
 	_, _ = fmt.Fprintln(w, "\nnewest:")
 	for i := range newest {
 		e := &newest[i]
-		words := []string{string(e.Source), string(e.Sign)}
+		words := []string{string(e.Source), string(e.Signal)}
 		for _, word := range []string{e.Event, e.Tool, e.Text} {
 			if word != "" {
 				words = append(words, word)
 			}
 		}
 		text := term.Fit(term.SafeLine(strings.Join(words, "  ")), 120)
-		_, _ = fmt.Fprintln(w, term.Hang(e.At.Local().Format("  "+time.TimeOnly+"  "), text, room))
+		_, _ = fmt.Fprintln(w, term.Hang(e.At.Local().Format("  "+time.TimeOnly+"  "), text, width))
 	}
 }

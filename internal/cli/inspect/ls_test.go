@@ -19,7 +19,7 @@ func TestHostileRunsAreShownSafely(t *testing.T) {
 	evil := "ev\x1b]0;x\x07il\x1b[2J\u202e\r\n界"
 	r := clitest.SomeRun("fix-login", agency.NeedsInput, evil)
 	r.Problem, r.Branch, r.Error = evil, evil, evil
-	word := agency.Contract{Status: agency.SaysNeedsInput, Summary: evil, Questions: []string{evil}, Blockers: []string{evil}, HowToTest: evil, Risks: []string{evil}}
+	word := agency.Contract{Status: agency.ReportedNeedsInput, Summary: evil, Questions: []string{evil}, Blockers: []string{evil}, HowToTest: evil, Risks: []string{evil}}
 	for op, answer := range map[string]any{
 		"ls": api.ListRunsResponse{Runs: []api.Run{r}}, "show": api.ShowRunResponse{
 			Run: r, Contract: &word, Attempts: []agency.Attempt{{Error: evil}}, GitProblem: evil, Inputs: []agency.Input{{Path: evil}},
@@ -95,7 +95,7 @@ func TestListAsksForItsRepository(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", test.args, diff)
 		}
 	}
-	// Outside of every repository it is all runs.
+	// External of every repository it is all runs.
 	b := clitest.New(t)
 	d := b.Serve(func(_ string, body []byte) (any, error) {
 		if strings.Contains(string(body), b.Home) {

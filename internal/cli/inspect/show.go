@@ -36,10 +36,10 @@ func NewShow(d *command.Deps) *cobra.Command {
 }
 
 // showText writes a run for people: facts, the runner's own word, git, paths. named says who an id is.
-func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, room int) {
+func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, width int) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-13s ", name+":"), term.SafeLine(fmt.Sprintf(format, args...)), room))
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-13s ", name+":"), term.SafeLine(fmt.Sprintf(format, args...)), width))
 	}
 	ago := func(t time.Time) string { return duration.Short(now.Sub(t)) + " ago" }
 	field("run", "%s", r.Handle)
@@ -89,10 +89,10 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if r.RemovedAt != nil {
 		field("removed", "%s", ago(*r.RemovedAt))
 	}
-	showRequests(w, s, ago, room)
-	showWord(w, s, ago, room)
-	showAttempts(w, s, ago, room)
-	showGit(w, s, room)
+	showRequests(w, s, ago, width)
+	showWord(w, s, ago, width)
+	showAttempts(w, s, ago, width)
+	showGit(w, s, width)
 	_, _ = fmt.Fprintln(w)
 	field("worktree", "%s", r.Worktree)
 	field("run dir", "%s", r.RunDir)
@@ -114,19 +114,19 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 }
 
 // showRequests writes what the agent's program waits for, first what its terminal shows.
-func showRequests(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+func showRequests(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
 	for i := range s.Requests {
 		title := "\nrequest:"
 		if i > 0 {
 			title = "\nbehind it:"
 		}
 		_, _ = fmt.Fprintln(w, title)
-		showRequest(w, &s.Requests[i], ago, room)
+		showRequest(w, &s.Requests[i], ago, width)
 	}
 }
 
-func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, room int) {
-	line := func(name, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+name+": ", term.SafeLine(text), room)) }
+func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, width int) {
+	line := func(name, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+name+": ", term.SafeLine(text), width)) }
 	line("asks for", string(r.Kind))
 	line("since", ago(r.At))
 	if r.Tool != "" {
@@ -143,15 +143,15 @@ func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, roo
 	}
 }
 
-func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
 	c := s.Contract
 	if c == nil {
 		if strings.HasPrefix(s.Run.Problem, "invalid status file") {
-			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", term.Hang("  ", term.SafeLine(s.Run.Problem), room))
+			_, _ = fmt.Fprintf(w, "\nrunner_status:\n%s\n", term.Hang("  ", term.SafeLine(s.Run.Problem), width))
 		}
 		return
 	}
-	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+head, term.SafeLine(text), room)) }
+	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+head, term.SafeLine(text), width)) }
 	list := func(name string, items []string) {
 		if len(items) == 0 {
 			return
@@ -173,7 +173,7 @@ func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, r
 	list("risks", c.Risks)
 }
 
-func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, room int) {
+func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
 	_, _ = fmt.Fprintln(w, "\nattempts:")
 	for i := range s.Attempts {
 		at := &s.Attempts[i]
@@ -210,11 +210,11 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 				text += ", last output " + ago(*s.LastOutput)
 			}
 		}
-		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("  %d  ", at.Number), text, room))
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("  %d  ", at.Number), text, width))
 	}
 }
 
-func showGit(w io.Writer, s *api.ShowRunResponse, room int) {
+func showGit(w io.Writer, s *api.ShowRunResponse, width int) {
 	switch g := s.Git; {
 	case g != nil:
 		state := "clean"
@@ -227,8 +227,8 @@ func showGit(w io.Writer, s *api.ShowRunResponse, room int) {
 		case g.Branch != s.Run.Branch:
 			state = "on branch " + term.SafeLine(g.Branch) + ", " + state
 		}
-		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), room))
+		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", fmt.Sprintf("%s, %d ahead, %d behind its base", state, g.Ahead, g.Behind), width))
 	case s.GitProblem != "":
-		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", term.SafeLine(s.GitProblem), room))
+		_, _ = fmt.Fprintf(w, "\n%s\n", term.Hang("git: ", term.SafeLine(s.GitProblem), width))
 	}
 }

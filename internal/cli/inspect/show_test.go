@@ -33,14 +33,14 @@ func TestExplainText(t *testing.T) {
 		Run: r,
 		Explanation: agency.Explanation{
 			Status: agency.Status{Label: agency.NeedsInput, Summary: "may it \x1b[31muse Bash?", Decided: "hook"}, Rule: 7, When: "it asks",
-			Clues: []agency.Clue{
+			Findings: []agency.Finding{
 				{Source: "hook", Trust: agency.TrustAgent, Confidence: 1, At: at, AgeMS: 300_000, Attempt: 1, Says: "asks for a permission\nto \x1b]0;x\x07use Bash", Decided: true},
 				{Source: "contract", Trust: agency.TrustSelfReport, Confidence: 1, Attempt: 1, Says: "unreadable", Ignored: "invalid: questions must be a list of texts"},
 				{Source: "screen", Trust: agency.TrustScreen, Confidence: 0.6, At: at, AgeMS: 1000, Attempt: 1, Says: "3 signs"},
 			},
 			Unknown: []agency.UnknownEvent{{Name: "New\x1b[2J", Count: 2}},
 		},
-		Newest: []api.EvidenceLine{{At: at, Source: agency.FromHook, Sign: agency.SignAsked, Event: "PermissionRequest", Tool: "Bash", Text: "make\nall"}},
+		Newest: []api.EvidenceLine{{At: at, Source: agency.FromHook, Signal: agency.SignalAsked, Event: "PermissionRequest", Tool: "Bash", Text: "make\nall"}},
 	}, nil))
 	if exit := b.Run("explain", "fix-login"); exit != agency.ExitOK {
 		t.Fatalf("exit %d: %s", exit, b.Err.String())
@@ -76,7 +76,7 @@ func TestShowText(t *testing.T) {
 	r.Usage = agency.Usage{InputTokens: new(int64(1200)), CostUSD: new(0.5)}
 	r.Conversation, r.StallAfterMS = "c-1", 90_000
 	contract := agency.NewContract(time.Now())
-	contract.Status, contract.Summary, contract.Questions = agency.SaysNeedsInput, "Implementing OAuth but need clarification", []string{"Which provider?", "Persist?"}
+	contract.Status, contract.Summary, contract.Questions = agency.ReportedNeedsInput, "Implementing OAuth but need clarification", []string{"Which provider?", "Persist?"}
 	b.Serve(clitest.Always(api.ShowRunResponse{
 		Run: r, Requests: []agency.Request{*r.Request, {Kind: agency.AsksQuestion, Text: "Which?", Subagent: "a1", At: time.Now(), Confidence: 1}},
 		Contract: &contract, Word: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},

@@ -114,15 +114,15 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 
 // newest is as much of the list as fits into so many rows: its header, a line that says how many runs are missing, and the
 // newest runs. Fewer than three rows hold runs alone.
-func newest(lines []string, room int) []string {
-	room = max(room, 1)
+func newest(lines []string, width int) []string {
+	width = max(width, 1)
 	switch {
-	case len(lines) <= room:
+	case len(lines) <= width:
 		return lines
-	case room < 3:
-		return lines[len(lines)-room:]
+	case width < 3:
+		return lines[len(lines)-width:]
 	}
-	hidden := len(lines) - room + 1
+	hidden := len(lines) - width + 1
 	return slices.Concat(lines[:1], []string{fmt.Sprintf("… %d more above", hidden)}, lines[1+hidden:])
 }
 

@@ -106,7 +106,7 @@ func unheard(d *command.Deps, socket string) error {
 	if err != nil {
 		return err
 	}
-	if !holder.Held {
+	if !holder.Locked {
 		d.Status = agency.ExitNotFound
 		return d.Print(map[string]any{"running": false, "socket": socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "not running") })
 	}
@@ -148,7 +148,7 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 		switch {
 		case err != nil:
 			return err
-		case !holder.Held, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
+		case !holder.Locked, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
 			return d.Print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, words) })
 		case time.Now().After(deadline):
 			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was told to stop but is still there", holder.PID).WithHint("agency daemon logs")

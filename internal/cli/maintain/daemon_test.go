@@ -49,7 +49,7 @@ func TestUnheardDaemon(t *testing.T) {
 	for doing, want := range map[string]string{"": "not running\n", "stopping": "stopping, pid 4711; it does not listen on "} {
 		b := clitest.New(t)
 		b.App.DaemonHolder = func(string) (api.Holder, error) {
-			return api.Holder{PID: 4711, Doing: doing, Held: doing != ""}, nil
+			return api.Holder{PID: 4711, Doing: doing, Locked: doing != ""}, nil
 		}
 		status := agency.ExitOK
 		if doing == "" {
@@ -65,7 +65,7 @@ func TestUnheardDaemon(t *testing.T) {
 // one by then.
 func TestStopWaits(t *testing.T) {
 	t.Parallel()
-	mine, next := api.Holder{PID: 4711, Doing: api.DoingStop, Held: true}, api.Holder{PID: 4712, Doing: api.DoingStart, Held: true}
+	mine, next := api.Holder{PID: 4711, Doing: api.DoingStop, Locked: true}, api.Holder{PID: 4712, Doing: api.DoingStart, Locked: true}
 	none := api.Holder{PID: 4711, Doing: api.DoingStop}
 	for name, test := range map[string]struct {
 		listens bool
@@ -99,7 +99,7 @@ func TestStopGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b.App.DaemonHolder = func(string) (api.Holder, error) {
 		cancel()
-		return api.Holder{PID: 4711, Doing: api.DoingStop, Held: true}, nil
+		return api.Holder{PID: 4711, Doing: api.DoingStop, Locked: true}, nil
 	}
 	if got := b.App.Main(ctx, []string{"daemon", "stop"}); got != agency.ExitInterrupted || b.Out.Len() != 0 {
 		t.Errorf("got %d and %q", got, b.Out.String())

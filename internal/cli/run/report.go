@@ -142,11 +142,11 @@ func report(d *command.Deps, word string, o *reportOptions) (*reported, error) {
 	now := time.Now().UTC()
 	resp := &reported{Status: word, Worktree: root}
 	evidence := agency.Evidence{
-		At: now, Source: agency.FromReport, Sign: agency.SignReport, ID: ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(),
-		Report: agency.ReportsWord, Text: o.summary, Quiet: o.quiet,
+		At: now, Source: agency.FromReport, Signal: agency.SignalReport, ID: ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(),
+		Report: agency.ReportsStatus, Text: o.summary, Quiet: o.quiet,
 	}
-	if slices.Contains(agency.Words(), agency.Word(word)) {
-		if resp.Contract, err = o.contract(agency.Word(word), now); err != nil {
+	if slices.Contains(agency.Words(), agency.ReportedStatus(word)) {
+		if resp.Contract, err = o.contract(agency.ReportedStatus(word), now); err != nil {
 			return nil, err
 		}
 		if err := writeContract(root, resp.Contract); err != nil {
@@ -170,8 +170,8 @@ func report(d *command.Deps, word string, o *reportOptions) (*reported, error) {
 
 // whatNow reminds an agent of what its word means for it.
 func whatNow(word string) string {
-	switch agency.Word(word) {
-	case agency.SaysNeedsInput, agency.SaysBlocked:
+	switch agency.ReportedStatus(word) {
+	case agency.ReportedNeedsInput, agency.ReportedBlocked:
 		return "; now stop, and wait for the answer"
 	default:
 		return ""
@@ -223,7 +223,7 @@ func checkAttempt(d *command.Deps, root string) error {
 }
 
 // contract makes the contract of a word, and says what is missing for it.
-func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contract, error) {
+func (o *reportOptions) contract(word agency.ReportedStatus, now time.Time) (*agency.Contract, error) {
 	missing := func(flag, example string) error {
 		summary := o.summary
 		if blank(summary) {
@@ -236,11 +236,11 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 		return agency.Errorf(agency.CodeUsage, "%s needs %s", word, flag).WithHint("%s", hint)
 	}
 	switch {
-	case word == agency.SaysNeedsInput && !slices.ContainsFunc(o.questions, said):
+	case word == agency.ReportedNeedsInput && !slices.ContainsFunc(o.questions, said):
 		return nil, missing("--question", "what you need to know")
-	case word == agency.SaysBlocked && !slices.ContainsFunc(o.blockers, said):
+	case word == agency.ReportedBlocked && !slices.ContainsFunc(o.blockers, said):
 		return nil, missing("--blocker", "what stops you")
-	case word == agency.SaysReadyForReview && blank(o.howToTest):
+	case word == agency.ReportedReadyForReview && blank(o.howToTest):
 		return nil, missing("--how-to-test", "how to check the work")
 	case blank(o.summary):
 		return nil, missing("--summary", "")
@@ -256,13 +256,13 @@ func (o *reportOptions) contract(word agency.Word, now time.Time) (*agency.Contr
 }
 
 // wrongQuiet says what is wrong with the time that an agent will be silent for; empty when nothing is.
-func (o *reportOptions) wrongQuiet(word agency.Word) string {
+func (o *reportOptions) wrongQuiet(word agency.ReportedStatus) string {
 	switch {
 	case o.quiet < 0:
 		return fmt.Sprintf("is %s, which is less than no time", duration.Text(o.quiet))
 	case o.quiet > agency.MaxQuiet:
 		return fmt.Sprintf("is %s, and 24h is the most", duration.Text(o.quiet))
-	case o.quiet > 0 && word != agency.SaysWorking:
+	case o.quiet > 0 && word != agency.ReportedWorking:
 		return fmt.Sprintf("goes with working, not with %s", word)
 	}
 	return ""
@@ -279,7 +279,7 @@ func (o *reportOptions) checkBeside(word string) error {
 		hint = `agency report blocked --summary "what happened" --blocker "what stops you"`
 	case agency.ReportsComplete:
 		hint = `agency report ready_for_review --summary "what you did" --how-to-test "how to check the work"`
-	case agency.ReportsHelp, agency.ReportsWord:
+	case agency.ReportsHelp, agency.ReportsStatus:
 	}
 	return agency.Errorf(agency.CodeUsage, "%s takes --summary alone", word).WithHint("to say more: %s", hint)
 }

@@ -37,7 +37,7 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 	if err != nil {
 		return err
 	}
-	slow := time.AfterFunc(patience, func() {
+	slow := time.AfterFunc(timeout, func() {
 		d.Chat("waiting for the agent to end (up to %.0f s before it is killed)", cfg.Stop.Grace.Seconds())
 	})
 	defer slow.Stop()
@@ -53,5 +53,5 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 	})
 }
 
-// patience is after how long a stop says what it waits for.
-const patience = time.Second
+// timeout is after how long a stop says what it waits for.
+const timeout = time.Second

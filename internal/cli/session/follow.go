@@ -63,24 +63,24 @@ func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) 
 	return true
 }
 
-// pace keeps whoever looks at a large session that changes all the time from keeping the daemon busy with telling of it.
-type pace struct{ rested time.Time }
+// retryPolicy keeps whoever looks at a large session that changes all the time from keeping the daemon busy with telling of it.
+type retryPolicy struct{ rested time.Time }
 
 // due comes when it is time for the next look.
-func (p *pace) due() <-chan time.Time { return time.After(time.Until(p.rested)) }
+func (p *retryPolicy) due() <-chan time.Time { return time.After(time.Until(p.rested)) }
 
 // looked takes note of a look that has ended.
-func (p *pace) looked(began time.Time) {
+func (p *retryPolicy) looked(began time.Time) {
 	p.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
 }
 
 // changes are the states of a session, one after the other.
 type changes struct {
-	client  *api.Client
-	dir     string
-	changed <-chan struct{}
-	ended   <-chan error
-	pace    pace
+	client      *api.Client
+	dir         string
+	changed     <-chan struct{}
+	ended       <-chan error
+	retryPolicy retryPolicy
 }
 
 // changesOf follows a session after an event, until ctx ends.
@@ -95,14 +95,14 @@ func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <
 	for {
 		select {
 		case <-c.changed:
-			due = c.pace.due()
+			due = c.retryPolicy.due()
 		case <-due:
 			// A reader of the state of things after the change sees everything that it brought.
 			began := time.Now()
 			resp, err := api.Call(ctx, c.client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: c.dir})
 			if err == nil {
 				*s = resp
-				c.pace.looked(began)
+				c.retryPolicy.looked(began)
 			}
 			return err
 		case err := <-failed:

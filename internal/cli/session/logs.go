@@ -63,7 +63,7 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch {
-	case s.Session.Outside:
+	case s.Session.External:
 		return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by somebody else, who writes their logs", s.Session.ID).
 			WithHint("ls %s", s.Session.Dir)
 	case len(args) == 2:

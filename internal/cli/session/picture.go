@@ -26,11 +26,11 @@ type picture struct {
 // many as it takes.
 func (v *picture) lines(most int) []string {
 	head, foot := v.header(), v.footer()
-	room := 0
+	width := 0
 	if most > 0 {
-		room = max(most-len(head)-len(foot), 1)
+		width = max(most-len(head)-len(foot), 1)
 	}
-	lines := slices.Concat(head, v.agents(room), foot)
+	lines := slices.Concat(head, v.agents(width), foot)
 	if v.width > 0 {
 		for i := range lines {
 			lines[i] = ansi.Truncate(lines[i], v.width, "…")
@@ -44,15 +44,15 @@ func (v *picture) lines(most int) []string {
 
 func (v *picture) header() []string {
 	s := &v.Session
-	lines := []string{strings.TrimSpace(term.Fit(term.SafeLine(s.Name), 40) + "  " + string(s.ID)), v.standing()}
+	lines := []string{strings.TrimSpace(term.Fit(term.SafeLine(s.Name), 40) + "  " + string(s.ID)), v.pending()}
 	if s.Paused != "" && !s.Status.Final() {
 		lines = append(lines, "paused: "+term.SafeLine(s.Paused))
 	}
 	return lines
 }
 
-// standing is how the session stands, in a line.
-func (v *picture) standing() string {
+// pending is how the session stands, in a line.
+func (v *picture) pending() string {
 	text := fmt.Sprintf("%s %s %s", view.SessionMark(&v.Session), view.SessionStatus(&v.Session), duration.Stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
 	for i := range v.Agents {
@@ -61,8 +61,8 @@ func (v *picture) standing() string {
 			t.Add(a.Status, -1)
 		}
 	}
-	if tally := view.Tally(t, waiting); tally != "" {
-		text += "  " + tally
+	if counts := view.Counts(t, waiting); counts != "" {
+		text += "  " + counts
 	}
 	return text
 }
@@ -99,8 +99,8 @@ func (v *picture) footer() []string {
 
 // agents are the rows of the agents below the titles of their waves. Of more than fit, those that somebody must look at come
 // first, and a line counts the others.
-func (v *picture) agents(room int) []string {
-	shown, hidden := view.FitAgents(v.Agents, room)
+func (v *picture) agents(width int) []string {
+	shown, hidden := view.FitAgents(v.Agents, width)
 	titled := slices.ContainsFunc(v.Agents, func(a api.SessionAgent) bool { return a.Wave != v.Agents[0].Wave })
 	rows := [][]string{make([]string, 5)} // the header, which is left out
 	for _, a := range shown {
@@ -143,7 +143,7 @@ func (v *picture) agents(room int) []string {
 		lines = append(lines, indent+painted[i])
 	}
 	if hidden.Total > 0 {
-		lines = append(lines, "… "+view.Tally(hidden, 0))
+		lines = append(lines, "… "+view.Counts(hidden, 0))
 	}
 	return lines
 }

@@ -23,7 +23,7 @@ func mixedSession() api.ShowSessionResponse {
 	failed, off := clitest.SomeAgent("005", 1, agency.AgentFailed), clitest.SomeAgent("006", 2, agency.AgentCancelled)
 	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "Which\x1b[31m database?\nA or B"
 	works.Label, works.Note = agency.Working, "runs the tests"
-	waits.After, waits.Held = []string{"001", "002"}, "after 001, 002"
+	waits.After, waits.WaitReason = []string{"001", "002"}, "after 001, 002"
 	failed.Error, off.Error, off.StartedAt, off.RunID, off.Attempts = "exit status 1", "dependency 005 failed", nil, "", 0
 	return clitest.SomeSession(agency.SessionRunning, done, asks, works, waits, failed, off)
 }
@@ -32,7 +32,7 @@ func mixedSession() api.ShowSessionResponse {
 func TestSessionPicture(t *testing.T) {
 	t.Parallel()
 	s := mixedSession()
-	for room, want := range map[int]string{
+	for width, want := range map[int]string{
 		80: `auth  20260201-143022-abc12345
 ◐ running 12m00s  1 needs you, 1 failed, 1 running, 1 queued, 1 done, 1 cancell…
 wave 1
@@ -56,9 +56,9 @@ wave 2
   - 006  does-006  cancelled
 002 waits for you: agency attach run-002`,
 	} {
-		got := strings.Join(session.Lines(&s, clitest.SessionStart.Add(12*time.Minute), room, 0), "\n")
+		got := strings.Join(session.Lines(&s, clitest.SessionStart.Add(12*time.Minute), width, 0), "\n")
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d columns (-want +got)\n%s", room, diff)
+			t.Errorf("%d columns (-want +got)\n%s", width, diff)
 		}
 	}
 	got := session.Lines(&s, clitest.SessionStart.Add(12*time.Minute), 80, 8)
@@ -93,14 +93,14 @@ func TestSessionPictureFits(t *testing.T) {
 			agents = append(agents, a)
 		}
 		s := clitest.SomeSession(agency.SessionRunning, agents...)
-		room, rows := rapid.IntRange(20, 200).Draw(t, "room"), rapid.IntRange(1, 60).Draw(t, "rows")
-		lines := session.Lines(&s, clitest.SessionStart.Add(time.Hour), room, rows)
+		width, rows := rapid.IntRange(20, 200).Draw(t, "room"), rapid.IntRange(1, 60).Draw(t, "rows")
+		lines := session.Lines(&s, clitest.SessionStart.Add(time.Hour), width, rows)
 		if len(lines) > rows {
 			t.Fatalf("%d lines in %d rows:\n%s", len(lines), rows, strings.Join(lines, "\n"))
 		}
 		for _, line := range lines {
-			if term.Width(line) > room || strings.ContainsAny(line, "\n\x1b\u202e") {
-				t.Errorf("%q has %d columns of %d", line, term.Width(line), room)
+			if term.Width(line) > width || strings.ContainsAny(line, "\n\x1b\u202e") {
+				t.Errorf("%q has %d columns of %d", line, term.Width(line), width)
 			}
 		}
 		if all := session.Lines(&s, clitest.SessionStart.Add(time.Hour), 200, 0); len(all) < len(agents) {

@@ -58,8 +58,8 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	s := &resp.Session
 	shown := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
-	room := o.Columns()
-	shown.width = max(room-2, 0) // the agents are indented
+	width := o.Columns()
+	shown.width = max(width-2, 0) // the agents are indented
 	field := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%-10s %s\n", name+":", term.SafeLine(fmt.Sprintf(format, args...)))
 	}
@@ -67,7 +67,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.Name != "" {
 		field("name", "%s", s.Name)
 	}
-	_, _ = fmt.Fprintf(w, "%-10s %s\n", "status:", shown.standing())
+	_, _ = fmt.Fprintf(w, "%-10s %s\n", "status:", shown.pending())
 	if s.Paused != "" {
 		field("paused", "%s", s.Paused)
 	}
@@ -78,14 +78,14 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	case s.SourceFile != "":
 		field("plan", "%s", s.SourceFile)
 	}
-	if s.Source != "orchestrate" || s.Outside {
+	if s.Source != "orchestrate" || s.External {
 		field("source", "%s", s.Source)
 	}
 	field("started", "%s (%s ago)", s.StartedAt.Local().Format(time.DateTime), duration.Short(shown.now.Sub(s.StartedAt)))
 	if s.CompletedAt != nil {
 		field("ended", "%s", s.CompletedAt.Local().Format(time.DateTime))
 	}
-	if !s.Outside {
+	if !s.External {
 		field("parallel", "%d at once", s.MaxParallel)
 	}
 	if s.RetryOf != "" {
@@ -97,46 +97,46 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	}
 	_, _ = fmt.Fprintf(w, "\nagents:\n")
 	for _, line := range shown.agents(0) {
-		_, _ = fmt.Fprintln(w, fitRoom("  "+line, room))
+		_, _ = fmt.Fprintln(w, fitWidth("  "+line, width))
 	}
-	showResults(w, resp, room)
+	showResults(w, resp, width)
 }
 
 // showResults writes what the agents that are final came to. Of an outside session nothing is known. On a terminal what nobody
 // told has no column, and a narrow one shows only what tells most.
-func showResults(w io.Writer, resp *api.ShowSessionResponse, room int) {
+func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "TESTS", "BRANCH"}}
 	for i := range resp.Agents {
 		if a := &resp.Agents[i]; a.Status.Final() && a.Result != nil {
-			rows = append(rows, resultRow(&resp.Session, a, room > 0))
+			rows = append(rows, resultRow(&resp.Session, a, width > 0))
 		}
 	}
 	if len(rows) == 1 {
 		return
 	}
 	switch {
-	case room == 0:
-	case room < leastForNotes:
+	case width == 0:
+	case width < leastForNotes:
 		for i, row := range rows {
 			rows[i] = []string{row[0], row[1], row[4], row[5]}
 		}
-		term.Narrow(rows, room-2, []term.Cut{{0, 8}})
+		term.Narrow(rows, width-2, []term.Cut{{0, 8}})
 	default:
 		rows = filled(rows)
 		last := len(rows[0]) - 1
-		term.Narrow(rows, room-2, []term.Cut{{last - 1, 20}, {last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
+		term.Narrow(rows, width-2, []term.Cut{{last - 1, 20}, {last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
 	}
 	_, _ = fmt.Fprintf(w, "\nresults:\n")
 	for line := range strings.Lines(term.Table(rows)) {
-		_, _ = fmt.Fprintln(w, fitRoom("  "+strings.TrimSuffix(line, "\n"), room))
+		_, _ = fmt.Fprintln(w, fitWidth("  "+strings.TrimSuffix(line, "\n"), width))
 	}
 	for i := range resp.Agents {
 		switch a := &resp.Agents[i]; {
 		case a.Result == nil:
 		case a.Result.Problem != "":
-			_, _ = fmt.Fprintln(w, fitRoom("  "+term.SafeLine(a.ID+" left nothing to count: "+a.Result.Problem), room))
+			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+" left nothing to count: "+a.Result.Problem), width))
 		case len(a.Result.Nested) > 0:
-			_, _ = fmt.Fprintln(w, fitRoom("  "+term.SafeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), room))
+			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), width))
 		}
 	}
 }
@@ -178,10 +178,10 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	}
 }
 
-// fitRoom cuts a line to the room there is; 0 is no limit. Its colours do not count.
-func fitRoom(line string, room int) string {
-	if room == 0 {
+// fitWidth cuts a line to the room there is; 0 is no limit. Its colours do not count.
+func fitWidth(line string, width int) string {
+	if width == 0 {
 		return line
 	}
-	return term.Fit(line, room)
+	return term.Fit(line, width)
 }

@@ -88,7 +88,7 @@ func (o *updateOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	return o.Print(resp, func(io.Writer) {
 		s := &resp.Session
-		o.Chat("%s %s  %s", view.SessionMark(s), s.Ref(), view.Tally(s.Summary, 0))
+		o.Chat("%s %s  %s", view.SessionMark(s), s.Ref(), view.Counts(s.Summary, 0))
 	})
 }
 

@@ -74,22 +74,22 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 	defer tick.Stop()
 	defer clock.Stop()
 	var due, late <-chan time.Time
-	var pace pace
+	var retryPolicy retryPolicy
 	var err error
 	for {
 		if err := w.show(&s); err != nil {
 			return err
 		}
-		if settled := s.Session.Status.Final(); settled && (s.Session.Outside || s.Session.ReportPath != "") {
+		if settled := s.Session.Status.Final(); settled && (s.Session.External || s.Session.ReportPath != "") {
 			d.Status = exitStatus(&s.Session)
 			return nil
 		} else if settled && late == nil {
-			late = time.After(reportPatience)
+			late = time.After(reportTimeout)
 		}
 		look := false
 		select {
 		case <-changed:
-			due = pace.due()
+			due = retryPolicy.due()
 		case <-due:
 			look = true
 		case <-clock.C:
@@ -107,7 +107,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 			due = nil
 			began := time.Now()
 			s, err = api.Call(ctx, client, api.ShowSession, req)
-			pace.looked(began)
+			retryPolicy.looked(began)
 		}
 		if ctx.Err() != nil {
 			w.leave(req.Session)
@@ -119,8 +119,8 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 	}
 }
 
-// reportPatience is how long a watch waits for the results of a session that has settled.
-const reportPatience = 5 * time.Second
+// reportTimeout is how long a watch waits for the results of a session that has settled.
+const reportTimeout = 5 * time.Second
 
 // watching remembers what was shown last.
 type watching struct {
@@ -174,7 +174,7 @@ func (w *watching) append(v *picture) {
 		if state != "" {
 			state = "  paused: " + state
 		}
-		say("", state+"\n", title+"  "+v.standing()+state)
+		say("", state+"\n", title+"  "+v.pending()+state)
 	}
 	for i := range v.Agents {
 		a := &v.Agents[i]
@@ -200,7 +200,7 @@ func (w *watching) append(v *picture) {
 		say(a.ID, state, line)
 	}
 	if s.Status.Final() {
-		say("", string(s.Status), title+"  "+v.standing())
+		say("", string(s.Status), title+"  "+v.pending())
 		if s.ReportPath != "" {
 			say("\n", s.ReportPath, "report: "+term.SafeLine(s.ReportPath))
 		}

@@ -6,7 +6,7 @@ import "strings"
 type Cut [2]int // the column, and its least width
 
 // Narrow makes one cut after the other until rows fit into room columns of a terminal.
-func Narrow(rows [][]string, room int, cuts []Cut) {
+func Narrow(rows [][]string, width int, cuts []Cut) {
 	total := 2 * (len(rows[0]) - 1)
 	widths := make([]int, len(rows[0]))
 	for i := range widths {
@@ -16,7 +16,7 @@ func Narrow(rows [][]string, room int, cuts []Cut) {
 		total += widths[i]
 	}
 	for _, step := range cuts {
-		cut := min(total-room, widths[step[0]]-step[1])
+		cut := min(total-width, widths[step[0]]-step[1])
 		if cut <= 0 {
 			continue
 		}

@@ -62,30 +62,30 @@ const LeastText = 24
 
 // Hang writes a text behind a head, on a terminal with room columns: broken at spaces, below where it begins, or below the head
 // where that leaves too little. A word that is longer stays whole, so that a path can be copied. Room 0 is endless.
-func Hang(head, text string, room int) string {
-	if room == 0 {
+func Hang(head, text string, width int) string {
+	if width == 0 {
 		return strings.TrimRight(head+text, " ")
 	}
 	if text == "" {
-		return Fit(strings.TrimRight(head, " "), room)
+		return Fit(strings.TrimRight(head, " "), width)
 	}
 	indent := Width(head)
 	lines := []string{head}
-	if room-indent < min(LeastText, Width(text)) {
-		indent = min(4, room/2)
+	if width-indent < min(LeastText, Width(text)) {
+		indent = min(4, width/2)
 		lines = []string{strings.Repeat(" ", indent)}
 		if head = strings.TrimRight(head, " "); head != "" {
-			lines = append([]string{Fit(head, room)}, lines...)
+			lines = append([]string{Fit(head, width)}, lines...)
 		}
 	}
 	words := 0
 	for word := range strings.FieldsSeq(text) {
 		last := &lines[len(lines)-1]
-		if words > 0 && Width(*last)+1+Width(word) <= room {
+		if words > 0 && Width(*last)+1+Width(word) <= width {
 			*last += " " + word
 			continue
 		}
-		for _, part := range breakWide(word, room-indent) {
+		for _, part := range breakWide(word, width-indent) {
 			if words == 0 {
 				*last += part
 			} else {
@@ -109,7 +109,7 @@ func breakWide(word string, columns int) []string {
 }
 
 // TextRows lines up cells of which the last ones are texts, on a terminal with room columns: a row for each, of one line or more.
-func TextRows(rows [][]string, room int) []string {
+func TextRows(rows [][]string, width int) []string {
 	heads := make([][]string, 0, len(rows))
 	for _, row := range rows {
 		heads = append(heads, append(slices.Clone(row[:len(row)-1]), "|")) // where the text begins
@@ -117,7 +117,7 @@ func TextRows(rows [][]string, room int) []string {
 	lined := make([]string, 0, len(rows))
 	for line := range strings.Lines(Table(heads)) {
 		row := rows[len(lined)]
-		lined = append(lined, Hang(strings.TrimSuffix(line, "|\n"), row[len(row)-1], room))
+		lined = append(lined, Hang(strings.TrimSuffix(line, "|\n"), row[len(row)-1], width))
 	}
 	return lined
 }

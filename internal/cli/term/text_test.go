@@ -201,7 +201,7 @@ func TestColumns(t *testing.T) {
 func TestHang(t *testing.T) {
 	t.Parallel()
 	const head, text = "a_01M7ZB39940XRQG4  worker.lost  ", "the runner disappeared from /a/path/that/is/long/enough/not/to/fit/anywhere/at/all now"
-	for room, want := range map[int]string{
+	for width, want := range map[int]string{
 		0: head + text,
 		60: `a_01M7ZB39940XRQG4  worker.lost  the runner disappeared from
                                  /a/path/that/is/long/enough/not/to/fit/anywhere/at/all
@@ -212,8 +212,8 @@ func TestHang(t *testing.T) {
     /a/path/that/is/long/enough/not/to/fit/anywhere/at/all
     now`,
 	} {
-		if diff := cmp.Diff(want, term.Hang(head, text, room)); diff != "" {
-			t.Errorf("%d columns (-want +got)\n%s", room, diff)
+		if diff := cmp.Diff(want, term.Hang(head, text, width)); diff != "" {
+			t.Errorf("%d columns (-want +got)\n%s", width, diff)
 		}
 	}
 	if got, want := term.Hang(head, "", 30), "a_01M7ZB39940XRQG4  worker.lo…"; got != want {
@@ -243,15 +243,15 @@ func TestTextRows(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(t, "rows") {
 			rows = append(rows, []string{cell.Draw(t, "alert"), cell.Draw(t, "run"), strings.Join(strings.Fields(cell.Draw(t, "what")), " ")})
 		}
-		room := rapid.IntRange(1, 100).Draw(t, "room")
-		for i, text := range term.TextRows(rows, room) {
+		width := rapid.IntRange(1, 100).Draw(t, "room")
+		for i, text := range term.TextRows(rows, width) {
 			// What has no spaces may be broken anywhere.
 			if got := strings.Join(strings.Fields(text), ""); !strings.HasSuffix(got, strings.ReplaceAll(rows[i][2], " ", "")) {
 				t.Errorf("%q is not at the end of %q", rows[i][2], got)
 			}
 			for line := range strings.SplitSeq(text, "\n") {
-				if words := strings.Fields(line); term.Width(line) > room && len(words) > 1 && term.Width(words[len(words)-1]) <= term.LeastText {
-					t.Errorf("%q has %d columns of %d", line, term.Width(line), room)
+				if words := strings.Fields(line); term.Width(line) > width && len(words) > 1 && term.Width(words[len(words)-1]) <= term.LeastText {
+					t.Errorf("%q has %d columns of %d", line, term.Width(line), width)
 				}
 			}
 		}

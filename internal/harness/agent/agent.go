@@ -30,8 +30,8 @@ type Agent struct {
 	Stream func(line []byte) []agency.Evidence
 	Title  func(title string) []agency.Evidence
 	// Files are those of its own that tell how it does, and ReadFile reads what is new in one of them.
-	Files    func(s *agency.Situation, runner *agency.Process) []string
-	ReadFile func(path string, s *agency.Situation) []agency.Evidence
+	Files    func(s *agency.AgentState, runner *agency.Process) []string
+	ReadFile func(path string, s *agency.AgentState) []agency.Evidence
 
 	// Screen reads the visible lines of its terminal, the top one first.
 	Screen func(lines []string) []agency.Evidence

@@ -24,7 +24,7 @@ type pattern struct {
 	Last []string `toml:"last"`
 	// All are texts of which each is in one of the lines above.
 	All        []string           `toml:"all"`
-	Sign       agency.Sign        `toml:"sign"`
+	Signal     agency.Signal      `toml:"signal"`
 	Kind       agency.RequestKind `toml:"kind"`
 	Text       string             `toml:"text"`
 	Confidence float64            `toml:"confidence"`
@@ -86,9 +86,9 @@ func (p *pattern) check() error {
 		return errors.New("it needs texts in last or all, else it would always match")
 	case slices.Contains(p.Last, "") || slices.Contains(p.All, ""):
 		return errors.New("an empty text would always match")
-	case p.Sign != agency.SignAsked && p.Sign != agency.SignBusy && p.Sign != agency.SignResting && p.Sign != agency.SignSession:
-		return fmt.Errorf("sign is %q, not asked, busy, resting or session", p.Sign)
-	case p.Sign == agency.SignAsked && p.Kind != agency.AsksPermission && p.Kind != agency.AsksQuestion && p.Kind != agency.AsksDialog:
+	case p.Signal != agency.SignalAsked && p.Signal != agency.SignalBusy && p.Signal != agency.SignalResting && p.Signal != agency.SignalSession:
+		return fmt.Errorf("signal is %q, not asked, busy, resting or session", p.Signal)
+	case p.Signal == agency.SignalAsked && p.Kind != agency.AsksPermission && p.Kind != agency.AsksQuestion && p.Kind != agency.AsksDialog:
 		return fmt.Errorf("kind is %q, not permission, question or dialog", p.Kind)
 	case p.Confidence <= 0 || p.Confidence >= 1:
 		return errors.New("confidence must be above 0 and below 1: a screen proves nothing")
@@ -98,7 +98,7 @@ func (p *pattern) check() error {
 
 // ShowReady says that one of the patterns tells when a terminal takes a message.
 func (known Patterns) ShowReady() bool {
-	return slices.ContainsFunc(known, func(p pattern) bool { return p.Sign != agency.SignAsked })
+	return slices.ContainsFunc(known, func(p pattern) bool { return p.Signal != agency.SignalAsked })
 }
 
 // Read is what the first pattern says that the visible lines show, the top line first.
@@ -114,7 +114,7 @@ func (known Patterns) Read(lines []string) []agency.Evidence {
 	for i := range known {
 		if p := &known[i]; p.shows(above, lines[last]) {
 			return []agency.Evidence{{
-				Source: agency.FromScreen, Sign: p.Sign, Event: p.Name, Kind: p.Kind, Text: p.Text, Confidence: p.Confidence,
+				Source: agency.FromScreen, Signal: p.Signal, Event: p.Name, Kind: p.Kind, Text: p.Text, Confidence: p.Confidence,
 			}}
 		}
 	}

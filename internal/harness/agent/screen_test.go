@@ -11,7 +11,7 @@ import (
 
 func TestParseScreen(t *testing.T) {
 	t.Parallel()
-	const fine = "version = 1\n[[pattern]]\nname = \"a\"\nlast = [\"?\"]\nall = [\"Trust\"]\nsign = \"asked\"\nkind = \"dialog\"\ntext = \"t\"\nconfidence = 0.5\n"
+	const fine = "version = 1\n[[pattern]]\nname = \"a\"\nlast = [\"?\"]\nall = [\"Trust\"]\nsignal = \"asked\"\nkind = \"dialog\"\ntext = \"t\"\nconfidence = 0.5\n"
 	known, err := agent.ParseScreen([]byte(fine))
 	if err != nil || len(known) != 1 {
 		t.Fatalf("got %+v, %v", known, err)
@@ -19,7 +19,7 @@ func TestParseScreen(t *testing.T) {
 	for old, tt := range map[string]struct{ new, want string }{
 		"version = 1":      {"version = 2", "version is 2, not 1"},
 		`name = "a"`:       {`nam = "a"`, `3:1: unknown key "pattern.nam"`},
-		`sign = "asked"`:   {`sign = "turn_ended"`, `pattern 1: sign is "turn_ended"`},
+		`signal = "asked"`:   {`signal = "turn_ended"`, `pattern 1: signal is "turn_ended"`},
 		`kind = "dialog"`:  {`kind = "joke"`, `pattern 1: kind is "joke"`},
 		"confidence = 0.5": {"confidence = 1.0", "pattern 1: confidence must be"},
 		`last = ["?"]`:     {`last = [""]`, "pattern 1: an empty text"},
@@ -49,14 +49,14 @@ func TestParseScreen(t *testing.T) {
 }
 
 func FuzzParseScreen(f *testing.F) {
-	f.Add([]byte("version = 1\n[[pattern]]\nname = \"a\"\nlast = [\"?\"]\nsign = \"busy\"\nconfidence = 0.5\n"), "a?")
+	f.Add([]byte("version = 1\n[[pattern]]\nname = \"a\"\nlast = [\"?\"]\nsignal = \"busy\"\nconfidence = 0.5\n"), "a?")
 	f.Fuzz(func(t *testing.T, data []byte, screen string) {
 		known, err := agent.ParseScreen(data)
 		if err != nil {
 			return
 		}
 		for _, e := range known.Read(strings.Split(screen, "\n")) {
-			if e.Confidence <= 0 || e.Confidence >= 1 || e.Sign == "" {
+			if e.Confidence <= 0 || e.Confidence >= 1 || e.Signal == "" {
 				t.Errorf("got %+v", e)
 			}
 		}

@@ -101,11 +101,11 @@ func command(r agency.CommandRequest) agency.Command {
 
 // title reads the sign before the name in the title: a star at rest, half a circle or braille dots at work.
 func title(title string) []agency.Evidence {
-	switch sign, _ := utf8.DecodeRuneInString(title); {
-	case sign == '✳':
-		return []agency.Evidence{{Sign: agency.SignResting, Event: "title"}}
-	case sign >= '◐' && sign <= '◓', sign > 0x2800 && sign <= 0x28ff:
-		return []agency.Evidence{{Sign: agency.SignBusy, Event: "title"}}
+	switch signal, _ := utf8.DecodeRuneInString(title); {
+	case signal == '✳':
+		return []agency.Evidence{{Signal: agency.SignalResting, Event: "title"}}
+	case signal >= '◐' && signal <= '◓', signal > 0x2800 && signal <= 0x28ff:
+		return []agency.Evidence{{Signal: agency.SignalBusy, Event: "title"}}
 	default:
 		return nil
 	}

@@ -22,7 +22,7 @@ type replay struct {
 	t          *testing.T
 	config     string // its configuration folder
 	lines      []string
-	situation  agency.Situation
+	agentState agency.AgentState
 	now        time.Time
 	transcript string
 }
@@ -47,7 +47,7 @@ func (r *replay) observe(evidence []agency.Evidence) {
 	for _, e := range evidence {
 		r.now = r.now.Add(time.Second)
 		e.At = r.now
-		status.Observe(&r.situation, e)
+		status.Observe(&r.agentState, e)
 	}
 }
 
@@ -72,7 +72,7 @@ func (r *replay) do(step string) {
 		}
 		status, waiting, _ := strings.Cut(rest, " ")
 		data, err := json.Marshal(map[string]any{
-			"pid": 7, "sessionId": r.situation.Conversation, "status": status, "waitingFor": waiting, "statusUpdatedAt": since.UnixMilli(),
+			"pid": 7, "sessionId": r.agentState.Conversation, "status": status, "waitingFor": waiting, "statusUpdatedAt": since.UnixMilli(),
 		})
 		if err != nil {
 			r.t.Fatal(err)
@@ -89,7 +89,7 @@ func (r *replay) do(step string) {
 // file writes the agent's own file of that kind and lets it be read.
 func (r *replay) file(ext string, data []byte) {
 	r.t.Helper()
-	for _, path := range harness.Files("claude_code", &r.situation, claudeProcess) {
+	for _, path := range harness.Files("claude_code", &r.agentState, claudeProcess) {
 		if filepath.Ext(path) != ext {
 			continue
 		}
@@ -99,8 +99,8 @@ func (r *replay) file(ext string, data []byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			r.t.Fatal(err)
 		}
-		r.observe(harness.ReadFile("claude_code", path, &r.situation))
-		if again := harness.ReadFile("claude_code", path, &r.situation); len(again) > 0 {
+		r.observe(harness.ReadFile("claude_code", path, &r.agentState))
+		if again := harness.ReadFile("claude_code", path, &r.agentState); len(again) > 0 {
 			r.t.Errorf("%s: what was read is read again: %+v", ext, again)
 		}
 		return
@@ -109,7 +109,7 @@ func (r *replay) file(ext string, data []byte) {
 }
 
 func (r *replay) status() agency.Status {
-	run := &agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &r.now, Situation: r.situation}}
+	run := &agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &r.now, AgentState: r.agentState}}
 	return status.Derive(status.Facts{Run: run, StallThreshold: agency.StallThreshold}, r.now)
 }
 
@@ -301,8 +301,8 @@ func TestClaudeLabels(t *testing.T) {
 			if got := r.status().Summary; !strings.HasPrefix(got, tt.summary) {
 				t.Errorf("summary: got %q, want %q", got, tt.summary)
 			}
-			if len(r.situation.Unknown) > 0 {
-				t.Errorf("not understood: %v", r.situation.Unknown)
+			if len(r.agentState.Unknown) > 0 {
+				t.Errorf("not understood: %v", r.agentState.Unknown)
 			}
 		})
 	}
@@ -333,7 +333,7 @@ func TestClaudeUsage(t *testing.T) {
 	}
 	want := agency.Usage{InputTokens: new(int64(200)), CachedTokens: new(int64(0)), OutputTokens: new(int64(41)), CostUSD: new(0.00162)}
 	want.Models = []agency.ModelUsage{{Model: "claude-opus-5-5", Input: 200, Output: 41}}
-	if diff := cmp.Diff(want, r.situation.Usage); diff != "" {
+	if diff := cmp.Diff(want, r.agentState.Usage); diff != "" {
 		t.Errorf("without a terminal (-want +got):\n%s", diff)
 	}
 	r = newReplay(t, "exit-slash.hooks.jsonl")
@@ -343,7 +343,7 @@ func TestClaudeUsage(t *testing.T) {
 	r.do("says " + strings.ReplaceAll(answerLine, "msg_1", "msg_2"))
 	want = agency.Usage{InputTokens: new(int64(300)), CachedTokens: new(int64(100)), OutputTokens: new(int64(14)), Estimated: true}
 	want.Models = []agency.ModelUsage{{Input: 200, CacheRead: 100, Output: 14}}
-	if diff := cmp.Diff(want, r.situation.Usage); diff != "" {
+	if diff := cmp.Diff(want, r.agentState.Usage); diff != "" {
 		t.Errorf("from the transcript (-want +got):\n%s", diff)
 	}
 }
@@ -367,8 +367,8 @@ func TestClaudeResumesAConversation(t *testing.T) {
 	}
 	r.do("hook")
 	r.do("says " + modeLine)
-	if r.situation.Usage.InputTokens != nil || r.situation.Interrupted {
-		t.Errorf("an old answer counts: %+v", r.situation)
+	if r.agentState.Usage.InputTokens != nil || r.agentState.Interrupted {
+		t.Errorf("an old answer counts: %+v", r.agentState)
 	}
 }
 
@@ -403,11 +403,11 @@ func TestClaudeBackground(t *testing.T) {
 func TestClaudeFilesLeadNowhereElse(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"", "projects/x/a.jsonl", "/etc/passwd", "/home/dev/.claude/projects/x/a.json", "/a.jsonl"} {
-		if got := harness.Files("claude_code", &agency.Situation{Transcript: path}, claudeProcess); got != nil {
+		if got := harness.Files("claude_code", &agency.AgentState{Transcript: path}, claudeProcess); got != nil {
 			t.Errorf("%q leads to %q", path, got)
 		}
 	}
-	got := harness.Files("claude_code", &agency.Situation{Transcript: "/c/projects/x/a.jsonl"}, claudeProcess)
+	got := harness.Files("claude_code", &agency.AgentState{Transcript: "/c/projects/x/a.jsonl"}, claudeProcess)
 	if want := []string{"/c/projects/x/a.jsonl", "/c/sessions/7.json"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -428,14 +428,14 @@ func TestClaudeScreen(t *testing.T) {
 		"question": "asked question", "working": "busy ", "resting": "resting ",
 	} {
 		got := harness.Screen("claude_code", shown(name))
-		if len(got) != 1 || fmt.Sprintf("%s %s", got[0].Sign, got[0].Kind) != want || got[0].Confidence <= 0 || got[0].Confidence >= 1 {
+		if len(got) != 1 || fmt.Sprintf("%s %s", got[0].Signal, got[0].Kind) != want || got[0].Confidence <= 0 || got[0].Confidence >= 1 {
 			t.Errorf("%s: got %+v, want %s", name, got, want)
 		}
 	}
 	box := shown("resting")[len(shown("resting"))-7:]
 	for _, name := range []string{"trust", "settings", "key", "permission", "question"} {
 		quoted := slices.Concat(shown(name), []string{"Select login method:", "Choose the text style that looks best with your terminal"}, box)
-		if got := harness.Screen("claude_code", quoted); len(got) != 1 || got[0].Sign != agency.SignResting {
+		if got := harness.Screen("claude_code", quoted); len(got) != 1 || got[0].Signal != agency.SignalResting {
 			t.Errorf("an agent that quotes %s: got %+v, want resting", name, got)
 		}
 	}
@@ -466,7 +466,7 @@ func FuzzClaude(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s agency.Situation
+		var s agency.AgentState
 		harness.Title("claude_code", string(data))
 		harness.Screen("claude_code", strings.Split(string(data), "\n"))
 		for _, e := range slices.Concat(harness.Hook("claude_code", data), harness.Stream("claude_code", data)) {
@@ -477,7 +477,7 @@ func FuzzClaude(f *testing.F) {
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := agency.Situation{Transcript: path, Turn: agency.TurnWorking}
+			s := agency.AgentState{Transcript: path, Turn: agency.TurnWorking}
 			for _, e := range harness.ReadFile("claude_code", path, &s) {
 				status.Observe(&s, e)
 			}

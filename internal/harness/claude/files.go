@@ -19,7 +19,7 @@ const (
 
 // files are the session file, which says what the program does at the moment, and the transcript. Both are found by the
 // path of the transcript, CONFIG/projects/FOLDER/ID.jsonl. Without a terminal the stream tells all that they would.
-func files(s *agency.Situation, runner *agency.Process) []string {
+func files(s *agency.AgentState, runner *agency.Process) []string {
 	folder, name := filepath.Split(s.Transcript)
 	projects := filepath.Dir(filepath.Clean(folder))
 	if _, streams := s.Sources[agency.FromStream]; streams || !filepath.IsAbs(s.Transcript) || filepath.Ext(name) != ".jsonl" || filepath.Base(projects) != "projects" {
@@ -33,7 +33,7 @@ func files(s *agency.Situation, runner *agency.Process) []string {
 }
 
 // readFile reads what is new in one of these.
-func readFile(path string, s *agency.Situation) []agency.Evidence {
+func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	if _, streams := s.Sources[agency.FromStream]; streams {
 		return nil
 	}
@@ -50,7 +50,7 @@ func readFile(path string, s *agency.Situation) []agency.Evidence {
 }
 
 // session reads the session file. It is silent about a state that was seen already: each has a time of its own.
-func session(path string, s *agency.Situation) []agency.Evidence {
+func session(path string, s *agency.AgentState) []agency.Evidence {
 	data, err := file.ReadRegular(path, sessionLimit)
 	if err != nil {
 		return nil
@@ -80,19 +80,19 @@ func session(path string, s *agency.Situation) []agency.Evidence {
 		if s.Turn == agency.TurnWorking && s.TurnAt.UnixMilli() > session.Since {
 			return nil // it was at rest before the turn that is known by now began
 		}
-		e.Sign = agency.SignResting
+		e.Signal = agency.SignalResting
 	case "busy":
 		if s.Turn == agency.TurnEnded && s.TurnAt.UnixMilli() >= session.Since {
 			return nil // the turn was over before the file said so
 		}
-		e.Sign = agency.SignBusy
+		e.Signal = agency.SignalBusy
 	case "waiting":
-		e.Sign, e.Kind, e.Text = agency.SignAsked, agency.AsksQuestion, session.WaitingFor
+		e.Signal, e.Kind, e.Text = agency.SignalAsked, agency.AsksQuestion, session.WaitingFor
 		if strings.Contains(session.WaitingFor, "permission") {
 			e.Kind = agency.AsksPermission
 		}
 	default:
-		e.Sign = agency.SignUnknown
+		e.Signal = agency.SignalUnknown
 	}
 	return []agency.Evidence{e}
 }
@@ -106,13 +106,13 @@ const (
 
 // transcript reads the lines that were added to the conversation. What they say about the turn counts only when
 // nothing came after it: hooks tell that sooner.
-func transcript(path string, s *agency.Situation) []agency.Evidence {
+func transcript(path string, s *agency.AgentState) []agency.Evidence {
 	lines, next := agent.Tail(path, s.TranscriptOffset)
 	if next == s.TranscriptOffset {
 		return nil
 	}
 	var evidence []agency.Evidence
-	var last agency.Sign
+	var last agency.Signal
 	event := s.Sources[agency.FromTranscript].Event
 	for line := range bytes.Lines(lines) {
 		var l entry
@@ -129,29 +129,29 @@ func transcript(path string, s *agency.Situation) []agency.Evidence {
 			event = answered + l.Message.ID
 			used := agency.NewUsage(l.Message.Usage.of(l.Message.Model))
 			used.Estimated = true // helpers have transcripts of their own
-			evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: event, ID: l.Message.ID, Usage: used, Add: true})
+			evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Event: event, ID: l.Message.ID, Usage: used, Add: true})
 		case l.Type == called && strings.HasPrefix(l.Source, "repl_main_thread"):
 			// A second call without an answer to the first is the only trace of an error that is not final.
-			if last = agency.SignUsage; event == called {
-				last = agency.SignRetrying
+			if last = agency.SignalUsage; event == called {
+				last = agency.SignalRetrying
 			}
 			event = called
 		case l.Type == "user":
 			last, event = "", "user"
 			if len(l.Message.Content) > 0 && strings.HasPrefix(l.Message.Content[0].Text, interrupt) {
-				last = agency.SignInterrupted
+				last = agency.SignalInterrupted
 			}
 		}
 	}
 	if event == s.Sources[agency.FromTranscript].Event && last == "" && len(lines) < tailStep {
 		return nil // not worth a line of evidence; it is read again with what follows
 	}
-	end := agency.Evidence{Sign: agency.SignUsage, Event: event, Offset: next} // how far it was read
+	end := agency.Evidence{Signal: agency.SignalUsage, Event: event, Offset: next} // how far it was read
 	switch {
-	case last == agency.SignInterrupted:
-		end.Sign = last
-	case last == agency.SignRetrying && s.Turn == agency.TurnWorking:
-		end.Sign, end.Class, end.Text = last, agency.ErrorOther, "the model did not answer"
+	case last == agency.SignalInterrupted:
+		end.Signal = last
+	case last == agency.SignalRetrying && s.Turn == agency.TurnWorking:
+		end.Signal, end.Class, end.Text = last, agency.ErrorOther, "the model did not answer"
 	}
 	return append(evidence, end)
 }

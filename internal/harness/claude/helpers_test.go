@@ -9,7 +9,7 @@ import (
 
 // A recorded session: helper one asks for leave while the agent's turn ends, helper two ends, and the news of that come as a prompt.
 // The request stays until its dialog is answered.
-func TestClaudeHelperAsks(t *testing.T) {
+func TestClaudeSubagentAsks(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "helpers.hooks.jsonl")
 	for i, step := range []struct {
@@ -68,12 +68,12 @@ func TestClaudeRequestStays(t *testing.T) {
 	}
 }
 
-// News of a helper answer nothing that the agent asked in its own words.
+// EventDraft of a helper answer nothing that the agent asked in its own words.
 func TestClaudeNewsAnswerNothing(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "exit-slash.hooks.jsonl")
 	r.do("hook")
-	r.observe([]agency.Evidence{{Source: agency.FromReport, Sign: agency.SignReport, Report: agency.ReportsHelp, Text: "Which colour?"}})
+	r.observe([]agency.Evidence{{Source: agency.FromReport, Signal: agency.SignalReport, Report: agency.ReportsHelp, Text: "Which colour?"}})
 	r.observe(harness.Hook("claude_code", []byte(`{"hook_event_name":"UserPromptSubmit","prompt":"<task-notification>"}`)))
 	if got := r.status(); got.Label != agency.NeedsInput || got.Summary != "Which colour?" {
 		t.Errorf("got %s (%s)", got.Label, got.Summary)

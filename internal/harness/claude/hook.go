@@ -35,7 +35,7 @@ type hookInput struct {
 func hook(payload []byte) []agency.Evidence {
 	var in hookInput
 	if !agent.Lenient(payload, &in) || in.Event == "" {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable hook"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable hook"}}
 	}
 	evidence := in.evidence()
 	for i := range evidence {
@@ -49,16 +49,16 @@ func (in *hookInput) evidence() []agency.Evidence {
 	switch in.Event {
 	case "SessionStart":
 		return one(agency.Evidence{
-			Sign: agency.SignSession, Conversation: in.Session, Model: in.Model,
+			Signal: agency.SignalSession, Conversation: in.Session, Model: in.Model,
 			Transcript: in.Transcript, Offset: agent.SizeOf(in.Transcript),
 		})
 	case "UserPromptSubmit":
-		if news(in.Prompt) {
-			return one(agency.Evidence{Sign: agency.SignBusy})
+		if drafts(in.Prompt) {
+			return one(agency.Evidence{Signal: agency.SignalBusy})
 		}
-		return one(agency.Evidence{Sign: agency.SignPrompt})
+		return one(agency.Evidence{Signal: agency.SignalPrompt})
 	case "PreToolUse":
-		started := one(agency.Evidence{Sign: agency.SignToolStarted, ID: in.toolID(), Tool: in.Tool, Text: agent.ToolText(in.Input)})
+		started := one(agency.Evidence{Signal: agency.SignalToolStarted, ID: in.toolID(), Tool: in.Tool, Text: agent.ToolText(in.Input)})
 		if in.Tool == "AskUserQuestion" {
 			started = append(started, in.asked()) // where everything is permitted nothing more tells
 		}
@@ -66,34 +66,34 @@ func (in *hookInput) evidence() []agency.Evidence {
 	case "PermissionRequest":
 		return one(in.asked())
 	case "PostToolUse":
-		return one(agency.Evidence{Sign: agency.SignToolEnded, ID: in.toolID(), Tool: in.Tool})
+		return one(agency.Evidence{Signal: agency.SignalToolEnded, ID: in.toolID(), Tool: in.Tool})
 	case "PostToolUseFailure":
-		ended := one(agency.Evidence{Sign: agency.SignToolEnded, ID: in.toolID(), Tool: in.Tool, Text: in.Error})
+		ended := one(agency.Evidence{Signal: agency.SignalToolEnded, ID: in.toolID(), Tool: in.Tool, Text: in.Error})
 		if in.Interrupted && in.Agent == "" {
-			ended = append(ended, agency.Evidence{Sign: agency.SignInterrupted})
+			ended = append(ended, agency.Evidence{Signal: agency.SignalInterrupted})
 		}
 		return ended
 	case "PreCompact":
-		return one(agency.Evidence{Sign: agency.SignBusy})
+		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case "Notification":
 		return in.notified()
 	case "Stop", "SubagentStop":
-		return one(agency.Evidence{Sign: agency.SignTurnEnded, Text: in.LastMessage, Background: len(in.Tasks)})
+		return one(agency.Evidence{Signal: agency.SignalTurnEnded, Text: in.LastMessage, Background: len(in.Tasks)})
 	case "StopFailure":
-		return one(agency.Evidence{Sign: agency.SignFailed, Class: errorClass(in.Error, in.Details+" "+in.LastMessage), Text: in.LastMessage})
+		return one(agency.Evidence{Signal: agency.SignalFailed, Class: errorClass(in.Error, in.Details+" "+in.LastMessage), Text: in.LastMessage})
 	case "SessionEnd":
 		if in.Reason == "clear" || in.Reason == "resume" {
 			return nil // the next conversation begins at once
 		}
-		return one(agency.Evidence{Sign: agency.SignEnded})
+		return one(agency.Evidence{Signal: agency.SignalEnded})
 	default:
-		return one(agency.Evidence{Sign: agency.SignUnknown})
+		return one(agency.Evidence{Signal: agency.SignalUnknown})
 	}
 }
 
-// news reports whether a prompt is news of another agent, of a subagent that ended for example, which Claude Code submits
+// drafts reports whether a prompt is news of another agent, of a subagent that ended for example, which Claude Code submits
 // by itself: it is a person's answer to nothing.
-func news(prompt string) bool {
+func drafts(prompt string) bool {
 	return slices.ContainsFunc([]string{"<task-notification>", "<teammate-message", "<cross-session-message"}, func(tag string) bool {
 		return strings.HasPrefix(strings.TrimSpace(prompt), tag)
 	})
@@ -101,7 +101,7 @@ func news(prompt string) bool {
 
 // asked is a request for permission, which is also how a question shows.
 func (in *hookInput) asked() agency.Evidence {
-	e := agency.Evidence{Sign: agency.SignAsked, ID: in.toolID(), Kind: agency.AsksPermission, Tool: in.Tool, Text: agent.ToolText(in.Input)}
+	e := agency.Evidence{Signal: agency.SignalAsked, ID: in.toolID(), Kind: agency.AsksPermission, Tool: in.Tool, Text: agent.ToolText(in.Input)}
 	if in.Tool == "AskUserQuestion" {
 		e.Kind = agency.AsksQuestion
 	}
@@ -112,11 +112,11 @@ func (in *hookInput) asked() agency.Evidence {
 func (in *hookInput) notified() []agency.Evidence {
 	switch in.Notification {
 	case "permission_prompt", "worker_permission_prompt":
-		return []agency.Evidence{{Sign: agency.SignAsked, Kind: agency.AsksPermission, Text: in.Message}}
+		return []agency.Evidence{{Signal: agency.SignalAsked, Kind: agency.AsksPermission, Text: in.Message}}
 	case "elicitation_dialog", "elicitation_url_dialog", "agent_needs_input":
-		return []agency.Evidence{{Sign: agency.SignAsked, Kind: agency.AsksQuestion, Text: in.Message}}
+		return []agency.Evidence{{Signal: agency.SignalAsked, Kind: agency.AsksQuestion, Text: in.Message}}
 	case "idle_prompt":
-		return []agency.Evidence{{Sign: agency.SignResting}}
+		return []agency.Evidence{{Signal: agency.SignalResting}}
 	default:
 		return nil // news that say nothing about the turn
 	}

@@ -123,7 +123,7 @@ func (l *entry) evidence() []agency.Evidence {
 	case "system":
 		return l.system()
 	case "assistant":
-		return l.tools(agency.SignBusy)
+		return l.tools(agency.SignalBusy)
 	case "user":
 		return l.tools("")
 	case "result":
@@ -136,49 +136,49 @@ func (l *entry) evidence() []agency.Evidence {
 		if l.Request.Tool == "AskUserQuestion" {
 			kind = agency.AsksQuestion
 		}
-		return []agency.Evidence{{Sign: agency.SignAsked, ID: l.Request.ID, Kind: kind, Tool: l.Request.Tool, Text: agent.ToolText(l.Request.Input)}}
+		return []agency.Evidence{{Signal: agency.SignalAsked, ID: l.Request.ID, Kind: kind, Tool: l.Request.Tool, Text: agent.ToolText(l.Request.Input)}}
 	case "stream_event", "rate_limit_event", "control_response", "control_cancel_request", "keep_alive", "tool_progress", "tool_use_summary", "auth_status":
 		return nil // nothing about the turn
 	default:
-		return []agency.Evidence{{Sign: agency.SignUnknown}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown}}
 	}
 }
 
 func (l *entry) system() []agency.Evidence {
 	switch l.Subtype {
 	case "init":
-		return []agency.Evidence{{Sign: agency.SignSession, Conversation: l.Session, Model: l.Model}, {Sign: agency.SignBusy}}
+		return []agency.Evidence{{Signal: agency.SignalSession, Conversation: l.Session, Model: l.Model}, {Signal: agency.SignalBusy}}
 	case "session_state_changed":
 		switch l.State {
 		case "running":
-			return []agency.Evidence{{Sign: agency.SignAnswered}} // it waits for nothing
+			return []agency.Evidence{{Signal: agency.SignalAnswered}} // it waits for nothing
 		case "idle":
-			return []agency.Evidence{{Sign: agency.SignResting}}
+			return []agency.Evidence{{Signal: agency.SignalResting}}
 		case "requires_action":
-			return []agency.Evidence{{Sign: agency.SignAsked, Kind: agency.AsksPermission, Text: "It waits for a decision"}}
+			return []agency.Evidence{{Signal: agency.SignalAsked, Kind: agency.AsksPermission, Text: "It waits for a decision"}}
 		default:
-			return []agency.Evidence{{Sign: agency.SignUnknown}}
+			return []agency.Evidence{{Signal: agency.SignalUnknown}}
 		}
 	case "api_retry":
-		return []agency.Evidence{{Sign: agency.SignRetrying, Class: errorClass(l.Error, ""), Text: l.Error}}
+		return []agency.Evidence{{Signal: agency.SignalRetrying, Class: errorClass(l.Error, ""), Text: l.Error}}
 	default:
 		return nil // there are many, and none says that the turn began or ended
 	}
 }
 
 // tools are the calls that a message makes or ends; without any, it is the sign that is given.
-func (l *entry) tools(otherwise agency.Sign) []agency.Evidence {
+func (l *entry) tools(otherwise agency.Signal) []agency.Evidence {
 	var evidence []agency.Evidence
 	for _, b := range l.Message.Content {
 		switch b.Type {
 		case "tool_use":
-			evidence = append(evidence, agency.Evidence{Sign: agency.SignToolStarted, ID: b.ID, Tool: b.Name, Text: agent.ToolText(b.Input)})
+			evidence = append(evidence, agency.Evidence{Signal: agency.SignalToolStarted, ID: b.ID, Tool: b.Name, Text: agent.ToolText(b.Input)})
 		case "tool_result":
-			evidence = append(evidence, agency.Evidence{Sign: agency.SignToolEnded, ID: b.CallID})
+			evidence = append(evidence, agency.Evidence{Signal: agency.SignalToolEnded, ID: b.CallID})
 		}
 	}
 	if len(evidence) == 0 && otherwise != "" && l.Error == "" {
-		evidence = []agency.Evidence{{Sign: otherwise}}
+		evidence = []agency.Evidence{{Signal: otherwise}}
 	}
 	return evidence
 }
@@ -186,15 +186,15 @@ func (l *entry) tools(otherwise agency.Sign) []agency.Evidence {
 // result is the end of a turn. Its subtype says success even when a call of the model failed.
 func (l *entry) result() []agency.Evidence {
 	// What its models used is kept with the conversation; without it there is only what this turn used.
-	evidence := []agency.Evidence{{Sign: agency.SignUsage, Usage: l.total(), Whole: len(l.Models) > 0}}
+	evidence := []agency.Evidence{{Signal: agency.SignalUsage, Usage: l.total(), Whole: len(l.Models) > 0}}
 	switch {
 	case l.Reason == "aborted_streaming" || l.Reason == "aborted_tools":
-		return append(evidence, agency.Evidence{Sign: agency.SignInterrupted})
+		return append(evidence, agency.Evidence{Signal: agency.SignalInterrupted})
 	case l.Failed:
 		text := cmp.Or(l.Result, strings.Join(l.Errors, "\n"), l.Subtype)
-		return append(evidence, agency.Evidence{Sign: agency.SignFailed, Class: errorClass(l.ErrorType, text), Text: text})
+		return append(evidence, agency.Evidence{Signal: agency.SignalFailed, Class: errorClass(l.ErrorType, text), Text: text})
 	default:
-		return append(evidence, agency.Evidence{Sign: agency.SignTurnEnded, Text: l.Result})
+		return append(evidence, agency.Evidence{Signal: agency.SignalTurnEnded, Text: l.Result})
 	}
 }
 

@@ -27,7 +27,7 @@ func TestClaudeUsageGrows(t *testing.T) {
 		agency.ModelUsage{Model: "opus", Input: 3, CacheRead: 50, CacheWrite5m: 10, CacheWrite1h: 20, Output: 159},
 	)
 	want.Estimated = true
-	if diff := cmp.Diff(*want, r.situation.Usage); diff != "" {
+	if diff := cmp.Diff(*want, r.agentState.Usage); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if *want.InputTokens != 166 || *want.CachedTokens != 100 || *want.OutputTokens != 167 {

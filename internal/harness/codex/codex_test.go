@@ -72,8 +72,8 @@ func TestCodexInItsTerminal(t *testing.T) {
 				case seen.Rollout != nil:
 					harnesstest.AppendTo(t, rollout, string(seen.Rollout)+"\n")
 				}
-				for _, path := range harness.Files("codex", &f.Situation, nil) {
-					f.Fold(harness.ReadFile("codex", path, &f.Situation), at)
+				for _, path := range harness.Files("codex", &f.AgentState, nil) {
+					f.Fold(harness.ReadFile("codex", path, &f.AgentState), at)
 				}
 			}
 			if diff := cmp.Diff(tt.labels, f.Labels); diff != "" {
@@ -82,7 +82,7 @@ func TestCodexInItsTerminal(t *testing.T) {
 			if !strings.HasPrefix(f.Status.Summary, tt.summary) {
 				t.Errorf("got summary %q, want %q", f.Status.Summary, tt.summary)
 			}
-			s := &f.Situation
+			s := &f.AgentState
 			if s.Conversation == "" || s.Model != "gpt-5.5" || len(s.Unknown) > 0 || len(s.Requests) > 0 {
 				t.Errorf("conversation %q, model %q, unknown %v, requests %v", s.Conversation, s.Model, s.Unknown, s.Requests)
 			}
@@ -107,14 +107,14 @@ func TestCodexRequests(t *testing.T) {
 				continue
 			}
 			f.Fold(harness.Hook("codex", seen.Hook), time.Now())
-			if len(f.Situation.Requests) > 0 {
-				asked = f.Situation.Requests[0]
+			if len(f.AgentState.Requests) > 0 {
+				asked = f.AgentState.Requests[0]
 			} else if asked.ID != "" {
 				break // answered before the turn ended
 			}
 		}
-		if asked.Kind != want.Kind || asked.Tool != want.Tool || asked.Text != want.Text || f.Situation.Turn != agency.TurnWorking {
-			t.Errorf("%s: got %+v, turn %s", name, asked, f.Situation.Turn)
+		if asked.Kind != want.Kind || asked.Tool != want.Tool || asked.Text != want.Text || f.AgentState.Turn != agency.TurnWorking {
+			t.Errorf("%s: got %+v, turn %s", name, asked, f.AgentState.Turn)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestCodexHooksOfOthers(t *testing.T) {
 		f.Fold(harness.Hook("codex", []byte(payload)), time.Now())
 	}
 	want := map[string]int{"MindRead": 1, "unreadable hook": 1}
-	if diff := cmp.Diff(want, f.Situation.Unknown); diff != "" {
+	if diff := cmp.Diff(want, f.AgentState.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]agency.Label{agency.Working, agency.NeedsInput, agency.Working}, f.Labels); diff != "" {
@@ -168,13 +168,13 @@ func TestCodexStream(t *testing.T) {
 			var retry agency.ErrorClass
 			for _, line := range harnesstest.Lines(t, "testdata/"+tt.name+".stream.jsonl") {
 				f.Fold(harness.Stream("codex", line), time.Now())
-				if r := f.Situation.Retry; r != nil {
+				if r := f.AgentState.Retry; r != nil {
 					retry = r.Class
 				}
 			}
 			var failure agency.ErrorClass
-			if f.Situation.Failure != nil {
-				failure = f.Situation.Failure.Class
+			if f.AgentState.Failure != nil {
+				failure = f.AgentState.Failure.Class
 			}
 			if retry != tt.retry || failure != tt.failure {
 				t.Errorf("got retry %q, failure %q, want %q, %q", retry, failure, tt.retry, tt.failure)
@@ -182,11 +182,11 @@ func TestCodexStream(t *testing.T) {
 			if diff := cmp.Diff([]agency.Label{agency.Working, agency.Waiting}, f.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
-			switch u := f.Situation.Usage; {
+			switch u := f.AgentState.Usage; {
 			case tt.input == 0 && u.InputTokens != nil, tt.input != 0 && (u.InputTokens == nil || *u.InputTokens != tt.input), u.CostUSD != nil:
 				t.Errorf("got usage %+v, want %d", u, tt.input)
 			}
-			if s := &f.Situation; len(s.Unknown) > 0 || len(s.Tools) > 0 || s.Conversation == "" {
+			if s := &f.AgentState; len(s.Unknown) > 0 || len(s.Tools) > 0 || s.Conversation == "" {
 				t.Errorf("unknown %v, tools %v, conversation %q", s.Unknown, s.Tools, s.Conversation)
 			}
 		})
@@ -195,14 +195,14 @@ func TestCodexStream(t *testing.T) {
 
 func TestCodexTitle(t *testing.T) {
 	t.Parallel()
-	for title, want := range map[string]agency.Sign{
-		"Ready | work":                          agency.SignResting,
-		"⠋ Working | work":                      agency.SignBusy,
-		"Working | work":                        agency.SignBusy, // with animations off
-		"⠼ stub answer | work":                  agency.SignBusy, // with a title of the user's own
+	for title, want := range map[string]agency.Signal{
+		"Ready | work":                          agency.SignalResting,
+		"⠋ Working | work":                      agency.SignalBusy,
+		"Working | work":                        agency.SignalBusy, // with animations off
+		"⠼ stub answer | work":                  agency.SignalBusy, // with a title of the user's own
 		"⠋ Starting | work":                     "",
-		"[ ! ] Action Required | work":          agency.SignAsked,
-		"[ . ] Action Required | stub answer |": agency.SignAsked,
+		"[ ! ] Action Required | work":          agency.SignalAsked,
+		"[ . ] Action Required | stub answer |": agency.SignalAsked,
 		"stub answer | Ready":                   "",
 		"work":                                  "",
 		"":                                      "",
@@ -210,7 +210,7 @@ func TestCodexTitle(t *testing.T) {
 	} {
 		got := harness.Title("codex", title)
 		switch {
-		case want == "" && len(got) > 0, want != "" && (len(got) != 1 || got[0].Sign != want || got[0].Source != agency.FromTitle):
+		case want == "" && len(got) > 0, want != "" && (len(got) != 1 || got[0].Signal != want || got[0].Source != agency.FromTitle):
 			t.Errorf("%q: got %+v, want %q", title, got, want)
 		}
 	}
@@ -251,7 +251,7 @@ func TestCodexScreen(t *testing.T) {
 		got := ""
 		for _, e := range harness.Screen("codex", shown) {
 			got += e.Event
-			if asks := want != "input"; asks != (e.Sign == agency.SignAsked) || e.Confidence <= 0 || e.Confidence >= 1 || asks != (e.Text != "") {
+			if asks := want != "input"; asks != (e.Signal == agency.SignalAsked) || e.Confidence <= 0 || e.Confidence >= 1 || asks != (e.Text != "") {
 				t.Errorf("%s: got %+v", name, e)
 			}
 		}
@@ -260,7 +260,7 @@ func TestCodexScreen(t *testing.T) {
 		}
 		// The same, quoted by the agent above its composer.
 		quoted := append(slices.Clone(shown), "", "› Ask Codex to do anything", "", "  GPT-5.5 default · /tmp/work", "  ← for agents · ? for shortcuts")
-		if got := harness.Screen("codex", quoted); len(got) != 1 || got[0].Sign != agency.SignSession {
+		if got := harness.Screen("codex", quoted); len(got) != 1 || got[0].Signal != agency.SignalSession {
 			t.Errorf("%s quoted: got %+v", name, got)
 		}
 	}
@@ -276,12 +276,12 @@ func TestCodexRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Fold(harness.Hook("codex", session), time.Now())
-	read := func() agency.Situation {
+	read := func() agency.AgentState {
 		t.Helper()
-		for _, path := range harness.Files("codex", &f.Situation, nil) {
-			f.Fold(harness.ReadFile("codex", path, &f.Situation), time.Now())
+		for _, path := range harness.Files("codex", &f.AgentState, nil) {
+			f.Fold(harness.ReadFile("codex", path, &f.AgentState), time.Now())
 		}
-		return f.Situation
+		return f.AgentState
 	}
 	if s := read(); s.Failure != nil {
 		t.Errorf("an earlier attempt's failure was read: %+v", s.Failure)
@@ -305,7 +305,7 @@ func TestCodexRollout(t *testing.T) {
 	if s := read(); err != nil || s.TranscriptOffset != info.Size() {
 		t.Errorf("read %d of %d, %v", s.TranscriptOffset, info.Size(), err)
 	}
-	if got := harness.ReadFile("codex", path, &f.Situation); len(got) > 0 {
+	if got := harness.ReadFile("codex", path, &f.AgentState); len(got) > 0 {
 		t.Errorf("read again: %+v", got)
 	}
 }
@@ -321,13 +321,13 @@ func TestCodexRolloutIsNoOtherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, link, filepath.Join(dir, "rollout-3.jsonl")} {
-		s := &agency.Situation{Transcript: path}
+		s := &agency.AgentState{Transcript: path}
 		if got := harness.ReadFile("codex", path, s); len(harness.Files("codex", s, nil)) != 1 || len(got) > 0 {
 			t.Errorf("%s: got %+v", path, got)
 		}
 	}
 	for _, path := range []string{"", "rollout-1.jsonl", "/etc/passwd", "/etc/rollout-1.txt"} {
-		if got := harness.Files("codex", &agency.Situation{Transcript: path}, nil); len(got) > 0 {
+		if got := harness.Files("codex", &agency.AgentState{Transcript: path}, nil); len(got) > 0 {
 			t.Errorf("%q is followed: %v", path, got)
 		}
 	}
@@ -353,6 +353,6 @@ func FuzzCodex(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all.Fold(harness.ReadFile("codex", path, &agency.Situation{Transcript: path}), time.Now())
+		all.Fold(harness.ReadFile("codex", path, &agency.AgentState{Transcript: path}), time.Now())
 	})
 }

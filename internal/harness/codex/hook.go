@@ -86,11 +86,11 @@ func hook(payload []byte) []agency.Evidence {
 		Agent      string                     `json:"agent_id"`
 	}
 	if !agent.Lenient(payload, &in) || in.Event == "" {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable hook"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable hook"}}
 	}
 	e := agency.Evidence{Event: in.Event, Subagent: in.Agent}
 	session := agency.Evidence{
-		Event: in.Event, Subagent: in.Agent, Sign: agency.SignSession,
+		Event: in.Event, Subagent: in.Agent, Signal: agency.SignalSession,
 		Conversation: in.Session, Transcript: in.Transcript, Model: in.Model,
 	}
 	switch in.Event {
@@ -99,31 +99,31 @@ func hook(payload []byte) []agency.Evidence {
 		return []agency.Evidence{session}
 	case "UserPromptSubmit":
 		session.Offset = agent.SizeOf(in.Transcript)
-		e.Sign = agency.SignPrompt
+		e.Signal = agency.SignalPrompt
 		return []agency.Evidence{session, e}
 	case "PreToolUse":
-		e.Sign, e.ID, e.Tool, e.Text = agency.SignToolStarted, call(in.Tool, in.Input), in.Tool, input(in.Input)
+		e.Signal, e.ID, e.Tool, e.Text = agency.SignalToolStarted, call(in.Tool, in.Input), in.Tool, input(in.Input)
 		if in.Tool == "request_user_input" {
-			e.Sign, e.Kind, e.Text = agency.SignAsked, agency.AsksQuestion, questions(in.Input)
+			e.Signal, e.Kind, e.Text = agency.SignalAsked, agency.AsksQuestion, questions(in.Input)
 		}
 	case "PermissionRequest":
-		e.Sign, e.Kind = agency.SignAsked, agency.AsksPermission
+		e.Signal, e.Kind = agency.SignalAsked, agency.AsksPermission
 		e.ID, e.Tool, e.Text = call(in.Tool, in.Input), in.Tool, input(in.Input)
 	case "PostToolUse":
-		e.Sign, e.ID, e.Tool = agency.SignToolEnded, call(in.Tool, in.Input), in.Tool
+		e.Signal, e.ID, e.Tool = agency.SignalToolEnded, call(in.Tool, in.Input), in.Tool
 		if in.Tool == "request_user_input" {
-			e.Sign = agency.SignAnswered
+			e.Signal = agency.SignalAnswered
 		}
 	case "Stop", "SubagentStop":
-		e.Sign, e.Text = agency.SignTurnEnded, in.Last
+		e.Signal, e.Text = agency.SignalTurnEnded, in.Last
 	case "SubagentStart":
-		e.Sign = agency.SignBusy
+		e.Signal = agency.SignalBusy
 	case "Interrupt":
-		e.Sign = agency.SignInterrupted
+		e.Signal = agency.SignalInterrupted
 	case "SessionEnd":
-		e.Sign = agency.SignEnded
+		e.Signal = agency.SignalEnded
 	default:
-		e.Sign = agency.SignUnknown
+		e.Signal = agency.SignalUnknown
 	}
 	return []agency.Evidence{e}
 }

@@ -15,7 +15,7 @@ import (
 const rolloutPiece = 4 << 20
 
 // files is the rollout, in which Codex keeps the conversation. Its hooks name it.
-func files(s *agency.Situation, _ *agency.Process) []string {
+func files(s *agency.AgentState, _ *agency.Process) []string {
 	if ours, _ := filepath.Match("rollout-*.jsonl", filepath.Base(s.Transcript)); !ours || !filepath.IsAbs(s.Transcript) {
 		return nil
 	}
@@ -24,7 +24,7 @@ func files(s *agency.Situation, _ *agency.Process) []string {
 
 // readFile reads what no hook tells: turns that ended with an error, the model, and what was used. What hooks do tell
 // is left to them, because they are in order with one another and the rollout is read a moment later.
-func readFile(path string, s *agency.Situation) []agency.Evidence {
+func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	if path != s.Transcript {
 		return nil // of an earlier conversation
 	}
@@ -57,7 +57,7 @@ func readFile(path string, s *agency.Situation) []agency.Evidence {
 	}
 	if len(evidence) == 0 {
 		// Nothing but how far it was read.
-		evidence = []agency.Evidence{{Sign: agency.SignUsage, Event: "read"}}
+		evidence = []agency.Evidence{{Signal: agency.SignalUsage, Event: "read"}}
 	}
 	for i := range evidence {
 		evidence[i].Source = agency.FromTranscript
@@ -89,15 +89,15 @@ func rollout(line []byte) []agency.Evidence {
 	e := agency.Evidence{Event: in.Payload.Type}
 	switch p := &in.Payload; {
 	case in.Type == "turn_context" && p.Model != "":
-		e.Sign, e.Event, e.Model = agency.SignSession, in.Type, p.Model
+		e.Signal, e.Event, e.Model = agency.SignalSession, in.Type, p.Model
 	case in.Type != "event_msg":
 		return nil
 	case p.Type == "token_count" && p.Info.Total != nil:
-		e.Sign, e.Usage, e.Whole = agency.SignUsage, p.Info.Total.total(), true
+		e.Signal, e.Usage, e.Whole = agency.SignalUsage, p.Info.Total.total(), true
 	case p.Type == "task_complete" && p.Error != nil:
-		e.Sign, e.Class, e.Text = agency.SignFailed, errorClass(p.Error.Kind, p.Error.Message), p.Error.Message
+		e.Signal, e.Class, e.Text = agency.SignalFailed, errorClass(p.Error.Kind, p.Error.Message), p.Error.Message
 	case p.Type == "turn_aborted" && p.Reason == "interrupted":
-		e.Sign = agency.SignInterrupted
+		e.Signal = agency.SignalInterrupted
 	default:
 		return nil
 	}

@@ -26,28 +26,28 @@ func stream(line []byte) []agency.Evidence {
 		} `json:"error"`
 	}
 	if !agent.Lenient(line, &in) || in.Type == "" {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable line"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable line"}}
 	}
 	e := agency.Evidence{Event: in.Type}
 	switch in.Type {
 	case "thread.started":
-		e.Sign, e.Conversation = agency.SignSession, in.Thread
+		e.Signal, e.Conversation = agency.SignalSession, in.Thread
 	case "turn.started":
-		e.Sign = agency.SignPrompt
+		e.Signal = agency.SignalPrompt
 	case "item.started", "item.updated", "item.completed":
 		return in.Item.read(e)
 	case "turn.completed":
-		e.Sign = agency.SignTurnEnded
+		e.Signal = agency.SignalTurnEnded
 		if in.Usage != nil {
-			return []agency.Evidence{{Event: in.Type, Sign: agency.SignUsage, Usage: in.Usage.total(), Whole: true}, e}
+			return []agency.Evidence{{Event: in.Type, Signal: agency.SignalUsage, Usage: in.Usage.total(), Whole: true}, e}
 		}
 	case "turn.failed":
-		e.Sign, e.Class, e.Text = agency.SignFailed, errorClass(nil, in.Error.Message), in.Error.Message
+		e.Signal, e.Class, e.Text = agency.SignalFailed, errorClass(nil, in.Error.Message), in.Error.Message
 	case "error":
 		// Every try that failed is told so, and the last one again by the end of the turn.
-		e.Sign, e.Class, e.Text = agency.SignRetrying, errorClass(nil, in.Message), in.Message
+		e.Signal, e.Class, e.Text = agency.SignalRetrying, errorClass(nil, in.Message), in.Message
 	default:
-		e.Sign = agency.SignUnknown
+		e.Signal = agency.SignalUnknown
 	}
 	return []agency.Evidence{e}
 }
@@ -72,7 +72,7 @@ func (i *item) read(e agency.Evidence) []agency.Evidence {
 	case "error": // a warning, about a setting for example
 		return nil
 	case "agent_message", "reasoning", "todo_list", "plan":
-		return []agency.Evidence{{Sign: agency.SignBusy, Event: e.Event}}
+		return []agency.Evidence{{Signal: agency.SignalBusy, Event: e.Event}}
 	case "command_execution":
 		e.Text = i.Command
 	case "file_change":
@@ -88,15 +88,15 @@ func (i *item) read(e agency.Evidence) []agency.Evidence {
 	case "collab_tool_call":
 		e.Tool = i.Tool
 	default:
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: e.Event}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: e.Event}}
 	}
 	switch {
 	case strings.HasPrefix(e.Event, "item.started"):
-		e.Sign = agency.SignToolStarted
+		e.Signal = agency.SignalToolStarted
 	case strings.HasPrefix(e.Event, "item.completed"):
-		e.Sign = agency.SignToolEnded
+		e.Signal = agency.SignalToolEnded
 	default:
-		return []agency.Evidence{{Sign: agency.SignBusy, Event: e.Event}}
+		return []agency.Evidence{{Signal: agency.SignalBusy, Event: e.Event}}
 	}
 	return []agency.Evidence{e}
 }

@@ -19,14 +19,14 @@ func title(title string) []agency.Evidence {
 	switch {
 	case strings.HasPrefix(state, "[ ! ]"), strings.HasPrefix(state, "[ . ]"):
 		return []agency.Evidence{{
-			Sign: agency.SignAsked, Event: "Action Required", Kind: agency.AsksQuestion, Text: "it asks for something in its terminal",
+			Signal: agency.SignalAsked, Event: "Action Required", Kind: agency.AsksQuestion, Text: "it asks for something in its terminal",
 		}}
 	case state == "Starting": // its tools, before any prompt
 		return nil
 	case turns, state == "Working", state == "Thinking", state == "Waiting":
-		return []agency.Evidence{{Sign: agency.SignBusy, Event: "Working"}}
+		return []agency.Evidence{{Signal: agency.SignalBusy, Event: "Working"}}
 	case state == "Ready":
-		return []agency.Evidence{{Sign: agency.SignResting, Event: state}}
+		return []agency.Evidence{{Signal: agency.SignalResting, Event: state}}
 	default:
 		return nil
 	}

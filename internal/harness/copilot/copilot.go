@@ -109,7 +109,7 @@ func known(r agency.CommandRequest) map[string][]byte {
 	path := filepath.Join(home, "session-state", r.ConversationID, events)
 	// The file itself has said nothing yet, and must not silence the screen.
 	line, err := json.Marshal(agency.Evidence{
-		Source: agency.FromTitle, Sign: agency.SignSession, Event: "start",
+		Source: agency.FromTitle, Signal: agency.SignalSession, Event: "start",
 		Conversation: r.ConversationID, Transcript: path, Offset: agent.SizeOf(path),
 	})
 	if err != nil {

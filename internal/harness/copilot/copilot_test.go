@@ -48,7 +48,7 @@ func newRun(t *testing.T, home string) *run {
 		t.Fatalf("%v in %q", err, c.Files)
 	}
 	r.fold([]agency.Evidence{known})
-	paths := harness.Files("copilot", &r.Situation, nil)
+	paths := harness.Files("copilot", &r.AgentState, nil)
 	if len(paths) != 1 {
 		t.Fatalf("files: %q", paths)
 	}
@@ -68,7 +68,7 @@ func (r *run) fold(evidence []agency.Evidence) {
 func (r *run) write(lines ...[]byte) {
 	r.t.Helper()
 	harnesstest.AppendTo(r.t, r.path, string(bytes.Join(lines, []byte("\n")))+"\n")
-	r.fold(harness.ReadFile("copilot", r.path, &r.Situation))
+	r.fold(harness.ReadFile("copilot", r.path, &r.AgentState))
 }
 
 // What Copilot 1.0.102 wrote into its file, read line by line and all at once.
@@ -106,12 +106,12 @@ func TestConversation(t *testing.T) {
 				if !strings.Contains(r.Status.Summary, tt.say) {
 					t.Errorf("%s: got %q, want %q", how, r.Status.Summary, tt.say)
 				}
-				if u := r.Situation.Usage; tt.input > 0 && (*u.InputTokens != tt.input || *u.OutputTokens != tt.output || r.Situation.Model != "scripted") {
-					t.Errorf("%s: used %d, %d of %q, want %d, %d", how, *u.InputTokens, *u.OutputTokens, r.Situation.Model, tt.input, tt.output)
+				if u := r.AgentState.Usage; tt.input > 0 && (*u.InputTokens != tt.input || *u.OutputTokens != tt.output || r.AgentState.Model != "scripted") {
+					t.Errorf("%s: used %d, %d of %q, want %d, %d", how, *u.InputTokens, *u.OutputTokens, r.AgentState.Model, tt.input, tt.output)
 				}
 				r.write(lines[last])
-				if !r.Situation.Ended || len(r.Situation.Requests) > 0 {
-					t.Errorf("%s: after its end: %+v", how, r.Situation)
+				if !r.AgentState.Ended || len(r.AgentState.Requests) > 0 {
+					t.Errorf("%s: after its end: %+v", how, r.AgentState)
 				}
 			}
 		})
@@ -131,14 +131,14 @@ func TestResumed(t *testing.T) {
 	r := newRun(t, home)
 	r.fold(harness.Screen("copilot", harnesstest.Screen(t, "testdata/trust")))
 	r.write(lines[second : second+2]...)
-	if status.SpokeForItself(&r.Situation) || r.Status.Label != agency.NeedsInput {
-		t.Errorf("got %s, spoke: %t", r.Status.Label, status.SpokeForItself(&r.Situation))
+	if status.SpokeForItself(&r.AgentState) || r.Status.Label != agency.NeedsInput {
+		t.Errorf("got %s, spoke: %t", r.Status.Label, status.SpokeForItself(&r.AgentState))
 	}
 	r.write(lines[second+2 : len(lines)-1]...)
 	if diff := cmp.Diff([]agency.Label{agency.NeedsInput, agency.Working, agency.Waiting}, r.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if used := *r.Situation.Usage.InputTokens; used != 100 {
+	if used := *r.AgentState.Usage.InputTokens; used != 100 {
 		t.Errorf("the second attempt used %d", used)
 	}
 }
@@ -151,15 +151,15 @@ func TestRetry(t *testing.T) {
 	r := newRun(t, t.TempDir())
 	r.write(lines[:4]...)
 	r.fold(harness.Hook("copilot", []byte(failed)))
-	if retry := r.Situation.Retry; retry == nil || retry.Class != agency.ErrorRateLimit || retry.Text != "slow down" {
+	if retry := r.AgentState.Retry; retry == nil || retry.Class != agency.ErrorRateLimit || retry.Text != "slow down" {
 		t.Fatalf("got %+v", retry)
 	}
 	r.write(lines[4:6]...)
-	if r.Situation.Retry != nil || r.Situation.Failure == nil || r.Status.Label != agency.Waiting {
-		t.Errorf("got %s, %+v", r.Status.Label, r.Situation)
+	if r.AgentState.Retry != nil || r.AgentState.Failure == nil || r.Status.Label != agency.Waiting {
+		t.Errorf("got %s, %+v", r.Status.Label, r.AgentState)
 	}
 	for _, payload := range []string{"", "{}", `{"hook_event_name":"Stop"}`} {
-		if got := harness.Hook("copilot", []byte(payload)); len(got) != 1 || got[0].Sign != agency.SignUnknown {
+		if got := harness.Hook("copilot", []byte(payload)); len(got) != 1 || got[0].Signal != agency.SignalUnknown {
 			t.Errorf("%q: got %+v", payload, got)
 		}
 	}
@@ -243,7 +243,7 @@ func TestFilesOfTheConversation(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "events.jsonl", "/etc/passwd"} {
-		if got := harness.Files("copilot", &agency.Situation{Transcript: path}, nil); len(got) > 0 {
+		if got := harness.Files("copilot", &agency.AgentState{Transcript: path}, nil); len(got) > 0 {
 			t.Errorf("%q leads to %q", path, got)
 		}
 	}
@@ -252,20 +252,20 @@ func TestFilesOfTheConversation(t *testing.T) {
 func TestScreens(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]agency.Evidence{
-		"trust":            {Sign: agency.SignAsked, Kind: agency.AsksDialog},
-		"in-use":           {Sign: agency.SignAsked, Kind: agency.AsksDialog},
-		"permission":       {Sign: agency.SignAsked, Kind: agency.AsksPermission},
-		"permission-write": {Sign: agency.SignAsked, Kind: agency.AsksPermission},
-		"path":             {Sign: agency.SignAsked, Kind: agency.AsksPermission},
-		"question":         {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
-		"question-own":     {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
-		"question-two":     {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
-		"form":             {Sign: agency.SignAsked, Kind: agency.AsksQuestion},
-		"working":          {Sign: agency.SignBusy},
-		"resting":          {Sign: agency.SignSession},
+		"trust":            {Signal: agency.SignalAsked, Kind: agency.AsksDialog},
+		"in-use":           {Signal: agency.SignalAsked, Kind: agency.AsksDialog},
+		"permission":       {Signal: agency.SignalAsked, Kind: agency.AsksPermission},
+		"permission-write": {Signal: agency.SignalAsked, Kind: agency.AsksPermission},
+		"path":             {Signal: agency.SignalAsked, Kind: agency.AsksPermission},
+		"question":         {Signal: agency.SignalAsked, Kind: agency.AsksQuestion},
+		"question-own":     {Signal: agency.SignalAsked, Kind: agency.AsksQuestion},
+		"question-two":     {Signal: agency.SignalAsked, Kind: agency.AsksQuestion},
+		"form":             {Signal: agency.SignalAsked, Kind: agency.AsksQuestion},
+		"working":          {Signal: agency.SignalBusy},
+		"resting":          {Signal: agency.SignalSession},
 	} {
 		got := harness.Screen("copilot", harnesstest.Screen(t, "testdata/"+name))
-		if len(got) != 1 || got[0].Sign != want.Sign || got[0].Kind != want.Kind || got[0].Confidence >= 1 {
+		if len(got) != 1 || got[0].Signal != want.Signal || got[0].Kind != want.Kind || got[0].Confidence >= 1 {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

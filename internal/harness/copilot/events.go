@@ -15,7 +15,7 @@ import (
 const events = "events.jsonl"
 
 // files is the file of the conversation, whose path the attempt knows from its start.
-func files(s *agency.Situation, _ *agency.Process) []string {
+func files(s *agency.AgentState, _ *agency.Process) []string {
 	if !filepath.IsAbs(s.Transcript) || filepath.Base(s.Transcript) != events {
 		return nil
 	}
@@ -104,7 +104,7 @@ const (
 )
 
 // readFile reads what was added to the file.
-func readFile(path string, s *agency.Situation) []agency.Evidence {
+func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	lines, next := agent.Tail(path, s.TranscriptOffset)
 	if next == s.TranscriptOffset {
 		return nil
@@ -128,7 +128,7 @@ func readFile(path string, s *agency.Situation) []agency.Evidence {
 		read = readLast
 	}
 	// How far it was read goes with evidence that says nothing else.
-	return append(evidence, agency.Evidence{Source: agency.FromTranscript, Sign: agency.SignUsage, Event: read, Offset: next})
+	return append(evidence, agency.Evidence{Source: agency.FromTranscript, Signal: agency.SignalUsage, Event: read, Offset: next})
 }
 
 func (r *reader) evidence(e *event) []agency.Evidence {
@@ -139,25 +139,25 @@ func (r *reader) evidence(e *event) []agency.Evidence {
 	one := func(e agency.Evidence) []agency.Evidence { return []agency.Evidence{e} }
 	switch e.Type {
 	case "tool.execution_start":
-		started := one(agency.Evidence{Sign: agency.SignToolStarted, ID: d.CallID, Tool: d.Tool, Text: agent.ToolText(d.Arguments)})
+		started := one(agency.Evidence{Signal: agency.SignalToolStarted, ID: d.CallID, Tool: d.Tool, Text: agent.ToolText(d.Arguments)})
 		if d.Tool == asks {
 			started = append(started, agency.Evidence{
-				Sign: agency.SignAsked, ID: d.CallID, Kind: agency.AsksQuestion, Tool: d.Tool, Text: question(d.Arguments),
+				Signal: agency.SignalAsked, ID: d.CallID, Kind: agency.AsksQuestion, Tool: d.Tool, Text: question(d.Arguments),
 			})
 		}
 		r.working = true
 		return started
 	case "tool.execution_complete":
-		return one(agency.Evidence{Sign: agency.SignToolEnded, ID: d.CallID, Tool: d.Tool})
+		return one(agency.Evidence{Signal: agency.SignalToolEnded, ID: d.CallID, Tool: d.Tool})
 	case "permission.requested":
 		if d.ByHook {
 			return nil
 		}
 		return one(agency.Evidence{
-			Sign: agency.SignAsked, ID: d.RequestID, Kind: agency.AsksPermission, Tool: d.Permission.Kind, Text: d.Permission.text(),
+			Signal: agency.SignalAsked, ID: d.RequestID, Kind: agency.AsksPermission, Tool: d.Permission.Kind, Text: d.Permission.text(),
 		})
 	case "permission.completed":
-		return one(agency.Evidence{Sign: agency.SignAnswered, ID: d.RequestID})
+		return one(agency.Evidence{Signal: agency.SignalAnswered, ID: d.RequestID})
 	case "session.usage_record":
 		return r.used(d.Usage)
 	}
@@ -176,13 +176,13 @@ func (r *reader) turn(e *event) []agency.Evidence {
 	switch e.Type {
 	case "user.message":
 		r.working, r.ended = true, false
-		return []agency.Evidence{{Sign: agency.SignPrompt}, {Sign: agency.SignSession}} // no dialog of the start is left
+		return []agency.Evidence{{Signal: agency.SignalPrompt}, {Signal: agency.SignalSession}} // no dialog of the start is left
 	case "assistant.turn_start":
 		if r.working, r.ended = true, false; was {
 			return nil
 		}
 		// Work that nobody asked for now, after news from a helper for example: its requests stay open.
-		evidence.Source, evidence.Sign = agency.FromTranscript, agency.SignBusy
+		evidence.Source, evidence.Signal = agency.FromTranscript, agency.SignalBusy
 	case "assistant.message":
 		r.ended, r.last = len(d.Requests) == 0, d.Content
 		return nil
@@ -191,15 +191,15 @@ func (r *reader) turn(e *event) []agency.Evidence {
 			return nil
 		}
 		r.working = false
-		evidence.Sign, evidence.Text = agency.SignTurnEnded, r.last
+		evidence.Signal, evidence.Text = agency.SignalTurnEnded, r.last
 	case "abort":
 		r.working, r.ended = false, false
-		evidence.Sign = agency.SignInterrupted
+		evidence.Signal = agency.SignalInterrupted
 	case "session.error":
 		r.working, r.ended = false, false
-		evidence.Sign, evidence.Class, evidence.Text = agency.SignFailed, errorClass(d.Class, d.Status, d.Message), d.Message
+		evidence.Signal, evidence.Class, evidence.Text = agency.SignalFailed, errorClass(d.Class, d.Status, d.Message), d.Message
 	case "session.shutdown":
-		evidence.Sign = agency.SignEnded
+		evidence.Signal = agency.SignalEnded
 	default:
 		return nil // there are many, and none says that the turn began or ended
 	}
@@ -213,9 +213,9 @@ func (r *reader) used(u *usage) []agency.Evidence {
 	var evidence []agency.Evidence
 	if u.Model != "" && u.Model != r.model {
 		r.model = u.Model
-		evidence = append(evidence, agency.Evidence{Sign: agency.SignSession, Model: u.Model})
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalSession, Model: u.Model})
 	}
-	return append(evidence, agency.Evidence{Sign: agency.SignUsage, Usage: u.total(), Add: true})
+	return append(evidence, agency.Evidence{Signal: agency.SignalUsage, Usage: u.total(), Add: true})
 }
 
 // question is what the agent asks a person.

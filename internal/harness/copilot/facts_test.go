@@ -19,7 +19,7 @@ func TestFacts(t *testing.T) {
 	failed := func(name string, status int, text string) []agency.Evidence {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
 		harnesstest.AppendTo(t, path, fmt.Sprintf(`{"type":"session.error","data":{"errorType":%q,"statusCode":%d,"message":%q}}`+"\n", name, status, text))
-		told := harness.ReadFile("copilot", path, &agency.Situation{})
+		told := harness.ReadFile("copilot", path, &agency.AgentState{})
 		return told[:len(told)-1] // the last is how far it was read
 	}
 	harnesstest.Check(t, harnesstest.Facts{

@@ -20,10 +20,10 @@ func hook(payload []byte) []agency.Evidence {
 		} `json:"error"`
 	}
 	if !agent.Lenient(payload, &in) || in.Event == "" {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable hook"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable hook"}}
 	}
 	if in.Event != errorHook {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: in.Event}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: in.Event}}
 	}
 	text := in.Error.Message
 	var details struct { // an error of the model's server comes as it was sent
@@ -34,5 +34,5 @@ func hook(payload []byte) []agency.Evidence {
 	if json.Unmarshal([]byte(text), &details) == nil && details.Message != "" {
 		text = details.Message
 	}
-	return []agency.Evidence{{Sign: agency.SignRetrying, Event: in.Event, Class: class, Text: text}}
+	return []agency.Evidence{{Signal: agency.SignalRetrying, Event: in.Event, Class: class, Text: text}}
 }

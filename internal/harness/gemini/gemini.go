@@ -76,12 +76,12 @@ func title(title string) []agency.Evidence {
 	switch mark {
 	case "✋":
 		return []agency.Evidence{{
-			Sign: agency.SignAsked, Event: "Action Required", Kind: agency.AsksQuestion, Text: "it asks for something in its terminal",
+			Signal: agency.SignalAsked, Event: "Action Required", Kind: agency.AsksQuestion, Text: "it asks for something in its terminal",
 		}}
 	case "✦", "⏲":
-		return []agency.Evidence{{Sign: agency.SignBusy, Event: "Working"}}
+		return []agency.Evidence{{Signal: agency.SignalBusy, Event: "Working"}}
 	case "◇":
-		return []agency.Evidence{{Sign: agency.SignResting, Event: "Ready"}}
+		return []agency.Evidence{{Signal: agency.SignalResting, Event: "Ready"}}
 	default:
 		return nil
 	}

@@ -67,8 +67,8 @@ func (g *geminiRun) say(line string) {
 
 func (g *geminiRun) read() {
 	g.now = g.now.Add(time.Second)
-	for _, path := range harness.Files("gemini", &g.Situation, nil) {
-		g.Fold(harness.ReadFile("gemini", path, &g.Situation), g.now)
+	for _, path := range harness.Files("gemini", &g.AgentState, nil) {
+		g.Fold(harness.ReadFile("gemini", path, &g.AgentState), g.now)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestGeminiInItsTerminal(t *testing.T) {
 			if diff := cmp.Diff(tt.labels, g.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(g.Status.Summary, tt.say) || g.Situation.Conversation != harnesstest.Minted {
-				t.Errorf("got %q of %q, want %q", g.Status.Summary, g.Situation.Conversation, tt.say)
+			if !strings.Contains(g.Status.Summary, tt.say) || g.AgentState.Conversation != harnesstest.Minted {
+				t.Errorf("got %q of %q, want %q", g.Status.Summary, g.AgentState.Conversation, tt.say)
 			}
 		})
 	}
@@ -162,10 +162,10 @@ func TestGeminiReadLate(t *testing.T) {
 	g.say(geminiCalled)
 	g.title(geminiReady)
 	g.read()
-	if s := g.Situation; g.Status.Label != agency.Waiting || s.PromptAt.IsZero() || s.Model != "gemini-2.5-flash" {
+	if s := g.AgentState; g.Status.Label != agency.Waiting || s.PromptAt.IsZero() || s.Model != "gemini-2.5-flash" {
 		t.Errorf("got %s, %+v", g.Status.Label, s)
 	}
-	if u := g.Situation.Usage; *u.InputTokens != 100 || *u.CachedTokens != 7 || *u.OutputTokens != 42 || u.CostUSD != nil {
+	if u := g.AgentState.Usage; *u.InputTokens != 100 || *u.CachedTokens != 7 || *u.OutputTokens != 42 || u.CostUSD != nil {
 		t.Errorf("got %d, %d, %d tokens and cost %v", *u.InputTokens, *u.CachedTokens, *u.OutputTokens, u.CostUSD)
 	}
 	g.say(geminiFailed)
@@ -183,7 +183,7 @@ func TestGeminiWritesItsHistoryAgain(t *testing.T) {
 	g.title(geminiReady)
 	g.say(geminiPrompt)
 	g.read()
-	prompted := g.Situation.PromptAt
+	prompted := g.AgentState.PromptAt
 	g.title(geminiWorking)
 	again := strings.Join([]string{
 		geminiCancelled,
@@ -194,7 +194,7 @@ func TestGeminiWritesItsHistoryAgain(t *testing.T) {
 	g.say(again)
 	g.read()
 	g.title(geminiReady)
-	if s := g.Situation; g.Status.Label != agency.Waiting || !s.Interrupted || !s.PromptAt.Equal(prompted) {
+	if s := g.AgentState; g.Status.Label != agency.Waiting || !s.Interrupted || !s.PromptAt.Equal(prompted) {
 		t.Errorf("got %s, interrupted %t, prompted at %s, want waiting, true, %s", g.Status.Label, s.Interrupted, s.PromptAt, prompted)
 	}
 }
@@ -212,14 +212,14 @@ func TestGeminiResumes(t *testing.T) {
 	second.title(geminiReady)
 	second.say(geminiPrompt)
 	second.read()
-	if s := second.Situation; s.Usage.InputTokens != nil || s.PromptAt.IsZero() || s.Transcript != first.path {
+	if s := second.AgentState; s.Usage.InputTokens != nil || s.PromptAt.IsZero() || s.Transcript != first.path {
 		t.Errorf("got usage %v, prompt at %s, transcript %s", s.Usage.InputTokens, s.PromptAt, s.Transcript)
 	}
 }
 
 func TestGeminiFilesLeadNowhereElse(t *testing.T) {
 	t.Parallel()
-	for _, s := range []agency.Situation{
+	for _, s := range []agency.AgentState{
 		{},
 		{Conversation: harnesstest.Minted, Transcript: "tmp"},
 		{Conversation: "../../etc", Transcript: t.TempDir()},
@@ -237,32 +237,32 @@ func TestGeminiStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
-		signs []agency.Sign
+		signs []agency.Signal
 		say   string
 		input int64
 	}{
-		{"shell", []agency.Sign{
-			agency.SignSession, agency.SignPrompt, agency.SignBusy, agency.SignToolStarted, agency.SignToolEnded, agency.SignBusy,
-			agency.SignUsage, agency.SignTurnEnded,
+		{"shell", []agency.Signal{
+			agency.SignalSession, agency.SignalPrompt, agency.SignalBusy, agency.SignalToolStarted, agency.SignalToolEnded, agency.SignalBusy,
+			agency.SignalUsage, agency.SignalTurnEnded,
 		}, "its turn ended", 200},
-		{"auth", []agency.Sign{agency.SignSession, agency.SignPrompt, agency.SignUsage, agency.SignFailed}, "auth", 0},
+		{"auth", []agency.Signal{agency.SignalSession, agency.SignalPrompt, agency.SignalUsage, agency.SignalFailed}, "auth", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var all harnesstest.Folded
-			var signs []agency.Sign
+			var signs []agency.Signal
 			for _, line := range harnesstest.Lines(t, "testdata/"+tt.name+".stream.jsonl") {
 				evidence := harness.Stream("gemini", line)
 				for _, e := range evidence {
-					signs = append(signs, e.Sign)
+					signs = append(signs, e.Signal)
 				}
 				all.Fold(evidence, time.Now())
 			}
 			if diff := cmp.Diff(tt.signs, signs); diff != "" {
 				t.Errorf("signs (-want +got):\n%s", diff)
 			}
-			s := all.Situation
+			s := all.AgentState
 			if !strings.Contains(all.Status.Summary, tt.say) || s.Conversation == "" || s.Model != "gemini-2.5-flash" || *s.Usage.InputTokens != tt.input {
 				t.Errorf("got %q, %+v", all.Status.Summary, s)
 			}
@@ -281,7 +281,7 @@ func TestGeminiScreen(t *testing.T) {
  │   3. Don't trust                             │
  ╰──────────────────────────────────────────────╯`, "\n")
 	got := harness.Screen("gemini", trust)
-	if len(got) != 1 || got[0].Sign != agency.SignAsked || got[0].Kind != agency.AsksDialog || got[0].Confidence >= 1 {
+	if len(got) != 1 || got[0].Signal != agency.SignalAsked || got[0].Kind != agency.AsksDialog || got[0].Confidence >= 1 {
 		t.Errorf("got %+v", got)
 	}
 	quoted := slices.Concat(trust, strings.Split(strings.Repeat("\n", 30)+" >   Type your message or @path/to/file", "\n"))
@@ -298,10 +298,10 @@ func TestGeminiTellsWhatItAsks(t *testing.T) {
 	show := func(evidence []agency.Evidence) agency.Request {
 		at = at.Add(time.Second)
 		all.Fold(evidence, at)
-		if len(all.Situation.Requests) != 1 {
+		if len(all.AgentState.Requests) != 1 {
 			return agency.Request{}
 		}
-		return all.Situation.Requests[0]
+		return all.AgentState.Requests[0]
 	}
 	screen := func(name string) []agency.Evidence {
 		return harness.Screen("gemini", harnesstest.Screen(t, "testdata/"+name))
@@ -346,6 +346,6 @@ func FuzzGemini(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all.Fold(harness.ReadFile("gemini", path, &all.Situation), time.Now())
+		all.Fold(harness.ReadFile("gemini", path, &all.AgentState), time.Now())
 	})
 }

@@ -105,7 +105,7 @@ func lastBox(lines []string) []string {
 func ask(d *agent.Dialog) agency.Evidence {
 	sum := sha256.Sum256([]byte(strings.Join(d.Lines, "\n")))
 	e := agency.Evidence{
-		Source: agency.FromScreen, Sign: agency.SignAsked, Event: agency.EventComplete, Confidence: sure, ID: "screen-" + hex.EncodeToString(sum[:6]), Kind: d.Kind,
+		Source: agency.FromScreen, Signal: agency.SignalAsked, Event: agency.EventComplete, Confidence: sure, ID: "screen-" + hex.EncodeToString(sum[:6]), Kind: d.Kind,
 	}
 	if d.Kind == agency.AsksQuestion {
 		e.Text = strings.Join(strings.Fields(strings.Join(d.Lines[1:], " ")), " ")

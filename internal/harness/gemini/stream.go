@@ -30,33 +30,33 @@ func stream(line []byte) []agency.Evidence {
 		} `json:"stats"`
 	}
 	if !agent.Lenient(line, &in) || in.Type == "" {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable line"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable line"}}
 	}
 	e := agency.Evidence{Event: in.Type}
 	switch in.Type {
 	case "init":
-		e.Sign, e.Conversation, e.Model = agency.SignSession, in.Session, in.Model
+		e.Signal, e.Conversation, e.Model = agency.SignalSession, in.Session, in.Model
 	case "message":
-		if e.Sign = agency.SignBusy; in.Role == "user" {
-			e.Sign = agency.SignPrompt
+		if e.Signal = agency.SignalBusy; in.Role == "user" {
+			e.Signal = agency.SignalPrompt
 		}
 	case "tool_use":
-		e.Sign, e.ID, e.Tool, e.Text = agency.SignToolStarted, in.ToolID, in.Tool, agent.ToolText(in.Input)
+		e.Signal, e.ID, e.Tool, e.Text = agency.SignalToolStarted, in.ToolID, in.Tool, agent.ToolText(in.Input)
 	case "tool_result":
-		e.Sign, e.ID = agency.SignToolEnded, in.ToolID
+		e.Signal, e.ID = agency.SignalToolEnded, in.ToolID
 	case "error": // a warning, or an error that the result tells again
-		e.Sign, e.Text = agency.SignBusy, in.Message
+		e.Signal, e.Text = agency.SignalBusy, in.Message
 	case "result":
-		e.Sign = agency.SignTurnEnded
+		e.Signal = agency.SignalTurnEnded
 		if in.Status != "success" {
-			e.Sign, e.Class, e.Text = agency.SignFailed, agent.ErrorClass(in.Error.Message), in.Error.Message
+			e.Signal, e.Class, e.Text = agency.SignalFailed, agent.ErrorClass(in.Error.Message), in.Error.Message
 		}
 		if in.Stats != nil {
 			used := &agency.Usage{InputTokens: in.Stats.Input, CachedTokens: in.Stats.Cached, OutputTokens: in.Stats.Output}
-			return []agency.Evidence{{Event: in.Type, Sign: agency.SignUsage, Usage: used}, e}
+			return []agency.Evidence{{Event: in.Type, Signal: agency.SignalUsage, Usage: used}, e}
 		}
 	default:
-		e.Sign = agency.SignUnknown
+		e.Signal = agency.SignalUnknown
 	}
 	return []agency.Evidence{e}
 }

@@ -29,7 +29,7 @@ func known(r agency.CommandRequest) map[string][]byte {
 	}
 	// The transcript itself has said nothing yet, and must not silence the screen.
 	known := agency.Evidence{
-		Source: agency.FromTitle, Sign: agency.SignSession, Event: "start",
+		Source: agency.FromTitle, Signal: agency.SignalSession, Event: "start",
 		Conversation: r.ConversationID, Transcript: filepath.Join(home, ".gemini", "tmp"),
 	}
 	// What is in an old conversation was read by the attempt that had it.
@@ -44,7 +44,7 @@ func known(r agency.CommandRequest) map[string][]byte {
 }
 
 // files is the conversation, as soon as there is one.
-func files(s *agency.Situation, _ *agency.Process) []string {
+func files(s *agency.AgentState, _ *agency.Process) []string {
 	path := s.Transcript
 	if filepath.Ext(path) == "" && filepath.IsAbs(path) {
 		path = conversation(path, s.Conversation)
@@ -108,12 +108,12 @@ type record struct {
 
 // readTranscript reads what was added to a conversation. The title says that the agent works or rests, and often sooner:
 // what is older than the newest title changes no turn.
-func readTranscript(path string, s *agency.Situation) []agency.Evidence {
+func readTranscript(path string, s *agency.AgentState) []agency.Evidence {
 	offset := s.TranscriptOffset
 	var evidence []agency.Evidence
 	if s.Transcript != path {
 		offset = 0
-		evidence = append(evidence, agency.Evidence{Sign: agency.SignSession, Event: "found", Transcript: path})
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalSession, Event: "found", Transcript: path})
 	}
 	lines, next := agent.Tail(path, offset)
 	if next == offset && len(evidence) == 0 {
@@ -121,27 +121,27 @@ func readTranscript(path string, s *agency.Situation) []agency.Evidence {
 	}
 	title := s.Sources[agency.FromTitle]
 	model := s.Model
-	titled := title.Count > 0 && title.Sign != agency.SignSession
+	titled := title.Count > 0 && title.Signal != agency.SignalSession
 	records := records(lines)
 	for i := range records {
 		r := &records[i]
 		later := title.At.After(r.Time)
 		switch {
 		case r.Type == "user" && (!r.prompt() || replayed(records, i) || !titled): // nothing would tell the end of a turn
-		case r.Type == "user" && later && title.Sign == agency.SignResting:
+		case r.Type == "user" && later && title.Signal == agency.SignalResting:
 			evidence = append(evidence, r.evidence()...)
-			evidence = append(evidence, agency.Evidence{Sign: agency.SignTurnEnded, Event: "over"})
-		case (r.Type == "error" || r.Type == "info") && later && title.Sign == agency.SignBusy: // of a turn before
+			evidence = append(evidence, agency.Evidence{Signal: agency.SignalTurnEnded, Event: "over"})
+		case (r.Type == "error" || r.Type == "info") && later && title.Signal == agency.SignalBusy: // of a turn before
 		default:
 			evidence = append(evidence, r.evidence()...)
 		}
 		if r.Model != "" && r.Model != model {
 			model = r.Model
-			evidence = append(evidence, agency.Evidence{Sign: agency.SignSession, Event: r.Type, Model: model})
+			evidence = append(evidence, agency.Evidence{Signal: agency.SignalSession, Event: r.Type, Model: model})
 		}
 	}
 	// How far it was read goes with the last evidence, which says nothing else.
-	evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: "read", Offset: next})
+	evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Event: "read", Offset: next})
 	for i := range evidence {
 		evidence[i].Source = agency.FromTranscript
 	}
@@ -183,16 +183,16 @@ func (r *record) evidence() []agency.Evidence {
 	e := agency.Evidence{Event: r.Type, Text: text}
 	switch r.Type {
 	case "user":
-		e.Sign = agency.SignPrompt
+		e.Signal = agency.SignalPrompt
 	case "gemini":
 		return r.answer()
 	case "error":
-		e.Sign, e.Class = agency.SignFailed, agent.ErrorClass(text)
+		e.Signal, e.Class = agency.SignalFailed, agent.ErrorClass(text)
 	case "info":
 		if text != "Request cancelled." {
 			return nil
 		}
-		e.Sign, e.Text = agency.SignInterrupted, ""
+		e.Signal, e.Text = agency.SignalInterrupted, ""
 	default:
 		return nil
 	}
@@ -203,12 +203,12 @@ func (r *record) evidence() []agency.Evidence {
 func (r *record) answer() []agency.Evidence {
 	var evidence []agency.Evidence
 	for _, call := range r.Calls {
-		evidence = append(evidence, agency.Evidence{Sign: agency.SignToolEnded, Event: r.Type, ID: call.ID, Tool: call.Name})
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalToolEnded, Event: r.Type, ID: call.ID, Tool: call.Name})
 	}
 	if t := r.Tokens; t != nil && len(r.Calls) == 0 {
 		output := t.Output + t.Thoughts
 		used := &agency.Usage{InputTokens: &t.Input, CachedTokens: &t.Cached, OutputTokens: &output}
-		evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Event: r.Type, Usage: used, Add: true})
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Event: r.Type, Usage: used, Add: true})
 	}
 	return evidence
 }

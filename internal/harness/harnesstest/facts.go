@@ -173,7 +173,7 @@ func (f *Facts) checkErrors(t *testing.T) {
 			t.Errorf("no error of class %s", want)
 		}
 		for i, evidence := range f.Errors[want] {
-			if len(evidence) == 0 || evidence[len(evidence)-1].Sign != agency.SignFailed || evidence[len(evidence)-1].Class != want {
+			if len(evidence) == 0 || evidence[len(evidence)-1].Signal != agency.SignalFailed || evidence[len(evidence)-1].Class != want {
 				t.Errorf("%s, %d: got %+v", want, i, evidence)
 			}
 		}

@@ -23,19 +23,19 @@ const (
 
 // Folded are the labels of a run while evidence is folded, each once in a row, and its situation in the end.
 type Folded struct {
-	Labels    []agency.Label
-	Situation agency.Situation
-	Status    agency.Status
+	Labels     []agency.Label
+	AgentState agency.AgentState
+	Status     agency.Status
 }
 
 // Fold adds evidence that was observed at a time.
 func (f *Folded) Fold(evidence []agency.Evidence, at time.Time) {
-	if f.Situation.Sources == nil {
+	if f.AgentState.Sources == nil {
 		f.derive(at)
 	}
 	for _, e := range evidence {
 		e.At = at
-		status.Observe(&f.Situation, e)
+		status.Observe(&f.AgentState, e)
 		f.derive(at)
 	}
 }
@@ -44,7 +44,7 @@ func (f *Folded) derive(at time.Time) {
 	begun := at.Add(-time.Second)
 	first := agency.NewContract(begun)
 	run := &agency.Run{Attempt: agency.Attempt{
-		State: agency.Running, CreatedAt: begun, StartedAt: &begun, Situation: f.Situation,
+		State: agency.Running, CreatedAt: begun, StartedAt: &begun, AgentState: f.AgentState,
 		Word: agency.Observed{Contract: &first, At: begun},
 	}}
 	f.Status = status.Derive(status.Facts{Run: run, StallThreshold: agency.StallThreshold}, at)

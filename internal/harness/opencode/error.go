@@ -23,14 +23,14 @@ const overflow = "ContextOverflowError"
 
 func (e *failure) evidence() agency.Evidence {
 	if e == nil {
-		return agency.Evidence{Sign: agency.SignUnknown}
+		return agency.Evidence{Signal: agency.SignalUnknown}
 	}
-	failed := agency.Evidence{Sign: agency.SignFailed, Class: e.class(), Text: e.Data.Message}
+	failed := agency.Evidence{Signal: agency.SignalFailed, Class: e.class(), Text: e.Data.Message}
 	switch e.Name {
 	case "MessageAbortedError":
-		return agency.Evidence{Sign: agency.SignInterrupted}
+		return agency.Evidence{Signal: agency.SignalInterrupted}
 	case overflow:
-		failed.Sign = agency.SignRetrying
+		failed.Signal = agency.SignalRetrying
 	}
 	if failed.Text == "" {
 		failed.Text = e.Name

@@ -89,13 +89,13 @@ func (u *used) usage() *agency.Usage {
 func hook(payload []byte) []agency.Evidence {
 	var list []json.RawMessage
 	if json.Unmarshal(payload, &list) != nil {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable hook"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable hook"}}
 	}
 	var evidence []agency.Evidence
 	for _, data := range list {
 		var e event
 		if !agent.Lenient(data, &e) || e.Type == "" {
-			evidence = append(evidence, agency.Evidence{Sign: agency.SignUnknown, Event: "unreadable event"})
+			evidence = append(evidence, agency.Evidence{Signal: agency.SignalUnknown, Event: "unreadable event"})
 			continue
 		}
 		of := e.evidence()
@@ -117,7 +117,7 @@ func (e *event) evidence() []agency.Evidence {
 	case "session.created", "session.updated":
 		return e.session()
 	case "chat.message":
-		return []agency.Evidence{{Sign: agency.SignSession, Conversation: of.Session}, {Sign: agency.SignPrompt}}
+		return []agency.Evidence{{Signal: agency.SignalSession, Conversation: of.Session}, {Signal: agency.SignalPrompt}}
 	case "message.part.updated":
 		return of.Part.tool()
 	case "session.status":
@@ -127,37 +127,37 @@ func (e *event) evidence() []agency.Evidence {
 		if of.Count > 1 {
 			text = fmt.Sprintf("the model's answers ended early %d times in a row", of.Count)
 		}
-		return one(agency.Evidence{Sign: agency.SignRetrying, Class: agency.ErrorNetwork, Text: text})
+		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: agency.ErrorNetwork, Text: text})
 	case "permission.asked":
-		return one(agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksPermission, ID: of.ID, Tool: of.Kind, Text: of.permission()})
+		return one(agency.Evidence{Signal: agency.SignalAsked, Kind: agency.AsksPermission, ID: of.ID, Tool: of.Kind, Text: of.permission()})
 	case "question.asked":
-		return one(agency.Evidence{Sign: agency.SignAsked, Kind: agency.AsksQuestion, ID: of.ID, Text: of.question()})
+		return one(agency.Evidence{Signal: agency.SignalAsked, Kind: agency.AsksQuestion, ID: of.ID, Text: of.question()})
 	case "permission.replied", "question.replied", "question.rejected":
-		return one(agency.Evidence{Sign: agency.SignAnswered, ID: of.Request})
+		return one(agency.Evidence{Signal: agency.SignalAnswered, ID: of.Request})
 	case "session.error":
 		return one(of.Error.evidence())
 	case "session.idle":
 		if of.Error == nil {
-			return one(agency.Evidence{Sign: agency.SignTurnEnded, Text: of.Text})
+			return one(agency.Evidence{Signal: agency.SignalTurnEnded, Text: of.Text})
 		}
 		if of.Error.Name == overflow {
-			return one(agency.Evidence{Sign: agency.SignFailed, Class: agency.ErrorContext, Text: of.Error.Data.Message})
+			return one(agency.Evidence{Signal: agency.SignalFailed, Class: agency.ErrorContext, Text: of.Error.Data.Message})
 		}
-		return one(agency.Evidence{Sign: agency.SignResting}) // the error said why
+		return one(agency.Evidence{Signal: agency.SignalResting}) // the error said why
 	default:
-		return one(agency.Evidence{Sign: agency.SignUnknown})
+		return one(agency.Evidence{Signal: agency.SignalUnknown})
 	}
 }
 
 // session is what OpenCode keeps of a conversation, over all programs that went on with it. What a helper used is not part of the sum, and would replace it.
 func (e *event) session() []agency.Evidence {
 	info := &e.Of.Info
-	known := agency.Evidence{Sign: agency.SignSession, Conversation: info.ID}
+	known := agency.Evidence{Signal: agency.SignalSession, Conversation: info.ID}
 	if info.Model.ID != "" {
 		known.Model = info.Model.Provider + "/" + info.Model.ID
 	}
 	if usage := info.usage(); usage != nil && e.Parent == "" {
-		return []agency.Evidence{known, {Sign: agency.SignUsage, Usage: usage, Whole: true}}
+		return []agency.Evidence{known, {Signal: agency.SignalUsage, Usage: usage, Whole: true}}
 	}
 	return []agency.Evidence{known}
 }
@@ -167,9 +167,9 @@ func (p *part) tool() []agency.Evidence {
 	case p.Type != "tool":
 		return nil
 	case p.State.Status == "running":
-		return []agency.Evidence{{Sign: agency.SignToolStarted, ID: p.CallID, Tool: p.Tool, Text: agent.ToolText(p.State.Input)}}
+		return []agency.Evidence{{Signal: agency.SignalToolStarted, ID: p.CallID, Tool: p.Tool, Text: agent.ToolText(p.State.Input)}}
 	case p.State.Status == "completed" || p.State.Status == "error":
-		return []agency.Evidence{{Sign: agency.SignToolEnded, ID: p.CallID, Tool: p.Tool}}
+		return []agency.Evidence{{Signal: agency.SignalToolEnded, ID: p.CallID, Tool: p.Tool}}
 	default:
 		return nil
 	}
@@ -178,11 +178,11 @@ func (p *part) tool() []agency.Evidence {
 func (s *status) evidence() agency.Evidence {
 	switch s.Type {
 	case "busy":
-		return agency.Evidence{Sign: agency.SignBusy}
+		return agency.Evidence{Signal: agency.SignalBusy}
 	case "retry":
-		return agency.Evidence{Sign: agency.SignRetrying, Class: agent.ErrorClass(s.Message), Text: s.Message}
+		return agency.Evidence{Signal: agency.SignalRetrying, Class: agent.ErrorClass(s.Message), Text: s.Message}
 	default:
-		return agency.Evidence{Sign: agency.SignUnknown}
+		return agency.Evidence{Signal: agency.SignalUnknown}
 	}
 }
 

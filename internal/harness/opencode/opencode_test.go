@@ -45,7 +45,7 @@ func TestOpenCodeLabels(t *testing.T) {
 			if !strings.Contains(all.Status.Summary, tt.say) {
 				t.Errorf("got %q at the end, want %q", all.Status.Summary, tt.say)
 			}
-			if s := all.Situation; s.Conversation == "" || s.Model != "model/model-model" || len(s.Unknown) > 0 || len(s.Tools) > 0 {
+			if s := all.AgentState; s.Conversation == "" || s.Model != "model/model-model" || len(s.Unknown) > 0 || len(s.Tools) > 0 {
 				t.Errorf("got %+v", s)
 			}
 		})
@@ -64,7 +64,7 @@ func TestOpenCodeTellsWhatItAsks(t *testing.T) {
 			var asked []string
 			for _, payload := range harnesstest.Lines(t, "testdata/"+tt.name+".jsonl") {
 				for _, e := range harness.Hook("opencode", payload) {
-					if e.Sign == agency.SignAsked {
+					if e.Signal == agency.SignalAsked {
 						asked = append(asked, string(e.Kind)+" "+e.Tool+" "+e.Text)
 					}
 				}
@@ -128,7 +128,7 @@ func TestOpenCodeErrors(t *testing.T) {
 }
 
 // A helper's session asks in the agent's place and ends nothing but itself.
-func TestOpenCodeHelpers(t *testing.T) {
+func TestOpenCodeSubagents(t *testing.T) {
 	t.Parallel()
 	var all harnesstest.Folded
 	at := time.Now()
@@ -149,7 +149,7 @@ func TestOpenCodeHelpers(t *testing.T) {
 	if got := tell(`[{"type":"session.idle","parent":"main","properties":{"sessionID":"child"}}]`); got != agency.Working {
 		t.Errorf("got %s after the helper's end", got)
 	}
-	if s := all.Situation; s.Conversation != "main" || *s.Usage.InputTokens != 5 {
+	if s := all.AgentState; s.Conversation != "main" || *s.Usage.InputTokens != 5 {
 		t.Errorf("got conversation %q and usage %d, want the agent's own", s.Conversation, *s.Usage.InputTokens)
 	}
 	if got := tell(`[{"type":"session.idle","properties":{"sessionID":"main","text":"done"}}]`); got != agency.Waiting {
@@ -189,7 +189,7 @@ func TestOpenCodeStream(t *testing.T) {
 				}
 				return *n
 			}
-			s := all.Situation
+			s := all.AgentState
 			if !strings.Contains(all.Status.Summary, tt.say) || used(s.Usage.InputTokens) != tt.input || used(s.Usage.OutputTokens) != tt.output {
 				t.Errorf("got %q, %d, %d, want %q, %d, %d", all.Status.Summary, used(s.Usage.InputTokens), used(s.Usage.OutputTokens), tt.say, tt.input, tt.output)
 			}

@@ -13,8 +13,8 @@ import (
 // there an empty input box, with no work shown below it, is an agent that waits.
 func readScreen(lines []string) []agency.Evidence {
 	evidence := patternsOn(lines)
-	if len(evidence) == 1 && evidence[0].Sign == agency.SignSession && rests(agent.Trimmed(lines)) {
-		evidence[0].Sign = agency.SignTurnEnded
+	if len(evidence) == 1 && evidence[0].Signal == agency.SignalSession && rests(agent.Trimmed(lines)) {
+		evidence[0].Signal = agency.SignalTurnEnded
 	}
 	return evidence
 }

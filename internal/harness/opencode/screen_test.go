@@ -15,15 +15,15 @@ import (
 // An empty input box below a conversation is an agent that waits; above the line of its work, or before any conversation, it is not.
 func TestOpenCodeAtRest(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]agency.Sign{
-		"resting": agency.SignTurnEnded, "working": agency.SignSession, "prompt": "", "typed": "", "permission": agency.SignAsked,
+	for name, want := range map[string]agency.Signal{
+		"resting": agency.SignalTurnEnded, "working": agency.SignalSession, "prompt": "", "typed": "", "permission": agency.SignalAsked,
 	} {
 		data, err := os.ReadFile("testdata/" + name + ".screen.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
 		evidence := harness.Screen("opencode", strings.Split(ansi.Strip(string(data)), "\n"))
-		if got := append(evidence, agency.Evidence{})[0].Sign; got != want {
+		if got := append(evidence, agency.Evidence{})[0].Signal; got != want {
 			t.Errorf("%s: got %+v, want %s", name, evidence, want)
 		}
 	}
@@ -32,7 +32,7 @@ func TestOpenCodeAtRest(t *testing.T) {
 // Answers of the model that end early are one trouble since the first of them.
 func TestOpenCodeAnswersEndEarly(t *testing.T) {
 	t.Parallel()
-	var s agency.Situation
+	var s agency.AgentState
 	for _, payload := range []string{
 		`[{"type":"chat.message","properties":{"sessionID":"s"}},{"type":"session.cut","properties":{"sessionID":"s","count":1}}]`,
 		`[{"type":"session.cut","properties":{"sessionID":"s","count":8}}]`,

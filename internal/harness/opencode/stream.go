@@ -14,22 +14,22 @@ func stream(line []byte) []agency.Evidence {
 		Error   *failure `json:"error"`
 	}
 	if !agent.Lenient(line, &in) || in.Type == "" {
-		return []agency.Evidence{{Sign: agency.SignUnknown, Event: "unreadable line"}}
+		return []agency.Evidence{{Signal: agency.SignalUnknown, Event: "unreadable line"}}
 	}
 	var evidence []agency.Evidence
 	switch in.Type {
 	case "step_start":
-		evidence = []agency.Evidence{{Sign: agency.SignSession, Conversation: in.Session}, {Sign: agency.SignBusy}}
+		evidence = []agency.Evidence{{Signal: agency.SignalSession, Conversation: in.Session}, {Signal: agency.SignalBusy}}
 	case "tool_use": // told when it has ended
 		evidence = in.Part.tool()
 	case "step_finish":
 		evidence = in.Part.step()
 	case "error":
 		e := in.Error.evidence()
-		evidence = []agency.Evidence{{Sign: agency.SignSession, Conversation: in.Session}, e}
+		evidence = []agency.Evidence{{Signal: agency.SignalSession, Conversation: in.Session}, e}
 	case "text", "reasoning":
 	default:
-		evidence = []agency.Evidence{{Sign: agency.SignUnknown}}
+		evidence = []agency.Evidence{{Signal: agency.SignalUnknown}}
 	}
 	for i := range evidence {
 		evidence[i].Event = in.Type
@@ -41,10 +41,10 @@ func stream(line []byte) []agency.Evidence {
 func (p *part) step() []agency.Evidence {
 	var evidence []agency.Evidence
 	if usage := p.usage(); usage != nil {
-		evidence = append(evidence, agency.Evidence{Sign: agency.SignUsage, Usage: usage, Add: true})
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Usage: usage, Add: true})
 	}
 	if p.Reason == "stop" {
-		evidence = append(evidence, agency.Evidence{Sign: agency.SignTurnEnded})
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalTurnEnded})
 	}
 	return evidence
 }

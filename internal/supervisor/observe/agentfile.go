@@ -12,8 +12,8 @@ import (
 const followRetry = time.Second
 
 // followFiles asks for hints about the agent's own files.
-func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, situation *agency.Situation, process *agency.Process) {
-	for _, path := range ob.Harness.Files(kind, situation, process) {
+func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, agentState *agency.AgentState, process *agency.Process) {
+	for _, path := range ob.Harness.Files(kind, agentState, process) {
 		ob.mu.Lock()
 		_, live := ob.live[id]
 		added := live && ob.folders.follow(id, path)
@@ -24,7 +24,7 @@ func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, situati
 		if err := ob.Watcher.Add(filepath.Dir(path)); err != nil {
 			ob.folders.unfollow(id, path, followRetry, func() { // the folder comes with the file's first line
 				if ob.ctx.Err() == nil {
-					ob.followFiles(id, kind, situation, process)
+					ob.followFiles(id, kind, agentState, process)
 				}
 			})
 			continue
@@ -49,5 +49,5 @@ func (ob *Observer) follow(ctx context.Context, id agency.RunID, path string) {
 	if err != nil {
 		return
 	}
-	ob.keep(ctx, &l, ob.Harness.ReadFile(r.Runner.Kind, path, l.situation))
+	ob.keep(ctx, &l, ob.Harness.ReadFile(r.Runner.Kind, path, l.agentState))
 }

@@ -44,8 +44,8 @@ func (ob *Observer) LookAgain(r *agency.Run) {
 		return
 	}
 	ob.ReadWords(r)
-	ob.followFiles(l.id, r.Runner.Kind, l.situation, r.Attempt.RunnerProcess)
-	for _, path := range ob.Harness.Files(r.Runner.Kind, l.situation, r.Attempt.RunnerProcess) {
+	ob.followFiles(l.id, r.Runner.Kind, l.agentState, r.Attempt.RunnerProcess)
+	for _, path := range ob.Harness.Files(r.Runner.Kind, l.agentState, r.Attempt.RunnerProcess) {
 		ob.follow(ob.ctx, l.id, path)
 	}
 }
@@ -91,7 +91,7 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 		word = readWord(l.worktree, ob.Now())
 	}
 	ob.outputs.offered(ctx, &l, word, stamp)
-	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.News, error) {
+	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}
@@ -106,12 +106,12 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 	ob.change(&l, func(now *liveRun) { now.stamp = stamp })
 }
 
-// signEvery is how often an agent at work that says the same again and again is written down as heard.
-const signEvery = time.Second
+// heardEvery is how often an agent at work that says the same again and again is written down as heard.
+const heardEvery = time.Second
 
 // takeWord makes a reading of the contract file the word of an attempt. The same word is news when the agent wrote it again
 // after a message, a prompt or a report; of an agent at work it is a sign of life, and otherwise it stands as it did.
-func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.News {
+func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.EventDraft {
 	before := a.Word
 	again := wroteAgain(l, before.At, stamp, word.At)
 	var since time.Time
@@ -120,10 +120,10 @@ func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileSta
 	}
 	// A file that was not there, or that nobody could read, may come back as it was: then it is as old as it is.
 	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, word.At)
-	anew := again && outdone(a, l.situation, before.At) && !outdone(a, l.situation, word.At)
+	anew := again && superseded(a, l.agentState, before.At) && !superseded(a, l.agentState, word.At)
 	if sameWord(before, word) && !anew {
-		works := word.Contract != nil && word.Contract.Status == agency.SaysWorking
-		if again && works && word.At.Sub(before.At) >= signEvery {
+		works := word.Contract != nil && word.Contract.Status == agency.ReportedWorking
+		if again && works && word.At.Sub(before.At) >= heardEvery {
 			a.Word = word
 		}
 		return nil
@@ -133,7 +133,7 @@ func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileSta
 	if word.Contract != nil {
 		data["status"], data["summary"] = word.Contract.Status, word.Contract.Summary
 	}
-	return []agency.News{{Type: agency.ContractChanged, Data: data}}
+	return []agency.EventDraft{{Type: agency.ContractChanged, Data: data}}
 }
 
 // wroteAgain says that the contract file was written since it was last read. A daemon that has not read it yet goes by when the
@@ -146,10 +146,10 @@ func wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool
 	return at.After(said) && !at.After(now)
 }
 
-// outdone says that something came after what an agent said at a time: a message, a prompt or a report.
-func outdone(a *agency.Attempt, situation *agency.Situation, at time.Time) bool {
-	reported := situation.Reported
-	return a.InputAt != nil && at.Before(*a.InputAt) || at.Before(situation.PromptAt) || reported != nil && !reported.At.Before(at)
+// superseded says that something came after what an agent said at a time: a message, a prompt or a report.
+func superseded(a *agency.Attempt, agentState *agency.AgentState, at time.Time) bool {
+	reported := agentState.Reported
+	return a.InputAt != nil && at.Before(*a.InputAt) || at.Before(agentState.PromptAt) || reported != nil && !reported.At.Before(at)
 }
 
 // ChangeTime is when a file's content or name last changed, by the kernel's clock; zero when there is no such file.

@@ -16,7 +16,7 @@ const dialogQuiet = 150 * time.Millisecond
 // another order than the program shows them.
 func (ob *Observer) LookAtDialog(ctx context.Context, id agency.RunID) {
 	l, ok := ob.copyOf(id)
-	if !ok || len(l.situation.Requests) < 2 {
+	if !ok || len(l.agentState.Requests) < 2 {
 		return
 	}
 	r, err := ob.Store.Run(ctx, id)
@@ -27,9 +27,9 @@ func (ob *Observer) LookAtDialog(ctx context.Context, id agency.RunID) {
 	if err != nil {
 		return // the terminal is going away, and its wrapper tells
 	}
-	requests := l.situation.Requests
+	requests := l.agentState.Requests
 	i := ob.Harness.Shown(r.Runner.Kind, strings.Split(strings.TrimRight(screen, "\n"), "\n"), requests)
 	if i > 0 || i == 0 && !requests[0].Shown {
-		ob.keep(ctx, &l, []agency.Evidence{{Source: agency.FromScreen, Sign: agency.SignShown, Event: "dialog", ID: requests[i].ID}})
+		ob.keep(ctx, &l, []agency.Evidence{{Source: agency.FromScreen, Signal: agency.SignalShown, Event: "dialog", ID: requests[i].ID}})
 	}
 }

@@ -82,7 +82,7 @@ func newOutputReader(r *agency.Run) *outputReader {
 	if a.State != agency.Queued {
 		o.fresh = false
 		o.since = ChangeTime(filepath.Join(r.Dir, "state.json")) // each rescan of the daemon before wrote it
-		if last := a.Situation.PrintedAt; !last.IsZero() && !last.Add(time.Second).Before(o.since) {
+		if last := a.AgentState.PrintedAt; !last.IsZero() && !last.Add(time.Second).Before(o.since) {
 			o.since = last.Add(time.Second) // the index of a log knows whole seconds
 		}
 	}
@@ -137,7 +137,7 @@ func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
 // besideStream says that a line of an agent's standard output is none of its structured stream. Where there is no such stream,
 // by the user's own arguments perhaps, the lines are the model's.
 func besideStream(l *liveRun, line string) bool {
-	_, streams := l.situation.Sources[agency.FromStream]
+	_, streams := l.agentState.Sources[agency.FromStream]
 	line = strings.TrimLeft(line, " \t")
 	return streams && !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, "[")
 }
@@ -249,11 +249,11 @@ func (ob *Observer) printed(ctx context.Context, id agency.RunID, line string) {
 		return
 	}
 	a := r.Attempt
-	a.Situation = *l.situation
-	active := slices.MaxFunc([]time.Time{l.lastNews, a.Situation.HeardAt, a.Word.At}, time.Time.Compare)
-	e := agency.Evidence{Source: agency.FromOutput, Sign: agency.SignPrinted, Text: safeLine(line)}
+	a.AgentState = *l.agentState
+	active := slices.MaxFunc([]time.Time{l.lastNews, a.AgentState.HeardAt, a.Word.At}, time.Time.Compare)
+	e := agency.Evidence{Source: agency.FromOutput, Signal: agency.SignalPrinted, Text: safeLine(line)}
 	if status.ErrorStands(&a, active) {
-		if ob.Elapsed(a.Situation.PrintedAt) < printedEvery {
+		if ob.Elapsed(a.AgentState.PrintedAt) < printedEvery {
 			return
 		}
 		e.Event = agency.EventContinued

@@ -24,24 +24,24 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 			return false
 		}
 		path := filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)
-		evidence, next, err := ob.Spool.Tail(path, l.situation.Offset)
+		evidence, next, err := ob.Spool.Tail(path, l.agentState.Offset)
 		if err != nil {
 			ob.Log.Warn("read evidence", "run", id, "err", err)
 			return false
 		}
-		if next == l.situation.Offset {
+		if next == l.agentState.Offset {
 			return true
 		}
-		situation := l.situation.Clone()
+		agentState := l.agentState.Clone()
 		now := ob.Now()
 		for _, e := range evidence {
 			if e.At.After(now) || e.At.IsZero() {
 				e.At = now
 			}
-			status.Observe(situation, e)
+			status.Observe(agentState, e)
 		}
-		situation.Offset = next
-		if err := ob.recordSituation(ctx, &l, situation); err != nil {
+		agentState.Offset = next
+		if err := ob.recordAgentState(ctx, &l, agentState); err != nil {
 			if ctx.Err() == nil {
 				ob.Log.Error("record situation", "run", id, "err", err)
 			}
@@ -50,25 +50,25 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 	}
 }
 
-// recordSituation makes a situation the run's. It is written to the record when it means something new to people; the
+// recordAgentState makes a situation the run's. It is written to the record when it means something new to people; the
 // rest, counters and times, is in the evidence file already.
-func (ob *Observer) recordSituation(ctx context.Context, l *liveRun, situation *agency.Situation) error {
+func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState) error {
 	kind := agency.RunnerKind("")
 	var process *agency.Process
-	if !status.SameMeaning(situation, l.situation) {
-		if situation.Turn == agency.TurnEnded && l.situation.Turn != agency.TurnEnded {
-			ob.outputs.answered(ctx, l.id, situation)
+	if !status.SameMeaning(agentState, l.agentState) {
+		if agentState.Turn == agency.TurnEnded && l.agentState.Turn != agency.TurnEnded {
+			ob.outputs.answered(ctx, l.id, agentState)
 		}
-		r, err := ob.Store.ChangeRun(ctx, l.id, func(r *agency.Run) ([]agency.News, error) {
+		r, err := ob.Store.ChangeRun(ctx, l.id, func(r *agency.Run) ([]agency.EventDraft, error) {
 			a := &r.Attempt
 			if a.Number != l.attempt || a.State.Final() {
 				return nil, nil
 			}
-			a.Situation = *situation
-			if situation.Conversation != "" {
-				a.ConversationID = situation.Conversation
+			a.AgentState = *agentState
+			if agentState.Conversation != "" {
+				a.ConversationID = agentState.Conversation
 			}
-			return []agency.News{{Type: agency.SituationChanged, Data: situationNews(situation)}}, nil
+			return []agency.EventDraft{{Type: agency.AgentStateChanged, Data: stateDraft(agentState)}}, nil
 		})
 		if err != nil {
 			return err
@@ -77,34 +77,34 @@ func (ob *Observer) recordSituation(ctx context.Context, l *liveRun, situation *
 	}
 	ob.mu.Lock()
 	if now := ob.live[l.id]; now != nil && now.attempt == l.attempt {
-		now.situation = situation
+		now.agentState = agentState
 	}
 	ob.mu.Unlock()
 	if kind != "" {
-		ob.followFiles(l.id, kind, situation, process)
-		if status.Vague(situation) {
+		ob.followFiles(l.id, kind, agentState, process)
+		if status.Vague(agentState) {
 			ob.lookSoon(l.id)
 		}
 	}
 	return nil
 }
 
-// situationNews is what the event of a changed situation tells.
-func situationNews(situation *agency.Situation) map[string]any {
-	data := map[string]any{"turn": situation.Turn}
-	if len(situation.Requests) > 0 {
-		data["request"] = situation.Requests[0]
+// stateDraft is what the event of a changed situation tells.
+func stateDraft(agentState *agency.AgentState) map[string]any {
+	data := map[string]any{"turn": agentState.Turn}
+	if len(agentState.Requests) > 0 {
+		data["request"] = agentState.Requests[0]
 	}
-	if t := situation.Failure; t != nil {
+	if t := agentState.Failure; t != nil {
 		data["error_class"], data["error"] = t.Class, t.Text
 	}
-	if t := situation.Retry; t != nil {
+	if t := agentState.Retry; t != nil {
 		data["retrying"] = t.Class
 	}
-	if r := situation.Reported; r != nil {
+	if r := agentState.Reported; r != nil {
 		data["report"], data["text"] = r.Report, r.Text
 	}
-	if situation.Interrupted {
+	if agentState.Interrupted {
 		data["interrupted"] = true
 	}
 	return data
@@ -132,7 +132,7 @@ func (ob *Observer) keep(ctx context.Context, l *liveRun, evidence []agency.Evid
 
 // evidenceWaits reports whether the evidence file may hold something new.
 func evidenceWaits(l *liveRun) bool {
-	return stampOf(filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)).size != l.situation.Offset
+	return stampOf(filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)).size != l.agentState.Offset
 }
 
 // observedAt is when a file got its content: the kernel's own time of the change, which no runner can write, unless the clock

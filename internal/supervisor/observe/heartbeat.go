@@ -38,27 +38,27 @@ func (ob *Observer) Heartbeats() (changed []agency.RunID) {
 		beat := BeatOf(l.dir, l.attempt)
 		ob.change(l, func(now *liveRun) {
 			now.beat = later(now.beat, beat)
-			if silent := ob.isSilent(now); silent != now.silent {
-				now.silent, changed = silent, append(changed, l.id)
+			if idle := ob.isIdle(now); idle != now.idle {
+				now.idle, changed = idle, append(changed, l.id)
 			}
 		})
 	}
 	return changed
 }
 
-// isSilent reports whether the wrapper of an attempt has not moved for too long, as far as its heartbeat was read.
-func (ob *Observer) isSilent(l *liveRun) bool {
+// isIdle reports whether the wrapper of an attempt has not moved for too long, as far as its heartbeat was read.
+func (ob *Observer) isIdle(l *liveRun) bool {
 	return !l.beat.IsZero() && ob.Now().Sub(l.beat) >= beatLimit && ob.Elapsed(l.beat) >= beatLimit
 }
 
-// SilentSince is when the wrapper of a live attempt last moved, if that is too long ago; else zero. What was read may be old, so
+// IdleSince is when the wrapper of a live attempt last moved, if that is too long ago; else zero. What was read may be old, so
 // it is read again before anything is told by it.
-func (ob *Observer) SilentSince(r *agency.Run) time.Time {
+func (ob *Observer) IdleSince(r *agency.Run) time.Time {
 	l, ok := ob.copyOf(r.ID)
-	if !ok || l.attempt != r.Attempt.Number || !ob.isSilent(&l) {
+	if !ok || l.attempt != r.Attempt.Number || !ob.isIdle(&l) {
 		return time.Time{}
 	}
-	if l.beat = later(l.beat, BeatOf(l.dir, l.attempt)); !ob.isSilent(&l) {
+	if l.beat = later(l.beat, BeatOf(l.dir, l.attempt)); !ob.isIdle(&l) {
 		return time.Time{}
 	}
 	return l.beat

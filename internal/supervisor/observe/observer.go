@@ -20,7 +20,7 @@ import (
 // Store is what an observer asks of the record. ChangeRun is one transaction with its events.
 type Store interface {
 	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
-	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.News, error)) (*agency.Run, error)
+	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 }
 
 // Inbox tells the owner of a run what it reported. It may be told of the same report again.
@@ -31,9 +31,9 @@ type Inbox interface {
 // Harness knows the files and screens of the agents.
 type Harness interface {
 	// Files are the files of the agent's own that tell how it does, as far as the situation names them.
-	Files(kind agency.RunnerKind, s *agency.Situation, runner *agency.Process) []string
+	Files(kind agency.RunnerKind, s *agency.AgentState, runner *agency.Process) []string
 	// ReadFile reads what is new in one of these files.
-	ReadFile(kind agency.RunnerKind, path string, s *agency.Situation) []agency.Evidence
+	ReadFile(kind agency.RunnerKind, path string, s *agency.AgentState) []agency.Evidence
 	// ReadsScreen reports whether Screen knows what the terminal of such an agent shows.
 	ReadsScreen(r agency.Runner) bool
 	// ErrorMarks are how lines of an agent's terminal begin that only its program prints, about errors; none are known of most.

@@ -98,7 +98,7 @@ func (op *outputs) lastAnswer(r *agency.Run) string {
 			break
 		}
 		for i := range evidence {
-			if e := &evidence[i]; e.Sign == agency.SignTurnEnded && e.Subagent == "" && e.Text != "" {
+			if e := &evidence[i]; e.Signal == agency.SignalTurnEnded && e.Subagent == "" && e.Text != "" {
 				answer = e.Text
 			}
 		}
@@ -109,7 +109,7 @@ func (op *outputs) lastAnswer(r *agency.Run) string {
 
 // offered keeps the report of an agent that offers its work by a new word, or by the same once more.
 func (op *outputs) offered(ctx context.Context, l *liveRun, word agency.Observed, stamp fileStamp) {
-	if word.Contract == nil || word.Contract.Status != agency.SaysReadyForReview {
+	if word.Contract == nil || word.Contract.Status != agency.ReportedReadyForReview {
 		return
 	}
 	r, err := op.store.Run(ctx, l.id)
@@ -119,13 +119,13 @@ func (op *outputs) offered(ctx context.Context, l *liveRun, word agency.Observed
 }
 
 // answered keeps the answer of a turn that ended, if the agent offers it as its work.
-func (op *outputs) answered(ctx context.Context, id agency.RunID, situation *agency.Situation) {
+func (op *outputs) answered(ctx context.Context, id agency.RunID, agentState *agency.AgentState) {
 	r, err := op.store.Run(ctx, id)
 	if err != nil {
 		return
 	}
-	c, said := r.Attempt.Word.Contract, situation.Reported
-	if c != nil && c.Status == agency.SaysReadyForReview || said != nil && said.Report == agency.ReportsComplete {
+	c, said := r.Attempt.Word.Contract, agentState.Reported
+	if c != nil && c.Status == agency.ReportedReadyForReview || said != nil && said.Report == agency.ReportsComplete {
 		op.write(ctx, id, true)
 	}
 }

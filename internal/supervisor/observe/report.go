@@ -45,10 +45,10 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		taken = ob.keep(ctx, &l, []agency.Evidence{{
-			Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable " + agency.ReportsFile + ": " + whyUnreadable(err),
+			Source: agency.FromReport, Signal: agency.SignalUnknown, Event: "unreadable " + agency.ReportsFile + ": " + whyUnreadable(err),
 		}})
 	default:
-		offset := l.situation.ReportsOffset
+		offset := l.agentState.ReportsOffset
 		if l.reports.size > 0 && stamp.size <= l.reports.size {
 			offset = 0 // another file
 		}
@@ -89,12 +89,12 @@ func newReports(spool Spool, data []byte, offset int64, at time.Time) []agency.E
 	reports := spool.Parse(data[offset:end])
 	for i := range reports {
 		e := &reports[i]
-		*e = agency.Evidence{At: at, Source: agency.FromReport, Sign: agency.SignReport, ID: e.ID, Report: e.Report, Text: e.Text, Quiet: e.Quiet}
+		*e = agency.Evidence{At: at, Source: agency.FromReport, Signal: agency.SignalReport, ID: e.ID, Report: e.Report, Text: e.Text, Quiet: e.Quiet}
 		e.Quiet = min(max(e.Quiet, 0), agency.MaxQuiet)
 		switch e.Report {
-		case agency.ReportsWord, agency.ReportsError, agency.ReportsComplete, agency.ReportsHelp:
+		case agency.ReportsStatus, agency.ReportsError, agency.ReportsComplete, agency.ReportsHelp:
 		default:
-			*e = agency.Evidence{At: at, Source: agency.FromReport, Sign: agency.SignUnknown, Event: "unreadable report"}
+			*e = agency.Evidence{At: at, Source: agency.FromReport, Signal: agency.SignalUnknown, Event: "unreadable report"}
 		}
 	}
 	if len(reports) > 0 {

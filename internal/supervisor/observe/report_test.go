@@ -11,7 +11,7 @@ import (
 
 // Whatever the file holds and wherever reading stopped, what comes of it is reports, made when they were read.
 func FuzzReports(f *testing.F) {
-	help := `{"at":"2001-01-01T00:00:00Z","source":"report","sign":"report","report":"help","text":"Look","quiet":4611686018427387904}` + "\n"
+	help := `{"at":"2001-01-01T00:00:00Z","source":"report","signal":"report","report":"help","text":"Look","quiet":4611686018427387904}` + "\n"
 	f.Add([]byte(help+help), int64(len(help)))
 	f.Add([]byte(help+help), int64(3))
 	f.Add([]byte(help[:20]), int64(-1))
@@ -21,7 +21,7 @@ func FuzzReports(f *testing.F) {
 		reports := observe.NewReports(spools{}, data, offset, at)
 		for i, e := range reports {
 			last := i == len(reports)-1
-			if e.Source != agency.FromReport || e.Sign != agency.SignReport && e.Sign != agency.SignUnknown || !e.At.Equal(at) ||
+			if e.Source != agency.FromReport || e.Signal != agency.SignalReport && e.Signal != agency.SignalUnknown || !e.At.Equal(at) ||
 				e.Quiet < 0 || e.Quiet > agency.MaxQuiet || len(e.Text) > agency.EvidenceText || last != (e.Offset > 0) || e.Offset > int64(len(data)) {
 				t.Errorf("got %+v", e)
 			}

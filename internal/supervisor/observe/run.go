@@ -18,16 +18,16 @@ type liveRun struct {
 	logLost    int64     // bytes that are missing in its log
 	lastNews   time.Time // when its output last said something new
 	beat       time.Time // when its wrapper last moved, as far as it was looked at
-	silent     bool      // that was too long ago at the last look
+	idle       bool      // that was too long ago at the last look
 	stamp      fileStamp // of the contract file when it was read last
 	snapshot   fileStamp // of meta.json when it was last compared with the record
 	reports    fileStamp // of the file of reports when it was taken over last
 	folder     uint64    // inode of the folder that is watched for it; 0 while there is none
-	// situation is what the evidence comes to, newer than the record's. It is never changed, only replaced.
-	situation *agency.Situation
-	look      *time.Timer       // reads the screen when the output has been still; nil until there was some
-	screen    []agency.Evidence // what the screen said at the last look
-	output    *outputReader
+	// agentState is what the evidence comes to, newer than the record's. It is never changed, only replaced.
+	agentState *agency.AgentState
+	look       *time.Timer       // reads the screen when the output has been still; nil until there was some
+	screen     []agency.Evidence // what the screen said at the last look
+	output     *outputReader
 }
 
 // Track watches a run that is not final. What was read of an attempt may be older than the next one, which is watched then and
@@ -43,7 +43,7 @@ func (ob *Observer) Track(r *agency.Run) {
 		old.look.Stop()
 	}
 	ob.live[r.ID] = &liveRun{
-		id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, situation: r.Attempt.Situation.Clone(), output: newOutputReader(r),
+		id: r.ID, attempt: r.Attempt.Number, worktree: r.Worktree, dir: r.Dir, agentState: r.Attempt.AgentState.Clone(), output: newOutputReader(r),
 	}
 }
 
@@ -91,24 +91,24 @@ func (ob *Observer) change(l *liveRun, change func(now *liveRun)) {
 	}
 }
 
-// Seen is what is known of a live attempt.
+// SourceStats is what is known of a live attempt.
 type Seen struct {
 	Attempt    int
-	Situation  *agency.Situation // not to be changed
-	OutputAt   time.Time         // when it last printed something; zero is never, or not since the daemon began
-	OutputNews time.Time         // when its output last said something new; zero is unknown
+	AgentState *agency.AgentState // not to be changed
+	OutputAt   time.Time          // when it last printed something; zero is never, or not since the daemon began
+	OutputNews time.Time          // when its output last said something new; zero is unknown
 }
 
-// Seen returns what is known of a run that is not final. ok is false when the run is over.
+// SourceStats returns what is known of a run that is not final. ok is false when the run is over.
 func (ob *Observer) Seen(id agency.RunID) (seen Seen, ok bool) {
 	l, ok := ob.copyOf(id)
-	return Seen{l.attempt, l.situation, l.lastOutput, l.lastNews}, ok
+	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastNews}, ok
 }
 
 // Keep puts what is known of an agent that ended into its last record.
 func (ob *Observer) Keep(id agency.RunID, a *agency.Attempt) {
 	if l, ok := ob.copyOf(id); ok && l.attempt == a.Number {
-		a.Situation = *l.situation
+		a.AgentState = *l.agentState
 	}
 }
 
@@ -120,8 +120,8 @@ func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdat
 	if l := ob.live[id]; l != nil && l.attempt == attempt {
 		more = u.Output.After(l.lastOutput)
 		l.lastOutput, l.logLost = *u.Output, u.LogLost
-		if u.News != nil {
-			l.lastNews = *u.News
+		if u.EventDraft != nil {
+			l.lastNews = *u.EventDraft
 		}
 	}
 	ob.mu.Unlock()

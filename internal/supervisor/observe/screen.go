@@ -26,12 +26,12 @@ func (ob *Observer) lookSoon(id agency.RunID) {
 	if l == nil {
 		return
 	}
-	quiet, vague := screenQuiet, status.Vague(l.situation)
+	quiet, vague := screenQuiet, status.Vague(l.agentState)
 	if vague {
 		quiet = dialogQuiet
 	}
 	switch {
-	case status.SpokeForItself(l.situation) && len(ob.patterns.Load().of(l.output.preset)) == 0 && !vague:
+	case status.SpokeForItself(l.agentState) && len(ob.patterns.Load().of(l.output.preset)) == 0 && !vague:
 	case l.look != nil:
 		l.look.Reset(quiet)
 	default:
@@ -48,7 +48,7 @@ func (ob *Observer) lookSoon(id agency.RunID) {
 // Look reads an agent's screen and keeps what is new in it as evidence. It returns the evidence that the screen shows.
 func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence {
 	l, ok := ob.copyOf(id)
-	if !ok || status.SpokeForItself(l.situation) {
+	if !ok || status.SpokeForItself(l.agentState) {
 		return nil
 	}
 	r, err := ob.Store.Run(ctx, id)
@@ -62,25 +62,25 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	shown := ob.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	ob.mu.Lock()
 	now := ob.live[id]
-	if now == nil || slices.Equal(now.screen, shown) && !status.NeedsDetail(now.situation, shown) {
+	if now == nil || slices.Equal(now.screen, shown) && !status.NeedsDetail(now.agentState, shown) {
 		ob.mu.Unlock()
 		return shown
 	}
 	before := now.screen
 	now.screen = shown
 	ob.mu.Unlock()
-	news := slices.Clone(shown)
+	drafts := slices.Clone(shown)
 	if asks(before) && !asks(shown) && before[0].Event != agency.EventComplete { // else a title tells that it is over
-		gone := agency.Evidence{Source: agency.FromScreen, Sign: agency.SignAnswered}
+		gone := agency.Evidence{Source: agency.FromScreen, Signal: agency.SignalAnswered}
 		if before[0].Kind == agency.AsksDialog {
-			gone.Sign = agency.SignSession // its program begins; whether it works is not said by that
+			gone.Signal = agency.SignalSession // its program begins; whether it works is not said by that
 		}
-		news = append([]agency.Evidence{gone}, news...)
+		drafts = append([]agency.Evidence{gone}, drafts...)
 	}
-	ob.keep(ctx, &l, news)
+	ob.keep(ctx, &l, drafts)
 	return shown
 }
 
 func asks(evidence []agency.Evidence) bool {
-	return slices.ContainsFunc(evidence, func(e agency.Evidence) bool { return e.Sign == agency.SignAsked })
+	return slices.ContainsFunc(evidence, func(e agency.Evidence) bool { return e.Signal == agency.SignalAsked })
 }

@@ -26,14 +26,14 @@ func (ob *Observer) moment(f status.Facts) time.Time {
 
 // facts are everything that the status of a run is derived from.
 func (ob *Observer) facts(r *agency.Run) status.Facts {
-	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), SilentSince: ob.SilentSince(r)}
+	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), SilentSince: ob.IdleSince(r)}
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
 	if r.RemovedAt == nil {
 		f.RecordProblem = ob.broken[r.ID]
 	}
 	if l := ob.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
-		r.Attempt.Situation, f.SessionGone = *l.situation, l.unseen
+		r.Attempt.AgentState, f.SessionGone = *l.agentState, l.unseen
 		r.Attempt.LogLost = max(r.Attempt.LogLost, l.logLost)
 	}
 	return f

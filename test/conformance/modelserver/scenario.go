@@ -21,8 +21,8 @@ type Turn struct {
 	Read  string // the path of a file for the client's tool that reads files, or else for its shell
 	Write *File  // a file for the client's tool that writes whole files
 	Call  *Call  // a call of a tool by its name
-	// Helper is a subagent that the client is to start, and not to wait for where it can.
-	Helper *Helper
+	// Subagent is a subagent that the client is to start, and not to wait for where it can.
+	Subagent *Subagent
 	// Search is a search for tools, in clients that show the model the tools of servers only when it searches for them.
 	Search string
 	// Gate, if set, holds the answer back after its first event until it is closed.
@@ -49,16 +49,16 @@ type Call struct {
 	Input map[string]any
 }
 
-// Helper is a subagent. Its conversation, which is known by its prompt, has a scenario of its own.
-type Helper struct {
+// Subagent is a subagent. Its conversation, which is known by its prompt, has a scenario of its own.
+type Subagent struct {
 	Prompt   string // in no other text of the user
 	Scenario Scenario
 }
 
 // of is the helper whose conversation has these texts of the user; nil when it is the agent's own.
-func (s Scenario) of(heard []string) *Helper {
+func (s Scenario) of(heard []string) *Subagent {
 	for i := range s {
-		h := s[i].Helper
+		h := s[i].Subagent
 		if h == nil {
 			continue
 		}
@@ -125,8 +125,8 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 		if _, makes := offered["create"]; makes && t.Write.Has != nil {
 			inputs = map[string]any{"edit": object{"path": t.Write.Path, "old_str": t.Write.Has(), "new_str": t.Write.Content}}
 		}
-	case t.Helper != nil:
-		task := object{"description": "Help", "prompt": t.Helper.Prompt}
+	case t.Subagent != nil:
+		task := object{"description": "Help", "prompt": t.Subagent.Prompt}
 		inputs = map[string]any{
 			"Agent": with(task, object{"subagent_type": "general-purpose", "run_in_background": true}),
 			"task":  with(task, object{"subagent_type": "general"}),

@@ -32,11 +32,11 @@ type Server struct {
 type Request struct {
 	Method, Path string
 	// Side is a request beside the conversation, such as one for a title: it got a short answer and no turn.
-	Side   bool
-	Turn   int    // the turn of the scenario that it was answered with, from 0
-	Helper string // the prompt of the helper whose conversation it is; empty is the agent's own
-	Body   string // as it came, for a conversation
-	Heard  string // all texts of the user, the client's own additions among them, one below the other
+	Side     bool
+	Turn     int    // the turn of the scenario that it was answered with, from 0
+	Subagent string // the prompt of the helper whose conversation it is; empty is the agent's own
+	Body     string // as it came, for a conversation
+	Heard    string // all texts of the user, the client's own additions among them, one below the other
 }
 
 // Start starts a server on a free port. The caller closes it.
@@ -132,8 +132,8 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			Side: c.side(), Turn: c.turns, Heard: strings.Join(c.heard, "\n"), Body: string(body),
 		}
 		scenario := s.scenario
-		if helper := scenario.of(c.heard); helper != nil {
-			scenario, entry.Helper = helper.Scenario, helper.Prompt
+		if subagent := scenario.of(c.heard); subagent != nil {
+			scenario, entry.Subagent = subagent.Scenario, subagent.Prompt
 		}
 		turn := scenario.turn(c.turns)
 		if entry.Side {

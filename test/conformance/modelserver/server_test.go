@@ -149,10 +149,10 @@ func TestTurns(t *testing.T) {
 }
 
 // The conversation of a helper is known by its prompt, and has a scenario of its own.
-func TestHelper(t *testing.T) {
+func TestSubagent(t *testing.T) {
 	t.Parallel()
 	s := start(t, modelserver.Scenario{
-		{Helper: &modelserver.Helper{Prompt: "You help.", Scenario: modelserver.Scenario{{Text: "I helped."}}}},
+		{Subagent: &modelserver.Subagent{Prompt: "You help.", Scenario: modelserver.Scenario{{Text: "I helped."}}}},
 	})
 	const tools = `"stream":true,"tools":[{"name":"Agent"}]`
 	begun := ask(t, s, "/v1/messages", `{`+tools+`,"messages":[{"role":"user","content":"begin"}]}`).text(t)
@@ -160,8 +160,8 @@ func TestHelper(t *testing.T) {
 	if !strings.Contains(begun, `"name":"Agent"`) || !strings.Contains(helped, "I helped.") {
 		t.Errorf("got\n%s\n%s", begun, helped)
 	}
-	if r := s.Requests(); r[0].Helper != "" || r[1].Helper != "You help." {
-		t.Errorf("got the helpers %q and %q", r[0].Helper, r[1].Helper)
+	if r := s.Requests(); r[0].Subagent != "" || r[1].Subagent != "You help." {
+		t.Errorf("got the helpers %q and %q", r[0].Subagent, r[1].Subagent)
 	}
 }
 
