@@ -37,9 +37,9 @@ type Alert struct {
 	AckedAt      *time.Time       `json:"acked_at"`
 	AckedBy      string           `json:"acked_by"` // the id of a run, or "user"; empty when nobody did
 	SnoozedUntil *time.Time       `json:"snoozed_until"`
-	NotifyCount  int              `json:"notify_count"`       // how often somebody was told
-	Level        int              `json:"level"`      // how far up: 0 the owner, 1 the orchestrator, 2 people
-	Recipients   []string         `json:"recipients"` // who was told last; empty when there was nobody
+	NotifyCount  int              `json:"notify_count"` // how often somebody was told
+	Level        int              `json:"level"`        // how far up: 0 the owner, 1 the orchestrator, 2 people
+	Recipients   []string         `json:"recipients"`   // who was told last; empty when there was nobody
 }
 
 // Ref is how people call what the alert is about: a run, a session by its name or else its id, or the host.

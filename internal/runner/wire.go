@@ -50,7 +50,7 @@ type message struct {
 	Update   *agency.WrapperUpdate `json:"update,omitempty"`
 	Text     string                `json:"text,omitempty"`
 	By       agency.EndedBy        `json:"by,omitempty"`
-	Tmux     string                `json:"tmux,omitempty"`   // of a welcome: the socket of the tmux server
+	Tmux     string                `json:"tmux,omitempty"`  // of a welcome: the socket of the tmux server
 	Force    bool                  `json:"force,omitempty"` // of a stop; an older wrapper takes every second one so
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
 	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer

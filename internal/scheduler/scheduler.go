@@ -150,7 +150,7 @@ func New(deps Deps, settings Settings) *Scheduler {
 	return s
 }
 
-// Locked is until when runners take no work, by what the agents of all sessions met. It is not to be changed.
+// Limited is until when runners take no work, by what the agents of all sessions met. It is not to be changed.
 func (s *Scheduler) Limited() map[string]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"agency"
-
 	"agency/internal/api"
 )
 

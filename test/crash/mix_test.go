@@ -193,9 +193,7 @@ func spell(r *rand.Rand, args []string, root string) []string {
 		case "BACKUP":
 			arg = fmt.Sprintf("%s/backup.%d", root, r.Uint32())
 		}
-		if strings.Contains(arg, "MESSAGE") {
-			arg = strings.Replace(arg, "MESSAGE", fmt.Sprintf("work %d", r.Uint32()), 1)
-		}
+		arg = strings.Replace(arg, "MESSAGE", fmt.Sprintf("work %d", r.Uint32()), 1)
 		spelt = append(spelt, arg)
 	}
 	return spelt

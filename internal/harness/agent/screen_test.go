@@ -19,7 +19,7 @@ func TestParseScreen(t *testing.T) {
 	for old, tt := range map[string]struct{ new, want string }{
 		"version = 1":      {"version = 2", "version is 2, not 1"},
 		`name = "a"`:       {`nam = "a"`, `3:1: unknown key "pattern.nam"`},
-		`signal = "asked"`:   {`signal = "turn_ended"`, `pattern 1: signal is "turn_ended"`},
+		`signal = "asked"`: {`signal = "turn_ended"`, `pattern 1: signal is "turn_ended"`},
 		`kind = "dialog"`:  {`kind = "joke"`, `pattern 1: kind is "joke"`},
 		"confidence = 0.5": {"confidence = 1.0", "pattern 1: confidence must be"},
 		`last = ["?"]`:     {`last = [""]`, "pattern 1: an empty text"},

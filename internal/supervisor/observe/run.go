@@ -91,7 +91,7 @@ func (ob *Observer) change(l *liveRun, change func(now *liveRun)) {
 	}
 }
 
-// SourceStats is what is known of a live attempt.
+// Seen is what is known of a live attempt.
 type Seen struct {
 	Attempt    int
 	AgentState *agency.AgentState // not to be changed
@@ -99,7 +99,7 @@ type Seen struct {
 	OutputNews time.Time          // when its output last said something new; zero is unknown
 }
 
-// SourceStats returns what is known of a run that is not final. ok is false when the run is over.
+// Seen returns what is known of a run that is not final. ok is false when the run is over.
 func (ob *Observer) Seen(id agency.RunID) (seen Seen, ok bool) {
 	l, ok := ob.copyOf(id)
 	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastNews}, ok
