@@ -1,4 +1,5 @@
-// Package clock tells the daemon's time, which never runs backwards and knows when the system's clock leapt.
+// Package clock provides the daemon's time, which never runs backwards and accounts for leaps of
+// the system's clock.
 package clock
 
 import (
@@ -7,41 +8,45 @@ import (
 )
 
 const (
-	// minLeap is the smallest difference from the time that is due that counts as a leap: the clock was set, or the machine
-	// slept.
+	// minLeap is the smallest difference from the expected time that counts as a leap: the clock
+	// was set, or the machine slept.
 	minLeap = 2 * time.Second
-	// maxAhead is how far a Clock may be ahead of the system's clock. One that was wrong by more is not worth following.
+	// maxAhead is how far a Clock may be ahead of the system's clock. When it is further ahead, its
+	// time was wrong, and it jumps to the system's time.
 	maxAhead = 24 * time.Hour
 	// maxLeaps is how many leaps a Clock remembers.
 	maxLeaps = 64
 )
 
-// Clock tells the time of the system's clock, which any user or program may set at any moment, in order. When the
-// system's clock is set back, a Clock goes on at half the speed until that has caught up, so that what is recorded later
-// also has a later time. When the system's clock is set forward, or the machine slept, a Clock follows at once, and
-// Elapsed leaves that time out. All methods may be called from several goroutines.
+// Clock returns the time of the system's clock, which any user or program may set at any moment, in
+// order. When the system's clock is set back, a Clock runs at half speed until the system's clock
+// has caught up, so that later records have later times. When the system's clock is set forward, or
+// the machine slept, a Clock follows at once, and Elapsed leaves that time out. All methods may be
+// called from several goroutines.
 type Clock struct {
 	wall   func() time.Time     // the system's clock
-	steady func() time.Duration // passes evenly while the machine is awake, whatever happens to the system's clock
+	steady func() time.Duration // runs evenly while the machine is awake, and is independent of the system's clock
 
 	mu    sync.Mutex
-	told  time.Time     // the newest answer
-	at    time.Duration // on steady, when told was answered
+	told  time.Time     // the newest time that Now returned
+	at    time.Duration // the value of steady for told
 	leaps []leap
 }
 
-// leap is a part of the time that did not pass.
+// leap is a time that the clock skipped.
 type leap struct {
 	from time.Time
 	by   time.Duration
 }
 
-// New returns a clock that begins with the time of wall, the system's clock. steady returns the time since a fixed moment.
+// New returns a clock that begins with the time of wall, the system's clock. steady returns the
+// time since a fixed moment.
 func New(wall func() time.Time, steady func() time.Duration) *Clock {
 	return &Clock{wall: wall, steady: steady, told: wall().Round(0), at: steady()}
 }
 
-// Begin sets the clock to newest, the time of what an earlier daemon recorded last, if that is ahead by no more than a day.
+// Begin sets the clock to newest, the last time that an earlier daemon recorded, if that is ahead
+// by no more than a day.
 func (c *Clock) Begin(newest time.Time) {
 	now := c.Now()
 	c.mu.Lock()
@@ -51,7 +56,8 @@ func (c *Clock) Begin(newest time.Time) {
 	}
 }
 
-// Now returns the time. A later answer is never before an earlier one; both may be the same.
+// Now returns the time. It is never before the time of an earlier call, but may be equal; only a
+// clock more than maxAhead ahead jumps back.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +81,9 @@ func (c *Clock) Now() time.Time {
 	return c.told
 }
 
-// Elapsed returns how much time has passed since then, without the leaps of the system's clock. It is never negative. What
-// happened between two daemons is not known: Elapsed takes that time as the system's clock tells it.
+// Elapsed returns how much time has passed since a time, without the leaps of the system's clock.
+// It is never negative. Leaps between two daemons are unknown: for that time Elapsed trusts the
+// system's clock.
 func (c *Clock) Elapsed(since time.Time) time.Duration {
 	passed := c.Now().Sub(since)
 	c.mu.Lock()

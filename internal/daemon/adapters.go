@@ -15,14 +15,14 @@ import (
 	"agency/internal/tmux"
 )
 
-// sessions gives the supervisor its tmux.
+// sessions provides the supervisor with tmux sessions.
 type sessions struct{ *tmux.Tmux }
 
 func (t sessions) StartSession(ctx context.Context, name, dir string, argv []string) (string, error) {
 	return t.Start(ctx, tmux.Session{Name: name, Dir: dir, Argv: argv, Width: 200, Height: 50})
 }
 
-// harnesses gives the supervisor its command lines and readers.
+// harnesses provides the supervisor with command lines and readers of agents.
 type harnesses struct{ harness.Screens }
 
 func (harnesses) FindExec(r agency.Runner, exec, dir string, env []string) (string, error) {
@@ -43,12 +43,12 @@ func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.AgentSt
 
 func (harnesses) ErrorMarks(kind agency.RunnerKind) []string { return harness.ErrorMarks(kind) }
 
-// screens reads terminals, also by the user's own patterns beside the configuration.
+// screens returns the readers of terminals, with the user's own patterns beside the configuration.
 func (d *Daemon) screens() harness.Screens {
 	return harness.Screens{Dir: filepath.Join(filepath.Dir(d.Config.Path), "screen"), Log: d.Log}
 }
 
-// serving are the processes that no run may end.
+// serving returns the processes that no run may end.
 func (d *Daemon) serving() runner.Serving {
 	return runner.Serving{Lock: LockPath(d.Config.Home), Tmux: d.tmux.Socket()}
 }
@@ -61,7 +61,7 @@ func (harnesses) Shown(kind agency.RunnerKind, lines []string, requests []agency
 	return harness.Shown(kind, lines, requests)
 }
 
-// spools gives the supervisor the evidence files.
+// spools provides the supervisor with the evidence files.
 type spools struct{}
 
 func (spools) Append(path string, evidence ...agency.Evidence) error {
@@ -73,7 +73,7 @@ func (spools) Tail(path string, offset int64) ([]agency.Evidence, int64, error) 
 }
 func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) }
 
-// attempts gives the supervisor what wrappers leave on this host.
+// attempts provides the supervisor with the records of wrappers on this host.
 type attempts struct{ serving runner.Serving }
 
 func (attempts) ReadStart(dir string) (*agency.Start, error) { return runner.ReadStart(dir) }

@@ -24,7 +24,8 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 		return api.ListAlertsResponse{}, err
 	}
 	if !req.Resolved {
-		// Work or an end that somebody has seen waits for nobody. Work is not over before its run is removed or goes on.
+		// When completed work or a failed session has been acknowledged, no action is due. Such an
+		// alert stays open until its run is removed or goes on.
 		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool {
 			return a.AckedAt != nil && (a.Kind == agency.AlertComplete || a.Kind == agency.AlertSessionFailed)
 		})
@@ -33,7 +34,8 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 	return api.ListAlertsResponse{Alerts: named, TickedAt: d.tickedAt()}, err
 }
 
-// alertsOf are the alerts that a filter chooses of the repository of a directory; without one of every repository.
+// alertsOf returns the alerts that match a filter in the repository of a directory; with an empty
+// dir, in all repositories.
 func (d *Daemon) alertsOf(ctx context.Context, dir string, f agency.AlertFilter) ([]agency.Alert, error) {
 	if dir != "" {
 		repo, err := d.git.Discover(ctx, dir)
@@ -46,7 +48,7 @@ func (d *Daemon) alertsOf(ctx context.Context, dir string, f agency.AlertFilter)
 	return d.store.Alerts(ctx, f)
 }
 
-// tickedAt is when the watchdog last looked at anything; nil when it did not yet.
+// tickedAt returns when the watchdog last looked at anything; nil when it has not yet.
 func (d *Daemon) tickedAt() *time.Time {
 	if at := d.dog.TickedAt(); !at.IsZero() {
 		return new(at.UTC())
@@ -54,9 +56,9 @@ func (d *Daemon) tickedAt() *time.Time {
 	return nil
 }
 
-// named adds the names of their runs and sessions to alerts.
+// named adds to alerts the names of their runs and sessions.
 func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert, error) {
-	list, names := make([]api.Alert, 0, len(alerts)), map[agency.RunID]string{} // a run may have had many alerts
+	list, names := make([]api.Alert, 0, len(alerts)), map[agency.RunID]string{} // a run may have many alerts
 	for i := range alerts {
 		a := &alerts[i]
 		if a.Session != "" {
@@ -113,12 +115,12 @@ func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (
 	}
 	until := d.clock.Now().Add(wait)
 	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
-		a.AckedAt, a.AckedBy, a.SnoozedUntil = nil, "", &until // who wants it back has not done with it
+		a.AckedAt, a.AckedBy, a.SnoozedUntil = nil, "", &until // a snoozed alert is no longer acknowledged
 		return agency.AlertSnoozed
 	})
 }
 
-// changeAlerts changes alerts that are open, all or none.
+// changeAlerts changes open alerts, all or none.
 func (d *Daemon) changeAlerts(ctx context.Context, ids []string, change func(*agency.Alert) agency.EventType) (api.AlertsResponse, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	changed, err := d.store.ChangeAlerts(ctx, ids, func(a *agency.Alert) (agency.EventType, error) {

@@ -13,10 +13,10 @@ import (
 	"agency/internal/supervisor"
 )
 
-// peerKey is where the context of a connection carries the id of the process at its other end.
+// peerKey is the key, in the context of a connection, of the id of the process at the other end.
 type peerKey struct{}
 
-// withPeer notes which process made a connection.
+// withPeer adds to a context the process that made a connection.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	peer, err := socket.PeerOf(conn)
 	if err != nil {
@@ -25,7 +25,7 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peer.PID)
 }
 
-// withCaller notes who a request says it is from.
+// withCaller returns the context of a request with the sender that it claims.
 func withCaller(r *http.Request) context.Context {
 	attempt, _ := strconv.Atoi(r.Header.Get(api.AttemptHeader))
 	pid, _ := r.Context().Value(peerKey{}).(int)

@@ -9,27 +9,30 @@ import (
 	"agency/internal/socket"
 )
 
-// How long a connection may wait for its client. Requests that are under way, streams and wrappers are not bounded by these.
+// How long a connection may wait for its client. These do not limit requests in progress, streams
+// and wrappers.
 const (
-	headerWait = 10 * time.Second // for the head of a request, from its first byte or the connection on
+	headerWait = 10 * time.Second // for the head of a request, from its first byte or from the connection
 	bodyWait   = 30 * time.Second // for the whole body
-	idleWait   = time.Minute      // for the next request; longer than api.Client keeps a connection that it does not use
+	idleWait   = time.Minute      // for the next request; longer than api.Client keeps an idle connection
 )
 
-// How many connections may wait at once, for a request or its head: of one process, and of all.
+// How many connections may wait at once for a request or its head: from one process, and in total.
 const (
 	waitingOfOne = 64
 	waitingOfAll = 1024
-	// freshFor is how long a new connection is left alone when all together are too many: after a restart of the daemon every wrapper
-	// comes at the same moment, and asks at once.
+	// freshFor is how long a new connection is never closed when there are too many in total: after
+	// a restart of the daemon, all wrappers connect at the same moment and send their requests at
+	// once.
 	freshFor = time.Second
 )
 
-// connections are those that wait for a request. When there are too many the one that has waited longest is closed.
+// connections are the connections that wait for a request. When there are too many, the one that
+// has waited longest is closed.
 type connections struct {
 	mu      sync.Mutex
 	waiting map[net.Conn]waiting
-	of      map[int]int // how many by process
+	of      map[int]int // how many, by process
 }
 
 type waiting struct {
@@ -37,7 +40,7 @@ type waiting struct {
 	since time.Time
 }
 
-// state is told how a connection goes on.
+// state handles a change of the state of a connection.
 func (c *connections) state(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew, http.StateIdle:
@@ -49,11 +52,11 @@ func (c *connections) state(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// wait notes that a connection waits, and returns the one to close for it.
+// wait records that a connection waits, and returns the one to close in its favour, if any.
 func (c *connections) wait(conn net.Conn) (old net.Conn) {
 	peer, err := socket.PeerOf(conn)
 	if err != nil {
-		return nil // it is closed already
+		return nil // already closed
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +78,7 @@ func (c *connections) wait(conn net.Conn) (old net.Conn) {
 	}
 }
 
-// goOn notes that a connection does not wait any more.
+// goOn records that a connection no longer waits.
 func (c *connections) goOn(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +92,7 @@ func (c *connections) goOn(conn net.Conn) {
 	}
 }
 
-// oldest is the connection that has waited longest of some.
+// oldest returns the connection that has waited longest of those that match; nil when none does.
 func (c *connections) oldest(some func(waiting) bool) (found net.Conn) {
 	var since time.Time
 	for conn, w := range c.waiting {
@@ -100,15 +103,16 @@ func (c *connections) oldest(some func(waiting) bool) (found net.Conn) {
 	return found
 }
 
-// inTime bounds the time that a client may take to send the body of its request.
+// inTime limits the time that a client may take to send the body of its request.
 func inTime(limit time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // a test's writer has none
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // a test's writer has no deadline
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// taken ends the bound of inTime: what comes after the body is the next request, and a request may take long.
+// taken removes the limit of inTime: what comes after the body is the next request, and a request
+// may take long.
 func taken(w http.ResponseWriter) { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }

@@ -1,5 +1,5 @@
-// Package daemon is the life of the process that supervises: its lock, its socket, its handlers and streams. It builds the
-// parts and puts them together.
+// Package daemon runs the process that supervises: its lock, socket, handlers and streams. It
+// builds the parts and connects them.
 package daemon
 
 import (
@@ -38,36 +38,36 @@ import (
 	"agency/internal/watchdog"
 )
 
-// tempDir is the folder of the data root for what no later daemon needs.
+// tempDir is the folder in the data root for files that no later daemon needs.
 const tempDir = "tmp"
 
 // Limits on what the daemon asks of other programs.
 const (
 	gitTimeout  = 5 * time.Minute
 	tmuxTimeout = 10 * time.Second
-	// drainTimeout bounds how long a stop waits for requests that are under way.
+	// drainTimeout bounds how long a stop waits for requests in progress.
 	drainTimeout = 5 * time.Second
 	// endTimeout bounds how long the parts may take to stop after that.
 	endTimeout = 15 * time.Second
-	// lookEvery is how often the daemon looks whether its lock and socket are still there. A client that finds no socket starts a
-	// second daemon, which waits for longer than this.
+	// lookEvery is how often the daemon checks that its lock and socket still exist. A client that
+	// finds no socket starts a second daemon, which waits for longer than this.
 	lookEvery = 2 * time.Second
 )
 
-// Daemon is one supervising process for one data root.
+// Daemon is the supervising process of one data root.
 type Daemon struct {
 	Config  *config.Config
 	Version string
-	Exec    string // this program, which wrappers run too
+	Exec    string // path of this program, which also runs as wrapper
 	Log     *slog.Logger
 	Now     func() time.Time // the system's clock
-	// Load reads the configuration again after its file changed. Without it what Config says holds for good.
+	// Load reads the configuration again after its file changed. When nil, Config stays in effect.
 	Load func() (*config.Config, error)
 	End  func(status int) // ends the process at once
 
 	root     *rootLock
 	writing  sync.Mutex  // held while the record is written back
-	again    atomic.Bool // it was, and nothing more is written
+	again    atomic.Bool // the record was written back, and nothing more is written
 	clock    *clock.Clock
 	started  time.Time
 	store    *sqlite.Store
@@ -90,22 +90,25 @@ type Daemon struct {
 	conns    connections
 	refusals refusals
 
-	stop     context.CancelFunc // asks for the end, which asked tells of
+	stop     context.CancelFunc // stops the daemon, by ending asked
 	asked    <-chan struct{}
 	listener *listener     // the newest one
-	unheard  string        // why the socket could not be made again, as told last
-	stopping chan struct{} // closed when no connection is taken any more: what waits for something ends
+	unheard  string        // the last reported reason why the socket could not be made again
+	stopping chan struct{} // closed when no more connections are accepted, to end requests that wait
 }
 
-// LogPath is the daemon's log file.
+// LogPath returns the path of the daemon's log.
 func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.log") }
 
-// ErrAgain is the end of a daemon that is to be followed by another one at once: the files of its database were deleted or replaced.
+// ErrAgain is returned by Run when another daemon must follow at once: the files of the database
+// were deleted or replaced.
 var ErrAgain = errors.New("the files of the database were deleted or replaced")
 
-// Run serves until ctx ends, a client asks for the end, or something fails. ready is called once the socket answers. It
-// returns E_DAEMON_START_FAILED when it cannot start. When it returns, the socket is gone and the lock is free. When it returns ErrAgain,
-// the lock is free and the daemon of Next is to run at once: it goes on with the socket, and answers whoever connected meanwhile.
+// Run serves until ctx ends, a client asks for a stop, or an error. It calls ready once the socket
+// answers. It returns E_DAEMON_START_FAILED when it cannot start. When it returns, the socket is
+// gone and the lock is free. When it returns ErrAgain, the lock is free and the caller must run
+// Next at once: that daemon continues with the socket, and answers clients that connected in
+// between.
 func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	asked, stop := context.WithCancel(ctx)
 	defer stop()
@@ -124,7 +127,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	}
 	defer func() {
 		killpoint.At("daemon.ended")
-		// The socket goes last: a client that finds none may rely on all being done.
+		// The socket goes last: a client that finds none can rely on everything being done.
 		d.endListening()
 		d.root.unlock()
 	}()
@@ -134,7 +137,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	d.clock = clock.New(d.Now, func() time.Duration { return time.Since(began) })
 	d.started, d.stopping = d.clock.Now(), make(chan struct{})
 	d.active.begin(d.Config, d.started)
-	_ = os.RemoveAll(filepath.Join(home, tempDir)) // left by a daemon that was killed; it costs nothing but room
+	_ = os.RemoveAll(filepath.Join(home, tempDir)) // left by a daemon that was killed; it only takes space
 	database := databaseOf(home, d.clock.Now)
 	if _, err := database.Finish(); err != nil {
 		return err
@@ -159,7 +162,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	return d.supervise(ctx, ready)
 }
 
-// supervise starts the parts one after the other, serves, and stops them in the reverse order.
+// supervise starts the parts in order, serves, and stops them in the reverse order.
 func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	stop, err := service.StartAll(ctx, d.watcher, d.sup, channels{d}, d.dog, d.results, d.files, d.sched, d.timers,
 		&service.Loop{Run: d.watchConfig}, d.backups)
@@ -175,7 +178,7 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	err = d.store.Append(ctx, agency.EventDraft{Type: agency.DaemonStarted, Data: map[string]any{"version": d.Version, "pid": os.Getpid()}})
 	switch {
 	case sqlite.Full(err):
-		d.Log.Warn("record the start of the daemon", "err", err) // who looks, and who stops agents, needs one all the same
+		d.Log.Warn("record the start of the daemon", "err", err) // users need a daemon anyway, to look and to stop agents
 	case err != nil:
 		return err
 	}
@@ -184,7 +187,7 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	return d.serve(ctx, ready)
 }
 
-// setClock has the daemon go on from the time of the newest event.
+// setClock makes the clock continue from the time of the newest event.
 func (d *Daemon) setClock(ctx context.Context) error {
 	last, err := d.store.LastSeq(ctx)
 	if err != nil || last == 0 {
@@ -200,7 +203,7 @@ func (d *Daemon) setClock(ctx context.Context) error {
 	return nil
 }
 
-// newGit is the git of a data root.
+// newGit returns the git of a data root.
 func newGit(home string) *git.Git {
 	g := git.New(gitTimeout, filepath.Join(home, tempDir), filepath.Join(home, "git"))
 	g.Claims = filepath.Join(home, "locks", "refs")
@@ -213,12 +216,12 @@ func (d *Daemon) newBackups() *recovery.Backups {
 	}
 }
 
-// build puts the parts together.
+// build makes the parts and connects them.
 func (d *Daemon) build() {
 	d.disks = disk.Disks{Home: d.Config.Home, MinFree: func() int64 { return d.active.config().Disk.MinFree }, Config: d.Config.Path}
 	d.git = newGit(d.Config.Home)
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
-	runner.DropMark() // an agent may have been the first to need this daemon, or the tmux server that it starts
+	runner.DropMark() // this daemon, or the tmux server that it starts, may have been started by an agent
 	d.watcher = watch.New(d.Log)
 	d.sup = supervisor.New(supervisor.Deps{
 		Store:          d.store,
@@ -240,7 +243,7 @@ func (d *Daemon) build() {
 		Now:     d.clock.Now,
 		Elapsed: d.clock.Elapsed,
 		Random:  fillRandom,
-		// The supervisor asks it when all parts are there.
+		// Called only when all parts exist.
 		NeededBy: func(ctx context.Context, id agency.RunID) (agency.SessionID, error) {
 			return d.agents().NeededBy(ctx, id)
 		},
@@ -264,9 +267,9 @@ func (d *Daemon) build() {
 	d.sessions, d.backups = d.newSessions(), d.newBackups()
 }
 
-// serve answers until the end, then lets the requests under way finish.
+// serve answers until the end, then lets the requests in progress finish.
 func (d *Daemon) serve(ctx context.Context, ready func()) error {
-	// Streams end with the daemon, requests may finish first.
+	// Streams end with the daemon; requests may finish first.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
@@ -278,7 +281,8 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		ConnState:         d.conns.state,
 		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelWarn),
 	}
-	// Who is told that the daemon stops looks for the next one, and must not find this one again.
+	// A client that learns that the daemon stops looks for the next one, and must not find this one
+	// again.
 	server.RegisterOnShutdown(func() { close(d.stopping) })
 	failed := make(chan error)
 	listenOn := func(l net.Listener) {
@@ -296,7 +300,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	for serving := true; serving; {
 		select {
 		case <-look.C:
-			_ = d.checkOwn() // it told
+			_ = d.checkOwn() // it has logged the error
 			if d.listenAgain(ctx) {
 				go listenOn(d.listener)
 			}
@@ -306,7 +310,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		}
 		serving = false
 	}
-	if err == nil { // else it is no end that anybody asked for
+	if err == nil { // otherwise the end is a failure
 		d.tell(api.DoingStop)
 	}
 	killpoint.At("daemon.stopping")
@@ -323,7 +327,8 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	return err
 }
 
-// endLate ends a daemon whose parts do not stop, as if it were killed: the next one finishes what they do. The log tells what they wait for.
+// endLate ends a daemon whose parts do not stop, as if it were killed: the next one finishes their
+// work. It logs what they wait for.
 func (d *Daemon) endLate() {
 	stacks := make([]byte, 1<<20)
 	d.Log.Error("the daemon does not come to its end, ending", "after", endTimeout, "stacks", string(stacks[:runtime.Stack(stacks, true)]))

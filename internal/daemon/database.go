@@ -10,7 +10,8 @@ import (
 	"agency/internal/recovery"
 )
 
-// restoreTimeout is how long a command that replaces the database waits for a daemon that is ending.
+// restoreTimeout is how long a command that replaces the database waits for a daemon that is
+// ending.
 const restoreTimeout = 2 * time.Second
 
 // databaseOf returns the database of a data root.
@@ -18,8 +19,8 @@ func databaseOf(home string, now func() time.Time) recovery.Database {
 	return recovery.Database{Home: home, Temp: filepath.Join(home, tempDir), Now: now}
 }
 
-// RestoreDatabase puts a backup in the place of a data root's database. No daemon may run. kept is where the old database is
-// now; empty when there was none.
+// RestoreDatabase replaces the database of a data root by a backup. No daemon may run. kept is the
+// new path of the old database; empty when there was none.
 func RestoreDatabase(ctx context.Context, home, backup string, now func() time.Time) (kept string, err error) {
 	lock, err := lockForRestore(ctx, home)
 	if err != nil {
@@ -29,8 +30,8 @@ func RestoreDatabase(ctx context.Context, home, backup string, now func() time.T
 	return databaseOf(home, now).Restore(ctx, backup)
 }
 
-// RebuildDatabase adds to a data root's database, or to a new one when there is none, what the folders of its runs tell. No
-// daemon may run.
+// RebuildDatabase adds to the database of a data root, or to a new one when there is none, what the
+// folders of its runs record. No daemon may run.
 func RebuildDatabase(ctx context.Context, home string, now func() time.Time) (*api.Rebuilt, error) {
 	lock, err := lockForRestore(ctx, home)
 	if err != nil {
@@ -50,8 +51,8 @@ func RebuildDatabase(ctx context.Context, home string, now func() time.Time) (*a
 	return rebuilt, nil
 }
 
-// lockForRestore takes the lock of a data root for a command that replaces the database. A daemon that is ending, or was
-// killed, releases it a moment later.
+// lockForRestore takes the lock of a data root for a command that replaces the database. It waits,
+// since a daemon that is ending or was killed releases it a moment later.
 func lockForRestore(ctx context.Context, home string) (*rootLock, error) {
 	deadline := time.Now().Add(restoreTimeout)
 	lock, err := awaitLock(ctx, home, func() bool { return time.Now().After(deadline) })

@@ -12,7 +12,8 @@ import (
 	"agency/internal/socket"
 )
 
-// makeFolders makes the folders that a daemon needs. Those that are agency's own only their owner can look into afterwards.
+// makeFolders makes the folders that a daemon needs. It makes agency's own folders private to their
+// owner.
 func makeFolders(cfg *config.Config) error {
 	for _, path := range []string{cfg.Home, filepath.Dir(LogPath(cfg.Home))} {
 		if err := ownFolder(path, "AGENCY_HOME"); err != nil {
@@ -22,9 +23,10 @@ func makeFolders(cfg *config.Config) error {
 	return makeSocketFolder(cfg)
 }
 
-// makeSocketFolder makes the folder of the socket: the data root, agency's own in /tmp, or one that somebody chose. What others chose
-// may be theirs in other ways too, so that is never changed, and refused where anybody else could put a socket into it. Where others
-// can only look the mode of the socket keeps them off.
+// makeSocketFolder makes the folder of the socket: the data root, agency's own in /tmp, or one that
+// the user chose. A chosen folder may have other uses, so its mode is never changed. It is refused
+// when other users could put a socket into it. Where they can only look, the mode of the socket
+// keeps them out.
 func makeSocketFolder(cfg *config.Config) error {
 	path := filepath.Dir(cfg.Socket)
 	switch {
@@ -44,7 +46,7 @@ func makeSocketFolder(cfg *config.Config) error {
 	return nil
 }
 
-// ownFolder makes a folder of agency's own, or makes one that is there private.
+// ownFolder makes a folder of agency's own, or makes an existing one private.
 func ownFolder(path, variable string) error {
 	info, err := makeFolder(path, variable)
 	if err != nil {
@@ -62,7 +64,8 @@ func ownFolder(path, variable string) error {
 	return nil
 }
 
-// makeFolder makes a folder that is not there for its owner alone, and refuses one that is another user's. variable is what named it.
+// makeFolder makes a missing folder, for its owner alone, and refuses one of another user. variable
+// is the setting that named it.
 func makeFolder(path, variable string) (fs.FileInfo, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {

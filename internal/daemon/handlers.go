@@ -14,13 +14,14 @@ import (
 	"agency/internal/api"
 )
 
-// requestLimit is the largest request body, in bytes: a prompt, an environment, and room to escape them.
+// requestLimit is the largest request body, in bytes: a prompt, an environment, and space to escape
+// them.
 const requestLimit = 6*agency.PromptLimit + 4<<20
 
 // handler serves all operations and streams.
 func (d *Daemon) handler() http.Handler { return d.recovered(d.routes()) }
 
-// routes serves each operation of the table, and the streams.
+// routes returns the handlers of all operations of the table and of the streams.
 func (d *Daemon) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	handle(d, mux, api.CreateRun, d.createRun)
@@ -115,7 +116,7 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 			resp, err = do(ctx, req)
 		}
 		if err != nil && op.Kind == api.Waits && d.isStopping() {
-			err = errStopping() // whatever it was: the next daemon can be asked the same
+			err = errStopping() // whatever the error was: the next daemon can answer
 		}
 		if err != nil && r.Context().Err() == nil {
 			logFailure(d.Log, op.Describe(), err)
@@ -124,7 +125,7 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 	})
 }
 
-// logFailure writes down an error that is a defect of agency, or that a client could not expect.
+// logFailure logs an error that is a defect of agency, or that a client could not expect.
 func logFailure(log *slog.Logger, op api.Description, err error) {
 	switch code := agency.AsError(err).Code; {
 	case code == agency.CodeInternal:
@@ -134,8 +135,9 @@ func logFailure(log *slog.Logger, op api.Description, err error) {
 	}
 }
 
-// checkVersion refuses a client of another version: shapes may differ. A client that says none, a person with curl, is
-// served. A refusal says whether the daemon is idle, so that the client may replace it.
+// checkVersion refuses a client of another version: shapes may differ. A client that sends no
+// version, such as curl, is served. The error tells whether the daemon is idle, so that the client
+// may replace it.
 func (d *Daemon) checkVersion(r *http.Request) error {
 	theirs := r.Header.Get(api.VersionHeader)
 	if theirs == "" || theirs == d.Version {
@@ -163,10 +165,10 @@ func reply(w http.ResponseWriter, data any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(code)
-	_, _ = w.Write(body.Bytes()) // a client that went away needs no answer
+	_, _ = w.Write(body.Bytes()) // a client that has disconnected needs no answer
 }
 
-// recovered turns a defect in one request into an answer and a line in the log.
+// recovered turns a panic in one request into an error for the client and a line in the log.
 func (d *Daemon) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -201,12 +203,13 @@ func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusR
 	return status, err
 }
 
-// errStopping has a client ask the next daemon.
+// errStopping returns the error that makes a client ask the next daemon.
 func errStopping() *agency.Error {
 	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping")
 }
 
-// untilStop ends a context when the daemon stops, for requests that would hold it up.
+// untilStop returns a context that ends when the daemon stops too, for requests that would delay
+// the stop.
 func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

@@ -12,9 +12,10 @@ import (
 	"agency/internal/socket"
 )
 
-// listener accepts connections of the daemon's own user and closes all others. The mode of the socket says the same; this holds
-// even where another program changed it. A daemon that another one follows in this process leaves it open: who connects in between
-// waits for that one.
+// listener accepts connections of the daemon's own user and closes all others. The mode of the
+// socket has the same effect; this one holds even when another program changes the mode. A daemon
+// with a successor in this process leaves it open: clients that connect in between wait for the
+// successor.
 type listener struct {
 	*net.UnixListener
 	handOn func() bool
@@ -33,7 +34,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept, and the listener unless it is handed on.
+// Close ends Accept. It closes the listener too, unless the next daemon takes it over.
 func (l *listener) Close() error {
 	if l.handOn() {
 		return l.SetDeadline(time.Unix(1, 0))
@@ -41,7 +42,7 @@ func (l *listener) Close() error {
 	return l.UnixListener.Close()
 }
 
-// Next is the daemon that follows one whose Run returned ErrAgain.
+// Next returns the daemon that follows one whose Run returned ErrAgain.
 func (d *Daemon) Next() *Daemon {
 	next := &Daemon{Config: d.Config, Version: d.Version, Exec: d.Exec, Log: d.Log, Now: d.Now, Load: d.Load, End: d.End}
 	if d.listener != nil {
@@ -50,8 +51,8 @@ func (d *Daemon) Next() *Daemon {
 	return next
 }
 
-// listen opens the socket for the owner alone, unless the daemon before this one left it open. The lock is held, so a socket that is
-// there otherwise is a dead daemon's.
+// listen opens the socket for the owner alone, unless the daemon before this one left it open. This
+// process holds the lock, so any other socket there is left from a dead daemon.
 func (d *Daemon) listen(ctx context.Context) error {
 	path := d.Config.Socket
 	info, err := os.Lstat(path)
@@ -79,7 +80,7 @@ func (d *Daemon) listen(ctx context.Context) error {
 	return d.open(ctx)
 }
 
-// open makes the socket, where none is.
+// open makes the socket; there must be none.
 func (d *Daemon) open(ctx context.Context) error {
 	path := d.Config.Socket
 	var config net.ListenConfig
@@ -89,7 +90,8 @@ func (d *Daemon) open(ctx context.Context) error {
 	}
 	l := &listener{opened.(*net.UnixListener), d.again.Load}
 	l.SetUnlinkOnClose(false)
-	// Other users who connect before are turned away by the listener. A mask would hit the files that others make at the same time.
+	// The listener rejects other users who connect before this. A umask would affect files that
+	// other goroutines make at the same time.
 	if err := os.Chmod(path, 0o600); err != nil {
 		return errors.Join(startError("make %s private: %w", path, err), l.UnixListener.Close())
 	}
@@ -97,14 +99,15 @@ func (d *Daemon) open(ctx context.Context) error {
 	return nil
 }
 
-// listenAgain makes a socket that was deleted once more, with its folder, and reports whether it did. The lock is held, so it can only
-// be this daemon's. The old listener stays for what still waits in it.
+// listenAgain makes a deleted socket again, with its folder, and reports whether it did. This
+// process holds the lock, so the socket can only be this daemon's. The old listener stays open for
+// connections that still wait in it.
 func (d *Daemon) listenAgain(ctx context.Context) bool {
 	if _, err := os.Lstat(d.Config.Socket); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	var err error
-	if filepath.Dir(d.Config.Socket) != d.Config.Home { // a data root that was removed stays removed
+	if filepath.Dir(d.Config.Socket) != d.Config.Home { // a removed data root stays removed
 		err = makeSocketFolder(d.Config)
 	}
 	if err == nil {
@@ -122,14 +125,14 @@ func (d *Daemon) listenAgain(ctx context.Context) bool {
 	return true
 }
 
-// endListening closes the listener, also one that a start that failed left open, and removes the socket, unless the next daemon of this
-// process goes on with them.
+// endListening closes the listener, also after a failed start, and removes the socket, unless the
+// next daemon of this process takes them over.
 func (d *Daemon) endListening() {
 	if d.listener == nil {
 		return
 	}
 	_ = d.listener.Close()
-	if kept, _ := d.root.keep(); kept && !d.again.Load() { // else it is another daemon's
+	if kept, _ := d.root.keep(); kept && !d.again.Load() { // otherwise the socket is another daemon's
 		_ = os.Remove(d.Config.Socket)
 	}
 }

@@ -19,25 +19,27 @@ import (
 	"agency/internal/runner"
 )
 
-// lockTimeout bounds how long a start waits for a daemon that is ending. It must exceed what a stop takes at most: drainTimeout, the
-// drain of the scheduler (5 s), the last write of the notifier (5 s), and what the supervisor and the store still have to close.
-// spawnTimeout, which holds it, is longer.
+// lockTimeout bounds how long a start waits for a daemon that is ending. It must be longer than a
+// stop takes at most: drainTimeout, the drain of the scheduler (5 s), the last write of the
+// notifier (5 s), and the time that the supervisor and the store need to close. spawnTimeout
+// includes it and is longer.
 const lockTimeout = 30 * time.Second
 
-// LockPath is where a data root keeps its daemon's lock.
+// LockPath returns the path of the daemon's lock of a data root.
 func LockPath(home string) string { return filepath.Join(home, "agencyd.lock") }
 
-// rootLock is the lock of a data root while this process holds it. The kernel locks a file, not its name: when the file is deleted or
-// replaced, another process can lock the one that has the name now.
+// rootLock is the lock of a data root, held by this process. The kernel locks a file, not its name:
+// when the file is deleted or replaced, another process can lock the new file of that name.
 type rootLock struct {
 	path string
 
 	mu   sync.Mutex
 	file *flock.Flock
-	info fs.FileInfo // of the file that is locked
+	info fs.FileInfo // of the locked file
 }
 
-// tryLock takes the lock of a data root, and is nil when another process holds it. flags are those that the file is opened with.
+// tryLock takes the lock of a data root. It returns nil when another process holds it. flags are
+// for opening the file.
 func tryLock(path string, flags int) (*rootLock, error) {
 	file := flock.New(path, flock.SetFlag(flags), flock.SetPermissions(0o600))
 	ok, err := file.TryLock()
@@ -54,7 +56,7 @@ func tryLock(path string, flags int) (*rootLock, error) {
 	return l, nil
 }
 
-// awaitLock takes the lock of a data root when it is free, and is nil when giveUp says so first.
+// awaitLock waits for the lock of a data root. It returns nil when giveUp returns true first.
 func awaitLock(ctx context.Context, home string, giveUp func() bool) (*rootLock, error) {
 	for {
 		l, err := tryLock(LockPath(home), os.O_CREATE|os.O_RDWR)
@@ -69,8 +71,9 @@ func awaitLock(ctx context.Context, home string, giveUp func() bool) (*rootLock,
 	}
 }
 
-// keep reports whether this process still has the data root to itself. A lock file that was deleted is made and locked anew, unless
-// another process was faster. An error other than that the file is missing proves nothing.
+// keep reports whether this process still holds the data root. When the lock file was deleted, it
+// makes and locks a new one, unless another process was faster. An error other than a missing file
+// proves nothing.
 func (l *rootLock) keep() (kept, renewed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +96,8 @@ func (l *rootLock) unlock() {
 	_ = l.file.Unlock()
 }
 
-// lock takes the lock that only one daemon of a data root can hold. One that is just ending has closed its socket and
-// lets go of the lock a moment later, so that is waited for.
+// lock takes the lock that only one daemon of a data root can hold. It waits for a daemon that is
+// just ending, which has closed its socket and releases the lock a moment later.
 func (d *Daemon) lock(ctx context.Context) (*rootLock, error) {
 	deadline := time.Now().Add(lockTimeout)
 	l, err := awaitLock(ctx, d.Config.Home, func() bool { return answers(ctx, d.Config.Socket) || time.Now().After(deadline) })
@@ -111,15 +114,17 @@ func (d *Daemon) lock(ctx context.Context) (*rootLock, error) {
 	return l, nil
 }
 
-// tell writes down what the daemon is doing. Only words for people depend on it, so it stops nothing when it fails.
+// tell records what the daemon is doing. Only messages to users depend on it, so a failure stops
+// nothing.
 func (d *Daemon) tell(doing string) {
 	if err := tellHolder(d.Config.Home, doing); err != nil {
 		d.Log.Warn("write into the lock", "err", err)
 	}
 }
 
-// tellHolder writes into the lock file that this process holds it. What it says counts only while the lock is held. It is one write
-// of one size, so that nobody reads half of it.
+// tellHolder records in the lock file that this process holds it, and what it is doing. The text is
+// valid only while the lock is held. It is one write of a fixed size, so that no reader sees half
+// of it.
 func tellHolder(home, doing string) error {
 	f, err := os.OpenFile(LockPath(home), os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -129,9 +134,10 @@ func tellHolder(home, doing string) error {
 	return errors.Join(err, f.Close())
 }
 
-// LockHolder is who holds a data root's lock, or held it last.
+// LockHolder returns the process that holds the lock of a data root, or held it last.
 func LockHolder(home string) (api.Holder, error) {
-	// A shared lock is in nobody's way who only looks, and who wants the other one tries again.
+	// A shared lock does not disturb other readers, and a daemon that needs the exclusive lock
+	// tries again.
 	lock := flock.New(LockPath(home), flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryRLock()
 	defer func() { _ = lock.Unlock() }()
@@ -145,7 +151,7 @@ func LockHolder(home string) (api.Holder, error) {
 	if err != nil {
 		return api.Holder{}, fmt.Errorf("look at the daemon's lock: %w", err)
 	}
-	h := api.Holder{Locked: !free, Doing: api.DoingStart} // until it says more it has just taken the lock
+	h := api.Holder{Locked: !free, Doing: api.DoingStart} // until the file has more, the lock has just been taken
 	if words := strings.Fields(string(data)); len(words) == 2 {
 		h.PID, _ = strconv.Atoi(words[0])
 		h.Doing = words[1]

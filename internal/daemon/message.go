@@ -8,7 +8,7 @@ import (
 	"agency/internal/api"
 )
 
-// pollLimits bound what one poll of an inbox gives, and how long it waits.
+// pollLimits bound how many messages one poll of an inbox returns, and how long it waits.
 const (
 	pollMessages = 100
 	pollWait     = 10 * time.Minute
@@ -47,7 +47,7 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 	defer done()
 	messages, err := d.sup.Inbox.Poll(ctx, who, limit, wait > 0)
 	if err == nil && len(messages) == 0 && wait > 0 && d.isStopping() {
-		err = errStopping() // whoever waits goes on with the next daemon
+		err = errStopping() // the client continues to wait at the next daemon
 	}
 	return api.MessagesResponse{Messages: messages}, err
 }

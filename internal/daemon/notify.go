@@ -24,17 +24,17 @@ const (
 	testTimeout = time.Minute
 	// secretLimit is the largest secret, in bytes.
 	secretLimit = 4 << 10
-	// mostDead is how many dead letters are listed.
+	// mostDead is the largest number of dead letters in a list.
 	mostDead = 20
 )
 
-// channels is the service of the notifier that holds now: a new configuration replaces it.
+// channels is the service of the current notifier: a new configuration replaces it.
 type channels struct{ *Daemon }
 
 func (c channels) Start(ctx context.Context) error { return c.notifier.Load().Start(ctx) }
 func (c channels) Stop()                           { c.notifier.Load().Stop() }
 
-// newNotifier makes the way to people that the configuration describes.
+// newNotifier returns the notifier for the channels of the configuration.
 func (d *Daemon) newNotifier(cfg *config.Notify) *notify.Notifier {
 	routes := []notify.Route{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
@@ -60,7 +60,8 @@ func (d *Daemon) channel(name string, c *config.Channel) notify.Channel {
 	}
 }
 
-// secretOf reads the secret of a webhook each time that it is needed, so that a new one counts at once; nil when it has none.
+// secretOf returns a function that reads the secret of a webhook each time that it is needed, so
+// that a new secret takes effect at once; nil when the webhook has none.
 func secretOf(c *config.Channel) func() (string, error) {
 	switch {
 	case c.SecretEnv != "":
@@ -72,7 +73,7 @@ func secretOf(c *config.Channel) func() (string, error) {
 		}
 	case c.SecretFile != "":
 		return func() (string, error) {
-			// Many keep their secrets elsewhere and link to them.
+			// Many users keep their secrets elsewhere and link to them.
 			path, err := filepath.EvalSymlinks(c.SecretFile)
 			if err != nil {
 				return "", fmt.Errorf("read the secret: %w", err)
@@ -92,7 +93,7 @@ func secretOf(c *config.Channel) func() (string, error) {
 	}
 }
 
-// testNotify sends a test to the channels. Only a person may: what agents have to say goes through messages.
+// testNotify sends a test to the channels. Only the user may do this: agents send messages.
 func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api.TestNotifyResponse, error) {
 	who, err := d.policy.Caller(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 		return api.TestNotifyResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run cannot send notices to people").
 			WithHint("agency messages send --user, or agency report needs_input")
 	}
-	d.reload(ctx) // who changed the file a moment ago wants to try what it says now
+	d.reload(ctx) // a user who has just changed the file wants to test the new settings
 	ctx, cancel := d.untilStop(ctx)
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, testTimeout)

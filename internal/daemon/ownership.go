@@ -11,11 +11,12 @@ import (
 // writeBackTimeout bounds the copy of a record whose files were deleted.
 const writeBackTimeout = time.Minute
 
-// checkOwn looks whether the lock and the database in the data root are still the files that this process has, before each commit and
-// now and then. It costs a few looks at file names.
+// checkOwn checks, before each commit and from time to time, whether the lock and the database in
+// the data root are still the files that this process has open. It costs a few file lookups.
 //
-// When another process has the lock, this one ends as if it were killed: what was begun is the next daemon's to finish. When the
-// database was deleted or replaced, the record is written back, nothing more is written, and Run returns ErrAgain.
+// When another process has the lock, this process ends as if it were killed: the next daemon
+// finishes its work. When the database was deleted or replaced, checkOwn writes the record back,
+// nothing more is written, and Run returns ErrAgain.
 func (d *Daemon) checkOwn() error {
 	kept, renewed := d.root.keep()
 	if !kept {
@@ -35,9 +36,9 @@ func (d *Daemon) checkOwn() error {
 	return nil
 }
 
-// writeBack copies the record, which this process still has open, to where a restore leaves its copy: the next start puts it in place,
-// and keeps what is there instead. When that fails it is tried again before the next commit, and until then nothing is written: it
-// would be lost.
+// writeBack copies the record, which this process still has open, to where a restore leaves its
+// copy: the next start puts it in place and keeps the file that is there now. When the copy fails,
+// it is tried again before the next commit. Until then nothing is written, since it would be lost.
 func (d *Daemon) writeBack(lost string) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()

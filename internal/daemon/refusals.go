@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// refusalEvery is how often a refused wrapper is written into the log.
+// refusalEvery is the shortest time between two log lines about refused wrappers.
 const refusalEvery = time.Minute
 
-// refusals writes down that wrappers are refused: the first at once, and then how many there were since.
+// refusals logs refused wrappers: the first at once, then how many there were since.
 type refusals struct {
 	mu   sync.Mutex
 	told time.Time

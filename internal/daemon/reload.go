@@ -14,11 +14,12 @@ import (
 	"agency/internal/config"
 )
 
-// configEvery is how often the daemon looks whether its configuration changed. A look is one system call, and finds what a watch
-// would miss: a folder that was not there, a link that leads elsewhere now, a file system that tells nothing.
+// configEvery is how often the daemon checks whether its configuration changed. A check is one
+// system call, and finds changes that a watch would miss: a folder that did not exist, a link with
+// a new target, a file system that reports nothing.
 const configEvery = 2 * time.Second
 
-// active is the configuration that the daemon goes by now.
+// active is the configuration that the daemon uses now.
 type active struct {
 	mu      sync.Mutex
 	cfg     *config.Config
@@ -26,11 +27,11 @@ type active struct {
 	at      time.Time // when cfg was read
 	problem error     // why a newer file is not used
 
-	reading sync.Mutex // held by who reads and applies a file, so that whoever asks after it finds it applied
-	mute    bool       // under reading: the channels could not be started yet
+	reading sync.Mutex // held while a file is read and applied, so that a later caller finds it applied
+	mute    bool       // guarded by reading: the channels could not be started yet
 }
 
-// stamp tells one state of a file from another; zero is no file.
+// stamp identifies a state of a file; zero means no file.
 type stamp struct {
 	size, modified int64
 	inode          uint64
@@ -60,7 +61,7 @@ func (a *active) config() *config.Config {
 	return a.cfg
 }
 
-// state is how it stands, for people.
+// state describes the configuration in use, for users.
 func (a *active) state(started *config.Config) api.DaemonConfig {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,7 +75,7 @@ func (a *active) state(started *config.Config) api.DaemonConfig {
 	return s
 }
 
-// watchConfig looks after the configuration file until ctx ends.
+// watchConfig reloads the configuration file whenever it changes, until ctx ends.
 func (d *Daemon) watchConfig(ctx context.Context) {
 	if d.Load == nil {
 		return
@@ -91,8 +92,8 @@ func (d *Daemon) watchConfig(ctx context.Context) {
 	}
 }
 
-// reload takes over what a changed file says, and returns when it holds. A bad one changes nothing but the answer of doctor, and is
-// told once. Who asked for it may go away meanwhile: it is done all the same.
+// reload applies a changed configuration file, and returns when it is in effect. An invalid file
+// changes only what doctor reports, and is logged once. The end of ctx does not interrupt reload.
 func (d *Daemon) reload(ctx context.Context) {
 	if d.Load == nil {
 		return
@@ -101,7 +102,7 @@ func (d *Daemon) reload(ctx context.Context) {
 	a := &d.active
 	a.reading.Lock()
 	defer a.reading.Unlock()
-	now := stampOf(d.Config.Path) // before it is read, so that a later change is seen
+	now := stampOf(d.Config.Path) // before the file is read, so that a later change is seen
 	a.mu.Lock()
 	old, same := a.cfg, now == a.stamp
 	a.stamp = now
@@ -129,7 +130,8 @@ func (d *Daemon) reload(ctx context.Context) {
 	d.apply(ctx, old, cfg)
 }
 
-// apply has the parts go by a new configuration. What only new runs ask for they read themselves.
+// apply passes a new configuration to the parts. Settings that only new runs need are read at their
+// start.
 func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 	if !reflect.DeepEqual(old.Watchdog, cfg.Watchdog) {
 		d.sup.SetRetryPolicy(cfg.Watchdog.StallThreshold, cfg.Watchdog.PollInterval)
@@ -138,7 +140,8 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 	}
 	d.sup.Observer.SetErrorPatterns(errorPatterns(cfg))
 	if !reflect.DeepEqual(old.Notify, cfg.Notify) {
-		// First the new one takes what comes, then the old one leaves: what it had not sent yet waits in the outbox.
+		// The new notifier takes over first, then the old one stops: its unsent notices wait in the
+		// outbox.
 		before := d.notifier.Swap(d.newNotifier(&cfg.Notify))
 		before.Stop()
 		d.startChannels(ctx)
@@ -149,11 +152,11 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 	}
 }
 
-// startChannels starts the channels of the configuration that holds. When the database does not let them start, the next look at the
-// configuration tries again.
+// startChannels starts the channels of the current configuration. When the database prevents it,
+// the next check of the configuration tries again.
 func (d *Daemon) startChannels(ctx context.Context) {
 	err := d.notifier.Load().Start(ctx)
-	if err != nil && !d.active.mute { // once
+	if err != nil && !d.active.mute { // log it once
 		d.Log.Error("start the channels", "err", err)
 	}
 	d.active.mute = err != nil

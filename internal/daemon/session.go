@@ -12,7 +12,8 @@ import (
 	"agency/internal/sqlite"
 )
 
-// startsAtOnce is how many runs the scheduler starts at once: making worktrees is work for all cores and the disk.
+// startsAtOnce is how many runs the scheduler starts at once: making worktrees keeps all cores and
+// the disk busy.
 const startsAtOnce = 4
 
 // The scheduler's record is the store.
@@ -30,7 +31,7 @@ func (d *Daemon) newFiles() *scheduler.Files {
 	})
 }
 
-// newResults makes the service that finds what sessions came to.
+// newResults returns the service that determines the results of sessions.
 func (d *Daemon) newResults() *scheduler.Results {
 	teller := session.Teller{Owner: d.sup.Inbox.TellOwner, Now: d.clock.Now, Notify: func(ctx context.Context, n agency.Notice) error {
 		_, err := d.notifier.Load().Enqueue(ctx, n)

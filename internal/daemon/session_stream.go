@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	updatesAtOnce = 256         // lines of one connection that are carried out together
-	answerLimit   = time.Minute // for a client to take its answers
+	updatesAtOnce = 256         // lines of one connection that are applied together
+	answerLimit   = time.Minute // for a client to read its answers
 )
 
-// streamUpdates takes reports on one session for as long as the connection lasts, and answers each, in order, when it is durable.
-// What comes while a transaction is under way goes into the next one.
+// streamUpdates takes reports on one session as long as the connection lasts, and answers each, in
+// order, once it is durable. Reports that arrive during a transaction go into the next one.
 func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
 	if err := d.checkVersion(r); err != nil {
 		reply(w, nil, err)
@@ -59,7 +59,7 @@ func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveUpdates returns when the client has nothing more to say.
+// serveUpdates returns when the client has closed its side.
 func (d *Daemon) serveUpdates(ctx context.Context, conn net.Conn, id agency.SessionID) error {
 	in := bufio.NewReaderSize(conn, api.UpdateLimit)
 	var out bytes.Buffer
@@ -90,8 +90,8 @@ func (d *Daemon) serveUpdates(ctx context.Context, conn net.Conn, id agency.Sess
 	}
 }
 
-// readUpdates waits for a line and takes all that are there with it. refused has an entry for each line: an error for those that
-// are no updates, nil for those that are.
+// readUpdates waits for a line and takes all complete lines after it. refused has an entry for each
+// line: an error for an invalid one, nil for an update.
 func readUpdates(in *bufio.Reader) (updates []scheduler.Update, refused []error, err error) {
 	for len(refused) == 0 || len(refused) < updatesAtOnce && lineWaits(in) {
 		line, err := in.ReadSlice('\n')
@@ -111,7 +111,7 @@ func readUpdates(in *bufio.Reader) (updates []scheduler.Update, refused []error,
 	return updates, refused, nil
 }
 
-// lineWaits says that a whole line has come already.
+// lineWaits reports whether a whole line has arrived already.
 func lineWaits(in *bufio.Reader) bool {
 	waiting, _ := in.Peek(in.Buffered())
 	return bytes.IndexByte(waiting, '\n') >= 0

@@ -26,11 +26,12 @@ import (
 // spawnTimeout bounds the start of a daemon, with migrations and reconciliation.
 const spawnTimeout = 60 * time.Second
 
-// readyFD is where a spawned daemon reports: the first descriptor after the standard ones.
+// readyFD is the descriptor on which a spawned daemon reports: the first after the standard ones.
 const readyFD = 3
 
-// Spawn starts a daemon in the background for a client that found none. Of several callers at once one starts it and the
-// others wait for that; when it returns nil a daemon answers on the socket. env is the caller's environment.
+// Spawn starts a daemon in the background for a client that found none. Of several callers at once,
+// one starts it and the others wait. When Spawn returns nil, a daemon answers on the socket. env is
+// the caller's environment.
 func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env []string) error {
 	ctx, cancel := context.WithTimeout(ctx, spawnTimeout)
 	defer cancel()
@@ -47,7 +48,7 @@ func Spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env 
 	}
 	err := spawn(ctx, cfg, exe, configPath, env)
 	if err != nil && answers(ctx, cfg.Socket) {
-		return nil // somebody started one by hand in the same moment
+		return nil // another daemon was started by hand at the same moment
 	}
 	return err
 }
@@ -96,7 +97,7 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env 
 	go func() { _ = cmd.Wait(); close(ended) }()
 	if err = awaitReady(ctx, ready); err != nil {
 		select {
-		case <-ended: // whoever is told that it failed finds nothing of it
+		case <-ended: // a caller that gets the error finds no process left
 		case <-ctx.Done():
 			return err
 		}
@@ -110,18 +111,19 @@ func spawn(ctx context.Context, cfg *config.Config, exe, configPath string, env 
 	return startError("it ended at once; its log is %s", LogPath(cfg.Home)).WithHint("agency daemon logs")
 }
 
-// errSaidNothing is the end of a daemon that neither became ready nor said why.
+// errSaidNothing means that a daemon ended without reporting that it was ready, or why not.
 var errSaidNothing = errors.New("it ended at once")
 
-// keepFiles keeps the files that this process got from its caller from getting into the daemon, which would hold a lock, or the end
-// of a pipe, of a script for as long as it lives.
+// keepFiles prevents the daemon from inheriting files that this process got from its caller. It
+// would keep a script's lock, or the end of its pipe, as long as it lives.
 func keepFiles() {
 	for fd := 3; fd < 1024; fd++ {
 		syscall.CloseOnExec(fd)
 	}
 }
 
-// awaitReady reads the daemon's report: one line, "ready", or the error as an envelope. A daemon that dies says nothing.
+// awaitReady reads the daemon's report: one line, "ready" or the error as an envelope. A daemon
+// that dies reports nothing.
 func awaitReady(ctx context.Context, ready *os.File) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = ready.SetReadDeadline(deadline)
@@ -140,7 +142,7 @@ func awaitReady(ctx context.Context, ready *os.File) error {
 		}
 		return startError("%s", line).WithHint("agency daemon logs")
 	case errors.Is(ctx.Err(), context.Canceled):
-		return ctx.Err() // the daemon goes on, and is there for the next command
+		return ctx.Err() // the daemon continues, and serves the next command
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return startError("it was not ready within %s", spawnTimeout).WithHint("agency daemon logs")
 	default:
@@ -153,8 +155,8 @@ var ofRun = []string{
 	"AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", reportVar,
 }
 
-// daemonEnv is the environment of a daemon: the caller's, without what belongs to a run or a terminal, and with the places
-// made explicit.
+// daemonEnv returns the environment of a daemon: the caller's, without variables of a run or a
+// terminal, and with the paths made explicit.
 func daemonEnv(caller []string, cfg *config.Config) []string {
 	env := agency.Environ(caller).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "TMUX") && name != "TMUX_TMPDIR" || slices.Contains(ofRun, name)
@@ -166,11 +168,11 @@ func daemonEnv(caller []string, cfg *config.Config) []string {
 	return env
 }
 
-// reportVar says that descriptor 3 awaits a report.
+// reportVar is set when a parent reads a report from descriptor 3.
 const reportVar = "AGENCY_DAEMON_REPORT"
 
-// Reporter is how a daemon that was spawned tells its parent how the start went. Outside a spawn it does nothing. Only
-// the first call counts.
+// Reporter returns the function by which a spawned daemon reports the result of its start to its
+// parent. In a daemon that was not spawned it does nothing. Only its first call has an effect.
 func Reporter() func(err error) {
 	if os.Getenv(reportVar) == "" {
 		return func(error) {}

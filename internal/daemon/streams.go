@@ -15,7 +15,8 @@ import (
 // eventPage is how many events are read from the store at a time.
 const eventPage = 1000
 
-// streamEvents sends the record from a place on, without a gap, and then what comes, as server-sent events.
+// streamEvents sends the events after a given one, without a gap, and then new ones, as server-sent
+// events.
 func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 	if err := d.checkVersion(r); err != nil {
 		reply(w, nil, err)
@@ -41,7 +42,7 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 		return
 	}
-	since = min(since, last) // what a follower saw of a record that was restored to what it was before
+	since = min(since, last) // a client may be ahead of a record that was restored since
 	ctx, cancel := d.untilStop(r.Context())
 	defer cancel()
 	out := http.NewResponseController(w)
@@ -81,7 +82,8 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sinceOf is the event after which a stream begins. A client that connects again says it by Last-Event-ID.
+// sinceOf returns the event after which a stream begins. A client that reconnects sends it as
+// Last-Event-ID.
 func sinceOf(r *http.Request) (int64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -123,19 +125,19 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(api.StreamRunHeader, req.Ref)
 		w.Header().Set(api.LogAttemptHeader, strconv.Itoa(attempt))
 		w.Header().Set(api.LogOffsetHeader, strconv.FormatInt(offset, 10))
-		flush() // who follows a silent agent knows where it stands, too
+		flush() // sends the headers, so that the client of an inactive agent has the position, too
 	}, flush)
 	switch {
 	case err != nil && !begun:
 		if d.isStopping() {
-			err = errStopping() // whatever it was: the next daemon can be asked the same
+			err = errStopping() // whatever the error was: the next daemon can answer
 		}
 		reply(w, nil, err)
 	case err != nil || req.Follow && d.isStopping():
 		if err != nil && ctx.Err() == nil {
 			d.Log.Warn("send log", "run", req.Ref, "err", err)
 		}
-		// The log may go on: a clean end would say that this is all of it.
+		// The log may go on: a clean end would mean that it is complete.
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -47,7 +47,8 @@ func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api
 	return api.StartTimerResponse{Timer: api.NewTimer(t, r.Ref()), Replaced: replaced}, nil
 }
 
-// stopTimers ends one timer by its name, or all that the caller may: a run those that it started, the person every one.
+// stopTimers ends one timer by its name, or all that the caller may end: a run those that it
+// started, the user all.
 func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api.StopTimersResponse, error) {
 	who, err := d.policy.Caller(ctx)
 	if err != nil {
@@ -66,7 +67,8 @@ func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api
 	return api.StopTimersResponse{Stopped: stopped}, err
 }
 
-// runsOf says of runs whether they belong to the repository of a directory; without one all do.
+// runsOf returns a function that reports whether a run belongs to the repository of a directory;
+// with an empty dir, all do.
 func (d *Daemon) runsOf(ctx context.Context, dir string) (func(agency.RunID) bool, error) {
 	if dir == "" {
 		return func(agency.RunID) bool { return true }, nil

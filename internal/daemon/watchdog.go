@@ -16,7 +16,7 @@ import (
 	"agency/internal/watchdog"
 )
 
-// workers gives the watchdog the engine.
+// workers provides the watchdog with runs.
 type workers struct {
 	sup *supervisor.Supervisor
 	led func(ctx context.Context, r *agency.Run) (bool, error)
@@ -47,11 +47,11 @@ func (w workers) Attached(ctx context.Context, of *watchdog.Worker) bool {
 	return w.sup.Terminals.Attached(ctx, of.Run)
 }
 
-// alertSink brings alerts to inboxes, and to the channels of the person when it is the person who should act.
+// alertSink delivers alerts to inboxes, and to the user's channels when the user should act.
 type alertSink struct {
 	sup      *supervisor.Supervisor
-	notifier func() *notify.Notifier // it changes with the configuration
-	tag      func() string           // of orchestrators
+	notifier func() *notify.Notifier // changes with the configuration
+	tag      func() string           // the tag of orchestrators
 	now      func() time.Time
 }
 
@@ -66,7 +66,7 @@ func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Wo
 	})
 }
 
-// DeliverSession is Deliver about a session, which has no tags.
+// DeliverSession delivers an alert about a session, which has no tags.
 func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	recipients, err := t.sup.Inbox.TellSessionAlert(ctx, a, s, t.tag())
 	if err != nil {
@@ -75,7 +75,7 @@ func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agenc
 	return t.notify(ctx, a, recipients, &agency.Notice{Title: session.Title(s) + " " + a.Kind.Words(), Repo: s.Repo.Root})
 }
 
-// DeliverHost is Deliver about the machine, which the person looks after.
+// DeliverHost delivers an alert about the machine to the user.
 func (t alertSink) DeliverHost(ctx context.Context, a *agency.Alert) ([]string, error) {
 	recipients, err := t.sup.Inbox.TellHostAlert(ctx, a)
 	if err != nil {
@@ -84,12 +84,13 @@ func (t alertSink) DeliverHost(ctx context.Context, a *agency.Alert) ([]string, 
 	return t.notify(ctx, a, recipients, &agency.Notice{Title: "the disk of " + a.Cause + " " + a.Kind.Words()})
 }
 
-// notify brings an alert to the channels of the person, if it is among the recipients, and adds them. What the notice is about is in it.
+// notify sends an alert to the user's channels, if the user is among the recipients, and adds the
+// channels to them. n has the subject of the alert.
 func (t alertSink) notify(ctx context.Context, a *agency.Alert, recipients []string, n *agency.Notice) ([]string, error) {
 	if !slices.Contains(recipients, agency.User) {
 		return recipients, nil
 	}
-	// The id is that of this telling, so that repeating it after a crash does no harm.
+	// The id is that of this notification, so that repeating it after a crash does no harm.
 	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.NotifyCount+1), string(a.Kind), agency.AlertText(a.Payload), a.Payload, t.now()
 	channels, err := t.notifier().Enqueue(ctx, *n)
 	for _, channel := range channels {
@@ -98,7 +99,8 @@ func (t alertSink) notify(ctx context.Context, a *agency.Alert, recipients []str
 	return recipients, err
 }
 
-// watchdogSettings are what the configuration says about the watchdog. It refuses bad expressions itself.
+// watchdogSettings returns the settings of the watchdog from the configuration, which has checked
+// the expressions.
 func watchdogSettings(c *config.Watchdog) watchdog.Settings {
 	s := watchdog.Settings{
 		Poll: c.PollInterval, StuckIntervals: c.StuckIntervals, StallThreshold: c.StallThreshold, WorkerTags: c.WorkerTags, PreviewLines: c.PreviewLines,
@@ -109,7 +111,8 @@ func watchdogSettings(c *config.Watchdog) watchdog.Settings {
 	return s
 }
 
-// errorPatterns are what the configuration calls errors in output. It refuses bad expressions itself.
+// errorPatterns returns the patterns for errors in output from the configuration, which has checked
+// them.
 func errorPatterns(c *config.Config) *observe.ErrorPatterns {
 	compile := func(patterns []string) []*regexp.Regexp {
 		compiled := make([]*regexp.Regexp, 0, len(patterns))
@@ -125,8 +128,8 @@ func errorPatterns(c *config.Config) *observe.ErrorPatterns {
 	return p
 }
 
-// lookAtDisks looks at the disks for the watchdog. It also takes the reserve for the record, if a disk had no room for it
-// before and has it now.
+// lookAtDisks looks at the disks for the watchdog. It also reserves space for the record, if a disk
+// had none before and has it now.
 func (d *Daemon) lookAtDisks() ([]agency.Disk, error) {
 	d.store.KeepRoom()
 	return d.disks.Look()

@@ -14,10 +14,11 @@ import (
 	"agency/internal/runner"
 )
 
-// wrapperProtocol is what a wrapper's connection is upgraded to.
+// wrapperProtocol is the protocol that a wrapper's connection is upgraded to.
 const wrapperProtocol = "agency-wrapper"
 
-// upgrade takes the connection over from HTTP. The client says nothing before it has read the answer.
+// upgrade takes over the connection from HTTP. The client sends nothing before it has read the
+// answer.
 func upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -33,7 +34,8 @@ func upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
 	return conn, nil
 }
 
-// serveWrapper takes the connection of one attempt's wrapper, which stays for as long as the wrapper lives.
+// serveWrapper serves the connection of one attempt's wrapper, which lasts as long as the wrapper
+// lives.
 func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != wrapperProtocol {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "%s wants Upgrade: %s", api.WrapperPath, wrapperProtocol))
@@ -57,11 +59,13 @@ func (d *Daemon) serveWrapper(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known = true
-	// The request ends here, or its buffers and the deep stack of its goroutine were most of the memory that an idle run costs.
+	// The request ends here. Otherwise its buffers and the deep stack of its goroutine would be
+	// most of the memory of an idle run.
 	go d.hearWrapper(ctx, link, hello.RunID, hello.Attempt)
 }
 
-// greetWrapper hears who a wrapper is and whether it is the one of its attempt. One that is not is told not to come again.
+// greetWrapper reads a wrapper's identity and checks that it belongs to its attempt. One that does
+// not is told not to connect again.
 func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (agency.WrapperHello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {
@@ -69,13 +73,13 @@ func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (agency.Wr
 		return hello, err
 	}
 	if peer, _ := ctx.Value(peerKey{}).(int); peer != hello.Wrapper.PID {
-		hello.Wrapper = agency.Process{} // a process that says to be another one tells nothing of what it is above
+		hello.Wrapper = agency.Process{} // what a process reports under another process's id is not trusted
 	}
 	if err = d.sup.Connect(ctx, hello, link); err == nil {
 		return hello, nil
 	}
 	d.refusals.warn(d.Log, time.Now(), "refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
-	// Anything else is not the wrapper's fault, so it may come again.
+	// Any other error is not the wrapper's fault, so it may connect again.
 	if agency.IsCode(err, agency.CodePermissionDenied) || agency.IsCode(err, agency.CodeRunNotFound) {
 		if err := link.Refuse(err); err != nil {
 			d.Log.Debug("refuse wrapper", "run", hello.RunID, "err", err)
@@ -84,7 +88,8 @@ func (d *Daemon) greetWrapper(ctx context.Context, link *runner.Link) (agency.Wr
 	return hello, err
 }
 
-// hearWrapper takes a wrapper's news until it leaves. A defect ends the connection alone, and the wrapper comes again.
+// hearWrapper handles a wrapper's updates until it disconnects. A panic ends only the connection,
+// and the wrapper connects again.
 func (d *Daemon) hearWrapper(ctx context.Context, link *runner.Link, id agency.RunID, attempt int) {
 	defer func() { _ = link.Close() }()
 	defer d.sup.Disconnect(id, attempt, link)

@@ -12,25 +12,25 @@ import (
 	"agency"
 )
 
-// smallDisk is the part of a disk that is enough to be free when MinFree is more: a tenth.
+// smallDisk limits MinFree on small disks: a tenth of a disk is enough free space.
 const smallDisk = 10
 
 // Disks are the disks of a data root and of its worktrees.
 type Disks struct {
 	Home    string       // the data root
-	MinFree func() int64 // what must be free for another run, in bytes
-	Config  string       // path of the configuration, which sets MinFree
+	MinFree func() int64 // free space needed for another run, in bytes
+	Config  string       // path of the configuration file, which sets MinFree
 }
 
-// Look returns the disk of the data root, and that of the worktrees when it is another one.
+// Look returns the disk of the data root, and that of the worktrees when it is a different one.
 func (d Disks) Look() ([]agency.Disk, error) {
 	disks := []agency.Disk{}
-	var of uint64 // the first one's
+	var of uint64 // the device of the first one
 	for _, path := range []string{d.Home, filepath.Join(d.Home, "worktrees")} {
 		var file unix.Stat_t
 		err := unix.Stat(path, &file)
 		if errors.Is(err, fs.ErrNotExist) && len(disks) > 0 {
-			break // no run was ever made
+			break // there was no run yet
 		}
 		var system unix.Statfs_t
 		if err == nil {
@@ -52,8 +52,8 @@ func (d Disks) Look() ([]agency.Disk, error) {
 	return disks, nil
 }
 
-// CheckRoom refuses what needs more of a disk that is nearly full: E_DISK_LOW. A disk that it cannot look at it leaves to
-// those who write on it.
+// CheckRoom returns E_DISK_LOW when a disk is nearly full. It ignores a disk that it cannot look
+// at: writing there fails by itself.
 func (d Disks) CheckRoom() error {
 	disks, err := d.Look()
 	if err != nil {

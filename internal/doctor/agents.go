@@ -12,11 +12,11 @@ import (
 	"agency/internal/harness"
 )
 
-// recentRuns is how many of the newest runs the doctor asks what they did not understand of their agents.
+// recentRuns is how many of the newest runs the doctor checks for unknown events.
 const recentRuns = 200
 
-// checkEvents tells which events of agents this version did not know, in the newest runs. They change no status, but one
-// of an agent's new version can be why a status is wrong.
+// checkEvents lists the events of agents in the newest runs that this version does not know. They
+// change no status, but an unknown event of a new version can be the cause of a wrong status.
 func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
 	runs, err := d.Store.Runs(ctx, agency.Filter{Removed: true, Limit: recentRuns})
 	if err != nil {
@@ -24,7 +24,7 @@ func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
 	}
 	counts, example := map[string]int{}, ""
 	for i := range runs {
-		d.Runs.Derive(&runs[i]) // for what is known of a live agent beyond the record
+		d.Runs.Derive(&runs[i]) // adds what is known of a live agent beyond the record
 		for name, n := range runs[i].Attempt.AgentState.Unknown {
 			counts[runs[i].Runner.Name+" "+name] += n
 			example = runs[i].Ref()
@@ -45,7 +45,7 @@ func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
 	return api.Check{Name: "agent events", Level: levelNote, Text: "unknown to this version: " + text, Fix: "agency explain " + example}, nil
 }
 
-// versionCheck is the finding about a runner's program of a version.
+// versionCheck returns the finding about the version of a runner's program.
 func versionCheck(name string, kind agency.RunnerKind, path, version string) api.Check {
 	check := api.Check{Name: "runner " + name, Level: levelOK, Text: path}
 	if version != "" {

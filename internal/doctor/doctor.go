@@ -1,5 +1,5 @@
-// Package doctor decides what is wrong with this machine for agency: with what runs depend on, and with what belongs to no
-// run. It changes nothing.
+// Package doctor decides what is wrong with this machine for agency: with what runs depend on, and
+// with what belongs to no run. It changes nothing.
 package doctor
 
 import (
@@ -21,7 +21,7 @@ import (
 	"agency/internal/runner"
 )
 
-// Git is what the doctor asks of git.
+// Git is the part of git that the doctor uses.
 type Git interface {
 	Version(ctx context.Context) (string, error)
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
@@ -31,7 +31,7 @@ type Git interface {
 	Locks(repo agency.Repo, branches, worktrees []string) ([]git.Lock, error)
 }
 
-// Tmux is what the doctor asks of tmux.
+// Tmux is the part of tmux that the doctor uses.
 type Tmux interface {
 	Version(ctx context.Context) (string, error)
 	Sessions(ctx context.Context) ([]string, error)
@@ -41,7 +41,7 @@ type Tmux interface {
 type Store interface {
 	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	Repo(ctx context.Context, fingerprint string) (*agency.Repo, error)
-	// NoRoom returns why no room on the disk is reserved for the record; nil when it is.
+	// NoRoom returns why no disk space is reserved for the record; nil when it is.
 	NoRoom() error
 }
 
@@ -52,14 +52,14 @@ type Runs interface {
 	Derive(r *agency.Run) agency.Status
 }
 
-// Daemon is what the doctor says about the daemon itself.
+// Daemon is what the doctor needs of the daemon.
 type Daemon struct {
 	Version string
 	Started time.Time
 	Config  *config.Config // that it was started with
 }
 
-// Deps are the parts that a doctor looks at.
+// Deps are the parts that a doctor needs.
 type Deps struct {
 	Git     Git
 	Tmux    Tmux
@@ -68,23 +68,24 @@ type Deps struct {
 	Backups *recovery.Backups
 	Screens harness.Screens
 	Daemon  Daemon
-	Active  func() *config.Config   // the configuration that the daemon goes by
-	State   func() api.DaemonConfig // how that stands
-	Room    func() error            // why no run is made, as on a full disk
-	// StaleFiles are why the status files of sessions could not be written.
+	Active  func() *config.Config   // the configuration that the daemon uses now
+	State   func() api.DaemonConfig // of that configuration
+	Room    func() error            // why no run can be created, as on a full disk; nil when one can
+	// StaleFiles returns, by session, why its status file could not be written.
 	StaleFiles func() map[agency.SessionID]string
 	Serving    runner.Serving // the processes that no run may end
 	Now        func() time.Time
 	Elapsed    func(since time.Time) time.Duration
 }
 
-// Doctor looks for what is wrong.
+// Doctor checks the machine.
 type Doctor struct{ Deps }
 
-// probeBytes is what the data root must have room for: more than a file system keeps beside a file's name.
+// probeBytes is the space that the data root must have, in bytes: more than a file system keeps in
+// a file's inode.
 const probeBytes = 16 << 10
 
-// backupLate is the age of the newest backup from which the doctor warns.
+// backupLate is the age of the newest backup beyond which the doctor warns.
 const backupLate = 3 * recovery.BackupEvery
 
 // The levels of a finding.
@@ -95,8 +96,8 @@ const (
 	levelError   = "error"
 )
 
-// Look returns what it finds about everything that a run depends on, and about what belongs to no run. req says where the
-// client stands, and its environment.
+// Look returns the findings about everything that a run depends on, and about what belongs to no
+// run. req has the client's directory and environment.
 func (d *Doctor) Look(ctx context.Context, req api.DoctorRequest) ([]api.Check, error) {
 	checks := []api.Check{d.checkGit(ctx), d.checkTmux(ctx)}
 	cfg, err := config.Load(req.Config, req.Env)
@@ -127,7 +128,7 @@ func failed(name string, err error) api.Check {
 	return api.Check{Name: name, Level: levelError, Text: e.Message, Fix: e.Hint}
 }
 
-// checkFiles names the sessions whose status files are not up to date.
+// checkFiles returns a finding for each session whose status file is out of date.
 func (d *Doctor) checkFiles() []api.Check {
 	checks := []api.Check{}
 	failures := d.StaleFiles()
@@ -140,7 +141,7 @@ func (d *Doctor) checkFiles() []api.Check {
 	return checks
 }
 
-// checkScreens reads the user's own patterns for terminals, if there are any.
+// checkScreens checks the user's own patterns for terminals, if there are any.
 func (d *Doctor) checkScreens() []api.Check {
 	checks := []api.Check{}
 	for _, path := range d.Screens.Files() {
@@ -212,7 +213,7 @@ func (d *Doctor) checkRepo(ctx context.Context, dir string) api.Check {
 func (d *Doctor) checkHome() api.Check {
 	probe, err := os.CreateTemp(d.Daemon.Config.Home, ".doctor-*")
 	if err == nil {
-		_, err = probe.Write(make([]byte, probeBytes)) // an empty file has room on a full disk, too
+		_, err = probe.Write(make([]byte, probeBytes)) // on a full disk, an empty file can still be written
 		_, _ = probe.Close(), os.Remove(probe.Name())
 	}
 	if err != nil {
@@ -234,7 +235,7 @@ func (d *Doctor) checkDaemon() api.Check {
 	return api.Check{Name: "daemon", Level: levelOK, Text: text}
 }
 
-// checkActive checks the configuration that the daemon goes by.
+// checkActive checks the configuration that the daemon uses now.
 func (d *Doctor) checkActive() api.Check {
 	s := d.State()
 	check := api.Check{Name: "daemon config", Level: levelOK, Text: "up to date"}
@@ -247,11 +248,11 @@ func (d *Doctor) checkActive() api.Check {
 	return check
 }
 
-// checkReserve finds that no room is reserved for the record.
+// checkReserve returns a finding when no disk space is reserved for the record.
 func (d *Doctor) checkReserve() []api.Check {
 	err := d.Store.NoRoom()
 	if err == nil || errors.Is(err, errors.ErrUnsupported) {
-		return nil // see docs/crash.md for systems that cannot
+		return nil // see docs/crash.md for systems that cannot reserve space
 	}
 	return []api.Check{{
 		Name: "reserve", Level: levelWarning, Text: "no room on the disk is reserved for the record, which a full disk would stop: " + err.Error(),

@@ -17,7 +17,8 @@ import (
 	"agency/internal/runner"
 )
 
-// orphans finds sessions, worktrees, run directories and processes that no row of the record knows, or that should be gone.
+// orphans finds tmux sessions, worktrees, run directories and processes that no row of the record
+// knows, or that should be gone.
 func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 	runs, err := d.Store.Runs(ctx, agency.Filter{Removed: true})
 	if err != nil {
@@ -39,7 +40,7 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 	for _, name := range sessions {
 		id := strings.TrimPrefix(name, agency.SessionPrefix)
 		_, err := os.Lstat(filepath.Join(d.Daemon.Config.Home, "runs", id))
-		// Other data roots may share the tmux server: their sessions are not ours.
+		// Other data roots may share the tmux server: their sessions are not this one's.
 		if ours := known[id] || err == nil; ours && !present[id] {
 			orphan("session", name, tmuxCommand(d.Daemon.Config.Tmux.Socket)+" kill-session -t ="+name)
 		}
@@ -47,7 +48,7 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 	worktrees, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "worktrees", "*", "*"))
 	for _, path := range worktrees {
 		if id, _, _ := strings.Cut(filepath.Base(path), "."); known[id] && !present[filepath.Base(path)] {
-			orphan("worktree", path, "agency rm "+id) // what a removal has left
+			orphan("worktree", path, "agency rm "+id) // a leftover of a removal
 		} else if !known[id] {
 			fix := d.removing(ctx, runs, path)
 			orphan("worktree", path, fix)
@@ -81,8 +82,9 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 	return append(checks, notes...), nil
 }
 
-// removing returns the command that removes a worktree which no run has. Git refuses when it holds work. The command names
-// the repository that knows the worktree, since an agent could choose where the worktree's own .git leads.
+// removing returns the command that removes a worktree which belongs to no run. Git refuses when
+// the worktree holds work. The command names the repository that knows the worktree, since an agent
+// can change where the worktree's own .git points.
 func (d *Doctor) removing(ctx context.Context, runs []agency.Run, path string) string {
 	asked := map[string]bool{}
 	for i := range runs {
@@ -98,8 +100,8 @@ func (d *Doctor) removing(ctx context.Context, runs []agency.Run, path string) s
 	return "rm -r -- " + agency.ShellWord(path)
 }
 
-// orphanBranches looks in every repository that has runs for branches below agency/ that no run made and for locks that a
-// git left, and for locks of repositories that the record does not know.
+// orphanBranches finds branches below agency/ that no run made, and locks that git left, in every
+// repository with runs. It also finds the locks of repositories that the record does not know.
 func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
 	made, repos := map[string]bool{}, map[string]agency.Repo{} // a clone has the branches of the original
 	for i := range runs {
@@ -110,7 +112,7 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 	for fingerprint, known := range repos {
 		repo, err := d.Git.Discover(ctx, known.Root)
 		if err != nil || repo.Fingerprint != fingerprint {
-			continue // it was moved or removed; its runs say so
+			continue // it was moved or removed; other findings report that
 		}
 		branches, err := d.Git.Branches(ctx, repo, "agency/")
 		if err != nil {
@@ -118,7 +120,7 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 		}
 		for _, branch := range branches {
 			if !made[branch] && !strings.HasPrefix(branch, "agency/restored-") {
-				orphan("branch", branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch -d -- "+agency.ShellWord(branch)) // refuses where it holds work
+				orphan("branch", branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch -d -- "+agency.ShellWord(branch)) // git refuses where the branch holds work
 			}
 		}
 		for _, lock := range d.leftLocks(repo, runs) {
@@ -127,15 +129,16 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 	}
 	locks, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "locks", "*.lock"))
 	for _, path := range locks {
-		// A repository may have no runs: only sessions with the agents of another program, or trust.
+		// A repository may have no runs: only trust, or sessions with the agents of another
+		// program.
 		if repo, err := d.Store.Repo(ctx, strings.TrimSuffix(filepath.Base(path), ".lock")); err == nil && repo == nil {
 			orphan("lock", path, "rm -- "+agency.ShellWord(path))
 		}
 	}
 }
 
-// leftLocks returns the lock files of git in a repository that no git holds: they were there before and after a moment in
-// which no git worked in the repository or in a worktree of its runs.
+// leftLocks returns the lock files in a repository that no git process holds: they existed before
+// and after a moment in which no git process worked in the repository or in a worktree of its runs.
 func (d *Doctor) leftLocks(repo agency.Repo, runs []agency.Run) []git.Lock {
 	branches, worktrees := []string{}, []string{}
 	for i := range runs {

@@ -9,9 +9,9 @@ import (
 	"agency/internal/runner"
 )
 
-// checkProcesses looks for what still runs of attempts that are over. orphans are processes that should be gone: an attempt started
-// them, or they work in a worktree that was removed. notes are others that work in the worktree of an ended run, such as a person's
-// own shell.
+// checkProcesses finds processes that are left of ended attempts. orphans should be gone: an
+// attempt started them, or they work in a worktree that was removed. notes are others that work in
+// the worktree of an ended run, such as the user's own shell.
 func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) {
 	over, byID := []runner.Over{}, make(map[agency.RunID]*agency.Run, len(runs))
 	for i := range runs {

@@ -1,4 +1,5 @@
-// Package onboard decides what agency init writes into a repository, and whether the user trusts what it wrote.
+// Package onboard decides what agency init writes into a repository, and whether the user trusts
+// what it wrote.
 package onboard
 
 import (
@@ -19,17 +20,18 @@ import (
 	"agency/internal/supervisor"
 )
 
-// Git is what onboarding asks of git.
+// Git is the part of git that onboarding uses.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
 }
 
-// Trust is what the user trusts of repositories.
+// Trust is what the user trusts in repositories.
 type Trust interface {
 	Trust(ctx context.Context, of supervisor.TrustRequest) (agency.Repo, agency.SetupTrust, error)
 	Grant(ctx context.Context, of supervisor.TrustRequest, hash string) (agency.Repo, agency.SetupTrust, error)
-	// SetupProblem returns why a setup would fail in a new worktree of base; empty when nothing is known against it.
+	// SetupProblem returns why a setup would fail in a new worktree of base; empty when no problem
+	// is known.
 	SetupProblem(ctx context.Context, repo agency.Repo, base string, setup []string) string
 }
 
@@ -39,7 +41,7 @@ type Init struct {
 	Trust Trust
 }
 
-// Repo writes what a repository needs for agency into the worktree that the client stands in. With DryRun it writes
+// Repo writes what agency needs in a repository into the client's worktree. With DryRun it writes
 // nothing, and returns what it would write.
 func (i Init) Repo(ctx context.Context, req api.InitRepoRequest) (api.InitRepoResponse, error) {
 	cfg, err := config.Load(req.Config, req.Env)
@@ -85,19 +87,20 @@ func (i Init) Repo(ctx context.Context, req api.InitRepoRequest) (api.InitRepoRe
 	if !p.project.NeedsTrust() {
 		return resp, nil
 	}
-	// What came with the repository stays untrusted, whatever else init wrote into the same file.
+	// A setup that came with the repository stays untrusted, whatever else init wrote into the same
+	// file.
 	mine := req.Trust && beforeErr == nil && (before.Hash == "" || before.Trusted)
 	resp.Trusted, resp.TrustNote = i.trust(ctx, of, mine, req.DryRun)
 	return resp, nil
 }
 
-// isUnborn reports whether the repository has no commit at all, so that no base can exist yet.
+// isUnborn reports whether the repository has no commits, so that there can be no base yet.
 func (i Init) isUnborn(ctx context.Context, root string) bool {
 	_, err := i.Git.ResolveCommit(ctx, root, "HEAD")
 	return agency.IsCode(err, agency.CodeEmptyRepo)
 }
 
-// trust trusts what init has just written if it may. note is why it is not trusted otherwise.
+// trust trusts what init has just written, if it may. Otherwise note is the reason.
 func (i Init) trust(ctx context.Context, of supervisor.TrustRequest, mine, dryRun bool) (trusted bool, note string) {
 	if dryRun {
 		return mine, ""
@@ -118,8 +121,8 @@ func (i Init) trust(ctx context.Context, of supervisor.TrustRequest, mine, dryRu
 
 // plan is what init will do.
 type plan struct {
-	project agency.Project // as it will be
-	exists  bool           // the file
+	project agency.Project // after init
+	exists  bool           // the file exists
 	keys    []string
 	changes []scaffold.Change
 	scouts  []string
@@ -172,7 +175,7 @@ func planInit(root string, req *api.InitRepoRequest) (*plan, error) {
 	return p, err
 }
 
-// initSettings are the answers as keys of agency.toml.
+// initSettings returns the answers as keys of agency.toml.
 func initSettings(a *api.InitAnswers) []config.Setting {
 	var all []config.Setting
 	text := func(key string, v *string) {
@@ -194,14 +197,14 @@ func initSettings(a *api.InitAnswers) []config.Setting {
 	text("defaults.base", a.Base)
 	text("ids.format", a.IDFormat)
 	if a.Setup != nil && *a.Setup == "" {
-		all = append(all, config.Setting{Key: config.SetupKey}) // to be taken away
+		all = append(all, config.Setting{Key: config.SetupKey}) // to be removed
 	} else {
 		text("scripts.setup", a.Setup)
 	}
 	return all
 }
 
-// response returns what init will do, with the settings that hold then.
+// response returns what init will do, with the settings that apply then.
 func (p *plan) response(root string, cfg *config.Config, req *api.InitRepoRequest) api.InitRepoResponse {
 	resp := api.InitRepoResponse{
 		Root: root, DryRun: req.DryRun, Settings: []api.InitSetting{}, Changes: []api.InitChange{}, Keys: append([]string{}, p.keys...),
@@ -247,7 +250,8 @@ func (p *plan) response(root string, cfg *config.Config, req *api.InitRepoReques
 	return resp
 }
 
-// usersFormat returns the format of handles that the user's configuration sets; empty when it sets none.
+// usersFormat returns the format of handles that the user's configuration sets; empty when it sets
+// none.
 func usersFormat(cfg *config.Config) string {
 	for _, o := range cfg.Origins() {
 		if o.Key == "ids.format" {

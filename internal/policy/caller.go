@@ -9,26 +9,28 @@ import (
 	"agency/internal/supervisor"
 )
 
-// Claim is who a request says it is from. The policy proves it when something depends on it, and once.
+// Claim is the sender that a request names. The policy checks it once, when a decision depends on
+// it.
 type Claim struct {
 	Caller supervisor.Caller
 	Tools  bool // the tools of an agent sent the request
-	PID    int  // of the process that connected; 0 when it is not known
+	PID    int  // the process that connected; 0 when unknown
 
 	once sync.Once
 	id   string
 	err  error
 }
 
-// claimKey is where the context of a request carries its claim.
+// claimKey is the key of the claim in the context of a request.
 type claimKey struct{}
 
-// WithClaim returns the context of a request that makes a claim. One without a claim is from the user.
+// WithClaim returns a context that carries the claim of a request. A request without a claim is
+// from the user.
 func WithClaim(ctx context.Context, c *Claim) context.Context {
 	return context.WithValue(ctx, claimKey{}, c)
 }
 
-// Caller returns who sent a request, proven: the id of a run, or agency.User.
+// Caller returns the checked sender of a request: the id of a run, or agency.User.
 func (p *Policy) Caller(ctx context.Context) (string, error) {
 	c, ok := ctx.Value(claimKey{}).(*Claim)
 	if !ok {
@@ -38,8 +40,8 @@ func (p *Policy) Caller(ctx context.Context) (string, error) {
 	return c.id, c.err
 }
 
-// identify goes by the token, and by the process that connected: a process of a run is that run whatever it has dropped, and
-// no run speaks for another.
+// identify checks the token, and the process that connected. A process of a run counts as that run,
+// even without a token, and no run can use the token of another.
 func (p *Policy) identify(ctx context.Context, c *Claim) (string, error) {
 	claimed, err := p.Callers.Identify(ctx, c.Caller)
 	if err != nil || c.PID == 0 {
@@ -64,8 +66,8 @@ func (p *Policy) identify(ctx context.Context, c *Claim) (string, error) {
 	}
 }
 
-// Agent returns the run that sent a request, nil when it was the user. asks reports whether an agent sent it: a run, or tools
-// that an agent uses.
+// Agent returns the run that sent a request, nil when no run did. asks reports whether an agent
+// sent it: a run, or tools that an agent uses.
 func (p *Policy) Agent(ctx context.Context) (by *agency.Run, asks bool, err error) {
 	who, err := p.Caller(ctx)
 	if err != nil {

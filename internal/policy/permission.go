@@ -13,16 +13,17 @@ import (
 	"agency/internal/harness"
 )
 
-// Permission is what an agent may ask of runs that it starts. The user's is nil, and allows everything.
+// Permission is what an agent may request for the runs that it starts. The user's is nil and allows
+// everything.
 type Permission struct {
 	policy *Policy
 	by     *agency.Run // nil for tools that do not belong to a run: they act as the user, within [mcp] allow
 	cfg    *config.Config
 }
 
-// Permission returns what the sender of a request may ask. For a run it replaces the configuration and the environment of the
-// request by those that the run was started with: they decide which programs are started, and what a run says about them
-// proves nothing.
+// Permission returns what the sender of a request may request. For a run, it replaces the
+// configuration and the environment of the request by those that the run was started with: they
+// decide which programs are started, and what a run claims about them proves nothing.
 func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Environ) (*Permission, error) {
 	by, asks, err := p.Agent(ctx)
 	if err != nil || !asks {
@@ -52,7 +53,7 @@ func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Envir
 	return may, nil
 }
 
-// CheckAsked checks what the agent itself says about a run.
+// CheckAsked checks what the agent itself sets for a run.
 func (p *Permission) CheckAsked(spec *agency.Spec) error {
 	switch {
 	case p == nil:
@@ -65,7 +66,7 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 	return nil
 }
 
-// CheckChosen checks a run that the agent asks for after presets and defaults have filled it in.
+// CheckChosen checks the run that the agent requests, after presets and defaults have filled it in.
 func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 	if p == nil {
 		return nil
@@ -86,7 +87,8 @@ func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 	return err
 }
 
-// runner checks the program: a coding agent, the user's own default, or what the caller is itself.
+// runner checks the program: it must be a coding agent, the user's own default, or what the caller
+// is itself.
 func (p *Permission) runner(spec *agency.Spec) error {
 	kind, name := spec.Runner.Kind, spec.Runner.Name
 	same := p.by != nil && p.by.Runner.Kind == kind && (kind != agency.Custom || p.by.Runner.Name == name)
@@ -100,7 +102,7 @@ func (p *Permission) runner(spec *agency.Spec) error {
 	return nil
 }
 
-// free reports whether the run that asks is one that asks for leave for nothing itself.
+// free reports whether the run that sent the request itself skips permissions.
 func (p *Permission) free(ctx context.Context) (bool, error) {
 	if p.by == nil {
 		return false, nil
@@ -126,14 +128,16 @@ func (p *Permission) refused(what, allowance string) error {
 		WithHint("the person can allow it in %s: [mcp] allow = [%q]", p.cfg.Path, allowance)
 }
 
-// children are the runs that agents are having made, which the record may not have yet, by who asked.
+// children are the runs being created for agents, by the agent's run. The store may not have them
+// yet.
 type children struct {
 	mu     sync.Mutex
 	making map[agency.RunID][]agency.RunID
 }
 
-// Reserve takes places for children of the run that asks, until the caller calls free. got is how many of the wanted places
-// it got. None is E_PERMISSION_DENIED, and so is a child too deep below the user's runs. The user gets all. ids are the
+// Reserve reserves places for children of the sender until the caller calls free. got is the number
+// of places, at most wanted. It returns E_PERMISSION_DENIED when there is no place, and when the
+// children would be too many generations below the user's runs. The user gets all. ids are the
 // children, as far as they are known.
 func (p *Permission) Reserve(ctx context.Context, wanted int, ids ...agency.RunID) (got int, free func(), err error) {
 	if p == nil || p.by == nil {
@@ -175,8 +179,8 @@ func (p *Permission) Reserve(ctx context.Context, wanted int, ids ...agency.RunI
 	}, nil
 }
 
-// countChildren counts the live runs that a run started, except those in but, the runs that are being made for it, and as many
-// as its sessions may have at once.
+// countChildren counts the live runs that a run started, except those in but, plus the runs that
+// are being created for it, plus as many as its sessions may run at once.
 func (p *Policy) countChildren(ctx context.Context, of agency.RunID, making, but []agency.RunID) (int, error) {
 	sessions, err := p.Store.Sessions(ctx, agency.SessionFilter{Live: true})
 	if err != nil {
@@ -206,8 +210,8 @@ func (p *Policy) countChildren(ctx context.Context, of agency.RunID, making, but
 	return n, err
 }
 
-// ReserveParallel is Reserve for the agents of a session that run at once. It lowers parallel to what it got; warning tells
-// the user so.
+// ReserveParallel is Reserve for the agents of a session that run at once. It lowers parallel to
+// the number of places; warning explains that to the user.
 func (p *Permission) ReserveParallel(ctx context.Context, parallel *int) (warning string, free func(), err error) {
 	got, free, err := p.Reserve(ctx, *parallel)
 	if err == nil && got < *parallel {
@@ -217,7 +221,7 @@ func (p *Permission) ReserveParallel(ctx context.Context, parallel *int) (warnin
 	return warning, free, err
 }
 
-// CheckResume checks what the agent asks of another attempt.
+// CheckResume checks what the agent sets for another attempt.
 func (p *Permission) CheckResume(req *api.ResumeRunRequest) error {
 	if p != nil && len(req.Set) > 0 && !p.cfg.MCP.Allows(config.AllowEnv) {
 		return p.refused("variables", config.AllowEnv)

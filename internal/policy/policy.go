@@ -1,5 +1,5 @@
-// Package policy decides who may do what. The user may do everything. What a run may do is in one table: an operation that is
-// not in it is the user's alone.
+// Package policy decides which callers may do what. The user may do everything. A table lists what
+// a run may do; only the user may call an operation without an entry.
 package policy
 
 import (
@@ -32,11 +32,11 @@ type Records interface {
 	Resolve(ctx context.Context, ref string) (*agency.Run, error)
 }
 
-// Callers knows who runs are.
+// Callers knows the identity and the owners of runs.
 type Callers interface {
 	// Identify returns the id of the run whose token a caller has, or agency.User.
 	Identify(ctx context.Context, c supervisor.Caller) (string, error)
-	// Owners returns the runs above something that startedBy started, the nearest first.
+	// Owners returns the owners above something that startedBy started, the nearest first.
 	Owners(ctx context.Context, startedBy string) ([]agency.RunID, error)
 }
 
@@ -47,7 +47,7 @@ type Runs interface {
 	Environ(ctx context.Context, r *agency.Run) ([]string, error)
 }
 
-// Deps are the parts that a policy decides by.
+// Deps are the parts that a policy needs.
 type Deps struct {
 	Store   Store
 	Records Records
@@ -55,9 +55,9 @@ type Deps struct {
 	Runs    Runs
 	// Discover returns the repository of a folder.
 	Discover func(ctx context.Context, dir string) (agency.Repo, error)
-	// LookUp returns the session that a reference means to a client that stands in dir.
+	// LookUp returns the session that a reference means to a client whose directory is dir.
 	LookUp  func(ctx context.Context, ref, dir string) (*agency.Session, error)
-	Config  func() *config.Config // that the daemon goes by
+	Config  func() *config.Config // that the daemon uses now
 	Serving runner.Serving        // the processes that belong to no run
 }
 
@@ -70,28 +70,30 @@ type Policy struct {
 // New returns a policy.
 func New(deps Deps) *Policy { return &Policy{Deps: deps} }
 
-// pending is how a run stands to what a request is about; it can stand in several ways.
+// pending is a set of relations between a run and the subject of a request.
 type pending uint8
 
 const (
-	itself    pending = 1 << iota // it is the run in question
-	owner                         // it started that, or a run in between did
-	leader                        // it has the orchestrator's tag, and that is in its repository
-	neighbour                     // that is the repository that it works in
-	anyRun                        // every run stands so to everything
+	itself    pending = 1 << iota // the run is the subject
+	owner                         // the run, or a run that it started, directly or not, started the subject
+	leader                        // the run has the orchestrator's tag, and the subject is in its repository
+	neighbour                     // the subject is the repository that the run works in
+	anyRun                        // every run has this relation to everything
 )
 
 // rule says which runs may do an operation.
 type rule struct {
 	runs pending
-	// about returns how a run stands to what a request is about, and replaces the reference to that in the request by one that
-	// cannot come to mean something else; nil when it is about nothing in particular.
+	// about returns the relations of a run to the subject of a request. It replaces the reference
+	// to the subject by one whose meaning cannot change. It is nil when a request has no subject.
 	about func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error)
-	// limit refuses what an agent may not ask; nil refuses nothing. by is nil for tools that do not belong to a run.
+	// limit refuses what an agent may not request; nil refuses nothing. by is nil for tools that do
+	// not belong to a run.
 	limit func(p *Policy, by *agency.Run, req any) error
 }
 
-// everyRun is for operations that tell no more than the files of the user, or whose handler limits them by the caller.
+// everyRun is for operations that reveal no more than the user's files do, or whose handler limits
+// them by the caller.
 var everyRun = rule{runs: anyRun}
 
 // theirs are the runs that a run may act on.
@@ -133,7 +135,7 @@ var table = map[string]rule{
 	api.RemoveSessions.Name: onSession(func(r *api.RemoveSessionsRequest) (*string, string) { return &r.Session, r.Dir }),
 	api.SessionUpdatesPath:  onSession(sessionRequest),
 
-	// The user's alone.
+	// Only the user may do these.
 	api.AttachRun.Name: {}, api.CollectRuns.Name: {}, api.CheckDatabase.Name: {}, api.BackupDatabase.Name: {}, api.InitRepo.Name: {},
 	api.GrantTrust.Name: {}, api.RevokeTrust.Name: {}, api.TestNotify.Name: {}, api.ListChannels.Name: {}, api.Doctor.Name: {}, api.StopDaemon.Name: {},
 }
@@ -142,7 +144,7 @@ func runRequest(r *api.RunRequest) *string { return &r.Run }
 
 func sessionRequest(r *api.SessionRequest) (ref *string, dir string) { return &r.Session, r.Dir }
 
-// from is a path as seen from a folder.
+// from returns a path as an absolute one or relative to a folder.
 func from(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -177,7 +179,8 @@ func onSession[Req any](ref func(*Req) (*string, string)) rule {
 	}}
 }
 
-// onAlerts is for what a run does with alerts about others: its own tell another that it needs attention.
+// onAlerts is the rule for operations on alerts about other runs. An alert about the run itself is
+// for another run or the user to handle.
 func onAlerts[Req any](ids func(*Req) []string) rule {
 	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
 		alerts, err := p.Store.Alerts(ctx, agency.AlertFilter{IDs: ids(req.(*Req)), Resolved: true})
@@ -206,8 +209,8 @@ func limited[Req any](r rule, limit func(p *Policy, by *agency.Run, req *Req) er
 	return r
 }
 
-// Allow refuses a request of an agent that the policy does not allow: E_PERMISSION_DENIED. It may replace a reference in the
-// request by an id.
+// Allow refuses a request of an agent that the policy does not allow: E_PERMISSION_DENIED. It may
+// replace a reference in the request by an id.
 func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
 	r := table[operation]
 	if r.runs == anyRun && r.limit == nil {
@@ -234,13 +237,14 @@ func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
 	return nil
 }
 
-// notAllowed returns the error that names who may do what a run may not.
+// notAllowed returns the error for a run that may not do an operation. It names the callers that
+// may.
 func notAllowed(operation string, by *agency.Run, may pending) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s here: %s", by.Ref(), strings.TrimPrefix(operation, "/v1/"), may.words()).
 		WithDetail("operation", operation).WithHint("docs/policy.md says what a run may do; ask the person: agency report needs-input")
 }
 
-// words returns who may do an operation, besides the user.
+// words describes the callers that may do an operation, besides the user.
 func (s pending) words() string {
 	if s == 0 {
 		return "only the person may"
@@ -258,7 +262,7 @@ func (s pending) words() string {
 	return "a run may to " + strings.Join(append(whom, "what it started, and an orchestrator to what is in its repository"), ", ")
 }
 
-// standsToRun returns how a run stands to another one, or to itself.
+// standsToRun returns the relations of a run to another one, or to itself.
 func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (pending, error) {
 	if r.ID == by.ID {
 		return itself, nil
@@ -266,7 +270,7 @@ func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (pending, e
 	return p.standsTo(ctx, by, r.Owner, r.Repo)
 }
 
-// standsTo returns how a run stands to what startedBy started in a repository.
+// standsTo returns the relations of a run to something that startedBy started in a repository.
 func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (pending, error) {
 	var stands pending
 	owners, err := p.Callers.Owners(ctx, startedBy)
@@ -299,8 +303,8 @@ func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Al
 
 func (p *Policy) orchestratorTag() string { return p.Config().Watchdog.OrchestratorTag }
 
-// limitInput keeps an agent from typing what is a command of the program that it types into: Claude Code, Codex, Gemini and
-// OpenCode run a line that begins with ! in a shell, without asking.
+// limitInput keeps an agent from typing a command of the program that it types into: Claude Code,
+// Codex, Gemini and OpenCode run a line that begins with ! in a shell, without asking.
 func limitInput(_ *Policy, _ *agency.Run, r *api.SendInputRequest) error { return plainMessage(r.Text) }
 
 func limitTimer(_ *Policy, _ *agency.Run, r *api.StartTimerRequest) error {
@@ -316,7 +320,7 @@ func plainMessage(text string) error {
 	return nil
 }
 
-// limitRemoval keeps an agent from removing what cannot be saved.
+// limitRemoval keeps an agent from removing work that cannot be saved.
 func limitRemoval(_ *Policy, _ *agency.Run, r *api.RemoveRunRequest) error {
 	if !r.Force {
 		return nil
@@ -324,7 +328,7 @@ func limitRemoval(_ *Policy, _ *agency.Run, r *api.RemoveRunRequest) error {
 	return agency.Errorf(agency.CodePermissionDenied, "only the person may remove work that cannot be saved").WithHint("leave the run as it is, or drop --force")
 }
 
-// limitTags keeps an agent from making another one the orchestrator that it is not itself.
+// limitTags keeps an agent that is not an orchestrator from making another one.
 func limitTags(p *Policy, by *agency.Run, r *api.ChangeTagsRequest) error {
 	return p.limitTags(by, r.Add)
 }
@@ -337,7 +341,7 @@ func (p *Policy) limitTags(by *agency.Run, tags []string) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s has not the tag %s, and cannot give it", by.Ref(), tag).WithHint("the person can: agency tags add")
 }
 
-// limitUpdate keeps an agent from having more agents run at once than it was started with.
+// limitUpdate keeps an agent from changing how many agents of a session run at once.
 func limitUpdate(_ *Policy, by *agency.Run, r *api.UpdateSessionRequest) error {
 	if by == nil || r.MaxParallel == 0 {
 		return nil

@@ -17,36 +17,37 @@ import (
 const (
 	// BackupEvery is the time between two backups.
 	BackupEvery = 24 * time.Hour
-	// firstBackup is the age of a record at its first backup.
+	// firstBackup is the age of a database at its first backup.
 	firstBackup = time.Hour
-	// backupLook is the longest time between two checks whether a backup is due: a clock may be set, and a machine may sleep.
+	// backupLook is the longest time between two checks whether a backup is due: a clock may be
+	// set, and a machine may sleep.
 	backupLook = time.Hour
 )
 
-// Store is the record that is backed up.
+// Store is the database that is backed up.
 type Store interface {
 	Backup(ctx context.Context, path string) error
 	Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error)
 }
 
-// Backups is a service that backs the record of a data root up once a day.
+// Backups is a service that backs up the database of a data root once a day.
 type Backups struct {
 	Home  string // the data root
 	Store Store
-	Keep  func() int // how many backups are kept; 0 makes none
+	Keep  func() int // how many backups to keep; 0 makes none
 	Log   *slog.Logger
 	Now   func() time.Time
 
 	work service.Background
 }
 
-// made returns the paths of the backups in a data root that agency made by itself, oldest first.
+// made returns the paths of the automatic backups in a data root, oldest first.
 func made(home string) []string {
-	found, _ := filepath.Glob(filepath.Join(home, sqlite.BackupFolder, "agency-*.db")) // its one error is for a bad pattern
+	found, _ := filepath.Glob(filepath.Join(home, sqlite.BackupFolder, "agency-*.db")) // the only possible error is a bad pattern
 	return found
 }
 
-// newestBackup returns the newest of the backups that agency made by itself, and its time; path is empty when there is none.
+// newestBackup returns the newest automatic backup and its time; path is empty when there is none.
 func newestBackup(home string) (path string, at time.Time) {
 	found := made(home)
 	if len(found) == 0 {
@@ -54,14 +55,14 @@ func newestBackup(home string) (path string, at time.Time) {
 	}
 	path = found[len(found)-1]
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "agency-"), "Z")
-	at, _ = time.Parse("20060102T150405.000", stamp) // a file with another name is due to be followed
+	at, _ = time.Parse("20060102T150405.000", stamp) // after a file with another name, a backup is due
 	return path, at
 }
 
-// Newest returns the newest backup and its time; path is empty when there is none.
+// Newest returns the newest automatic backup and its time; path is empty when there is none.
 func (b *Backups) Newest() (path string, at time.Time) { return newestBackup(b.Home) }
 
-// Start backs the record up, now if a backup is due, and then once a day until Stop.
+// Start backs up the database, now if a backup is due, and then once a day until Stop.
 func (b *Backups) Start(ctx context.Context) error {
 	return b.work.Start(ctx, func(ctx context.Context) error {
 		b.work.Go(func() { b.run(ctx) })
@@ -69,7 +70,7 @@ func (b *Backups) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends the service and waits for a backup that is under way. It is idempotent.
+// Stop ends the service and waits for a backup in progress. It is idempotent.
 func (b *Backups) Stop() { b.work.Stop() }
 
 func (b *Backups) run(ctx context.Context) {
@@ -91,8 +92,8 @@ func (b *Backups) run(ctx context.Context) {
 	}
 }
 
-// Due returns when the next backup is due: a day after the newest one, or an hour after the record began. It ignores
-// backups that are dated ahead of the clock.
+// Due returns when the next backup is due: a day after the newest one, or an hour after the first
+// event. It ignores backups with a time in the future.
 func (b *Backups) Due(ctx context.Context) (time.Time, error) {
 	now := b.Now()
 	if b.Keep() == 0 {
@@ -109,7 +110,7 @@ func (b *Backups) Due(ctx context.Context) (time.Time, error) {
 	return first[0].At.Add(firstBackup), nil
 }
 
-// backUp makes a backup and then removes the oldest ones that are too many.
+// backUp makes a backup and then removes the oldest ones beyond the number to keep.
 func (b *Backups) backUp(ctx context.Context) error {
 	folder := filepath.Join(b.Home, sqlite.BackupFolder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

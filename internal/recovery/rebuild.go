@@ -19,15 +19,15 @@ import (
 // runFileLimit is the largest file of a run's folder that Rebuild reads, in bytes.
 const runFileLimit = 16 << 20
 
-// Rebuilt is what a rebuild did.
+// Rebuilt is the result of a rebuild.
 type Rebuilt struct {
-	Added   []string  // runs that the database did not know
-	Updated []string  // runs of which it knew something older
+	Added   []string  // runs that the database did not have
+	Updated []string  // runs of which the database had an older state
 	Skipped []Skipped // folders that could not be used
-	Kept    string    // where the old database is; empty when there was none
+	Kept    string    // path of the old database; empty when there was none
 }
 
-// Skipped is a folder of a run that cannot be read, or that clashes with another run.
+// Skipped is the folder of a run that cannot be read, or that conflicts with another run.
 type Skipped struct{ Path, Reason string }
 
 // Repos finds repositories.
@@ -35,9 +35,9 @@ type Repos interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
 }
 
-// Rebuild adds to the database, or to a new one when there is none, what the folders of the runs tell and it does not know.
-// It works on a copy, which takes the place of the database in one step. A rebuild that a crash cuts off either has not
-// begun, or the next Finish completes it.
+// Rebuild adds to the database what the folders of the runs record and it does not have. Without a
+// database it makes a new one. It works on a copy, which replaces the database in one step. After a
+// crash, either nothing has changed, or the next Finish completes the rebuild.
 func (d Database) Rebuild(ctx context.Context, repos Repos) (*Rebuilt, error) {
 	if _, err := d.Finish(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d Database) rebuildInto(ctx context.Context, path string, repos Repos, don
 		}
 		switch {
 		case agency.IsCode(err, agency.CodeDBError):
-			return err // it says nothing about the run
+			return err // the error is not about this run
 		case err != nil:
 			done.Skipped = append(done.Skipped, Skipped{Path: dir, Reason: agency.AsError(err).Message})
 		case did == sqlite.RunAdded:
@@ -99,8 +99,8 @@ func IsRun(dir string) bool {
 	return err == nil
 }
 
-// readRunFolder reads what the folder of a run tells: the newest copy of its record, its request, and the records of its
-// attempts.
+// readRunFolder reads what the folder of a run records: the newest copy of the run's record, its
+// request, and the records of its attempts.
 func readRunFolder(dir string) (*sqlite.Found, error) {
 	data, err := file.ReadRegular(filepath.Join(dir, "meta.json"), runFileLimit)
 	if err != nil {
@@ -124,8 +124,8 @@ func readRunFolder(dir string) (*sqlite.Found, error) {
 
 func knownState(s agency.State) bool { return s.Final() || s == agency.Queued || s == agency.Running }
 
-// readAttempts adds what wrappers recorded of the attempts before the newest one that the copy of the run's record knows,
-// and of those after it: the copy may be older than the last start.
+// readAttempts adds the wrappers' records of the attempts before the newest one in the copy of the
+// run's record, and of those after it: the copy may be older than the last start.
 func readAttempts(f *sqlite.Found) {
 	r, known := f.Run, f.Run.Attempt.Number
 	for n := 1; ; n++ {
@@ -161,7 +161,8 @@ func startedAttempt(n int, start *agency.Start) agency.Attempt {
 	}
 }
 
-// pastAttempt returns an attempt that is over, as its records tell. One without a readable exit record was lost.
+// pastAttempt returns an ended attempt, from its records. An attempt without a readable exit record
+// was lost.
 func pastAttempt(r *agency.Run, n int, start *agency.Start) agency.Attempt {
 	a := agency.Attempt{Number: n, CreatedAt: r.CreatedAt}
 	if start != nil {
@@ -186,8 +187,8 @@ func pastAttempt(r *agency.Run, n int, start *agency.Start) agency.Attempt {
 	return a
 }
 
-// recordedRepo adds to a repository what the folder of a run does not tell about it. For a repository that is gone it
-// assumes the usual place.
+// recordedRepo completes a repository with what the folder of a run does not record. For a
+// repository that is gone it assumes the usual place.
 func recordedRepo(ctx context.Context, repos Repos, known agency.Repo) agency.Repo {
 	found, err := repos.Discover(ctx, known.Root)
 	if err == nil && found.Fingerprint == known.Fingerprint {

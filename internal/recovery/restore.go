@@ -1,5 +1,6 @@
-// Package recovery brings the database of a data root back: it keeps backups, restores one, and rebuilds the record of runs
-// from their folders. It puts a new database in place in one step that a crash cannot cut in two, and keeps the old one.
+// Package recovery backs up, restores and rebuilds the database of a data root. It rebuilds the
+// record of runs from their folders. It puts a new database in place in one step that a crash
+// cannot leave half done, and keeps the old one.
 package recovery
 
 import (
@@ -18,26 +19,26 @@ import (
 	"agency/internal/sqlite"
 )
 
-// Database is the database file of a data root. The caller of the methods that change it holds the lock of the data root,
-// and no process has the database open.
+// Database is the database file of a data root. The caller of the methods that change it holds the
+// lock of the data root, and no process has the database open.
 type Database struct {
 	Home string           // the data root
 	Temp string           // a folder for copies, on the same disk
-	Now  func() time.Time // the clock of what is written
+	Now  func() time.Time // the clock for times in the database
 }
 
 // Path returns the path of the database.
 func (d Database) Path() string { return filepath.Join(d.Home, "agency.db") }
 
-// Replacement returns the path of the checked copy that Finish puts in the place of the database. Its time says when the
-// replacement began.
+// Replacement returns the path of the checked copy that Finish puts in the place of the database.
+// Its modification time is when the replacement began.
 func (d Database) Replacement() string { return filepath.Join(d.Home, "agency.db.restoring") }
 
-// Restore puts a backup in the place of the database. It checks the backup first, and keeps the old database beside the
-// new one; kept is its path, empty when there was none. There is a database at every moment. A restore that a crash cuts
-// off either has not begun, or the next Finish completes it.
+// Restore replaces the database by a backup. It checks the backup first, and keeps the old database
+// beside the new one; kept is its path, empty when there was none. There is a database at every
+// moment. After a crash, either nothing has changed, or the next Finish completes the restore.
 func (d Database) Restore(ctx context.Context, backup string) (kept string, err error) {
-	if _, err := d.Finish(); err != nil { // what was begun before, so that nothing of it is mixed with this one
+	if _, err := d.Finish(); err != nil { // complete an earlier replacement, so that the two do not mix
 		return "", err
 	}
 	path := filepath.Join(d.Temp, "restore", "agency.db")
@@ -52,8 +53,8 @@ func (d Database) Restore(ctx context.Context, backup string) (kept string, err 
 	return d.replace(path)
 }
 
-// scratch makes an empty folder for a copy of the database. A command that was killed leaves it to the next command or
-// daemon.
+// scratch makes an empty folder for a copy of the database. If the command is killed, the next
+// command or daemon removes the folder.
 func scratch(path string) (drop func(), err error) {
 	folder := filepath.Dir(path)
 	drop = func() { _ = os.RemoveAll(folder) }
@@ -64,7 +65,8 @@ func scratch(path string) (drop func(), err error) {
 	return drop, nil
 }
 
-// replace puts a copy that was checked, and is closed, in the place of the database. kept is where the old one is now.
+// replace puts a checked and closed copy in the place of the database. kept is the new path of the
+// old database.
 func (d Database) replace(path string) (kept string, err error) {
 	if err := os.Rename(path, d.Replacement()); err != nil {
 		return "", agency.Errorf(agency.CodeDBError, "begin to replace the database: %w", err)
@@ -73,7 +75,8 @@ func (d Database) replace(path string) (kept string, err error) {
 	return d.Finish()
 }
 
-// Finish puts the replacement in place, if there is one. kept is where the old database is now.
+// Finish puts the replacement in place, if there is one. kept is the new path of the old database,
+// empty when there was none.
 func (d Database) Finish() (kept string, err error) {
 	fresh, path := d.Replacement(), d.Path()
 	info, err := os.Lstat(fresh)
@@ -84,7 +87,8 @@ func (d Database) Finish() (kept string, err error) {
 		return "", agency.Errorf(agency.CodeDBError, "look at %s: %w", fresh, err)
 	}
 	old := path + ".replaced-" + info.ModTime().UTC().Format("20060102T150405.000Z")
-	// The old file keeps a second name before anything moves, so there is a database at every moment.
+	// The old file gets a second name before anything moves, so that there is a database at every
+	// moment.
 	switch err := os.Link(path, old); {
 	case err == nil, errors.Is(err, fs.ErrExist):
 		kept = old
@@ -94,7 +98,7 @@ func (d Database) Finish() (kept string, err error) {
 	killpoint.At("restore.kept")
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if kept == "" {
-			err = os.Remove(path + suffix) // without its database it is worth nothing, and has room reserved
+			err = os.Remove(path + suffix) // useless without its database, and it takes reserved space
 		} else {
 			err = os.Rename(path+suffix, old+suffix)
 		}
@@ -109,8 +113,9 @@ func (d Database) Finish() (kept string, err error) {
 	return kept, nil
 }
 
-// copyChecked copies a backup and checks the copy, so that the backup itself is never opened. A database that an earlier
-// restore kept can have a log beside it, with what was written last: that becomes part of the copy.
+// copyChecked copies a backup and checks the copy, so that the backup itself is never opened. A
+// database that an earlier restore kept can have a log beside it, with the last changes: they
+// become part of the copy.
 func copyChecked(ctx context.Context, backup, path string, now func() time.Time) error {
 	if err := copyFile(path, backup); err != nil {
 		return err
@@ -127,7 +132,7 @@ func copyChecked(ctx context.Context, backup, path string, now func() time.Time)
 	return nil
 }
 
-// copyFile makes a new file with a regular file's content, and syncs it to the disk.
+// copyFile makes a new file with the content of a regular file, and syncs it to the disk.
 func copyFile(path, from string) error {
 	in, err := file.OpenRegular(from)
 	if err != nil {
@@ -145,15 +150,16 @@ func copyFile(path, from string) error {
 	return nil
 }
 
-// RefuseMissing refuses a database that is missing or empty when there are runs or backups. A daemon would take it for a new
-// one: it would not know the live agents, and their names would be free.
+// RefuseMissing returns an error when the database is missing or empty although there are runs or
+// backups. A daemon would begin a new database: it would not know the live agents, and their names
+// would be free.
 func (d Database) RefuseMissing() error {
 	path := d.Path()
 	what := "is missing"
 	info, err := os.Lstat(path)
 	switch {
 	case err == nil && info.Size() > 0, err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil // opening it says more
+		return nil // opening it gives a better error
 	case err == nil:
 		what = "is empty"
 	}
@@ -171,7 +177,7 @@ func (d Database) RefuseMissing() error {
 	return agency.Errorf(agency.CodeDBMissing, "the database %s %s, and there are folders of %d runs", path, what, runs).WithHint("%s", d.Hint())
 }
 
-// countEntries counts what is in a folder; one that is missing is empty.
+// countEntries counts the entries of a folder; a missing one is empty.
 func countEntries(folder string) (int, error) {
 	list, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +195,8 @@ func (d Database) Hint() string {
 	return rebuild + "; agency db restore FILE puts a backup in its place"
 }
 
-// checkFile opens a copy, which merges its log and brings it to this version's schema, and closes it.
+// checkFile opens a copy, which merges its log and migrates it to this version's schema, and closes
+// it.
 func checkFile(ctx context.Context, path string, now func() time.Time) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -205,8 +212,8 @@ func checkFile(ctx context.Context, path string, now func() time.Time) error {
 	return closeWhole(store, path, store.Check(ctx))
 }
 
-// closeWhole closes a copy and returns failed, the error of an earlier step, too. It fails when the log of the copy is not
-// part of it then, as on a full disk.
+// closeWhole closes a copy and returns failed, the error of an earlier step, too. It fails when the
+// log of the copy is still not merged then, as on a full disk.
 func closeWhole(store *sqlite.Store, path string, failed error) error {
 	if err := errors.Join(failed, store.Close()); err != nil {
 		return err

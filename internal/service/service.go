@@ -1,4 +1,4 @@
-// Package service is the contract of the daemon's long-lived parts: how they start and how they stop.
+// Package service defines how the daemon's long-lived parts start and stop.
 package service
 
 import (
@@ -9,15 +9,16 @@ import (
 
 // Service is a part that works in the background, from Start until Stop.
 type Service interface {
-	// Start begins the work and returns, or fails at once and leaves nothing running. The end of ctx does not end the
-	// work: only Stop does. Start of a service that runs does nothing.
+	// Start begins the work and returns. When it fails, nothing is left running. The end of ctx
+	// does not end the work: only Stop does. Start does nothing when the service already runs.
 	Start(ctx context.Context) error
-	// Stop ends the work and waits for that. It does nothing when the service does not run.
+	// Stop ends the work and waits until it has ended. It does nothing when the service does not
+	// run.
 	Stop()
 }
 
-// StartAll starts services in order. The caller calls stop at the end, which stops them in the reverse order. When one
-// fails, StartAll stops those before it and returns its error; stop is nil then.
+// StartAll starts services in order. The caller must call stop, which stops them in the reverse
+// order. When one fails, StartAll stops those before it and returns its error; stop is nil then.
 func StartAll(ctx context.Context, services ...Service) (stop func(), err error) {
 	started := []Service{}
 	stop = func() {
@@ -35,14 +36,14 @@ func StartAll(ctx context.Context, services ...Service) (stop func(), err error)
 	return stop, nil
 }
 
-// Loop is a Service of one function.
+// Loop is a Service that runs one function.
 type Loop struct {
-	Run func(ctx context.Context) // returns when ctx ends, or before
+	Run func(ctx context.Context) // returns when ctx ends, or earlier
 
 	work Background
 }
 
-// Start runs the function until it returns.
+// Start runs the function in the background.
 func (l *Loop) Start(ctx context.Context) error {
 	return l.work.Start(ctx, func(ctx context.Context) error {
 		l.work.Go(func() { l.Run(ctx) })
@@ -50,19 +51,20 @@ func (l *Loop) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends the context of the function and waits for it.
+// Stop ends the context of the function and waits until it has returned.
 func (l *Loop) Stop() { l.work.Stop() }
 
-// Background is the goroutines of one Service: what its Start and Stop are made of. The zero value is stopped, and can be
-// started again after Stop. All methods may be called from several goroutines.
+// Background holds the goroutines of one Service, to implement its Start and Stop. The zero value
+// is stopped. It can be started again after Stop. All methods may be called from several
+// goroutines.
 type Background struct {
 	mu     sync.Mutex
 	cancel context.CancelFunc // nil while stopped
 	work   sync.WaitGroup
 }
 
-// Start calls begin, which starts goroutines by Go, or fails. Their context ends with Stop alone. Start does nothing when
-// begin was called before without an error, and Stop was not called since.
+// Start calls begin, which starts goroutines with Go, or fails. Only Stop ends their context. Start
+// does nothing when begin has succeeded before and Stop has not been called since.
 func (b *Background) Start(ctx context.Context, begin func(ctx context.Context) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +81,8 @@ func (b *Background) Start(ctx context.Context, begin func(ctx context.Context) 
 	return nil
 }
 
-// Go runs f in a goroutine, which Stop waits for. It may be called from begin on, as long as the service runs.
+// Go runs f in a goroutine, which Stop waits for. begin may call it, and any caller while the
+// service runs.
 func (b *Background) Go(f func()) { b.work.Go(f) }
 
 // Stop ends the context of the goroutines and waits for them. It is idempotent.

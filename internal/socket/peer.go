@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// Peer is the process at the other end of a unix connection, by the kernel's word: the one that called connect or listen.
+// Peer is the process at the other end of a unix connection, as the kernel reports it: the one that
+// called connect or listen.
 type Peer struct {
 	UID int
-	PID int // 0 when the kernel does not tell
+	PID int // 0 when the kernel does not report it
 }
 
 // PeerOf asks the kernel for the other end of a unix connection.

@@ -1,4 +1,5 @@
-// Package socket dials unix sockets of the caller's own user, and tells who is at the other end of a connection.
+// Package socket connects to unix sockets of the caller's own user, and identifies the process at
+// the other end of a connection.
 package socket
 
 import (
@@ -13,9 +14,10 @@ import (
 	"agency"
 )
 
-// Dial connects to a socket and returns a connection only when a process of this user listens there, in a folder that
-// no other user can write. Another user's socket is E_PERMISSION_DENIED, and an open folder E_SOCKET_PATH_INVALID; nothing was
-// sent then. A socket that is missing, or that nothing listens on, is the system's own error.
+// Dial connects to a socket. It returns a connection only when a process of this user listens
+// there, in a folder that no other user can write. Another user's socket is E_PERMISSION_DENIED,
+// and a folder that others can write is E_SOCKET_PATH_INVALID; nothing was sent then. When the
+// socket is missing, or no process listens on it, the error is the system's.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
@@ -40,8 +42,8 @@ func check(conn net.Conn, path string) error {
 	return CheckFolder(filepath.Dir(path))
 }
 
-// CheckFolder refuses a folder in which another user could put a socket into the place of ours: one that belongs to a user
-// other than this one and root, or that others can write.
+// CheckFolder refuses a folder in which another user could replace the socket: one that belongs to
+// a user other than this one and root, or that others can write.
 func CheckFolder(path string) error {
 	info, err := StatOwn(path)
 	if err != nil {
@@ -54,8 +56,9 @@ func CheckFolder(path string) error {
 	return nil
 }
 
-// StatOwn looks at a folder. One that belongs to a user other than this one and root, or is reached by such a link, is
-// E_PERMISSION_DENIED: what it says of itself is that user's word.
+// StatOwn returns the information about a folder, behind a link too. It returns E_PERMISSION_DENIED
+// for a folder that belongs to a user other than this one and root, or is reached by such a user's
+// link: that user could control what it reports.
 func StatOwn(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err == nil && trusted(info) && info.Mode()&fs.ModeSymlink != 0 {
@@ -73,7 +76,7 @@ func StatOwn(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Owner is the user that a file belongs to.
+// Owner returns the id of the user that a file belongs to.
 func Owner(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

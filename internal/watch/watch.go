@@ -1,4 +1,4 @@
-// Package watch tells which files may have changed, as the kernel does.
+// Package watch reports which files may have changed, as the kernel tells it.
 package watch
 
 import (
@@ -12,16 +12,16 @@ import (
 	"agency/internal/service"
 )
 
-// Watcher is a service that tells which files in watched directories may have changed. One kernel watcher serves all of them.
-// It misses changes after an overflow, or when the kernel has no more watches: whoever depends on them looks by itself now
-// and then.
+// Watcher is a service that reports which files in watched directories may have changed. One kernel
+// watcher serves all of them. It misses changes after an overflow, or when the kernel has no more
+// watches: a caller that depends on them also looks by itself from time to time.
 type Watcher struct {
 	log     *slog.Logger
 	changes chan string
 	work    service.Background
 
 	mu     sync.Mutex
-	kernel *fsnotify.Watcher // nil while stopped, and when the user's other programs have all that the kernel gives
+	kernel *fsnotify.Watcher // nil while stopped, and when other programs of the user hold all watchers that the kernel gives
 	uses   map[string]int
 }
 
@@ -32,7 +32,7 @@ func New(log *slog.Logger) *Watcher {
 	return &Watcher{changes: make(chan string), log: log, uses: map[string]int{}}
 }
 
-// Start begins to watch. It does not fail when the kernel gives no watch: Add does.
+// Start begins to watch. It does not fail when the kernel gives no watcher: Add does.
 func (w *Watcher) Start(ctx context.Context) error {
 	return w.work.Start(ctx, func(ctx context.Context) error {
 		kernel, err := fsnotify.NewBufferedWatcher(1024)
@@ -48,10 +48,10 @@ func (w *Watcher) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends the watching; what is on its way is dropped. It is idempotent and waits.
+// Stop ends watching and waits until it has ended. It drops pending changes. It is idempotent.
 func (w *Watcher) Stop() { w.work.Stop() }
 
-// pass passes on what the kernel tells until ctx ends.
+// pass forwards what the kernel reports until ctx ends.
 func (w *Watcher) pass(ctx context.Context, kernel *fsnotify.Watcher) {
 	defer func() {
 		w.mu.Lock()
@@ -79,7 +79,7 @@ func (w *Watcher) pass(ctx context.Context, kernel *fsnotify.Watcher) {
 	}
 }
 
-// Add watches a directory; each Add that does not fail wants a Remove.
+// Add watches a directory. Each successful Add needs a Remove.
 func (w *Watcher) Add(dir string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *Watcher) Add(dir string) error {
 	return err
 }
 
-// Remove ends one Add. It does nothing for a directory that is not watched.
+// Remove undoes one Add. It does nothing for a directory that is not watched.
 func (w *Watcher) Remove(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,5 +111,5 @@ func (w *Watcher) Remove(dir string) {
 	_ = w.kernel.Remove(dir) // the directory may be gone, and its watch with it
 }
 
-// Changes returns the channel of the paths of files that may have changed; it is never closed.
+// Changes returns the channel of the paths of files that may have changed. It is never closed.
 func (w *Watcher) Changes() <-chan string { return w.changes }
