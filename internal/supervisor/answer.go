@@ -10,30 +10,32 @@ import (
 	"agency"
 )
 
-// How an answer is given.
+// Times of an answer.
 const (
-	answerWait  = 15 * time.Second // for the terminal to show the request, all steps of the answer, and the request to close
+	answerWait  = 15 * time.Second // bounds the whole answer: the request is shown, the keys are pressed, the request closes
 	answerEvery = 150 * time.Millisecond
-	// answerAgain is when keys are pressed once more: an agent takes none in the moment after it drew a dialog.
+	// answerAgain is how long to wait before pressing the same keys again: an agent ignores keys
+	// right after it drew a dialog.
 	answerAgain = 1500 * time.Millisecond
 )
 
 // AnswerRequest is a reply to what a run's agent waits for.
 type AnswerRequest struct {
 	Ref      string
-	PromptID string // of what it answers; empty is whatever the agent waits for now
+	PromptID string // of the request to answer; empty is whatever the agent waits for now
 	Reply    agency.Reply
 }
 
-// Answered says what came of a reply. Confirmed means that the agent was seen to take it.
+// Answered is the outcome of a reply. Confirmed reports whether the agent was seen to take it.
 type Answered struct {
 	PromptID  string
 	Confirmed bool
 }
 
-// Answer gives a reply to what a run's agent waits for: by the keys of the dialog that its terminal shows, or as a message
-// to an agent that asks in its own words. It is E_INVALID_STATE when the agent waits for nothing, for something else than
-// PromptID says, or its terminal does not show it; E_INPUT_REFUSED when the reply cannot be given to it.
+// Answer replies to what a run's agent waits for: with the keys of the dialog that its terminal
+// shows, or with a message when the agent asks in plain text. The error is E_INVALID_STATE when the
+// agent waits for nothing or for something other than PromptID, or when its terminal does not show
+// the request; E_INPUT_REFUSED when the reply cannot be given to it.
 func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, Answered, error) {
 	if err := req.Reply.Validate(); err != nil {
 		return nil, Answered{}, err
@@ -42,7 +44,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	if err != nil {
 		return nil, Answered{}, err
 	}
-	in.observer.Look(ctx, r.ID) // of some agents only the screen tells what they ask
+	in.observer.Look(ctx, r.ID) // only the screen shows what some agents ask
 	in.observer.LookAtDialog(ctx, r.ID)
 	status := in.observer.Derive(r)
 	if req.PromptID == "" {
@@ -59,7 +61,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s and waits for no answer", r.Ref(), status.Label).
 			WithHint("see what it does: agency show %s; look at its terminal: agency attach %s", r.Ref(), r.Ref())
 	case asked == nil && now != req.PromptID, asked != nil && asked.Source == agency.FromTitle && asked.PromptID() != req.PromptID:
-		// Who answers what a title told alone has not seen what it is about.
+		// A title alone does not show the client what the agent asks.
 		return nil, Answered{}, promptChanged(r, req.PromptID, now)
 	case asked == nil && req.Reply.Text == "":
 		return nil, Answered{}, agency.Errorf(agency.CodeUsage, "%s asks in its own words, so the answer is a text", r.Ref()).
@@ -80,7 +82,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	if err != nil {
 		return nil, Answered{}, err
 	}
-	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), inputTimeout) // what was pressed is pressed
+	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), inputTimeout) // the keys are pressed already
 	defer cancel()
 	_, err = in.store.fact(recording, r.ID, func(*agency.Run) ([]agency.EventDraft, error) {
 		return []agency.EventDraft{{Type: agency.InputDelivered, Data: map[string]any{"answers": req.PromptID, "confirmed": confirmed}}}, nil
@@ -88,7 +90,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	return r, Answered{PromptID: req.PromptID, Confirmed: confirmed}, err
 }
 
-// fits refuses a reply that is none to what is asked.
+// fits refuses a reply that does not fit the request.
 func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 	switch {
 	case asked.Kind == agency.AsksDialog:
@@ -107,10 +109,11 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 	}
 }
 
-// press presses the keys of a reply, one step after the other, each for what the terminal shows then, until the request is
-// closed. It says whether that was seen. Once a key is pressed it goes on to the end, also when ctx ends: half an answer is none.
+// press presses the keys of a reply step by step, each for what the terminal shows then, until the
+// request is closed. confirmed reports whether it closed. After the first key it continues even
+// when ctx ends, because half an answer is useless.
 func (in *Input) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
-	id := asked.PromptID() // of one without an id it also names what a source that knows more makes of it
+	id := asked.PromptID() // of a request without an id, it also names the same request of a source that knows more
 	var pressed string     // the keys of the last step
 	var pressedAt time.Time
 	acting, interrupted := context.WithoutCancel(ctx), ctx.Done()
@@ -125,7 +128,7 @@ func (in *Input) press(ctx context.Context, r *agency.Run, asked *agency.Request
 			return false, err
 		}
 		if shown && keys != "" && (keys != pressed || time.Since(pressedAt) >= answerAgain) {
-			in.observer.LookAtDialog(acting, r.ID) // what is pressed was shown
+			in.observer.LookAtDialog(acting, r.ID) // record that the dialog was shown before its keys are pressed
 			typed, err := in.pressFor(acting, r, id, reply, keys)
 			if err != nil {
 				return false, err
@@ -147,14 +150,15 @@ func (in *Input) press(ctx context.Context, r *agency.Run, asked *agency.Request
 	return false, nil
 }
 
-// errClosed means that a request is not open any more.
+// errClosed means that a request is no longer open.
 var errClosed = errors.New("the request is closed")
 
-// nextKeys looks at a run's terminal, and returns the keys that are next for the answer to a request. shown is false while it does not
-// show the request.
+// nextKeys looks at a run's terminal and returns the next keys that answer a request. shown is
+// false while the terminal does not show the request.
 func (in *Input) nextKeys(ctx context.Context, r *agency.Run, id string, reply agency.Reply) (keys string, shown bool, err error) {
 	screen, err := in.tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)
-	// After the look: a dialog is drawn later than it is told of, so what was shown is what was asked.
+	// After the capture: a dialog is drawn after its request is reported, so the capture shows this
+	// request.
 	asked := in.request(r.ID, id)
 	if asked == nil {
 		return "", false, errClosed
@@ -171,8 +175,8 @@ func (in *Input) nextKeys(ctx context.Context, r *agency.Run, id string, reply a
 	return keys, shown, err
 }
 
-// pressFor presses keys for a request if the terminal still shows it and asks for just these keys at the last moment, and
-// reports whether it did.
+// pressFor presses keys for a request if, at the last moment, the terminal still shows it and still
+// needs these keys. typed reports whether it pressed them.
 func (in *Input) pressFor(ctx context.Context, r *agency.Run, id string, reply agency.Reply, keys string) (typed bool, err error) {
 	changed := false
 	err = in.typeKeys(ctx, r, keys, func(ctx context.Context) error {
@@ -183,12 +187,12 @@ func (in *Input) pressFor(ctx context.Context, r *agency.Run, id string, reply a
 		return nil
 	})
 	if changed {
-		return false, nil // the next look says what there is to press
+		return false, nil // the next look decides what to press
 	}
 	return err == nil, err
 }
 
-// showsOther reports whether what a terminal shows is, or can be, another open request than the one that is asked.
+// showsOther reports whether the terminal shows, or may show, another open request than asked.
 func (in *Input) showsOther(r *agency.Run, lines []string, asked *agency.Request) bool {
 	l, ok := in.observer.Seen(r.ID)
 	if !ok || len(l.AgentState.Requests) < 2 {
@@ -198,7 +202,7 @@ func (in *Input) showsOther(r *agency.Run, lines []string, asked *agency.Request
 	return i < 0 || !l.AgentState.Requests[i].Same(asked)
 }
 
-// request is the open request with a prompt id; nil when it is not open.
+// request returns the open request with a prompt id; nil when it is not open.
 func (in *Input) request(id agency.RunID, promptID string) *agency.Request {
 	l, ok := in.observer.Seen(id)
 	if !ok {
@@ -211,7 +215,7 @@ func (in *Input) request(id agency.RunID, promptID string) *agency.Request {
 	return &l.AgentState.Requests[i]
 }
 
-// promptChanged refuses an answer to something that is not asked any more.
+// promptChanged is the error for an answer to a request that is no longer open.
 func promptChanged(r *agency.Run, wanted, now string) error {
 	err := agency.Errorf(agency.CodeInvalidState, "%s does not wait for %s any more", r.Ref(), wanted).WithHint("see what it waits for now: agency show %s", r.Ref())
 	if now != "" {

@@ -13,7 +13,7 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// build does the steps one after the other.
+// build takes the steps of a creation in order.
 func (la *launcher) build(ctx context.Context, p *creation) error {
 	l := &p.launching
 	return la.takeSteps(ctx, l, "create", []step{
@@ -57,7 +57,7 @@ func (la *launcher) makeFiles(p *creation) error {
 	if err != nil {
 		return err
 	}
-	// The prompt is nowhere else; what the others say is in the store.
+	// The prompt is stored nowhere else; the content of the other files is in the store.
 	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt); err != nil {
 		return asFileError(err)
 	}
@@ -66,7 +66,7 @@ func (la *launcher) makeFiles(p *creation) error {
 			return asFileError(err)
 		}
 	}
-	if err := la.views.writeFiles(r); err != nil { // a record that is lost from here on comes back with this run
+	if err := la.views.writeFiles(r); err != nil { // if the record is lost from here on, it is rebuilt with this run
 		return asFileError(err)
 	}
 	return linkAttempt(r)
@@ -83,7 +83,7 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 		{stepFiles, func() error { return la.makeAttemptFiles(l.run, prompt) }},
 		{stepSetup, func() error { return la.doSetup(ctx, l) }},
 		{stepSession, func() error {
-			// The session of the attempt before was kept for its last screen.
+			// The session of the previous attempt was kept for its last screen.
 			if err := la.settler.killSession(ctx, l.run); err != nil {
 				return err
 			}
@@ -93,15 +93,16 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 	})
 }
 
-// archiveWord keeps what the attempt before said beside its logs, so that an old word never describes a new attempt. First
-// of all it writes the number of the new attempt, by which agency report refuses whoever is left of an older one.
+// archiveWord moves the status file of the previous attempt beside its logs, so that an old status
+// never describes a new attempt. First it writes the number of the new attempt, by which agency
+// report refuses processes of older attempts.
 func (la *launcher) archiveWord(r *agency.Run) error {
 	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
 	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
 		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).
 			WithHint("what stands there belongs to no run; take it away, and try again")
 	}
-	// An attempt that was cut off at its beginning has no folder.
+	// An attempt that was cut off at its start has no folder.
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number-1)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return asFileError(err)
@@ -112,7 +113,7 @@ func (la *launcher) archiveWord(r *agency.Run) error {
 				return asFileError(err)
 			}
 		}
-		// Whatever it is, a pipe or a folder, it leaves the place; an agent may have reason to look at it again.
+		// The file is moved whatever its type, even a pipe or a folder; an agent may need it later.
 		old := fmt.Sprintf("%s.attempt-%d", filepath.Base(rel), r.Attempt.Number-1)
 		if err := file.RenameBeneath(r.Worktree, rel, old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return asFileError(err)
@@ -121,7 +122,8 @@ func (la *launcher) archiveWord(r *agency.Run) error {
 	return la.contract(r.Worktree, r.Attempt.CreatedAt)
 }
 
-// makeAttemptFiles makes the attempt's folder, points the run's links to it, and lays a new task over the old one.
+// makeAttemptFiles creates the attempt's folder, points the run's links to it, and replaces the old
+// task with the new one.
 func (la *launcher) makeAttemptFiles(r *agency.Run, prompt string) error {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {

@@ -8,18 +8,18 @@ import (
 	"agency"
 )
 
-// Callers proves who asks for something.
+// Callers checks the identity of clients.
 type Callers struct{ store *Records }
 
-// Caller is who asks for something: a run, proven by the token of its attempt, or the person.
+// Caller is a client: a run, proven by the token of its attempt, or the user.
 type Caller struct {
-	Run     agency.RunID // empty is the person, and every program that does not run below a wrapper
+	Run     agency.RunID // empty is the user, and every program that does not run below a wrapper
 	Attempt int
 	Token   string
 }
 
-// Identify checks who a caller is, and returns the name by which messages know it. A run that does not exist, an older
-// attempt and a wrong token are E_PERMISSION_DENIED.
+// Identify checks a caller and returns its name in messages. The error is E_PERMISSION_DENIED for a
+// run that does not exist, an older attempt, or a wrong token.
 func (cs *Callers) Identify(ctx context.Context, c Caller) (string, error) {
 	if c.Run == "" {
 		return agency.User, nil
@@ -39,20 +39,20 @@ func (cs *Callers) Identify(ctx context.Context, c Caller) (string, error) {
 	return string(c.Run), nil
 }
 
-// LiveAttempt is an attempt that has not ended, and the processes that proved to be its wrapper.
+// LiveAttempt is an attempt that has not ended, with the processes that proved to be its wrapper.
 type LiveAttempt struct {
 	Run      agency.RunID
 	Attempt  int
 	Wrappers []agency.Process
 }
 
-// environTimeout is how long a wrapper may take to tell an environment.
+// environTimeout is how long a wrapper may take to report an environment.
 const environTimeout = 5 * time.Second
 
-// mostOwners bounds how far up owners are followed.
+// mostOwners bounds how many owners are followed upwards.
 const mostOwners = 100
 
-// Owners are the run of this id and those above it: who started it, who started that, up to the person, who is not among them.
+// Owners returns the run with this id, its owner, the owner of that, and so on, without the user.
 func (cs *Callers) Owners(ctx context.Context, id string) ([]agency.RunID, error) {
 	owners := []agency.RunID{}
 	for id != agency.User && len(owners) < mostOwners {

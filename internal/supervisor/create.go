@@ -18,18 +18,20 @@ import (
 
 // CreateRequest asks for a run.
 type CreateRequest struct {
-	ID    agency.RunID // drawn by the caller, who has it on record; empty draws one
-	Owner string       // who asks: the id of a run, or agency.User
+	ID    agency.RunID // chosen by a caller that has recorded it; empty generates one
+	Owner string       // the client: the id of a run, or agency.User
 	Spec  agency.Spec
 	Dir   string   // the caller's working directory; relative paths start here
-	Env   []string // the caller's environment, which becomes the runner's
-	// Place is where the run begins, and Settings what the caller's configuration says for it. The spec is filled in by both.
+	Env   []string // the caller's environment, on which the runner's is based
+	// Place is where the run begins; Settings is what the caller's configuration sets for it. Both
+	// complete the spec.
 	Place    *Place
 	Settings agency.RunSettings
-	Warn     func(text string) // takes what the caller should know although nothing failed
+	Warn     func(text string) // reports a problem that does not fail the creation
 }
 
-// The steps of a creation, in order. Each is recorded when it is done and can be repeated or undone after a crash.
+// The steps of a creation, in order. Each is recorded when it is done, and can be repeated or
+// undone after a crash.
 const (
 	stepFiles    = "files"
 	stepWorktree = "worktree"
@@ -38,9 +40,10 @@ const (
 	stepStarted  = "started"
 )
 
-// CreateRun makes a run and starts its agent. Everything that can be checked is checked before anything exists, so that bad
-// input leaves nothing. A later failure undoes what was made; the record then keeps the run as failed and removed. When it
-// returns nil the runner was started, and may already have ended.
+// CreateRun creates a run and starts its agent. It checks everything that can be checked before it
+// creates anything, so that bad input leaves nothing behind. A later failure undoes what was made;
+// the record then keeps the run as failed and removed. When it returns nil, the runner was started
+// and may already have ended.
 func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.Run, error) {
 	p, err := s.plan(ctx, &req)
 	if err != nil {
@@ -56,13 +59,13 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	defer cancel()
 	if err := s.launcher.build(ctx, p); err != nil {
 		if agency.IsCode(err, agency.CodeSetupFailed) {
-			err = s.settler.abort(ctx, p.run, err) // the worktree stays, to look at
+			err = s.settler.abort(ctx, p.run, err) // the worktree stays for inspection
 			s.views.showRuns(ctx, p.run)
 			return nil, err
 		}
 		undoErr := s.settler.undo(ctx, p.run, err)
 		if undoErr != nil {
-			// A full disk or the like: it is tried again until the record can say how it ended.
+			// For example the disk is full: settle again until the end can be recorded.
 			s.life.work.Go(func() { s.settler.settleWhenDead(p.run.ID) })
 		}
 		return nil, errors.Join(err, undoErr)
@@ -71,7 +74,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 	return s.Records.Run(ctx, p.run.ID)
 }
 
-// creation is a validated request on its way to a run.
+// creation is a validated request while it becomes a run.
 type creation struct {
 	launching
 	project projectFile
@@ -81,7 +84,8 @@ type creation struct {
 	prompt  []byte
 }
 
-// plan validates a request without making anything: first what needs no id, then, with the id, what depends on it.
+// plan validates a request without creating anything: first what needs no id, then, with the id,
+// what depends on it.
 func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, error) {
 	spec := &req.Spec
 	p := &creation{req: req}
@@ -147,7 +151,7 @@ func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, e
 	return p, s.materialise(p, commit)
 }
 
-// trustCommand is the command that trusts what a run from a base would do.
+// trustCommand returns the command that trusts the setup of a run that starts from base.
 func trustCommand(base, usual string) string {
 	if base == usual || usual == "" && base == "HEAD" {
 		return "agency trust"
@@ -155,7 +159,7 @@ func trustCommand(base, usual string) string {
 	return "agency trust --base " + base
 }
 
-// timeout is how long the steps of a creation may take.
+// timeout returns how long the steps of a creation may take.
 func (l *launching) timeout() time.Duration {
 	const steps = 10 * time.Minute
 	if l.setup != nil {
@@ -164,7 +168,7 @@ func (l *launching) timeout() time.Duration {
 	return steps
 }
 
-// readPrompt reads the task. A path is relative to the worktree that the caller stands in.
+// readPrompt reads the task. A path is relative to the caller's worktree.
 func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 	text := []byte(prompt.Text)
 	if prompt.Path != "" {
@@ -180,7 +184,7 @@ func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 	return text, agency.CheckPrompt(string(text))
 }
 
-// materialise allocates the id and fills in all that depends on it.
+// materialise allocates the id and completes everything that depends on it.
 func (s *Supervisor) materialise(p *creation, commit string) error {
 	spec, now := &p.req.Spec, s.Now()
 	id := p.req.ID
@@ -224,7 +228,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	return nil
 }
 
-// name gives the run a handle and, unless the user chose one, a branch after it.
+// name gives the run a handle and, unless the user chose a branch, a branch named after it.
 func (p *creation) name(random Random, git Git, again bool) {
 	spec, r := &p.req.Spec, p.run
 	hash := hex.EncodeToString(random.bytes(2))
@@ -234,7 +238,8 @@ func (p *creation) name(random Random, git Git, again bool) {
 	}
 }
 
-// insert writes the intent: from here on a crash leaves something that the next start finishes or undoes.
+// insert records the intent: after a crash from here on, the next start finishes or undoes the
+// creation.
 func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 	unlock, err := s.Projects.lockSolo(ctx, &p.project.Project, p.repo, "")
 	if err != nil {
@@ -255,7 +260,7 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 		err = s.Records.CreateRun(ctx, p.run, c, agency.EventDraft{Type: agency.RunCreated, Data: map[string]any{
 			"handle": p.run.Handle, "name": p.run.Name, "branch": p.run.Branch, "runner": p.run.Runner.Name, "repo": p.run.Repo.Root,
 		}})
-		// The branch is called after the handle, so of two that clash either can be the one that is told.
+		// The branch is named after the handle, so a clash can be reported for either of them.
 		clash := errors.Is(err, agency.ErrHandleTaken) || p.req.Spec.Branch == "" && agency.IsCode(err, agency.CodeBranchExists)
 		if !clash {
 			return err

@@ -9,15 +9,16 @@ import (
 	"agency"
 )
 
-// Limits of what is shown of a diff.
+// Limits of a diff that is shown.
 const (
 	diffBytes     = 128 << 10
 	mostDiff      = 4 << 20
 	mostDiffFiles = 2000
 )
 
-// Diff is what a run changed: everything in its worktree that is not ignored, or on its branch when the worktree is gone,
-// against the commit that it began at. The patch has so many bytes at most, 0 is 128 KiB. It is safe for a terminal.
+// Diff returns what a run changed since its base commit: in its worktree, without ignored files, or
+// on its branch when the worktree is gone. The patch has at most limit bytes; 0 is 128 KiB. It is
+// safe for a terminal.
 func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, agency.Diff, error) {
 	r, err := w.store.Resolve(ctx, ref)
 	if err != nil {
@@ -47,8 +48,9 @@ func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, ag
 	return r, diff, nil
 }
 
-// diff compares the worktree of a run, or its branch when that is gone. A removal moves the worktree away in one go before it removes
-// anything in it, so what was read is all of it if the worktree is in its place afterwards.
+// diff compares the worktree of a run, or its branch when the worktree is gone. A removal moves the
+// whole worktree away before it removes anything in it, so the diff is complete if the worktree is
+// still in place afterwards.
 func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit int) (agency.Diff, error) {
 	if r.RemovedAt == nil && !isGone(r.Worktree) {
 		diff, err := w.git.Diff(ctx, repo, r.Worktree, r.Commit, "", limit)
@@ -67,13 +69,13 @@ func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit 
 	return w.git.Diff(ctx, repo, r.Worktree, r.Commit, to, limit)
 }
 
-// Facts is what git says of a run's worktree; nil when it says nothing.
+// Facts returns what git reports about a run's worktree; nil when git reports nothing.
 func (w *Work) Facts(ctx context.Context, r *agency.Run) *agency.GitFacts {
 	facts, _ := w.facts(ctx, r)
 	return facts
 }
 
-// facts is what git says of a run's worktree, or why it says nothing.
+// facts returns what git reports about a run's worktree, or why it reports nothing.
 func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
 	facts, err := w.git.Inspect(ctx, r.Repo, r.Worktree, r.Commit)
 	if err == nil {
@@ -86,7 +88,7 @@ func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, stri
 	return nil, agency.AsError(cmp.Or(missing, err)).Message
 }
 
-// diffStat counts what a run changed, and says whether some of it is not committed.
+// diffStat counts what a run changed. dirty reports whether some of it is not committed.
 func (w *Work) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
 	to := ""
 	if r.RemovedAt != nil || isGone(r.Worktree) {
@@ -99,14 +101,14 @@ func (w *Work) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffSta
 			return stat, false, err
 		}
 		if dirty = facts.Dirty; !dirty {
-			to = facts.Head // which spares an index
+			to = facts.Head // saves a temporary index
 		}
 	}
 	stat, err = w.git.DiffStat(ctx, r.Repo, r.Worktree, r.Commit, to)
 	return stat, dirty, err
 }
 
-// isGone reports whether nothing is at a path. That it cannot be seen proves nothing.
+// isGone reports whether a path does not exist. Any other error does not prove that.
 func isGone(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, os.ErrNotExist)

@@ -11,9 +11,9 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// endStart ends what a start left behind that did not get as far as a runner in the record: launch file, session, wrapper,
-// and processes of the runner or of git that nobody waits for any more. When it returns nil nothing of the attempt runs, and
-// nothing will.
+// endStart ends what is left of a start that has no runner in the record: launch file, session,
+// wrapper, and abandoned processes of the runner or of git. When it returns nil, nothing of the
+// attempt runs or will run.
 func (s *settler) endStart(ctx context.Context, r *agency.Run) error {
 	if err := removeLaunch(r); err != nil {
 		return err
@@ -21,7 +21,8 @@ func (s *settler) endStart(ctx context.Context, r *agency.Run) error {
 	if err := s.endSession(ctx, r, nil); err != nil {
 		return err
 	}
-	// A wrapper that was faster is told by the end of its session, and takes its runner along, which has its grace.
+	// A wrapper that did start notices the end of its session and stops its runner, within the
+	// grace.
 	if err := s.awaitRelease(ctx, r, s.graceOf(r)+releaseTimeout); err != nil {
 		return err
 	}
@@ -33,7 +34,8 @@ func (s *settler) endStart(ctx context.Context, r *agency.Run) error {
 	return nil
 }
 
-// graceOf is how long the agent of an attempt may take to end, as far as its wrapper has recorded it.
+// graceOf returns how long the agent of an attempt may take to end, as far as its wrapper has
+// recorded it.
 func (s *settler) graceOf(r *agency.Run) time.Duration {
 	start, err := s.attempts.ReadStart(observe.AttemptDir(r.Dir, r.Attempt.Number))
 	if err != nil || start == nil {
@@ -42,14 +44,14 @@ func (s *settler) graceOf(r *agency.Run) time.Duration {
 	return min(max(start.Grace, 0), mostGrace)
 }
 
-// finishStop goes on with a stop that was asked for before the daemon ended.
+// finishStop continues a stop that was requested before the daemon ended.
 func (s *settler) finishStop(r *agency.Run) {
 	if err := s.stopAndAwait(s.life.ctx, r, askAgain); err != nil && s.life.ctx.Err() == nil {
 		s.log.Error("finish stop", "run", r.ID, "err", err)
 	}
 }
 
-// stopAndAwait ends a running attempt whose stop is in the record, and then its session.
+// stopAndAwait ends a running attempt whose stop is recorded, and then its session.
 func (s *settler) stopAndAwait(ctx context.Context, r *agency.Run, how urgency) error {
 	ctx, cancel := context.WithTimeout(ctx, s.graceOf(r)+stopTimeout)
 	defer cancel()
@@ -71,8 +73,8 @@ func (s *settler) stopAndAwait(ctx context.Context, r *agency.Run, how urgency) 
 	return nil
 }
 
-// endStopped ends the session of an attempt that the record has as stopped. Whoever asked for the stop does so too, but may
-// have given up, or be gone with an earlier daemon.
+// endStopped ends the session of an attempt that is recorded as stopped. The caller of the stop
+// does so too, but may have given up, or may have ended with an earlier daemon.
 func (s *settler) endStopped(r *agency.Run) {
 	if r.Attempt.State != agency.Killed {
 		return
@@ -86,9 +88,10 @@ func (s *settler) endStopped(r *agency.Run) {
 	})
 }
 
-// endSession ends the session of an attempt that is over, unless a later attempt has begun: the session has the name of the
-// run, and may be that of the later one by now. It does so once for what was known of the attempt, which may be nil: a tmux
-// whose last session has just gone answers the next question in many ways.
+// endSession ends the session of an attempt that is over, unless a later attempt has begun: the
+// session is named after the run and may belong to the later attempt. It does so once per known,
+// which may be nil: a tmux server whose last session has just ended answers the next command in
+// many ways.
 func (s *settler) endSession(ctx context.Context, r *agency.Run, known *live) error {
 	unlock, err := s.locks.Lock(ctx, "session "+string(r.ID))
 	if err != nil {
@@ -111,7 +114,7 @@ func (s *settler) endSession(ctx context.Context, r *agency.Run, known *live) er
 	return nil
 }
 
-// killSession ends a run's tmux session. It is fine if there is none.
+// killSession ends a run's tmux session. A missing session is not an error.
 func (s *settler) killSession(ctx context.Context, r *agency.Run) error {
 	err := s.tmux.Kill(ctx, r.Session())
 	if agency.IsCode(err, agency.CodeTmuxSessionNotFound) || agency.IsCode(err, agency.CodeTmuxNotFound) {
@@ -120,11 +123,11 @@ func (s *settler) killSession(ctx context.Context, r *agency.Run) error {
 	return err
 }
 
-// stopWrapper tells the wrapper to end its runner: over the link, or by a signal when there is none. A wrapper that is
-// gone is settled instead.
+// stopWrapper tells the wrapper to end its runner: over the link, or with a signal when there is no
+// link. It settles the run if the wrapper is gone.
 func (s *settler) stopWrapper(ctx context.Context, r *agency.Run, how urgency) error {
 	if r.Attempt.Wrapper != nil {
-		_ = s.attempts.Signal(*r.Attempt.Wrapper, syscall.SIGCONT) // one that somebody suspended would not hear
+		_ = s.attempts.Signal(*r.Attempt.Wrapper, syscall.SIGCONT) // a suspended wrapper would not react
 	}
 	if link := s.live.link(r.ID); link != nil {
 		var err error
@@ -136,12 +139,12 @@ func (s *settler) stopWrapper(ctx context.Context, r *agency.Run, how urgency) e
 		if err == nil {
 			return nil
 		}
-		how = max(how, askAgain) // it may have heard
+		how = max(how, askAgain) // the wrapper may have received it
 	}
 	if r.Attempt.Wrapper != nil {
 		sig := syscall.SIGTERM
 		if how == askAgain {
-			sig = syscall.SIGHUP // it stops what runs too, and unlike a second TERM it takes nothing from the grace
+			sig = syscall.SIGHUP // stops the runner as TERM does, but a second one does not shorten the grace
 		}
 		if err := s.attempts.Signal(*r.Attempt.Wrapper, sig); err == nil {
 			s.life.work.Go(func() { s.settleWhenDead(r.ID) })
@@ -152,8 +155,8 @@ func (s *settler) stopWrapper(ctx context.Context, r *agency.Run, how urgency) e
 	return err
 }
 
-// awaitRelease waits until the wrapper of an ended attempt is gone: it may still be ending what the runner left behind, and
-// that could still write to the worktree.
+// awaitRelease waits until the wrapper of an ended attempt is gone. The wrapper may still be ending
+// processes that the runner left behind, which could write to the worktree.
 func (s *settler) awaitRelease(ctx context.Context, r *agency.Run, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -174,20 +177,20 @@ func (s *settler) awaitRelease(ctx context.Context, r *agency.Run, timeout time.
 	}
 }
 
-// urgency is how a wrapper is told to stop.
+// urgency is how strongly a wrapper is told to stop.
 type urgency int
 
 const (
-	askFirst urgency = iota // nobody told it
-	askAgain                // somebody may have; its runner keeps its grace
-	askForce                // the rest of the grace is over
+	askFirst urgency = iota // the wrapper was not told yet
+	askAgain                // the wrapper may have been told; its runner keeps its grace
+	askForce                // ends the rest of the grace
 )
 
-// stopTimeout bounds a stop beyond the grace that the wrapper itself gives the runner.
+// stopTimeout bounds a stop, on top of the grace that the wrapper gives the runner.
 const stopTimeout = 90 * time.Second
 
-// mostGrace is the longest grace that a configuration gives.
+// mostGrace is the longest grace that a configuration can set.
 const mostGrace = time.Hour
 
-// releaseTimeout bounds the wait for a wrapper that has recorded its runner's end.
+// releaseTimeout bounds the wait for a wrapper that has recorded the end of its runner.
 const releaseTimeout = 15 * time.Second

@@ -6,7 +6,7 @@ import (
 	"agency"
 )
 
-// Explain tells why a run has its status, with the newest lines of its evidence.
+// Explain returns why a run has its status, with the newest lines of its evidence.
 func (q *Query) Explain(ctx context.Context, ref string) (*agency.Run, agency.Explanation, []agency.Evidence, error) {
 	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {

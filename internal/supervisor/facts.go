@@ -7,7 +7,7 @@ import (
 	"agency/internal/status"
 )
 
-// Ended says that no attempt of a run goes on. A run that was never made has ended.
+// Ended reports whether all attempts of a run have ended. A run that was never made has ended.
 func (q *Query) Ended(ctx context.Context, id agency.RunID) (bool, error) {
 	r, err := q.store.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
@@ -16,8 +16,8 @@ func (q *Query) Ended(ctx context.Context, id agency.RunID) (bool, error) {
 	return err == nil && r.Attempt.State.Final(), err
 }
 
-// Result are what a run came to, as far as git, its agent's word and its agent's usage tell. A worktree that is gone leaves what
-// is on the branch. A run that was never made is an empty result.
+// Result returns the outcome of a run, as git, the agent's report and its usage show it. When the
+// worktree is gone, it describes the branch. A run that was never made has an empty result.
 func (q *Query) Result(ctx context.Context, id agency.RunID) (result agency.AgentResult, err error) {
 	r, err := q.store.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {

@@ -21,7 +21,8 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// materialisedSpec is the spec as it will be followed: the prompt is the file in the worktree, nothing is left to defaults.
+// materialisedSpec returns the spec as it will be executed: the prompt is the file in the worktree,
+// and every default is filled in.
 func materialisedSpec(p *creation) ([]byte, error) {
 	spec := p.req.Spec
 	spec.Repo = p.run.Repo.Root
@@ -31,7 +32,7 @@ func materialisedSpec(p *creation) ([]byte, error) {
 	return indented(spec)
 }
 
-// names keeps the names of NAME=value and drops the values, which may be secrets.
+// names returns the names of NAME=value entries without the values, which may be secrets.
 func names(env []string) []string {
 	list := make([]string, 0, len(env))
 	for _, kv := range env {
@@ -41,7 +42,8 @@ func names(env []string) []string {
 	return list
 }
 
-// quote writes a text as JSON, which is YAML too once the few characters are escaped that YAML does not allow as they are.
+// quote returns a text as JSON, which is also YAML once the few characters that YAML does not allow
+// are escaped.
 func quote(s string) string {
 	data, _ := json.Marshal(s) // a string always marshals
 	var b strings.Builder
@@ -55,7 +57,8 @@ func quote(s string) string {
 	return b.String()
 }
 
-// metaYAML is the request, written once and never again. Every value is quoted as JSON, which is YAML too.
+// metaYAML returns the request, which is written once and never changed. Every value is quoted as
+// JSON, which is also YAML.
 func metaYAML(r *agency.Run, prompt []byte) []byte {
 	text := []rune(strings.ToValidUTF8(string(prompt[:min(len(prompt), 4000)]), "�"))
 	model := "null"
@@ -73,7 +76,8 @@ func metaYAML(r *agency.Run, prompt []byte) []byte {
 	return []byte(b.String())
 }
 
-// views are the files that mirror the record: those in the directories of runs, and the folder of links in a repository.
+// views are the files that mirror the record: the files in run directories, and a repository's
+// folder of links to its runs.
 type views struct {
 	store    *Records
 	live     *Live
@@ -82,17 +86,17 @@ type views struct {
 	home     string // data root
 	log      *slog.Logger
 
-	locks keyed.Locks // the files of one run, or the links of one repository, at a time
+	locks keyed.Locks // on the files of one run, or the links of one repository
 
 	mu        sync.Mutex            // taken last
 	unwritten map[agency.RunID]bool // runs whose files could not be written
 }
 
-// write rewrites the files that mirror the record of a run that changed. Of two who changed it the first may come here
-// last, so both write what the record says now. What cannot be written is logged, and tried again by each rescan; the next daemon
-// finds it by state.json, which is written last.
+// write rewrites the files that mirror the record of a changed run. Two concurrent changes can get
+// here in either order, so each writes what the record holds now. A failure is logged and retried
+// by each rescan; the next daemon detects it from state.json, which is written last.
 func (v *views) write(ctx context.Context, changed *agency.Run) {
-	ctx = context.WithoutCancel(ctx) // the record has changed, whoever still waits for it
+	ctx = context.WithoutCancel(ctx) // the record has changed, even if the caller is gone
 	unlock, err := v.lock(ctx, changed.ID)
 	if err != nil {
 		return
@@ -108,7 +112,7 @@ func (v *views) write(ctx context.Context, changed *agency.Run) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if delete(v.unwritten, changed.ID); err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder of one that is undone is gone
+	if delete(v.unwritten, changed.ID); err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder of an undone run is gone
 		v.unwritten[changed.ID] = true
 	}
 }
@@ -124,7 +128,7 @@ func (v *views) writeFiles(r *agency.Run) error {
 	return v.writeState(r)
 }
 
-// writeUnwritten tries again to write the files that could not be written.
+// writeUnwritten writes again the files that could not be written.
 func (v *views) writeUnwritten(ctx context.Context) {
 	v.mu.Lock()
 	ids := slices.Collect(maps.Keys(v.unwritten))
@@ -134,10 +138,11 @@ func (v *views) writeUnwritten(ctx context.Context) {
 	}
 }
 
-// isBehind reports whether state.json of an ended run tells of an attempt that goes on: it could not be written when that ended.
+// isBehind reports whether state.json of an ended run still shows a live attempt, because it could
+// not be written at the end.
 func isBehind(r *agency.Run) bool {
 	if !r.Attempt.State.Final() {
-		return false // it is written with each rescan
+		return false // each rescan writes it
 	}
 	data, err := file.ReadRegular(filepath.Join(r.Dir, "state.json"), 1<<20)
 	var state runState
@@ -147,7 +152,7 @@ func isBehind(r *agency.Run) bool {
 	return err != nil || state.Attempt != r.Attempt.Number || state.Status != endState(&r.Attempt)
 }
 
-// endState is what state.json calls the end of an attempt.
+// endState returns the name of an attempt's end in state.json.
 func endState(a *agency.Attempt) string {
 	if a.State == agency.Completed {
 		return "DONE"
@@ -155,8 +160,9 @@ func endState(a *agency.Attempt) string {
 	return "CRASHED"
 }
 
-// refresh brings into state.json what changes without the record: the heartbeat, and a stall. r was read after seen; if
-// the views were written since then, or the attempt is over, they say something newer.
+// refresh updates what changes in state.json without a change of the record: the heartbeat, and a
+// stall. r was read after seen; if the views were written since then, or the attempt is over, they
+// are newer and stay.
 func (v *views) refresh(ctx context.Context, seen *live, r *agency.Run) {
 	unlock, err := v.lock(ctx, r.ID)
 	if err != nil {
@@ -170,7 +176,7 @@ func (v *views) refresh(ctx context.Context, seen *live, r *agency.Run) {
 	}
 }
 
-// removeFiles removes a run's directory. A rescan that writes into it meanwhile would keep it there.
+// removeFiles removes a run's directory. The lock keeps a rescan from writing into it meanwhile.
 func (v *views) removeFiles(ctx context.Context, r *agency.Run) error {
 	unlock, err := v.lock(ctx, r.ID)
 	if err != nil {
@@ -180,7 +186,7 @@ func (v *views) removeFiles(ctx context.Context, r *agency.Run) error {
 	return os.RemoveAll(r.Dir)
 }
 
-// lock keeps others from the files that mirror the record of a run.
+// lock locks the files that mirror the record of a run.
 func (v *views) lock(ctx context.Context, id agency.RunID) (unlock func(), err error) {
 	return v.locks.Lock(ctx, "views "+string(id))
 }
@@ -195,7 +201,8 @@ type runState struct {
 	Attempt       int        `json:"attempt"`
 }
 
-// writeState says nothing of the heartbeat's that the record does not: it can make what runs STALLED, and nothing alive.
+// writeState writes state.json. A heartbeat that is not in the record can make a live run STALLED,
+// but never a dead one alive.
 func (v *views) writeState(r *agency.Run) error {
 	a := &r.Attempt
 	state := runState{Status: "ACTIVE", Attempt: a.Number}

@@ -10,17 +10,18 @@ import (
 	"agency"
 )
 
-// Marks are what users and agents put on runs: flags and tags.
+// Marks sets what users and agents put on runs: flags and tags.
 type Marks struct {
 	store *Records
 	views *views
 	now   func() time.Time
 }
 
-// Flag has a run need attention, for a reason, until the flag is taken away. A flag with another reason takes the place of the one
-// before; the same reason changes nothing. by is the id of the run that asks, or agency.User. It returns the run, and the flag that it
-// had until now. A reason that nobody could see is E_USAGE; a run that would take the place of another's flag on it is
-// E_PERMISSION_DENIED.
+// Flag marks a run as needing attention, with a reason, until it is unflagged. A new reason
+// replaces the flag; the same reason changes nothing. by is the id of the requesting run, or
+// agency.User. It returns the run and the flag that it had before. The error is E_USAGE for a
+// reason without visible characters, and E_PERMISSION_DENIED for a run that would replace the flag
+// of another client.
 func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run, was *agency.Flag, err error) {
 	if err := checkFlagReason(reason); err != nil {
 		return nil, nil, err
@@ -38,12 +39,13 @@ func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run
 	})
 }
 
-// Unflag takes a run's flag away. It returns the run, and the flag that it had: nil when there was none.
+// Unflag removes a run's flag. It returns the run and the flag that it had; nil when there was
+// none.
 func (m *Marks) Unflag(ctx context.Context, ref, by string) (r *agency.Run, was *agency.Flag, err error) {
 	return m.change(ctx, ref, func(r *agency.Run) ([]agency.EventDraft, error) { return takeFlag(r, by), nil })
 }
 
-// takeFlag takes away a run's flag, if it has one.
+// takeFlag removes a run's flag, if it has one.
 func takeFlag(r *agency.Run, by string) []agency.EventDraft {
 	if r.Flag == nil {
 		return nil
@@ -52,7 +54,7 @@ func takeFlag(r *agency.Run, by string) []agency.EventDraft {
 	return []agency.EventDraft{{Type: agency.RunUnflagged, Data: map[string]any{"by": by}}}
 }
 
-// change waits for nobody who acts on the run: to stop or resume it can take long.
+// change does not wait for other operations on the run: a stop or resume can take long.
 func (m *Marks) change(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.EventDraft, error)) (changed *agency.Run, was *agency.Flag, err error) {
 	r, err := m.store.Resolve(ctx, ref)
 	if err != nil {
@@ -71,7 +73,7 @@ func (m *Marks) change(ctx context.Context, ref string, change func(r *agency.Ru
 	return changed, was, nil
 }
 
-// Tag adds tags to a run and takes others away. It returns the run.
+// Tag adds and removes tags of a run. It returns the run.
 func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*agency.Run, error) {
 	for _, tag := range add {
 		if err := agency.CheckWord("tag", tag); err != nil {
@@ -102,7 +104,7 @@ func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*age
 	return changed, err
 }
 
-// checkFlagReason refuses a reason that shows nothing, or that is too long, with E_USAGE.
+// checkFlagReason returns E_USAGE for a reason that has no visible characters or is too long.
 func checkFlagReason(reason string) error {
 	if strings.TrimSpace(agency.Visible(reason)) == "" {
 		return agency.Errorf(agency.CodeUsage, "a flag needs a reason").WithHint(`for example: agency flag RUN "the migration needs a second look"`)

@@ -14,18 +14,19 @@ import (
 type CollectRequest struct {
 	OlderThan time.Duration  // since the run ended
 	States    []agency.State // empty is every final state
-	Apply     bool           // remove; otherwise only say what would be
+	Apply     bool           // remove; otherwise only report
 }
 
-// Collected is one ended run and what gc makes of it.
+// Collected is one ended run and the decision of gc.
 type Collected struct {
 	Run       agency.Run
 	Removable bool
 	Reason    string // why it is kept, or "removable", or "removed"
 }
 
-// Collect looks at every run that has ended and is not removed, and says which could be removed without losing anything:
-// their worktrees are clean and their commits are on another branch. Anything live, dirty, unmerged or unknown is kept.
+// Collect examines every run that has ended and is not removed, and reports which ones can be
+// removed without losing anything: their worktrees are clean and their commits are on another
+// branch. It keeps what is live, dirty, unmerged or unknown.
 func (s *Supervisor) Collect(ctx context.Context, req CollectRequest) ([]Collected, error) {
 	runs, err := s.Records.Runs(ctx, agency.Filter{})
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Supervisor) Collect(ctx context.Context, req CollectRequest) ([]Collect
 	return found, nil
 }
 
-// reasonToKeep says what would be lost with a run's worktree, or nothing.
+// reasonToKeep returns what would be lost with a run's worktree; empty for nothing.
 func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan time.Duration) string {
 	if ended := r.Attempt.EndedAt; ended == nil || s.Now().Sub(*ended) < olderThan {
 		return "ended less than " + duration.Short(olderThan) + " ago"

@@ -43,26 +43,26 @@ type launcher struct {
 	log      *slog.Logger
 	life     *life
 
-	tmuxFine atomic.Bool // checkTmux found one that is recent enough
+	tmuxFine atomic.Bool // set when checkTmux found a recent enough tmux
 }
 
-// launching is an attempt on its way to a running agent.
+// launching is an attempt while it becomes a running agent.
 type launching struct {
 	run      *agency.Run
 	token    string
-	env      []string // the runner's, but for what agency adds
+	env      []string // the runner's, without what agency adds
 	command  agency.Command
 	settings *agency.RunSettings
-	setup    *setup // nil when the repository wants none, or had it
+	setup    *setup // nil when the repository needs none, or it is done
 }
 
-// step is one of the steps that lead to a running agent.
+// step is one step towards a running agent.
 type step struct {
 	name string
 	do   func() error
 }
 
-// takeSteps takes one step after the other and records each; of names their killpoints.
+// takeSteps takes the steps in order and records each; of prefixes their killpoints.
 func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, steps []step) error {
 	for _, step := range steps {
 		if step.name == stepSetup && l.setup == nil {
@@ -80,7 +80,8 @@ func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, step
 	return nil
 }
 
-// planCommand makes the command line of a queued attempt; its run gets the conversation and the fingerprint that come of it.
+// planCommand builds the command line of a queued attempt and sets the conversation and the
+// fingerprint of its run.
 func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
 	r := l.run
 	req := agency.CommandRequest{
@@ -98,10 +99,10 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 	return nil
 }
 
-// startTimeout bounds the wait between the start of a tmux session and the wrapper's first word.
+// startTimeout bounds the wait from the start of a tmux session to the wrapper's first message.
 const startTimeout = 30 * time.Second
 
-// startSession hands the launch data to a wrapper in a new tmux session.
+// startSession passes the launch data to a wrapper in a new tmux session.
 func (la *launcher) startSession(ctx context.Context, l *launching) error {
 	for name, data := range l.command.Files {
 		path := filepath.Join(observe.AttemptDir(l.run.Dir, l.run.Attempt.Number), name)
@@ -127,7 +128,7 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 	return err
 }
 
-// awaitStart waits for the wrapper's word that the runner was started, or was not.
+// awaitStart waits until the wrapper reports that the runner was started, or failed to start.
 func (la *launcher) awaitStart(ctx context.Context, l *launching) error {
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -148,8 +149,9 @@ func (la *launcher) awaitStart(ctx context.Context, l *launching) error {
 	}
 }
 
-// watchStart settles an attempt whose wrapper died on its way, alone or with its tmux server: no connection tells of that.
-// It looks twice, because a wrapper makes the file of its lock a moment before it has the lock.
+// watchStart settles an attempt whose wrapper died before it connected, alone or with its tmux
+// server. It checks twice, because a wrapper creates its lock file a moment before it takes the
+// lock.
 func (la *launcher) watchStart(ctx context.Context, r *agency.Run) {
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
@@ -176,8 +178,8 @@ func (la *launcher) watchStart(ctx context.Context, r *agency.Run) {
 	}
 }
 
-// wrapperDied says whether the wrapper of an attempt that is being started is gone for good: its lock is free, and either the
-// lock or the launch file was taken once, or the session is gone.
+// wrapperDied reports whether the wrapper of an attempt that is being started is gone for good: its
+// lock is free, and either the lock or the launch file was taken once, or the session is gone.
 func (la *launcher) wrapperDied(ctx context.Context, r *agency.Run) bool {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	_, launchErr := os.Lstat(launchPath(r))
@@ -192,7 +194,8 @@ func (la *launcher) wrapperDied(ctx context.Context, r *agency.Run) bool {
 	return err == nil && !exists
 }
 
-// removeLaunch removes the launch file. Who does decides: without it a wrapper that is still on its way does not start the runner.
+// removeLaunch removes the launch file. Without it, a wrapper that is still starting does not start
+// the runner; the process that removes it decides.
 func removeLaunch(r *agency.Run) error {
 	if err := os.Remove(launchPath(r)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return asFileError(err)
@@ -200,7 +203,8 @@ func removeLaunch(r *agency.Run) error {
 	return nil
 }
 
-// writeLaunch writes what the wrapper needs, with the environment and the token, for the owner's eyes only.
+// writeLaunch writes what the wrapper needs, including the environment and the token, readable by
+// the owner only.
 func (la *launcher) writeLaunch(l *launching) (string, error) {
 	r, settings := l.run, l.settings
 	env := append(append([]string{}, l.env...), l.command.Env...)
@@ -234,15 +238,16 @@ func launchPath(r *agency.Run) string {
 	return filepath.Join(observe.AttemptDir(r.Dir, r.Attempt.Number), "launch.json")
 }
 
-// placesOfGit are the variables by which git is told of another repository than the one it stands in. Whoever is called by a hook
-// of git has them, and an agent would commit to its caller's worktree instead of its own.
+// placesOfGit are the variables that point git to a repository other than that of its working
+// directory. A process that a git hook starts has them, and with them an agent would commit to its
+// caller's worktree.
 var placesOfGit = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
 	"GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }
 
-// runnerEnv is the environment that a runner gets: the caller's without tmux, agency's own names, git's places and what the
-// configuration denies, and then what the run sets.
+// runnerEnv returns the environment of a runner: the caller's, without tmux, agency's names, git's
+// places and what the configuration denies, plus what the run sets.
 func runnerEnv(caller, set, deny []string) []string {
 	env := agency.Environ(caller).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || slices.Contains(placesOfGit, name) || denied(name, deny)
@@ -250,13 +255,13 @@ func runnerEnv(caller, set, deny []string) []string {
 	return append(env, set...)
 }
 
-// findable is env with the folder of agency's own program at the end of PATH where no folder before it has one of that name: an agent
-// is told to call it, and it need not be installed.
+// findable returns env with the folder of agency's program at the end of PATH, unless another
+// folder has a program of that name: an agent is told to call agency, which may not be installed.
 func findable(env []string, program string) []string {
 	at := -1
 	for i, kv := range env {
 		if strings.HasPrefix(kv, "PATH=") {
-			at = i // the last one counts
+			at = i // the last one is used
 		}
 	}
 	if at < 0 || !filepath.IsAbs(program) || filepath.Base(program) != "agency" {
@@ -279,13 +284,14 @@ func denied(name string, patterns []string) bool {
 	return false
 }
 
-// configHash fingerprints what must not change silently between attempts: the runner, its program, its model, and its
-// arguments, the run's own and those of the configuration, which say in what sandbox and with which tools it works.
+// configHash returns a fingerprint of what must not change silently between attempts: the runner,
+// its program, its model, and its arguments, both the run's and those of the configuration, which
+// set the sandbox and the tools.
 func configHash(req *agency.CommandRequest, c *agency.Command) string {
 	sum := sha256.New()
 	own := []string{string(req.Runner.Kind), req.Runner.Name, req.Model, c.Argv[0], strconv.FormatBool(req.SkipPermissions)}
 	for _, list := range [][]string{own, req.DefaultArgs, req.Runner.Args} {
-		_, _ = fmt.Fprintf(sum, "%d;", len(list)) // an argument does not move from one list to the other unseen
+		_, _ = fmt.Fprintf(sum, "%d;", len(list)) // so that moving an argument between lists changes the hash
 		for _, part := range list {
 			_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
 		}
@@ -293,8 +299,8 @@ func configHash(req *agency.CommandRequest, c *agency.Command) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// checkTmux fails unless there is a tmux that is recent enough. Once there is, it is not asked again: to start it for its
-// version takes as long as to read a commit.
+// checkTmux fails unless tmux is installed and recent enough. It remembers success: starting tmux
+// for its version takes as long as reading a commit.
 func (la *launcher) checkTmux(ctx context.Context) error {
 	if la.tmuxFine.Load() {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"agency"
 )
 
-// Live are the attempts that have not ended, and the connections to their wrappers. An observer that watches runs knows of each of
-// them: an attempt is tracked there first, and forgotten there last. The lock is taken last, and held for no I/O.
+// Live holds the attempts that have not ended, and the connections to their wrappers. The observer
+// knows each of them: an attempt is tracked there first and forgotten there last. The lock is taken
+// last, and no I/O happens under it.
 type Live struct {
 	store *Records
 
@@ -23,22 +24,22 @@ type live struct {
 	id       agency.RunID
 	attempt  int
 	link     Link             // nil while no wrapper is connected
-	wrappers []agency.Process // that proved to be the attempt's, of which one is it
+	wrappers []agency.Process // the processes that proved to be the attempt's; one of them is the wrapper
 	views    int              // how often the files that mirror the record were written
-	asked    bool             // a person asked for its end
+	asked    bool             // a user requested its end
 	dark     bool             // its session was ended
 	moved    chan struct{}    // closed and replaced when the attempt's state or its link changes
 }
 
-// track keeps an attempt that has not ended. What was read of an attempt may be older than the next one, which is kept then and
-// stays so.
+// track adds an attempt that has not ended. r may be older than a later attempt of the run that is
+// tracked already; that one is kept.
 func (lv *Live) track(r *agency.Run) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
 	lv.trackLocked(r)
 }
 
-// trackLocked is track for a caller that holds the lock. It returns the attempt that is kept.
+// trackLocked is track for a caller that holds the lock. It returns the tracked attempt.
 func (lv *Live) trackLocked(r *agency.Run) *live {
 	old := lv.runs[r.ID]
 	if old != nil && old.attempt >= r.Attempt.Number {
@@ -55,7 +56,8 @@ func (lv *Live) trackLocked(r *agency.Run) *live {
 	return l
 }
 
-// forget drops an attempt that is over, and tells those who wait for it. A later one of the same run stays.
+// forget drops an attempt that is over and wakes its waiters. A later attempt of the same run
+// stays.
 func (lv *Live) forget(id agency.RunID, attempt int) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -65,7 +67,8 @@ func (lv *Live) forget(id agency.RunID, attempt int) {
 	}
 }
 
-// connect takes the link to an attempt's wrapper. It returns the link before, and false when a later attempt is live.
+// connect sets the link to an attempt's wrapper. It returns the previous link, and false when a
+// later attempt is live.
 func (lv *Live) connect(r *agency.Run, hello *agency.WrapperHello, link Link) (before Link, ok bool) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -82,7 +85,7 @@ func (lv *Live) connect(r *agency.Run, hello *agency.WrapperHello, link Link) (b
 	return before, true
 }
 
-// disconnect drops a link, and reports whether it was the attempt's.
+// disconnect drops a link and reports whether it was the attempt's.
 func (lv *Live) disconnect(id agency.RunID, attempt int, link Link) bool {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -125,7 +128,7 @@ func (lv *Live) get(id agency.RunID) (live, bool) {
 	return *l, true
 }
 
-// change changes what is known of a live run.
+// change changes what is kept of a live run.
 func (lv *Live) change(id agency.RunID, change func(l *live)) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -134,7 +137,7 @@ func (lv *Live) change(id agency.RunID, change func(l *live)) {
 	}
 }
 
-// moved tells those who wait for a run's state that it changed.
+// moved wakes the waiters for a run's state.
 func (lv *Live) moved(id agency.RunID) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -144,7 +147,7 @@ func (lv *Live) moved(id agency.RunID) {
 	}
 }
 
-// awaitState waits until done says that the run is where the caller wants it, and returns the run.
+// awaitState waits until done returns true for the run, and returns the run.
 func (lv *Live) awaitState(ctx context.Context, id agency.RunID, done func(*agency.Run) bool) (*agency.Run, error) {
 	for {
 		lv.mu.Lock()
@@ -168,11 +171,12 @@ func (lv *Live) awaitState(ctx context.Context, id agency.RunID, done func(*agen
 	}
 }
 
-// adoptTimeout is how long a command waits for a wrapper that is not connected. One that lives tries four times a second.
+// adoptTimeout is how long a command waits for a wrapper that is not connected. A live wrapper
+// tries four times a second.
 const adoptTimeout = 3 * time.Second
 
-// awaitLink is the link to a run's wrapper. After a start of the daemon it waits for the wrapper to connect again; it is nil
-// when none does.
+// awaitLink returns the link to a run's wrapper. After a start of the daemon it waits for the
+// wrapper to connect again; it returns nil when none does.
 func (lv *Live) awaitLink(ctx context.Context, id agency.RunID) Link {
 	timeout := time.After(adoptTimeout)
 	for {
@@ -197,7 +201,7 @@ func (lv *Live) awaitLink(ctx context.Context, id agency.RunID) Link {
 	}
 }
 
-// watched returns the attempt that r has; nil when that is over.
+// watched returns the live attempt that r has; nil when that is over.
 func (lv *Live) watched(r *agency.Run) *live {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -216,7 +220,7 @@ func (lv *Live) link(id agency.RunID) Link {
 	return nil
 }
 
-// Attempts are the attempts whose processes may be about.
+// Attempts returns the attempts that may still have processes.
 func (lv *Live) Attempts() []LiveAttempt {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -227,7 +231,8 @@ func (lv *Live) Attempts() []LiveAttempt {
 	return attempts
 }
 
-// Environ is the environment that a live run was started with: what it was given, not what a process of it says.
+// Environ returns the environment that a live run was started with, as it was given, not as one of
+// its processes reports it.
 func (lv *Live) Environ(ctx context.Context, r *agency.Run) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, environTimeout)
 	defer cancel()
@@ -258,7 +263,7 @@ func (lv *Live) isDark(l *live) bool {
 	return l.dark
 }
 
-// setDark notes that the session of an attempt was ended.
+// setDark records that the session of an attempt was ended.
 func (lv *Live) setDark(l *live) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()

@@ -10,20 +10,21 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// Limits of what is shown of a run.
+// Limits of a run's output that is shown.
 const (
 	outputLines = 50
 	mostOutput  = 500 // lines
 	shownResult = 64 << 10
 )
 
-// Shown is what a run's agent shows, and what it came to.
+// Shown is the recent output of a run's agent, and its result.
 type Shown struct {
-	Lines  []string // the last ones of its terminal, or of its log
-	Result string   // output.md, the beginning of it; empty while there is none
+	Lines  []string // the last lines of its terminal, or of its log
+	Result string   // the beginning of output.md; empty while there is none
 }
 
-// Output is the end of what a run's agent shows, and what it came to; safe for a terminal. lines 0 is 50.
+// Output returns the end of what a run's agent prints, and its result, both safe for a terminal.
+// lines 0 is 50.
 func (q *Query) Output(ctx context.Context, ref string, lines int) (*agency.Run, Shown, error) {
 	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"agency"
 )
 
-// Inbox brings messages to agents and users.
+// Inbox delivers messages to agents and users.
 type Inbox struct {
 	store  *Records
 	git    Git
@@ -20,7 +20,8 @@ type Inbox struct {
 	random Random
 }
 
-// Send writes a message and says who gets it. A message to nobody is kept as a dead letter, with the reason.
+// Send writes a message and returns its recipients. A message without a recipient is kept as a dead
+// letter, with the reason.
 func (in *Inbox) Send(ctx context.Context, m *agency.Message) (recipients []string, dead string, err error) {
 	if err := m.Validate(); err != nil {
 		return nil, "", err
@@ -37,13 +38,14 @@ func (in *Inbox) Send(ctx context.Context, m *agency.Message) (recipients []stri
 			err = byName(err, r)
 		}
 	}
-	if m.Dead != "" { // whom it was for was removed meanwhile
+	if m.Dead != "" { // the recipient was removed meanwhile
 		recipients, dead = nil, m.Dead
 	}
 	return recipients, dead, err
 }
 
-// recipients finds out whom a target means now. The sender never gets its own message. A reference to a run becomes its id.
+// recipients resolves a target. The sender never gets its own message. A reference to a run becomes
+// its id.
 func (in *Inbox) recipients(ctx context.Context, from string, to *agency.Target) (ids []string, dead string, err error) {
 	switch {
 	case to.User:
@@ -72,7 +74,7 @@ func (in *Inbox) recipients(ctx context.Context, from string, to *agency.Target)
 	if to.Tag != "" {
 		filter.Tag, none = to.Tag, fmt.Sprintf("no live run with the tag %s", to.Tag)
 		if sender, err := in.store.Run(ctx, agency.RunID(from)); err == nil {
-			filter.Repo = sender.Repo.Fingerprint // roles of other projects have the same names
+			filter.Repo = sender.Repo.Fingerprint // other projects use the same role names
 		}
 	}
 	runs, err := in.store.Runs(ctx, filter)
@@ -90,7 +92,7 @@ func (in *Inbox) recipients(ctx context.Context, from string, to *agency.Target)
 	return ids, "", nil
 }
 
-// ownerOf is who started a run: a run that lives, or else the person.
+// ownerOf returns the owner of a run: a live run, or else the user.
 func (in *Inbox) ownerOf(ctx context.Context, id string) (ids []string, dead string, err error) {
 	r, err := in.store.Run(ctx, agency.RunID(id))
 	if agency.IsCode(err, agency.CodeRunNotFound) {
@@ -103,7 +105,7 @@ func (in *Inbox) ownerOf(ctx context.Context, id string) (ids []string, dead str
 	return ids, "", err
 }
 
-// awake is an owner that can act: a run that lives, or else the person.
+// awake returns an owner that can act: a live run, or else the user.
 func (in *Inbox) awake(ctx context.Context, owner string) (ids []string, err error) {
 	if owner == agency.User {
 		return []string{agency.User}, nil
@@ -118,8 +120,8 @@ func (in *Inbox) awake(ctx context.Context, owner string) (ids []string, err err
 	return []string{agency.User}, nil
 }
 
-// TellOwner brings a message of agency's own to an owner, or to the person when that is a run that is over, and says who got
-// it. A message whose id is known is not written again.
+// TellOwner sends a message of agency to an owner, or to the user when the owner is a run that is
+// over, and returns the recipients. A message with a known id is not written again.
 func (in *Inbox) TellOwner(ctx context.Context, owner string, m *agency.Message) ([]string, error) {
 	recipients, err := in.awake(ctx, owner)
 	if err != nil {
@@ -132,8 +134,8 @@ func (in *Inbox) TellOwner(ctx context.Context, owner string, m *agency.Message)
 	return recipients, in.store.SendMessage(ctx, m, recipients, "")
 }
 
-// Poll gives a recipient what waits for it, oldest first. It is given again until it is acknowledged. With a wait it
-// returns at the first message, or empty-handed when ctx ends.
+// Poll returns the messages that wait for a recipient, oldest first. Each is returned again until
+// it is acknowledged. With wait it blocks until the first message; it returns none when ctx ends.
 func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait bool) ([]agency.Message, error) {
 	for {
 		changed := in.store.Changed()
@@ -164,9 +166,10 @@ func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait boo
 	}
 }
 
-// TellAlert brings an alert to the inboxes of those who should act, by its level: the owner, then the orchestrators of the
-// same repository, then the person. Where nobody is, the next one is told; a run that set a flag is not told of it. The id of the
-// message is that of the alert and of how often it was told before, so that repeating a telling after a crash does no harm.
+// TellAlert sends an alert to the recipients for its level: the owner, then the orchestrators of
+// the same repository, then the user. A level without recipients passes it to the next one; a run
+// that set a flag does not get the alert about it. The id of the message consists of the alert's id
+// and the number of earlier notifications, so repeating one after a crash is harmless.
 func (in *Inbox) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
 	return in.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
 		recipients, _, err := in.recipients(ctx, string(r.ID), to)
@@ -177,7 +180,7 @@ func (in *Inbox) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, 
 	})
 }
 
-// TellSessionAlert is TellAlert of a session.
+// TellSessionAlert is TellAlert for an alert of a session.
 func (in *Inbox) TellSessionAlert(ctx context.Context, a *agency.Alert, session *agency.Session, orchestratorTag string) ([]string, error) {
 	return in.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
 		switch {
@@ -202,7 +205,7 @@ func (in *Inbox) TellSessionAlert(ctx context.Context, a *agency.Alert, session 
 	})
 }
 
-// TellHostAlert is TellAlert of the machine, which is the person's alone.
+// TellHostAlert is TellAlert for an alert of the machine, which goes to the user only.
 func (in *Inbox) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, error) {
 	return in.tellAlert(ctx, a, "", func(to *agency.Target) ([]string, error) {
 		if to.User {
@@ -212,7 +215,8 @@ func (in *Inbox) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, 
 	})
 }
 
-// tellAlert sends an alert to the first of those above its level that are there. reach says who a target is, and may make it clearer.
+// tellAlert sends an alert to the first level, from its own upwards, that has recipients. reach
+// resolves a target, and may refine it.
 func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
 	targets := []agency.Target{{Owner: true}, {Tag: orchestratorTag}, {User: true}}
 	for _, to := range targets[min(a.Level, len(targets)-1):] {
@@ -238,7 +242,7 @@ func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag
 	return nil, nil
 }
 
-// Report sends what a worker reported to who started it, once: the id of the message comes from the report.
+// Report sends a worker's report to its owner, once: the id of the message comes from the report.
 func (in *Inbox) Report(ctx context.Context, id agency.RunID, attempt int, e *agency.Evidence) error {
 	if e.Signal != agency.SignalReport {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"agency"
 )
 
-// Place is where a run begins: a repository, what it says about runs, and the commit of the base that was named so far.
+// Place is where a run begins: a repository, what it says about runs, and the commit of the base
+// that was named so far.
 type Place struct {
 	Repo    agency.Repo
 	Project agency.Project
@@ -19,8 +20,9 @@ type Place struct {
 	baseErr error // why base is no commit
 }
 
-// Locate finds the repository that a client in dir names, "." or a path, and what it says about runs. base is the reference to start from as far as it is known; empty
-// is HEAD, from which most runs start. Git is asked for its commit while it looks for the repository.
+// Locate finds the repository that a client in dir names, "." or a path, and what it says about
+// runs. base is the reference to start from as far as it is known; empty is HEAD, from which most
+// runs start. Git is asked for its commit while it looks for the repository.
 func (ps *Projects) Locate(ctx context.Context, dir, repo, base string) (*Place, error) {
 	at := &Place{dir: repo, base: cmp.Or(base, "HEAD")}
 	if !filepath.IsAbs(repo) {

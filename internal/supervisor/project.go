@@ -28,8 +28,8 @@ type projectFile struct {
 	hooks string // folder of hooks that comes with the files; empty for none
 }
 
-// read reads what a repository says about runs in it: the file in the worktree that the caller stands in or, in a bare
-// repository, that of a commit.
+// read reads what a repository says about runs in it: the file in the worktree that the caller
+// stands in or, in a bare repository, that of a commit.
 func (ps *Projects) read(ctx context.Context, repo agency.Repo, commit string) (projectFile, error) {
 	var data []byte
 	var err error
@@ -51,7 +51,8 @@ func (ps *Projects) read(ctx context.Context, repo agency.Repo, commit string) (
 	return projectFile{p, data, repo.Hooks}, err
 }
 
-// refuseSecond refuses a run in a repository that allows one live run at a time, unless the only one is self.
+// refuseSecond refuses a run in a repository that allows one live run at a time, unless the only
+// one is self.
 func (ps *Projects) refuseSecond(ctx context.Context, repo agency.Repo, self agency.RunID) error {
 	live, err := ps.store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint, Live: true})
 	if err != nil {
@@ -67,7 +68,8 @@ func (ps *Projects) refuseSecond(ctx context.Context, repo agency.Repo, self age
 	return nil
 }
 
-// lockSolo keeps two runs that start at once from both being the only one. It does nothing where runs may be parallel.
+// lockSolo keeps two runs that start at once from both being the only one. It does nothing where
+// runs may be parallel.
 func (ps *Projects) lockSolo(ctx context.Context, p *agency.Project, repo agency.Repo, self agency.RunID) (unlock func(), err error) {
 	if p.Parallel {
 		return func() {}, nil

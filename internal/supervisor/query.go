@@ -32,7 +32,8 @@ type Query struct {
 	retryPolicy *retryPolicy
 }
 
-// RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is every repository.
+// RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is
+// every repository.
 func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agency.Run, error) {
 	if dir != "" {
 		repo, err := q.git.Discover(ctx, dir)
@@ -121,7 +122,8 @@ func (q *Query) Show(ctx context.Context, ref string) (*agency.Run, *Details, er
 	return r, d, nil
 }
 
-// lastWritten is when something was last written to a log, which outlives the wrapper that could tell; nil when never.
+// lastWritten is when something was last written to a log, which outlives the wrapper that could
+// tell; nil when never.
 func lastWritten(path string) *time.Time {
 	info, err := os.Lstat(path)
 	if err != nil || info.Size() == 0 {
@@ -131,7 +133,8 @@ func lastWritten(path string) *time.Time {
 	return &at
 }
 
-// Terminal finds the run whose terminal a client wants to show, and the socket of the tmux server that holds it.
+// Terminal finds the run whose terminal a client wants to show, and the socket of the tmux server
+// that holds it.
 func (q *Query) Terminal(ctx context.Context, ref string) (r *agency.Run, socket string, err error) {
 	if r, err = q.store.Resolve(ctx, ref); err != nil {
 		return nil, "", err
@@ -150,8 +153,9 @@ func (q *Query) Terminal(ctx context.Context, ref string) (r *agency.Run, socket
 	return r, q.tmux.Socket(), nil
 }
 
-// Wait returns when every run has one of the wanted labels, or is settled when none is given. The end of an attempt that makes
-// place for the next one is no end. On the end of ctx it returns the runs as they are together with the context's error.
+// Wait returns when every run has one of the wanted labels, or is settled when none is given. The
+// end of an attempt that makes place for the next one is no end. On the end of ctx it returns the
+// runs as they are together with the context's error.
 func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
 	ids := make([]agency.RunID, 0, len(refs))
 	for _, ref := range refs {
@@ -198,8 +202,9 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 	}
 }
 
-// afterRestart reads a run, and one whose attempt was stopped to make place for the next one only when that has begun or does not
-// come: who restarts a run holds it as long, and after a crash nobody does. restarting says that ctx ended before.
+// afterRestart reads a run, and one whose attempt was stopped to make place for the next one only
+// when that has begun or does not come: who restarts a run holds it as long, and after a crash
+// nobody does. restarting says that ctx ended before.
 func (q *Query) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Run, restarting bool, err error) {
 	reading := context.WithoutCancel(ctx)
 	r, err = q.store.Run(reading, id)
@@ -233,8 +238,8 @@ type LogRequest struct {
 	Follow  bool
 }
 
-// Logs copies a log to w, after begin was told which attempt it is and with which byte it begins. With Follow it goes on until
-// the attempt has ended; flush is called after each piece.
+// Logs copies a log to w, after begin was told which attempt it is and with which byte it begins.
+// With Follow it goes on until the attempt has ended; flush is called after each piece.
 func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin func(attempt int, offset int64), flush func()) error {
 	r, err := q.store.Resolve(ctx, req.Ref)
 	if err != nil {
@@ -262,7 +267,8 @@ func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin fun
 	defer stop()
 	for {
 		changed := q.store.Changed()
-		// Whether the attempt had ended is asked before reading, so that nothing written before its end is missed.
+		// Whether the attempt had ended is asked before reading, so that nothing written before its
+		// end is missed.
 		if following {
 			now, err := q.store.Run(ctx, r.ID)
 			if err != nil {
@@ -290,8 +296,8 @@ func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin fun
 	}
 }
 
-// Worker is a run as the watchdog sees it, and when its output last said something new (zero is unknown). One that was
-// removed is E_RUN_NOT_FOUND.
+// Worker is a run as the watchdog sees it, and when its output last said something new (zero is
+// unknown). One that was removed is E_RUN_NOT_FOUND.
 func (q *Query) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
 	r, err := q.store.Run(ctx, id)
 	if err != nil {

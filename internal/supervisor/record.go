@@ -58,7 +58,8 @@ func (rs *Records) spec(ctx context.Context, r *agency.Run) (*agency.Spec, error
 	return &spec, nil
 }
 
-// Resolve finds the one run that a reference means: a name, handle, id, or a unique prefix of four or more characters.
+// Resolve finds the one run that a reference means: a name, handle, id, or a unique prefix of four
+// or more characters.
 func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error) {
 	const most = 10
 	runs, err := rs.MatchRuns(ctx, ref, most)
@@ -83,7 +84,8 @@ func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error)
 	}
 }
 
-// hold finds a run and keeps other operations from it until release is called. The run is as it stands under the lock.
+// hold finds a run and keeps other operations from it until release is called. The run is as it
+// stands under the lock.
 func (rs *Records) hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
 	if r, err = rs.Resolve(ctx, ref); err != nil {
 		return nil, nil, err

@@ -27,8 +27,9 @@ type Removal struct {
 	Warnings []string      // what was missing already; never nil
 }
 
-// RemoveRun takes away an ended run's session and worktree, and its branch if asked. Uncommitted or unmerged work is saved
-// under refs/agency/snapshots first. It can be repeated: a removed run is fine, and what is missing is a warning.
+// RemoveRun takes away an ended run's session and worktree, and its branch if asked. Uncommitted or
+// unmerged work is saved under refs/agency/snapshots first. It can be repeated: a removed run is
+// fine, and what is missing is a warning.
 func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
 	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {
@@ -90,7 +91,8 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 	}
 	err = s.Tmux.Kill(ctx, r.Session())
 	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed) {
-		// The session of a stopped run is gone because the stop took it, and a run without its setup never had one.
+		// The session of a stopped run is gone because the stop took it, and a run without its
+		// setup never had one.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
@@ -153,7 +155,8 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		}
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
 	} else if err := s.Work.saveWork(ctx, r, repo, req.Force, removal); err != nil {
-		// Only a worktree that is proven not to be one is given up: of any other the work may be saved the next time.
+		// Only a worktree that is proven not to be one is given up: of any other the work may be
+		// saved the next time.
 		broken := s.Repos.checkWorktree(ctx, r, repo)
 		if !agency.IsCode(broken, agency.CodeInvalidState) {
 			return err
@@ -184,8 +187,8 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 	return nil
 }
 
-// removeWithout removes the worktree of a run whose repository is proven to be gone, as err says. It cannot be saved, so it stays
-// unless it is given up. Any other err only keeps the run as it is.
+// removeWithout removes the worktree of a run whose repository is proven to be gone, as err says.
+// It cannot be saved, so it stays unless it is given up. Any other err only keeps the run as it is.
 func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal, err error) error {
 	gone := agency.IsCode(err, agency.CodeInvalidState)
 	if _, statErr := os.Lstat(r.Worktree); gone && errors.Is(statErr, os.ErrNotExist) {
@@ -203,8 +206,8 @@ func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req Remov
 	return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
 }
 
-// removeRest removes what is left of a run that the record has as removed: its branch if that is wanted, and what an agency that
-// took an error for an absence did not remove.
+// removeRest removes what is left of a run that the record has as removed: its branch if that is
+// wanted, and what an agency that took an error for an absence did not remove.
 func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
 	left, err := s.Git.Leftover(r.Repo, r.Worktree)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"agency/internal/supervisor/keyed"
 )
 
-// Repos knows the repositories of runs: their identity, where they are, and whether their worktrees are in place.
+// Repos knows the repositories of runs: their identity, where they are, and whether their worktrees
+// are in place.
 type Repos struct {
 	store  *Records
 	git    Git
@@ -27,8 +28,9 @@ type Repos struct {
 	locks  keyed.Locks // changes to one repository, one after the other
 }
 
-// identify gives the repository its lasting identity: the UUID in its git common directory. A repository that was moved
-// keeps its runs, and git learns where its worktrees are; one that was copied gets an identity of its own.
+// identify gives the repository its lasting identity: the UUID in its git common directory. A
+// repository that was moved keeps its runs, and git learns where its worktrees are; one that was
+// copied gets an identity of its own.
 func (rs *Repos) identify(ctx context.Context, repo *agency.Repo) error {
 	id, err := rs.git.EnsureID(*repo, rs.random.uuid)
 	if err != nil {
@@ -38,7 +40,8 @@ func (rs *Repos) identify(ctx context.Context, repo *agency.Repo) error {
 	return rs.place(ctx, repo, true)
 }
 
-// place brings the place of a repository with an identity into the record. add says to add one that is not there.
+// place brings the place of a repository with an identity into the record. add says to add one that
+// is not there.
 func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
 	known, err := rs.store.Repo(ctx, repo.Fingerprint)
 	switch {
@@ -67,8 +70,9 @@ func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
 	return rs.store.PutRepo(ctx, *repo)
 }
 
-// find looks for a repository of the record in its place. It is nil when it is proven not to be there: its identity is gone, or is
-// another's. That git does not find it proves nothing, nor does a file that cannot be read: these are errors.
+// find looks for a repository of the record in its place. It is nil when it is proven not to be
+// there: its identity is gone, or is another's. That git does not find it proves nothing, nor does
+// a file that cannot be read: these are errors.
 func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, error) {
 	repo, err := rs.git.Discover(ctx, known.Root)
 	if err == nil && repo.Fingerprint == known.Fingerprint {
@@ -89,7 +93,8 @@ func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, err
 	}
 }
 
-// of is the repository of a run. E_INVALID_STATE: it is proven not to be where it was; another one may be there.
+// of is the repository of a run. E_INVALID_STATE: it is proven not to be where it was; another one
+// may be there.
 func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 	repo, err := rs.find(ctx, r.Repo)
 	if err != nil {
@@ -102,8 +107,9 @@ func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 	return *repo, nil
 }
 
-// checkPrograms refuses a run that an agent starts where git would run programs that were not named when the agent's own run began:
-// it could have named them itself, and they would run without the limits that the agent has.
+// checkPrograms refuses a run that an agent starts where git would run programs that were not named
+// when the agent's own run began: it could have named them itself, and they would run without the
+// limits that the agent has.
 func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner string) error {
 	if owner == agency.User || repo.GitPrograms == "" {
 		return nil
@@ -119,7 +125,8 @@ func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner stri
 		WithHint("a person can start the run: agency run --repo %s ...", agency.ShellWord(repo.Root))
 }
 
-// checkWorktree is E_INVALID_STATE when the worktree of a run is not where it was made, and says where it is now.
+// checkWorktree is E_INVALID_STATE when the worktree of a run is not where it was made, and says
+// where it is now.
 func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.Repo) error {
 	at, err := rs.git.Worktree(ctx, repo, r.Worktree)
 	if err != nil || at == r.Worktree {
@@ -140,7 +147,8 @@ func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.R
 		WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, agency.ShellWord(r.Branch))
 }
 
-// movedHome is E_INVALID_STATE when a run was made in another data folder, which is not there any more.
+// movedHome is E_INVALID_STATE when a run was made in another data folder, which is not there any
+// more.
 func (rs *Repos) movedHome(r *agency.Run) error {
 	before := filepath.Dir(filepath.Dir(r.Dir))
 	if _, err := os.Lstat(r.Dir); before == rs.home || !errors.Is(err, fs.ErrNotExist) {
@@ -178,8 +186,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it would take it along.
-// A run's own worktree is fine, it belongs to the repository outside.
+// refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it
+// would take it along. A run's own worktree is fine, it belongs to the repository outside.
 func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 	home, err := filepath.EvalSymlinks(rs.home)
 	if err != nil {
@@ -193,8 +201,8 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 		WithHint("move it out first: it would be lost when the run around it is removed")
 }
 
-// lock makes changes to branches and worktrees of a repository one at a time, in this process and among all that
-// share the data root.
+// lock makes changes to branches and worktrees of a repository one at a time, in this process and
+// among all that share the data root.
 func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
 	unlock, err := rs.locks.Lock(ctx, fingerprint)
 	if err != nil {
@@ -208,11 +216,12 @@ func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
 	return func() { _ = lock.Unlock(); unlock() }, nil
 }
 
-// inputLimit is the largest input, in bytes: a fingerprint is for files that a person would hand over.
+// inputLimit is the largest input, in bytes: a fingerprint is for files that a person would hand
+// over.
 const inputLimit = 256 << 20
 
-// fingerprint checks that each input is a regular file inside the repository, reached without links that lead out of it,
-// and notes its size and hash.
+// fingerprint checks that each input is a regular file inside the repository, reached without links
+// that lead out of it, and notes its size and hash.
 func fingerprint(repo agency.Repo, inputs []agency.SpecInput) ([]agency.Input, error) {
 	if len(inputs) == 0 {
 		return []agency.Input{}, nil

@@ -27,7 +27,8 @@ type ResumeRequest struct {
 // Resumption says what a resume did.
 type Resumption struct {
 	Run *agency.Run
-	// Continued is true when the agent goes on with the conversation of the attempt before; Note says why not.
+	// Continued is true when the agent goes on with the conversation of the attempt before; Note
+	// says why not.
 	Continued bool
 	Note      string
 	Snapshot  *agency.Saved // of the worktree before a fresh start; nil when nothing had to be saved
@@ -36,9 +37,10 @@ type Resumption struct {
 // stepArchive is the first step of a later attempt; the others are those of a creation.
 const stepArchive = "archive"
 
-// ResumeRun starts attempt n+1 of a run in its worktree. It is refused with E_INVALID_STATE while an attempt lives (unless
-// Restart stops it first), when the run or its worktree is gone, and when the runner's configuration is not the one that
-// the run was made with (unless Force). A failure after that leaves the attempt failed, and the worktree as it was.
+// ResumeRun starts attempt n+1 of a run in its worktree. It is refused with E_INVALID_STATE while
+// an attempt lives (unless Restart stops it first), when the run or its worktree is gone, and when
+// the runner's configuration is not the one that the run was made with (unless Force). A failure
+// after that leaves the attempt failed, and the worktree as it was.
 func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
 	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {

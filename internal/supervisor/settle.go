@@ -17,10 +17,11 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// settler makes the record agree with what is true on this host, and ends what is to end: processes, sessions, starts that failed.
+// settler makes the record agree with what is true on this host, and ends what is to end:
+// processes, sessions, starts that failed.
 //
-// Locks are taken in this order: that of a run (Records), "undo" of it, "session" of it, and then those of a repository, of the files
-// that mirror the record, and of the parts below.
+// Locks are taken in this order: that of a run (Records), "undo" of it, "session" of it, and then
+// those of a repository, of the files that mirror the record, and of the parts below.
 type settler struct {
 	store    *Records
 	live     *Live
@@ -47,7 +48,8 @@ type life struct {
 	work   sync.WaitGroup // what goes on beside the callers
 }
 
-// record brings a start and an end into the record, in that order. It is idempotent, and a final attempt stays as it is.
+// record brings a start and an end into the record, in that order. It is idempotent, and a final
+// attempt stays as it is.
 func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, start *agency.Start, exit *agency.Exit) error {
 	var started, ended bool
 	if exit != nil {
@@ -140,9 +142,10 @@ func endDraft(a *agency.Attempt) agency.EventDraft {
 	}}
 }
 
-// settle makes the record of one run agree with what is true on this host, whatever happened while nobody looked. A live
-// wrapper is awaited, unless it only waits to be heard; without one the exit record decides; without either the attempt is lost. alive says that a
-// wrapper lives. It is deterministic and idempotent.
+// settle makes the record of one run agree with what is true on this host, whatever happened while
+// nobody looked. A live wrapper is awaited, unless it only waits to be heard; without one the exit
+// record decides; without either the attempt is lost. alive says that a wrapper lives. It is
+// deterministic and idempotent.
 func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	if r.Attempt.State.Final() {
 		s.forget(r, r.Attempt.Number)
@@ -151,8 +154,8 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 	locked, start, exit, err := s.seen(r)
 	if err == nil && !locked && start == nil && exit == nil && r.Attempt.State == agency.Queued {
 		killpoint.At("settle.unseen")
-		// A wrapper that is on its way takes its lock first and then the launch file, without which it does not start the runner. So
-		// either it never will, or it is seen now.
+		// A wrapper that is on its way takes its lock first and then the launch file, without which
+		// it does not start the runner. So either it never will, or it is seen now.
 		if err = removeLaunch(r); err == nil {
 			locked, start, exit, err = s.seen(r)
 		}
@@ -172,7 +175,8 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 		// Even with an exit record: the wrapper may still be ending what the runner left behind.
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
 	case exit != nil:
-		// The wrapper may have been killed after the record, and before it ended what the runner left.
+		// The wrapper may have been killed after the record, and before it ended what the runner
+		// left.
 		if err := s.endRunner(ctx, r, start); err != nil {
 			return false, err
 		}
@@ -189,7 +193,8 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 	}
 }
 
-// seen is what shows of an attempt's wrapper on this host. Its lock is looked at first: it writes its exit record before it lets go of that.
+// seen is what shows of an attempt's wrapper on this host. Its lock is looked at first: it writes
+// its exit record before it lets go of that.
 func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *agency.Exit, err error) {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	if locked, err = s.attempts.Locked(dir); err != nil {
@@ -203,7 +208,8 @@ func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *a
 	return locked, start, exit, nil
 }
 
-// takeBack settles an attempt that is not to start: a creation is undone, and a later attempt fails. It goes on with what was begun before.
+// takeBack settles an attempt that is not to start: a creation is undone, and a later attempt
+// fails. It goes on with what was begun before.
 func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error {
 	if r.Attempt.Number > 1 || agency.IsCode(why, agency.CodeSetupFailed) {
 		return s.fail(ctx, r, why)
@@ -211,8 +217,9 @@ func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error 
 	return s.undo(ctx, r, why)
 }
 
-// intendEnd records why agency ends a start, before it ends anything: what its wrapper and the next daemon tell of the end is not told as
-// the act of another then. Without room on the disk the end comes first.
+// intendEnd records why agency ends a start, before it ends anything: what its wrapper and the next
+// daemon tell of the end is not told as the act of another then. Without room on the disk the end
+// comes first.
 func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	reason, number := agency.AsError(why), r.Attempt.Number
 	_, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -227,7 +234,8 @@ func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	killpoint.At("undo.intended")
 }
 
-// onlyWaits says that a wrapper that lives has only its exit to tell: its runner ended, and left nothing that it has to end.
+// onlyWaits says that a wrapper that lives has only its exit to tell: its runner ended, and left
+// nothing that it has to end.
 func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 	switch {
 	case exit == nil || exit.EndedBy == agency.EndedByStartFailed:
@@ -239,8 +247,8 @@ func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 	}
 }
 
-// lose settles an attempt whose wrapper died without a word. A runner that it left behind is ended first, so that no
-// agent works on under a record that says it does not.
+// lose settles an attempt whose wrapper died without a word. A runner that it left behind is ended
+// first, so that no agent works on under a record that says it does not.
 func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
 	if err := s.endRunner(ctx, r, start); err != nil {
 		return err
@@ -298,7 +306,8 @@ func (s *settler) endRunner(ctx context.Context, r *agency.Run, start *agency.St
 	return s.endLeftovers(ctx, r, wrapper, root, agency.AttemptMark(r.ID, r.Attempt.Number))
 }
 
-// endLeftovers ends a process and all that carry the mark, when the wrapper is gone. It fails when something is left.
+// endLeftovers ends a process and all that carry the mark, when the wrapper is gone. It fails when
+// something is left.
 func (s *settler) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root agency.Process, mark []string) error {
 	left, err := s.attempts.EndTree(ctx, wrapper, root, mark, 2*time.Second)
 	if err == nil && left > 0 {
@@ -310,8 +319,8 @@ func (s *settler) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root
 	return nil
 }
 
-// settleWhenDead settles a run whose wrapper's connection ended, once it is clear whether the wrapper lives. A dying
-// process lets go of its connection a moment before its lock.
+// settleWhenDead settles a run whose wrapper's connection ended, once it is clear whether the
+// wrapper lives. A dying process lets go of its connection a moment before its lock.
 func (s *settler) settleWhenDead(id agency.RunID) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		select {
@@ -377,8 +386,8 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	return s.settler.endSessions(ctx)
 }
 
-// undoUnstarted takes back the creation of a run whose runner could not be started, unless that is done. The caller who
-// waits for the creation does so too, but may be gone with an earlier daemon.
+// undoUnstarted takes back the creation of a run whose runner could not be started, unless that is
+// done. The caller who waits for the creation does so too, but may be gone with an earlier daemon.
 func (s *settler) undoUnstarted(ctx context.Context, id agency.RunID) error {
 	r, err := s.store.Run(ctx, id)
 	if err != nil {
@@ -391,8 +400,8 @@ func (s *settler) undoUnstarted(ctx context.Context, id agency.RunID) error {
 	return s.undo(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
 }
 
-// endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived or tmux done it: those of killed
-// and of removed runs. All others stay.
+// endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived or
+// tmux done it: those of killed and of removed runs. All others stay.
 func (s *settler) endSessions(ctx context.Context) error {
 	sessions, err := s.tmux.Sessions(ctx)
 	if err != nil {

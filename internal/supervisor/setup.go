@@ -17,8 +17,8 @@ import (
 	"agency/internal/killpoint"
 )
 
-// stepSetup is the step of a creation, or of the first attempt that gets that far, in which the repository has its way with
-// a new worktree. A run without it needs none.
+// stepSetup is the step of a creation, or of the first attempt that gets that far, in which the
+// repository has its way with a new worktree. A run without it needs none.
 const stepSetup = "setup"
 
 // setup is what a repository wants done in a worktree, and what a user has allowed.
@@ -31,15 +31,15 @@ type setup struct {
 	warn    func(text string)
 }
 
-// RunSetup runs a setup to its end and ends what it leaves behind. A program that fails, or is not done in time, is an error
-// in words that continue "the setup".
+// RunSetup runs a setup to its end and ends what it leaves behind. A program that fails, or is not
+// done in time, is an error in words that continue "the setup".
 type RunSetup func(ctx context.Context, c agency.SetupCommand) error
 
 // copyLimit is the most that one entry of [worktree] copy may hold, in bytes.
 const copyLimit = 1 << 30
 
-// doSetup gives a new worktree what the repository wants it to have: copies and links first, then its script. E_SETUP_FAILED
-// says that one of them went wrong; the worktree is then as it was left.
+// doSetup gives a new worktree what the repository wants it to have: copies and links first, then
+// its script. E_SETUP_FAILED says that one of them went wrong; the worktree is then as it was left.
 func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	r, p := l.run, l.setup
 	ctx, cancel := context.WithTimeout(ctx, p.SetupTimeout)
@@ -84,11 +84,12 @@ func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	return nil
 }
 
-// makingMark is in the environment of every process that makes something in a worktree: whoever comes after a crash ends it.
+// makingMark is in the environment of every process that makes something in a worktree: whoever
+// comes after a crash ends it.
 func makingMark(r *agency.Run) string { return "AGENCY_MAKING=" + r.Worktree }
 
-// setupEnv is the runner's environment with what a script wants to know, and without the token: a script does not speak for
-// the run.
+// setupEnv is the runner's environment with what a script wants to know, and without the token: a
+// script does not speak for the run.
 func setupEnv(l *launching, home, socket string) []string {
 	r := l.run
 	return append(slices.Clone(l.env),
@@ -107,8 +108,9 @@ func setupEnv(l *launching, home, socket string) []string {
 	)
 }
 
-// shareFiles copies and links what a worktree shall have of the main worktree, and keeps it out of git's sight there. What
-// is missing, or in the worktree already, is a warning: a repository's wish list is longer than most checkouts.
+// shareFiles copies and links what a worktree shall have of the main worktree, and keeps it out of
+// git's sight there. What is missing, or in the worktree already, is a warning: a repository's wish
+// list is longer than most checkouts.
 func (la *launcher) shareFiles(ctx context.Context, r *agency.Run, p *setup) error {
 	if len(p.Copy)+len(p.Link) == 0 {
 		return nil
@@ -197,8 +199,9 @@ func (la *launcher) hide(ctx context.Context, r *agency.Run, repo agency.Repo, p
 // ignorePattern writes a path so that git's ignore rules mean it and nothing else.
 var ignorePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `)
 
-// planLaterSetup sees to the setup of a run that never had it, and to the rule of one live run at a time. giveUp says that
-// the run goes on without for good. The caller calls unlock when the record has the attempt, or will not have it.
+// planLaterSetup sees to the setup of a run that never had it, and to the rule of one live run at a
+// time. giveUp says that the run goes on without for good. The caller calls unlock when the record
+// has the attempt, or will not have it.
 func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
 	r := l.run
 	repo.Fingerprint = r.Repo.Fingerprint

@@ -8,15 +8,17 @@ import (
 	"agency"
 )
 
-// Work knows what runs changed in their worktrees and on their branches. It shows, saves and restores it.
+// Work knows what runs changed in their worktrees and on their branches. It shows, saves and
+// restores it.
 type Work struct {
 	store *Records
 	repos *Repos
 	git   Git
 }
 
-// SnapshotRun saves everything in a run's worktree that is not ignored, whether the agent runs or not. The worktree, its
-// index and its branch stay as they are. It returns nil when there is nothing to save.
+// SnapshotRun saves everything in a run's worktree that is not ignored, whether the agent runs or
+// not. The worktree, its index and its branch stay as they are. It returns nil when there is
+// nothing to save.
 func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, *agency.Saved, error) {
 	r, release, err := s.Records.hold(ctx, ref)
 	if err != nil {
@@ -47,8 +49,8 @@ func (w *Work) List(ctx context.Context, ref string) (*agency.Run, []agency.Snap
 	return r, snapshots, err
 }
 
-// Show is one snapshot and the files in which it differs from the commit that the run began at. Number 0 is the
-// newest.
+// Show is one snapshot and the files in which it differs from the commit that the run began at.
+// Number 0 is the newest.
 func (w *Work) Show(ctx context.Context, ref string, number int) (*agency.Run, *agency.Snapshot, []agency.FileChange, error) {
 	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
@@ -62,8 +64,8 @@ func (w *Work) Show(ctx context.Context, ref string, number int) (*agency.Run, *
 	return r, found, changes, err
 }
 
-// Restore makes a new branch at a snapshot. Nothing else is touched: what is on the branch can be looked at,
-// merged or checked out like any other.
+// Restore makes a new branch at a snapshot. Nothing else is touched: what is on the branch can be
+// looked at, merged or checked out like any other.
 func (w *Work) Restore(ctx context.Context, ref string, number int, branch string) (*agency.Snapshot, string, error) {
 	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
@@ -112,8 +114,9 @@ func (w *Work) runAndRepo(ctx context.Context, ref string) (*agency.Run, agency.
 	return r, repo, err
 }
 
-// checkSaved refuses to delete a branch with commits that neither another branch nor a snapshot has: those of the worktree are
-// saved with it, but that may be gone, or have something else checked out.
+// checkSaved refuses to delete a branch with commits that neither another branch nor a snapshot
+// has: those of the worktree are saved with it, but that may be gone, or have something else
+// checked out.
 func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) error {
 	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
 	if err != nil {
@@ -139,8 +142,9 @@ func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) 
 	return nil
 }
 
-// snapshot saves everything in a run's worktree under the next free number. A number is never used twice: a removal that
-// was cut off in the middle leaves half a worktree, and its snapshot must not replace that of the whole.
+// snapshot saves everything in a run's worktree under the next free number. A number is never used
+// twice: a removal that was cut off in the middle leaves half a worktree, and its snapshot must not
+// replace that of the whole.
 func (w *Work) snapshot(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (agency.Saved, error) {
 	earlier, err := w.git.Snapshots(ctx, repo, r.ID)
 	if err != nil {

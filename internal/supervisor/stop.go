@@ -16,8 +16,9 @@ const (
 	forRestart                // the next attempt follows
 )
 
-// StopRun ends a running attempt: the intent is recorded first, in memory where the disk takes nothing, then the wrapper ends the whole
-// process tree, then the session goes. The worktree stays. It is valid only in running; a stop that is already under way is joined. Whoever calls it a
+// StopRun ends a running attempt: the intent is recorded first, in memory where the disk takes
+// nothing, then the wrapper ends the whole process tree, then the session goes. The worktree stays.
+// It is valid only in running; a stop that is already under way is joined. Whoever calls it a
 // second time for the same attempt insists: what has not ended by then is killed.
 func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
 	r, err := s.Records.Resolve(ctx, ref)
@@ -27,15 +28,15 @@ func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, erro
 	return s.stopRun(ctx, r.ID, 0, forPerson)
 }
 
-// StopAttempt is StopRun for one attempt, 0 is whichever lives, and never insists. It is E_INVALID_STATE when that has ended,
-// whatever followed.
+// StopAttempt is StopRun for one attempt, 0 is whichever lives, and never insists. It is
+// E_INVALID_STATE when that has ended, whatever followed.
 func (s *Supervisor) StopAttempt(ctx context.Context, id agency.RunID, number int) error {
 	_, err := s.stopRun(ctx, id, number, forSession)
 	return err
 }
 
-// stopRun stops an attempt of a run, whichever lives when number is 0. That the next attempt follows goes into the record with
-// the intent: a session waits for that attempt then.
+// stopRun stops an attempt of a run, whichever lives when number is 0. That the next attempt
+// follows goes into the record with the intent: a session waits for that attempt then.
 func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, why purpose) (*agency.Run, error) {
 	how := askFirst
 	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {

@@ -1,6 +1,7 @@
-// Package supervisor is the engine: it creates, watches, stops, removes and reconciles runs. The intent of each operation is in the
-// record before anything is done, so that Start can finish or undo what a crash cut off. Everything outside it, git,
-// tmux, the store, the wrappers, it reaches through the small interfaces declared here.
+// Package supervisor is the engine: it creates, watches, stops, removes and reconciles runs. The
+// intent of each operation is in the record before anything is done, so that Start can finish or
+// undo what a crash cut off. Everything outside it, git, tmux, the store, the wrappers, it reaches
+// through the small interfaces declared here.
 package supervisor
 
 import (
@@ -20,8 +21,8 @@ import (
 type Store interface {
 	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error
 	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
-	// RecordFact is ChangeRun for what is true of an attempt whether it can be written or not: where the disk takes nothing it is kept in
-	// memory, and the run that it returns is Unrecorded.
+	// RecordFact is ChangeRun for what is true of an attempt whether it can be written or not:
+	// where the disk takes nothing it is kept in memory, and the run that it returns is Unrecorded.
 	RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 	// WriteFacts writes what is kept in memory, as far as the disk takes it.
 	WriteFacts(ctx context.Context) error
@@ -49,15 +50,18 @@ type Store interface {
 // Git is what the supervisor asks of git.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
-	// ID is the identity of the repository with a git common directory, read without git; empty when there is none.
+	// ID is the identity of the repository with a git common directory, read without git; empty
+	// when there is none.
 	ID(commonDir string) (string, error)
 	EnsureID(repo agency.Repo, newID func() string) (string, error)
 	ReplaceID(repo agency.Repo, id string) error
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
-	// OwnBranch is the name of a branch that agency makes, which is another one where a branch called agency is in the way.
+	// OwnBranch is the name of a branch that agency makes, which is another one where a branch
+	// called agency is in the way.
 	OwnBranch(repo agency.Repo, branch string) string
 	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
-	// AddWorktree makes a branch and a worktree of it. Hooks that come with the files run when they are trusted.
+	// AddWorktree makes a branch and a worktree of it. Hooks that come with the files run when they
+	// are trusted.
 	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error
 	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
@@ -66,7 +70,8 @@ type Git interface {
 	HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error)
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Exclude(repo agency.Repo, pattern string) error
-	// Record keeps what counts of the repository's git configuration for a run, and returns the repository with the name of it.
+	// Record keeps what counts of the repository's git configuration for a run, and returns the
+	// repository with the name of it.
 	Record(ctx context.Context, repo agency.Repo) (agency.Repo, error)
 	Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error)
 	File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error)
@@ -74,21 +79,24 @@ type Git interface {
 	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
 	Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error)
-	// Snapshot saves a worktree, and proves that the repository has all of it since the commit base.
+	// Snapshot saves a worktree, and proves that the repository has all of it since the commit
+	// base.
 	Snapshot(ctx context.Context, repo agency.Repo, worktree, base, ref, message string) (agency.Saved, error)
-	// Prove checks that the repository itself has commits under their refs, by name, with everything that base does not have.
+	// Prove checks that the repository itself has commits under their refs, by name, with
+	// everything that base does not have.
 	Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
-	// Diff compares a commit with another one, or with everything in a worktree that is not ignored when to is empty. The patch
-	// is cut off after so many bytes.
+	// Diff compares a commit with another one, or with everything in a worktree that is not ignored
+	// when to is empty. The patch is cut off after so many bytes.
 	Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error)
 	// DiffStat counts what Diff would show, and the commits.
 	DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
-	// FreeClaims takes away the locks that gits left which were killed while they wrote a ref of agency's.
+	// FreeClaims takes away the locks that gits left which were killed while they wrote a ref of
+	// agency's.
 	FreeClaims(ctx context.Context) error
 }
 
@@ -112,8 +120,9 @@ type Harness interface {
 	ShowsReady(r agency.Runner) bool
 	// Sight reads what an agent's terminal shows to one who is about to type.
 	Sight(r agency.Runner, lines []string) agency.Sight
-	// Answer says which keys to press next on a terminal that shows these lines to reply to a request. shown is false when it
-	// does not show that request; it is E_INPUT_REFUSED when the reply cannot be given there.
+	// Answer says which keys to press next on a terminal that shows these lines to reply to a
+	// request. shown is false when it does not show that request; it is E_INPUT_REFUSED when the
+	// reply cannot be given there.
 	Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error)
 }
 
@@ -127,13 +136,15 @@ type Attempts interface {
 	// Alone says that nothing lives below a wrapper that it would have to end.
 	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
-	// EndTree ends what a killed wrapper left, the runner and all that carry the mark, and returns how many are left.
+	// EndTree ends what a killed wrapper left, the runner and all that carry the mark, and returns
+	// how many are left.
 	EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error)
 }
 
 // Link is the connection to one live wrapper.
 type Link interface {
-	// Input types a text and Enter. look is called right before each of them, and keeps it from being typed by an error.
+	// Input types a text and Enter. look is called right before each of them, and keeps it from
+	// being typed by an error.
 	Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error)
 	// Keys types keys as they are, after a look.
 	Keys(ctx context.Context, keys string, look func(context.Context) error) error
@@ -146,7 +157,8 @@ type Link interface {
 	Close() error
 }
 
-// Watcher tells that something in a directory may have changed. It is a hint: the supervisor also rescans.
+// Watcher tells that something in a directory may have changed. It is a hint: the supervisor also
+// rescans.
 type Watcher interface {
 	observe.Watcher
 	Changes() <-chan string // paths of files
@@ -198,7 +210,8 @@ type Settings struct {
 	Rescan         time.Duration // between looks at what no event told of; likewise
 }
 
-// Supervisor owns all runs of one data root. Only one may exist for a root at a time; the daemon's lock sees to it.
+// Supervisor owns all runs of one data root. Only one may exist for a root at a time; the daemon's
+// lock sees to it.
 type Supervisor struct {
 	Deps
 	Settings
@@ -268,8 +281,8 @@ func (s *Supervisor) SetRetryPolicy(stall, rescan time.Duration) {
 	s.retryPolicy.set(rescan)
 }
 
-// Start reconciles the record with what is true and then watches until Stop. When it returns, every attempt that was
-// not final is settled, or its wrapper lives.
+// Start reconciles the record with what is true and then watches until Stop. When it returns, every
+// attempt that was not final is settled, or its wrapper lives.
 func (s *Supervisor) Start(ctx context.Context) error {
 	for _, dir := range []string{"runs", "worktrees", "locks"} {
 		if err := os.MkdirAll(filepath.Join(s.Home, dir), 0o700); err != nil {
@@ -288,7 +301,8 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the watching and closes the links; wrappers and their runners go on. It is idempotent and waits.
+// Stop ends the watching and closes the links; wrappers and their runners go on. It is idempotent
+// and waits.
 func (s *Supervisor) Stop() {
 	if s.life.cancel == nil {
 		return

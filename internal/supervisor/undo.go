@@ -10,9 +10,10 @@ import (
 	"agency/internal/killpoint"
 )
 
-// undo takes a creation back: session, processes, worktree, branch and directory go, and the record keeps the run as failed
-// and removed with the reason, so that its name is free again. It can be repeated after a crash. When something cannot be
-// taken back the run is failed and stays, so that rm can try again.
+// undo takes a creation back: session, processes, worktree, branch and directory go, and the record
+// keeps the run as failed and removed with the reason, so that its name is free again. It can be
+// repeated after a crash. When something cannot be taken back the run is failed and stays, so that
+// rm can try again.
 func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	unlock, err := s.locks.Lock(ctx, "undo "+string(r.ID)) // the caller who waited and the end of the wrapper both ask for it
 	if err != nil {
@@ -69,8 +70,9 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	return nil
 }
 
-// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A runner that ran unnoticed may
-// have changed something: that is saved first. foreign says that the branch is somebody else's.
+// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A
+// runner that ran unnoticed may have changed something: that is saved first. foreign says that the
+// branch is somebody else's.
 func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
 	steps, err := s.store.Steps(ctx, r.ID, 1)
 	if err != nil {
@@ -104,8 +106,8 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 	return s.git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
 }
 
-// abort fails an attempt, and returns why. What the record cannot take now, because the disk is full or the like, is tried again
-// until it can.
+// abort fails an attempt, and returns why. What the record cannot take now, because the disk is
+// full or the like, is tried again until it can.
 func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
 	err := s.fail(ctx, r, why)
 	if err != nil {
@@ -114,8 +116,8 @@ func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
 	return errors.Join(why, err)
 }
 
-// fail settles an attempt that did not get as far as a runner, a later one or one whose setup failed. The worktree and
-// the branch stay.
+// fail settles an attempt that did not get as far as a runner, a later one or one whose setup
+// failed. The worktree and the branch stay.
 func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
 	s.intendEnd(ctx, r, why)
 	if err := s.endStart(ctx, r); err != nil {

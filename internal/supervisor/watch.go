@@ -30,8 +30,8 @@ func (s *Supervisor) watch() {
 	}
 }
 
-// rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers that are gone. It also
-// refreshes the heartbeat in the views.
+// rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers
+// that are gone. It also refreshes the heartbeat in the views.
 func (s *Supervisor) rescan() {
 	if err := s.Records.WriteFacts(s.life.ctx); err != nil && s.life.ctx.Err() == nil {
 		s.Log.Error("write what was kept in memory", "err", err)
@@ -72,8 +72,9 @@ func (s *Supervisor) rescan() {
 	s.lookForSessions()
 }
 
-// settleAgain settles an attempt without a link, as the record has it now: the rescan before may have taken its time, and somebody
-// else may have settled the attempt and begun the next one. It returns the run, or nil when that attempt is not there any more.
+// settleAgain settles an attempt without a link, as the record has it now: the rescan before may
+// have taken its time, and somebody else may have settled the attempt and begun the next one. It
+// returns the run, or nil when that attempt is not there any more.
 func (s *Supervisor) settleAgain(l *live) *agency.Run {
 	r, err := s.Records.Run(s.life.ctx, l.id)
 	if err != nil || r.Attempt.Number != l.attempt {
@@ -89,7 +90,8 @@ func (s *Supervisor) settleAgain(l *live) *agency.Run {
 	return r
 }
 
-// lookForSessions finds live runs of which nothing can be seen: no wrapper is connected, and the tmux session is gone.
+// lookForSessions finds live runs of which nothing can be seen: no wrapper is connected, and the
+// tmux session is gone.
 func (s *Supervisor) lookForSessions() {
 	alone := map[agency.RunID]bool{}
 	for _, l := range s.Live.list() {
@@ -123,7 +125,8 @@ func (s *Supervisor) lookAtWrappers() {
 	}
 }
 
-// checkRecords looks at all runs that were not removed, and writes what an earlier daemon could not.
+// checkRecords looks at all runs that were not removed, and writes what an earlier daemon could
+// not.
 func (s *Supervisor) checkRecords() {
 	runs, err := s.Records.Runs(s.life.ctx, agency.Filter{})
 	if err != nil {

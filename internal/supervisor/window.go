@@ -12,15 +12,15 @@ import (
 	"agency/internal/file"
 )
 
-// The window that a repository can have on its runs: a folder with one link per run that is not removed, by its handle, and
-// one to the newest.
+// The window that a repository can have on its runs: a folder with one link per run that is not
+// removed, by its handle, and one to the newest.
 const (
 	windowDir    = "agent_runs"
 	windowLatest = "latest"
 )
 
-// showRuns brings the window of a run's repository up to date, where it has one. It is a view: what fails is only logged,
-// and made good by the next change.
+// showRuns brings the window of a run's repository up to date, where it has one. It is a view: what
+// fails is only logged, and made good by the next change.
 func (v *views) showRuns(ctx context.Context, r *agency.Run) {
 	root := r.Repo.Root // a bare repository's holds no such file
 	project, err := v.projects.read(ctx, agency.Repo{Root: root, Toplevel: root}, "")
@@ -74,7 +74,8 @@ func (v *views) refreshWindow(ctx context.Context, root, fingerprint string) err
 	return nil
 }
 
-// windowEntries are the links in a window and what they lead to. Where links are impossible they are files with a path.
+// windowEntries are the links in a window and what they lead to. Where links are impossible they
+// are files with a path.
 func windowEntries(root string) (map[string]string, error) {
 	found := map[string]string{}
 	info, err := file.StatBeneath(root, windowDir)
@@ -106,7 +107,8 @@ func windowEntries(root string) (map[string]string, error) {
 	return found, nil
 }
 
-// ours says that an entry of a window was made for a run of this data root, and not by somebody else.
+// ours says that an entry of a window was made for a run of this data root, and not by somebody
+// else.
 func (v *views) ours(name string, there map[string]string) bool {
 	target, ok := there[name]
 	if ok && name == windowLatest {

@@ -9,9 +9,10 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with another token is
-// refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run. After other errors it may try again. An earlier link of the same attempt is
-// closed. The caller reports every update with Update and the end of the connection with Disconnect.
+// Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with
+// another token is refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run.
+// After other errors it may try again. An earlier link of the same attempt is closed. The caller
+// reports every update with Update and the end of the connection with Disconnect.
 func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
 	r, err := s.Records.Run(ctx, hello.RunID)
 	if err != nil {
@@ -65,7 +66,8 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	return nil
 }
 
-// refusal is why the wrapper of an attempt that is over may not connect. One whose end is in memory alone may come again.
+// refusal is why the wrapper of an attempt that is over may not connect. One whose end is in memory
+// alone may come again.
 func refusal(r *agency.Run, attempt int) error {
 	if r.Unrecorded && r.Attempt.Number == attempt && r.Attempt.State.Final() {
 		return errUnrecorded(r)
@@ -73,8 +75,8 @@ func refusal(r *agency.Run, attempt int) error {
 	return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", attempt, r.Ref())
 }
 
-// Update takes what a connected wrapper says. When it returns nil the news is in the record, or kept in memory and the wrapper's own record
-// is on the disk, which the next daemon goes by.
+// Update takes what a connected wrapper says. When it returns nil the news is in the record, or
+// kept in memory and the wrapper's own record is on the disk, which the next daemon goes by.
 func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
 	if u.Output != nil {
 		s.Observer.Printed(id, attempt, &u)
@@ -101,7 +103,8 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	return nil
 }
 
-// keptOnDisk fails when the end of an attempt is in memory alone: its wrapper is to stay with its exit until the disk has it.
+// keptOnDisk fails when the end of an attempt is in memory alone: its wrapper is to stay with its
+// exit until the disk has it.
 func (s *Supervisor) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
 	r, err := s.Records.Run(ctx, id)
 	if err != nil || !r.Unrecorded {
@@ -117,8 +120,8 @@ func errUnrecorded(r *agency.Run) error {
 	return agency.Errorf(agency.CodeDBError, "attempt %d of %s has ended, and the disk has no room for that", r.Attempt.Number, r.Ref())
 }
 
-// Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled now; one that lives
-// connects again by itself.
+// Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled
+// now; one that lives connects again by itself.
 func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
 	if mine := s.Live.disconnect(id, attempt, link); !mine || s.life.ctx.Err() != nil {
 		return

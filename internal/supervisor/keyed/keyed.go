@@ -1,4 +1,4 @@
-// Package keyed has locks by name.
+// Package keyed provides locks by name.
 package keyed
 
 import (
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Locks is a set of locks by name. A lock exists only while it is held or waited for.
+// Locks is a set of locks by name. A lock exists only while it is held or awaited.
 type Locks struct {
 	mu    sync.Mutex
 	locks map[string]*waiting
@@ -17,7 +17,7 @@ type waiting struct {
 	users int
 }
 
-// Lock takes the named lock, or gives up with ctx. The returned function frees it.
+// Lock takes the named lock, or fails when ctx ends. The returned function releases it.
 func (k *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	k.mu.Lock()
 	if k.locks == nil {

@@ -8,10 +8,10 @@ import (
 	"agency"
 )
 
-// followRetry is how long a folder of an agent's own may be missing before it is looked for again.
+// followRetry is how long to wait before looking again for a missing folder of an agent.
 const followRetry = time.Second
 
-// followFiles asks for hints about the agent's own files.
+// followFiles requests file events for the agent's own files.
 func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, agentState *agency.AgentState, process *agency.Process) {
 	for _, path := range ob.Harness.Files(kind, agentState, process) {
 		ob.mu.Lock()
@@ -22,7 +22,7 @@ func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, agentSt
 			continue
 		}
 		if err := ob.Watcher.Add(filepath.Dir(path)); err != nil {
-			ob.folders.unfollow(id, path, followRetry, func() { // the folder comes with the file's first line
+			ob.folders.unfollow(id, path, followRetry, func() { // the folder is created with the file's first line
 				if ob.ctx.Err() == nil {
 					ob.followFiles(id, kind, agentState, process)
 				}
@@ -33,14 +33,14 @@ func (ob *Observer) followFiles(id agency.RunID, kind agency.RunnerKind, agentSt
 	}
 }
 
-// follow reads what is new in a file of the agent's own, and puts it where all evidence is.
+// follow reads what is new in one of the agent's own files and adds it to the evidence.
 func (ob *Observer) follow(ctx context.Context, id agency.RunID, path string) {
 	unlock, err := ob.locks.Lock(ctx, "file "+string(id))
 	if err != nil {
 		return
 	}
 	defer unlock()
-	ob.ReadEvidence(ctx, id) // what hooks told already is older than what the file says
+	ob.ReadEvidence(ctx, id) // what hooks reported so far is older than what the file holds
 	l, ok := ob.copyOf(id)
 	if !ok {
 		return

@@ -15,7 +15,8 @@ import (
 	"agency/internal/file"
 )
 
-// fileStamp tells two contents of a file apart without reading them. A file that was exchanged for another has another inode.
+// fileStamp distinguishes two contents of a file without reading them. A replaced file has another
+// inode.
 type fileStamp struct {
 	size, mtime int64
 	inode       uint64
@@ -33,7 +34,7 @@ func stampOf(path string) fileStamp {
 	return stamp
 }
 
-// LookAgain reads what an agent wrote and no event told of, and the files that its program keeps.
+// LookAgain reads what an agent wrote without a file event, and the files that its program keeps.
 func (ob *Observer) LookAgain(r *agency.Run) {
 	l, ok := ob.copyOf(r.ID)
 	if !ok || l.attempt != r.Attempt.Number {
@@ -50,8 +51,8 @@ func (ob *Observer) LookAgain(r *agency.Run) {
 	}
 }
 
-// ReadWords reads what an agent wrote in its status file and reports, and what its hooks did. Before an attempt has begun its worktree
-// holds the words of the attempt before.
+// ReadWords reads an agent's status file and reports, and the evidence of its hooks. Before an
+// attempt has begun, its worktree holds the files of the previous attempt.
 func (ob *Observer) ReadWords(r *agency.Run) {
 	l, ok := ob.copyOf(r.ID)
 	if !ok || r.Attempt.State == agency.Queued {
@@ -66,10 +67,10 @@ func (ob *Observer) ReadWords(r *agency.Run) {
 	}
 }
 
-// readContract brings the runner's contract file into the record when it says something new. What cannot be read is itself the
-// news. What the record cannot take is read again by the next rescan.
+// readContract records the agent's status file when its content is new. An unreadable file counts
+// as new content. What cannot be recorded is read again by the next rescan.
 func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
-	// One at a time: an older reading must not be written over a newer one.
+	// One at a time: an older reading must not overwrite a newer one.
 	unlock, err := ob.locks.Lock(ctx, "word "+string(id))
 	if err != nil {
 		return
@@ -81,7 +82,7 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 	}
 	stamp := stampOf(filepath.Join(l.worktree, agency.ContractFile))
 	word := readWord(l.worktree, ob.Now())
-	// The file is exchanged in this moment, or a writer that does not exchange it is in the middle of it.
+	// The file is being replaced, or a writer that writes in place is in the middle of it.
 	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
 		case <-time.After(wait):
@@ -106,11 +107,13 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 	ob.change(&l, func(now *liveRun) { now.stamp = stamp })
 }
 
-// heardEvery is how often an agent at work that says the same again and again is written down as heard.
+// heardEvery is how often the repeated same status of a working agent is recorded as a sign of
+// life.
 const heardEvery = time.Second
 
-// takeWord makes a reading of the contract file the word of an attempt. The same word is news when the agent wrote it again
-// after a message, a prompt or a report; of an agent at work it is a sign of life, and otherwise it stands as it did.
+// takeWord makes a reading of the status file the status of an attempt. The same status counts as
+// new when the agent wrote it again after a message, a prompt or a report; from a working agent it
+// is a sign of life, and otherwise it changes nothing.
 func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.EventDraft {
 	before := a.Word
 	again := wroteAgain(l, before.At, stamp, word.At)
@@ -118,7 +121,8 @@ func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileSta
 	if before.Contract != nil {
 		since = before.At
 	}
-	// A file that was not there, or that nobody could read, may come back as it was: then it is as old as it is.
+	// A file that was missing or unreadable may come back unchanged: then its age counts from its
+	// last change.
 	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, word.At)
 	anew := again && superseded(a, l.agentState, before.At) && !superseded(a, l.agentState, word.At)
 	if sameWord(before, word) && !anew {
@@ -136,8 +140,8 @@ func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileSta
 	return []agency.EventDraft{{Type: agency.ContractChanged, Data: data}}
 }
 
-// wroteAgain says that the contract file was written since it was last read. A daemon that has not read it yet goes by when the
-// word in the record was said.
+// wroteAgain reports whether the status file was written since it was last read. A daemon that has
+// not read it yet compares with the time of the recorded status.
 func wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool {
 	if l.stamp != (fileStamp{}) {
 		return stamp != l.stamp
@@ -146,13 +150,14 @@ func wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool
 	return at.After(said) && !at.After(now)
 }
 
-// superseded says that something came after what an agent said at a time: a message, a prompt or a report.
+// superseded reports whether a message, a prompt or a report came after the given time.
 func superseded(a *agency.Attempt, agentState *agency.AgentState, at time.Time) bool {
 	reported := agentState.Reported
 	return a.InputAt != nil && at.Before(*a.InputAt) || at.Before(agentState.PromptAt) || reported != nil && !reported.At.Before(at)
 }
 
-// ChangeTime is when a file's content or name last changed, by the kernel's clock; zero when there is no such file.
+// ChangeTime returns when a file's content or name last changed, by the kernel's clock; zero when
+// the file does not exist.
 func ChangeTime(path string) time.Time {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -164,7 +169,7 @@ func ChangeTime(path string) time.Time {
 	return time.Time{}
 }
 
-// readWord reads the contract file of a worktree.
+// readWord reads the status file of a worktree.
 func readWord(worktree string, now time.Time) agency.Observed {
 	word := agency.Observed{At: now}
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
@@ -181,7 +186,8 @@ func readWord(worktree string, now time.Time) agency.Observed {
 	return word
 }
 
-// whyUnreadable says in a few words why a file in a worktree is not read; its path would take all the room there is.
+// whyUnreadable returns in a few words why a file in a worktree cannot be read, without its long
+// path.
 func whyUnreadable(err error) string {
 	var path *fs.PathError
 	switch {
@@ -196,7 +202,7 @@ func whyUnreadable(err error) string {
 	}
 }
 
-// sameWord says that two readings say the same, whatever time the agent wrote beside it.
+// sameWord reports whether two readings are the same, apart from the time that the agent wrote.
 func sameWord(a, b agency.Observed) bool {
 	return a.Problem == b.Problem && reflect.DeepEqual(undated(a.Contract), undated(b.Contract))
 }

@@ -17,17 +17,18 @@ import (
 	"agency/internal/status"
 )
 
-// Limits of what is held against the user's patterns.
+// Limits of what is matched with the user's patterns.
 const (
-	mostPrinted  = 1 << 20 // bytes of a stream at one look; of a flood some parts are left out
+	mostPrinted  = 1 << 20 // bytes of a stream at one look; parts of a flood are left out
 	printedLine  = 4 << 10 // bytes of a line
 	printedEvery = time.Minute
 )
 
-// ErrorPatterns are what the user calls errors in the output of runs. Each matches from the beginning of a line.
+// ErrorPatterns are the user's patterns of errors in the output of runs. Each matches from the
+// beginning of a line.
 type ErrorPatterns struct {
 	Any     []*regexp.Regexp
-	Presets map[string][]*regexp.Regexp // instead, for runs of these presets
+	Presets map[string][]*regexp.Regexp // replace the others for runs of these presets
 }
 
 func (p *ErrorPatterns) of(preset string) []*regexp.Regexp {
@@ -37,7 +38,8 @@ func (p *ErrorPatterns) of(preset string) []*regexp.Regexp {
 	return p.Any
 }
 
-// SetErrorPatterns changes what counts as an error in output. What was printed before is not held against other patterns.
+// SetErrorPatterns changes what counts as an error in output. Earlier output is not matched with
+// the new patterns.
 func (ob *Observer) SetErrorPatterns(patterns *ErrorPatterns) {
 	before := ob.patterns.Swap(patterns)
 	ob.mu.Lock()
@@ -56,8 +58,9 @@ func (ob *Observer) SetErrorPatterns(patterns *ErrorPatterns) {
 	}
 }
 
-// outputReader is how far the output of an attempt was held against the patterns. It is not kept: after a start of the daemon
-// the reading goes on at about the time when the daemon before was last seen to live.
+// outputReader is how far the output of an attempt was matched with the patterns. It is not stored:
+// after a start of the daemon, reading continues from about the time when the previous daemon last
+// lived.
 type outputReader struct {
 	kind     agency.RunnerKind
 	preset   string
@@ -66,11 +69,12 @@ type outputReader struct {
 	mu     sync.Mutex
 	since  time.Time        // where a stream without a place begins; zero is its beginning
 	places map[string]place // by stream
-	fresh  bool             // all that the terminal shows was printed since
+	fresh  bool             // everything that the terminal shows was printed since
 	shown  []string         // the errors on the terminal at the last look
 }
 
-// place is where the next line of a stream begins, or, when the beginning of a line was left out, is to be looked for.
+// place is where the next line of a stream begins or, when the beginning of a line was left out,
+// where to look for it.
 type place struct {
 	offset int64
 	inside bool
@@ -81,18 +85,19 @@ func newOutputReader(r *agency.Run) *outputReader {
 	o := &outputReader{kind: r.Runner.Kind, preset: r.Preset, headless: a.Headless, places: map[string]place{}, fresh: a.Number == 1}
 	if a.State != agency.Queued {
 		o.fresh = false
-		o.since = ChangeTime(filepath.Join(r.Dir, "state.json")) // each rescan of the daemon before wrote it
+		o.since = ChangeTime(filepath.Join(r.Dir, "state.json")) // the previous daemon wrote it in each rescan
 		if last := a.AgentState.PrintedAt; !last.IsZero() && !last.Add(time.Second).Before(o.since) {
-			o.since = last.Add(time.Second) // the index of a log knows whole seconds
+			o.since = last.Add(time.Second) // the index of a log has whole seconds
 		}
 	}
 	return o
 }
 
-// own says that everything such a program prints is its own word. An agent's output quotes its model and its tools.
+// own reports whether everything that such a program prints is its own output. An agent's output
+// quotes its model and its tools.
 func (o *outputReader) own() bool { return o.kind == agency.Shell || o.kind == agency.Custom }
 
-// streams are the logs that hold lines of the program's own.
+// streams returns the logs that hold lines of the program's own.
 func (o *outputReader) streams() []string {
 	switch {
 	case o.headless:
@@ -100,11 +105,11 @@ func (o *outputReader) streams() []string {
 	case o.own():
 		return []string{"runner"}
 	default:
-		return nil // its terminal is painted, so it is looked at instead
+		return nil // its terminal is repainted, so the screen is read instead
 	}
 }
 
-// readOutput holds the lines that a run printed since the last look against the patterns.
+// readOutput matches the lines that a run printed since the last look with the patterns.
 func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
 	l, ok := ob.copyOf(id)
 	if !ok {
@@ -134,8 +139,9 @@ func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
 	ob.printed(ctx, id, found)
 }
 
-// besideStream says that a line of an agent's standard output is none of its structured stream. Where there is no such stream,
-// by the user's own arguments perhaps, the lines are the model's.
+// besideStream reports whether a line of an agent's standard output is outside its structured
+// stream. Without such a stream, which the user's arguments may turn off, the lines are the
+// model's.
 func besideStream(l *liveRun, line string) bool {
 	_, streams := l.agentState.Sources[agency.FromStream]
 	line = strings.TrimLeft(line, " \t")
@@ -146,7 +152,8 @@ func matches(patterns []*regexp.Regexp, line string) bool {
 	return line != "" && slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(line) })
 }
 
-// plainLine is a line as a person would see it: without colours, and with what was painted over left out.
+// plainLine returns a line as a user would see it: without colours, and without what was painted
+// over.
 func plainLine(line []byte) string {
 	text := strings.ToValidUTF8(string(line[:min(len(line), printedLine)]), "�")
 	text = strings.TrimRight(ansi.Strip(text), " \t\r")
@@ -165,7 +172,7 @@ func (o *outputReader) newLines(attempts Attempts, dir, stream string, now time.
 		return nil // there is none yet
 	}
 	defer func() { _ = log.Close() }()
-	inside := at.inside || offset == nil || begins != at.offset // what was dropped, or is older, may have ended within a line
+	inside := at.inside || offset == nil || begins != at.offset // what was dropped, or is older, may have ended inside a line
 	data, err := io.ReadAll(io.LimitReader(log, mostPrinted))
 	if err != nil {
 		return nil
@@ -176,7 +183,7 @@ func (o *outputReader) newLines(attempts Attempts, dir, stream string, now time.
 		o.places[stream] = place{begins + int64(len(data)), true}
 		return nil
 	case full:
-		delete(o.places, stream) // it prints faster than it is read
+		delete(o.places, stream) // it prints faster than agency reads
 		o.since = now
 	default:
 		o.places[stream] = place{begins + int64(last), inside && last == 0}
@@ -188,8 +195,8 @@ func (o *outputReader) newLines(attempts Attempts, dir, stream string, now time.
 	return data
 }
 
-// readShown holds what an agent's terminal shows against the patterns, as far as the agent's own marks say that it is an error
-// of its program.
+// readShown matches what an agent's terminal shows with the patterns, where the agent's own marks
+// show that its program printed an error.
 func (ob *Observer) readShown(ctx context.Context, id agency.RunID) {
 	l, ok := ob.copyOf(id)
 	if !ok {
@@ -225,7 +232,7 @@ func (ob *Observer) readShown(ctx context.Context, id agency.RunID) {
 	ob.printed(ctx, id, found)
 }
 
-// added is the first line that now is there more often than before.
+// added returns the first line that is in now more often than in before.
 func added(before, now []string) string {
 	before = slices.Clone(before)
 	for _, line := range now {
@@ -238,7 +245,8 @@ func added(before, now []string) string {
 	return ""
 }
 
-// printed makes a line that matched evidence. While the one before still stands, it only goes on.
+// printed turns a matching line into evidence. While the previous error is still open, it only
+// continues that one.
 func (ob *Observer) printed(ctx context.Context, id agency.RunID, line string) {
 	l, ok := ob.copyOf(id)
 	if line == "" || !ok {

@@ -9,9 +9,10 @@ import (
 	"agency/internal/status"
 )
 
-// ReadEvidence brings what was appended to an attempt's evidence file into its situation, and what changes how the agent
-// stands into the record. The file is read in its order, each part once; where reading stopped is part of the situation. all
-// is false when the file was not read to its end.
+// ReadEvidence merges what was appended to an attempt's evidence file into its agent state, and
+// records what changes the agent's status. The file is read in order, each part once; the place
+// where reading stopped is part of the agent state. all is false when the file was not read to its
+// end.
 func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool) {
 	unlock, err := ob.locks.Lock(ctx, "word "+string(id))
 	if err != nil {
@@ -50,8 +51,8 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 	}
 }
 
-// recordAgentState makes a situation the run's. It is written to the record when it means something new to people; the
-// rest, counters and times, is in the evidence file already.
+// recordAgentState sets the agent state of a run. It is written to the record when it changes what
+// a user sees; counters and times are in the evidence file already.
 func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState) error {
 	kind := agency.RunnerKind("")
 	var process *agency.Process
@@ -89,7 +90,7 @@ func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState
 	return nil
 }
 
-// stateDraft is what the event of a changed situation tells.
+// stateDraft returns the data of the event for a changed agent state.
 func stateDraft(agentState *agency.AgentState) map[string]any {
 	data := map[string]any{"turn": agentState.Turn}
 	if len(agentState.Requests) > 0 {
@@ -110,8 +111,8 @@ func stateDraft(agentState *agency.AgentState) map[string]any {
 	return data
 }
 
-// keep puts evidence that the daemon itself found into the evidence file, and reads it from there. It says whether the file
-// has it.
+// keep appends evidence that the daemon found to the evidence file, and reads it from there. kept
+// reports whether the file has it.
 func (ob *Observer) keep(ctx context.Context, l *liveRun, evidence []agency.Evidence) (kept bool) {
 	if len(evidence) == 0 {
 		return true
@@ -130,13 +131,13 @@ func (ob *Observer) keep(ctx context.Context, l *liveRun, evidence []agency.Evid
 	return true
 }
 
-// evidenceWaits reports whether the evidence file may hold something new.
+// evidenceWaits reports whether the evidence file may have something new.
 func evidenceWaits(l *liveRun) bool {
 	return stampOf(filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)).size != l.agentState.Offset
 }
 
-// observedAt is when a file got its content: the kernel's own time of the change, which no runner can write, unless the clock
-// was changed since.
+// observedAt returns when a file got its content: the kernel's change time, which a runner cannot
+// set, unless the clock was changed since.
 func observedAt(path string, begun, now time.Time) time.Time {
 	at := ChangeTime(path)
 	if at.Before(begun) || at.After(now) {

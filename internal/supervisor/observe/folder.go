@@ -14,18 +14,18 @@ import (
 	"agency"
 )
 
-// folders are the watched directories, and what depends on them. A caller may hold the lock of the observer.
+// folders are the watched directories and their uses. A caller may hold the lock of the observer.
 type folders struct {
 	watcher Watcher
 	log     *slog.Logger
 
 	mu        sync.Mutex
 	byDir     map[string]folder                // watched directories of runs
-	followed  map[string]map[agency.RunID]bool // files of agents' own, and the runs that they tell of
-	listeners map[string][]chan struct{}       // watched directory to those who follow it
+	followed  map[string]map[agency.RunID]bool // the agents' own files, and the runs that they are about
+	listeners map[string][]chan struct{}       // watched directory to its listeners
 }
 
-// folder is a watched directory of one run, and what to do when something in it changed.
+// folder is a watched directory of one run, and what to do when something in it changes.
 type folder struct {
 	id      agency.RunID
 	changed func(context.Context, agency.RunID)
@@ -35,8 +35,9 @@ func newFolders(watcher Watcher, log *slog.Logger) folders {
 	return folders{watcher: watcher, log: log, byDir: map[string]folder{}, followed: map[string]map[agency.RunID]bool{}, listeners: map[string][]chan struct{}{}}
 }
 
-// changed passes a hint about a path on to listeners. It returns the watched folder that the path is in, the one that it is itself, and
-// the runs that the file tells of. A folder without a run is not watched.
+// changed passes a file event for a path to the listeners. It returns the watched folder that
+// contains the path, the folder that is the path, and the runs that follow the file. A folder
+// without a run is not watched.
 func (fs *folders) changed(path string) (in, itself folder, followers []agency.RunID) {
 	dir := filepath.Dir(path)
 	fs.mu.Lock()
@@ -44,13 +45,13 @@ func (fs *folders) changed(path string) (in, itself folder, followers []agency.R
 	for _, listener := range fs.listeners[dir] {
 		select {
 		case listener <- struct{}{}:
-		default: // it has a hint waiting already
+		default: // an event is pending already
 		}
 	}
 	return fs.byDir[dir], fs.byDir[path], slices.Collect(maps.Keys(fs.followed[path]))
 }
 
-// add watches a directory. A watch that cannot be had is no error: the rescan is there.
+// add watches a directory. A failed watch is not an error, because the rescan covers it.
 func (fs *folders) add(dir string, f folder) {
 	fs.mu.Lock()
 	_, watched := fs.byDir[dir]
@@ -64,7 +65,7 @@ func (fs *folders) add(dir string, f folder) {
 	}
 }
 
-// removeRun ends the watching of directories of a run, and of the files that it follows.
+// removeRun stops watching directories of a run and the files that it follows.
 func (fs *folders) removeRun(id agency.RunID, dirs ...string) {
 	fs.mu.Lock()
 	for _, dir := range dirs {
@@ -85,7 +86,7 @@ func (fs *folders) removeRun(id agency.RunID, dirs ...string) {
 	}
 }
 
-// renew watches a directory that was removed and made anew.
+// renew watches a directory that was removed and created again.
 func (fs *folders) renew(id agency.RunID, dir string) {
 	fs.watcher.Remove(dir)
 	if err := fs.watcher.Add(dir); err != nil {
@@ -93,7 +94,7 @@ func (fs *folders) renew(id agency.RunID, dir string) {
 	}
 }
 
-// follow notes that a file tells of a run, and reports whether that is new.
+// follow records that a file is about a run, and reports whether that is new.
 func (fs *folders) follow(id agency.RunID, path string) (added bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -107,7 +108,8 @@ func (fs *folders) follow(id agency.RunID, path string) (added bool) {
 	return true
 }
 
-// unfollow forgets that a file tells of a run, after a while: until then nothing else tries to follow it.
+// unfollow forgets after a delay that a file is about a run, and then calls then; during the delay
+// no other call follows it.
 func (fs *folders) unfollow(id agency.RunID, path string, after time.Duration, then func()) {
 	fs.mu.Lock()
 	if fs.followed[path][id] { // the run may have ended meanwhile
@@ -122,7 +124,7 @@ func (fs *folders) unfollow(id agency.RunID, path string, after time.Duration, t
 	})
 }
 
-// Hint passes on that a file may have changed.
+// Hint reports that a file may have changed.
 func (ob *Observer) Hint(path string) {
 	in, itself, followers := ob.folders.changed(path)
 	if in.changed != nil {
@@ -136,8 +138,8 @@ func (ob *Observer) Hint(path string) {
 	}
 }
 
-// WatchAgent asks for hints about what a run's agent says, its contract and its evidence, and reads both once, for what
-// was written before. A watch that cannot be had is no error: the rescan is there.
+// WatchAgent requests file events for a run's status file and evidence, and reads both once for
+// what was written before. A failed watch is not an error, because the rescan covers it.
 func (ob *Observer) WatchAgent(r *agency.Run) {
 	contract, attempt := filepath.Join(r.Worktree, agency.StateDir), AttemptDir(r.Dir, r.Attempt.Number)
 	ob.folders.add(contract, folder{r.ID, ob.ReadState})
@@ -152,21 +154,21 @@ func (ob *Observer) WatchAgent(r *agency.Run) {
 	ob.ReadEvidence(ob.ctx, r.ID)
 }
 
-// ReadState reads what an agent wrote into its state folder: its contract, and the reports that came with it.
+// ReadState reads what an agent wrote into its state folder: its status file and its reports.
 func (ob *Observer) ReadState(ctx context.Context, id agency.RunID) {
 	ob.readContract(ctx, id)
 	ob.readReports(ctx, id)
 }
 
-// How often a contract's folder that was removed is looked for, and for how long: an agent makes it anew soon or never, and the
-// rescan finds a later one.
+// How often and how long to look for a status folder that was removed: an agent creates it again
+// soon or never, and the rescan finds a later one.
 const (
 	missingEvery = 200 * time.Millisecond
 	missingFor   = 30 * time.Second
 )
 
-// missFolder looks for the folder of a contract that was removed, as by git clean: the watch went with the old one, and a new one
-// may have its number.
+// missFolder looks for a status folder that was removed, as by git clean. The watch was removed
+// with the folder, and a new folder may have the same inode.
 func (ob *Observer) missFolder(id agency.RunID, dir string) {
 	ob.mu.Lock()
 	l := ob.live[id]
@@ -195,7 +197,7 @@ func (ob *Observer) missFolder(id agency.RunID, dir string) {
 			over := now == nil || now.folder != 0
 			ob.mu.Unlock()
 			if over {
-				return // the run ended, or a rescan was faster
+				return // the run ended, or a rescan was first
 			}
 			if ob.watchAgain(id, dir) {
 				ob.ReadState(ob.ctx, id)
@@ -205,7 +207,7 @@ func (ob *Observer) missFolder(id agency.RunID, dir string) {
 	})
 }
 
-// watchAgain renews the watch of a contract's folder that was removed and made anew.
+// watchAgain renews the watch of a status folder that was removed and created again.
 func (ob *Observer) watchAgain(id agency.RunID, dir string) (renewed bool) {
 	inode := inodeOf(dir)
 	ob.mu.Lock()
@@ -234,12 +236,14 @@ func inodeOf(path string) uint64 {
 	return stat.Ino
 }
 
-// Listen returns a channel that gets a hint when something in the directory may have changed, and a function that ends it.
+// Listen returns a channel that receives when something in the directory may have changed, and a
+// function that ends the watching.
 func (ob *Observer) Listen(dir string) (hints <-chan struct{}, stop func()) {
 	return ob.folders.listen(dir)
 }
 
-// listen returns a channel that gets a hint when something in the directory may have changed, and a function that ends it.
+// listen returns a channel that receives when something in the directory may have changed, and a
+// function that ends the watching.
 func (fs *folders) listen(dir string) (hints <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	fs.mu.Lock()

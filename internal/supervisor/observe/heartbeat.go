@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// BeatEvery is how often the heartbeats are looked at. A wrapper moves its own as often.
+	// BeatEvery is how often the heartbeats are read. A wrapper updates its own as often.
 	BeatEvery = 5 * time.Second
-	// beatLimit is the silence after which nothing is known of an agent whose wrapper lives: the wrapper is suspended, or waits for
-	// a disk.
+	// beatLimit is the age of a heartbeat from which nothing is known about the agent, though its
+	// wrapper lives: the wrapper is suspended, or waits for a disk.
 	beatLimit = 15 * time.Second
 )
 
-// BeatOf returns when the wrapper of an attempt last moved; zero when it never did.
+// BeatOf returns the time of the last heartbeat of an attempt's wrapper; zero when there was none.
 func BeatOf(runDir string, attempt int) time.Time {
 	info, err := os.Lstat(filepath.Join(AttemptDir(runDir, attempt), "heartbeat"))
 	if err != nil {
@@ -25,7 +25,8 @@ func BeatOf(runDir string, attempt int) time.Time {
 	return info.ModTime()
 }
 
-// Heartbeats reads the heartbeats of all live attempts, and returns the runs whose wrappers fell silent or move again.
+// Heartbeats reads the heartbeats of all live attempts, and returns the runs whose wrappers became
+// inactive or active again.
 func (ob *Observer) Heartbeats() (changed []agency.RunID) {
 	ob.mu.Lock()
 	runs := make([]liveRun, 0, len(ob.live))
@@ -46,13 +47,13 @@ func (ob *Observer) Heartbeats() (changed []agency.RunID) {
 	return changed
 }
 
-// isIdle reports whether the wrapper of an attempt has not moved for too long, as far as its heartbeat was read.
+// isIdle reports whether the heartbeat of an attempt, as last read, is too old.
 func (ob *Observer) isIdle(l *liveRun) bool {
 	return !l.beat.IsZero() && ob.Now().Sub(l.beat) >= beatLimit && ob.Elapsed(l.beat) >= beatLimit
 }
 
-// IdleSince is when the wrapper of a live attempt last moved, if that is too long ago; else zero. What was read may be old, so
-// it is read again before anything is told by it.
+// IdleSince returns the last heartbeat of a live attempt's wrapper if it is too old; else zero. It
+// reads the heartbeat again before it reports that.
 func (ob *Observer) IdleSince(r *agency.Run) time.Time {
 	l, ok := ob.copyOf(r.ID)
 	if !ok || l.attempt != r.Attempt.Number || !ob.isIdle(&l) {

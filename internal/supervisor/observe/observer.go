@@ -1,6 +1,6 @@
-// Package observe knows of live runs what cannot be read from the record: what their agents report, what hooks, files and screens
-// show, when their output, their files and their wrappers last moved. It brings what changes a status into the record. The supervisor
-// calls it; it calls nothing above.
+// Package observe knows what the record does not hold about live runs: what their agents report,
+// what hooks, files and screens show, and when their output, files and wrappers last changed. It
+// records what changes a status. The supervisor calls it; it calls nothing above.
 package observe
 
 import (
@@ -17,63 +17,69 @@ import (
 	"agency/internal/supervisor/keyed"
 )
 
-// Store is what an observer asks of the record. ChangeRun is one transaction with its events.
+// Store is the part of the record that an observer uses. ChangeRun is one transaction with its
+// events.
 type Store interface {
 	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
 	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 }
 
-// Inbox tells the owner of a run what it reported. It may be told of the same report again.
+// Inbox sends a report to the owner of its run. Sending the same report again has no effect.
 type Inbox interface {
 	Report(ctx context.Context, id agency.RunID, attempt int, e *agency.Evidence) error
 }
 
 // Harness knows the files and screens of the agents.
 type Harness interface {
-	// Files are the files of the agent's own that tell how it does, as far as the situation names them.
+	// Files returns the agent's own files that show its progress, as far as the agent state names
+	// them.
 	Files(kind agency.RunnerKind, s *agency.AgentState, runner *agency.Process) []string
 	// ReadFile reads what is new in one of these files.
 	ReadFile(kind agency.RunnerKind, path string, s *agency.AgentState) []agency.Evidence
-	// ReadsScreen reports whether Screen knows what the terminal of such an agent shows.
+	// ReadsScreen reports whether Screen can read the terminal of such an agent.
 	ReadsScreen(r agency.Runner) bool
-	// ErrorMarks are how lines of an agent's terminal begin that only its program prints, about errors; none are known of most.
+	// ErrorMarks returns how lines begin that only the agent's program prints, about errors; empty
+	// for most agents.
 	ErrorMarks(kind agency.RunnerKind) []string
 	// Screen reads the visible lines of an agent's terminal.
 	Screen(r agency.Runner, lines []string) []agency.Evidence
-	// Shown is which of the open requests such a terminal's dialog is about; -1 when that is none, or cannot be told.
+	// Shown returns the index of the open request that the terminal's dialog is about; -1 when it
+	// is none of them or ambiguous.
 	Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) int
 }
 
-// Tmux shows the terminals of runs.
+// Tmux reads the terminals of runs.
 type Tmux interface {
-	// Capture is the visible screen of a pane of a session as plain text.
+	// Capture returns the visible screen of a pane of a session as plain text.
 	Capture(ctx context.Context, session, pane string) (string, error)
-	// CaptureStyled is as Capture, with the escape sequences of the colours.
+	// CaptureStyled is Capture with the escape sequences of the colours.
 	CaptureStyled(ctx context.Context, session, pane string) (string, error)
-	// Attached counts the clients that show a session.
+	// Attached returns the number of clients that show a session.
 	Attached(ctx context.Context, name string) (int, error)
 }
 
 // Attempts reads what attempts print and use on this host.
 type Attempts interface {
-	// OpenLog opens a log where what was written since a time begins or, when that is told, at an offset from its first byte ever.
+	// OpenLog opens a log at what was written since a time or, if offset is set, at an offset from
+	// its first byte ever.
 	OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error)
-	// Tail is the last so many bytes of a log.
+	// Tail returns the last bytes of a log.
 	Tail(dir, stream string, bytes int64) ([]byte, error)
-	// CPU is the processor time that a process and all below it have used.
+	// CPU returns the processor time that a process and all processes below it have used.
 	CPU(p agency.Process) time.Duration
 }
 
-// Watcher tells that something in a directory may have changed. It is a hint, so the observer also looks again.
+// Watcher reports that something in a directory may have changed. It can miss a change, so the
+// observer also rescans.
 type Watcher interface {
 	Add(dir string) error
 	Remove(dir string)
 }
 
-// Spool is the evidence file of an attempt.
+// Spool reads and writes the evidence file of an attempt.
 type Spool interface {
 	Append(path string, evidence ...agency.Evidence) error
-	// Tail reads what stands behind offset and returns where to go on.
+	// Tail returns the evidence after offset and the offset to continue from.
 	Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error)
 	Parse(lines []byte) []agency.Evidence
 }
@@ -95,8 +101,9 @@ type Deps struct {
 
 // Observer watches the runs that are not final.
 //
-// Locks are taken in this order: that of a run's outputReader, "file" of a run, "word" of it, mu, that of folders. mu is held for no
-// I/O, and for no call out of the room but the predicate of SetUnseen.
+// Locks are taken in this order: that of a run's outputReader, "file" of a run, "word" of it, mu,
+// that of folders. Under mu there is no I/O, and no call out of the package except the predicate of
+// SetUnseen.
 type Observer struct {
 	Deps
 
@@ -114,10 +121,10 @@ type Observer struct {
 
 	mu     sync.Mutex
 	live   map[agency.RunID]*liveRun // runs that are not final
-	broken map[agency.RunID]string   // runs whose snapshot disagrees with the record, and how
+	broken map[agency.RunID]string   // runs whose snapshot differs from the record, and how
 }
 
-// New makes an observer. It does nothing until Start.
+// New returns an observer. It does nothing until Start.
 func New(deps Deps) *Observer {
 	ob := &Observer{
 		Deps:    deps,
@@ -130,12 +137,12 @@ func New(deps Deps) *Observer {
 	return ob
 }
 
-// Start lets the observer work beside its callers until Stop, or the end of ctx.
+// Start enables the observer's background work until Stop, or the end of ctx.
 func (ob *Observer) Start(ctx context.Context) {
 	ob.ctx, ob.cancel = context.WithCancel(ctx)
 }
 
-// Stop ends what the observer does beside its callers, and waits. It is idempotent.
+// Stop ends the observer's background work and waits for it. It is idempotent.
 func (ob *Observer) Stop() {
 	if ob.cancel != nil {
 		ob.cancel()
@@ -143,7 +150,7 @@ func (ob *Observer) Stop() {
 	}
 }
 
-// SetStall changes after how long without a sign of it an agent at work counts as stalled.
+// SetStall sets how long an agent at work may give no sign of it before it counts as stalled.
 func (ob *Observer) SetStall(threshold time.Duration) { ob.stall.Store(int64(threshold)) }
 
 // AttemptDir returns the directory of an attempt in a run's directory.

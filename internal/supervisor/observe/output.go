@@ -19,7 +19,8 @@ const (
 	answerLimit = 4 << 20
 )
 
-// explainLines is how much of an attempt's evidence file an explanation quotes, in lines and in bytes.
+// explainLines is how much of an attempt's evidence file an explanation quotes, in lines and in
+// bytes.
 const (
 	explainLines = 20
 	explainBytes = 64 << 10
@@ -36,10 +37,10 @@ type outputs struct {
 // OutputPath returns the path of what a run came to.
 func OutputPath(r *agency.Run) string { return filepath.Join(r.Dir, "output.md") }
 
-// write keeps what a run came to as output.md in its directory: the report that the agent filled in, or else its last
-// answer. It is called before the record says that an agent offers its work or has ended, so that who waits for that finds it.
-// An answer counts only when it is final: the agent that offers its work is about to give another. What cannot be read
-// leaves the file as it is.
+// write keeps what a run came to as output.md in its directory: the report that the agent filled
+// in, or else its last answer. It is called before the record says that an agent offers its work or
+// has ended, so that who waits for that finds it. An answer counts only when it is final: the agent
+// that offers its work is about to give another. What cannot be read leaves the file as it is.
 func (op *outputs) write(ctx context.Context, id agency.RunID, final bool) {
 	r, err := op.store.Run(ctx, id)
 	if err != nil {
@@ -55,8 +56,8 @@ func (op *outputs) write(ctx context.Context, id agency.RunID, final bool) {
 	}
 }
 
-// output is what the newest attempt came to. A report that was filled in before the attempt began is the word of an older
-// one: an answer of this one is better.
+// output is what the newest attempt came to. A report that was filled in before the attempt began
+// is the word of an older one: an answer of this one is better.
 func (op *outputs) output(r *agency.Run, final bool) []byte {
 	report, err := file.ReadBeneath(r.Worktree, agency.ReportFile, OutputLimit)
 	if err != nil || op.unfilled(report) {
@@ -74,8 +75,8 @@ func (op *outputs) output(r *agency.Run, final bool) []byte {
 	return report
 }
 
-// begun is when the newest attempt began, by the kernel's clock where that is behind the daemon's, which never runs backwards:
-// the link to the logs is made anew for each attempt.
+// begun is when the newest attempt began, by the kernel's clock where that is behind the daemon's,
+// which never runs backwards: the link to the logs is made anew for each attempt.
 func begun(r *agency.Run) time.Time {
 	at := r.Attempt.CreatedAt
 	if linked := ChangeTime(filepath.Join(r.Dir, "logs")); !linked.IsZero() && linked.Before(at) {
@@ -107,7 +108,8 @@ func (op *outputs) lastAnswer(r *agency.Run) string {
 	return answer
 }
 
-// offered keeps the report of an agent that offers its work by a new word, or by the same once more.
+// offered keeps the report of an agent that offers its work by a new word, or by the same once
+// more.
 func (op *outputs) offered(ctx context.Context, l *liveRun, word agency.Observed, stamp fileStamp) {
 	if word.Contract == nil || word.Contract.Status != agency.ReportedReadyForReview {
 		return
@@ -130,8 +132,8 @@ func (op *outputs) answered(ctx context.Context, id agency.RunID, agentState *ag
 	}
 }
 
-// newest are the last lines of the evidence file of a run's newest attempt. It may be gone, or be anything: then
-// there are none.
+// newest are the last lines of the evidence file of a run's newest attempt. It may be gone, or be
+// anything: then there are none.
 func (op *outputs) newest(r *agency.Run) []agency.Evidence {
 	path := filepath.Join(AttemptDir(r.Dir, r.Attempt.Number), agency.EventsFile)
 	from := max(0, stampOf(path).size-explainBytes)

@@ -12,9 +12,10 @@ import (
 	"agency/internal/file"
 )
 
-// readReports takes over what the agent reported. It writes reports into its worktree, the one place that it can write in
-// whatever sandbox it works. Each is taken over once, also after a crash: how far the file was read stands beside the reports
-// in the evidence. What cannot be kept now is taken over by the next rescan.
+// readReports takes over what the agent reported. It writes reports into its worktree, the one
+// place that it can write in whatever sandbox it works. Each is taken over once, also after a
+// crash: how far the file was read stands beside the reports in the evidence. What cannot be kept
+// now is taken over by the next rescan.
 func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	unlock, err := ob.locks.Lock(ctx, "file "+string(id))
 	if err != nil {
@@ -59,8 +60,8 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	}
 }
 
-// takeReports tells the owner of reports and puts them where all evidence is. When it is false they are to be taken again,
-// which tells nobody twice.
+// takeReports tells the owner of reports and puts them where all evidence is. When it is false they
+// are to be taken again, which tells nobody twice.
 func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
 	if hasReport(reports, agency.ReportsComplete) {
 		ob.outputs.write(ctx, l.id, false)
@@ -76,8 +77,9 @@ func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agenc
 	return ob.keep(ctx, l, reports)
 }
 
-// newReports are the reports behind offset, up to the last complete line. A file that is shorter, or has no line that begins
-// there, was begun anew. Whatever a line says of itself, it is a report, made at the time at.
+// newReports are the reports behind offset, up to the last complete line. A file that is shorter,
+// or has no line that begins there, was begun anew. Whatever a line says of itself, it is a report,
+// made at the time at.
 func newReports(spool Spool, data []byte, offset int64, at time.Time) []agency.Evidence {
 	if offset < 0 || offset > int64(len(data)) || offset > 0 && data[offset-1] != '\n' {
 		offset = 0

@@ -23,15 +23,16 @@ type liveRun struct {
 	snapshot   fileStamp // of meta.json when it was last compared with the record
 	reports    fileStamp // of the file of reports when it was taken over last
 	folder     uint64    // inode of the folder that is watched for it; 0 while there is none
-	// agentState is what the evidence comes to, newer than the record's. It is never changed, only replaced.
+	// agentState is what the evidence comes to, newer than the record's. It is never changed, only
+	// replaced.
 	agentState *agency.AgentState
 	look       *time.Timer       // reads the screen when the output has been still; nil until there was some
 	screen     []agency.Evidence // what the screen said at the last look
 	output     *outputReader
 }
 
-// Track watches a run that is not final. What was read of an attempt may be older than the next one, which is watched then and
-// stays so.
+// Track watches a run that is not final. What was read of an attempt may be older than the next
+// one, which is watched then and stays so.
 func (ob *Observer) Track(r *agency.Run) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -112,8 +113,9 @@ func (ob *Observer) Keep(id agency.RunID, a *agency.Attempt) {
 	}
 }
 
-// Printed takes that the wrapper of an attempt saw output. It reads what was printed, and the screen once that is still. How an
-// attempt ended says more than what it printed last, so with its exit only the time is kept.
+// Printed takes that the wrapper of an attempt saw output. It reads what was printed, and the
+// screen once that is still. How an attempt ended says more than what it printed last, so with its
+// exit only the time is kept.
 func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdate) {
 	ob.mu.Lock()
 	more := false
@@ -131,8 +133,9 @@ func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdat
 	ob.lookSoon(id)
 }
 
-// SetUnseen takes of which runs nothing can be seen: no wrapper is connected, and the tmux session is gone. The predicate is called
-// under the observer's lock, so that it cannot miss what SetSeen tells after it.
+// SetUnseen takes of which runs nothing can be seen: no wrapper is connected, and the tmux session
+// is gone. The predicate is called under the observer's lock, so that it cannot miss what SetSeen
+// tells after it.
 func (ob *Observer) SetUnseen(unseen func(id agency.RunID) bool) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()

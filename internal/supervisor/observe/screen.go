@@ -12,13 +12,14 @@ import (
 
 // How long an agent's terminal must be still before it is read.
 const (
-	// screenQuiet is how long a terminal must be still before it is read: a screen that is being painted says nothing.
+	// screenQuiet is how long a terminal must be still before it is read: a screen that is being
+	// painted says nothing.
 	screenQuiet = 1500 * time.Millisecond
 )
 
-// lookSoon reads an agent's screen once its output has been still for a while. It is the last resort: an agent that
-// speaks for itself is not looked at, unless it is not known which
-// of its requests a person can answer.
+// lookSoon reads an agent's screen once its output has been still for a while. It is the last
+// resort: an agent that speaks for itself is not looked at, unless it is not known which of its
+// requests a person can answer.
 func (ob *Observer) lookSoon(id agency.RunID) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -45,7 +46,8 @@ func (ob *Observer) lookSoon(id agency.RunID) {
 	}
 }
 
-// Look reads an agent's screen and keeps what is new in it as evidence. It returns the evidence that the screen shows.
+// Look reads an agent's screen and keeps what is new in it as evidence. It returns the evidence
+// that the screen shows.
 func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence {
 	l, ok := ob.copyOf(id)
 	if !ok || status.SpokeForItself(l.agentState) {

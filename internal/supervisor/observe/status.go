@@ -8,14 +8,15 @@ import (
 	"agency/internal/status"
 )
 
-// Derive is the status of a run now. The caller's r gets what is known of its agent; the record may be a moment behind.
+// Derive is the status of a run now. The caller's r gets what is known of its agent; the record may
+// be a moment behind.
 func (ob *Observer) Derive(r *agency.Run) agency.Status {
 	f := ob.facts(r)
 	return status.Derive(f, ob.moment(f))
 }
 
-// moment is the time to derive a status at. What looks like a stall is looked at again: time that a clock was set forward
-// by, or that the machine slept, is no silence of the agent's.
+// moment is the time to derive a status at. What looks like a stall is looked at again: time that a
+// clock was set forward by, or that the machine slept, is no silence of the agent's.
 func (ob *Observer) moment(f status.Facts) time.Time {
 	now := ob.Now()
 	if seems := status.Derive(f, now); seems.Label == agency.Stalled {
@@ -39,7 +40,8 @@ func (ob *Observer) facts(r *agency.Run) status.Facts {
 	return f
 }
 
-// Explain tells why a run has its status, with the newest lines of its evidence. attempts are all of the run.
+// Explain tells why a run has its status, with the newest lines of its evidence. attempts are all
+// of the run.
 func (ob *Observer) Explain(r *agency.Run, attempts []agency.Attempt) (agency.Explanation, []agency.Evidence) {
 	ob.CheckRecord(r)
 	f := ob.facts(r)

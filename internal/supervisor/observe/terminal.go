@@ -29,7 +29,8 @@ type Terminals struct {
 // NewTerminals returns what shows terminals.
 func NewTerminals(tmux Tmux, attempts Attempts) *Terminals { return &Terminals{tmux, attempts} }
 
-// Activity measures a run. The newest change of a file is unknown when there are too many to look at.
+// Activity measures a run. The newest change of a file is unknown when there are too many to look
+// at.
 func (t *Terminals) Activity(r *agency.Run) agency.Activity {
 	var activity agency.Activity
 	if p := r.Attempt.RunnerProcess; p != nil {
@@ -39,7 +40,8 @@ func (t *Terminals) Activity(r *agency.Run) agency.Activity {
 	return activity
 }
 
-// newestFile is when something in a worktree last changed. What git and agency keep in it is no work.
+// newestFile is when something in a worktree last changed. What git and agency keep in it is no
+// work.
 func newestFile(root string) time.Time {
 	var newest time.Time
 	seen := 0
@@ -67,8 +69,8 @@ func newestFile(root string) time.Time {
 	return newest
 }
 
-// Preview is the last lines of what a run's agent shows: of its terminal while its session has it, else of its log. They are
-// safe for a terminal.
+// Preview is the last lines of what a run's agent shows: of its terminal while its session has it,
+// else of its log. They are safe for a terminal.
 func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []string {
 	text := ""
 	if !r.Attempt.Headless && r.Attempt.Pane != "" {
