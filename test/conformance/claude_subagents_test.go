@@ -30,7 +30,7 @@ func claudeSubagentAsks(t *testing.T, binary string, a agent) {
 	run := f.start(a)
 	tl := f.watch(run)
 	asked := tl.awaitSummary(agency.NeedsInput, "mkdir -p made").Request
-	f.shown(run, claudeLeave)
+	f.shown(run, claudeLeave.dialog)
 	close(gate)
 	f.shown(run, "Two has ended.")
 	f.until("the end of the turn about the news", func() bool { return strings.Count(f.evidence(run), `"event":"Stop"`) == 2 })
@@ -139,5 +139,5 @@ func claudeSubagentsAsk(t *testing.T, binary string, a agent) {
 func (f *fixture) asks(run api.Run, text string) bool {
 	f.t.Helper()
 	screen := f.screen(run)
-	return strings.Contains(screen, claudeLeave) && strings.Contains(screen, "\n "+text+"\n")
+	return strings.Contains(screen, claudeLeave.dialog) && strings.Contains(screen, "\n "+text+"\n")
 }

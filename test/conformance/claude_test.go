@@ -64,20 +64,19 @@ const overloaded = 529
 // Claude Code shows what it does in every state that it can get into.
 func TestClaude(t *testing.T) {
 	t.Parallel()
-	binary, claude := installed(t, "claude_code")
-	for name, test := range map[string]func(*testing.T, string, agent){
-		"text":                   claudeText,
+	testStates(t, "claude_code", map[string]state{
+		"text":                   talks("", agency.FromHook),
 		"tool":                   claudeTool,
-		"permission given":       claudePermissionGiven,
+		"permission given":       claudeLeave.given("1"),
 		"permission denied":      claudePermissionDenied,
 		"permission interrupted": claudePermissionInterrupted,
 		"interrupted at work":    claudeInterrupted,
-		"question":               claudeQuestion,
-		"auth":                   claudeFails(http.StatusUnauthorized, "", "(auth:"),
-		"rate limit":             claudeFails(http.StatusTooManyRequests, "", "(rate limit:"),
-		"overload":               claudeFails(overloaded, "", "(overloaded:"),
-		"too long":               claudeFails(http.StatusBadRequest, "prompt is too long: 250000 tokens > 200000 maximum", "(context:"),
-		"tried again":            claudeTriedAgain,
+		"question":               asksQuestion("Enter to select"),
+		"auth":                   fails(http.StatusUnauthorized, "", "(auth:", "CLAUDE_CODE_MAX_RETRIES=1"),
+		"rate limit":             fails(http.StatusTooManyRequests, "", "(rate limit:", "CLAUDE_CODE_MAX_RETRIES=1"),
+		"overload":               fails(overloaded, "", "(overloaded:", "CLAUDE_CODE_MAX_RETRIES=1"),
+		"too long":               fails(http.StatusBadRequest, "prompt is too long: 250000 tokens > 200000 maximum", "(context:", "CLAUDE_CODE_MAX_RETRIES=1"),
+		"tried again":            passes(http.StatusTooManyRequests, modelserver.Failure{Times: 2, RetryAfter: 2 * time.Second}, "trying again"),
 		"headless failure":       claudeHeadlessFailure,
 		"trust dialog":           claudeTrustDialog,
 		"killed and resumed":     claudeKilled,
@@ -86,39 +85,11 @@ func TestClaude(t *testing.T) {
 		"a helper asks":          claudeSubagentAsks,
 		"two helpers ask":        claudeSubagentsAsk,
 		"asks twice":             claudeAsksTwice,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, binary, claude)
-		})
-	}
-}
-
-// claudeLeave is in the dialog that asks for leave. A digit chooses at once.
-const claudeLeave = "Do you want to proceed?"
-
-func claudeText(t *testing.T, binary string, a agent) {
-	morning, evening := make(chan struct{}), make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning.", Gate: morning}, {Text: "Good evening.", Gate: evening}})
-	run := f.start(a)
-	tl := f.watch(run)
-	f.asked(0)
-	close(morning)
-	tl.await(agency.Waiting)
-	f.output(binary, "send", string(run.ID), "and now?")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(evening)
-	got := tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
-	if got.Conversation == "" || got.Model == "" || got.Decided != agency.DecidedBy(agency.FromHook) {
-		t.Errorf("got %+v", got)
-	}
-	f.until("2 tokens in and out, and no cost", func() bool {
-		u := f.show(run).Usage
-		return u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2 && u.CostUSD == nil
 	})
 }
+
+// claudeLeave has a dialog in which a digit chooses at once.
+var claudeLeave = leave{tool: "Bash", dialog: "Do you want to proceed?"}
 
 // claudeTool uses a tool that needs no leave.
 func claudeTool(t *testing.T, binary string, a agent) {
@@ -130,49 +101,9 @@ func claudeTool(t *testing.T, binary string, a agent) {
 	f.asked(1) // with what the tool came to
 }
 
-func (f *fixture) show(run api.Run) api.Run {
-	f.t.Helper()
-	var shown struct {
-		Run api.Run `json:"run"`
-	}
-	f.agency(&shown, "show", string(run.ID))
-	return shown.Run
-}
-
-// claudeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen. What the model says
-// after that is held back by a gate, if there is one.
-func claudeAsks(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
-	t.Helper()
-	f := newFixture(t, binary, a, modelserver.Scenario{
-		{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
-	})
-	run := f.start(a)
-	tl := f.watch(run)
-	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
-	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "Bash" || r.Text != "mkdir -p made" {
-		t.Errorf("request: got %+v", r)
-	}
-	f.shown(run, claudeLeave)
-	return f, run, tl
-}
-
-func claudePermissionGiven(t *testing.T, binary string, a agent) {
-	gate := make(chan struct{})
-	f, run, tl := claudeAsks(t, binary, a, gate)
-	f.answer(run, tl, claudeLeave, "1")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(gate)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
-	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
-		t.Error(err)
-	}
-}
-
 func claudePermissionDenied(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
-	f, run, tl := claudeAsks(t, binary, a, gate)
+	f, run, tl := claudeLeave.asked(t, binary, a, gate)
 	f.answer(run, tl, "4. No", "4")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	f.types(run, "then leave it")
@@ -186,8 +117,8 @@ func claudePermissionDenied(t *testing.T, binary string, a agent) {
 }
 
 func claudePermissionInterrupted(t *testing.T, binary string, a agent) {
-	f, run, tl := claudeAsks(t, binary, a, nil)
-	f.answer(run, tl, claudeLeave, "Escape")
+	f, run, tl := claudeLeave.asked(t, binary, a, nil)
+	f.answer(run, tl, claudeLeave.dialog, "Escape")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	tl.check(agency.Working, agency.NeedsInput, agency.Waiting)
 }
@@ -200,47 +131,6 @@ func claudeInterrupted(t *testing.T, binary string, a agent) {
 	tl := f.watch(run)
 	f.asked(0)
 	f.answer(run, tl, "esc to interrupt", "Escape")
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting)
-}
-
-func claudeQuestion(t *testing.T, binary string, a agent) {
-	const question = "Which colour is it to be?"
-	gate := make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
-	asks := tl.await(agency.NeedsInput)
-	if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
-		t.Errorf("got %q, %+v", asks.Summary, asks.Request)
-	}
-	f.answer(run, tl, "Enter to select", "Enter")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(gate)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
-}
-
-// claudeFails makes a test of an error that is final after one more try.
-func claudeFails(status int, message, summary string) func(*testing.T, string, agent) {
-	return func(t *testing.T, binary string, a agent) {
-		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
-		f.env = append(f.env, "CLAUDE_CODE_MAX_RETRIES=1")
-		run := f.start(a)
-		tl := f.watch(run)
-		tl.awaitSummary(agency.Waiting, summary)
-		tl.check(agency.Working, agency.Waiting)
-	}
-}
-
-func claudeTriedAgain(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{{
-		Text: "At last.", Status: http.StatusTooManyRequests, Failure: modelserver.Failure{Times: 2, RetryAfter: 2 * time.Second},
-	}})
-	run := f.start(a)
-	tl := f.watch(run)
-	tl.awaitSummary(agency.Working, "trying again")
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
 }
@@ -288,7 +178,7 @@ func claudeTrustDialog(t *testing.T, binary string, a agent) {
 // A killed agent has failed, whatever it asked, and goes on with the same conversation.
 func claudeKilled(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
-	f, run, tl := claudeAsks(t, binary, a, gate)
+	f, run, tl := claudeLeave.asked(t, binary, a, gate)
 	before := f.show(run)
 	f.kill(run)
 	tl.await(agency.LabelFailed)
@@ -298,10 +188,7 @@ func claudeKilled(t *testing.T, binary string, a agent) {
 	tl.await(agency.Working)
 	close(gate)
 	tl.await(agency.Waiting)
-	after := f.show(run)
-	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
-		t.Errorf("got attempt %d of %q, want 2 of %q", after.Attempt, after.Conversation, before.Conversation)
-	}
+	f.checkContinued(before)
 }
 
 // kill ends the run's agent as the system does when there is no memory left.

@@ -44,59 +44,15 @@ func copilotHome(t *testing.T, dir, _, url string) []string {
 // Copilot shows what it does in every state that it can get into.
 func TestCopilot(t *testing.T) {
 	t.Parallel()
-	binary, a := installed(t, "copilot")
-	for name, test := range map[string]func(*testing.T, string, agent){
-		"text":                copilotText,
-		"permission given":    copilotPermission,
+	testStates(t, "copilot", map[string]state{
+		"text":                talks("scripted", agency.FromSession),
+		"permission given":    leave{tool: "shell", dialog: "Do you want to run this command?"}.given("1"),
 		"interrupted at work": copilotInterrupted,
-		"auth":                copilotFails(http.StatusUnauthorized, "invalid x-api-key", "(auth:"),
-		"rate limit passes":   copilotTriedAgain,
+		"auth":                fails(http.StatusUnauthorized, "invalid x-api-key", "(auth:"),
+		"rate limit passes":   passes(http.StatusTooManyRequests, modelserver.Failure{Message: "slow down", Times: 1, RetryAfter: 3 * time.Second}, "rate limit"),
 		"trust":               copilotTrust,
 		"killed and resumed":  copilotKilled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, binary, a)
-		})
-	}
-}
-
-func copilotText(t *testing.T, binary string, a agent) {
-	gate := make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
-	tl.await(agency.Waiting)
-	f.output(binary, "send", string(run.ID), "and now?")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(gate)
-	got := tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
-	if got.Conversation == "" || got.Model != "scripted" || got.Decided != agency.DecidedBy(agency.FromSession) {
-		t.Errorf("got %+v", got)
-	}
-	f.until("2 tokens in and out", func() bool {
-		u := f.show(run).Usage
-		return u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2
 	})
-}
-
-// A permission that a person gives in the terminal is answered when the conversation's file tells so.
-func copilotPermission(t *testing.T, binary string, a agent) {
-	gate := make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
-	asks := tl.await(agency.NeedsInput)
-	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "shell" || r.Text != "mkdir -p made" {
-		t.Errorf("request: got %+v", r)
-	}
-	f.answer(run, tl, "Do you want to run this command?", "1")
-	tl.await(agency.Working)
-	close(gate)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
 }
 
 // Escape, pressed twice, ends a turn.
@@ -119,29 +75,6 @@ func copilotInterrupted(t *testing.T, binary string, a agent) {
 	if got := tl.await(agency.Waiting); !strings.Contains(got.Summary, "interrupted") {
 		t.Errorf("got %q", got.Summary)
 	}
-}
-
-// copilotFails is a test of a call of the model that fails for good.
-func copilotFails(status int, message, say string) func(*testing.T, string, agent) {
-	return func(t *testing.T, binary string, a agent) {
-		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
-		run := f.start(a)
-		tl := f.watch(run)
-		tl.awaitSummary(agency.Waiting, say)
-		tl.check(agency.Working, agency.Waiting)
-	}
-}
-
-// copilotTriedAgain is told by its hook.
-func copilotTriedAgain(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{{
-		Text: "At last.", Status: http.StatusTooManyRequests, Failure: modelserver.Failure{Message: "slow down", Times: 1, RetryAfter: 3 * time.Second},
-	}})
-	run := f.start(a)
-	tl := f.watch(run)
-	tl.awaitSummary(agency.Working, "rate limit")
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting)
 }
 
 // Before Copilot trusts a folder it does nothing, and shows it on its terminal alone. The dialog is for a person.

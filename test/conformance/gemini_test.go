@@ -53,27 +53,21 @@ func geminiHome(t *testing.T, dir, _, url string) []string {
 // Gemini shows what it does, as far as its title and its conversation tell.
 func TestGemini(t *testing.T) {
 	t.Parallel()
-	binary, a := installed(t, "gemini")
-	for name, test := range map[string]func(*testing.T, string, agent){
+	testStates(t, "gemini", map[string]state{
 		"text":                   geminiText,
-		"tool":                   geminiTool,
+		"tool":                   writes,
 		"permission given":       geminiPermissionGiven,
 		"permission denied":      geminiPermissionRefused("3"),
 		"permission interrupted": geminiPermissionRefused("Escape"),
 		"interrupted at work":    geminiInterrupted,
 		"question":               geminiQuestion,
-		"auth":                   geminiFails(http.StatusUnauthorized, "", "(auth:"),
-		"rate limit":             geminiFails(http.StatusTooManyRequests, "Too many requests.", "(rate limit:"),
+		"auth":                   fails(http.StatusUnauthorized, "", "(auth:"),
+		"rate limit":             fails(http.StatusTooManyRequests, "Too many requests.", "(rate limit:"),
 		"overload":               geminiOverload,
 		"headless failure":       geminiHeadlessFailure,
 		"trust dialog":           geminiTrustDialog,
 		"killed and resumed":     geminiKilled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, binary, a)
-		})
-	}
+	})
 }
 
 func geminiText(t *testing.T, binary string, a agent) {
@@ -136,21 +130,6 @@ func geminiPermissionRefused(key string) func(*testing.T, string, agent) {
 	}
 }
 
-// geminiTool uses a tool that needs no leave.
-func geminiTool(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{
-		{Text: "I write.", Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, {Text: "Written."},
-	})
-	run := f.start(a)
-	tl := f.watch(run)
-	f.asked(1)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting)
-	if _, err := os.Stat(filepath.Join(run.Worktree, "made.txt")); err != nil {
-		t.Error(err)
-	}
-}
-
 func geminiInterrupted(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	defer close(gate)
@@ -180,17 +159,6 @@ func geminiOverload(t *testing.T, binary string, a agent) {
 	tl := f.watch(run)
 	tl.awaitSummary(agency.Waiting, "(its turn ended)")
 	tl.check(agency.Working, agency.Waiting)
-}
-
-// geminiFails makes a test of an error that is final, at the latest after one more try.
-func geminiFails(status int, message, summary string) func(*testing.T, string, agent) {
-	return func(t *testing.T, binary string, a agent) {
-		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message}}})
-		run := f.start(a)
-		tl := f.watch(run)
-		tl.awaitSummary(agency.Waiting, summary)
-		tl.check(agency.Working, agency.Waiting)
-	}
 }
 
 func geminiHeadlessFailure(t *testing.T, binary string, a agent) {
@@ -230,8 +198,5 @@ func geminiKilled(t *testing.T, binary string, a agent) {
 	f.agency(nil, "resume", string(run.ID))
 	f.asked(1)
 	tl.await(agency.Waiting)
-	after := f.show(run)
-	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
-		t.Errorf("got attempt %d of %q, want 2 of %q", after.Attempt, after.Conversation, before.Conversation)
-	}
+	f.checkContinued(before)
 }

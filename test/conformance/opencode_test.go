@@ -58,91 +58,34 @@ func opencodeHome(t *testing.T, dir, _, url string) []string {
 // OpenCode shows what it does in every state that it can get into.
 func TestOpenCode(t *testing.T) {
 	t.Parallel()
-	binary, a := installed(t, "opencode")
-	for name, test := range map[string]func(*testing.T, string, agent){
-		"text":                   opencodeText,
-		"tool":                   opencodeTool,
-		"permission given":       opencodePermissionGiven,
+	testStates(t, "opencode", map[string]state{
+		"text":                   talks("scripted/model", agency.FromHook),
+		"tool":                   writes,
+		"permission given":       opencodeLeave.given("Enter"),
 		"permission denied":      opencodePermissionDenied,
 		"permission interrupted": opencodePermissionInterrupted,
 		"interrupted at work":    opencodeInterrupted,
-		"question":               opencodeQuestion,
-		"auth":                   opencodeFails(http.StatusUnauthorized, "", "(auth:"),
-		"request":                opencodeFails(http.StatusBadRequest, "no such thing", "(invalid request:"),
-		"rate limit":             opencodeFails(http.StatusTooManyRequests, "rate limit", "(rate limit:"),
-		"overload":               opencodeFails(overloaded, "overloaded", "(overloaded:"),
-		"rate limit passes":      opencodeTriedAgain(http.StatusTooManyRequests, "rate limit"),
-		"overload passes":        opencodeTriedAgain(overloaded, "overloaded"),
+		"question":               asksQuestion("enter submit"),
+		"auth":                   fails(http.StatusUnauthorized, "", "(auth:"),
+		"request":                fails(http.StatusBadRequest, "no such thing", "(invalid request:"),
+		"rate limit":             fails(http.StatusTooManyRequests, "rate limit", "(rate limit:"),
+		"overload":               fails(overloaded, "overloaded", "(overloaded:"),
+		"rate limit passes":      passes(http.StatusTooManyRequests, modelserver.Failure{Message: "rate limit", Times: 1, RetryAfter: 3 * time.Second}, "(rate limit"),
+		"overload passes":        passes(overloaded, modelserver.Failure{Message: "overloaded", Times: 1, RetryAfter: 3 * time.Second}, "(overloaded"),
 		"cut off":                opencodeCutOff,
 		"cut off for ever":       opencodeCutOffForEver,
 		"killed and resumed":     opencodeKilled,
 		"own settings":           opencodeOwnSettings,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, binary, a)
-		})
-	}
-}
-
-func opencodeText(t *testing.T, binary string, a agent) {
-	gate := make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
-	tl.await(agency.Waiting)
-	f.output(binary, "send", string(run.ID), "and now?")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(gate)
-	got := tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting, agency.Working, agency.Waiting)
-	if got.Conversation == "" || got.Model != "scripted/model" || got.Decided != agency.DecidedBy(agency.FromHook) {
-		t.Errorf("got %+v", got)
-	}
-	f.until("2 tokens in and out, and no cost", func() bool {
-		u := f.show(run).Usage
-		return u.InputTokens != nil && *u.InputTokens == 2 && u.OutputTokens != nil && *u.OutputTokens == 2 && u.CostUSD == nil
 	})
 }
 
-// opencodeLeave is in the dialog that asks for leave.
-const opencodeLeave = "Allow once"
-
-// opencodeAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen. What the model says
-// after that is held back by a gate, if there is one.
-func opencodeAsks(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
-	t.Helper()
-	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
-	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
-	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "bash" || r.Text != "mkdir -p made" {
-		t.Errorf("request: got %+v", r)
-	}
-	f.shown(run, opencodeLeave)
-	return f, run, tl
-}
-
-func opencodePermissionGiven(t *testing.T, binary string, a agent) {
-	gate := make(chan struct{})
-	f, run, tl := opencodeAsks(t, binary, a, gate)
-	f.answer(run, tl, opencodeLeave, "Enter")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(gate)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
-	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err != nil {
-		t.Error(err)
-	}
-}
+var opencodeLeave = leave{tool: "bash", dialog: "Allow once"}
 
 func opencodePermissionDenied(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a, nil)
-	f.pressUntil(run, opencodeLeave, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 1 })
-	f.pressUntil(run, opencodeLeave, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 2 })
-	f.answer(run, tl, opencodeLeave, "Enter") // on the last choice, which is to reject
+	f, run, tl := opencodeLeave.asked(t, binary, a, nil)
+	f.pressUntil(run, opencodeLeave.dialog, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 1 })
+	f.pressUntil(run, opencodeLeave.dialog, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 2 })
+	f.answer(run, tl, opencodeLeave.dialog, "Enter") // on the last choice, which is to reject
 	tl.await(agency.Waiting)
 	// The model is not asked after that, so nothing holds OpenCode at work.
 	tl.checkPassing(agency.Working, agency.Working, agency.NeedsInput, agency.Waiting)
@@ -169,23 +112,9 @@ func opencodeCursor(screen string) int {
 	}
 }
 
-// opencodeTool uses a tool that needs no leave.
-func opencodeTool(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, modelserver.Scenario{
-		{Text: "I write.", Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, {Text: "Written."},
-	})
-	run := f.start(a)
-	tl := f.watch(run)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.Waiting)
-	if _, err := os.Stat(filepath.Join(run.Worktree, "made.txt")); err != nil {
-		t.Error(err)
-	}
-}
-
 func opencodePermissionInterrupted(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a, nil)
-	f.answer(run, tl, opencodeLeave, "Escape")
+	f, run, tl := opencodeLeave.asked(t, binary, a, nil)
+	f.answer(run, tl, opencodeLeave.dialog, "Escape")
 	tl.await(agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
 		t.Error("the command ran without leave")
@@ -203,49 +132,6 @@ func opencodeInterrupted(t *testing.T, binary string, a agent) {
 	f.press(run, "Escape")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
 	tl.check(agency.Working, agency.Waiting)
-}
-
-func opencodeQuestion(t *testing.T, binary string, a agent) {
-	const question = "Which colour is it to be?"
-	gate := make(chan struct{})
-	f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
-	asks := tl.await(agency.NeedsInput)
-	if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
-		t.Errorf("got %q, %+v", asks.Summary, asks.Request)
-	}
-	f.answer(run, tl, "enter submit", "Enter")
-	f.asked(1)
-	tl.await(agency.Working)
-	close(gate)
-	tl.await(agency.Waiting)
-	tl.check(agency.Working, agency.NeedsInput, agency.Working, agency.Waiting)
-}
-
-// opencodeFails makes a test of an error that is final, at once or after some more tries.
-func opencodeFails(status int, message, summary string) func(*testing.T, string, agent) {
-	return func(t *testing.T, binary string, a agent) {
-		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message, RetryAfter: time.Second}}})
-		run := f.start(a)
-		tl := f.watch(run)
-		tl.awaitSummary(agency.Waiting, summary)
-		tl.check(agency.Working, agency.Waiting)
-	}
-}
-
-// opencodeTriedAgain makes a test of an error that passes.
-func opencodeTriedAgain(status int, words string) func(*testing.T, string, agent) {
-	return func(t *testing.T, binary string, a agent) {
-		f := newFixture(t, binary, a, modelserver.Scenario{{
-			Text: "At last.", Status: status, Failure: modelserver.Failure{Message: words, Times: 1, RetryAfter: 3 * time.Second},
-		}})
-		run := f.start(a)
-		tl := f.watch(run)
-		tl.awaitSummary(agency.Working, "("+words)
-		tl.await(agency.Waiting)
-		tl.check(agency.Working, agency.Waiting)
-	}
 }
 
 // opencodeCutOff is a model whose answers end early, which OpenCode asks for again at once.
@@ -276,7 +162,7 @@ func opencodeCutOffForEver(t *testing.T, binary string, a agent) {
 // A killed agent has failed, whatever it asked, and goes on with the same conversation. OpenCode takes no prompt for one
 // that it opens again: it waits for a message.
 func opencodeKilled(t *testing.T, binary string, a agent) {
-	f, run, tl := opencodeAsks(t, binary, a, nil)
+	f, run, tl := opencodeLeave.asked(t, binary, a, nil)
 	before := f.show(run)
 	f.killAll(run, a.program)
 	tl.await(agency.LabelFailed)
@@ -289,10 +175,7 @@ func opencodeKilled(t *testing.T, binary string, a agent) {
 	f.output(binary, "send", string(run.ID), "go on")
 	tl.await(agency.Working)
 	tl.await(agency.Waiting)
-	after := f.show(run)
-	if after.Attempt != 2 || after.Conversation != before.Conversation || after.Conversation == "" {
-		t.Errorf("got attempt %d of %q, want 2 of %q", after.Attempt, after.Conversation, before.Conversation)
-	}
+	f.checkContinued(before)
 }
 
 // killAll ends the processes of a run that run a program, as the system does when there is no memory left.
