@@ -21,7 +21,7 @@ func (p *retryPolicy) set(d time.Duration) {
 	p.nanoseconds.Store(int64(d))
 	select {
 	case p.changed <- struct{}{}:
-	default: // the change is to be noticed already
+	default: // a change is pending already
 	}
 }
 

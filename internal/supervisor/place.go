@@ -8,21 +8,21 @@ import (
 	"agency"
 )
 
-// Place is where a run begins: a repository, what it says about runs, and the commit of the base
-// that was named so far.
+// Place is where a run begins: a repository, its project configuration, and the commit of its base
+// as far as it was given.
 type Place struct {
 	Repo    agency.Repo
 	Project agency.Project
-	dir     string // in the repository, where the client wants to begin
+	dir     string // in the repository, where the client wants to start
 	project projectFile
 	base    string
 	commit  string
-	baseErr error // why base is no commit
+	baseErr error // why base has no commit
 }
 
-// Locate finds the repository that a client in dir names, "." or a path, and what it says about
-// runs. base is the reference to start from as far as it is known; empty is HEAD, from which most
-// runs start. Git is asked for its commit while it looks for the repository.
+// Locate finds the repository that a client in dir names, "." or a path, and its project
+// configuration. base is the reference to start from, as far as it is known; empty is HEAD, from
+// which most runs start. The commit is resolved while git looks for the repository.
 func (ps *Projects) Locate(ctx context.Context, dir, repo, base string) (*Place, error) {
 	at := &Place{dir: repo, base: cmp.Or(base, "HEAD")}
 	if !filepath.IsAbs(repo) {
@@ -37,7 +37,7 @@ func (ps *Projects) Locate(ctx context.Context, dir, repo, base string) (*Place,
 	at.Repo, err = ps.git.Discover(ctx, at.dir)
 	<-resolved
 	if err != nil {
-		return nil, err // without a repository there is no use in what the reference is
+		return nil, err // without a repository the reference does not matter
 	}
 	if at.project, err = ps.read(ctx, at.Repo, at.commit); err != nil {
 		return nil, err

@@ -11,25 +11,25 @@ import (
 	"agency/internal/supervisor/keyed"
 )
 
-// Projects reads what repositories say about runs in them, and keeps what users trust of that.
+// Projects reads the project configuration of repositories, and stores what users trust of it.
 type Projects struct {
 	store   *Records
 	repos   *Repos
 	git     Git
 	harness Harness
 	parse   ParseProject
-	solo    keyed.Locks // starts of runs where one may live at a time, by repository
+	solo    keyed.Locks // on starts of runs in repositories that allow one live run, by repository
 }
 
-// projectFile is a repository's agency.toml: what it says, and its bytes, nil when there is none.
+// projectFile is a repository's agency.toml: its content, and its bytes, nil when there is no file.
 type projectFile struct {
 	agency.Project
 	data  []byte
-	hooks string // folder of hooks that comes with the files; empty for none
+	hooks string // folder of the hooks that come with the files; empty for none
 }
 
-// read reads what a repository says about runs in it: the file in the worktree that the caller
-// stands in or, in a bare repository, that of a commit.
+// read reads the project configuration of a repository: the file in the caller's worktree or, in a
+// bare repository, that of a commit.
 func (ps *Projects) read(ctx context.Context, repo agency.Repo, commit string) (projectFile, error) {
 	var data []byte
 	var err error
@@ -51,8 +51,8 @@ func (ps *Projects) read(ctx context.Context, repo agency.Repo, commit string) (
 	return projectFile{p, data, repo.Hooks}, err
 }
 
-// refuseSecond refuses a run in a repository that allows one live run at a time, unless the only
-// one is self.
+// refuseSecond refuses a run in a repository that allows one live run at a time, unless self is the
+// only live run.
 func (ps *Projects) refuseSecond(ctx context.Context, repo agency.Repo, self agency.RunID) error {
 	live, err := ps.store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint, Live: true})
 	if err != nil {
@@ -68,7 +68,7 @@ func (ps *Projects) refuseSecond(ctx context.Context, repo agency.Repo, self age
 	return nil
 }
 
-// lockSolo keeps two runs that start at once from both being the only one. It does nothing where
+// lockSolo prevents two concurrent starts from both being the only live run. It does nothing where
 // runs may be parallel.
 func (ps *Projects) lockSolo(ctx context.Context, p *agency.Project, repo agency.Repo, self agency.RunID) (unlock func(), err error) {
 	if p.Parallel {
@@ -84,7 +84,7 @@ func (ps *Projects) lockSolo(ctx context.Context, p *agency.Project, repo agency
 	return unlock, nil
 }
 
-// Of is what a repository says about runs in it.
+// Of returns the project configuration of a repository.
 func (ps *Projects) Of(ctx context.Context, repo agency.Repo) (agency.Project, error) {
 	commit := ""
 	if repo.Toplevel == "" {

@@ -32,7 +32,7 @@ type Query struct {
 	retryPolicy *retryPolicy
 }
 
-// RunsOf lists runs, oldest first. dir limits them to the repository that it lies in; empty is
+// RunsOf returns runs, oldest first. dir limits them to the repository that contains it; empty is
 // every repository.
 func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agency.Run, error) {
 	if dir != "" {
@@ -43,7 +43,7 @@ func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agen
 		if repo.Fingerprint == "" {
 			return []agency.Run{}, nil // agency was never used here
 		}
-		if err := q.repos.place(ctx, &repo, false); err != nil { // somebody may have moved or copied it
+		if err := q.repos.place(ctx, &repo, false); err != nil { // the repository may have been moved or copied
 			return nil, err
 		}
 		f.Repo = repo.Fingerprint
@@ -51,7 +51,7 @@ func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agen
 	return q.store.Runs(ctx, f)
 }
 
-// RunOf is as RunsOf for the one run that a reference means: it lists that or nothing.
+// RunOf is RunsOf limited to the run that a reference means: it returns that run or none.
 func (q *Query) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]agency.Run, error) {
 	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {
@@ -122,8 +122,8 @@ func (q *Query) Show(ctx context.Context, ref string) (*agency.Run, *Details, er
 	return r, d, nil
 }
 
-// lastWritten is when something was last written to a log, which outlives the wrapper that could
-// tell; nil when never.
+// lastWritten returns when a log was last written, which is known even without its wrapper; nil
+// when never.
 func lastWritten(path string) *time.Time {
 	info, err := os.Lstat(path)
 	if err != nil || info.Size() == 0 {
@@ -153,9 +153,9 @@ func (q *Query) Terminal(ctx context.Context, ref string) (r *agency.Run, socket
 	return r, q.tmux.Socket(), nil
 }
 
-// Wait returns when every run has one of the wanted labels, or is settled when none is given. The
-// end of an attempt that makes place for the next one is no end. On the end of ctx it returns the
-// runs as they are together with the context's error.
+// Wait returns when every run has one of the wanted labels, or is settled when none is given. An
+// attempt that ends because the next one replaces it does not count as settled. When ctx ends, it
+// returns the runs as they are and the context's error.
 func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
 	ids := make([]agency.RunID, 0, len(refs))
 	for _, ref := range refs {
@@ -165,7 +165,7 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 		}
 		ids = append(ids, r.ID)
 	}
-	// Some labels come with time alone, without an event.
+	// Some labels change with time alone, without an event.
 	clock := time.NewTicker(q.retryPolicy.every())
 	defer clock.Stop()
 	for {
@@ -202,9 +202,9 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 	}
 }
 
-// afterRestart reads a run, and one whose attempt was stopped to make place for the next one only
-// when that has begun or does not come: who restarts a run holds it as long, and after a crash
-// nobody does. restarting says that ctx ended before.
+// afterRestart reads a run. If its attempt was stopped for a restart, it waits until the next
+// attempt has begun or is known not to come: a restart holds the lock of the run until then, and
+// after a crash no process holds it. restarting reports that ctx ended before that.
 func (q *Query) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Run, restarting bool, err error) {
 	reading := context.WithoutCancel(ctx)
 	r, err = q.store.Run(reading, id)
@@ -234,12 +234,13 @@ type LogRequest struct {
 	Stream  string // runner, stdout or stderr
 	Attempt int    // 0 is the newest
 	Since   time.Time
-	Offset  *int64 // instead of Since: the byte to begin with, counted from the first one ever written
+	Offset  *int64 // instead of Since: the first byte to copy, counted from the first byte ever written
 	Follow  bool
 }
 
-// Logs copies a log to w, after begin was told which attempt it is and with which byte it begins.
-// With Follow it goes on until the attempt has ended; flush is called after each piece.
+// Logs copies a log to w. Before the copy it calls begin with the attempt and the offset of the
+// first byte. With Follow it continues until the attempt has ended; it calls flush after each
+// piece.
 func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin func(attempt int, offset int64), flush func()) error {
 	r, err := q.store.Resolve(ctx, req.Ref)
 	if err != nil {
@@ -267,8 +268,8 @@ func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin fun
 	defer stop()
 	for {
 		changed := q.store.Changed()
-		// Whether the attempt had ended is asked before reading, so that nothing written before its
-		// end is missed.
+		// The end of the attempt is checked before reading, so that nothing written before its end
+		// is missed.
 		if following {
 			now, err := q.store.Run(ctx, r.ID)
 			if err != nil {
@@ -296,8 +297,8 @@ func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin fun
 	}
 }
 
-// Worker is a run as the watchdog sees it, and when its output last said something new (zero is
-// unknown). One that was removed is E_RUN_NOT_FOUND.
+// Worker returns a run as the watchdog needs it, and when its output last had something new (zero
+// is unknown). A removed run is E_RUN_NOT_FOUND.
 func (q *Query) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
 	r, err := q.store.Run(ctx, id)
 	if err != nil {

@@ -18,7 +18,7 @@ func (r Random) bytes(n int) []byte {
 // token returns a secret of 32 hexadecimal digits.
 func (r Random) token() string { return hex.EncodeToString(r.bytes(16)) }
 
-// Read fills b, as an io.Reader.
+// Read fills b. It implements io.Reader.
 func (r Random) Read(b []byte) (int, error) {
 	r(b)
 	return len(b), nil

@@ -11,20 +11,21 @@ import (
 	"agency/internal/supervisor/keyed"
 )
 
-// Records is the record of runs, with what more than one part of the supervisor asks of it.
+// Records is the record of runs, with the operations on it that several parts of the supervisor
+// need.
 type Records struct {
 	Store
 
 	log   *slog.Logger
-	locks keyed.Locks // operations on one run, one after the other
+	locks keyed.Locks // serialises operations on one run
 }
 
-// lock keeps other operations from a run until unlock is called.
+// lock excludes other operations on a run until unlock is called.
 func (rs *Records) lock(ctx context.Context, id agency.RunID) (unlock func(), err error) {
 	return rs.locks.Lock(ctx, string(id))
 }
 
-// fact changes a run by what is true of its attempt, and logs when the disk does not take it.
+// fact records what is true of a run's attempt, and logs when the disk does not take it.
 func (rs *Records) fact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	r, err := rs.RecordFact(ctx, id, change)
 	if err == nil && r.Unrecorded {
@@ -45,7 +46,7 @@ func (rs *Records) checkNameFree(ctx context.Context, name string) error {
 	return nil
 }
 
-// spec is the request that a run was made from.
+// spec returns the request that a run was made from.
 func (rs *Records) spec(ctx context.Context, r *agency.Run) (*agency.Spec, error) {
 	data, err := rs.Spec(ctx, r.ID)
 	if err != nil {
@@ -84,8 +85,8 @@ func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error)
 	}
 }
 
-// hold finds a run and keeps other operations from it until release is called. The run is as it
-// stands under the lock.
+// hold finds a run and excludes other operations on it until release is called. The run is as it is
+// under the lock.
 func (rs *Records) hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
 	if r, err = rs.Resolve(ctx, ref); err != nil {
 		return nil, nil, err

@@ -11,32 +11,32 @@ import (
 	"agency/internal/killpoint"
 )
 
-// RemoveRequest removes a run.
+// RemoveRequest asks to remove a run.
 type RemoveRequest struct {
 	Ref          string
-	Force        bool // also when work is lost that cannot be saved
-	DeleteBranch bool // also of a run that is removed
-	again        bool // an earlier daemon was asked for it
+	Force        bool // even when work is lost that cannot be saved
+	DeleteBranch bool // even of a run that is removed already
+	again        bool // an earlier daemon was asked to
 }
 
-// Removal says what a removal did.
+// Removal is the result of a removal.
 type Removal struct {
 	Run      *agency.Run
-	Snapshot *agency.Saved // what was saved before the worktree went; nil when there was nothing to save
+	Snapshot *agency.Saved // what was saved before the worktree was removed; nil when there was nothing to save
 	Branch   string        // the branch that stays; empty when it was deleted
-	Warnings []string      // what was missing already; never nil
+	Warnings []string      // what was already missing; never nil
 }
 
-// RemoveRun takes away an ended run's session and worktree, and its branch if asked. Uncommitted or
-// unmerged work is saved under refs/agency/snapshots first. It can be repeated: a removed run is
-// fine, and what is missing is a warning.
+// RemoveRun removes an ended run's session and worktree, and its branch if asked. First it saves
+// uncommitted or unmerged work under refs/agency/snapshots. It can be repeated: for a removed run
+// it does nothing, and what is missing is a warning.
 func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
 	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	// The creation of one that failed may be on its way back still, which removes the same.
+	// The undo of a failed creation may still be removing the same things.
 	finish, err := s.settler.locks.Lock(ctx, "undo "+string(r.ID))
 	if err != nil {
 		return nil, err
@@ -67,13 +67,13 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	if err := s.remove(ctx, r, req, removal); err != nil {
 		if s.life.ctx.Err() == nil {
 			s.notRemoving(context.WithoutCancel(ctx), r)
-		} // else the next daemon goes on
+		} // otherwise the next daemon continues
 		return nil, err
 	}
 	return removal, nil
 }
 
-// remove removes a run, and has on record before that it is asked to.
+// remove removes a run, after it has recorded the request.
 func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
 	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 	}
 	err = s.Tmux.Kill(ctx, r.Session())
 	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed) {
-		// The session of a stopped run is gone because the stop took it, and a run without its
-		// setup never had one.
+		// The session of a stopped run ended with the stop, and a run without its setup never had
+		// one.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
@@ -112,7 +112,7 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 	return nil
 }
 
-// notRemoving takes back that a run is being removed, which has failed.
+// notRemoving clears the recorded request after a removal failed.
 func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
 	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Removing = nil
@@ -123,7 +123,7 @@ func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
 	}
 }
 
-// finishRemoval goes on with a removal that was cut off.
+// finishRemoval continues a removal that was cut off.
 func (s *Supervisor) finishRemoval(r *agency.Run) {
 	req := RemoveRequest{Ref: string(r.ID), Force: r.Removing.Force, DeleteBranch: r.Removing.DeleteBranch, again: true}
 	if _, err := s.RemoveRun(s.life.ctx, req); err != nil && s.life.ctx.Err() == nil {
@@ -155,7 +155,7 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		}
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
 	} else if err := s.Work.saveWork(ctx, r, repo, req.Force, removal); err != nil {
-		// Only a worktree that is proven not to be one is given up: of any other the work may be
+		// Only a path that is proven not to be a worktree is given up; the work of any other may be
 		// saved the next time.
 		broken := s.Repos.checkWorktree(ctx, r, repo)
 		if !agency.IsCode(broken, agency.CodeInvalidState) {
@@ -187,13 +187,14 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 	return nil
 }
 
-// removeWithout removes the worktree of a run whose repository is proven to be gone, as err says.
-// It cannot be saved, so it stays unless it is given up. Any other err only keeps the run as it is.
+// removeWithout removes the worktree of a run whose repository err proves to be gone. Its work
+// cannot be saved, so the worktree stays unless the request gives it up. With any other err the run
+// stays as it is.
 func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal, err error) error {
 	gone := agency.IsCode(err, agency.CodeInvalidState)
 	if _, statErr := os.Lstat(r.Worktree); gone && errors.Is(statErr, os.ErrNotExist) {
 		removal.Warnings = append(removal.Warnings, "repository: "+agency.AsError(err).Message)
-		return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree) // what an earlier removal has moved aside
+		return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree) // what an earlier removal moved aside
 	}
 	if !gone {
 		return agency.Errorf(agency.CodeCleanupFailed, "%s stays as it is: %w", r.Ref(), err).WithHint("try again: agency rm %s", r.Ref())
@@ -206,8 +207,8 @@ func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req Remov
 	return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
 }
 
-// removeRest removes what is left of a run that the record has as removed: its branch if that is
-// wanted, and what an agency that took an error for an absence did not remove.
+// removeRest removes what is left of a run that is recorded as removed: its branch, if requested,
+// and what an earlier version left because it took an error for an absence.
 func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
 	left, err := s.Git.Leftover(r.Repo, r.Worktree)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"agency/internal/supervisor/keyed"
 )
 
-// Repos knows the repositories of runs: their identity, where they are, and whether their worktrees
+// Repos knows the repositories of runs: their identity, their place, and whether their worktrees
 // are in place.
 type Repos struct {
 	store  *Records
 	git    Git
 	random Random
 	home   string      // data root
-	locks  keyed.Locks // changes to one repository, one after the other
+	locks  keyed.Locks // serialises changes to one repository
 }
 
-// identify gives the repository its lasting identity: the UUID in its git common directory. A
-// repository that was moved keeps its runs, and git learns where its worktrees are; one that was
-// copied gets an identity of its own.
+// identify gives the repository its permanent identity: the UUID in its git common directory. A
+// repository that was moved keeps its runs, and git is told where its worktrees are; a copy gets a
+// new identity.
 func (rs *Repos) identify(ctx context.Context, repo *agency.Repo) error {
 	id, err := rs.git.EnsureID(*repo, rs.random.uuid)
 	if err != nil {
@@ -40,8 +40,8 @@ func (rs *Repos) identify(ctx context.Context, repo *agency.Repo) error {
 	return rs.place(ctx, repo, true)
 }
 
-// place brings the place of a repository with an identity into the record. add says to add one that
-// is not there.
+// place records the place of a repository that has an identity. add allows adding a repository that
+// is not recorded.
 func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
 	known, err := rs.store.Repo(ctx, repo.Fingerprint)
 	switch {
@@ -59,7 +59,7 @@ func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
 	case original == nil || original.Root != known.Root:
 		err = rs.moved(ctx, *repo)
 	case same(original.CommonDir, repo.CommonDir):
-		return nil // a mount, or another spelling of its name where case does not matter
+		return nil // a mount, or another spelling of the name where case does not matter
 	default:
 		repo.Fingerprint = rs.random.uuid()
 		err = rs.git.ReplaceID(*repo, repo.Fingerprint)
@@ -70,9 +70,9 @@ func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
 	return rs.store.PutRepo(ctx, *repo)
 }
 
-// find looks for a repository of the record in its place. It is nil when it is proven not to be
-// there: its identity is gone, or is another's. That git does not find it proves nothing, nor does
-// a file that cannot be read: these are errors.
+// find looks for a recorded repository in its place. It returns nil when the repository is proven
+// not to be there: the identity is missing, or is another one. A repository that git does not find,
+// or a file that cannot be read, proves nothing and is an error.
 func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, error) {
 	repo, err := rs.git.Discover(ctx, known.Root)
 	if err == nil && repo.Fingerprint == known.Fingerprint {
@@ -93,8 +93,8 @@ func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, err
 	}
 }
 
-// of is the repository of a run. E_INVALID_STATE: it is proven not to be where it was; another one
-// may be there.
+// of returns the repository of a run. The error is E_INVALID_STATE when the repository is proven
+// not to be in its place, where another one may be now.
 func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 	repo, err := rs.find(ctx, r.Repo)
 	if err != nil {
@@ -107,9 +107,9 @@ func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 	return *repo, nil
 }
 
-// checkPrograms refuses a run that an agent starts where git would run programs that were not named
-// when the agent's own run began: it could have named them itself, and they would run without the
-// limits that the agent has.
+// checkPrograms refuses a run that an agent starts where git would run programs that were not
+// configured when the agent's own run began: the agent could have configured them, and they would
+// run without the agent's limits.
 func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner string) error {
 	if owner == agency.User || repo.GitPrograms == "" {
 		return nil
@@ -125,8 +125,8 @@ func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner stri
 		WithHint("a person can start the run: agency run --repo %s ...", agency.ShellWord(repo.Root))
 }
 
-// checkWorktree is E_INVALID_STATE when the worktree of a run is not where it was made, and says
-// where it is now.
+// checkWorktree returns E_INVALID_STATE, with the present place, when the worktree of a run is not
+// where it was made.
 func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.Repo) error {
 	at, err := rs.git.Worktree(ctx, repo, r.Worktree)
 	if err != nil || at == r.Worktree {
@@ -147,8 +147,7 @@ func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.R
 		WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, agency.ShellWord(r.Branch))
 }
 
-// movedHome is E_INVALID_STATE when a run was made in another data folder, which is not there any
-// more.
+// movedHome returns E_INVALID_STATE when a run was made in another data root that no longer exists.
 func (rs *Repos) movedHome(r *agency.Run) error {
 	before := filepath.Dir(filepath.Dir(r.Dir))
 	if _, err := os.Lstat(r.Dir); before == rs.home || !errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +157,7 @@ func (rs *Repos) movedHome(r *agency.Run) error {
 		WithHint("move it back, or leave a link in its place: ln -s %s %s", agency.ShellWord(rs.home), agency.ShellWord(before))
 }
 
-// moved repairs the worktrees of a repository that is at another place than before.
+// moved repairs the worktrees of a repository that is in a new place.
 func (rs *Repos) moved(ctx context.Context, repo agency.Repo) error {
 	runs, err := rs.store.Runs(ctx, agency.Filter{Repo: repo.Fingerprint})
 	if err != nil {
@@ -176,7 +175,7 @@ func (rs *Repos) moved(ctx context.Context, repo agency.Repo) error {
 	return rs.git.Repair(ctx, repo, worktrees)
 }
 
-// same says whether two paths lead to the same folder.
+// same reports whether two paths lead to the same folder.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -186,8 +185,9 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// refuseOwnTree refuses a repository that lies inside agency's own data: removing the run around it
-// would take it along. A run's own worktree is fine, it belongs to the repository outside.
+// refuseOwnTree refuses a repository inside agency's own data, which would be deleted when the run
+// around it is removed. A run's own worktree is allowed, because it belongs to the repository
+// outside.
 func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 	home, err := filepath.EvalSymlinks(rs.home)
 	if err != nil {
@@ -201,8 +201,8 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 		WithHint("move it out first: it would be lost when the run around it is removed")
 }
 
-// lock makes changes to branches and worktrees of a repository one at a time, in this process and
-// among all that share the data root.
+// lock serialises changes to branches and worktrees of a repository, in this process and among all
+// processes that share the data root.
 func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
 	unlock, err := rs.locks.Lock(ctx, fingerprint)
 	if err != nil {
@@ -216,12 +216,12 @@ func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
 	return func() { _ = lock.Unlock(); unlock() }, nil
 }
 
-// inputLimit is the largest input, in bytes: a fingerprint is for files that a person would hand
-// over.
+// inputLimit is the largest input, in bytes: fingerprints are for files of a size that a user
+// passes on.
 const inputLimit = 256 << 20
 
-// fingerprint checks that each input is a regular file inside the repository, reached without links
-// that lead out of it, and notes its size and hash.
+// fingerprint checks that each input is a regular file inside the repository, not reached through
+// links that lead out of it, and returns its size and hash.
 func fingerprint(repo agency.Repo, inputs []agency.SpecInput) ([]agency.Input, error) {
 	if len(inputs) == 0 {
 		return []agency.Input{}, nil
@@ -249,7 +249,7 @@ func fingerprint(repo agency.Repo, inputs []agency.SpecInput) ([]agency.Input, e
 func fingerprintOne(root *os.Root, base, path string) (agency.Input, error) {
 	rel := filepath.Clean(path)
 	if filepath.IsAbs(path) {
-		// The folder may be reached through a link that the repository's own path does not have.
+		// The folder may be reached through a link that is not in the repository's own path.
 		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 		if err == nil {
 			path = filepath.Join(folder, filepath.Base(path))
@@ -287,7 +287,7 @@ func fingerprintOne(root *os.Root, base, path string) (agency.Input, error) {
 	return agency.Input{Path: filepath.ToSlash(rel), Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// At is the repository of a folder, with its lasting identity, which it is given if it has none.
+// At returns the repository of a folder, with its permanent identity, which it creates if needed.
 func (rs *Repos) At(ctx context.Context, dir string) (agency.Repo, error) {
 	repo, err := rs.git.Discover(ctx, dir)
 	if err != nil {
@@ -296,7 +296,7 @@ func (rs *Repos) At(ctx context.Context, dir string) (agency.Repo, error) {
 	return repo, rs.identify(ctx, &repo)
 }
 
-// Exclude keeps a folder of a repository, relative to its root, out of git.
+// Exclude makes git ignore a folder of a repository, relative to its root.
 func (rs *Repos) Exclude(ctx context.Context, repo agency.Repo, folder string) error {
 	unlock, err := rs.lock(ctx, repo.Fingerprint)
 	if err != nil {

@@ -14,33 +14,33 @@ import (
 type ResumeRequest struct {
 	Ref      string
 	Prompt   string // a new task for this attempt; empty keeps the old one
-	Fresh    bool   // a new conversation; what is in the worktree is saved first
-	Restart  bool   // stop an attempt that lives
-	Force    bool   // although the configuration of the runner changed
-	NoSetup  bool   // although the repository's setup never succeeded
+	Fresh    bool   // a new conversation; the worktree is saved first
+	Restart  bool   // stop a live attempt
+	Force    bool   // even when the configuration of the runner changed
+	NoSetup  bool   // even when the repository's setup never succeeded
 	Env      []string
-	Set      []string                                      // NAME=value, over Env; the record keeps no values that an attempt before was given
+	Set      []string                                      // NAME=value, over Env; the values that an earlier attempt was given are not recorded
 	Settings func(*agency.Run) (agency.RunSettings, error) // the caller's configuration for the run
-	Warn     func(text string)                             // takes what the caller should know although nothing failed
+	Warn     func(text string)                             // reports a problem that does not fail the resume
 }
 
-// Resumption says what a resume did.
+// Resumption is the result of a resume.
 type Resumption struct {
 	Run *agency.Run
-	// Continued is true when the agent goes on with the conversation of the attempt before; Note
-	// says why not.
+	// Continued is true when the agent continues the conversation of the previous attempt;
+	// otherwise Note is the reason.
 	Continued bool
 	Note      string
-	Snapshot  *agency.Saved // of the worktree before a fresh start; nil when nothing had to be saved
+	Snapshot  *agency.Saved // of the worktree before a fresh start; nil when there was nothing to save
 }
 
 // stepArchive is the first step of a later attempt; the others are those of a creation.
 const stepArchive = "archive"
 
-// ResumeRun starts attempt n+1 of a run in its worktree. It is refused with E_INVALID_STATE while
-// an attempt lives (unless Restart stops it first), when the run or its worktree is gone, and when
-// the runner's configuration is not the one that the run was made with (unless Force). A failure
-// after that leaves the attempt failed, and the worktree as it was.
+// ResumeRun starts attempt n+1 of a run in its worktree. The error is E_INVALID_STATE while an
+// attempt lives (unless Restart stops it first), when the run or its worktree is gone, and when the
+// runner's configuration differs from the one that the run was made with (unless Force). A later
+// failure leaves the attempt failed and the worktree as it was.
 func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
 	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	}
 	defer unlock()
 	if !r.Attempt.State.Final() {
-		// An agent that ended by itself meanwhile has done what was wanted.
+		// An agent that ended by itself meanwhile needs no stop.
 		if _, err := s.stopRun(ctx, r.ID, r.Attempt.Number, forRestart); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	if r.Flag != nil {
 		req.Warn("it is no longer flagged: " + r.Flag.Reason)
 	}
-	unlock() // the record has it as live
+	unlock() // the attempt is recorded as live
 	if giveUp {
 		if err := s.Records.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
 			return nil, s.settler.abort(ctx, l.run, err)
@@ -104,7 +104,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	return resumption, err
 }
 
-// checkResumable refuses what cannot have another attempt.
+// checkResumable refuses a run that cannot have another attempt.
 func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart bool) (agency.Repo, error) {
 	refuse := func(format string, args ...any) *agency.Error {
 		return agency.Errorf(agency.CodeInvalidState, format, args...)
@@ -129,7 +129,7 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 	return repo, s.Repos.checkWorktree(ctx, r, repo)
 }
 
-// planAttempt makes the command line of the next attempt without changing anything.
+// planAttempt builds the command line of the next attempt without changing anything.
 func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
 	settings, err := req.Settings(r)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	return l, resumption, nil
 }
 
-// missingNames are those that an environment does not set.
+// missingNames returns the names that an environment does not set.
 func missingNames(wanted, env []string) []string {
 	var missing []string
 	set := names(env)
@@ -187,7 +187,7 @@ func missingNames(wanted, env []string) []string {
 	return missing
 }
 
-// beginAttempt writes the intent: the queued attempt with its token and steps.
+// beginAttempt records the intent: the queued attempt with its token and steps.
 func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	next := l.run.Attempt
 	number, hash := next.Number, l.run.ConfigHash
@@ -209,6 +209,6 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	killpoint.At("resume.begun")
 	l.run = begun
 	s.settler.track(begun)
-	s.views.write(ctx, begun) // a record that is lost from here on comes back with this attempt
+	s.views.write(ctx, begun) // if the record is lost from here on, it is rebuilt with this attempt
 	return nil
 }

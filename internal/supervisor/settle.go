@@ -17,8 +17,8 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// settler makes the record agree with what is true on this host, and ends what is to end:
-// processes, sessions, starts that failed.
+// settler makes the record agree with what is true on this host, and ends what has to end:
+// processes, sessions, failed starts.
 //
 // Locks are taken in this order: that of a run (Records), "undo" of it, "session" of it, and then
 // those of a repository, of the files that mirror the record, and of the parts below.
@@ -36,24 +36,24 @@ type settler struct {
 	now      func() time.Time
 
 	life  *life
-	locks keyed.Locks // one end of a run at a time
+	locks keyed.Locks // serialises the ends of one run
 
-	sessionLeft atomic.Bool // a session that was to end could not be ended
+	sessionLeft atomic.Bool // a session that has to end could not be ended
 }
 
 // life is the time from Start to Stop.
 type life struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   sync.WaitGroup // what goes on beside the callers
+	work   sync.WaitGroup // background work
 }
 
-// record brings a start and an end into the record, in that order. It is idempotent, and a final
-// attempt stays as it is.
+// record writes a start and an end into the record, in that order. It is idempotent and leaves a
+// final attempt as it is.
 func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, start *agency.Start, exit *agency.Exit) error {
 	var started, ended bool
 	if exit != nil {
-		// The runner's last word may have come with its end.
+		// The agent's last evidence may have come with its end.
 		s.observer.Finish(ctx, id)
 	}
 	r, err := s.store.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -69,7 +69,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 				return nil, err
 			}
 			a.State, a.StartedAt, a.Wrapper, a.RunnerProcess = state, &start.StartedAt, &start.Wrapper, &start.Runner
-			a.Pane = cmp.Or(a.Pane, start.Pane) // a daemon that was killed after it made the session did not record it
+			a.Pane = cmp.Or(a.Pane, start.Pane) // a daemon that was killed after it created the session did not record it
 			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
 		}
@@ -98,14 +98,14 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 	}
 	switch {
 	case r.Attempt.Number != attempt || r.Attempt.State.Final():
-		s.forget(r, attempt) // also when somebody else was faster
+		s.forget(r, attempt) // even when another goroutine was faster
 	case started:
 		s.live.moved(id)
 	}
 	return nil
 }
 
-// applyExit settles an attempt by its exit record.
+// applyExit settles an attempt with its exit record.
 func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.EventDraft, error) {
 	fact := exit.Fact(a.StopRequestedAt != nil)
 	if a.State == agency.Queued {
@@ -124,7 +124,7 @@ func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.EventDraft, error) 
 	if exit.Signal == "" {
 		a.ExitCode = &exit.ExitCode
 	}
-	ours := a.ErrorCode != "" && exit.EndedBy == agency.EndedBySessionLost // agency itself ended the session, and said why before
+	ours := a.ErrorCode != "" && exit.EndedBy == agency.EndedBySessionLost // agency itself ended the session, and recorded why before
 	switch {
 	case ours && state == agency.Failed:
 		a.EndedBy = agency.EndedByStartFailed
@@ -143,9 +143,9 @@ func endDraft(a *agency.Attempt) agency.EventDraft {
 }
 
 // settle makes the record of one run agree with what is true on this host, whatever happened while
-// nobody looked. A live wrapper is awaited, unless it only waits to be heard; without one the exit
-// record decides; without either the attempt is lost. alive says that a wrapper lives. It is
-// deterministic and idempotent.
+// no daemon ran. A live wrapper is awaited, unless it only waits to report its exit; without a
+// wrapper the exit record decides; without either the attempt is lost. alive reports whether a
+// wrapper lives. It is deterministic and idempotent.
 func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	if r.Attempt.State.Final() {
 		s.forget(r, r.Attempt.Number)
@@ -154,8 +154,8 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 	locked, start, exit, err := s.seen(r)
 	if err == nil && !locked && start == nil && exit == nil && r.Attempt.State == agency.Queued {
 		killpoint.At("settle.unseen")
-		// A wrapper that is on its way takes its lock first and then the launch file, without which
-		// it does not start the runner. So either it never will, or it is seen now.
+		// A starting wrapper takes its lock first and then the launch file, without which it does
+		// not start the runner. So either it never will, or it is visible now.
 		if err = removeLaunch(r); err == nil {
 			locked, start, exit, err = s.seen(r)
 		}
@@ -163,20 +163,20 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 	if err != nil {
 		return false, err
 	}
-	s.track(r) // also for the last word of an agent that wrote it while nobody looked
+	s.track(r) // also for the last report that an agent wrote while no daemon ran
 	switch a := &r.Attempt; {
 	case a.ErrorCode != "" && (exit == nil || exit.EndedBy == agency.EndedBySessionLost):
 		// Agency was about to end it.
 		return false, s.takeBack(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
 	case locked && s.onlyWaits(start, exit):
-		// It goes when it is told that the attempt has ended.
+		// The wrapper ends when it is told that the attempt has ended.
 		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
 	case locked:
 		// Even with an exit record: the wrapper may still be ending what the runner left behind.
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
 	case exit != nil:
-		// The wrapper may have been killed after the record, and before it ended what the runner
-		// left.
+		// The wrapper may have been killed after it wrote the record and before it ended what the
+		// runner left.
 		if err := s.endRunner(ctx, r, start); err != nil {
 			return false, err
 		}
@@ -193,8 +193,8 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 	}
 }
 
-// seen is what shows of an attempt's wrapper on this host. Its lock is looked at first: it writes
-// its exit record before it lets go of that.
+// seen returns what an attempt's wrapper left on this host. The lock is checked first, because a
+// wrapper writes its exit record before it releases the lock.
 func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *agency.Exit, err error) {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	if locked, err = s.attempts.Locked(dir); err != nil {
@@ -208,8 +208,8 @@ func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *a
 	return locked, start, exit, nil
 }
 
-// takeBack settles an attempt that is not to start: a creation is undone, and a later attempt
-// fails. It goes on with what was begun before.
+// takeBack settles an attempt that is not to start: it undoes a creation, and fails a later
+// attempt. It continues what was begun before.
 func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error {
 	if r.Attempt.Number > 1 || agency.IsCode(why, agency.CodeSetupFailed) {
 		return s.fail(ctx, r, why)
@@ -217,9 +217,9 @@ func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error 
 	return s.undo(ctx, r, why)
 }
 
-// intendEnd records why agency ends a start, before it ends anything: what its wrapper and the next
-// daemon tell of the end is not told as the act of another then. Without room on the disk the end
-// comes first.
+// intendEnd records why agency ends a start, before it ends anything, so that the reports of the
+// wrapper and of the next daemon do not blame another process. When the disk is full, the end comes
+// first.
 func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	reason, number := agency.AsError(why), r.Attempt.Number
 	_, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -234,12 +234,12 @@ func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 	killpoint.At("undo.intended")
 }
 
-// onlyWaits says that a wrapper that lives has only its exit to tell: its runner ended, and left
-// nothing that it has to end.
+// onlyWaits reports whether a live wrapper only has to report its exit: its runner has ended and
+// left nothing to end.
 func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 	switch {
 	case exit == nil || exit.EndedBy == agency.EndedByStartFailed:
-		return false // of what never started more has to be undone than the record
+		return false // an attempt that never started needs more undone than its record
 	case exit.EndedBy == agency.EndedByRunner && exit.LeftBehind == 0:
 		return true
 	default:
@@ -247,8 +247,8 @@ func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 	}
 }
 
-// lose settles an attempt whose wrapper died without a word. A runner that it left behind is ended
-// first, so that no agent works on under a record that says it does not.
+// lose settles an attempt whose wrapper died without an exit record. It first ends the runner that
+// the wrapper left, so that no agent works on after the record says that it ended.
 func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
 	if err := s.endRunner(ctx, r, start); err != nil {
 		return err
@@ -306,8 +306,8 @@ func (s *settler) endRunner(ctx context.Context, r *agency.Run, start *agency.St
 	return s.endLeftovers(ctx, r, wrapper, root, agency.AttemptMark(r.ID, r.Attempt.Number))
 }
 
-// endLeftovers ends a process and all that carry the mark, when the wrapper is gone. It fails when
-// something is left.
+// endLeftovers ends a process and all processes that carry the mark, when the wrapper is gone. It
+// fails when some remain.
 func (s *settler) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root agency.Process, mark []string) error {
 	left, err := s.attempts.EndTree(ctx, wrapper, root, mark, 2*time.Second)
 	if err == nil && left > 0 {
@@ -320,7 +320,7 @@ func (s *settler) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root
 }
 
 // settleWhenDead settles a run whose wrapper's connection ended, once it is clear whether the
-// wrapper lives. A dying process lets go of its connection a moment before its lock.
+// wrapper lives. A dying process closes its connection a moment before it releases its lock.
 func (s *settler) settleWhenDead(id agency.RunID) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		select {
@@ -344,7 +344,7 @@ func (s *settler) settleWhenDead(id agency.RunID) {
 	}
 }
 
-// reconcile settles every run that the record has as live.
+// reconcile settles every run that is recorded as live.
 func (s *Supervisor) reconcile(ctx context.Context) error {
 	if err := s.Git.FreeClaims(ctx); err != nil {
 		s.Log.Warn("free what killed gits locked", "err", err) // the next git that writes there tries again
@@ -357,7 +357,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 		r := &runs[i]
 		alive, err := s.settler.settle(ctx, r)
 		if err != nil {
-			// One run that cannot be settled must not keep the others from their supervisor.
+			// One run that cannot be settled must not keep the others unsupervised.
 			s.Log.Error("settle run", "run", r.ID, "err", err)
 			s.settler.track(r)
 		}
@@ -386,8 +386,8 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	return s.settler.endSessions(ctx)
 }
 
-// undoUnstarted takes back the creation of a run whose runner could not be started, unless that is
-// done. The caller who waits for the creation does so too, but may be gone with an earlier daemon.
+// undoUnstarted undoes the creation of a run whose runner could not be started, unless that is
+// done. The caller of the creation does so too, but may have ended with an earlier daemon.
 func (s *settler) undoUnstarted(ctx context.Context, id agency.RunID) error {
 	r, err := s.store.Run(ctx, id)
 	if err != nil {
@@ -400,8 +400,8 @@ func (s *settler) undoUnstarted(ctx context.Context, id agency.RunID) error {
 	return s.undo(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
 }
 
-// endSessions ends the sessions that a stop or a removal would have ended, had the daemon lived or
-// tmux done it: those of killed and of removed runs. All others stay.
+// endSessions ends the sessions of killed and removed runs that a stop or a removal could not end,
+// because the daemon died or tmux failed. All other sessions stay.
 func (s *settler) endSessions(ctx context.Context) error {
 	sessions, err := s.tmux.Sessions(ctx)
 	if err != nil {
@@ -413,7 +413,7 @@ func (s *settler) endSessions(ctx context.Context) error {
 		r, err := s.store.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
 		switch {
 		case agency.IsCode(err, agency.CodeRunNotFound):
-			continue // not ours to touch; doctor tells of it
+			continue // not one of agency's; doctor reports it
 		case err != nil:
 			return fmt.Errorf("read the run of session %s: %w", name, err)
 		}
@@ -427,13 +427,13 @@ func (s *settler) endSessions(ctx context.Context) error {
 	return nil
 }
 
-// track keeps and watches an attempt that has not ended.
+// track tracks and watches an attempt that has not ended.
 func (s *settler) track(r *agency.Run) {
 	s.observer.Track(r)
 	s.live.track(r)
 }
 
-// forget ends the watching of an attempt that is over. A later one of the same run stays watched.
+// forget stops watching an attempt that is over. A later attempt of the same run stays watched.
 func (s *settler) forget(r *agency.Run, attempt int) {
 	s.live.forget(r.ID, attempt)
 	s.observer.Forget(r, attempt)

@@ -17,36 +17,36 @@ import (
 	"agency/internal/killpoint"
 )
 
-// stepSetup is the step of a creation, or of the first attempt that gets that far, in which the
-// repository has its way with a new worktree. A run without it needs none.
+// stepSetup is the step, of a creation or of the first attempt that gets that far, in which the
+// repository prepares a new worktree. A run without it needs no setup.
 const stepSetup = "setup"
 
-// setup is what a repository wants done in a worktree, and what a user has allowed.
+// setup is what a repository wants done in a worktree, as far as a user has trusted it.
 type setup struct {
 	projectFile
-	hash    string // of what is trusted
-	argv0   string // the program, absolute; empty for a file of the worktree
-	again   string // the command that trusts something else
-	without string // the command that goes on without
+	hash    string // of the content that is trusted
+	argv0   string // the program, as an absolute path; empty for a file of the worktree
+	again   string // the command that trusts changed content
+	without string // the command that starts the run without setup
 	warn    func(text string)
 }
 
-// RunSetup runs a setup to its end and ends what it leaves behind. A program that fails, or is not
-// done in time, is an error in words that continue "the setup".
+// RunSetup runs a setup to its end and ends what it leaves behind. If the program fails, or is not
+// done in time, it returns an error that continues the words "the setup".
 type RunSetup func(ctx context.Context, c agency.SetupCommand) error
 
 // copyLimit is the most that one entry of [worktree] copy may hold, in bytes.
 const copyLimit = 1 << 30
 
-// doSetup gives a new worktree what the repository wants it to have: copies and links first, then
-// its script. E_SETUP_FAILED says that one of them went wrong; the worktree is then as it was left.
+// doSetup prepares a new worktree as the repository wants: copies and links first, then its script.
+// It returns E_SETUP_FAILED when one of them fails; the worktree is then left as it is.
 func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	r, p := l.run, l.setup
 	ctx, cancel := context.WithTimeout(ctx, p.SetupTimeout)
 	defer cancel()
-	// With the daemon ends what nobody would wait for.
+	// The setup ends with the daemon, because no process would wait for it.
 	defer context.AfterFunc(la.life.ctx, cancel)()
-	// Between the look at it before and now, git's hooks and filters made these files.
+	// After the first check, git's hooks and filters made these files.
 	t, err := wants(p.projectFile, inWorktree(r.Worktree), r.Worktree)
 	if err != nil {
 		return err
@@ -84,12 +84,12 @@ func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	return nil
 }
 
-// makingMark is in the environment of every process that makes something in a worktree: whoever
-// comes after a crash ends it.
+// makingMark is in the environment of every process that prepares a worktree, so that a later
+// daemon can end them after a crash.
 func makingMark(r *agency.Run) string { return "AGENCY_MAKING=" + r.Worktree }
 
-// setupEnv is the runner's environment with what a script wants to know, and without the token: a
-// script does not speak for the run.
+// setupEnv returns the runner's environment with the variables for a script, and without the token,
+// because a script does not speak for the run.
 func setupEnv(l *launching, home, socket string) []string {
 	r := l.run
 	return append(slices.Clone(l.env),
@@ -108,9 +108,9 @@ func setupEnv(l *launching, home, socket string) []string {
 	)
 }
 
-// shareFiles copies and links what a worktree shall have of the main worktree, and keeps it out of
-// git's sight there. What is missing, or in the worktree already, is a warning: a repository's wish
-// list is longer than most checkouts.
+// shareFiles copies and links files of the main worktree into a worktree, and makes git ignore them
+// there. A file that is missing, or that the worktree already has, is a warning: most checkouts do
+// not have all files that a repository lists.
 func (la *launcher) shareFiles(ctx context.Context, r *agency.Run, p *setup) error {
 	if len(p.Copy)+len(p.Link) == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (la *launcher) shareFiles(ctx context.Context, r *agency.Run, p *setup) err
 		case errors.Is(err, fs.ErrNotExist):
 			p.warn(fmt.Sprintf("%s was not %s: it is not in %s", rel, verb, from))
 			return nil
-		case errors.Is(err, fs.ErrExist) && r.Attempt.Number > 1: // by an attempt before
+		case errors.Is(err, fs.ErrExist) && r.Attempt.Number > 1: // made by an earlier attempt
 		case errors.Is(err, fs.ErrExist):
 			p.warn(fmt.Sprintf("%s was not %s: it is in the worktree already", rel, verb))
 			return nil
@@ -196,12 +196,12 @@ func (la *launcher) hide(ctx context.Context, r *agency.Run, repo agency.Repo, p
 	return nil
 }
 
-// ignorePattern writes a path so that git's ignore rules mean it and nothing else.
+// ignorePattern escapes a path so that git's ignore rules match only that path.
 var ignorePattern = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `)
 
-// planLaterSetup sees to the setup of a run that never had it, and to the rule of one live run at a
-// time. giveUp says that the run goes on without for good. The caller calls unlock when the record
-// has the attempt, or will not have it.
+// planLaterSetup plans the setup of a run that never had it, and enforces the rule of one live run
+// at a time. giveUp reports that the run continues without setup for good. The caller calls unlock
+// when the attempt is recorded, or will not be.
 func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
 	r := l.run
 	repo.Fingerprint = r.Repo.Fingerprint
@@ -227,7 +227,7 @@ func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *lau
 	return sync.OnceFunc(unlock), pending && l.setup == nil, err
 }
 
-// linkImpossible says that a file system has no links.
+// linkImpossible reports whether a file system does not support links.
 func linkImpossible(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, os.ErrInvalid)
 }

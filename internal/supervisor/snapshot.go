@@ -16,8 +16,8 @@ type Work struct {
 	git   Git
 }
 
-// SnapshotRun saves everything in a run's worktree that is not ignored, whether the agent runs or
-// not. The worktree, its index and its branch stay as they are. It returns nil when there is
+// SnapshotRun saves everything in a run's worktree except ignored files, whether or not the agent
+// runs. The worktree, its index and its branch stay as they are. It returns nil when there is
 // nothing to save.
 func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, *agency.Saved, error) {
 	r, release, err := s.Records.hold(ctx, ref)
@@ -39,7 +39,7 @@ func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, 
 	return r, saved, err
 }
 
-// List lists what was saved of a run, oldest first. It works for removed runs too.
+// List returns the snapshots of a run, oldest first. It works for removed runs too.
 func (w *Work) List(ctx context.Context, ref string) (*agency.Run, []agency.Snapshot, error) {
 	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
@@ -49,8 +49,8 @@ func (w *Work) List(ctx context.Context, ref string) (*agency.Run, []agency.Snap
 	return r, snapshots, err
 }
 
-// Show is one snapshot and the files in which it differs from the commit that the run began at.
-// Number 0 is the newest.
+// Show returns one snapshot and the files that differ from the run's base commit. Number 0 is the
+// newest.
 func (w *Work) Show(ctx context.Context, ref string, number int) (*agency.Run, *agency.Snapshot, []agency.FileChange, error) {
 	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
@@ -64,8 +64,8 @@ func (w *Work) Show(ctx context.Context, ref string, number int) (*agency.Run, *
 	return r, found, changes, err
 }
 
-// Restore makes a new branch at a snapshot. Nothing else is touched: what is on the branch can be
-// looked at, merged or checked out like any other.
+// Restore creates a branch at a snapshot. It changes nothing else: the branch can be shown, merged
+// or checked out like any other.
 func (w *Work) Restore(ctx context.Context, ref string, number int, branch string) (*agency.Snapshot, string, error) {
 	r, repo, err := w.runAndRepo(ctx, ref)
 	if err != nil {
@@ -114,9 +114,9 @@ func (w *Work) runAndRepo(ctx context.Context, ref string) (*agency.Run, agency.
 	return r, repo, err
 }
 
-// checkSaved refuses to delete a branch with commits that neither another branch nor a snapshot
-// has: those of the worktree are saved with it, but that may be gone, or have something else
-// checked out.
+// checkSaved refuses to delete a branch with commits that are in neither another branch nor a
+// snapshot. A snapshot of the worktree saves its commits, but the worktree may be gone, or have
+// something else checked out.
 func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) error {
 	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
 	if err != nil {
@@ -142,9 +142,9 @@ func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) 
 	return nil
 }
 
-// snapshot saves everything in a run's worktree under the next free number. A number is never used
-// twice: a removal that was cut off in the middle leaves half a worktree, and its snapshot must not
-// replace that of the whole.
+// snapshot saves everything in a run's worktree under the next free number. It never uses a number
+// twice: a removal that was cut off leaves half a worktree, and its snapshot must not replace that
+// of the whole.
 func (w *Work) snapshot(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (agency.Saved, error) {
 	earlier, err := w.git.Snapshots(ctx, repo, r.ID)
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *Work) snapshot(ctx context.Context, r *agency.Run, repo agency.Repo, wh
 	return saved, nil
 }
 
-// saveDirty snapshots a worktree that holds changes; it returns nil when there are none.
+// saveDirty takes a snapshot of a worktree with changes; it returns nil when there are none.
 func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, why string) (*agency.Saved, error) {
 	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
@@ -175,7 +175,7 @@ func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, w
 	return &saved, err
 }
 
-// saveWork snapshots a worktree that holds changes, or commits that no other branch has.
+// saveWork takes a snapshot of a worktree with changes, or with commits that no other branch has.
 func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
 	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
@@ -185,7 +185,7 @@ func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, fo
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}
-	// Commits on a detached HEAD, or on a branch that the agent made, are on no branch of the run.
+	// Commits on a detached HEAD, or on a branch that the agent made, are not on the run's branch.
 	elsewhere := facts.Branch != r.Branch && facts.Ahead > 0
 	if !facts.Dirty && !elsewhere && (!unmerged || facts.Branch != r.Branch) {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"agency/internal/killpoint"
 )
 
-// purpose is what an attempt is stopped for.
+// purpose is why an attempt is stopped.
 type purpose int
 
 const (
-	forPerson  purpose = iota // a person wants its end; who asks twice insists, and the rest of the grace is over
-	forSession                // the scheduler of a session wants its end
+	forPerson  purpose = iota // a user wants it to end; a second request ends the rest of the grace
+	forSession                // the scheduler of a session wants it to end
 	forRestart                // the next attempt follows
 )
 
-// StopRun ends a running attempt: the intent is recorded first, in memory where the disk takes
-// nothing, then the wrapper ends the whole process tree, then the session goes. The worktree stays.
-// It is valid only in running; a stop that is already under way is joined. Whoever calls it a
-// second time for the same attempt insists: what has not ended by then is killed.
+// StopRun ends a running attempt: first it records the intent, in memory if the disk is full, then
+// the wrapper ends the whole process tree, then the session ends. The worktree stays. The run must
+// be running; a stop that is under way is joined. A second call for the same attempt forces the
+// end: what has not ended by then is killed.
 func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, error) {
 	r, err := s.Records.Resolve(ctx, ref)
 	if err != nil {
@@ -28,15 +28,15 @@ func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, erro
 	return s.stopRun(ctx, r.ID, 0, forPerson)
 }
 
-// StopAttempt is StopRun for one attempt, 0 is whichever lives, and never insists. It is
-// E_INVALID_STATE when that has ended, whatever followed.
+// StopAttempt is StopRun for one attempt, 0 being the live one, and never forces the end. The error
+// is E_INVALID_STATE when that attempt has ended, even if another one followed.
 func (s *Supervisor) StopAttempt(ctx context.Context, id agency.RunID, number int) error {
 	_, err := s.stopRun(ctx, id, number, forSession)
 	return err
 }
 
-// stopRun stops an attempt of a run, whichever lives when number is 0. That the next attempt
-// follows goes into the record with the intent: a session waits for that attempt then.
+// stopRun stops an attempt of a run, the live one when number is 0. With the intent it records
+// whether another attempt follows: a session then waits for that attempt.
 func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, why purpose) (*agency.Run, error) {
 	how := askFirst
 	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -75,7 +75,7 @@ func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, w
 	return s.Records.Run(ctx, r.ID)
 }
 
-// askedBefore notes that a person asks for the end of an attempt, and says whether one did already.
+// askedBefore records that a user asked to end an attempt, and reports whether a user had already.
 func (s *Supervisor) askedBefore(r *agency.Run) bool {
 	before := false
 	s.Live.change(r.ID, func(l *live) {

@@ -1,7 +1,7 @@
-// Package supervisor is the engine: it creates, watches, stops, removes and reconciles runs. The
-// intent of each operation is in the record before anything is done, so that Start can finish or
-// undo what a crash cut off. Everything outside it, git, tmux, the store, the wrappers, it reaches
-// through the small interfaces declared here.
+// Package supervisor creates, watches, stops, removes and reconciles runs. It records the intent of
+// each operation before it acts, so that Start can finish or undo what a crash cut off. It reaches
+// everything outside, such as git, tmux, the store and the wrappers, through the small interfaces
+// declared here.
 package supervisor
 
 import (
@@ -21,8 +21,8 @@ import (
 type Store interface {
 	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error
 	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
-	// RecordFact is ChangeRun for what is true of an attempt whether it can be written or not:
-	// where the disk takes nothing it is kept in memory, and the run that it returns is Unrecorded.
+	// RecordFact is ChangeRun for what is true of an attempt whether or not it can be written: if
+	// the disk takes nothing, the change is kept in memory and the returned run is Unrecorded.
 	RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 	// WriteFacts writes what is kept in memory, as far as the disk takes it.
 	WriteFacts(ctx context.Context) error
@@ -47,35 +47,35 @@ type Store interface {
 	Changed() <-chan struct{}
 }
 
-// Git is what the supervisor asks of git.
+// Git is what the supervisor needs from git.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
-	// ID is the identity of the repository with a git common directory, read without git; empty
-	// when there is none.
+	// ID returns the identity of the repository with a git common directory, read without git;
+	// empty when it has none.
 	ID(commonDir string) (string, error)
 	EnsureID(repo agency.Repo, newID func() string) (string, error)
 	ReplaceID(repo agency.Repo, id string) error
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
-	// OwnBranch is the name of a branch that agency makes, which is another one where a branch
-	// called agency is in the way.
+	// OwnBranch returns the name of a branch that agency makes, which differs from branch where a
+	// branch called agency is in the way.
 	OwnBranch(repo agency.Repo, branch string) string
 	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
-	// AddWorktree makes a branch and a worktree of it. Hooks that come with the files run when they
-	// are trusted.
+	// AddWorktree creates a branch and a worktree of it. Hooks that come with the files run only
+	// when they are trusted.
 	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error
 	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
-	// Leftover reports whether files of a worktree, or what git knows of it, are left.
+	// Leftover reports whether files of a worktree, or git's entry for it, are left.
 	Leftover(repo agency.Repo, path string) (bool, error)
 	HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error)
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Exclude(repo agency.Repo, pattern string) error
-	// Record keeps what counts of the repository's git configuration for a run, and returns the
-	// repository with the name of it.
+	// Record saves the parts of the repository's git configuration that matter for a run, and
+	// returns the repository with the name of the saved copy.
 	Record(ctx context.Context, repo agency.Repo) (agency.Repo, error)
 	Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error)
 	File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error)
-	// Executable says whether a commit has a file, and whether that may be run.
+	// Executable reports whether a commit has a file, and whether that file is executable.
 	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
 	Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error)
@@ -87,20 +87,20 @@ type Git interface {
 	Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
-	// Diff compares a commit with another one, or with everything in a worktree that is not ignored
-	// when to is empty. The patch is cut off after so many bytes.
+	// Diff compares the commit from with the commit to or, when to is empty, with everything in a
+	// worktree except ignored files. The patch is cut off after limit bytes.
 	Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error)
 	// DiffStat counts what Diff would show, and the commits.
 	DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
-	// FreeClaims takes away the locks that gits left which were killed while they wrote a ref of
-	// agency's.
+	// FreeClaims removes the locks of git processes that were killed while they wrote one of
+	// agency's refs.
 	FreeClaims(ctx context.Context) error
 }
 
-// Tmux is what the supervisor asks of tmux.
+// Tmux is what the supervisor needs from tmux.
 type Tmux interface {
 	observe.Tmux
 	Version(ctx context.Context) (string, error)
@@ -116,13 +116,14 @@ type Harness interface {
 	observe.Harness
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r agency.CommandRequest) (agency.Command, error)
-	// ShowsReady says whether Screen knows when the terminal of such an agent takes a message.
+	// ShowsReady reports whether Screen can tell when the terminal of such an agent takes a
+	// message.
 	ShowsReady(r agency.Runner) bool
-	// Sight reads what an agent's terminal shows to one who is about to type.
+	// Sight reads what an agent's terminal shows, before something is typed.
 	Sight(r agency.Runner, lines []string) agency.Sight
-	// Answer says which keys to press next on a terminal that shows these lines to reply to a
-	// request. shown is false when it does not show that request; it is E_INPUT_REFUSED when the
-	// reply cannot be given there.
+	// Answer returns the keys to press next, on a terminal that shows these lines, to reply to a
+	// request. shown is false when the terminal does not show that request; the error is
+	// E_INPUT_REFUSED when the reply cannot be given there.
 	Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error)
 }
 
@@ -131,49 +132,50 @@ type Attempts interface {
 	observe.Attempts
 	ReadStart(dir string) (*agency.Start, error)
 	ReadExit(dir string) (*agency.Exit, error)
-	// Locked says whether a live wrapper holds the attempt's lock.
+	// Locked reports whether a live wrapper holds the attempt's lock.
 	Locked(dir string) (bool, error)
-	// Alone says that nothing lives below a wrapper that it would have to end.
+	// Alone reports whether nothing lives below a wrapper that it would have to end.
 	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
-	// EndTree ends what a killed wrapper left, the runner and all that carry the mark, and returns
-	// how many are left.
+	// EndTree ends what a killed wrapper left, the runner and all processes that carry the mark,
+	// and returns how many are left.
 	EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error)
 }
 
 // Link is the connection to one live wrapper.
 type Link interface {
-	// Input types a text and Enter. look is called right before each of them, and keeps it from
-	// being typed by an error.
+	// Input types a text and Enter. It calls look right before each of them, and does not type
+	// after an error of look.
 	Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error)
-	// Keys types keys as they are, after a look.
+	// Keys types keys unchanged, after a look.
 	Keys(ctx context.Context, keys string, look func(context.Context) error) error
-	// Stop has the wrapper end its runner, which gets its grace. It may be said again.
+	// Stop makes the wrapper end its runner, which gets its grace. It can be repeated.
 	Stop(ctx context.Context, by agency.EndedBy) error
-	// Force is a stop that leaves a runner that is being stopped nothing of its grace.
+	// Force is Stop without the rest of the grace of a runner that is being stopped.
 	Force(ctx context.Context) error
-	// Environ is the environment that the runner was given.
+	// Environ returns the environment that the runner was given.
 	Environ(ctx context.Context) ([]string, error)
 	Close() error
 }
 
-// Watcher tells that something in a directory may have changed. It is a hint: the supervisor also
-// rescans.
+// Watcher reports that something in a directory may have changed. It can miss a change, so the
+// supervisor also rescans.
 type Watcher interface {
 	observe.Watcher
 	Changes() <-chan string // paths of files
 }
 
-// Scaffold writes what a worktree gets from agency.
+// Scaffold writes agency's files into a new worktree.
 type Scaffold func(worktree string, prompt []byte, at time.Time) error
 
-// Contract writes the first contract of an attempt into a worktree.
+// Contract writes the first status file of an attempt into a worktree.
 type Contract func(worktree string, at time.Time) error
 
-// ReportUnfilled says whether an agent's report says nothing yet.
+// ReportUnfilled reports whether an agent's report is still the empty form.
 type ReportUnfilled func(report []byte) bool
 
-// ParseProject reads an agency.toml, which path names in messages; no data are the defaults.
+// ParseProject parses an agency.toml, which error messages name by path; empty data gives the
+// defaults.
 type ParseProject func(path string, data []byte) (agency.Project, error)
 
 // Deps are the parts that a supervisor works with.
@@ -190,28 +192,28 @@ type Deps struct {
 	ReportUnfilled ReportUnfilled
 	ParseProject   ParseProject
 	RunSetup       RunSetup
-	// NeededBy says what needs a run, so that it must not be removed; empty is nothing.
+	// NeededBy returns the session that needs a run, which must then not be removed; empty is none.
 	NeededBy func(ctx context.Context, id agency.RunID) (agency.SessionID, error)
-	Room     func() error // why the disk has no room for another run
+	Room     func() error // returns why the disk has no room for another run
 	Log      *slog.Logger
 	Now      func() time.Time                    // never runs backwards
 	Elapsed  func(since time.Time) time.Duration // how much of the time since then really passed
 	Random   Random
 }
 
-// Settings are the parts of the configuration that a supervisor works by.
+// Settings are the parts of the configuration that a supervisor uses.
 type Settings struct {
 	Home           string        // data root
 	Socket         string        // where wrappers find the daemon
-	Lock           string        // the file whose kernel lock the daemon holds
+	Lock           string        // the file on which the daemon holds a kernel lock
 	Wrapper        []string      // argv that begins a wrapper; the launch file is appended
 	Hook           []string      // argv that begins a hook; the kind of the runner is appended
-	StallThreshold time.Duration // at the beginning; SetRetryPolicy changes it
-	Rescan         time.Duration // between looks at what no event told of; likewise
+	StallThreshold time.Duration // at the start; SetRetryPolicy changes it
+	Rescan         time.Duration // between rescans for changes without an event; also changed by SetRetryPolicy
 }
 
-// Supervisor owns all runs of one data root. Only one may exist for a root at a time; the daemon's
-// lock sees to it.
+// Supervisor owns all runs of one data root. Only one may exist per root at a time, which the
+// daemon's lock ensures.
 type Supervisor struct {
 	Deps
 	Settings
@@ -219,7 +221,7 @@ type Supervisor struct {
 	life        *life
 	retryPolicy *retryPolicy
 
-	// The parts know those above them here, and not the supervisor.
+	// Each part knows the parts above it here, and not the supervisor.
 	Records   *Records
 	Live      *Live
 	Repos     *Repos
@@ -237,7 +239,7 @@ type Supervisor struct {
 	Query     *Query
 }
 
-// New makes a supervisor. It does nothing until Start.
+// New returns a supervisor. It does nothing until Start.
 func New(deps Deps, settings Settings) *Supervisor {
 	s := &Supervisor{Deps: deps, Settings: settings, life: &life{}, retryPolicy: newRetryPolicy(settings.Rescan)}
 	s.Records = &Records{Store: deps.Store, log: deps.Log}
@@ -281,8 +283,8 @@ func (s *Supervisor) SetRetryPolicy(stall, rescan time.Duration) {
 	s.retryPolicy.set(rescan)
 }
 
-// Start reconciles the record with what is true and then watches until Stop. When it returns, every
-// attempt that was not final is settled, or its wrapper lives.
+// Start reconciles the record with what is true and then watches runs until Stop. When it returns,
+// every attempt that was not final is settled or has a live wrapper.
 func (s *Supervisor) Start(ctx context.Context) error {
 	for _, dir := range []string{"runs", "worktrees", "locks"} {
 		if err := os.MkdirAll(filepath.Join(s.Home, dir), 0o700); err != nil {
@@ -301,8 +303,8 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the watching and closes the links; wrappers and their runners go on. It is idempotent
-// and waits.
+// Stop ends the watching and closes the links, and waits for both; wrappers and their runners
+// continue. It is idempotent.
 func (s *Supervisor) Stop() {
 	if s.life.cancel == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"agency/internal/file"
 )
 
-// decide says whether what a project wants is trusted.
+// decide sets whether what a project wants is trusted.
 func (ps *Projects) decide(ctx context.Context, repo agency.Repo, t *agency.SetupTrust) error {
 	if t.Hash == "" || repo.Fingerprint == "" {
 		return nil
@@ -22,7 +22,7 @@ func (ps *Projects) decide(ctx context.Context, repo agency.Repo, t *agency.Setu
 	return err
 }
 
-// Trust says what a repository wants done in new worktrees and whether that is trusted.
+// Trust returns what a repository wants done in new worktrees and whether that is trusted.
 func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, agency.SetupTrust, error) {
 	if req.Run != "" {
 		return ps.trustOfRun(ctx, req.Run)
@@ -67,18 +67,18 @@ func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, a
 	return repo, t, ps.decide(ctx, repo, &t)
 }
 
-// SetupProblem says why a setup could not succeed in the worktree of a run that starts from base,
-// and what to do; empty when nothing is known.
+// SetupProblem returns why a setup could not succeed in the worktree of a run that starts from
+// base, and what to do about it; empty when it knows no reason.
 func (ps *Projects) SetupProblem(ctx context.Context, repo agency.Repo, base string, setup []string) string {
 	commit, err := ps.git.ResolveCommit(ctx, repo.Toplevel, base)
 	if err != nil {
-		commit = "" // the first one is still to be made
+		commit = "" // the repository has no commit yet
 	}
 	return ps.setupProblem(ctx, repo, commit, setup)
 }
 
-// setupProblem looks at the file that a setup runs: first in the commit, as a worktree would get
-// it, then in the checkout.
+// setupProblem checks the file that a setup runs: first in the commit, as a worktree would get it,
+// then in the checkout.
 func (ps *Projects) setupProblem(ctx context.Context, repo agency.Repo, commit string, setup []string) string {
 	script, isFile := setupScript(setup)
 	if !isFile {
@@ -106,8 +106,8 @@ func (ps *Projects) setupProblem(ctx context.Context, repo agency.Repo, commit s
 	}
 }
 
-// CheckSetup refuses what a run in the repository of dir from a commit, which ref names, would be
-// refused for: a setup that is not there, or that nobody has trusted.
+// CheckSetup returns the error that a run in the repository of dir from a commit, which ref names,
+// would be refused with: its setup is missing, or not trusted.
 func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, env []string) error {
 	repo, err := ps.git.Discover(ctx, dir)
 	if err != nil {
@@ -143,8 +143,8 @@ func (ps *Projects) trustOfRun(ctx context.Context, ref string) (agency.Repo, ag
 	return repo, t, ps.decide(ctx, repo, &t)
 }
 
-// Grant trusts what Trust has shown. hash is what the user saw: when it is something else by now,
-// it is refused with E_INVALID_STATE. With nothing to trust it does nothing.
+// Grant trusts what Trust returned. hash is the content that the user saw: if it has changed since,
+// Grant returns E_INVALID_STATE. With nothing to trust it does nothing.
 func (ps *Projects) Grant(ctx context.Context, req TrustRequest, hash string) (agency.Repo, agency.SetupTrust, error) {
 	repo, t, err := ps.Trust(ctx, req)
 	if err != nil {
@@ -167,8 +167,8 @@ func (ps *Projects) Grant(ctx context.Context, req TrustRequest, hash string) (a
 	return repo, t, nil
 }
 
-// Revoke takes back everything that was trusted in the repository of a folder, and says how much it
-// was.
+// Revoke revokes everything that was trusted in the repository of a folder, and returns how much
+// that was.
 func (ps *Projects) Revoke(ctx context.Context, dir string) (agency.Repo, int, error) {
 	repo, err := ps.git.Discover(ctx, dir)
 	if err != nil || repo.Fingerprint == "" {
@@ -178,8 +178,8 @@ func (ps *Projects) Revoke(ctx context.Context, dir string) (agency.Repo, int, e
 	return repo, revoked, err
 }
 
-// planSetup checks what the repository wants done in new worktrees before anything exists: it has
-// to be there, and trusted. It is nil when there is nothing to do.
+// planSetup checks what the repository wants done in new worktrees before anything is created: it
+// has to exist and be trusted. It returns nil when there is nothing to do.
 func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, where string, env []string, again, without string) (*setup, error) {
 	t, err := wants(project, read, where)
 	if err != nil || t.Hash == "" {
@@ -201,7 +201,7 @@ func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project pro
 	return p, nil
 }
 
-// setupPending says whether a run was to be set up and never was.
+// setupPending reports whether a run needs a setup that was never done.
 func (ps *Projects) setupPending(ctx context.Context, r *agency.Run) (bool, error) {
 	pending := false
 	for n := 1; n <= r.Attempt.Number; n++ {
@@ -225,8 +225,7 @@ func (ps *Projects) setupPending(ctx context.Context, r *agency.Run) (bool, erro
 // setupFileLimit is the largest file that a setup may name, in bytes.
 const setupFileLimit = 1 << 20
 
-// reading is how a file of the repository is read, by its path there. found is false when there is
-// none.
+// reading reads a file of the repository by its path there. found is false when there is none.
 type reading func(path string) (data []byte, found bool, err error)
 
 // inCommit reads files as a worktree of the commit would hold them.
@@ -234,7 +233,7 @@ func (ps *Projects) inCommit(ctx context.Context, repo agency.Repo, commit strin
 	return func(path string) ([]byte, bool, error) { return ps.git.File(ctx, repo, commit, path, setupFileLimit) }
 }
 
-// inWorktree reads the files that are there.
+// inWorktree reads the files that are in the worktree.
 func inWorktree(root string) reading {
 	return func(path string) ([]byte, bool, error) {
 		info, err := file.StatBeneath(root, path)
@@ -249,9 +248,9 @@ func inWorktree(root string) reading {
 	}
 }
 
-// wants is what a project wants a user to trust, without whether that is done. Every word of the
-// setup that names a file of the repository counts with the file's content; a setup that is itself
-// a file must be there.
+// wants returns what a project wants a user to trust; whether it is trusted is not set. Every word
+// of the setup that names a file of the repository includes the file's content; a setup that is
+// itself a file must exist.
 func wants(p projectFile, read reading, where string) (agency.SetupTrust, error) {
 	t := agency.SetupTrust{Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Hooks: []string{}, Files: []agency.SetupFile{}}
 	hooks, err := hookFiles(p.hooks, read)
@@ -287,7 +286,7 @@ func wants(p projectFile, read reading, where string) (agency.SetupTrust, error)
 // checkoutHooks are the hooks that git may run while it makes a worktree.
 var checkoutHooks = []string{"post-checkout", "post-index-change", "reference-transaction"}
 
-// hookFiles are the hooks that git would run from the files of a new worktree.
+// hookFiles returns the hooks that git would run from the files of a new worktree.
 func hookFiles(folder string, read reading) ([]agency.SetupFile, error) {
 	files := []agency.SetupFile{}
 	if folder == "" || !filepath.IsLocal(folder) {
@@ -307,8 +306,8 @@ func hookFiles(folder string, read reading) ([]agency.SetupFile, error) {
 	return files, nil
 }
 
-// setupScript is the file of the repository that a setup runs, if it does not run a program from
-// PATH.
+// setupScript returns the file of the repository that a setup runs, if it does not run a program
+// from PATH.
 func setupScript(argv []string) (path string, isFile bool) {
 	if len(argv) == 0 || !strings.Contains(argv[0], "/") {
 		return "", false
@@ -316,8 +315,8 @@ func setupScript(argv []string) (path string, isFile bool) {
 	return filepath.Clean(argv[0]), true
 }
 
-// untrusted is the refusal of what nobody has trusted. again is the command that trusts it, without
-// is one that goes on without it, if there is one.
+// untrusted is the error for a setup that is not trusted. again is the command that trusts it;
+// without is a command that continues without it, if there is one.
 func untrusted(t *agency.SetupTrust, again, without string) *agency.Error {
 	why := "and nobody has trusted that yet"
 	if t.Changed {

@@ -15,10 +15,10 @@ import (
 )
 
 // Everything that agency types into the terminal of an agent goes through this file, typeInput and
-// typeKeys, and is typed by the wrapper right after a look at what the terminal shows. What the
-// record says of the agent opens no way around that look.
+// typeKeys, and is typed by the wrapper right after a look at what the terminal shows. Nothing in
+// the record of an agent can bypass that look.
 
-// How long typing takes.
+// Times of typing.
 const (
 	// inputTimeout is how long a wrapper may take to type a message and to watch for its effect,
 	// and then the record to take it. A wrapper whose agent starts late and hardly reads takes 40
@@ -29,19 +29,18 @@ const (
 	// for a moment.
 	boxWait  = 3 * time.Second
 	boxEvery = 100 * time.Millisecond
-	// takenWait is how long an agent may take to show that it took a message, stoppedWait one that
-	// has not reacted at all.
+	// takenWait is how long an agent may take to show that it took a message; stoppedWait is for
+	// one that has not reacted at all.
 	takenWait   = 5 * time.Second
 	stoppedWait = 10 * time.Second
 	takenEvery  = 100 * time.Millisecond
-	// enterAgain is when Enter is pressed once more, because the text still stands in the input
-	// box.
+	// enterAgain is when Enter is pressed once more, because the text is still in the input box.
 	enterAgain = 1500 * time.Millisecond
 	// readyTimeout is how long a message waits for an agent that is still starting.
 	readyTimeout = 20 * time.Second
 	readyEvery   = 250 * time.Millisecond
-	// readySteady is how long an input box must stand: some agents draw theirs, and then a dialog
-	// in its place.
+	// readySteady is how long an input box must stay: some agents draw theirs, and then a dialog in
+	// its place.
 	readySteady = 1500 * time.Millisecond
 )
 
@@ -54,12 +53,12 @@ type Input struct {
 	tmux     Tmux
 	log      *slog.Logger
 	now      func() time.Time
-	locks    keyed.Locks // one answer to a run at a time
+	locks    keyed.Locks // serialises answers to one run
 }
 
-// Send types text into a run's agent and presses Enter, through the wrapper. With a promptID it is
-// E_INVALID_STATE unless the agent waits for just that. It is E_INPUT_REFUSED while the terminal
-// shows a dialog.
+// Send types text into a run's agent and presses Enter, through the wrapper. With a promptID, the
+// error is E_INVALID_STATE unless the agent waits for exactly that. The error is E_INPUT_REFUSED
+// while the terminal shows a dialog.
 func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
 	r, err := in.store.Resolve(ctx, ref)
 	if err != nil {
@@ -98,13 +97,13 @@ type entry struct {
 	sight agency.Sight
 }
 
-// typeInput types text into a run's agent and records it; it is not to be interrupted in between.
-// When no answer comes the text may have been typed: the record tells of it, and what the agent
-// asked stays open, for somebody to look.
+// typeInput types text into a run's agent and records it; it must not be interrupted in between.
+// Without an answer from the wrapper the text may have been typed: the record says so, and the
+// agent's request stays open for the user to check.
 func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
 	typing, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
-	at := in.now() // before the text is typed: a question that comes right after it is a new one
+	at := in.now() // before the text is typed: a question right after it is a new one
 	var last entry
 	delivery, err := link.Input(typing, text, func(ctx context.Context) error {
 		sight, err := in.clearSight(ctx, r)
@@ -133,8 +132,8 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 	return delivery, errors.Join(err, failed)
 }
 
-// clearSight looks at a run's terminal before something is typed into it. It is E_INPUT_REFUSED
-// when it shows a dialog, no input box where there must be one, or cannot be looked at.
+// clearSight looks at a run's terminal before something is typed into it. The error is
+// E_INPUT_REFUSED when the terminal shows a dialog, lacks a required input box, or cannot be read.
 func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, error) {
 	for deadline := time.Now().Add(boxWait); ; {
 		sight, err := in.sight(ctx, r)
@@ -168,10 +167,10 @@ func (in *Input) sight(ctx context.Context, r *agency.Run) (agency.Sight, error)
 	return in.harness.Sight(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n")), nil
 }
 
-// confirm watches for proof that an agent took the message that was typed: it tells of a prompt, or
-// the text went out of its input box and it is at work. A program that reads an Enter together with
-// the text can take it for a part of the text: Enter is pressed once more when the program reacted
-// to the first one, and the text still stands in the input box.
+// confirm watches for proof that an agent took the typed message: it reports a prompt, or the text
+// left its input box and it is at work. A program that reads an Enter together with the text can
+// take it for a part of the text: Enter is pressed once more when the program reacted to the first
+// one and the text is still in the input box.
 func (in *Input) confirm(ctx context.Context, r *agency.Run, text string, entered entry, d agency.Delivery) agency.Delivery {
 	if d.Confirmed || entered.sight.Composer == nil {
 		return d
@@ -196,7 +195,7 @@ func (in *Input) confirm(ctx context.Context, r *agency.Run, text string, entere
 		case !holds && stood && sight.Composer != nil && now.Turn == agency.TurnWorking:
 			return agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}
 		case !holds && now.Turn == agency.TurnUnknown && !status.SpokeForItself(now):
-			return d // nothing would tell
+			return d // nothing would show it
 		case holds && reacted && !pressed && since >= enterAgain:
 			pressed = true
 			in.pressAgain(ctx, r, text)
@@ -208,7 +207,7 @@ func (in *Input) confirm(ctx context.Context, r *agency.Run, text string, entere
 	}
 }
 
-// pressAgain presses Enter once more, unless the text is gone from the input box by then.
+// pressAgain presses Enter once more, unless the text has left the input box by then.
 func (in *Input) pressAgain(ctx context.Context, r *agency.Run, text string) {
 	err := in.typeKeys(ctx, r, "\r", func(ctx context.Context) error {
 		sight, err := in.clearSight(ctx, r)
@@ -222,8 +221,8 @@ func (in *Input) pressAgain(ctx context.Context, r *agency.Run, text string) {
 	}
 }
 
-// typeKeys types keys as they are after a look, which says whether the terminal still shows what
-// they are for.
+// typeKeys types keys unchanged after a look, which fails if the terminal no longer shows what they
+// are for.
 func (in *Input) typeKeys(ctx context.Context, r *agency.Run, keys string, look func(context.Context) error) error {
 	link, err := in.live.mustLink(ctx, r)
 	if err != nil {
@@ -241,7 +240,7 @@ func (in *Input) typeKeys(ctx context.Context, r *agency.Run, keys string, look 
 	return nil
 }
 
-// byName says what a wrapper says with the name of its run. A wrapper knows the id alone.
+// byName adds the name of its run to an error of a wrapper, which knows only the id.
 func byName(err error, r *agency.Run) error {
 	e, ok := errors.AsType[*agency.Error](err)
 	if !ok {
@@ -254,11 +253,11 @@ func byName(err error, r *agency.Run) error {
 }
 
 // awaitReady returns when an agent can take a message: a line typed into a dialog would answer the
-// dialog, and Enter alone can end some agents. It is E_INVALID_STATE while the agent waits for
-// something that only its terminal can take, and when neither the agent nor its terminal shows in
-// time that there is an input box: what it shows then may be a dialog too.
+// dialog, and Enter alone can end some agents. The error is E_INVALID_STATE while the agent waits
+// for something that only its terminal can take, and when neither the agent nor its terminal shows
+// an input box in time: what it shows then may be a dialog too.
 func (in *Input) awaitReady(ctx context.Context, r *agency.Run) error {
-	var steady []agency.Evidence // what the terminal shows, since when
+	var steady []agency.Evidence // what the terminal shows, and since when
 	var since time.Time
 	for deadline := time.Now().Add(readyTimeout); ; {
 		shown := in.observer.Look(ctx, r.ID)

@@ -10,12 +10,12 @@ import (
 	"agency/internal/killpoint"
 )
 
-// undo takes a creation back: session, processes, worktree, branch and directory go, and the record
-// keeps the run as failed and removed with the reason, so that its name is free again. It can be
-// repeated after a crash. When something cannot be taken back the run is failed and stays, so that
-// rm can try again.
+// undo undoes a creation: it removes session, processes, worktree, branch and directory, and
+// records the run as failed and removed with the reason, which frees its name. It can be repeated
+// after a crash. When something cannot be undone, the run is failed and stays, so that rm can try
+// again.
 func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
-	unlock, err := s.locks.Lock(ctx, "undo "+string(r.ID)) // the caller who waited and the end of the wrapper both ask for it
+	unlock, err := s.locks.Lock(ctx, "undo "+string(r.ID)) // both the waiting caller and the end of the wrapper request it
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 		killpoint.At("undo.recorded")
 		s.forget(undone, r.Attempt.Number)
 		s.views.showRuns(ctx, undone)
-		if left != nil { // else they went with the folder
+		if left != nil { // otherwise they went with the folder
 			s.views.write(ctx, undone)
 		}
 	}
@@ -70,15 +70,15 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	return nil
 }
 
-// undoWorktree removes a worktree and a branch that hold nothing but what agency put there. A
-// runner that ran unnoticed may have changed something: that is saved first. foreign says that the
-// branch is somebody else's.
+// undoWorktree removes a worktree and a branch that hold only what agency put there. If a runner
+// ran unnoticed and changed something, that is saved first. foreign means that agency did not make
+// the branch.
 func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
 	steps, err := s.store.Steps(ctx, r.ID, 1)
 	if err != nil {
 		return err
 	}
-	rebuilt := len(steps) == 0 // the folder of a run does not tell its steps: any may be done
+	rebuilt := len(steps) == 0 // a record rebuilt from a run's folder has no steps: any may be done
 	done := map[string]bool{stepFiles: rebuilt, stepScaffold: rebuilt}
 	for _, step := range steps {
 		done[step.Name] = step.DoneAt != nil
@@ -106,8 +106,8 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 	return s.git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
 }
 
-// abort fails an attempt, and returns why. What the record cannot take now, because the disk is
-// full or the like, is tried again until it can.
+// abort fails an attempt, and returns why. What cannot be recorded now, for example because the
+// disk is full, is retried until it can.
 func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
 	err := s.fail(ctx, r, why)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
 		now := s.now()
 		a.State, a.EndedAt, a.EndedBy, a.ErrorCode, a.Error = state, &now, agency.EndedByStartFailed, reason.Code, reason.Message
 		if reason.Code == agency.CodeSetupFailed {
-			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // a conversation that was never begun
+			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // the conversation never began
 		}
 		changed = true
 		return []agency.EventDraft{endDraft(a)}, nil

@@ -8,7 +8,7 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// watch follows hints about files, and rescans what they may have missed.
+// watch handles file events, and rescans for what they may have missed.
 func (s *Supervisor) watch() {
 	rescan := time.NewTicker(s.retryPolicy.every())
 	defer rescan.Stop()
@@ -30,14 +30,14 @@ func (s *Supervisor) watch() {
 	}
 }
 
-// rescan finds what no event told of: contracts that changed, folders that were made anew, wrappers
-// that are gone. It also refreshes the heartbeat in the views.
+// rescan finds changes without an event: changed status files, folders that were created again,
+// wrappers that are gone. It also refreshes the heartbeat in the views.
 func (s *Supervisor) rescan() {
 	if err := s.Records.WriteFacts(s.life.ctx); err != nil && s.life.ctx.Err() == nil {
 		s.Log.Error("write what was kept in memory", "err", err)
 	}
 	runs := s.Live.list()
-	// One question for all: a thousand questions take a hundred times as long.
+	// One query for all runs: a thousand queries take a hundred times as long.
 	records, err := s.Records.Runs(s.life.ctx, agency.Filter{Live: true})
 	if err != nil {
 		s.Log.Error("look at runs again", "err", err)
@@ -72,9 +72,9 @@ func (s *Supervisor) rescan() {
 	s.lookForSessions()
 }
 
-// settleAgain settles an attempt without a link, as the record has it now: the rescan before may
-// have taken its time, and somebody else may have settled the attempt and begun the next one. It
-// returns the run, or nil when that attempt is not there any more.
+// settleAgain settles an attempt without a link, as it is recorded now: the previous rescan may
+// have taken long, and meanwhile another goroutine may have settled the attempt and begun the next
+// one. It returns the run, or nil when that attempt is gone.
 func (s *Supervisor) settleAgain(l *live) *agency.Run {
 	r, err := s.Records.Run(s.life.ctx, l.id)
 	if err != nil || r.Attempt.Number != l.attempt {
@@ -90,8 +90,7 @@ func (s *Supervisor) settleAgain(l *live) *agency.Run {
 	return r
 }
 
-// lookForSessions finds live runs of which nothing can be seen: no wrapper is connected, and the
-// tmux session is gone.
+// lookForSessions finds live runs that have neither a connected wrapper nor a tmux session.
 func (s *Supervisor) lookForSessions() {
 	alone := map[agency.RunID]bool{}
 	for _, l := range s.Live.list() {
@@ -112,7 +111,7 @@ func (s *Supervisor) lookForSessions() {
 	})
 }
 
-// lookAtWrappers writes into state.json which wrappers fell silent or move again.
+// lookAtWrappers writes into state.json which wrappers became inactive or active again.
 func (s *Supervisor) lookAtWrappers() {
 	for _, id := range s.Observer.Heartbeats() {
 		l, ok := s.Live.get(id)
@@ -125,8 +124,8 @@ func (s *Supervisor) lookAtWrappers() {
 	}
 }
 
-// checkRecords looks at all runs that were not removed, and writes what an earlier daemon could
-// not.
+// checkRecords checks all runs that were not removed, and writes the files that an earlier daemon
+// could not.
 func (s *Supervisor) checkRecords() {
 	runs, err := s.Records.Runs(s.life.ctx, agency.Filter{})
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"agency/internal/file"
 )
 
-// The window that a repository can have on its runs: a folder with one link per run that is not
-// removed, by its handle, and one to the newest.
+// A repository can have a window on its runs: a folder with a link for each run that is not
+// removed, named by its handle, and a link to the newest run.
 const (
 	windowDir    = "agent_runs"
 	windowLatest = "latest"
 )
 
-// showRuns brings the window of a run's repository up to date, where it has one. It is a view: what
-// fails is only logged, and made good by the next change.
+// showRuns updates the window of a run's repository, if it has one. A failure is only logged; the
+// next change repairs it.
 func (v *views) showRuns(ctx context.Context, r *agency.Run) {
-	root := r.Repo.Root // a bare repository's holds no such file
+	root := r.Repo.Root // the root of a bare repository has no such file
 	project, err := v.projects.read(ctx, agency.Repo{Root: root, Toplevel: root}, "")
 	if err != nil || !project.Window {
 		return
@@ -74,7 +74,7 @@ func (v *views) refreshWindow(ctx context.Context, root, fingerprint string) err
 	return nil
 }
 
-// windowEntries are the links in a window and what they lead to. Where links are impossible they
+// windowEntries returns the links in a window and their targets. Where links are impossible, they
 // are files with a path.
 func windowEntries(root string) (map[string]string, error) {
 	found := map[string]string{}
@@ -107,13 +107,12 @@ func windowEntries(root string) (map[string]string, error) {
 	return found, nil
 }
 
-// ours says that an entry of a window was made for a run of this data root, and not by somebody
-// else.
+// ours reports whether an entry of a window was made for a run of this data root.
 func (v *views) ours(name string, there map[string]string) bool {
 	target, ok := there[name]
 	if ok && name == windowLatest {
 		if target, ok = there[target]; !ok {
-			return true // it leads nowhere
+			return true // its target does not exist
 		}
 	}
 	return strings.HasPrefix(target, filepath.Join(v.home, "runs")+"/")

@@ -9,10 +9,10 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// Connect takes a wrapper's introduction. A wrapper of an older attempt, of a final one, or with
+// Connect accepts a wrapper's introduction. A wrapper of an older attempt, of a final one, or with
 // another token is refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run.
 // After other errors it may try again. An earlier link of the same attempt is closed. The caller
-// reports every update with Update and the end of the connection with Disconnect.
+// passes every update to Update and the end of the connection to Disconnect.
 func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
 	r, err := s.Records.Run(ctx, hello.RunID)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		return refusal(r, hello.Attempt)
 	}
 	if r.Attempt.State == agency.Running {
-		// Before anything changes here: when it fails the wrapper comes again.
+		// Before anything changes here: when it fails, the wrapper tries again.
 		_, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
 				return nil, refusal(r, hello.Attempt)
@@ -52,7 +52,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	if r.Attempt.State == agency.Running {
 		s.Observer.WatchAgent(r)
 	}
-	// Who recorded the end before the attempt was watched here has told nobody to forget it.
+	// If the end was recorded before the attempt was tracked here, nothing else will forget it.
 	switch now, err := s.Records.Run(ctx, r.ID); {
 	case err != nil:
 		s.Disconnect(r.ID, hello.Attempt, link)
@@ -66,8 +66,8 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	return nil
 }
 
-// refusal is why the wrapper of an attempt that is over may not connect. One whose end is in memory
-// alone may come again.
+// refusal is the error for a wrapper of an attempt that is over. A wrapper whose end is in memory
+// only may connect again.
 func refusal(r *agency.Run, attempt int) error {
 	if r.Unrecorded && r.Attempt.Number == attempt && r.Attempt.State.Final() {
 		return errUnrecorded(r)
@@ -75,8 +75,9 @@ func refusal(r *agency.Run, attempt int) error {
 	return agency.Errorf(agency.CodePermissionDenied, "attempt %d of %s has ended", attempt, r.Ref())
 }
 
-// Update takes what a connected wrapper says. When it returns nil the news is in the record, or
-// kept in memory and the wrapper's own record is on the disk, which the next daemon goes by.
+// Update records what a connected wrapper reports. When it returns nil, the update is in the
+// record, or it is in memory and the wrapper's own record, which the next daemon reads, is on the
+// disk.
 func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
 	if u.Output != nil {
 		s.Observer.Printed(id, attempt, &u)
@@ -93,7 +94,8 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 		}
 	}
 	if u.Exit != nil && u.Exit.EndedBy == agency.EndedByStartFailed && attempt == 1 {
-		// Not here: an undo waits for the wrapper's end, and the wrapper for its answer.
+		// Not in this goroutine: an undo waits for the wrapper's end, and the wrapper for its
+		// answer.
 		s.life.work.Go(func() {
 			if err := s.settler.undoUnstarted(s.life.ctx, id); err != nil && s.life.ctx.Err() == nil {
 				s.Log.Error("undo creation", "run", id, "err", err)
@@ -103,8 +105,8 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	return nil
 }
 
-// keptOnDisk fails when the end of an attempt is in memory alone: its wrapper is to stay with its
-// exit until the disk has it.
+// keptOnDisk fails when the end of an attempt is in memory only: its wrapper keeps its exit until
+// the disk has it.
 func (s *Supervisor) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
 	r, err := s.Records.Run(ctx, id)
 	if err != nil || !r.Unrecorded {
@@ -120,8 +122,8 @@ func errUnrecorded(r *agency.Run) error {
 	return agency.Errorf(agency.CodeDBError, "attempt %d of %s has ended, and the disk has no room for that", r.Attempt.Number, r.Ref())
 }
 
-// Disconnect tells that a wrapper's connection is gone. A wrapper that ended with it is settled
-// now; one that lives connects again by itself.
+// Disconnect handles the end of a wrapper's connection. A wrapper that ended with it is settled
+// now; a live one connects again by itself.
 func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
 	if mine := s.Live.disconnect(id, attempt, link); !mine || s.life.ctx.Err() != nil {
 		return

@@ -11,22 +11,21 @@ import (
 	"agency/internal/file"
 )
 
-// Limits of what a run came to, in bytes.
+// Limits of a run's output, in bytes.
 const (
-	// OutputLimit is how large it may be.
+	// OutputLimit is the largest output.
 	OutputLimit = 1 << 20
-	// answerLimit is how much of the end of the evidence is looked through for the last answer.
+	// answerLimit is how much of the end of the evidence is searched for the last answer.
 	answerLimit = 4 << 20
 )
 
-// explainLines is how much of an attempt's evidence file an explanation quotes, in lines and in
-// bytes.
+// explainLines and explainBytes are how much of an attempt's evidence file an explanation quotes.
 const (
 	explainLines = 20
 	explainBytes = 64 << 10
 )
 
-// outputs writes what runs came to.
+// outputs writes the outputs of runs: output.md.
 type outputs struct {
 	store    Store
 	spool    Spool
@@ -34,13 +33,14 @@ type outputs struct {
 	log      *slog.Logger
 }
 
-// OutputPath returns the path of what a run came to.
+// OutputPath returns the path of a run's output.md.
 func OutputPath(r *agency.Run) string { return filepath.Join(r.Dir, "output.md") }
 
-// write keeps what a run came to as output.md in its directory: the report that the agent filled
-// in, or else its last answer. It is called before the record says that an agent offers its work or
-// has ended, so that who waits for that finds it. An answer counts only when it is final: the agent
-// that offers its work is about to give another. What cannot be read leaves the file as it is.
+// write saves the output of a run as output.md in its directory: the report that the agent filled
+// in, or else its last answer. It is called before the record shows that an agent offers its work
+// or has ended, so that a client that waits for that finds the file. An answer counts only when
+// final is set, because an agent that offers its work is about to give another answer. What cannot
+// be read leaves the file as it is.
 func (op *outputs) write(ctx context.Context, id agency.RunID, final bool) {
 	r, err := op.store.Run(ctx, id)
 	if err != nil {
@@ -56,8 +56,8 @@ func (op *outputs) write(ctx context.Context, id agency.RunID, final bool) {
 	}
 }
 
-// output is what the newest attempt came to. A report that was filled in before the attempt began
-// is the word of an older one: an answer of this one is better.
+// output returns the output of the newest attempt. A report that was filled in before the attempt
+// began belongs to an older attempt; an answer of this one is better.
 func (op *outputs) output(r *agency.Run, final bool) []byte {
 	report, err := file.ReadBeneath(r.Worktree, agency.ReportFile, OutputLimit)
 	if err != nil || op.unfilled(report) {
@@ -75,8 +75,8 @@ func (op *outputs) output(r *agency.Run, final bool) []byte {
 	return report
 }
 
-// begun is when the newest attempt began, by the kernel's clock where that is behind the daemon's,
-// which never runs backwards: the link to the logs is made anew for each attempt.
+// begun returns when the newest attempt began, by the kernel's clock where that is behind the
+// daemon's, which never runs backwards: the link to the logs is created again for each attempt.
 func begun(r *agency.Run) time.Time {
 	at := r.Attempt.CreatedAt
 	if linked := ChangeTime(filepath.Join(r.Dir, "logs")); !linked.IsZero() && linked.Before(at) {
@@ -85,7 +85,8 @@ func begun(r *agency.Run) time.Time {
 	return at
 }
 
-// lastAnswer is the last message of the agent in its newest attempt, as its hook or stream told it.
+// lastAnswer returns the last message of the agent in its newest attempt, as its hook or stream
+// reported it.
 func (op *outputs) lastAnswer(r *agency.Run) string {
 	path := filepath.Join(AttemptDir(r.Dir, r.Attempt.Number), agency.EventsFile)
 	info, err := os.Lstat(path)
@@ -108,8 +109,8 @@ func (op *outputs) lastAnswer(r *agency.Run) string {
 	return answer
 }
 
-// offered keeps the report of an agent that offers its work by a new word, or by the same once
-// more.
+// offered saves the report of an agent that offers its work with a new status, or with the same
+// status again.
 func (op *outputs) offered(ctx context.Context, l *liveRun, word agency.Observed, stamp fileStamp) {
 	if word.Contract == nil || word.Contract.Status != agency.ReportedReadyForReview {
 		return
@@ -120,7 +121,7 @@ func (op *outputs) offered(ctx context.Context, l *liveRun, word agency.Observed
 	}
 }
 
-// answered keeps the answer of a turn that ended, if the agent offers it as its work.
+// answered saves the answer of a turn that ended, if the agent offers it as its work.
 func (op *outputs) answered(ctx context.Context, id agency.RunID, agentState *agency.AgentState) {
 	r, err := op.store.Run(ctx, id)
 	if err != nil {
@@ -132,8 +133,8 @@ func (op *outputs) answered(ctx context.Context, id agency.RunID, agentState *ag
 	}
 }
 
-// newest are the last lines of the evidence file of a run's newest attempt. It may be gone, or be
-// anything: then there are none.
+// newest returns the last lines of the evidence file of a run's newest attempt; none if the file is
+// gone or cannot be read.
 func (op *outputs) newest(r *agency.Run) []agency.Evidence {
 	path := filepath.Join(AttemptDir(r.Dir, r.Attempt.Number), agency.EventsFile)
 	from := max(0, stampOf(path).size-explainBytes)
@@ -142,7 +143,7 @@ func (op *outputs) newest(r *agency.Run) []agency.Evidence {
 		op.log.Warn("read evidence", "run", r.ID, "err", err)
 	}
 	if from > 0 && len(evidence) > 0 {
-		evidence = evidence[1:] // a part of a line
+		evidence = evidence[1:] // an incomplete line
 	}
 	return evidence[max(0, len(evidence)-explainLines):]
 }

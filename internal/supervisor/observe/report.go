@@ -12,10 +12,10 @@ import (
 	"agency/internal/file"
 )
 
-// readReports takes over what the agent reported. It writes reports into its worktree, the one
-// place that it can write in whatever sandbox it works. Each is taken over once, also after a
-// crash: how far the file was read stands beside the reports in the evidence. What cannot be kept
-// now is taken over by the next rescan.
+// readReports takes over the agent's reports. An agent writes them into its worktree, the only
+// place that it can write to in every sandbox. Each report is taken over once, even after a crash:
+// the offset up to which the file was read is in the evidence beside the reports. What cannot be
+// stored now is taken over by the next rescan.
 func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	unlock, err := ob.locks.Lock(ctx, "file "+string(id))
 	if err != nil {
@@ -32,7 +32,7 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 		return
 	}
 	if evidenceWaits(&l) {
-		// A daemon that was killed may have taken over reports that its record does not know of.
+		// A daemon that was killed may have taken over reports that its record does not have.
 		if !ob.ReadEvidence(ctx, id) {
 			return
 		}
@@ -51,7 +51,7 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	default:
 		offset := l.agentState.ReportsOffset
 		if l.reports.size > 0 && stamp.size <= l.reports.size {
-			offset = 0 // another file
+			offset = 0 // the file was replaced
 		}
 		taken = ob.takeReports(ctx, &l, newReports(ob.Spool, data, offset, observedAt(path, time.Time{}, ob.Now())))
 	}
@@ -60,8 +60,8 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	}
 }
 
-// takeReports tells the owner of reports and puts them where all evidence is. When it is false they
-// are to be taken again, which tells nobody twice.
+// takeReports sends reports to the run's owner and adds them to the evidence. When it returns
+// false, they are to be taken again, which notifies no owner twice.
 func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
 	if hasReport(reports, agency.ReportsComplete) {
 		ob.outputs.write(ctx, l.id, false)
@@ -69,7 +69,7 @@ func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agenc
 	for i := range reports {
 		if err := ob.Inbox.Report(ctx, l.id, l.attempt, &reports[i]); err != nil {
 			ob.Log.Warn("tell the owner of a report", "run", l.id, "err", err)
-			if !agency.IsCode(err, agency.CodeLimit) { // an inbox that is full keeps no report from the record
+			if !agency.IsCode(err, agency.CodeLimit) { // a full inbox keeps no report out of the record
 				return false
 			}
 		}
@@ -77,9 +77,9 @@ func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agenc
 	return ob.keep(ctx, l, reports)
 }
 
-// newReports are the reports behind offset, up to the last complete line. A file that is shorter,
-// or has no line that begins there, was begun anew. Whatever a line says of itself, it is a report,
-// made at the time at.
+// newReports returns the reports after offset, up to the last complete line. A file that is
+// shorter, or has no line that begins there, was started again. Every line counts as a report made
+// at the time at, whatever it contains.
 func newReports(spool Spool, data []byte, offset int64, at time.Time) []agency.Evidence {
 	if offset < 0 || offset > int64(len(data)) || offset > 0 && data[offset-1] != '\n' {
 		offset = 0

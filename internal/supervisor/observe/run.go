@@ -7,32 +7,32 @@ import (
 	"agency"
 )
 
-// liveRun is what is known of a run that is not final and cannot be read from the record.
+// liveRun is what is known about a run that is not final and is not in the record.
 type liveRun struct {
 	id         agency.RunID
 	attempt    int
 	worktree   string
 	dir        string // run directory
-	unseen     bool   // at the last look there was neither a wrapper nor a tmux session
+	unseen     bool   // the last look found neither a wrapper nor a tmux session
 	lastOutput time.Time
-	logLost    int64     // bytes that are missing in its log
-	lastNews   time.Time // when its output last said something new
-	beat       time.Time // when its wrapper last moved, as far as it was looked at
-	idle       bool      // that was too long ago at the last look
-	stamp      fileStamp // of the contract file when it was read last
+	logLost    int64     // bytes missing in its log
+	lastNews   time.Time // when its output last had something new
+	beat       time.Time // the last heartbeat that was read
+	idle       bool      // that heartbeat was too old at the last look
+	stamp      fileStamp // of the status file when it was last read
 	snapshot   fileStamp // of meta.json when it was last compared with the record
-	reports    fileStamp // of the file of reports when it was taken over last
-	folder     uint64    // inode of the folder that is watched for it; 0 while there is none
-	// agentState is what the evidence comes to, newer than the record's. It is never changed, only
-	// replaced.
+	reports    fileStamp // of the file of reports when it was last taken over
+	folder     uint64    // inode of the folder that is watched for them; 0 while there is none
+	// agentState is derived from the evidence, and newer than the record's. It is never changed,
+	// only replaced.
 	agentState *agency.AgentState
-	look       *time.Timer       // reads the screen when the output has been still; nil until there was some
-	screen     []agency.Evidence // what the screen said at the last look
+	look       *time.Timer       // reads the screen when the output has been still; nil until there was output
+	screen     []agency.Evidence // what the screen showed at the last look
 	output     *outputReader
 }
 
-// Track watches a run that is not final. What was read of an attempt may be older than the next
-// one, which is watched then and stays so.
+// Track watches a run that is not final. r may be older than a later attempt that is watched
+// already; that one stays.
 func (ob *Observer) Track(r *agency.Run) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -48,7 +48,7 @@ func (ob *Observer) Track(r *agency.Run) {
 	}
 }
 
-// Forget ends the watching of an attempt that is over. A later one of the same run stays watched.
+// Forget stops watching an attempt that is over. A later attempt of the same run stays watched.
 func (ob *Observer) Forget(r *agency.Run, attempt int) {
 	ob.mu.Lock()
 	l := ob.live[r.ID]
@@ -65,14 +65,14 @@ func (ob *Observer) Forget(r *agency.Run, attempt int) {
 	}
 }
 
-// LiveRuns counts the runs that are not final.
+// LiveRuns returns the number of runs that are not final.
 func (ob *Observer) LiveRuns() int {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
 	return len(ob.live)
 }
 
-// copyOf returns what is known of a run that is not final, as it is now.
+// copyOf returns a copy of what is known about a run that is not final.
 func (ob *Observer) copyOf(id agency.RunID) (liveRun, bool) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -83,7 +83,7 @@ func (ob *Observer) copyOf(id agency.RunID) (liveRun, bool) {
 	return *l, true
 }
 
-// change changes what is known of an attempt, if it is still the one that is watched.
+// change changes what is known about an attempt, if it is still the one that is watched.
 func (ob *Observer) change(l *liveRun, change func(now *liveRun)) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -92,30 +92,30 @@ func (ob *Observer) change(l *liveRun, change func(now *liveRun)) {
 	}
 }
 
-// Seen is what is known of a live attempt.
+// Seen is what is known about a live attempt.
 type Seen struct {
 	Attempt    int
-	AgentState *agency.AgentState // not to be changed
-	OutputAt   time.Time          // when it last printed something; zero is never, or not since the daemon began
-	OutputNews time.Time          // when its output last said something new; zero is unknown
+	AgentState *agency.AgentState // read-only
+	OutputAt   time.Time          // when it last printed something; zero if not since the daemon started
+	OutputNews time.Time          // when its output last had something new; zero is unknown
 }
 
-// Seen returns what is known of a run that is not final. ok is false when the run is over.
+// Seen returns what is known about a run that is not final. ok is false when the run is over.
 func (ob *Observer) Seen(id agency.RunID) (seen Seen, ok bool) {
 	l, ok := ob.copyOf(id)
 	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastNews}, ok
 }
 
-// Keep puts what is known of an agent that ended into its last record.
+// Keep copies what is known about an agent that ended into the last record of its attempt.
 func (ob *Observer) Keep(id agency.RunID, a *agency.Attempt) {
 	if l, ok := ob.copyOf(id); ok && l.attempt == a.Number {
 		a.AgentState = *l.agentState
 	}
 }
 
-// Printed takes that the wrapper of an attempt saw output. It reads what was printed, and the
-// screen once that is still. How an attempt ended says more than what it printed last, so with its
-// exit only the time is kept.
+// Printed handles output that the wrapper of an attempt reports. It reads what was printed, and the
+// screen once the output is still. With an exit it keeps only the time, because the exit says more
+// than the last output.
 func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdate) {
 	ob.mu.Lock()
 	more := false
@@ -133,9 +133,8 @@ func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdat
 	ob.lookSoon(id)
 }
 
-// SetUnseen takes of which runs nothing can be seen: no wrapper is connected, and the tmux session
-// is gone. The predicate is called under the observer's lock, so that it cannot miss what SetSeen
-// tells after it.
+// SetUnseen sets which runs have neither a connected wrapper nor a tmux session. The predicate is
+// called under the observer's lock, so that it cannot overwrite a later SetSeen.
 func (ob *Observer) SetUnseen(unseen func(id agency.RunID) bool) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -144,7 +143,7 @@ func (ob *Observer) SetUnseen(unseen func(id agency.RunID) bool) {
 	}
 }
 
-// SetSeen takes that something shows of a run: its wrapper connected.
+// SetSeen records that a run is visible again: its wrapper connected.
 func (ob *Observer) SetSeen(id agency.RunID) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()

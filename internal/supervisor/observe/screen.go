@@ -12,14 +12,14 @@ import (
 
 // How long an agent's terminal must be still before it is read.
 const (
-	// screenQuiet is how long a terminal must be still before it is read: a screen that is being
-	// painted says nothing.
+	// screenQuiet is how long a terminal must be still before it is read: a half painted screen
+	// shows nothing reliable.
 	screenQuiet = 1500 * time.Millisecond
 )
 
-// lookSoon reads an agent's screen once its output has been still for a while. It is the last
-// resort: an agent that speaks for itself is not looked at, unless it is not known which of its
-// requests a person can answer.
+// lookSoon reads an agent's screen once its output has been still for a while. The screen is the
+// last resort: it is not read for an agent that reports its own state, unless it is unknown which
+// of its requests a user can answer.
 func (ob *Observer) lookSoon(id agency.RunID) {
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
@@ -46,7 +46,7 @@ func (ob *Observer) lookSoon(id agency.RunID) {
 	}
 }
 
-// Look reads an agent's screen and keeps what is new in it as evidence. It returns the evidence
+// Look reads an agent's screen and adds what is new in it to the evidence. It returns the evidence
 // that the screen shows.
 func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence {
 	l, ok := ob.copyOf(id)
@@ -59,7 +59,7 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	}
 	text, err := ob.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
-		return nil // the terminal is going away, and its wrapper tells
+		return nil // the terminal is going away; its wrapper reports that
 	}
 	shown := ob.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	ob.mu.Lock()
@@ -72,10 +72,10 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	now.screen = shown
 	ob.mu.Unlock()
 	drafts := slices.Clone(shown)
-	if asks(before) && !asks(shown) && before[0].Event != agency.EventComplete { // else a title tells that it is over
+	if asks(before) && !asks(shown) && before[0].Event != agency.EventComplete { // otherwise a title reports the end of it
 		gone := agency.Evidence{Source: agency.FromScreen, Signal: agency.SignalAnswered}
 		if before[0].Kind == agency.AsksDialog {
-			gone.Signal = agency.SignalSession // its program begins; whether it works is not said by that
+			gone.Signal = agency.SignalSession // its program begins; whether it works is still unknown
 		}
 		drafts = append([]agency.Evidence{gone}, drafts...)
 	}

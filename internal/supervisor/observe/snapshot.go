@@ -11,8 +11,8 @@ import (
 	"agency/internal/file"
 )
 
-// CheckRecord compares a run's record with its snapshot, meta.json, and remembers what is wrong. A
-// list of runs tells what is remembered: to read the snapshots of thousands of runs would take
+// CheckRecord compares a run's record with its snapshot, meta.json, and remembers the difference. A
+// list of runs shows what is remembered: reading the snapshots of thousands of runs would take
 // longer than the list.
 func (ob *Observer) CheckRecord(r *agency.Run) {
 	problem := recordProblem(r)
@@ -25,8 +25,8 @@ func (ob *Observer) CheckRecord(r *agency.Run) {
 	ob.broken[r.ID] = problem
 }
 
-// recordProblem says how a run's snapshot disagrees with its record; empty when it does not. A
-// snapshot that is missing is written with the next change.
+// recordProblem returns how a run's snapshot differs from its record; empty when it does not. A
+// missing snapshot is written with the next change.
 func recordProblem(r *agency.Run) string {
 	const limit = 1 << 20
 	if r.RemovedAt != nil {
@@ -51,8 +51,8 @@ func recordProblem(r *agency.Run) string {
 	}
 }
 
-// ReadSnapshot compares the snapshot of a live run with its record when the snapshot changed since
-// that was done.
+// ReadSnapshot compares the snapshot of a live run with its record if the snapshot changed since
+// the last comparison.
 func (ob *Observer) ReadSnapshot(ctx context.Context, id agency.RunID) {
 	l, ok := ob.copyOf(id)
 	if !ok {

@@ -8,15 +8,15 @@ import (
 	"agency/internal/status"
 )
 
-// Derive is the status of a run now. The caller's r gets what is known of its agent; the record may
-// be a moment behind.
+// Derive returns the current status of a run. It copies what is known about the agent into r; the
+// record may be a moment behind.
 func (ob *Observer) Derive(r *agency.Run) agency.Status {
 	f := ob.facts(r)
 	return status.Derive(f, ob.moment(f))
 }
 
-// moment is the time to derive a status at. What looks like a stall is looked at again: time that a
-// clock was set forward by, or that the machine slept, is no silence of the agent's.
+// moment returns the time to derive a status at. It checks an apparent stall again: a clock that
+// was set forward, or a machine that slept, does not make the agent inactive.
 func (ob *Observer) moment(f status.Facts) time.Time {
 	now := ob.Now()
 	if seems := status.Derive(f, now); seems.Label == agency.Stalled {
@@ -25,7 +25,7 @@ func (ob *Observer) moment(f status.Facts) time.Time {
 	return now
 }
 
-// facts are everything that the status of a run is derived from.
+// facts returns everything that the status of a run is derived from.
 func (ob *Observer) facts(r *agency.Run) status.Facts {
 	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), SilentSince: ob.IdleSince(r)}
 	ob.mu.Lock()
@@ -40,8 +40,8 @@ func (ob *Observer) facts(r *agency.Run) status.Facts {
 	return f
 }
 
-// Explain tells why a run has its status, with the newest lines of its evidence. attempts are all
-// of the run.
+// Explain returns why a run has its status, with the newest lines of its evidence. attempts are all
+// attempts of the run.
 func (ob *Observer) Explain(r *agency.Run, attempts []agency.Attempt) (agency.Explanation, []agency.Evidence) {
 	ob.CheckRecord(r)
 	f := ob.facts(r)
@@ -53,7 +53,7 @@ func (ob *Observer) Explain(r *agency.Run, attempts []agency.Attempt) (agency.Ex
 	return status.Explain(f, ob.moment(f)), ob.outputs.newest(r)
 }
 
-// Finish reads the last words of an agent that ended, and writes what it came to.
+// Finish reads the last evidence of an agent that ended, and writes the run's output.
 func (ob *Observer) Finish(ctx context.Context, id agency.RunID) {
 	ob.ReadState(ctx, id)
 	ob.ReadEvidence(ctx, id)

@@ -13,24 +13,23 @@ import (
 	"agency"
 )
 
-// What is looked at of a worker that may hang.
+// Limits of what is examined of a worker that may hang.
 const (
 	mostFiles     = 20_000   // entries of a worktree
 	tailBytes     = 64 << 10 // of a log
 	mostLineRunes = 300
 )
 
-// Terminals shows what agents show and use.
+// Terminals reads what agents show and use.
 type Terminals struct {
 	tmux     Tmux
 	attempts Attempts
 }
 
-// NewTerminals returns what shows terminals.
+// NewTerminals returns a reader of terminals.
 func NewTerminals(tmux Tmux, attempts Attempts) *Terminals { return &Terminals{tmux, attempts} }
 
-// Activity measures a run. The newest change of a file is unknown when there are too many to look
-// at.
+// Activity measures a run. The newest change of a file is unknown when there are too many files.
 func (t *Terminals) Activity(r *agency.Run) agency.Activity {
 	var activity agency.Activity
 	if p := r.Attempt.RunnerProcess; p != nil {
@@ -40,8 +39,8 @@ func (t *Terminals) Activity(r *agency.Run) agency.Activity {
 	return activity
 }
 
-// newestFile is when something in a worktree last changed. What git and agency keep in it is no
-// work.
+// newestFile returns when something in a worktree last changed. Files of git and agency do not
+// count.
 func newestFile(root string) time.Time {
 	var newest time.Time
 	seen := 0
@@ -69,8 +68,8 @@ func newestFile(root string) time.Time {
 	return newest
 }
 
-// Preview is the last lines of what a run's agent shows: of its terminal while its session has it,
-// else of its log. They are safe for a terminal.
+// Preview returns the last lines that a run's agent shows: from its terminal while its session
+// exists, else from its log. They are safe for a terminal.
 func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []string {
 	text := ""
 	if !r.Attempt.Headless && r.Attempt.Pane != "" {
@@ -89,13 +88,13 @@ func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []str
 	return all[max(0, len(all)-lines):]
 }
 
-// safeLine takes what a terminal would obey out of a line of untrusted text.
+// safeLine removes what a terminal would obey from a line of untrusted text.
 func safeLine(line string) string {
 	runes := []rune(strings.TrimSpace(strings.ReplaceAll(agency.Visible(line), "\t", " ")))
 	return string(runes[:min(len(runes), mostLineRunes)])
 }
 
-// Attached says that a person looks at a run's terminal.
+// Attached reports whether a user looks at a run's terminal.
 func (t *Terminals) Attached(ctx context.Context, r *agency.Run) bool {
 	clients, err := t.tmux.Attached(ctx, r.Session())
 	return err == nil && clients > 0
