@@ -7,42 +7,44 @@ import (
 	"agency/internal/duration"
 )
 
-// AlertKind says why somebody must act. The words are those of the messages that go out.
+// AlertKind is why a user or agent must act. Its values appear in the messages and notices that are
+// sent.
 type AlertKind string
 
-// The kinds of alerts about workers, in the order in which they win when several hold.
+// The kinds of alerts about workers. When several apply, the first wins.
 const (
 	AlertLost       AlertKind = "worker.lost"        // the worker disappeared, or never started
-	AlertError      AlertKind = "worker.error"       // it failed, or its model refuses it
-	AlertNeedsInput AlertKind = "worker.needs_input" // it waits for somebody
-	AlertComplete   AlertKind = "worker.complete"    // its work can be looked at
-	AlertStuck      AlertKind = "worker.stuck"       // it is said to work, and nothing moves
+	AlertError      AlertKind = "worker.error"       // it failed, or its model refuses its calls
+	AlertNeedsInput AlertKind = "worker.needs_input" // it waits for an answer
+	AlertComplete   AlertKind = "worker.complete"    // its work can be reviewed
+	AlertStuck      AlertKind = "worker.stuck"       // it counts as working, but shows no progress
 )
 
-// AlertKinds are all kinds about workers, the first to win first.
+// AlertKinds returns all kinds about workers, in the order in which they win.
 func AlertKinds() []AlertKind {
 	return []AlertKind{AlertLost, AlertError, AlertNeedsInput, AlertComplete, AlertStuck}
 }
 
 // The kinds of alerts about sessions. Several can be open at once.
 const (
-	AlertSessionPaused  AlertKind = "session.paused"  // agency paused it, and somebody must say how it goes on
-	AlertSessionWaiting AlertKind = "session.waiting" // an agent of it cannot start without a person
+	AlertSessionPaused  AlertKind = "session.paused"  // agency paused it, and the user must decide how it continues
+	AlertSessionWaiting AlertKind = "session.waiting" // one of its agents cannot start without the user
 	AlertSessionFailed  AlertKind = "session.failed"  // it has settled, and an agent failed
 )
 
-// SessionAlertKinds are all kinds about sessions.
+// SessionAlertKinds returns all kinds about sessions.
 func SessionAlertKinds() []AlertKind {
 	return []AlertKind{AlertSessionPaused, AlertSessionWaiting, AlertSessionFailed}
 }
 
-// AlertHostDisk is the kind of alerts about the machine: a disk that agency writes on is nearly full. It belongs to no run and no session.
+// AlertHostDisk is the kind of alert about the machine: a disk that agency writes to is nearly
+// full. It belongs to no run and no session.
 const AlertHostDisk AlertKind = "host.disk"
 
-// HostAlertKinds are all kinds about the machine.
+// HostAlertKinds returns all kinds about the machine.
 func HostAlertKinds() []AlertKind { return []AlertKind{AlertHostDisk} }
 
-// Words are what a kind says of a worker, a session or a disk.
+// Words returns the kind as a sentence part about a worker, a session or a disk.
 func (k AlertKind) Words() string {
 	switch k {
 	case AlertLost:
@@ -65,7 +67,7 @@ func (k AlertKind) Words() string {
 	return string(k)
 }
 
-// PromptType is what a worker that needs input waits for.
+// PromptType is the type of input that a worker waits for.
 type PromptType string
 
 // The types of prompts.
@@ -74,21 +76,23 @@ const (
 	PromptPermission   PromptType = "permission"
 	PromptInput        PromptType = "input"
 	PromptBlocked      PromptType = "blocked"
-	PromptTurnEnded    PromptType = "turn_ended" // it stopped without a word
+	PromptTurnEnded    PromptType = "turn_ended" // it stopped without an explanation
 	PromptAttention    PromptType = "attention"  // the run was flagged
 )
 
-// Alert is one episode in which somebody must act on a worker, a session or the machine: it opens once, may be acknowledged or snoozed, and
-// is resolved when its condition goes. Where that only hid behind another one, the same alert is open again afterwards.
+// Alert is one episode in which a user or agent must act on a worker, a session or the machine. It
+// opens once, may be acknowledged or snoozed, and is resolved when its condition ends. If another
+// alert only hid the condition, the same alert opens again afterwards.
 type Alert struct {
 	ID      string    `json:"id"`
 	Seq     int64     `json:"seq"`
 	Kind    AlertKind `json:"msg_type"`
-	RunID   RunID     `json:"run_id"`     // empty unless of a worker
-	Session SessionID `json:"session_id"` // empty unless of a session
-	Attempt int       `json:"attempt"`    // 0 unless of a worker
+	RunID   RunID     `json:"run_id"`     // empty unless about a worker
+	Session SessionID `json:"session_id"` // empty unless about a session
+	Attempt int       `json:"attempt"`    // 0 unless about a worker
 	Cause   string    `json:"cause"`
-	// Payload is a JSON object. Of a worker it has worker_id, worker_name, attempt, repo and what the kind adds.
+	// Payload is a JSON object. For a worker it has worker_id, worker_name, attempt, repo and the
+	// fields of the kind.
 	Payload json.RawMessage `json:"payload"`
 
 	OpenedAt     time.Time  `json:"opened_at"`
@@ -96,21 +100,23 @@ type Alert struct {
 	AckedAt      *time.Time `json:"acked_at"`
 	AckedBy      string     `json:"acked_by"`
 	SnoozedUntil *time.Time `json:"snoozed_until"`
-	// NotifyCount counts how often somebody was told, and Level how far up it went: 0 the owner, 1 the orchestrator, 2 people.
+	// NotifyCount counts the notifications of the alert. Level is how far it was escalated: 0 the
+	// owner, 1 the orchestrator, 2 the user.
 	NotifyCount int        `json:"notify_count"`
 	Level       int        `json:"level"`
 	NotifiedAt  *time.Time `json:"notified_at"`
-	// Recipients are who was told last; empty means nobody could be.
+	// Recipients are those of the last notification; empty means that none could be reached.
 	Recipients []string `json:"recipients"`
 }
 
-// LongestSnooze is how long an alert can be put off at most.
+// LongestSnooze is the longest time for which an alert can be snoozed.
 const LongestSnooze = 30 * 24 * time.Hour
 
-// Open says that somebody must still act.
+// Open reports whether a user or agent must still act.
 func (a *Alert) Open() bool { return a.ResolvedAt == nil }
 
-// AlertText is what an alert is about, from its payload: the question, the error, the last words. It is untrusted.
+// AlertText returns the subject of an alert from its payload: the question, the error or the last
+// message. It is untrusted.
 func AlertText(payload json.RawMessage) string {
 	var p struct {
 		Prompt string `json:"prompt_preview"`
@@ -133,23 +139,23 @@ func AlertText(payload json.RawMessage) string {
 	return ""
 }
 
-// AlertSessionName is the name of the session that an alert is about, from its payload, which outlives the session; empty when
-// it has none.
+// AlertSessionName returns the name of an alert's session from the payload, which outlives the
+// session; empty when it has none.
 func AlertSessionName(payload json.RawMessage) string {
 	var p struct {
 		Name string `json:"session_name"`
 	}
-	_ = json.Unmarshal(payload, &p) // none is no name
+	_ = json.Unmarshal(payload, &p) // an invalid payload has no name
 	return p.Name
 }
 
 // AlertFilter chooses alerts.
 type AlertFilter struct {
-	IDs      []string  // none are all
+	IDs      []string  // empty is all
 	Run      RunID     // empty is every run
 	Session  SessionID // empty is every session
-	Host     bool      // only those of the machine
-	Repo     string    // fingerprint, with those of the machine; empty is every repository
-	Resolved bool      // resolved ones too
-	After    int64     // only those with a later Seq
+	Host     bool      // only alerts about the machine
+	Repo     string    // fingerprint, alerts about the machine included; empty is every repository
+	Resolved bool      // include resolved alerts
+	After    int64     // only alerts with a greater Seq
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is where an attempt stands. A run's state is its newest attempt's.
+// State is the state of an attempt. A run's state is that of its newest attempt.
 type State string
 
 // The states of an attempt. The last three are final.
@@ -14,10 +14,10 @@ const (
 	Running   State = "running"
 	Completed State = "completed" // the runner ended with exit status 0
 	Failed    State = "failed"    // it ended in any other way, was lost, or never started
-	Killed    State = "killed"    // somebody asked for its end
+	Killed    State = "killed"    // a user or agent stopped it
 )
 
-// Final says that nothing can happen to the attempt any more.
+// Final reports whether the state can no longer change.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Killed }
 
 // Attempt is one execution of a run's agent.
@@ -31,68 +31,69 @@ type Attempt struct {
 	EndedAt        *time.Time `json:"ended_at"`
 	// StopRequestedAt is set before the first signal of a stop.
 	StopRequestedAt *time.Time `json:"stop_requested_at"`
-	// Restarting says that the stop makes place for the next attempt.
+	// Restarting reports whether the stop is part of a restart: another attempt follows.
 	Restarting bool `json:"-"`
-	// InputAt is when a message was last sent to the agent: what it asked before that is answered.
+	// InputAt is when a message was last sent to the agent. Requests from before are answered.
 	InputAt       *time.Time `json:"input_at"`
-	ExitCode      *int       `json:"exit_code"`  // null when it never exited by itself
-	Signal        string     `json:"signal"`     // SIGKILL and the like; empty when none ended it
+	ExitCode      *int       `json:"exit_code"`  // null when it did not exit by itself
+	Signal        string     `json:"signal"`     // the signal that ended it, such as SIGKILL; empty when none did
 	EndedBy       EndedBy    `json:"ended_by"`   // empty until it has ended
 	ErrorCode     Code       `json:"error_code"` // empty unless it failed
 	Error         string     `json:"error"`
-	LogLost       int64      `json:"log_lost"`  // bytes that are missing in its log, because the disk did not take them
+	LogLost       int64      `json:"log_lost"`  // bytes missing in its log because the disk was full
 	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
 	Wrapper       *Process   `json:"wrapper"`
 	RunnerProcess *Process   `json:"runner_process"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Word Observed `json:"-"`
-	// AgentState is what the evidence of this attempt comes to.
+	// AgentState is the sum of this attempt's evidence.
 	AgentState AgentState `json:"-"`
 }
 
-// EndedBy says what made a runner end.
+// EndedBy is what made a runner end.
 type EndedBy string
 
-// The causes of an end, as the wrapper saw them.
+// The causes of an end, as the wrapper observed them.
 const (
 	EndedByRunner      EndedBy = "runner"       // it exited, or a signal from elsewhere hit it
 	EndedByStop        EndedBy = "stop"         // agency stop, over the daemon's connection
-	EndedBySignal      EndedBy = "signal"       // the wrapper got SIGTERM: from a daemon without a connection, or when the system goes down
+	EndedBySignal      EndedBy = "signal"       // the wrapper got SIGTERM: from a daemon without a connection, or at system shutdown
 	EndedByTimeLimit   EndedBy = "time_limit"   // --max-minutes
-	EndedBySessionLost EndedBy = "session_lost" // somebody killed the tmux session
+	EndedBySessionLost EndedBy = "session_lost" // the tmux session was killed
 	EndedByStartFailed EndedBy = "start_failed" // the program could not be started
 	EndedBySetupFailed EndedBy = "setup_failed" // the repository's setup failed, so the program was not started
 )
 
-// Process identifies one process for good: a bare pid proves nothing, because pids are used again.
+// Process identifies one process permanently. A pid alone does not, because the kernel reuses pids.
 type Process struct {
 	PID        int    `json:"pid"`
-	StartTicks uint64 `json:"start_ticks"` // since boot, in the kernel's own unit
+	StartTicks uint64 `json:"start_ticks"` // since boot, in clock ticks of the kernel
 	BootID     string `json:"boot_id"`
 }
 
-// FactKind is a kind of news about an attempt.
+// FactKind is the kind of a fact about an attempt.
 type FactKind string
 
-// The facts that move an attempt on.
+// The facts that change the state of an attempt.
 const (
 	FactStarted     FactKind = "started"      // the wrapper started the runner
-	FactStartFailed FactKind = "start_failed" // creation did not get as far as a runner
+	FactStartFailed FactKind = "start_failed" // creation failed before a runner started
 	FactExited      FactKind = "exited"       // the wrapper recorded the runner's end
-	FactLost        FactKind = "lost"         // no wrapper lives and no end was recorded
+	FactLost        FactKind = "lost"         // no wrapper is alive and no end was recorded
 )
 
-// Fact is one piece of news about an attempt, with what decides the state it leads to.
+// Fact is one fact about an attempt, with the details that decide the next state.
 type Fact struct {
 	Kind          FactKind
 	ExitCode      int    // of FactExited, meaningful when Signal is empty
 	Signal        string // of FactExited
 	EndedBy       EndedBy
-	StopRequested bool // a stop was asked for and recorded before
+	StopRequested bool // a stop was requested and recorded before
 }
 
-// Next is the one transition function: the state that a fact leads to. A final state takes no fact, and a fact that
-// cannot happen in a state is E_INVALID_STATE; the state then stays as it is.
+// Next returns the state that a fact leads to; it is the only transition function. A final state
+// accepts no fact. A fact that cannot happen in a state is E_INVALID_STATE, and the state stays as
+// it is.
 func Next(from State, f Fact) (State, error) {
 	switch {
 	case from.Final():
@@ -119,8 +120,8 @@ func ended(f Fact, clean bool) State {
 	}
 }
 
-// Exit is the record of a runner's end, in the form of runner_done.json. The wrapper writes it once, durably, and
-// from then on it decides what the attempt came to.
+// Exit is the record of a runner's end, in the form of runner_done.json. The wrapper writes it
+// once, durably; from then on it decides the result of the attempt.
 type Exit struct {
 	SchemaVersion int        `json:"schema_version"` // 1
 	RunID         RunID      `json:"run_id"`
@@ -128,24 +129,26 @@ type Exit struct {
 	RunnerKind    RunnerKind `json:"runner_kind"`
 	StartedAt     time.Time  `json:"started_at"`
 	EndedAt       time.Time  `json:"ended_at"`
-	ExitCode      int        `json:"exit_code"` // 128 + signal number when a signal ended it, as shells say
+	ExitCode      int        `json:"exit_code"` // 128 + signal number when a signal ended it, as in shells
 	PID           int        `json:"pid,omitempty"`
 	Signal        string     `json:"signal,omitempty"`
 	Error         string     `json:"error,omitempty"`
 	EndedBy       EndedBy    `json:"ended_by"`
-	// LeftBehind counts processes that the runner left and the wrapper ended.
+	// LeftBehind counts the processes that the runner left running and the wrapper ended.
 	LeftBehind int `json:"left_behind,omitempty"`
-	// LogLost is how many bytes of the runner's output are not in its log, because the disk did not take them.
+	// LogLost is how many bytes of the runner's output are missing in its log because the disk was
+	// full.
 	LogLost int64 `json:"log_lost,omitempty"`
 }
 
-// Fact is what the record means for its attempt. It proves a stop of agency's by itself, too: the disk may have been full.
+// Fact returns the fact that the record states about its attempt. The record alone also proves a
+// stop by agency: a full disk may have kept the request out of the database.
 func (e *Exit) Fact(stopRequested bool) Fact {
 	return Fact{Kind: FactExited, ExitCode: e.ExitCode, Signal: e.Signal, EndedBy: e.EndedBy, StopRequested: stopRequested || e.EndedBy == EndedByStop}
 }
 
-// Failure is the code and the sentence for an attempt that ended as recorded and was not asked to; both are empty
-// for a clean end.
+// Failure returns the code and the message of an attempt that ended as recorded without a stop
+// request; both are empty for a clean end.
 func (e *Exit) Failure() (Code, string) {
 	switch {
 	case e.EndedBy == EndedBySessionLost:
@@ -171,38 +174,40 @@ type Start struct {
 	TTY       bool      `json:"tty"` // one pty and a merged stream; false is pipes and two streams
 	Wrapper   Process   `json:"wrapper"`
 	Runner    Process   `json:"runner"`
-	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers do not have it.
+	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers lack
+	// it.
 	Grace time.Duration `json:"grace,omitempty"`
-	// Pane is the tmux pane of the wrapper, such as "%3". Records of older wrappers do not have it.
+	// Pane is the tmux pane of the wrapper, such as "%3". Records of older wrappers lack it.
 	Pane string `json:"pane,omitempty"`
-	// TokenHash is the hash of the attempt's token, by which a record that is made anew knows its wrapper.
+	// TokenHash is the hash of the attempt's token. A rebuilt record recognizes its wrapper by it.
 	TokenHash string `json:"token_hash,omitempty"`
 }
 
-// Effect is what was seen to come of an input.
+// Effect is the observed effect of an input.
 type Effect string
 
 // The effects. The first four prove that the agent took the input.
 const (
-	EffectPrompt   Effect = "prompt"   // the agent told that it was given a prompt
-	EffectTurn     Effect = "turn"     // the text went out of its input box, and it is at work
-	EffectRead     Effect = "read"     // the program, which reads lines, has read them
+	EffectPrompt   Effect = "prompt"   // the agent reported a prompt
+	EffectTurn     Effect = "turn"     // the text left its input box, and the agent is working
+	EffectRead     Effect = "read"     // the program, which reads lines, has read the input
 	EffectEnded    Effect = "ended"    // the program has ended
-	EffectComposer Effect = "composer" // the text stands in its input box
-	EffectOutput   Effect = "output"   // something was printed, whatever it means
+	EffectComposer Effect = "composer" // the text is in its input box
+	EffectOutput   Effect = "output"   // output of any kind was printed
 	EffectNone     Effect = "none"
 )
 
 // Delivery is how far an input to a runner got.
 type Delivery struct {
-	// Confirmed is true when the agent was seen to take the input; false means that it was written to the terminal, and
-	// nothing more is known.
+	// Confirmed is true when agency saw the agent take the input; false means that the input was
+	// written to the terminal, and nothing more is known.
 	Confirmed bool   `json:"confirmed"`
 	Effect    Effect `json:"effect"`
-	Composer  string `json:"composer"` // what stands in the agent's input box; empty when nothing does, or none is to be seen
+	Composer  string `json:"composer"` // the text in the agent's input box; empty when there is none, or no box is visible
 }
 
-// Step is one recorded step of making or removing a run. Steps without DoneAt are finished or undone after a crash.
+// Step is one recorded step of making or removing a run. After a crash, steps without DoneAt are
+// finished or undone.
 type Step struct {
 	Name   string     `json:"name"`
 	DoneAt *time.Time `json:"done_at"`
@@ -211,6 +216,6 @@ type Step struct {
 // Observed is the newest reading of a run's contract file in one attempt.
 type Observed struct {
 	Contract *Contract // nil when the file is missing or invalid
-	Problem  string    // why it is invalid; empty when it is fine or missing
+	Problem  string    // why it is invalid; empty when it is valid or missing
 	At       time.Time // when this content was first seen
 }

@@ -31,7 +31,8 @@ func facts() []agency.Fact {
 	return all
 }
 
-// table reads the rows of the table of a document whose header holds the column names, without the header.
+// table reads the rows of the table of a document whose header holds the column names, without the
+// header.
 func table(t *testing.T, path string, header ...string) [][]string {
 	t.Helper()
 	data, err := os.ReadFile(path)

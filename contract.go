@@ -11,7 +11,7 @@ const (
 	StateDir         = ".agency/state"
 	ContractFile     = ".agency/state/runner_status.json"
 	ReportsFile      = ".agency/state/reports.jsonl" // what agency report adds to the contract, one line each
-	AttemptFile      = ".agency/state/attempt"       // number of the attempt that works here; there is none for the first
+	AttemptFile      = ".agency/state/attempt"       // number of the attempt that works here; the first attempt has no such file
 )
 
 // ContractLimit is the largest contract file that is read, in bytes.
@@ -20,16 +20,16 @@ const ContractLimit = 64 << 10
 // ReportsLimit is the largest file of reports that is read, in bytes.
 const ReportsLimit = 1 << 20
 
-// MaxQuiet is the longest silence that an agent may declare.
+// MaxQuiet is the longest time without signs that an agent may declare.
 const MaxQuiet = 24 * time.Hour
 
 // ContractVersion is the schema_version of the contract.
 const ContractVersion = "1.0"
 
-// ReportedStatus is what a runner says of itself.
+// ReportedStatus is the status that a runner reports of itself.
 type ReportedStatus string
 
-// The words of the contract.
+// The values of ReportedStatus.
 const (
 	ReportedWorking        ReportedStatus = "working"
 	ReportedNeedsInput     ReportedStatus = "needs_input"
@@ -37,17 +37,17 @@ const (
 	ReportedReadyForReview ReportedStatus = "ready_for_review"
 )
 
-// Words are all words of the contract.
+// Words returns all values of ReportedStatus.
 func Words() []ReportedStatus {
 	return []ReportedStatus{ReportedWorking, ReportedNeedsInput, ReportedBlocked, ReportedReadyForReview}
 }
 
-// Contract is the runner's own word on how it is doing: the content of runner_status.json. It is untrusted text;
-// what shows it must make it safe for a terminal first.
+// Contract is the content of runner_status.json, in which the runner reports its status. It is
+// untrusted text; a caller that shows it must make it safe for a terminal first.
 type Contract struct {
 	SchemaVersion string         `json:"schema_version"`
 	Status        ReportedStatus `json:"status"`
-	UpdatedAt     string         `json:"updated_at"` // as the runner wrote it; nothing is decided by it
+	UpdatedAt     string         `json:"updated_at"` // as the runner wrote it; it decides nothing
 	Summary       string         `json:"summary"`
 	Questions     []string       `json:"questions"`
 	Blockers      []string       `json:"blockers"`
@@ -55,11 +55,11 @@ type Contract struct {
 	Risks         []string       `json:"risks"`
 }
 
-// startingWork is what agency itself says for an agent that has said nothing yet.
+// startingWork is the summary that agency itself writes before the agent has reported anything.
 const startingWork = "Starting work"
 
-// OwnWord is the newest contract that the agent of an attempt wrote itself; nil when it wrote none, or none that can be read. What
-// agency wrote for it before it started says nothing of it.
+// OwnWord returns the newest contract that the agent of an attempt wrote itself; nil when it wrote
+// none, or none that is readable. The contract that agency writes before the start does not count.
 func (a *Attempt) OwnWord() *Contract {
 	c := a.Word.Contract
 	if c != nil && c.Status == ReportedWorking && c.Summary == startingWork && c.UpdatedAt == NewContract(a.CreatedAt).UpdatedAt {
@@ -68,7 +68,8 @@ func (a *Attempt) OwnWord() *Contract {
 	return c
 }
 
-// NewContract is the first contract of an attempt, which agency writes before the runner starts.
+// NewContract returns the first contract of an attempt, which agency writes before the runner
+// starts.
 func NewContract(at time.Time) Contract {
 	return Contract{
 		SchemaVersion: ContractVersion,

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Environ is an environment, NAME=value each. In JSON a variable is a text, or, when it is not valid UTF-8 and would not
-// survive as one, an object with its bytes: {"base64": "..."}.
+// Environ is an environment, NAME=value each. In JSON a variable is a string or, when it is not
+// valid UTF-8, an object with its bytes: {"base64": "..."}.
 type Environ []string
 
-// Lookup returns the value of a variable, and "" for one that is not set. Where it is set twice the last one counts, as in a child
-// process.
+// Lookup returns the value of a variable, or "" for one that is not set. If it is set twice, the
+// last one counts, as in a child process.
 func (e Environ) Lookup(name string) string {
 	for _, kv := range slices.Backward(e) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -23,12 +23,13 @@ func (e Environ) Lookup(name string) string {
 	return ""
 }
 
-// Without returns a copy without some variables.
+// Without returns a copy without the named variables.
 func (e Environ) Without(names ...string) Environ {
 	return e.WithoutFunc(func(name string) bool { return slices.Contains(names, name) })
 }
 
-// WithoutFunc returns a copy without the variables whose names drop picks, and without what is not NAME=value.
+// WithoutFunc returns a copy without the variables whose names drop selects, and without entries
+// that are not NAME=value.
 func (e Environ) WithoutFunc(drop func(name string) bool) Environ {
 	return slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
 		name, _, ok := strings.Cut(kv, "=")
@@ -40,7 +41,7 @@ type environBytes struct {
 	Base64 []byte `json:"base64"`
 }
 
-// MarshalJSON writes every variable so that its bytes come back.
+// MarshalJSON writes every variable so that UnmarshalJSON restores its bytes.
 func (e Environ) MarshalJSON() ([]byte, error) {
 	list := make([]any, 0, len(e))
 	for _, kv := range e {

@@ -76,13 +76,13 @@ const (
 	ExitNotFound    = 3
 	ExitConflict    = 4
 	ExitTimeout     = 5
-	ExitUnknown     = 6 // what was asked could not be found out, or whether it was done
+	ExitUnknown     = 6 // whether it was done, or the answer, could not be determined
 	ExitNeedsPerson = 8
-	ExitInterrupted = 130 // after Ctrl-C, as shells say it
-	ExitBrokenPipe  = 141 // nobody reads the output any more, as shells say it
+	ExitInterrupted = 130 // after Ctrl-C, as in shells
+	ExitBrokenPipe  = 141 // the reader of the output is gone, as in shells
 )
 
-// outcomes is the one table from a code to what the outside sees of it.
+// outcomes maps each code to its exit status and HTTP status.
 var outcomes = map[Code]struct{ exit, http int }{
 	CodeUsage:               {ExitUsage, http.StatusBadRequest},
 	CodeNotGitRepo:          {ExitError, http.StatusBadRequest},
@@ -139,7 +139,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeInternal:            {ExitError, http.StatusInternalServerError},
 }
 
-// Exit is the exit status of a command that fails with the code.
+// Exit returns the exit status of a command that fails with the code.
 func (c Code) Exit() int {
 	if o, ok := outcomes[c]; ok {
 		return o.exit
@@ -147,7 +147,7 @@ func (c Code) Exit() int {
 	return ExitError
 }
 
-// HTTPStatus is the status of a response that carries the code.
+// HTTPStatus returns the status of a response that carries the code.
 func (c Code) HTTPStatus() int {
 	if o, ok := outcomes[c]; ok {
 		return o.http
@@ -155,14 +155,15 @@ func (c Code) HTTPStatus() int {
 	return http.StatusInternalServerError
 }
 
-// Known says whether the code is one of agency's own.
+// Known reports whether the code is one of agency's own.
 func (c Code) Known() bool {
 	_, ok := outcomes[c]
 	return ok
 }
 
-// Error is the one error type that reaches users. Message names the value and the place; Hint is the way out, best a
-// command that can be pasted; Details are facts for programs. Err, the cause, is for logs only.
+// Error is the only error type that reaches users. Message names the value and the place. Hint is
+// the way out, preferably a command that can be pasted. Details are facts for programs. Err, the
+// cause, is for logs only.
 type Error struct {
 	Code    Code
 	Message string
@@ -171,8 +172,8 @@ type Error struct {
 	Err     error
 }
 
-// Errorf makes an Error from a code and a formatted message. A %w verb keeps its operand as the cause, and the way out that
-// the cause has.
+// Errorf makes an Error from a code and a formatted message. An operand of %w becomes the cause,
+// and its hint is kept.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Code: code, Message: bounded(err.Error()), Err: errors.Unwrap(err)}
@@ -182,13 +183,13 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return e
 }
 
-// WithHint returns the error with a way out. It changes and returns its receiver.
+// WithHint adds a hint. It changes and returns its receiver.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = bounded(fmt.Sprintf(format, args...))
 	return e
 }
 
-// WithDetail returns the error with one more fact for programs. It changes and returns its receiver.
+// WithDetail adds one fact for programs. It changes and returns its receiver.
 func (e *Error) WithDetail(key string, value any) *Error {
 	if e.Details == nil {
 		e.Details = map[string]any{}
@@ -197,21 +198,21 @@ func (e *Error) WithDetail(key string, value any) *Error {
 	return e
 }
 
-// Error is the message, without the code and the hint.
+// Error returns the message, without the code and the hint.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap is the cause, if there is one.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError finds the Error in a chain. Any other error becomes E_RESOURCES when the system has no more of something, else E_INTERNAL, with
-// its text; nil stays nil.
+// AsError finds the Error in a chain. Any other error keeps its text and becomes E_RESOURCES when a
+// resource of the system is exhausted, else E_INTERNAL; nil stays nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		if e.Message != err.Error() {
-			// A wrapper added words: keep them, and everything else from the inner error.
+			// A wrapping error added words: keep them, and everything else from the inner error.
 			return &Error{Code: e.Code, Message: err.Error(), Hint: e.Hint, Details: e.Details, Err: e}
 		}
 		return e
@@ -223,18 +224,19 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeInternal, Message: bounded(err.Error()), Err: err}
 }
 
-// Exhausted reports whether an error says that the system, or this process, has no more room on a disk, file descriptors, processes or
-// memory.
+// Exhausted reports whether an error means that the system or this process has run out of disk
+// space, file descriptors, processes or memory.
 func Exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// MessageLimit is the longest message of an Error, and the longest hint, in bytes. They repeat what somebody gave, which can be of any
-// length, and have to go through lines that cannot.
+// MessageLimit is the longest message of an Error, and the longest hint, in bytes. They repeat
+// input of any length, and must fit into protocol lines, which are limited.
 const MessageLimit = 4 << 10
 
-// bounded leaves the middle out of a text that is too long: what it is about begins it, and what is wrong often ends it.
+// bounded cuts the middle out of a text that is too long: the subject is usually at its beginning,
+// and the reason often at its end.
 func bounded(text string) string {
 	if len(text) <= MessageLimit {
 		return text
@@ -250,7 +252,7 @@ func bounded(text string) string {
 	return text[:from] + gap + text[to:]
 }
 
-// IsCode says whether the chain holds an Error with the code.
+// IsCode reports whether the chain holds an Error with the code.
 func IsCode(err error, code Code) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == code

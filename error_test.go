@@ -92,7 +92,8 @@ func TestDocumentedCodes(t *testing.T) {
 
 func TestDocumentedExits(t *testing.T) {
 	t.Parallel()
-	// These come without an error: all is well, a wait whose runs need a person, and output that nobody wants any more.
+	// These come without an error: all is well, a wait whose runs need a person, and output that
+	// nobody wants any more.
 	exits := map[int]bool{agency.ExitOK: true, agency.ExitNeedsPerson: true, agency.ExitInterrupted: true, agency.ExitBrokenPipe: true}
 	for _, c := range codes(t) {
 		exits[c.Exit()] = true

@@ -11,7 +11,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// RunID is the primary key of a run: "r_" and a ULID. It is a name, not an order; Run.Seq is the order.
+// RunID is the primary key of a run: "r_" and a ULID. It is a name, not an order; Run.Seq is the
+// order.
 type RunID string
 
 const runIDPrefix = "r_"
@@ -35,12 +36,13 @@ func NewAlertID(at time.Time, random [10]byte) string {
 	return "a_" + strings.TrimPrefix(string(NewRunID(at, random)), runIDPrefix)
 }
 
-// NewNoticeID makes the id of a notice that is about nothing with an id.
+// NewNoticeID makes the id of a notice whose subject has no id.
 func NewNoticeID(at time.Time, random [10]byte) string {
 	return "n_" + strings.TrimPrefix(string(NewRunID(at, random)), runIDPrefix)
 }
 
-// ParseRunID reads an id strictly: the exact prefix, then 26 characters of the ULID alphabet in any case.
+// ParseRunID reads an id strictly: the exact prefix, then 26 characters of the ULID alphabet in any
+// case.
 func ParseRunID(s string) (RunID, error) {
 	rest, ok := strings.CutPrefix(s, runIDPrefix)
 	if !ok {
@@ -53,14 +55,14 @@ func ParseRunID(s string) (RunID, error) {
 	return RunID(runIDPrefix + id.String()), nil
 }
 
-// Lengths of the parts of a slug, in characters.
+// The lengths of the parts of a slug, in characters.
 const (
 	slugTypeMax = 20
 	slugNameMax = 10
 )
 
-// Slug makes the readable part of a handle: from the type and the name, or else from the type and the prompt's first
-// words. It is lower-case ASCII, never ends in "-", and is never empty.
+// Slug returns the readable part of a handle: from the type and the name, or else from the type and
+// the prompt's first words. It is lower-case ASCII, never ends in "-", and is never empty.
 func Slug(typ, name, prompt string) string {
 	rest := name
 	if rest == "" && typ == "" {
@@ -90,8 +92,8 @@ func orRun(slug string) string {
 	return slug
 }
 
-// slugify keeps letters and digits of ASCII and turns each run of anything else into one "-". It reads no further
-// than it needs, so a prompt of megabytes costs nothing.
+// slugify keeps ASCII letters and digits and turns each run of other characters into one "-". It
+// reads no further than it needs, so a prompt of megabytes costs nothing.
 func slugify(s string, limit int) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -121,8 +123,8 @@ type HandleFormat struct{ pattern string }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// ParseHandleFormat reads a named format or a custom pattern of {MMDD} {YYYYMMDD} {HHMMSS} {slug} {hash} {type} and
-// letters, digits and "-". A pattern must hold {hash}, without which a clash could not be resolved.
+// ParseHandleFormat reads a named format or a custom pattern of {MMDD} {YYYYMMDD} {HHMMSS} {slug}
+// {hash} {type} and letters, digits and "-". A pattern must hold {hash}, which resolves clashes.
 func ParseHandleFormat(s string) (HandleFormat, error) {
 	switch s {
 	case "", FormatMMDDSlugHash:
@@ -149,8 +151,8 @@ func ParseHandleFormat(s string) (HandleFormat, error) {
 	return HandleFormat{s}, nil
 }
 
-// Handle makes the name that people see and type. hash is four hex characters. When again is true a handle was taken:
-// a format without {hash} then gets one at its end.
+// Handle returns the name that users see and type. hash is four hex characters. again is set when a
+// handle was taken: a format without {hash} then gets one at its end.
 func (f HandleFormat) Handle(at time.Time, slug, typ, hash string, again bool) string {
 	pattern := f.pattern
 	if again && !strings.Contains(pattern, "{hash}") {
@@ -179,7 +181,8 @@ func CheckName(name string) error {
 
 var wordRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
 
-// CheckWord refuses a tag or a type that is not one plain word. what names it in the message.
+// CheckWord refuses a tag or a type that is not one plain word. what names the value in the
+// message.
 func CheckWord(what, word string) error {
 	if !wordRule.MatchString(word) {
 		return Errorf(CodeUsage, "the %s %q is not allowed", what, word).
@@ -190,7 +193,8 @@ func CheckWord(what, word string) error {
 
 var agentIDRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// CheckAgentID refuses what cannot be the id of an agent: it becomes part of a branch and the name of a log file.
+// CheckAgentID refuses an invalid agent id. A valid one can be part of a branch and the name of a
+// log file.
 func CheckAgentID(id string) error {
 	if !agentIDRule.MatchString(id) || strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
 		return Errorf(CodePlanInvalid, "the agent id %q is not allowed", Clip(id)).
@@ -199,10 +203,10 @@ func CheckAgentID(id string) error {
 	return nil
 }
 
-// MinPrefix is how many characters of a name, handle or id a reference needs when it is not whole.
+// MinPrefix is the minimum length of an abbreviated name, handle or id, in characters.
 const MinPrefix = 4
 
-// TokenHash is the form in which an attempt's token is kept.
+// TokenHash returns the form in which an attempt's token is stored.
 func TokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

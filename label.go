@@ -2,7 +2,8 @@ package agency
 
 import "strings"
 
-// Label is the status that people see. It is derived from stored facts each time it is shown, never stored.
+// Label is the status that users see. It is derived from stored facts each time it is shown, never
+// stored.
 type Label string
 
 // The labels.
@@ -26,7 +27,7 @@ const (
 	Idle           Label = "idle"
 )
 
-// Labels are all labels, in the order in which they are decided.
+// Labels returns all labels, in the order in which they are decided.
 func Labels() []Label {
 	return []Label{
 		Broken, LabelRemoving, Merged, Abandoned, LabelFailed, NeedsAttention, LabelQueued, NeedsInput, ReadyForReview, Blocked,
@@ -34,7 +35,8 @@ func Labels() []Label {
 	}
 }
 
-// ParseLabel reads a label as people type it: "needs-input", "needs_input" and "needs input" are one.
+// ParseLabel reads a label as users type it: "needs-input", "needs_input" and "needs input" are the
+// same.
 func ParseLabel(s string) (Label, error) {
 	want := strings.NewReplacer("-", " ", "_", " ").Replace(strings.ToLower(s))
 	for _, l := range Labels() {
@@ -49,7 +51,8 @@ func ParseLabel(s string) (Label, error) {
 	return "", Errorf(CodeUsage, "%q is not a status", s).WithHint("one of: %s", strings.Join(names, ", "))
 }
 
-// Mark is the one-column sign of a label: working ●, needs a person ◐, idle ○, failed ✕, done ✓.
+// Mark returns the one-column symbol of a label: working ●, needs the user ◐, idle ○, failed ✕,
+// done ✓.
 func (l Label) Mark() string {
 	switch l {
 	case Working, Active:
@@ -65,12 +68,13 @@ func (l Label) Mark() string {
 	}
 }
 
-// NeedsPerson says that the run goes no further until somebody acts.
+// NeedsPerson reports whether the run cannot continue until a user or agent acts.
 func (l Label) NeedsPerson() bool {
 	return l == NeedsInput || l == Blocked || l == NeedsAttention || l == Stalled || l == Waiting
 }
 
-// Settled says that a run with this label waits for nothing but a person: it ended, or asks, or offers its work.
+// Settled reports whether a run with this label waits for nothing but the user: it ended, asks a
+// question, or offers its work.
 func (l Label) Settled() bool {
 	switch l {
 	case LabelRemoving, LabelQueued, Working, Active:

@@ -5,27 +5,29 @@ import (
 	"time"
 )
 
-// CommandRequest is one attempt that needs a command line.
+// CommandRequest describes one attempt that needs a command line.
 type CommandRequest struct {
 	Runner      Runner
 	Exec        string   // the program as configured: a name or a path
-	DefaultArgs []string // from the configuration, before everything else
+	DefaultArgs []string // from the configuration, before all other arguments
 	Model       string   // empty leaves the choice to the agent
 	Headless    bool
 	PromptFile  string // absolute path of the task
 	Worktree    string // absolute path
 	RunID       RunID
 	Attempt     int
-	// ConversationID is the id of an earlier conversation when Resume is set, else a fresh UUID for agents that let
-	// their caller choose. Without one a resumed agent begins a new conversation in the same worktree.
+	// ConversationID is the id of an earlier conversation when Resume is set, else a fresh UUID for
+	// agents that accept one. Without one, a resumed agent begins a new conversation in the same
+	// worktree.
 	ConversationID string
 	Resume         bool
-	Env            []string // the runner's, complete but for AGENCY_*; PATH and HOME are looked up there
+	Env            []string // the runner's, complete except for AGENCY_*; PATH and HOME are looked up there
 	AttemptDir     string   // absolute path; Command.Files go there
 	Hook           []string // argv of the command that an agent's hooks call; the kind of the runner is appended
-	// SystemPrompt is the agent's role, beside what agency tells every agent; empty when it has none of its own.
+	// SystemPrompt is the agent's role, in addition to the instructions for every agent; empty for
+	// none.
 	SystemPrompt string
-	// SkipPermissions has the agent ask for leave for nothing that it does.
+	// SkipPermissions makes the agent act without asking for permission.
 	SkipPermissions bool
 }
 
@@ -34,8 +36,8 @@ type Command struct {
 	Argv           []string // Argv[0] is an absolute path
 	Env            []string // additions, NAME=value
 	Stdin          string   // file that a headless runner reads; empty is /dev/null
-	ConversationID string   // empty when the agent tells its id only after the start
-	// Files must stand in CommandRequest.AttemptDir before the start: name and content.
+	ConversationID string   // empty when the agent chooses its id after the start
+	// Files are written to CommandRequest.AttemptDir before the start: name and content.
 	Files map[string][]byte
 }
 
@@ -44,13 +46,13 @@ type SetupCommand struct {
 	Argv    []string // Argv[0] is an absolute path
 	Dir     string
 	Env     []string // complete
-	Mark    string   // the entry of Env that tells its processes from all others
-	Log     string   // the file that its output is added to
+	Mark    string   // the entry of Env that distinguishes its processes from all others
+	Log     string   // the file to which its output is appended
 	Timeout time.Duration
 }
 
-// Launch is everything a wrapper needs to run one attempt. It holds the environment and the token, so it travels in a
-// file of mode 0600 that the wrapper deletes as soon as it has read it.
+// Launch is everything that a wrapper needs to run one attempt. It holds the environment and the
+// token, so it travels in a file of mode 0600, which the wrapper deletes as soon as it has read it.
 type Launch struct {
 	RunID      RunID         `json:"run_id"`
 	Attempt    int           `json:"attempt"`
@@ -59,7 +61,7 @@ type Launch struct {
 	Argv       []string      `json:"argv"` // Argv[0] is an absolute path
 	Env        Environ       `json:"env"`
 	Dir        string        `json:"dir"`         // the worktree
-	AttemptDir string        `json:"attempt_dir"` // where logs and records go
+	AttemptDir string        `json:"attempt_dir"` // folder of logs and records
 	Socket     string        `json:"socket"`      // the daemon's
 	Lock       string        `json:"lock"`        // the file whose kernel lock the daemon holds
 	Headless   bool          `json:"headless"`
@@ -69,12 +71,13 @@ type Launch struct {
 	LogBytes   int64         `json:"log_bytes"`  // size at which a log loses its oldest part
 }
 
-// AttemptMark is what the environment of every process of an attempt begins with, and no other has.
+// AttemptMark returns the variables with which the environment of every process of an attempt
+// begins, and of no other process.
 func AttemptMark(id RunID, attempt int) []string {
 	return []string{"AGENCY_RUN_ID=" + string(id), fmt.Sprintf("AGENCY_ATTEMPT=%d", attempt)}
 }
 
-// WrapperHello is how a wrapper introduces itself to the daemon.
+// WrapperHello is the first message of a wrapper to the daemon.
 type WrapperHello struct {
 	RunID   RunID   `json:"run_id"`
 	Attempt int     `json:"attempt"`
@@ -83,13 +86,14 @@ type WrapperHello struct {
 	Version int     `json:"version"` // of the messages that follow
 }
 
-// WrapperUpdate is everything that a wrapper knows of its attempt, whole each time, so that hearing it again is harmless.
+// WrapperUpdate is all that a wrapper knows of its attempt. Each update is complete, so repeating
+// one is harmless.
 type WrapperUpdate struct {
 	Start      *Start     `json:"start,omitempty"`
 	Exit       *Exit      `json:"exit,omitempty"`
 	Output     *time.Time `json:"output,omitempty"` // when the runner last wrote something
-	EventDraft *time.Time `json:"news,omitempty"`   // when what it wrote last was not only a repetition
-	// LogLost is how many bytes of the output are not in its log, because the disk did not take them.
+	EventDraft *time.Time `json:"news,omitempty"`   // when it last wrote more than a repetition
+	// LogLost is how many bytes of the output are missing in its log because the disk was full.
 	LogLost int64 `json:"log_lost,omitempty"`
 }
 
@@ -98,9 +102,9 @@ type RunSettings struct {
 	Exec        string   // of the run's runner
 	DefaultArgs []string // of the run's runner
 	Handle      HandleFormat
-	EnvDeny     []string // patterns of names that a runner does not get
+	EnvDeny     []string // patterns of the variable names that a runner does not get
 	Grace       time.Duration
 	LogBytes    int64
-	Config      string   // the configuration file, for what the runner itself asks of agency; empty for none
-	Env         []string // NAME=value for the runners of a later attempt: the record keeps no values
+	Config      string   // the configuration file, for calls of agency by the runner; empty for none
+	Env         []string // NAME=value for the runners of a later attempt; the record stores no values
 }

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// User is the recipient and sender that stands for the person who uses agency, and for every program outside of a run.
+// User is the recipient and sender that stands for the user, and for every program outside of a
+// run.
 const User = "user"
 
-// Daemon is the sender of what agency itself says, alerts among it.
+// Daemon is the sender of agency's own messages, alerts among them.
 const Daemon = "agency"
 
-// StatusUpdate is the type of the message that tells an owner what its worker reports. A newer one takes the place of one
-// that was not acknowledged.
+// StatusUpdate is the type of the message that tells an owner what its worker reports. A newer one
+// replaces one that was not acknowledged.
 const StatusUpdate = "status.update"
 
 // Limits of messages.
@@ -23,25 +24,25 @@ const (
 	PayloadLimit = 64 << 10 // bytes
 	// MessageRate is how many messages one run may send in a minute.
 	MessageRate = 60
-	// MessageIDEnd is how much of the end of an id, in bytes, is enough to name a message in an inbox.
+	// MessageIDEnd is how many bytes of the end of an id are enough to name a message in an inbox.
 	MessageIDEnd = 6
 	// InboxLimit is how many messages may wait for one recipient.
 	InboxLimit = 1000
-	// MessageAge is how long after it was sent a message is kept that waits for nobody any more.
+	// MessageAge is how long a message is kept after it was sent, once no recipient waits for it.
 	MessageAge = 7 * 24 * time.Hour
 )
 
-// Target says to whom a message goes; exactly one of its fields is set.
+// Target is the destination of a message; exactly one of its fields is set.
 type Target struct {
 	Run       string `json:"run,omitempty"`       // a reference to one run
 	Tag       string `json:"tag,omitempty"`       // all live runs with the tag, in the sender's repository if it has one
-	Owner     bool   `json:"owner,omitempty"`     // who started the sender
+	Owner     bool   `json:"owner,omitempty"`     // the owner of the sender
 	Repo      string `json:"repo,omitempty"`      // all live runs of the repository at this path
 	Broadcast bool   `json:"broadcast,omitempty"` // all live runs
-	User      bool   `json:"user,omitempty"`      // the person
+	User      bool   `json:"user,omitempty"`      // the user
 }
 
-// Validate checks that the target names one thing; else it is E_USAGE.
+// Validate checks that the target sets exactly one field; else it returns E_USAGE.
 func (t Target) Validate() error {
 	set := 0
 	for _, is := range []bool{t.Run != "", t.Tag != "", t.Owner, t.Repo != "", t.Broadcast, t.User} {
@@ -61,7 +62,7 @@ func (t Target) Validate() error {
 // typeRule is the form of a message's type.
 var typeRule = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
 
-// Message is a durable item, addressed to somebody. Its payload and type are the sender's: untrusted.
+// Message is a durable message to one recipient. Its payload and type are the sender's: untrusted.
 type Message struct {
 	ID        string          `json:"id"`
 	Seq       int64           `json:"seq"`
@@ -72,14 +73,14 @@ type Message struct {
 	CreatedAt time.Time       `json:"created_at"`
 	ReplyTo   string          `json:"reply_to"` // the id of the message that this answers; empty when none
 
-	// How it stands with one recipient.
+	// The state of the delivery to one recipient.
 	Recipient   string     `json:"recipient"` // the id of a run, or "user"; empty when there was none
 	DeliveredAt *time.Time `json:"delivered_at"`
 	AckedAt     *time.Time `json:"acked_at"`
 	Dead        string     `json:"dead"` // why it will never be delivered; empty when it may
 }
 
-// Validate checks what a sender chooses: E_USAGE says what is wrong.
+// Validate checks the fields that a sender chooses; its error is E_USAGE.
 func (m *Message) Validate() error {
 	switch {
 	case len(m.Type) > 100 || !typeRule.MatchString(m.Type):
@@ -95,10 +96,10 @@ func (m *Message) Validate() error {
 
 // MessageFilter chooses messages.
 type MessageFilter struct {
-	Recipient string // a run's id or "user"; empty is every one
-	Waiting   bool   // only what is neither acknowledged nor dead
-	Limit     int    // the oldest so many; 0 is all
+	Recipient string // a run's id or "user"; empty is every recipient
+	Waiting   bool   // only messages that are neither acknowledged nor dead
+	Limit     int    // the oldest N; 0 is all
 }
 
-// HasTag says whether a run has a tag.
+// HasTag reports whether a run has a tag.
 func (r *Run) HasTag(tag string) bool { return slices.Contains(r.Tags, tag) }

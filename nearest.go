@@ -2,10 +2,10 @@ package agency
 
 import "strings"
 
-// Nearest is the known word that somebody who wrote word most likely meant, or "" when none is close and no single one begins with it.
-// Upper and lower case count as the same.
+// Nearest returns the known word closest to a mistyped word, or "" when none is close and word is
+// not the beginning of exactly one. It ignores case.
 func Nearest(word string, known []string) string {
-	const longest = 64 // of a word that is worth comparing
+	const longest = 64 // maximum length of a word that is compared
 	if len(word) > longest {
 		return ""
 	}
@@ -21,7 +21,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// only is the one known word that begins with word; "" when there are none or several.
+// only returns the one known word that begins with word, or "" when there are none or several.
 func only(word string, known []string) string {
 	found := ""
 	for _, k := range known {
@@ -35,7 +35,8 @@ func only(word string, known []string) string {
 	return found
 }
 
-// distance is the number of letters to insert, remove, replace or swap with their neighbour that turns a into b.
+// distance returns how many insertions, removals, replacements and swaps of neighbouring letters
+// turn a into b.
 func distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	older, old, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)

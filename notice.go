@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// TestNotice is the kind of the notice that a person sends to see whether a channel works.
+// TestNotice is the kind of the notice that a user sends to test a channel.
 const TestNotice = "notify.test"
 
-// Notice is something that people should know, wherever they are. Title, body and payload may quote an agent: untrusted.
+// Notice is a notification for the user. Title, body and payload may quote an agent: untrusted.
 type Notice struct {
-	ID      string          `json:"id"`       // the same notice is brought to a channel once
+	ID      string          `json:"id"`       // a channel gets a notice of the same id once
 	Kind    string          `json:"msg_type"` // that of an alert, or TestNotice
 	Title   string          `json:"title"`
 	Body    string          `json:"body"`
-	RunID   RunID           `json:"run_id"`   // empty when it is about no run
-	RunName string          `json:"run_name"` // how people call the run
+	RunID   RunID           `json:"run_id"`   // empty when it is not about a run
+	RunName string          `json:"run_name"` // what users call the run
 	Repo    string          `json:"repo"`     // the path of its repository
 	Tags    []string        `json:"tags"`     // of the run
 	Payload json.RawMessage `json:"payload"`  // an object
@@ -29,17 +29,17 @@ type Dispatch struct {
 	Notice   Notice
 	Channel  string
 	Tries    int
-	DueAt    time.Time // of the next try
+	DueAt    time.Time // time of the next try
 	SentAt   *time.Time
-	FailedAt *time.Time // the last try that failed
+	FailedAt *time.Time // time of the last failed try
 	Error    string     // of that try; may quote another program: untrusted
-	DeadAt   *time.Time // it is not tried any more
+	DeadAt   *time.Time // when it was given up
 }
 
-// Settled says that nothing more will happen to it.
+// Settled reports whether the dispatch is final: sent or dead.
 func (d *Dispatch) Settled() bool { return d.SentAt != nil || d.DeadAt != nil }
 
-// ChannelState is how it stands with one channel.
+// ChannelState is the state of one channel.
 type ChannelState struct {
 	Channel  string
 	Waiting  int
@@ -47,11 +47,11 @@ type ChannelState struct {
 	DueAt    *time.Time // the next try; nil when nothing waits
 	SentAt   *time.Time // the last success
 	FailedAt *time.Time // the last failure
-	Error    string     // of that
+	Error    string     // of the last failure
 }
 
-// Hours are a part of each day by the clock on the wall, in minutes since midnight: from the first up to the second, over
-// midnight when that is the smaller one. The zero value is no part.
+// Hours are a part of each day in local time, in minutes since midnight: from From until To, across
+// midnight when To is smaller. The zero value is no part.
 type Hours struct{ From, To int }
 
 var hoursRule = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
@@ -72,7 +72,7 @@ func ParseHours(s string) (Hours, error) {
 	return h, nil
 }
 
-// String is what ParseHours reads; no hours are empty.
+// String returns the text that ParseHours reads; "" for the zero value.
 func (h Hours) String() string {
 	if h == (Hours{}) {
 		return ""
@@ -80,7 +80,8 @@ func (h Hours) String() string {
 	return fmt.Sprintf("%02d:%02d-%02d:%02d", h.From/60, h.From%60, h.To/60, h.To%60)
 }
 
-// Until is when the hours end that t lies in, by the clock of its location; within is false when it lies in none.
+// Until returns when the hours that contain t end, in the location of t; within is false when t is
+// outside them.
 func (h Hours) Until(t time.Time) (end time.Time, within bool) {
 	now := t.Hour()*60 + t.Minute()
 	switch {
@@ -97,27 +98,28 @@ func (h Hours) Until(t time.Time) (end time.Time, within bool) {
 		day++
 	}
 	end = time.Date(t.Year(), t.Month(), day, 0, h.To, 0, 0, t.Location())
-	for !end.After(t) { // a clock that was set back shows an hour twice
+	for !end.After(t) { // when clocks are set back, an hour occurs twice
 		end = end.Add(time.Hour)
 	}
 	return end, true
 }
 
-// NoticeKind says why somebody is told of a session. The words are those of the messages and notices that go out.
+// NoticeKind is the kind of a notice about a session. Its values appear in the messages and notices
+// that are sent.
 type NoticeKind string
 
-// The kinds of notices about sessions that need nobody. What needs somebody is an alert.
+// The kinds of notices about sessions that need no action. Those that need one are alerts.
 const (
 	NoticeComplete  NoticeKind = "session.complete"
 	NoticeCancelled NoticeKind = "session.cancelled"
 )
 
-// NoticeKinds are all kinds.
+// NoticeKinds returns all kinds.
 func NoticeKinds() []NoticeKind {
 	return []NoticeKind{NoticeComplete, NoticeCancelled}
 }
 
-// Words are what a kind says of a session.
+// Words returns the kind as a sentence part about a session.
 func (k NoticeKind) Words() string {
 	switch k {
 	case NoticeComplete:

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// DefaultParallel is how many agents of a session run at once when nobody says otherwise.
+// DefaultParallel is how many agents of a session run at once by default.
 const DefaultParallel = 3
 
-// BaseDeps as the base of an agent stands for the merged results of the agents that it comes after.
+// BaseDeps as the base of an agent means the merged results of the agents that it comes after.
 const BaseDeps = "deps"
 
-// Plan is what a session executes: agents with dependencies. It is complete: what the plan's own defaults filled in, and the
-// text of every prompt, is in it, so that nothing that happens to the files later changes what runs.
+// Plan is what a session executes: agents with dependencies. It is complete: defaults are filled in
+// and the text of every prompt is included, so later changes of the files do not change what runs.
 type Plan struct {
 	Name        string         `json:"name"`
 	Path        string         `json:"path"` // absolute path of the file or folder that it was read from; empty when none
-	Base        string         `json:"base"` // a git reference, or BaseDeps; empty is as the repository says
+	Base        string         `json:"base"` // a git reference, or BaseDeps; empty is the repository's default
 	MaxParallel int            `json:"max_parallel"`
 	Limits      map[string]int `json:"limits"` // by runner: how many of its agents may run at once; never nil
 	OnFailure   OnFailure      `json:"on_failure"`
@@ -38,31 +38,33 @@ const (
 	MaxTimeout        = 30 * 24 * time.Hour
 )
 
-// MaxPromptBytes is how large the prompts of a plan may be together, in bytes.
+// MaxPromptBytes is the maximum total size of a plan's prompts, in bytes.
 const MaxPromptBytes = 4 * PromptLimit
 
-// OnFailure says what becomes of a session when one of its agents fails.
+// OnFailure is what happens to a session when one of its agents fails.
 type OnFailure string
 
 // The policies.
 const (
-	// StopOnFailure starts nothing new: what is queued is cancelled, what runs may finish.
+	// StopOnFailure starts nothing new: queued agents are cancelled, running ones may finish.
 	StopOnFailure OnFailure = "stop"
-	// ContinueOnFailure cancels what depends on the agent, and goes on with the rest.
+	// ContinueOnFailure cancels the agents that depend on the failed one and continues with the
+	// rest.
 	ContinueOnFailure OnFailure = "continue"
-	// AskOnFailure pauses the session and tells somebody.
+	// AskOnFailure pauses the session and notifies the user or the owner.
 	AskOnFailure OnFailure = "ask"
 )
 
-// DoneWhen says when an agent is complete.
+// DoneWhen is the rule by which an agent is complete.
 type DoneWhen string
 
 // The rules.
 const (
-	// DoneWhenReady is when the agent says that it is ready for review, whose program is then ended, or when its program exits
-	// with status 0 and asked for nothing.
+	// DoneWhenReady means that an agent is complete when it reports that it is ready for review,
+	// whereupon agency ends its program, or when its program exits with status 0 and no request is
+	// open.
 	DoneWhenReady DoneWhen = "ready"
-	// DoneWhenExit is when its program exits with status 0.
+	// DoneWhenExit means that an agent is complete when its program exits with status 0.
 	DoneWhenExit DoneWhen = "exit"
 )
 
@@ -72,26 +74,26 @@ type PlanAgent struct {
 	Name       string   `json:"name"`
 	Prompt     string   `json:"prompt"`      // the text
 	PromptPath string   `json:"prompt_path"` // absolute path of the file that it was read from; empty when none
-	Runner     string   `json:"runner"`      // as people name it; empty is as preset and repository say
+	Runner     string   `json:"runner"`      // as users name it; empty is the choice of preset and repository
 	Preset     string   `json:"preset"`
 	Model      string   `json:"model"`
 	Args       []string `json:"args"`
 	Tags       []string `json:"tags"`
 	Headless   *bool    `json:"headless"`
-	Base       string   `json:"base"`  // a git reference or BaseDeps; empty is as the repository says
-	After      []string `json:"after"` // ids of the agents whose end it waits for
-	// Wave is its depth: 1 when it waits for nobody, else one more than the deepest of those it waits for.
+	Base       string   `json:"base"`  // a git reference or BaseDeps; empty is the repository's default
+	After      []string `json:"after"` // ids of the agents that must end before it starts
+	// Wave is its depth: 1 without dependencies, else one more than the deepest of them.
 	Wave    int      `json:"wave"`
 	Touches []string `json:"touches"` // patterns of the files that it changes
 	// Timeout is the longest time from its start to its end, all attempts together; 0 is none.
 	Timeout time.Duration `json:"timeout_ms"`
 	// IdleTimeout is the longest time without any sign of life; 0 is none.
 	IdleTimeout time.Duration `json:"idle_timeout_ms"`
-	Retries     int           `json:"retries"` // how many more attempts it has after one that failed
+	Retries     int           `json:"retries"` // how many more attempts it gets after failed ones
 	DoneWhen    DoneWhen      `json:"done_when"`
 }
 
-// WaveList are the ids of the agents by wave, lowest first; numbers of waves that the plan leaves out are left out here too.
+// WaveList returns the ids of the agents by wave, lowest first; empty waves are left out.
 func (p *Plan) WaveList() [][]string {
 	byWave := map[int][]string{}
 	for i := range p.Agents {
@@ -105,9 +107,10 @@ func (p *Plan) WaveList() [][]string {
 	return list
 }
 
-// Dependents are the ids of all agents that wait for an agent, directly or through others, in the order of the plan.
+// Dependents returns the ids of all agents that wait for an agent, directly or through others, in
+// the order of the plan.
 func (p *Plan) Dependents(id string) []string {
-	before := map[string][]string{} // by id: who waits for it
+	before := map[string][]string{} // by id: the agents that wait for it
 	for i := range p.Agents {
 		for _, dependency := range p.Agents[i].After {
 			before[dependency] = append(before[dependency], p.Agents[i].ID)
@@ -134,8 +137,8 @@ func (p *Plan) Dependents(id string) []string {
 	return list
 }
 
-// Hash is the SHA-256, in hex, of everything that the plan says, the texts of the prompts included. Where its files lie is not
-// part of what it says: a repository can move.
+// Hash returns the SHA-256, in hex, of the plan's content, the texts of the prompts included. The
+// locations of its files are not part of it, because a repository can move.
 func (p *Plan) Hash() string {
 	said := *p
 	said.Path, said.Agents = "", slices.Clone(p.Agents)
@@ -147,16 +150,16 @@ func (p *Plan) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plainAgent is a PlanAgent without its own way into JSON.
+// plainAgent is a PlanAgent without its JSON methods.
 type plainAgent PlanAgent
 
-// MarshalJSON writes times in whole milliseconds, as everything else does.
+// MarshalJSON writes times in whole milliseconds, as everywhere in agency's JSON.
 func (a PlanAgent) MarshalJSON() ([]byte, error) {
 	a.Timeout /= time.Millisecond
 	a.IdleTimeout /= time.Millisecond
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // prompts are full of what would be escaped
+	enc.SetEscapeHTML(false) // prompts are full of characters that would be escaped
 	err := enc.Encode(plainAgent(a))
 	return b.Bytes(), err
 }
@@ -173,8 +176,9 @@ func (a *PlanAgent) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// PlanSchema is the JSON Schema (draft 2020-12) of the YAML form of a plan. It allows what the reader takes, but for what no schema
-// can say: how the agents hang together, and the files that they name.
+// PlanSchema is the JSON Schema (draft 2020-12) of the YAML form of a plan. It accepts what the
+// reader accepts, except for what a schema cannot express: how the agents depend on each other, and
+// the files that they name.
 //
 //go:embed session_plan.schema.json
 var PlanSchema string

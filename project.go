@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// ProjectFile is where a repository says how agency works in it, relative to its root.
+// ProjectFile is the file, relative to a repository's root, that configures how agency works in it.
 const ProjectFile = "agency.toml"
 
 // ProjectLimit is the largest ProjectFile that is read, in bytes.
 const ProjectLimit = 64 << 10
 
-// Project is what a repository says about runs in it. Empty texts and nil lists leave the choice to the user.
+// Project is a repository's configuration of its runs. Empty texts and nil lists leave the choice
+// to the user.
 type Project struct {
-	Type     string // one word for people: go, node, python ...
-	Sandbox  string // "worktree", the only level there is
+	Type     string // one word for readers: go, node, python ...
+	Sandbox  string // "worktree", the only level so far
 	Layout   string // LayoutMinimal or LayoutStandard
 	Parallel bool   // false allows one live run at a time
 	Window   bool   // keep agent_runs/, a link for each run
 
 	Runner       string // a kind, or the name of a custom runner
-	Base         string // what a run starts from, as git understands it
+	Base         string // what a run starts from, as a git reference
 	HandleFormat string // as ParseHandleFormat reads it
 
-	// Setup is run in each new worktree before the agent. Its first word is a name to look up on PATH, or with a slash in
-	// it a file of the repository.
+	// Setup is run in each new worktree before the agent. Its first word is a program to look up on
+	// PATH, or, if it contains a slash, a file of the repository.
 	Setup        []string
 	SetupTimeout time.Duration
-	Copy         []string // what a new worktree gets from the main worktree, by their paths in it
-	Link         []string // likewise, as links to the main worktree's
+	Copy         []string // paths, relative to the main worktree, that are copied into a new worktree
+	Link         []string // likewise, but linked to the main worktree's
 }
 
 // The layouts of a project's folders.
@@ -41,27 +42,29 @@ const (
 	LayoutStandard = "standard" // with specs/, scout_outputs/archive/ and ai_docs/
 )
 
-// DefaultProject is what holds where a repository says nothing.
+// DefaultProject returns the settings of a repository that configures nothing.
 func DefaultProject() Project {
 	return Project{Sandbox: "worktree", Layout: LayoutMinimal, Parallel: true, SetupTimeout: 10 * time.Minute}
 }
 
-// NeedsTrust says that the repository wants something done that a user has to allow first.
+// NeedsTrust reports whether the repository wants something done that the user must allow first.
 func (p *Project) NeedsTrust() bool { return len(p.Setup)+len(p.Copy)+len(p.Link) > 0 }
 
-// Wants lists, in words, what the repository wants done in each new worktree.
+// Wants returns, in words, what the repository wants done in each new worktree.
 func (p *Project) Wants() string {
 	t := SetupTrust{Setup: p.Setup, Copy: p.Copy, Link: p.Link}
 	return t.Wants()
 }
 
-// SetupFile is a file of the repository that its setup runs or names, as it is in the worktree that would run it.
+// SetupFile is a file of the repository that its setup runs or names, as it is in the worktree that
+// would run it.
 type SetupFile struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
 }
 
-// TrustHash is what a user trusts: the bytes of a ProjectFile and of the files that its setup names.
+// TrustHash returns the hash that a user trusts: of the bytes of a ProjectFile and of the files
+// that its setup names.
 func TrustHash(project []byte, files []SetupFile) string {
 	sum := sha256.New()
 	add := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
@@ -73,21 +76,22 @@ func TrustHash(project []byte, files []SetupFile) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// SetupTrust is what a user is asked to allow, and whether that is done.
+// SetupTrust is what the user is asked to allow, and whether it is allowed.
 type SetupTrust struct {
 	Hash    string      `json:"hash"` // empty when there is nothing to trust
 	Trusted bool        `json:"trusted"`
-	Changed bool        `json:"changed"` // something else was trusted in this repository before
+	Changed bool        `json:"changed"` // another setup was trusted in this repository before
 	Setup   []string    `json:"setup"`
 	Copy    []string    `json:"copy"`
 	Link    []string    `json:"link"`
-	Hooks   []string    `json:"hooks"` // that core.hooksPath names among the files of a worktree
+	Hooks   []string    `json:"hooks"` // those that core.hooksPath names among the files of a worktree
 	Files   []SetupFile `json:"files"`
-	// Problem says why the setup cannot succeed as it is, and what to do; empty when nothing is known.
+	// Problem is why the setup cannot succeed as it is, and what to do; empty when no reason is
+	// known.
 	Problem string `json:"problem"`
 }
 
-// Wants lists, in words, what a user is asked to allow.
+// Wants returns, in words, what the user is asked to allow.
 func (t *SetupTrust) Wants() string {
 	var wants []string
 	for _, part := range []struct {
@@ -102,7 +106,8 @@ func (t *SetupTrust) Wants() string {
 	return strings.Join(wants, "; ")
 }
 
-// SetupWords are the words of the setup that could name files of the repository, without "./" at their beginning.
+// SetupWords returns the words of the setup that could name files of the repository, without a
+// leading "./".
 func (p *Project) SetupWords() []string {
 	var words []string
 	for _, word := range p.Setup {

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// EventDraft is one event to be written with a change: its type, and its data, which becomes a JSON object.
+// EventDraft is an event that will be written with a change: its type, and its data, which becomes
+// a JSON object.
 type EventDraft struct {
 	Type EventType
 	Data any
 }
 
-// Creation is what is stored with a new run besides its record.
+// Creation is what is stored with a new run in addition to its record.
 type Creation struct {
-	Spec      []byte   // the materialised spec, JSON
+	Spec      []byte   // the complete spec, JSON
 	TokenHash string   // of attempt 1
 	Steps     []string // the steps to come, in order
 }
@@ -23,12 +24,12 @@ type Creation struct {
 type Filter struct {
 	Repo    string // fingerprint; empty is every repository
 	Tag     string
-	Removed bool // removed runs too
+	Removed bool // include removed runs
 	Live    bool // only runs whose newest attempt is not final, removed or not
-	Limit   int  // the newest so many; 0 is all
+	Limit   int  // the newest N; 0 is all
 }
 
-// GitFacts is what git says of a worktree.
+// GitFacts is the state of a worktree according to git.
 type GitFacts struct {
 	Head      string `json:"head"`
 	Branch    string `json:"branch"`
@@ -47,8 +48,8 @@ type Saved struct {
 	Nested []string `json:"nested"` // repositories inside the worktree that could not be saved
 }
 
-// Snapshot is saved work of a run: a commit of everything in its worktree that was not ignored, on top of a commit of what
-// was staged.
+// Snapshot is saved work of a run: a commit of everything in its worktree that was not ignored, on
+// top of a commit of what was staged.
 type Snapshot struct {
 	Number  int       `json:"number"` // from 1, in the order in which they were taken
 	Ref     string    `json:"ref"`
@@ -57,13 +58,15 @@ type Snapshot struct {
 	Message string    `json:"message"`
 }
 
-// FileChange is a file in which two commits differ: A added, D deleted, M modified, T its kind changed.
+// FileChange is a file in which two commits differ: A added, D deleted, M modified, T its kind
+// changed.
 type FileChange struct {
 	Status string `json:"status"`
 	Path   string `json:"path"`
 }
 
-// Diff is what changed between two commits, or a commit and a worktree. Its texts are whoever's made the changes: untrusted.
+// Diff is the difference between two commits, or a commit and a worktree. Its texts come from the
+// author of the changes: untrusted.
 type Diff struct {
 	Files     []FileChange
 	Patch     string
@@ -71,7 +74,7 @@ type Diff struct {
 	LeftOut   LeftOut
 }
 
-// LeftOut are the files that there was too much of to look at.
+// LeftOut describes the files that were left out because there was too much of them.
 type LeftOut struct {
 	Files int        `json:"files"`
 	Bytes int64      `json:"bytes"`
@@ -84,21 +87,21 @@ type LeftFile struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// SnapshotRefs begins the name of every ref under which a run's work is saved; a number follows.
+// SnapshotRefs returns the prefix of every ref under which a run's work is saved; a number follows.
 func SnapshotRefs(id RunID) string { return "refs/agency/snapshots/" + string(id) + "/" }
 
-// ErrHandleTaken says that a new run's handle is in use: draw another hash and try again.
+// ErrHandleTaken means that a new run's handle is in use: draw another hash and try again.
 var ErrHandleTaken = errors.New("the handle is taken")
 
-// Disk is how full a disk is that agency writes on.
+// Disk is the free space of a disk that agency writes to.
 type Disk struct {
-	Path  string // the folder of agency's that is on it
+	Path  string // agency's folder on it
 	Free  int64  // bytes that agency may still write
-	Least int64  // bytes that must be free
+	Least int64  // the minimum of free bytes
 }
 
-// Low reports whether the disk has too little room. One that was low is so until it has a quarter more than it must have, so that a
-// few files more or less are not an alert each.
+// Low reports whether the disk has too little room. One that was low stays low until it has a
+// quarter more than the minimum, so that small changes do not open an alert each.
 func (d *Disk) Low(was bool) bool {
 	least := d.Least
 	if was {
@@ -107,17 +110,18 @@ func (d *Disk) Low(was bool) bool {
 	return d.Free < least
 }
 
-// Words say how full the disk is.
+// Words returns the free space in words.
 func (d *Disk) Words() string {
 	return fmt.Sprintf("%d MiB left, and %d MiB must be free, on the disk of %s", d.Free>>20, d.Least>>20, d.Path)
 }
 
-// DiffStat is how much differs between two commits.
+// DiffStat is the size of the difference between two commits.
 type DiffStat struct {
-	Commits int // of the second that are not in the first
+	Commits int // of the second commit that are not in the first
 	Files   int
 	Added   int // lines
 	Deleted int // lines
-	// Nested are the repositories inside the worktree, relative to it, that have work of their own, which is not counted.
+	// Nested are the repositories inside the worktree, relative to it, with work of their own. That
+	// work is not counted.
 	Nested []string
 }

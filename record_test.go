@@ -8,7 +8,8 @@ import (
 	"agency"
 )
 
-// A disk that gets low is so until it has a quarter more than it needs: between the two all stays as it is.
+// A disk that gets low is so until it has a quarter more than it needs: between the two all stays
+// as it is.
 func TestDiskLow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

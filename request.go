@@ -8,26 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// Request is something that an agent waits for and only a person, or a client that acts for one, can give.
+// Request is a question or permission that an agent waits for. Only the user, or a client that acts
+// for the user, can answer it.
 type Request struct {
-	ID         string      `json:"id"` // the agent's own, or one made of what is asked; empty while nothing names it
+	ID         string      `json:"id"` // the agent's own, or one made of its text; empty while neither exists
 	Kind       RequestKind `json:"kind"`
 	Tool       string      `json:"tool"`
 	Text       string      `json:"text"`
 	At         time.Time   `json:"at"`
 	Source     Source      `json:"source"`
-	Subagent   string      `json:"subagent"`   // which asked; empty is the agent itself
+	Subagent   string      `json:"subagent"`   // the subagent that asked; empty is the agent itself
 	Confidence float64     `json:"confidence"` // 1 unless it was read from a screen
-	// Shown is set when the agent's program was seen to wait for just this. Hooks tell of a request before its dialog is drawn.
+	// Shown is set when agency saw the agent's program wait for this request. Hooks report a
+	// request before its dialog is drawn.
 	Shown bool `json:"shown"`
 }
 
-// Same reports whether two requests ask for the same, so that an answer to one is one to the other.
+// Same reports whether two requests ask for the same, so that an answer to one also answers the
+// other.
 func (r *Request) Same(o *Request) bool {
 	return r.Kind == o.Kind && r.Tool == o.Tool && r.Text == o.Text
 }
 
-// Summary is a request in a few words. They are the agent's, so they are untrusted.
+// Summary returns the request in a few words. They are the agent's, so they are untrusted.
 func (r *Request) Summary() string {
 	if r.Kind != AsksPermission || r.Tool == "" {
 		return r.Text
@@ -38,8 +41,8 @@ func (r *Request) Summary() string {
 	return "may it use " + r.Tool + "? " + r.Text
 }
 
-// PromptID names what a run with this status waits for, so that an answer to something older can be refused; empty while
-// it waits for nothing that can be answered.
+// PromptID returns an id of the request that a run with this status waits for, so that an answer to
+// an older one can be refused; empty when nothing waits for an answer.
 func (s Status) PromptID() string {
 	switch {
 	case s.Request != nil:
@@ -51,35 +54,37 @@ func (s Status) PromptID() string {
 	}
 }
 
-// Is says that a prompt id names this request. It may be older than the request's own id: a source that knew less told first.
+// Is reports whether a prompt id names this request. The prompt id may be older than the request's
+// own id, if a source with less detail came first.
 func (r *Request) Is(promptID string) bool {
 	return promptID == r.PromptID() || promptID == (&Request{At: r.At}).PromptID()
 }
 
-// PromptID names one request of one moment, so that an answer to an older one is refused.
+// PromptID returns an id of the request at one moment, so that an answer to an older one is
+// refused.
 func (r *Request) PromptID() string { return r.ID + "@" + stamp(r.At) }
 
 func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }
 
-// Decision is whether an agent may do what it asks leave for.
+// Decision is the answer to an agent's request for permission.
 type Decision string
 
 // The decisions.
 const (
 	Allow Decision = "allow" // this once
-	Deny  Decision = "deny"  // also: no answer to a question
+	Deny  Decision = "deny"  // also: declines to answer a question
 )
 
-// Reply is the answer to what an agent asks: a decision, or words for a question.
+// Reply is the answer to an agent's request: a decision, or text for a question.
 type Reply struct {
 	Decision Decision // empty when Text answers
-	Text     string   // one of the options that it offers, or an answer of one's own
+	Text     string   // one of the options that it offers, or free text
 }
 
 // ReplyLimit is the longest text of a reply, in bytes.
 const ReplyLimit = 2000
 
-// Validate checks that a reply can be given at a terminal; else it is E_USAGE.
+// Validate checks that a reply can be typed at a terminal; else it returns E_USAGE.
 func (r Reply) Validate() error {
 	switch {
 	case (r.Decision == "") == (r.Text == ""):

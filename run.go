@@ -1,22 +1,25 @@
-// Package agency is the vocabulary of agency: the records, ids, errors and events that all rooms share. It is pure: no input
-// or output, no clock, no goroutine. What decides something is in the rooms below internal.
+// Package agency is the vocabulary of agency: the records, ids, errors and events that all rooms
+// share. It is pure: no input or output, no clock, no goroutine. The rooms below internal make the
+// decisions.
 //
 // Where to begin:
 //   - [Run] and [Attempt] are the record, and [Next] is the one transition function of attempts.
-//   - [Evidence] adds up to a [Situation], from which the [Status] that users see is derived; an [Explanation] tells why.
-//   - An [Alert] tells that a user or an agent must act on a run, a session or the machine.
-//   - A [Plan] is what a [Session] carries out.
-//   - [Error] is the one error type that reaches users, and [Code] says which kind.
+//   - [Evidence] adds up to an [AgentState], from which the [Status] that users see is derived; an
+//     [Explanation] gives the reasons.
+//   - An [Alert] means that a user or an agent must act on a run, a session or the machine.
+//   - A [Plan] is what a [Session] executes.
+//   - [Error] is the one error type that reaches users, and [Code] is its kind.
 package agency
 
 import (
 	"time"
 )
 
-// RunnerKind says which program works on a run, and so which harness knows how to drive it.
+// RunnerKind is the kind of program that works on a run. It selects the harness.
 type RunnerKind string
 
-// The kinds that are no coding agent. Those of the agents stand in the registry of internal/harness.
+// The kinds that are not coding agents. Those of the agents are in the registry of
+// internal/harness.
 const (
 	Shell  RunnerKind = "shell"  // the prompt is a script
 	Custom RunnerKind = "custom" // an executable from the configuration
@@ -34,25 +37,26 @@ type Repo struct {
 	Fingerprint string `json:"fingerprint"` // the UUID kept in the git common directory; names folders and locks
 	Root        string `json:"root"`        // canonical path of the main worktree, or of the git directory when bare
 	CommonDir   string `json:"-"`           // git common directory
-	Toplevel    string `json:"-"`           // the worktree that the caller stood in; empty when bare
-	// Hooks is the folder of hooks that core.hooksPath names relative to a worktree: they come with its files. Empty is the
-	// repository's own, or one of the user's.
+	Toplevel    string `json:"-"`           // the worktree of the caller's working directory; empty when bare
+	// Hooks is the folder of hooks that core.hooksPath names relative to a worktree, so that they
+	// come with its files. Empty means the repository's own folder, or one of the user's.
 	Hooks string `json:"-"`
-	// GitConfig is the name of the git configuration that a run recorded; empty is the repository's own, without its programs.
-	// GitPrograms is a hash of all that named programs then; empty is that nothing did.
+	// GitConfig is the name of the git configuration that a run recorded; empty is the repository's
+	// own, without its programs. GitPrograms is a hash of all settings that named programs then;
+	// empty means that there were none.
 	GitConfig   string `json:"-"`
 	GitPrograms string `json:"-"`
 }
 
-// Input is a file of the repository that a run was given, with what it held then.
+// Input is a file of the repository that a run was given, with its content at that time.
 type Input struct {
 	Path   string `json:"path"` // relative to the repository root, slashes
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// Run is the durable record of one task given to one agent: a worktree, a branch, a run directory, a tmux session.
-// They are never shared and never reused.
+// Run is the durable record of one task given to one agent: a worktree, a branch, a run directory,
+// a tmux session. They are never shared and never reused.
 type Run struct {
 	ID       RunID    `json:"id"`
 	Seq      int64    `json:"seq"` // order of creation
@@ -61,7 +65,7 @@ type Run struct {
 	Type     string   `json:"type"`
 	Repo     Repo     `json:"repo"`
 	Base     string   `json:"base_ref"`    // as the user wrote it
-	Commit   string   `json:"base_commit"` // what Base was at creation
+	Commit   string   `json:"base_commit"` // the commit of Base at creation
 	Branch   string   `json:"branch"`
 	Worktree string   `json:"worktree_path"`
 	Dir      string   `json:"run_dir"`
@@ -72,40 +76,42 @@ type Run struct {
 	Owner string `json:"owner"`
 	// MaxMinutes is the time limit of each attempt; 0 is none.
 	MaxMinutes int `json:"max_minutes"`
-	// StallAfterMS is how long the agent may give no sign before it is called stalled, in milliseconds; 0 is as the
-	// configuration says.
+	// StallAfterMS is how long the agent may give no sign before it counts as stalled, in
+	// milliseconds; 0 takes the configuration's value.
 	StallAfterMS int64 `json:"stall_after_ms"`
-	// StuckIntervals is how many intervals of the watchdog the agent may give no sign of life before it is called stuck; 0 is
-	// as the configuration says.
+	// StuckIntervals is how many intervals of the watchdog the agent may give no sign of life
+	// before it counts as stuck; 0 takes the configuration's value.
 	StuckIntervals int    `json:"stuck_intervals"`
-	Preset         string `json:"preset"` // what it was made with; empty when with none
+	Preset         string `json:"preset"` // the preset that it was made with; empty when none
 	ConfigHash     string `json:"config_hash"`
 	Host           string `json:"host"`
 
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
 	RemovedAt *time.Time `json:"removed_at"`
-	// Removing is the removal that was asked for, from before anything of the run goes until RemovedAt is set or it has failed. One that
-	// was cut off is finished by the next daemon. It is in the record only.
+	// Removing is the removal that was requested. It is set before anything of the run is deleted
+	// and stays until RemovedAt is set or the removal has failed. The next daemon finishes one that
+	// was interrupted. It is in the record only.
 	Removing  *Removing  `json:"-"`
 	MergedAt  *time.Time `json:"merged_at"`
 	Abandoned bool       `json:"abandoned"`
-	Flag      *Flag      `json:"flag"` // why a person or agent must look at the run; null when it has none
+	Flag      *Flag      `json:"flag"` // why a user or agent must look at the run; null when it has none
 	PRNumber  *int       `json:"pr_number"`
 
 	Attempt Attempt `json:"attempt"` // the newest one
-	// Unrecorded reports whether the full disk keeps the newest state of the attempt out of the record.
+	// Unrecorded reports whether a full disk keeps the newest state of the attempt out of the
+	// record.
 	Unrecorded bool `json:"-"`
 }
 
-// Removing is what a removal was asked for.
+// Removing holds the parameters of a requested removal.
 type Removing struct {
 	At           time.Time `json:"at"`
 	Force        bool      `json:"force"`
 	DeleteBranch bool      `json:"delete_branch"`
 }
 
-// Ref is how people call the run: its name, or else its handle.
+// Ref returns what users call the run: its name, or else its handle.
 func (r *Run) Ref() string {
 	if r.Name != "" {
 		return r.Name
@@ -113,27 +119,30 @@ func (r *Run) Ref() string {
 	return r.Handle
 }
 
-// Session is the name of the run's tmux session.
+// Session returns the name of the run's tmux session.
 func (r *Run) Session() string { return SessionPrefix + string(r.ID) }
 
 // SessionPrefix begins the name of every tmux session that belongs to agency.
 const SessionPrefix = "agency_"
 
-// Activity is what must be measured to tell an agent that works without a word from one that hangs.
+// Activity is the measurements that distinguish an agent that works without output from one that
+// hangs.
 type Activity struct {
-	CPU     time.Duration // that its processes have used
+	CPU     time.Duration // used by its processes
 	FilesAt time.Time     // the newest change of a file in its worktree; zero is unknown
 }
 
-// FlagReasonLimit is how long the reason of a flag may be, in characters.
+// FlagReasonLimit is the maximum length of a flag's reason, in characters.
 const FlagReasonLimit = 1000
 
-// Flag says that somebody must look at a run, whatever its agent does, until it is taken away.
+// Flag means that a user or agent must look at a run, whatever its agent does, until the flag is
+// removed.
 type Flag struct {
 	Reason string    `json:"reason"` // untrusted
 	By     string    `json:"by"`     // the id of a run, or "user"
 	At     time.Time `json:"at"`
 }
 
-// Cause names the episode of the alert about a flag: another flag is another episode, also with the same reason.
+// Cause returns the cause of the alert about a flag. Another flag is another episode, even with the
+// same reason.
 func (f *Flag) Cause() string { return "flag " + stamp(f.At) }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// SessionID names a session: the second of its start in UTC and eight hex digits, as in 20260201-143022-abc12345.
+// SessionID names a session: the second of its start in UTC and eight hex digits, as in
+// 20260201-143022-abc12345.
 type SessionID string
 
 var sessionIDRule = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{8}$`)
@@ -28,7 +29,7 @@ func ParseSessionID(s string) (SessionID, error) {
 	return SessionID(s), nil
 }
 
-// SessionStatus is how a session stands. It is running until all of its agents are final.
+// SessionStatus is the state of a session. It is running until all of its agents are final.
 type SessionStatus string
 
 // The statuses of a session. The last three are final.
@@ -36,13 +37,13 @@ const (
 	SessionRunning   SessionStatus = "running"
 	SessionComplete  SessionStatus = "complete"  // every agent is complete or cancelled
 	SessionFailed    SessionStatus = "failed"    // an agent failed
-	SessionCancelled SessionStatus = "cancelled" // somebody cancelled it
+	SessionCancelled SessionStatus = "cancelled" // a user or agent cancelled it
 )
 
-// Final says that nothing can happen to the session any more.
+// Final reports whether the status can no longer change.
 func (s SessionStatus) Final() bool { return s != SessionRunning }
 
-// WaveStatus is how one wave of a session stands, which follows from its agents.
+// WaveStatus is the state of one wave of a session. It follows from its agents.
 type WaveStatus string
 
 // The statuses of a wave.
@@ -79,7 +80,7 @@ func (t *Counts) Add(status AgentStatus, n int) {
 	}
 }
 
-// CountsOf counts agents.
+// CountsOf counts agents by status.
 func CountsOf(agents []SessionAgent) Counts {
 	var t Counts
 	for i := range agents {
@@ -88,54 +89,58 @@ func CountsOf(agents []SessionAgent) Counts {
 	return t
 }
 
-// Settled says that no agent has anything before it.
+// Settled reports whether no agent is queued or running.
 func (t *Counts) Settled() bool { return t.Queued == 0 && t.Running == 0 }
 
-// Session is the durable record of one execution of a plan, or of what an outside executor reports of its own agents.
+// Session is the durable record of one execution of a plan, or of the agents that an external
+// executor reports.
 type Session struct {
 	ID   SessionID
 	Seq  int64  // order of creation
 	Name string // of the plan; may be empty
-	// Source says what kind of executor it is: orchestrate, execute-phase or run-prompt.
+	// Source is the kind of executor: orchestrate, execute-phase or run-prompt.
 	Source string
-	// SourceFile is the plan, relative to the repository when it lies in it; empty when the plan came from flags.
+	// SourceFile is the plan, relative to the repository when it is inside it; empty when the plan
+	// came from flags.
 	SourceFile string
-	External   bool // somebody else runs the agents and reports them
+	External   bool // an external executor runs the agents and reports them
 	Repo       Repo
 	Status     SessionStatus
 	Counts     Counts
 
-	// StatusDir is the absolute folder of the status files, and Dir the session's own in it.
+	// StatusDir is the absolute folder of the status files, and Dir is the session's own folder in
+	// it.
 	StatusDir string
 	Dir       string
 
 	PlanPath string // absolute path of the file or folder that the plan was read from; empty when there is none
-	PlanHash string // of everything that the plan said at the start, prompts included
+	PlanHash string // of the plan's whole content at the start, prompts included
 	// MaxParallel is how many agents may run at once. It can be changed while the session runs.
 	MaxParallel int
-	// Paused is why nothing new starts; empty while it does.
+	// Paused is why nothing new starts; empty while the session is not paused.
 	Paused string
-	// CancelAt is when somebody asked for the end of it all.
+	// CancelAt is when the end of the session was requested.
 	CancelAt *time.Time
-	RetryOf  SessionID // the session that this one takes over from; empty when none
-	Owner    string    // who started it: the id of a run, or User
+	RetryOf  SessionID // the session that this one retries; empty when none
+	Owner    string    // the starter: the id of a run, or User
 	Config   string    // the starter's configuration file; empty for the default one
 
 	StartedAt   time.Time
 	UpdatedAt   time.Time
 	CompletedAt *time.Time
-	// Reported says that it has settled, the results of its agents are known, and its report is written.
+	// Reported reports whether the session has settled, the results of its agents are known, and
+	// its report is written.
 	Reported bool
-	// Extra are the members of the status file that agency does not know, in their order, as one JSON object; nil is none. Its own
-	// waves are what else was said of waves.
+	// Extra holds the members of the status file that agency does not know, in their order, as one
+	// JSON object; nil is none. Its member waves holds the unknown members of the waves.
 	Extra json.RawMessage
 }
 
-// Ref is how people call the session: its id.
+// Ref returns what users call the session: its id.
 func (s *Session) Ref() string { return string(s.ID) }
 
-// Settle ends the session at a time when nothing is before any of its agents, and says whether it did: cancelled when somebody
-// asked for that, failed when an agent failed, else complete.
+// Settle ends the session if none of its agents is queued or running, and reports whether it did.
+// The session is then cancelled if that was requested, failed if an agent failed, else complete.
 func (s *Session) Settle(at time.Time) bool {
 	if s.Status.Final() || !s.Counts.Settled() {
 		return false
@@ -152,7 +157,7 @@ func (s *Session) Settle(at time.Time) bool {
 	return true
 }
 
-// sessionDraft is what events tell of a session and its agents. Texts are untrusted.
+// sessionDraft is the data of events about a session and its agents. Texts are untrusted.
 type sessionDraft struct {
 	Session  SessionID `json:"session"`
 	Name     string    `json:"name,omitempty"`
@@ -164,7 +169,7 @@ type sessionDraft struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// EventDraft tells how the session stands.
+// EventDraft returns an event with the state of the session.
 func (s *Session) EventDraft(t EventType) EventDraft {
 	return EventDraft{Type: t, Data: sessionDraft{Session: s.ID, Name: s.Name, Status: string(s.Status), Paused: s.Paused}}
 }
@@ -172,11 +177,12 @@ func (s *Session) EventDraft(t EventType) EventDraft {
 // SessionFilter chooses sessions.
 type SessionFilter struct {
 	Repo  string // fingerprint; empty is every repository
-	Live  bool   // only those that are running
-	Limit int    // the newest so many; 0 is all
+	Live  bool   // only running sessions
+	Limit int    // the newest N; 0 is all
 }
 
-// SetStatusDir has the status files of the session lie in a folder, which is absolute or relative to the root of the repository.
+// SetStatusDir sets the folder of the session's status files, which is absolute or relative to the
+// root of the repository.
 func (s *Session) SetStatusDir(statusDir string) {
 	if !filepath.IsAbs(statusDir) {
 		statusDir = filepath.Join(s.Repo.Root, statusDir)
@@ -185,7 +191,8 @@ func (s *Session) SetStatusDir(statusDir string) {
 	s.Dir = filepath.Join(s.StatusDir, "sessions", string(s.ID))
 }
 
-// LogFile is where the log of an agent lies: relative to the root of the repository when it lies in there.
+// LogFile returns the path of an agent's log: relative to the root of the repository when it is
+// inside it.
 func (s *Session) LogFile(agent string) string {
 	path := filepath.Join(s.Dir, agent+".log")
 	if rel, err := filepath.Rel(s.Repo.Root, path); err == nil && filepath.IsLocal(rel) {
@@ -194,7 +201,8 @@ func (s *Session) LogFile(agent string) string {
 	return path
 }
 
-// Ending is what a settled session came to, in a line. Of its agents those that failed count.
+// Ending returns the outcome of a settled session in one line. Of its agents, only the failed ones
+// matter.
 func (s *Session) Ending(agents []SessionAgent) string {
 	text := s.Counts.String()
 	for i := range agents {
@@ -205,13 +213,13 @@ func (s *Session) Ending(agents []SessionAgent) string {
 	return text
 }
 
-// ReportPath is the file beside status.json that holds the report of a settled session.
+// ReportPath returns the path of the report of a settled session, a file beside status.json.
 func (s *Session) ReportPath() string { return filepath.Join(s.Dir, "report.md") }
 
-// PausedByHand is why a session is paused that somebody paused, who need not be told.
+// PausedByHand is the reason of a pause that a user or agent requested. It needs no alert.
 const PausedByHand = "paused by hand"
 
-// String counts the agents in words.
+// String returns the counts in words.
 func (t Counts) String() string {
 	words := []string{}
 	for _, part := range []struct {

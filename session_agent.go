@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Limits of what the executor of an outside session may say.
+// The limits for the reports of an external executor.
 const (
 	ExternalTextLimit  = 16 << 10 // bytes of one text
-	ExternalExtraLimit = 64 << 10 // bytes of the members of an agent that agency does not know
+	ExternalExtraLimit = 64 << 10 // bytes of an agent's members that agency does not know
 )
 
-// AgentStatus is how one agent of a session stands.
+// AgentStatus is the state of one agent of a session.
 type AgentStatus string
 
-// The statuses of an agent. The last three are final. Retries happen inside running.
+// The statuses of an agent. The last three are final. An agent stays running during retries.
 const (
 	AgentQueued    AgentStatus = "queued"
 	AgentRunning   AgentStatus = "running"
@@ -24,18 +24,18 @@ const (
 	AgentCancelled AgentStatus = "cancelled"
 )
 
-// AgentStatuses are all statuses, in the order of a life.
+// AgentStatuses returns all statuses, in the order in which an agent has them.
 func AgentStatuses() []AgentStatus {
 	return []AgentStatus{AgentQueued, AgentRunning, AgentComplete, AgentFailed, AgentCancelled}
 }
 
-// Final says that nothing can happen to the agent any more.
+// Final reports whether the status can no longer change.
 func (s AgentStatus) Final() bool {
 	return s == AgentComplete || s == AgentFailed || s == AgentCancelled
 }
 
-// NextAgent says whether an agent may go from one status to another: queued to running or cancelled, running to complete,
-// failed or cancelled. Everything else is E_INVALID_STATE.
+// NextAgent checks that an agent may change from one status to another: queued to running or
+// cancelled, running to complete, failed or cancelled. Any other change is E_INVALID_STATE.
 func NextAgent(from, to AgentStatus) error {
 	switch {
 	case from == AgentQueued && (to == AgentRunning || to == AgentCancelled):
@@ -63,30 +63,32 @@ type SessionAgent struct {
 	Model       string
 	Error       string
 
-	// Run is the newest run of the agent. It is drawn before the run is made, so that a crash cannot make a second one. Empty
-	// until the agent starts, and for an outside agent for ever.
+	// Run is the id of the agent's newest run. It is drawn before the run is made, so that a crash
+	// cannot lead to a second one. It is empty until the agent starts, and always for an external
+	// agent.
 	Run RunID
-	// Tries counts the attempts that ended and were the agent's own fault: what retries are spent on.
+	// Tries counts the attempts that ended through the agent's own fault. They use up its retries.
 	Tries int
-	// Losses counts the attempts that ended by no fault of the agent's: a reboot, a rate limit.
+	// Losses counts the attempts that ended through no fault of the agent: a reboot, a rate limit.
 	Losses int
-	// Attempt is the number of the newest attempt of Run whose end was taken note of.
+	// Attempt is the number of the newest attempt of Run whose end was processed.
 	Attempt int
-	// NotBefore puts the next attempt off; nil is at once.
+	// NotBefore is the earliest time of the next attempt; nil is at once.
 	NotBefore *time.Time
-	// Waits counts the starts in a row that failed by no fault of the agent's.
+	// Waits counts the starts in a row that failed through no fault of the agent.
 	Waits int
-	// Stopping is the number of the attempt of Run that the session itself ends, 0 none, and StopReason why; empty is that the
-	// agent is ready.
+	// Stopping is the number of the attempt of Run that the session itself is ending, 0 for none.
+	// StopReason is the reason; it is empty when the agent is ready.
 	Stopping   int
 	StopReason string
-	// Extra are the members of the status file that agency does not know, likewise.
+	// Extra holds the members of the status file that agency does not know, as in Session.
 	Extra json.RawMessage
-	// Absent names the members of the status file that an outside executor left out and that are left out again.
+	// Absent names the members of the status file that an external executor left out. agency leaves
+	// them out, too.
 	Absent []string
 }
 
-// Duration is how long the agent took; false until it has begun and ended.
+// Duration returns how long the agent took; false until it has begun and ended.
 func (a *SessionAgent) Duration() (time.Duration, bool) {
 	if a.StartedAt == nil || a.CompletedAt == nil {
 		return 0, false
@@ -94,8 +96,9 @@ func (a *SessionAgent) Duration() (time.Duration, bool) {
 	return a.CompletedAt.Sub(*a.StartedAt), true
 }
 
-// NeedsPerson says that the agent goes no further until somebody acts: it cannot start, or its run, with its newest attempt and the
-// label of that, waits. An attempt whose end was taken note of waits for nobody: another one follows.
+// NeedsPerson reports whether the agent cannot continue until a user or agent acts: it cannot
+// start, or its run waits. attempt and label describe the newest attempt of that run. An attempt
+// whose end was processed does not count: another one follows.
 func (a *SessionAgent) NeedsPerson(attempt int, label Label) bool {
 	switch a.Status {
 	case AgentQueued:
@@ -107,23 +110,23 @@ func (a *SessionAgent) NeedsPerson(attempt int, label Label) bool {
 	}
 }
 
-// EventDraft tells how the agent stands.
+// EventDraft returns an event with the state of the agent.
 func (a *SessionAgent) EventDraft() EventDraft {
 	return EventDraft{Type: SessionAgentEvent, Data: sessionDraft{
 		Session: a.Session, Agent: a.ID, Status: string(a.Status), Run: a.Run, ExitCode: a.ExitCode, Error: a.Error,
 	}}
 }
 
-// AgentReport is what an outside executor reports of one agent.
+// AgentReport is a report of an external executor about one agent.
 type AgentReport struct {
 	Session SessionID
 	Agent   string
-	// Apply edits the agent, or refuses. The session is as it was before, and only to be looked at. That the transition is one, the
-	// store checks.
+	// Apply edits the agent, or refuses. It must only read the session, which is in its state
+	// before the change. The store checks that the transition is valid.
 	Apply func(s *Session, a *SessionAgent, now time.Time) error
 }
 
-// WaitReason returns what a queued agent needs a user for; empty when it needs none.
+// WaitReason returns what a queued agent needs the user for; empty when it needs nothing.
 func (a *SessionAgent) WaitReason() string {
 	if a.Status != AgentQueued {
 		return ""
@@ -131,27 +134,29 @@ func (a *SessionAgent) WaitReason() string {
 	return OneLine(a.Error)
 }
 
-// WaitingWord begins the Error of an agent whose start waits. One that is queued waits for a person.
+// WaitingWord begins the Error of an agent whose start waits. If the agent is queued, it waits for
+// the user.
 const WaitingWord = "waiting: "
 
-// AgentBranch is the branch of an agent's run.
+// AgentBranch returns the branch of an agent's run.
 func AgentBranch(session SessionID, agent string) string {
 	return fmt.Sprintf("agency/%s/%s", session, agent)
 }
 
-// AgentResult is what an agent of a session came to. It is found out once, when the agent is final, and kept, so that it
-// outlives the agent's worktree.
+// AgentResult is the result of an agent of a session. It is determined once, when the agent is
+// final, and stored, so that it outlives the agent's worktree.
 type AgentResult struct {
 	Commits int    `json:"commits"` // since it began
-	Files   int    `json:"files"`   // that differ from where it began, whether that is committed or not
+	Files   int    `json:"files"`   // changed since it began, committed or not
 	Added   int    `json:"added"`   // lines
 	Deleted int    `json:"deleted"` // lines
-	Dirty   bool   `json:"dirty"`   // something is not committed
+	Dirty   bool   `json:"dirty"`   // there are uncommitted changes
 	Branch  string `json:"branch"`  // where the commits are
-	Tests   string `json:"tests"`   // what the agent says of how to test; untrusted
+	Tests   string `json:"tests"`   // the agent's instructions for testing; untrusted
 	Usage   Usage  `json:"usage"`
-	// Nested are repositories inside its worktree, relative to it: nothing of them is in what others start from.
+	// Nested are repositories inside its worktree, relative to it. Agents that start from this
+	// result get nothing of them.
 	Nested []string `json:"nested"`
-	// Problem is why git could not tell the numbers; empty when they are known.
+	// Problem is why git could not determine the numbers; empty when they are known.
 	Problem string `json:"problem"`
 }

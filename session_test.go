@@ -6,7 +6,8 @@ import (
 	"agency"
 )
 
-// An agent needs a person when it cannot start, or when the attempt that goes on waits for one; not when another attempt follows.
+// An agent needs a person when it cannot start, or when the attempt that goes on waits for one; not
+// when another attempt follows.
 func TestAgentNeedsPerson(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,10 +9,11 @@ import (
 // PromptLimit is the largest prompt, in bytes.
 const PromptLimit = 16 << 20
 
-// Spec is what a user asks for: the content of a --spec file and of spec.json. Flags are laid over a file, and both over
-// the defaults, before it is sent. Relative paths are relative to the repository.
+// Spec is what a user asks for: the content of a --spec file and of spec.json. Flags override a
+// file, and both override the defaults, before it is sent. Relative paths are relative to the
+// repository.
 type Spec struct {
-	// Preset names a table of the configuration that fills in what the rest leaves open.
+	// Preset names a table of the configuration that supplies what the other fields leave open.
 	Preset   string      `json:"preset,omitempty"`
 	Repo     string      `json:"repo,omitempty"`       // a path in the repository
 	BaseRef  string      `json:"base_ref,omitempty"`   // default HEAD
@@ -24,17 +25,18 @@ type Spec struct {
 	Prompt   SpecPrompt  `json:"prompt"`
 	Inputs   []SpecInput `json:"inputs,omitempty"`
 	Limits   SpecLimits  `json:"limits,omitzero"`
-	Env      []string    `json:"env,omitempty"`      // NAME=value, over the caller's environment
-	Headless *bool       `json:"headless,omitempty"` // no terminal: it works on the prompt and ends
-	NoSetup  bool        `json:"no_setup,omitempty"` // without what the repository's agency.toml wants done in new worktrees
-	// SystemPrompt is what the agent is told of its role, beside the task and for as long as it works.
+	Env      []string    `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
+	Headless *bool       `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends
+	NoSetup  bool        `json:"no_setup,omitempty"` // skips what the repository's agency.toml wants done in new worktrees
+	// SystemPrompt describes the agent's role. It comes in addition to the task and holds for the
+	// whole run.
 	SystemPrompt string `json:"system_prompt,omitempty"`
 }
 
 // SystemPromptLimit is the largest system prompt, in bytes: some agents take it as one argument.
 const SystemPromptLimit = 32 << 10
 
-// CheckSystemPrompt refuses what no agent could be given as its role.
+// CheckSystemPrompt refuses a text that no agent can take as its role.
 func CheckSystemPrompt(text string) error {
 	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
 	switch {
@@ -58,11 +60,12 @@ type SpecRunner struct {
 	Name  string     `json:"name,omitempty"` // of a custom runner
 	Model string     `json:"model,omitempty"`
 	Args  []string   `json:"args,omitempty"`
-	// SkipPermissions has the agent ask for leave for nothing that it does.
+	// SkipPermissions makes the agent act without asking for permission.
 	SkipPermissions bool `json:"dangerously_skip_permissions,omitempty"`
 }
 
-// SpecPrompt is where the task is written: text, or a file whose path is absolute or relative to the repository.
+// SpecPrompt is the source of the task: a text, or a file whose path is absolute or relative to the
+// repository.
 type SpecPrompt struct {
 	Path string `json:"path,omitempty"`
 	Text string `json:"text,omitempty"`
@@ -71,10 +74,10 @@ type SpecPrompt struct {
 // SpecInput is a file of the repository that the run depends on.
 type SpecInput struct {
 	Path string `json:"path"`
-	Mode string `json:"mode,omitempty"` // "read", the only one
+	Mode string `json:"mode,omitempty"` // "read", the only mode
 }
 
-// CheckPrompt refuses text that no agent could be given.
+// CheckPrompt refuses a text that no agent can take.
 func CheckPrompt(text string) error {
 	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
 	switch {
@@ -94,17 +97,18 @@ func CheckPrompt(text string) error {
 // SpecLimits bounds an attempt.
 type SpecLimits struct {
 	MaxMinutes int `json:"max_minutes,omitempty"`
-	// StallAfterMS is how long the agent may give no sign before it is called stalled; 0 is as the configuration says.
+	// StallAfterMS is how long the agent may give no sign before it counts as stalled, in
+	// milliseconds; 0 takes the configuration's value.
 	StallAfterMS int64 `json:"stall_after_ms,omitempty"`
-	// StuckIntervals is how many intervals of the watchdog the agent may give no sign of life before it is called stuck; 0 is
-	// as the configuration says.
+	// StuckIntervals is how many intervals of the watchdog the agent may give no sign of life
+	// before it counts as stuck; 0 takes the configuration's value.
 	StuckIntervals int `json:"stuck_intervals,omitempty"`
 }
 
-// MaxStuckIntervals is the largest number of intervals after which an agent can be called stuck.
+// MaxStuckIntervals is the maximum of StuckIntervals.
 const MaxStuckIntervals = 10_000
 
-// MaxStallMS is the longest time without a sign after which an agent can be called stalled, in milliseconds.
+// MaxStallMS is the maximum of StallAfterMS, in milliseconds.
 const MaxStallMS = 7 * 24 * 60 * 60 * 1000
 
 // Validate checks everything that needs no file, no repository and no configuration.
@@ -175,7 +179,8 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// CheckEnv refuses, as E_SPEC_INVALID, what is not NAME=value or belongs to agency. It tells no values, which can be secrets.
+// CheckEnv refuses, as E_SPEC_INVALID, entries that are not NAME=value or that belong to agency.
+// Its errors show no values, which can be secrets.
 func CheckEnv(env []string) error {
 	for _, kv := range env {
 		name, _, ok := strings.Cut(kv, "=")

@@ -2,68 +2,69 @@ package agency
 
 import "time"
 
-// StallThreshold is the default time without a sign of status after which a working agent is called stalled.
+// StallThreshold is the default time without a sign after which a working agent counts as stalled.
 const StallThreshold = 15 * time.Minute
 
-// Status is a derived label with the words that go with it.
+// Status is a derived label with its explanatory texts.
 type Status struct {
 	Label   Label     `json:"label"`
 	Summary string    `json:"summary"` // the question, the blocker, the summary, or the reason; untrusted text
 	Since   time.Time `json:"since"`   // when the deciding evidence was observed
 	Problem string    `json:"problem"` // "invalid status file: why", or that the wrapper does not answer; empty when all is fine
 	Decided DecidedBy `json:"decided_by"`
-	// Request is what the agent waits for; null unless evidence of its own says so.
+	// Request is what the agent waits for; null unless its own evidence contains the request.
 	Request *Request `json:"request"`
 }
 
-// DecidedBy is what decided a status: a source of evidence, or one of those below.
+// DecidedBy is what decided a status: a source of evidence, or one of the values below.
 type DecidedBy string
 
-// What decides beside the sources of evidence.
+// What can decide in addition to the sources of evidence.
 const (
-	ByRecord   DecidedBy = "record"   // what was done to the run: merged, abandoned, flagged
-	ByProcess  DecidedBy = "process"  // what the kernel knows of the runner, its wrapper and its terminal
+	ByRecord   DecidedBy = "record"   // the record of the run: merged, abandoned, flagged
+	ByProcess  DecidedBy = "process"  // what the kernel reports about the runner, its wrapper and its terminal
 	ByContract DecidedBy = "contract" // the runner's status file
-	ByMessage  DecidedBy = "message"  // what was sent to the agent
-	ByClock    DecidedBy = "clock"    // that nothing came for too long
+	ByMessage  DecidedBy = "message"  // an input that was sent to the agent
+	ByClock    DecidedBy = "clock"    // too much time without a sign
 )
 
-// Trust is how sure a clue is.
+// Trust is how reliable a finding is.
 type Trust string
 
-// The degrees of trust, the surest first.
+// The degrees of trust, the highest first.
 const (
 	TrustRecord     Trust = "record" // agency's own record and clock
-	TrustKernel     Trust = "kernel" // what the operating system says of processes, locks and terminals
-	TrustAgent      Trust = "agent"  // what the agent's program tells by itself: hooks, streams, its own files
+	TrustKernel     Trust = "kernel" // what the operating system reports about processes, locks and terminals
+	TrustAgent      Trust = "agent"  // what the agent's program reports by itself: hooks, streams, its own files
 	TrustSelfReport Trust = "word"   // what the model wrote
 	TrustScreen     Trust = "looks"  // what the agent's terminal shows
 )
 
-// Finding is one thing that is known of a run. Says and Ignored can quote the agent, so they are untrusted.
+// Finding is one known fact about a run. Says and Ignored can quote the agent, so they are
+// untrusted.
 type Finding struct {
 	Source     DecidedBy `json:"source"`
 	Trust      Trust     `json:"trust"`
-	Confidence float64   `json:"confidence"` // below 1 only of what was read from a screen
+	Confidence float64   `json:"confidence"` // below 1 only for readings of a screen
 	At         time.Time `json:"at"`         // when it was observed
 	AgeMS      int64     `json:"age_ms"`
 	Attempt    int       `json:"attempt"`
 	Says       string    `json:"says"`
-	Decided    bool      `json:"decided"` // the status rests on it
-	Ignored    string    `json:"ignored"` // why it changes nothing; empty when it was weighed
+	Decided    bool      `json:"decided"` // it decided the status
+	Ignored    string    `json:"ignored"` // why it has no effect; empty when it was considered
 }
 
-// UnknownEvent is something that an agent told and this version does not know.
+// UnknownEvent is an event of an agent that this version does not know.
 type UnknownEvent struct {
 	Name  string `json:"name"` // the agent's own, untrusted
 	Count int    `json:"count"`
 }
 
-// Explanation is why a run has the status that it has.
+// Explanation is why a run has its status.
 type Explanation struct {
 	Status   Status         `json:"status"`
 	Rule     int            `json:"rule"`           // its number in the table of docs/state-machine.md
-	When     string         `json:"when"`           // the words of the rule
-	Findings []Finding      `json:"evidence"`       // the surest first; never nil
+	When     string         `json:"when"`           // the condition of the rule, in words
+	Findings []Finding      `json:"evidence"`       // the most trusted first; never nil
 	Unknown  []UnknownEvent `json:"unknown_events"` // never nil
 }

@@ -7,16 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// What joins the parts of one emoji, and what asks for its picture.
+// The character that joins the parts of an emoji, and the one that requests its picture.
 const (
 	zeroWidthJoiner = '\u200d'
 	textStyle       = '\ufe0e'
 	emojiStyle      = '\ufe0f'
 )
 
-// Visible is untrusted text without what would act on whoever shows it, or hide from its reader: control characters except line
-// feed and tab, characters that change the direction of writing, and invisible ones such as tags and zero-width spaces. What is
-// not UTF-8 becomes �. An escape sequence loses its escape character only; to take it out whole is for those who know terminals.
+// Visible returns untrusted text without characters that would act on the terminal or hide from the
+// reader: control characters except line feed and tab, characters that change the direction of
+// writing, and invisible ones such as tags and zero-width spaces. Bytes that are not UTF-8 become
+// �. An escape sequence loses its escape character only; removing it whole is the task of packages
+// that know terminals.
 func Visible(text string) string {
 	last := rune(0)
 	return strings.Map(func(r rune) rune {
@@ -28,25 +30,26 @@ func Visible(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// Shows says whether a character stays in visible text, behind the last one that stayed, or 0.
+// Shows reports whether a character stays in visible text. last is the last character that stayed,
+// or 0.
 func Shows(last, r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return true
 	case r == zeroWidthJoiner:
-		return last == emojiStyle || unicode.Is(unicode.So, last) || last >= '\U0001F3FB' && last <= '\U0001F3FF' // colours of skin
+		return last == emojiStyle || unicode.Is(unicode.So, last) || last >= '\U0001F3FB' && last <= '\U0001F3FF' // skin tones
 	case r == textStyle || r == emojiStyle:
 		return unicode.IsGraphic(last) && !unicode.Is(unicode.Variation_Selector, last)
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // a format character that is seen
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // a visible format character
 		return true
 	}
 	return !unicode.IsControl(r) && !unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// LongestLine is how many characters a text of one line has at most.
+// LongestLine is the maximum length of a one-line text, in characters.
 const LongestLine = 100
 
-// LineProblem says what keeps a text from being shown on one line.
+// LineProblem returns why a text cannot be shown on one line, or "".
 func LineProblem(s string) string {
 	switch {
 	case !utf8.ValidString(s):
@@ -62,7 +65,7 @@ func LineProblem(s string) string {
 	return ""
 }
 
-// ShellWord writes a text as one word of a shell, for a command that a person may paste.
+// ShellWord returns a text as one word of a shell, for a command that users may paste.
 func ShellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
 		return s
@@ -70,10 +73,10 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// OneLine is a text with each run of white space in it as one space.
+// OneLine returns a text with each run of white space replaced by one space.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Clip returns the beginning of a text of another, as much as a message has room for.
+// Clip returns the beginning of an untrusted text, short enough for a message.
 func Clip(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// Timer writes a message to a run again and again, while the run is idle.
+// Timer writes a message to a run repeatedly, while the run is idle.
 type Timer struct {
-	Seq      int64 // names this one among all that ever had its name
+	Seq      int64 // identifies it among all timers that ever had its name
 	Name     string
 	RunID    RunID
-	Owner    string // who started it: the id of a run, or User
+	Owner    string // the starter: the id of a run, or User
 	Message  string
 	Interval time.Duration
 
 	StartedAt time.Time
 	NextAt    time.Time  // the next tick
 	TickedAt  *time.Time // the last one
-	// Ticks is the sum of the other three: messages that were sent, those that were not because the run was not idle, and those
-	// that did not get through.
+	// Ticks is the sum of the other three: messages that were sent, messages that were skipped
+	// because the run was not idle, and messages that failed.
 	Ticks, Sent, Skipped, Failed int
-	Outcome                      string // of the last tick, for people
-	// StoppedAt is when it ended by itself; a timer that somebody ends is gone.
+	Outcome                      string // of the last tick, in words
+	// StoppedAt is when it ended by itself; a timer that is stopped on request is deleted.
 	StoppedAt  *time.Time
 	StopReason string
 }
@@ -34,10 +34,10 @@ const (
 	MaxTimerInterval = 24 * time.Hour
 )
 
-// timerMessageLimit is the longest message of a timer, in bytes: it is typed again and again.
+// timerMessageLimit is the longest message of a timer, in bytes: it is typed repeatedly.
 const timerMessageLimit = 4 << 10
 
-// Validate checks what a user chooses: E_USAGE says what is wrong.
+// Validate checks the fields that a user chooses; its error is E_USAGE.
 func (t *Timer) Validate() error {
 	switch {
 	case t.Interval < MinTimerInterval || t.Interval > MaxTimerInterval:

@@ -6,29 +6,31 @@ import (
 	"strings"
 )
 
-// Usage is what a conversation has used so far. A null is unknown, never zero.
+// Usage is the use of a model by a conversation so far. A null is unknown, never zero.
 type Usage struct {
-	InputTokens  *int64   `json:"input_tokens"`  // all that the model read, cached or not
+	InputTokens  *int64   `json:"input_tokens"`  // everything that the model read, cached or not
 	CachedTokens *int64   `json:"cached_tokens"` // the part of them that came from a cache
 	OutputTokens *int64   `json:"output_tokens"`
 	CostUSD      *float64 `json:"cost_usd"`
-	// Models are the tokens by model and kind, by the name of the model; empty where the agent does not tell them apart.
+	// Models are the tokens by model and kind, ordered by the name of the model; empty when the
+	// agent does not distinguish them.
 	Models []ModelUsage `json:"models"`
-	// Estimated is set when the agent does not tell all that it used, so that the numbers are a lower bound.
+	// Estimated is set when the agent does not report everything that it used, so that the numbers
+	// are a lower bound.
 	Estimated bool `json:"estimated"`
 }
 
-// ModelUsage is what one model was used for, in tokens of the kinds that have prices of their own.
+// ModelUsage is the use of one model, in tokens by kind; each kind has its own price.
 type ModelUsage struct {
 	Model        string `json:"model"`
 	Input        int64  `json:"input"` // neither read from a cache nor written to one
 	CacheRead    int64  `json:"cache_read"`
-	CacheWrite5m int64  `json:"cache_write_5m"` // kept for five minutes, also where the agent does not tell for how long
+	CacheWrite5m int64  `json:"cache_write_5m"` // kept for five minutes, or for a time that the agent does not report
 	CacheWrite1h int64  `json:"cache_write_1h"`
 	Output       int64  `json:"output"`
 }
 
-// NewUsage is the usage of models, with its totals.
+// NewUsage returns the usage of models, with its totals.
 func NewUsage(models ...ModelUsage) *Usage {
 	var in, cached, out int64
 	for i := range models {
@@ -38,18 +40,19 @@ func NewUsage(models ...ModelUsage) *Usage {
 	return &Usage{InputTokens: &in, CachedTokens: &cached, OutputTokens: &out, Models: addModels(nil, models)}
 }
 
-// Listed is the usage with a list of models, which may be empty: an answer has every list that it can have.
+// Listed returns the usage with a non-nil list of models: an answer has every list that it can
+// have.
 func (u Usage) Listed() Usage {
 	u.Models = append([]ModelUsage{}, u.Models...)
 	return u
 }
 
-// Known reports whether an agent told anything of what it used.
+// Known reports whether the agent reported any usage.
 func (u *Usage) Known() bool {
 	return u.InputTokens != nil || u.CachedTokens != nil || u.OutputTokens != nil || u.CostUSD != nil
 }
 
-// addModels adds what models were used for, each counted once, in the order of their names.
+// addModels adds the usage of more to to, one entry per model, ordered by name.
 func addModels(to, more []ModelUsage) []ModelUsage {
 	if len(more) == 0 {
 		return to
@@ -67,7 +70,7 @@ func addModels(to, more []ModelUsage) []ModelUsage {
 	return all
 }
 
-// Combine returns two usages of a model put together by a function, kind by kind.
+// Combine returns the combination of two usages of a model, by a function applied to each kind.
 func (m ModelUsage) Combine(o ModelUsage, one func(a, b int64) int64) ModelUsage {
 	return ModelUsage{
 		Model: cmp.Or(m.Model, o.Model), Input: one(m.Input, o.Input), CacheRead: one(m.CacheRead, o.CacheRead),
@@ -75,13 +78,13 @@ func (m ModelUsage) Combine(o ModelUsage, one func(a, b int64) int64) ModelUsage
 	}
 }
 
-// Counted is what one answer of a model is counted for.
+// Counted is the usage that was counted for one answer of a model.
 type Counted struct {
 	ID    string     `json:"id"`
 	Usage ModelUsage `json:"usage"`
 }
 
-// Add adds what was used elsewhere; what neither tells stays unknown.
+// Add adds another usage; what neither reports stays unknown.
 func (u *Usage) Add(other *Usage) {
 	u.InputTokens = sum(u.InputTokens, other.InputTokens)
 	u.CachedTokens = sum(u.CachedTokens, other.CachedTokens)
