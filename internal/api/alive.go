@@ -11,14 +11,16 @@ import (
 	"agency"
 )
 
-// How a client that waits finds out that the daemon does not answer any more: it asks for nothing, on another connection.
+// How a waiting client detects that the daemon no longer answers: it sends empty requests on
+// another connection.
 const (
 	pulseEvery = 5 * time.Second
-	// missedPulses in a row are readTimeout. One alone may be due to this process, which somebody suspended.
+	// missedPulses in a row take readTimeout. A single one may be missed because this process was
+	// suspended.
 	missedPulses = int(readTimeout / pulseEvery)
 )
 
-// alive returns when the daemon takes requests. It is ErrSilent when it does not within a time.
+// alive returns nil when the daemon accepts requests, and ErrSilent when it does not within a time.
 func (c *Client) alive(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, silentFor(within))
 	defer cancel()
@@ -29,8 +31,8 @@ func (c *Client) alive(ctx context.Context, within time.Duration) error {
 	return c.ask(r, nil)
 }
 
-// whileAlive is a context for what may take as long as it wants: it ends, for ErrSilent, when the daemon takes no requests for as long as
-// readTimeout. The caller cancels it.
+// whileAlive returns a context for a request without a time limit. It ends, with the cause
+// ErrSilent, when the daemon has accepted no requests for readTimeout. The caller must cancel it.
 func (c *Client) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -55,7 +57,7 @@ func (c *Client) whileAlive(ctx context.Context) (context.Context, context.Cance
 
 func silentFor(limit time.Duration) error { return fmt.Errorf("%w for %s", ErrSilent, limit) }
 
-// told is err, or that the daemon is silent where ctx ended for that.
+// told returns err, or the error for a silent daemon when that is why ctx ended.
 func (c *Client) told(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrSilent) {
 		return c.silent(cause)
@@ -63,7 +65,8 @@ func (c *Client) told(ctx context.Context, err error) error {
 	return err
 }
 
-// notAsked is why a daemon was not asked to do something: it did not say that it takes requests.
+// notAsked returns the error for a request that was not sent, because the daemon did not confirm
+// that it accepts requests.
 func notAsked(err error) error {
 	switch {
 	case errors.Is(err, ErrSilent):
@@ -76,13 +79,14 @@ func notAsked(err error) error {
 	}
 }
 
-// unanswered is the error for what was asked of a daemon that then fell silent: it may have been done, or come to be done.
+// unanswered returns the error for a request to a daemon that then fell silent: it may have been
+// carried out, or may still be.
 func unanswered(err error) error {
 	return agency.Errorf(agency.CodeDaemonLost, "%w; what was asked may be done, or come to be done when it goes on", err).
 		WithHint("%s; then see what became of it: agency ls", agency.AsError(err).Hint)
 }
 
-// streamBody is the body of a stream, which ends when the daemon falls silent.
+// streamBody is the body of a stream. It ends when the daemon falls silent.
 type streamBody struct {
 	io.ReadCloser
 	client *Client

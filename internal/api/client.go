@@ -23,27 +23,29 @@ import (
 // Client talks to the daemon over its unix socket. It is safe for concurrent use.
 type Client struct {
 	Socket  string
-	Version string // of this program, sent with each request
-	// Start brings up a daemon that listens on Socket; nil means that a missing daemon is an error.
+	Version string // version of this program, sent with each request
+	// Start starts a daemon that listens on Socket. When nil, a missing daemon is an error.
 	Start func(ctx context.Context) error
-	// AwaitNext, if not nil, comes before Start for those who follow. It returns at once unless the daemon was told to end, and then
-	// when somebody else has brought up another: who only looks on must not keep anybody from stopping it.
+	// AwaitNext, if not nil, is called before Start for clients that follow a stream. It returns at
+	// once unless the daemon was told to stop; then it waits until another daemon was started: a
+	// client that only watches must not undo a stop.
 	AwaitNext func(ctx context.Context) error
-	// Holder, if not nil, is who has the data root to itself: it tells a daemon that is starting from one that hangs.
+	// Holder, if not nil, returns the process that holds the data root, to distinguish a daemon
+	// that is starting from one that hangs.
 	Holder func() (Holder, error)
-	// Header is sent with each request; nil is none.
+	// Header is sent with each request; it may be nil.
 	Header http.Header
 
 	http    http.Client
 	met     atomic.Bool // a daemon of this version has answered
-	follows atomic.Bool // it reads a stream without an end of its own
+	follows atomic.Bool // this client reads a stream that does not end by itself
 }
 
-// keepIdle is how long a connection is kept for the next request: shorter than the daemon waits for one, so that no request meets
-// the end of its connection.
+// keepIdle is how long an idle connection is kept for the next request. It is shorter than the
+// daemon's limit, so that no request is sent on a connection that the daemon is closing.
 const keepIdle = 20 * time.Second
 
-// NewClient makes a client. Nothing is dialled before the first request.
+// NewClient returns a client. It does not connect before the first request.
 func NewClient(path, version string, start func(ctx context.Context) error) *Client {
 	c := &Client{Socket: path, Version: version, Start: start}
 	c.http.Transport = &http.Transport{
@@ -56,15 +58,16 @@ func NewClient(path, version string, start func(ctx context.Context) error) *Cli
 	return c
 }
 
-// Call runs an operation. A missing daemon is started; an idle daemon of another version is replaced by one of this
-// version. Errors are the end of ctx, or *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
+// Call runs an operation. It starts a missing daemon, and replaces an idle daemon of another
+// version by one of this version. It returns the error of ctx, or an *agency.Error: the daemon's
+// own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
 	var resp Resp
 	err := c.call(ctx, op.Name, op.Kind, req, &resp)
 	return resp, err
 }
 
-// call runs the operation with a name, and reads its response into resp, a pointer.
+// call runs the operation with the given name and reads its response into resp, a pointer.
 func (c *Client) call(ctx context.Context, name string, kind Kind, req, resp any) error {
 	began := time.Now()
 	send := func() error {
@@ -100,7 +103,7 @@ func (c *Client) call(ctx context.Context, name string, kind Kind, req, resp any
 	return c.withDaemon(ctx, kind != Acts, kind.timeout(req), send)
 }
 
-// ask sends a request, and reads its answer into data, a pointer or nil.
+// ask sends a request and reads its answer into data, a pointer or nil.
 func (c *Client) ask(r *http.Request, data any) error {
 	answer, err := c.do(r)
 	if err != nil {
@@ -110,7 +113,8 @@ func (c *Client) ask(r *http.Request, data any) error {
 	return c.told(r.Context(), readEnvelope(answer, data))
 }
 
-// within is the context of a request: what reads has its time, and what may take long goes on while the daemon answers others.
+// within returns the context of a request. Reads have a time limit; Waits continue while the daemon
+// answers other requests.
 func (c *Client) within(ctx context.Context, k Kind, req any) (context.Context, context.CancelFunc) {
 	limit := k.limit(req)
 	if k == Reads {
@@ -124,15 +128,15 @@ func (c *Client) within(ctx context.Context, k Kind, req any) (context.Context, 
 	return ctx, func() { over(); cancel() }
 }
 
-// limited is a request that the daemon gives up after a time.
+// limited is a request with a time limit that the daemon applies.
 type limited interface {
-	// after is the request as it is to be sent again when some of its time has passed.
+	// after returns the request to send again when part of its time has passed.
 	after(passed time.Duration) any
-	// time is what it has of it; 0 is without end.
+	// time returns its time limit; 0 means none.
 	time() time.Duration
 }
 
-// encode makes the body of a request that is sent when so much time has passed since it was first made.
+// encode returns the body of a request, sent when the given time has passed since the first try.
 func encode(req any, passed time.Duration) ([]byte, error) {
 	if l, ok := req.(limited); ok {
 		req = l.after(passed)
@@ -140,7 +144,8 @@ func encode(req any, passed time.Duration) ([]byte, error) {
 	return json.Marshal(req)
 }
 
-// left is what is left of a number of milliseconds. Some always is: without any the next daemon would not give up at all.
+// left returns how many of a request's milliseconds are left, at least one: with zero, the next
+// daemon would wait without a limit.
 func left(ms int64, passed time.Duration) int64 {
 	if ms <= 0 {
 		return ms
@@ -148,10 +153,12 @@ func left(ms int64, passed time.Duration) int64 {
 	return max(1, ms-passed.Milliseconds())
 }
 
-// withDaemon runs send, and again after it brought up a daemon that send found missing: also one that answered when Start looked, for
-// that was about to stop, and one that was killed as it started. What may have been carried out is not sent again, unless again says
-// that it does no harm, so that who waits outlives the daemon. It gives up when daemons have gone away for as long as patience. An
-// idle daemon of another version is replaced once, and not by a client that has met one of its own: whoever replaced that has upgraded.
+// withDaemon runs send. When the daemon is missing, it starts one and runs send again, also when
+// the daemon was about to stop and still answered Start, or was killed as it started. A request
+// that may have been carried out is sent again only if again is true, because repeating it does no
+// harm; so a client that waits outlives the daemon. withDaemon returns an error when daemons have
+// gone away for as long as timeout. It replaces an idle daemon of another version once, but not
+// when this client has met a daemon of its own version: then the other one is an upgrade.
 func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Duration, send func() error) error {
 	row := inARow{timeout: timeout}
 	for silent, replaced := false, false; ; {
@@ -164,8 +171,8 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 		case c.Start == nil:
 			return err
 		case errors.Is(err, ErrSilent) && (silent || c.met.Load() || !c.starting() || agency.IsCode(err, agency.CodeDaemonLost)):
-			return err // it is there, and another one could not be; or it may have been carried out
-		case errors.Is(err, ErrSilent): // a daemon that is starting listens already: Start waits until it answers
+			return err // the daemon is there and a second one cannot start; or the request may have been carried out
+		case errors.Is(err, ErrSilent): // a daemon that is starting already listens: Start waits until it answers
 			silent = true
 		case agency.IsCode(err, agency.CodeDaemonConnectFailed):
 		case agency.IsCode(err, agency.CodeDaemonLost) && again:
@@ -182,7 +189,7 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 				return err
 			}
 		}
-		c.Close() // a connection that is kept is to the daemon that goes away
+		c.Close() // kept connections are to the daemon that went away
 		if err := row.next(ctx, time.Since(began), err); err != nil {
 			return err
 		}
@@ -201,15 +208,17 @@ func (c *Client) starting() bool {
 	return err != nil || holder.Doing == DoingStart && !holder.Suspended
 }
 
-// inARow paces how a daemon that goes away is brought up again. There is an end to it, should the request be what it dies of.
+// inARow limits how often a daemon that goes away is started again, in case the request itself
+// makes it crash.
 type inARow struct {
 	timeout time.Duration
 	times   int
 	since   time.Time
 }
 
-// next returns when the daemon is to be brought up again, at once for the first time, or why it is not: err, with which a request has
-// failed after so long. One that went on for a while was no failure of the daemon's.
+// next returns nil when the daemon should be started again: at once the first time, later after a
+// pause. When the timeout is over, it returns err, the error of the request, with the count. A
+// daemon that ran for a while does not count as a failure.
 func (r *inARow) next(ctx context.Context, after time.Duration, err error) error {
 	if r.times == 0 || after >= lasted {
 		r.times, r.since = 0, time.Now()
@@ -230,8 +239,8 @@ func (r *inARow) next(ctx context.Context, after time.Duration, err error) error
 	}
 }
 
-// stopOld ends a daemon of another version, and returns when it takes no requests any more: until then Start would find
-// that there is a daemon.
+// stopOld stops a daemon of another version, and returns when it accepts no more requests: until
+// then Start would find it running.
 func (c *Client) stopOld(ctx context.Context, version string) error {
 	old := NewClient(c.Socket, version, nil)
 	defer old.Close()
@@ -240,7 +249,7 @@ func (c *Client) stopOld(ctx context.Context, version string) error {
 	case agency.IsCode(err, agency.CodeDaemonConnectFailed), agency.IsCode(err, agency.CodeDaemonLost):
 		return nil
 	case agency.IsCode(err, agency.CodeDaemonVersion):
-		return nil // somebody else has replaced it already
+		return nil // another process has replaced it already
 	case err != nil:
 		return err
 	}
@@ -251,14 +260,14 @@ func (c *Client) stopOld(ctx context.Context, version string) error {
 		}
 		_ = conn.Close()
 		if errors.Is(syscall.Kill(status.PID, 0), syscall.ESRCH) {
-			return nil // this is another one, which somebody else started
+			return nil // the listener is a new daemon, started by another process
 		}
 	}
 	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon (pid %d, version %s) was told to stop but is still there", status.PID, version).
 		WithHint("agency daemon logs")
 }
 
-// Close drops connections that are kept for later requests.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func (c *Client) do(r *http.Request) (*http.Response, error) {
@@ -285,13 +294,13 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// refused reports whether the socket is not one that this user may rely on.
+// refused reports whether this user cannot trust the socket.
 func refused(err error) bool {
 	e, ok := errors.AsType[*agency.Error](err)
 	return ok && (e.Code == agency.CodePermissionDenied || e.Code == agency.CodeSocketPathInvalid)
 }
 
-// silent is the error for a daemon that is there and does not answer.
+// silent returns the error for a daemon that listens and does not answer.
 func (c *Client) silent(why error) error {
 	err := agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w", c.Socket, why).
 		WithHint("agency daemon logs; if it hangs and is not just starting, end its process: the runs go on")
@@ -310,7 +319,7 @@ func (c *Client) silent(why error) error {
 		WithHint("agency daemon logs; if it hangs: kill -9 %d   (the runs go on)", holder.PID)
 }
 
-// unwrapURL takes off the made-up URL that net/http puts before its errors.
+// unwrapURL removes the made-up URL that net/http puts before its errors.
 func unwrapURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -318,7 +327,8 @@ func unwrapURL(err error) error {
 	return err
 }
 
-// readEnvelope decodes an answer into data, a pointer or nil, in one pass: a list of runs can be long.
+// readEnvelope decodes an answer into data, a pointer or nil, in one pass: a list of runs can be
+// long.
 func readEnvelope(answer *http.Response, data any) error {
 	env := Envelope{Data: data}
 	dec := json.NewDecoder(answer.Body)
@@ -329,13 +339,15 @@ func readEnvelope(answer *http.Response, data any) error {
 	return env.Err()
 }
 
-// How long an operation that changes nothing may take: one that only reads, and one that has to look at many files first.
+// How long an operation that changes nothing may take: one that only reads, and one that has to
+// look at many files first.
 const (
 	readTimeout = 15 * time.Second
 	lookTimeout = 10 * time.Minute
 )
 
-// limit is how long a client waits for the answer to a request; zero is without end, for what the daemon gives up by itself.
+// limit returns how long a client waits for the answer to a request; 0 means without a limit, when
+// the daemon applies the limit.
 func (k Kind) limit(req any) time.Duration {
 	_, own := req.(limited)
 	switch {
@@ -348,7 +360,8 @@ func (k Kind) limit(req any) time.Duration {
 	}
 }
 
-// timeout is how long a request goes on bringing up daemons that go away: as long as it has, or else long enough for a few starts.
+// timeout returns how long a request keeps starting daemons that go away: its own time limit, or
+// else enough for a few starts.
 func (k Kind) timeout(req any) time.Duration {
 	const few = time.Minute
 	if l, ok := req.(limited); ok && l.time() > 0 {
@@ -360,23 +373,26 @@ func (k Kind) timeout(req any) time.Duration {
 	return few
 }
 
-// stopWait is how long a daemon that was told to stop may go on taking requests.
+// stopWait is how long a daemon that was told to stop may keep accepting requests.
 const stopWait = 10 * time.Second
 
 // Why there is no answer, wrapped in E_DAEMON_CONNECT_FAILED.
 var (
-	// ErrSilent is a daemon that is there, and takes no requests.
+	// ErrSilent means that a daemon listens but accepts no requests.
 	ErrSilent = errors.New("has not answered")
-	// ErrNobody is that nothing listens. A daemon that is starting or stopping does not listen either.
+	// ErrNobody means that no process listens. A daemon that is starting or stopping does not
+	// listen either.
 	ErrNobody = errors.New("no daemon listens")
-	// ErrStartKilled is a daemon that a signal ended while it started. It is wrapped in E_DAEMON_START_FAILED; another one may come up.
+	// ErrStartKilled means that a signal ended a daemon while it started. It is wrapped in
+	// E_DAEMON_START_FAILED; another daemon may start.
 	ErrStartKilled = errors.New("was killed while it started")
 )
 
-// lost is the error for a request that was sent and not answered: nobody knows whether it was carried out.
+// lost returns the error for a request that was sent but not answered: it may have been carried
+// out.
 func lost(err error) error {
 	if errors.Is(err, ErrSilent) {
-		return err // it is there
+		return err // the daemon is still there
 	}
 	return agency.Errorf(agency.CodeDaemonLost, "the daemon went away before it answered, and may have done what was asked: %w", err).
 		WithHint("see what became of it: agency ls")
@@ -391,7 +407,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.
 	var answer *http.Response
 	timeout := Reads.timeout(nil)
 	if c.met.Load() {
-		timeout = 0 // who reads the stream paces how it is opened again
+		timeout = 0 // the reader of the stream limits how often it is opened again
 	}
 	err := c.withDaemon(ctx, true, timeout, func() error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agency"+path+"?"+query.Encode(), nil)

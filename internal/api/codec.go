@@ -12,9 +12,10 @@ import (
 	"agency"
 )
 
-// Decode reads exactly one JSON document into v, which points to a struct. It is strict where encoding/json is not:
-// unknown keys, keys in the wrong case, keys twice and anything after the document are errors. The error is one
-// sentence that begins with LINE:COLUMN and names the nearest known key.
+// Decode reads exactly one JSON document into v, which points to a struct. It is stricter than
+// encoding/json: unknown keys, keys in the wrong case, repeated keys and anything after the
+// document are errors. The error is one sentence that begins with LINE:COLUMN and names the nearest
+// known key.
 func Decode(data []byte, v any) error {
 	w := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	w.dec.UseNumber()
@@ -38,10 +39,10 @@ type walker struct {
 	data   []byte
 	dec    *json.Decoder
 	depth  int
-	offset int64 // where the error is; 0 is the decoder's place
+	offset int64 // where the error is; 0 means the decoder's position
 }
 
-// at puts the position before an error.
+// at adds the position to an error.
 func (w *walker) at(err error) error {
 	var syntax *json.SyntaxError
 	offset := w.dec.InputOffset()
@@ -60,10 +61,11 @@ func (w *walker) at(err error) error {
 	return fmt.Errorf("%d:%d: %w", line, max(column, 1), err)
 }
 
-// depthLimit bounds the recursion over a document, which can have been made to exhaust the stack.
+// depthLimit limits the depth of a document, which could be made to exhaust the stack.
 const depthLimit = 64
 
-// value walks one JSON value beside the Go type that it will be read into; a nil type takes anything.
+// value checks one JSON value against the Go type that it will be decoded into; a nil type accepts
+// anything.
 func (w *walker) value(t reflect.Type, path string) error {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -127,12 +129,13 @@ func (w *walker) object(t reflect.Type, path string) error {
 	return err
 }
 
-// quoteAfter is the place of the first quote after offset, where a key begins.
+// quoteAfter returns the offset of the first quote after offset, where a key begins.
 func (w *walker) quoteAfter(offset int64) int64 {
 	return offset + int64(bytes.IndexByte(w.data[offset:], '"')) + 1
 }
 
-// fieldsOf maps the JSON keys of a struct to their types; both are nil for anything else.
+// fieldsOf maps the JSON keys of a struct to their types, and lists the keys. Both are nil for any
+// other type.
 func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
 	if t == nil || t.Kind() != reflect.Struct || t.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
 		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {

@@ -10,16 +10,17 @@ import (
 type ListEventsRequest struct {
 	Since int64  `json:"since,omitempty"`
 	Run   string `json:"run,omitempty"`
-	Limit int    `json:"limit,omitempty"` // 0 is 1000
+	Limit int    `json:"limit,omitempty"` // 0 means 1000
 }
 
-// ListEventsResponse holds events; LastSeq is the newest in the record, whether it is among them or not.
+// ListEventsResponse holds events. LastSeq is the newest event in the record, even when it is not
+// in the list.
 type ListEventsResponse struct {
 	Events  []agency.Event `json:"events"`
 	LastSeq int64          `json:"last_seq"`
 }
 
-// DoctorRequest says where the caller stands and which environment its runners would get.
+// DoctorRequest holds the caller's directory, and the environment that its runners would get.
 type DoctorRequest struct {
 	Dir    string         `json:"dir,omitempty"`
 	Env    agency.Environ `json:"env,omitempty"`
@@ -31,7 +32,8 @@ type DoctorResponse struct {
 	Checks []Check `json:"checks"`
 }
 
-// Check is one finding of the doctor. Level is ok, note, warning or error; Fix is a command that can be pasted.
+// Check is one finding of the doctor. Level is ok, note, warning or error; Fix is a command that
+// can be pasted.
 type Check struct {
 	Name  string `json:"name"`
 	Level string `json:"level"`
@@ -39,7 +41,7 @@ type Check struct {
 	Fix   string `json:"fix,omitempty"`
 }
 
-// DaemonStatusResponse is what the daemon says of itself.
+// DaemonStatusResponse describes the daemon.
 type DaemonStatusResponse struct {
 	PID       int          `json:"pid"`
 	Version   string       `json:"version"`
@@ -52,10 +54,11 @@ type DaemonStatusResponse struct {
 	Config    DaemonConfig `json:"config"`
 }
 
-// DaemonConfig is the configuration that the daemon goes by. It takes over a changed file by itself.
+// DaemonConfig is the configuration that the daemon uses now. The daemon applies a changed file by
+// itself.
 type DaemonConfig struct {
 	Path         string    `json:"path"`
 	ReadAt       time.Time `json:"read_at"`
-	Problem      string    `json:"problem"`       // why the file as it is now is not used; empty when it is
-	NeedsRestart []string  `json:"needs_restart"` // keys that changed and hold only when the daemon starts again
+	Problem      string    `json:"problem"`       // why the current file is not used; empty when it is
+	NeedsRestart []string  `json:"needs_restart"` // changed keys that take effect only when the daemon starts again
 }

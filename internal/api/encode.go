@@ -11,8 +11,8 @@ import (
 	"agency"
 )
 
-// Encode writes v as indented JSON with a final newline; <, > and & stay as they are, and what acts on a terminal or hides from a
-// reader is escaped.
+// Encode writes v as indented JSON with a final newline. It leaves <, > and & as they are, and
+// escapes characters that control a terminal or are invisible.
 func Encode(w io.Writer, v any) error { return encodeTo(w, v, "  ") }
 
 // EncodeLine is Encode on one line.
@@ -30,9 +30,9 @@ func encodeTo(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// escapeInvisible writes the characters of a JSON text that agency.Shows does not let through as \uXXXX: control characters above
-// ASCII, which encoding/json leaves as they are, and those that change the direction of writing or cannot be seen. The text means
-// the same as before.
+// escapeInvisible replaces the characters of a JSON text that agency.Shows rejects by \uXXXX:
+// control characters above ASCII, which encoding/json leaves as they are, and characters that
+// change the direction of writing or are invisible. The meaning of the text stays the same.
 func escapeInvisible(text []byte) []byte {
 	at := bytes.IndexFunc(text, func(r rune) bool { return r >= 0x7f })
 	if at < 0 {

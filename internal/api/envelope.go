@@ -5,8 +5,8 @@ import "agency"
 // SchemaVersion is the version of every JSON shape that agency prints or sends.
 const SchemaVersion = 1
 
-// Envelope is the one form of every answer: data when all is well, else an error. The daemon sends it and every
-// command prints exactly one with --json.
+// Envelope is the form of every answer: data, or an error. The daemon sends it, and every command
+// with --json prints exactly one.
 type Envelope struct {
 	OK            bool     `json:"ok"`
 	SchemaVersion int      `json:"schema_version"`
@@ -14,11 +14,11 @@ type Envelope struct {
 	Error         *Problem `json:"error,omitempty"`
 }
 
-// Problem is an error on the wire.
+// Problem is an error in JSON.
 type Problem struct {
 	Code    agency.Code    `json:"code"`
 	Message string         `json:"message"`
-	Hint    string         `json:"hint,omitempty"` // the way out
+	Hint    string         `json:"hint,omitempty"` // what the user can do
 	Details map[string]any `json:"details"`
 }
 
@@ -27,7 +27,7 @@ func Success(data any) Envelope {
 	return Envelope{OK: true, SchemaVersion: SchemaVersion, Data: data}
 }
 
-// Failure wraps an error, which is never nil.
+// Failure wraps an error, which must not be nil.
 func Failure(err error) Envelope {
 	e := agency.AsError(err)
 	details := e.Details
@@ -40,7 +40,7 @@ func Failure(err error) Envelope {
 	}
 }
 
-// Err is the error that the envelope carries, nil when it carries data.
+// Err returns the error in the envelope, nil when it has data.
 func (e *Envelope) Err() error {
 	if e.Error == nil {
 		return nil

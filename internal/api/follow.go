@@ -15,10 +15,11 @@ import (
 	"agency"
 )
 
-// Follow calls handle for every event after since, in order, each once and without a gap, until ctx ends or handle fails. run
-// limits it to one run; empty is all. It outlives daemons: one that went away is started again, or waited for when it was told to
-// go, and again is called before what comes then, because what a daemon keeps in memory may have changed without an event. E_DAEMON_LOST says that daemons
-// go away as soon as they have come.
+// Follow calls handle for every event after since, in order, each once and without a gap, until ctx
+// ends or handle fails. run limits it to one run; empty means all. Follow outlives daemons: it
+// starts a daemon again that went away, or waits for the next one after a stop. Then it calls again
+// before the next event, because what a daemon keeps in memory may have changed without an event.
+// It returns E_DAEMON_LOST when daemons keep going away as soon as they have started.
 func (c *Client) Follow(ctx context.Context, since int64, run string, again func(), handle func(agency.Event) error) error {
 	c.follows.Store(true)
 	var r retries
@@ -35,7 +36,8 @@ func (c *Client) Follow(ctx context.Context, since int64, run string, again func
 	}
 }
 
-// events is Follow for as long as one daemon lives: it ends with E_DAEMON_LOST. next is the last event that was handled.
+// events is Follow for the life of one daemon: then it returns E_DAEMON_LOST. next is the last
+// event that was handled.
 func (c *Client) events(ctx context.Context, since int64, query url.Values, handle func(agency.Event) error) (next int64, err error) {
 	answer, err := c.get(ctx, EventsPath, query)
 	if err != nil {
@@ -67,17 +69,18 @@ func (c *Client) events(ctx context.Context, since int64, query url.Values, hand
 	}
 }
 
-// keepRun has query ask for the run that a stream turned out to be of.
+// keepRun replaces the run in query by the id of the run that the stream belongs to.
 func keepRun(query url.Values, answer *http.Response) {
 	if id := answer.Header.Get(StreamRunHeader); id != "" {
 		query.Set("run", id)
 	}
 }
 
-// retries paces how a stream is opened again after its daemon went away.
+// retries limits how often a stream is opened again after its daemon went away.
 type retries struct{ inARow int }
 
-// The pace: a stream that lasted so long, or brought something, was no failure.
+// The limits. A stream that lasted longer than lasted, or returned anything, does not count as a
+// failure.
 const (
 	mostRetries = 20
 	firstPause  = 20 * time.Millisecond
@@ -85,8 +88,8 @@ const (
 	lasted      = 10 * time.Second
 )
 
-// next waits until the stream that ended with err may be opened again, or returns why it may not. A daemon that nobody has
-// met yet is not waited for.
+// next waits until the stream that ended with err may be opened again, or returns why it may not.
+// It does not wait for a daemon that this client has not met yet.
 func (r *retries) next(ctx context.Context, c *Client, err error, moved bool, begun time.Time) error {
 	away := agency.IsCode(err, agency.CodeDaemonLost) || agency.IsCode(err, agency.CodeDaemonConnectFailed) || agency.IsCode(err, agency.CodeDaemonStartFailed)
 	if !away || c.Start == nil || !c.met.Load() || errors.Is(err, ErrSilent) && !c.starting() {
@@ -106,17 +109,18 @@ func (r *retries) next(ctx context.Context, c *Client, err error, moved bool, be
 	}
 }
 
-// LogsRequest chooses a part of a run's log.
+// LogsRequest selects a part of a run's log.
 type LogsRequest struct {
 	Run     string
 	Stream  string // runner (default), stdout or stderr
-	Attempt int    // 0 is the newest
-	SinceMS int64  // Unix milliseconds; 0 is from the beginning
+	Attempt int    // 0 means the newest
+	SinceMS int64  // Unix milliseconds; 0 means from the beginning
 	Follow  bool   // until the attempt has ended
 }
 
-// Logs opens a log as bytes. The caller closes it; with Follow it ends after the attempt has. It outlives daemons as Follow
-// does, and goes on with the byte at which one went away.
+// Logs opens a log as bytes. The caller must close it. With Follow, it ends after the attempt has
+// ended. It outlives daemons as Follow does, and continues with the byte at which a daemon went
+// away.
 func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error) {
 	if r.Follow {
 		c.follows.Store(true)
@@ -128,14 +132,14 @@ func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error)
 	return l, l.open()
 }
 
-// logStream reads a log from one daemon after the other.
+// logStream reads a log from one daemon after another.
 type logStream struct {
 	c     *Client
 	ctx   context.Context //nolint:containedctx // of the one call whose result it is
 	query url.Values
 	body  io.ReadCloser
-	at    int64 // the place of the next byte in the log; -1 where the daemon does not tell
-	moved bool  // since the last open
+	at    int64 // offset of the next byte in the log; -1 when the daemon does not send it
+	moved bool  // anything was read since the last open
 	begun time.Time
 	retry retries
 }
@@ -151,7 +155,7 @@ func (l *logStream) open() error {
 		l.at = at
 	}
 	keepRun(l.query, answer)
-	// Another attempt may be the newest by the time that this one is asked for again.
+	// Another attempt may be the newest when the stream is opened again.
 	if attempt := answer.Header.Get(LogAttemptHeader); attempt != "" {
 		l.query.Set("attempt", attempt)
 	}
@@ -179,7 +183,7 @@ func (l *logStream) Read(p []byte) (int, error) {
 	}
 }
 
-// reopen goes on where the stream broke off.
+// reopen continues at the byte where the stream broke off.
 func (l *logStream) reopen(err error) error {
 	_ = l.body.Close()
 	l.body = http.NoBody

@@ -1,12 +1,12 @@
 package api
 
-// Holder is the process that has a data root to itself, or had it last: a daemon, or a command that restores the database. It can be
-// there without listening.
+// Holder is the process that holds a data root, or held it last: a daemon, or a command that
+// restores the database. It may run without listening.
 type Holder struct {
-	PID       int // 0 when it has not said
+	PID       int // 0 when not recorded
 	Doing     string
-	Locked    bool // it is still there
-	Suspended bool // it is there and stands still, until it is sent SIGCONT
+	Locked    bool // it still holds the data root
+	Suspended bool // it is suspended, until it gets SIGCONT
 }
 
 // What a holder is doing, or was doing when it ended.
@@ -17,5 +17,6 @@ const (
 	DoingRestore = "restoring"
 )
 
-// Stopped says that there is no daemon because it was told to end, and that no other one has begun since.
+// Stopped reports whether the daemon was told to stop, or a restore ran, and no other daemon has
+// started since.
 func (h Holder) Stopped() bool { return h.Doing == DoingStop || h.Doing == DoingRestore }

@@ -7,7 +7,8 @@ import (
 	"agency"
 )
 
-// SendMessageRequest sends a message. The sender is who proves by its token to be a run, or else the person.
+// SendMessageRequest sends a message. The sender is the run that the caller's token proves, or else
+// the user.
 type SendMessageRequest struct {
 	Type    string          `json:"msg_type"`
 	To      agency.Target   `json:"to"`
@@ -15,17 +16,17 @@ type SendMessageRequest struct {
 	ReplyTo string          `json:"reply_to,omitempty"`
 }
 
-// SendMessageResponse says who gets the message. With nobody it is a dead letter.
+// SendMessageResponse lists the recipients of the message. Without any, it is a dead letter.
 type SendMessageResponse struct {
 	ID         string   `json:"id"`
 	Recipients []string `json:"recipients"`
-	Dead       string   `json:"dead"` // why nobody gets it; empty when somebody does
+	Dead       string   `json:"dead"` // why there are no recipients; empty when there are
 }
 
-// PollMessagesRequest asks for what waits for the caller.
+// PollMessagesRequest asks for the messages in the caller's inbox.
 type PollMessagesRequest struct {
-	Limit  int   `json:"limit,omitempty"`   // 0 is 100
-	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the first one; 0 is not at all
+	Limit  int   `json:"limit,omitempty"`   // 0 means 100
+	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the first message; 0 means not at all
 }
 
 func (r PollMessagesRequest) time() time.Duration { return time.Duration(r.WaitMS) * time.Millisecond }
@@ -35,28 +36,28 @@ func (r PollMessagesRequest) after(passed time.Duration) any {
 	return r
 }
 
-// MessagesResponse is messages, oldest first.
+// MessagesResponse holds messages, oldest first.
 type MessagesResponse struct {
 	Messages []agency.Message `json:"messages"`
 }
 
-// AckMessagesRequest says that the caller has dealt with messages.
+// AckMessagesRequest acknowledges messages that the caller has dealt with.
 type AckMessagesRequest struct {
-	Messages []string `json:"messages"` // ids, or the ends of them
+	Messages []string `json:"messages"` // ids, or their endings
 }
 
-// AckMessagesResponse counts the messages that were acknowledged now.
+// AckMessagesResponse counts the messages that this request acknowledged.
 type AckMessagesResponse struct {
 	Acked int `json:"acked"`
 }
 
-// ListMessagesRequest looks at inboxes without taking from them. A run sees its own alone.
+// ListMessagesRequest lists messages without acknowledging them. A run sees only its own inbox.
 type ListMessagesRequest struct {
-	Recipient string `json:"recipient,omitempty"` // a run, or "user"; empty is every inbox, for the person
+	Recipient string `json:"recipient,omitempty"` // a run, or "user"; empty means all inboxes, for the user only
 	All       bool   `json:"all,omitempty"`       // acknowledged and dead ones too
 }
 
-// ChangeTagsRequest adds tags to a run and takes others away.
+// ChangeTagsRequest adds tags to a run and removes others.
 type ChangeTagsRequest struct {
 	Run    string   `json:"run"`
 	Add    []string `json:"add,omitempty"`

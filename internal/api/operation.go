@@ -19,31 +19,31 @@ type Operation[Req, Resp any] struct {
 	Name    string // also the path: /v1/NAME
 	Kind    Kind
 	Help    string        // one sentence: what it does
-	Errors  []agency.Code // what it can fail with, beside CommonErrors
+	Errors  []agency.Code // the errors that it can return, besides CommonErrors
 	Example string        // a request, as JSON
 	Tool    *Tool         // nil unless agents have it as a tool
 }
 
-// Kind is what a client may do about an operation whose answer does not come.
+// Kind decides what a client may do when the answer to an operation does not come.
 type Kind int
 
 // The kinds of operation.
 const (
-	Acts  Kind = iota // changes something: never sent twice, because the first may have been carried out
-	Reads             // changes nothing more when it is sent twice, and answers soon: sent again, and given up after a while
-	Waits             // changes nothing and may take long, as what waits for something, or has git look at files: sent again
+	Acts  Kind = iota // changes something: never sent twice, because the first request may have been carried out
+	Reads             // does no harm when sent twice, and answers soon: sent again, with a time limit
+	Waits             // changes nothing and may take long, because it waits or has git look at files: sent again
 )
 
 // String returns acts, reads or waits.
 func (k Kind) String() string { return [...]string{"acts", "reads", "waits"}[k] }
 
-// Tool is an operation as agents get it from agency mcp.
+// Tool is an operation as agency mcp offers it to agents.
 type Tool struct {
 	Name     string
 	Help     string   // for the model that chooses among the tools
 	Destroys bool     // it can end the work of an agent
 	Required []string // keys of the request that a model must give
-	Optional []string // keys of the request that a model may give; a tool with arguments of its own has neither
+	Optional []string // keys of the request that a model may give; a tool with arguments of its own has neither list
 }
 
 // Path returns the path that serves the operation.
@@ -59,8 +59,8 @@ func (o Operation[Req, Resp]) Describe() Description {
 	}
 }
 
-// Description is an operation whose types are known only when the program runs: for documents, and
-// for clients that name it.
+// Description is an operation whose types are known only at run time: for documents, and for
+// clients that name it.
 type Description struct {
 	Name, Help        string
 	Kind              Kind
@@ -70,14 +70,14 @@ type Description struct {
 	Request, Response reflect.Type
 }
 
-// Gives reports whether the operation can fail with a code, by its own errors or those of all
+// Gives reports whether the operation can return a code: one of its own, or one common to all
 // operations.
 func (d *Description) Gives(code agency.Code) bool {
 	return slices.Contains(d.Errors, code) || slices.Contains(CommonErrors(), code)
 }
 
-// CommonErrors returns the codes that every operation can fail with: the request is not right, the
-// caller may not do this, the machine or the configuration does not serve, or the daemon is not
+// CommonErrors returns the codes that every operation can return: the request is invalid, the
+// caller lacks permission, the machine or the configuration is unsuitable, or the daemon is not
 // there.
 func CommonErrors() []agency.Code {
 	return []agency.Code{
@@ -88,7 +88,8 @@ func CommonErrors() []agency.Code {
 	}
 }
 
-// Find returns the operation with a name. The error is E_USAGE and names the nearest one.
+// Find returns the operation with a name. An unknown name is E_USAGE, and the error names the
+// nearest one.
 func Find(name string) (*Description, error) {
 	names := []string{}
 	for _, op := range Operations() {
@@ -104,9 +105,9 @@ func Find(name string) (*Description, error) {
 	return nil, err.WithHint("docs/json.md lists the operations, and agency api prints them")
 }
 
-// NewRequest reads a request as strictly as the daemon does, so that a mistake in it is found
-// before it is sent. It returns a pointer to the operation's request type. The error is E_USAGE
-// with the place of the mistake.
+// NewRequest decodes a request as strictly as the daemon does, so that a mistake is found before
+// the request is sent. It returns a pointer to the operation's request type. The error is E_USAGE
+// with the position of the mistake.
 func (d *Description) NewRequest(body []byte) (any, error) {
 	req := reflect.New(d.Request)
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -118,8 +119,8 @@ func (d *Description) NewRequest(body []byte) (any, error) {
 	return req.Interface(), nil
 }
 
-// Send runs an operation with a request of NewRequest and returns its response. Errors are those of
-// Call.
+// Send runs an operation with a request from NewRequest and returns its response. Its errors are
+// those of Call.
 func (d *Description) Send(ctx context.Context, c *Client, req any) (json.RawMessage, error) {
 	var resp json.RawMessage
 	err := c.call(ctx, d.Name, d.Kind, reflect.ValueOf(req).Elem().Interface(), &resp)

@@ -34,27 +34,30 @@ type Run struct {
 	Model      string            `json:"model"`
 	Headless   bool              `json:"headless"`
 	Tags       []string          `json:"tags"`
-	// Decided is what the status rests on: record, process, contract, message, clock, or a source of evidence.
+	// Decided is the basis of the status: record, process, contract, message, clock, or a source of
+	// evidence.
 	Decided      agency.DecidedBy `json:"decided_by"`
-	Request      *agency.Request  `json:"request"`         // what the agent's program waits for; null when it asks for nothing
-	Conversation string           `json:"conversation_id"` // the agent's own id of it; empty when unknown
-	Usage        agency.Usage     `json:"usage"`           // of the conversation, as the agent tells it; a null is unknown
-	StallAfterMS int64            `json:"stall_after_ms"`  // 0 is as the configuration says
-	// StuckIntervals is how many intervals of the watchdog without a sign of life are too many; 0 is as the configuration says.
+	Request      *agency.Request  `json:"request"`         // what the agent's program waits for; null when it waits for nothing
+	Conversation string           `json:"conversation_id"` // the agent's own id of its conversation; empty when unknown
+	Usage        agency.Usage     `json:"usage"`           // of the conversation, as the agent reports it; null means unknown
+	StallAfterMS int64            `json:"stall_after_ms"`  // 0 means as configured
+	// StuckIntervals is how many intervals of the watchdog without a sign of life are too many; 0
+	// means as configured.
 	StuckIntervals int          `json:"stuck_intervals"`
-	Preset         string       `json:"preset"` // what the run was made with; empty when with none
+	Preset         string       `json:"preset"` // the preset that the run was created with; empty when none
 	PRNumber       *int         `json:"pr_number"`
-	Flag           *agency.Flag `json:"flag"` // why a person or agent must look at the run; null when it has none
+	Flag           *agency.Flag `json:"flag"` // why the user or an agent must look at the run; null when it has no flag
 	Session        string       `json:"tmux_session"`
 	CreatedAt      time.Time    `json:"created_at"`
 	StartedAt      *time.Time   `json:"started_at"`
 	EndedAt        *time.Time   `json:"ended_at"`
 	RemovedAt      *time.Time   `json:"removed_at"`
-	// Unrecorded says that how the newest attempt stands is not in the record yet: the disk takes nothing.
+	// Unrecorded is true when the state of the newest attempt is not in the record yet, because it
+	// cannot be written to the disk.
 	Unrecorded bool `json:"unrecorded"`
 }
 
-// NewRun is the view of a record and its derived status.
+// NewRun returns the view of a record and its derived status.
 func NewRun(r *agency.Run, s agency.Status) Run {
 	a := &r.Attempt
 	model := r.Model
@@ -73,7 +76,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 	}
 }
 
-// Ref is how people call the run.
+// Ref returns the name of the run for users.
 func (r *Run) Ref() string {
 	if r.Name != "" {
 		return r.Name
@@ -81,10 +84,10 @@ func (r *Run) Ref() string {
 	return r.Handle
 }
 
-// FindRun is the run that a reference means, also one that is removed. Who asks one daemon after the other names it by its id: a name, or a
-// part of one, can mean another run by then.
+// FindRun returns the run that a reference means, even a removed one. A client that asks one daemon
+// after another must name the run by its id: a name, or a part of one, can mean another run later.
 func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
-	if ref == "" { // which would be every run
+	if ref == "" { // which would list every run
 		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).WithHint("agency ls --all-repos --all")
 	}
 	resp, err := Call(ctx, c, ListRuns, ListRunsRequest{Run: ref, Removed: true})
@@ -100,19 +103,20 @@ func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
 // ShowRunResponse is everything about one run.
 type ShowRunResponse struct {
 	Run      Run              `json:"run"`
-	Contract *agency.Contract `json:"runner_status"` // the runner's own word; null when it said nothing readable
+	Contract *agency.Contract `json:"runner_status"` // the status that the agent reported itself; null when there is no readable one
 	Word     time.Time        `json:"runner_status_at"`
-	// Requests are all that the agent's program waits for, the one that its terminal shows first; never null.
+	// Requests are all requests that the agent's program waits for, first the one that its terminal
+	// shows; never null.
 	Requests   []agency.Request `json:"requests"`
 	Attempts   []agency.Attempt `json:"attempts"`
 	Steps      []agency.Step    `json:"steps"`
 	Inputs     []agency.Input   `json:"inputs"`
 	Git        *agency.GitFacts `json:"git"`         // null when the worktree is gone or cannot be read
 	GitProblem string           `json:"git_problem"` // why git is null, unless the run is removed
-	Connected  bool             `json:"connected"`   // the wrapper talks to the daemon now
+	Connected  bool             `json:"connected"`   // the wrapper is connected to the daemon now
 	LastOutput *time.Time       `json:"last_output"`
 	PromptPath string           `json:"prompt_path"`
 	LogPath    string           `json:"log_path"`
-	LogLost    int64            `json:"log_lost"`    // bytes that are missing in it, because the disk did not take them
-	OutputPath string           `json:"output_path"` // what the run came to; empty while it came to nothing
+	LogLost    int64            `json:"log_lost"`    // bytes that are missing in the log, because they could not be written to the disk
+	OutputPath string           `json:"output_path"` // the run's result; empty while there is none
 }

@@ -6,36 +6,38 @@ import (
 	"agency"
 )
 
-// RunRequest names one run: by name, handle, id, or a unique prefix of four or more characters of one of these.
+// RunRequest names one run: by its name, handle or id, or by a unique prefix of at least four
+// characters of one of these.
 type RunRequest struct {
 	Run string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
 }
 
-// CreateRunRequest asks for a run.
+// CreateRunRequest asks for a new run.
 type CreateRunRequest struct {
 	Spec   agency.Spec    `json:"spec"`
 	Dir    string         `json:"dir"`              // the caller's working directory
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the runner
-	Config string         `json:"config,omitempty"` // the caller's configuration file; empty for the default one
+	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
 }
 
-// CreateRunResponse is the new run. Warnings say what its worktree did not get that the repository wants it to have.
+// CreateRunResponse holds the new run. Warnings list what the repository wants in a worktree and
+// this one did not get.
 type CreateRunResponse struct {
 	Run      Run      `json:"run"`
 	Warnings []string `json:"warnings"`
 }
 
-// RunResponse is one run after an operation.
+// RunResponse holds one run after an operation.
 type RunResponse struct {
 	Run Run `json:"run"`
 }
 
-// ListRunsRequest chooses runs.
+// ListRunsRequest selects runs.
 type ListRunsRequest struct {
-	Dir     string   `json:"dir,omitempty"` // only runs of the repository of this directory; empty is every repository
-	Run     string   `json:"run,omitempty"` // only this one; empty is all
+	Dir     string   `json:"dir,omitempty"` // only runs of the repository of this directory; empty means all repositories
+	Run     string   `json:"run,omitempty"` // only this run; empty means all
 	Removed bool     `json:"removed,omitempty"`
-	Status  []string `json:"status,omitempty"` // only these; empty is all
+	Status  []string `json:"status,omitempty"` // only runs with these statuses; empty means all
 	Tag     string   `json:"tag,omitempty"`
 }
 
@@ -51,13 +53,13 @@ type SendInputRequest struct {
 	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run waits for something else by now"`
 }
 
-// SendInputResponse says how far the text got.
+// SendInputResponse tells whether the text arrived.
 type SendInputResponse struct {
 	RunID     agency.RunID `json:"run_id"`
-	Delivered bool         `json:"delivered"` // it was typed
-	Confirmed bool         `json:"confirmed"` // the agent was seen to take it
-	Effect    string       `json:"effect"`    // prompt, turn, read or ended if it was; else composer, output or none
-	Composer  string       `json:"composer"`  // with composer: what stands in the agent's input box
+	Delivered bool         `json:"delivered"` // the text was typed
+	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
+	Effect    string       `json:"effect"`    // when confirmed: prompt, turn, read or ended; else composer, output or none
+	Composer  string       `json:"composer"`  // with composer: the text in the agent's input box
 }
 
 // ResumeRunRequest starts another attempt of a run.
@@ -66,31 +68,31 @@ type ResumeRunRequest struct {
 	Prompt  string         `json:"prompt,omitempty" jsonschema:"a new task; the old one stands unless told"`
 	Fresh   bool           `json:"fresh,omitempty" jsonschema:"begin a new conversation instead of going on with the old one; what is in the worktree is saved first"`
 	Restart bool           `json:"restart,omitempty" jsonschema:"stop it first if it still runs: the way to restart a stuck worker"`
-	Force   bool           `json:"force,omitempty"`    // although the runner's configuration changed
-	NoSetup bool           `json:"no_setup,omitempty"` // although the repository's setup never succeeded
-	Set     []string       `json:"set,omitempty"`      // NAME=value for the runner, over the caller's environment; what the first start was given is not kept
+	Force   bool           `json:"force,omitempty"`    // even if the runner's configuration changed
+	NoSetup bool           `json:"no_setup,omitempty"` // even if the repository's setup never succeeded
+	Set     []string       `json:"set,omitempty"`      // NAME=value for the runner, over the caller's environment; variables of earlier attempts are not kept
 	Env     agency.Environ `json:"env,omitempty"`      // the caller's environment, for the runner
-	Config  string         `json:"config,omitempty"`   // the caller's configuration file; empty for the default one
+	Config  string         `json:"config,omitempty"`   // the caller's configuration file; empty means the default one
 }
 
-// ResumeRunResponse is the run with its new attempt. Continued says that the agent goes on with the conversation of the
-// attempt before; Note says why not.
+// ResumeRunResponse holds the run with its new attempt. Continued reports whether the agent
+// continues the conversation of the attempt before; Note explains why not.
 type ResumeRunResponse struct {
 	Run       Run           `json:"run"`
 	Continued bool          `json:"continued"`
 	Note      string        `json:"note"`
 	Snapshot  *agency.Saved `json:"snapshot"`
-	Warnings  []string      `json:"warnings"` // what the worktree did not get that the repository wants it to have
+	Warnings  []string      `json:"warnings"` // what the repository wants in a worktree and this one did not get
 }
 
 // RemoveRunRequest removes a run.
 type RemoveRunRequest struct {
 	Run          string `json:"run"`
-	Force        bool   `json:"force,omitempty"` // also when work is lost that cannot be saved
+	Force        bool   `json:"force,omitempty"` // even if work is lost that cannot be saved
 	DeleteBranch bool   `json:"delete_branch,omitempty"`
 }
 
-// RemoveRunResponse says what is gone and what was kept.
+// RemoveRunResponse describes what was removed and what was kept.
 type RemoveRunResponse struct {
 	ID        agency.RunID  `json:"id"`
 	State     agency.State  `json:"state"`
@@ -101,23 +103,24 @@ type RemoveRunResponse struct {
 	Warnings  []string      `json:"warnings"`
 }
 
-// FlagRunRequest flags a run. It takes the place of a flag with another reason.
+// FlagRunRequest flags a run. It replaces a flag with another reason.
 type FlagRunRequest struct {
 	Run    string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these; your own name for yourself"`
 	Reason string `json:"reason" jsonschema:"what to look at, in one short sentence"`
 }
 
-// FlagRunResponse is a run after its flag was set or taken away.
+// FlagRunResponse holds a run after its flag was set or removed.
 type FlagRunResponse struct {
 	Run Run          `json:"run"`
-	Was *agency.Flag `json:"was"` // the flag that it had before; null when it had none
+	Was *agency.Flag `json:"was"` // the flag before; null when there was none
 }
 
-// WaitRunsRequest waits until every run has one of the statuses in For, or is settled when For is empty.
+// WaitRunsRequest waits until every run has one of the statuses in For, or is settled when For is
+// empty.
 type WaitRunsRequest struct {
 	Runs      []string `json:"runs"`
 	For       []string `json:"for,omitempty"`
-	TimeoutMS int64    `json:"timeout_ms,omitempty"` // 0 is no limit
+	TimeoutMS int64    `json:"timeout_ms,omitempty"` // 0 means no limit
 }
 
 func (r WaitRunsRequest) time() time.Duration { return time.Duration(r.TimeoutMS) * time.Millisecond }
@@ -133,9 +136,9 @@ type WaitRunsResponse struct {
 	TimedOut bool  `json:"timed_out"`
 }
 
-// AttachRunResponse says where a run's terminal is. The client makes the command that shows it, so that nothing that a daemon
-// answers is run as a command.
+// AttachRunResponse tells where a run's terminal is. The client builds the command that shows it,
+// so that nothing from a daemon is run as a command.
 type AttachRunResponse struct {
-	RunID  agency.RunID `json:"run_id"`      // its session is called agency_ and this
-	Socket string       `json:"tmux_socket"` // of the tmux server that holds the session, absolute
+	RunID  agency.RunID `json:"run_id"`      // its tmux session is named agency_ and this id
+	Socket string       `json:"tmux_socket"` // of the tmux server that has the session, absolute
 }

@@ -7,43 +7,45 @@ import (
 	"agency"
 )
 
-// Session is how a session stands.
+// Session describes the state of a session.
 type Session struct {
 	ID          agency.SessionID     `json:"id"`
 	Name        string               `json:"name"`
 	Status      agency.SessionStatus `json:"status"`
-	Paused      string               `json:"paused"`     // why nothing new starts; empty while it does
-	Cancelling  bool                 `json:"cancelling"` // somebody has cancelled it, and its agents are being ended
+	Paused      string               `json:"paused"`     // why no more agents start; empty when not paused
+	Cancelling  bool                 `json:"cancelling"` // the session was cancelled, and its agents are being ended
 	Source      string               `json:"source"`
 	SourceFile  string               `json:"source_file"`
-	External    bool                 `json:"external"` // somebody else runs its agents and reports them
+	External    bool                 `json:"external"` // another program runs its agents and reports on them
 	Repo        string               `json:"repo"`
 	MaxParallel int                  `json:"max_parallel"`
 	RetryOf     agency.SessionID     `json:"retry_of"`
-	Dir         string               `json:"dir"` // of its status.json and logs
+	Dir         string               `json:"dir"` // the folder of its status.json and logs
 	PlanPath    string               `json:"plan_path"`
 	ReportPath  string               `json:"report_path"` // the Markdown report; empty until the session has settled
 	StartedAt   time.Time            `json:"started_at"`
 	CompletedAt *time.Time           `json:"completed_at"`
 	Summary     agency.Counts        `json:"summary"`
-	// Waiting counts the agents that wait for a person, whether they run or cannot start.
+	// Waiting counts the agents that wait for the user, whether they run or cannot start.
 	Waiting int `json:"waiting"`
 }
 
-// Ref is how people call the session.
+// Ref returns the name of the session for users.
 func (s *Session) Ref() string { return string(s.ID) }
 
-// NeedsPerson says that the session, or one of its agents, goes no further until somebody acts.
+// NeedsPerson reports whether the session, or one of its agents, can continue only after the user
+// or an agent acts.
 func (s *Session) NeedsPerson() bool {
 	return !s.Status.Final() && (s.Paused != "" || s.Waiting > 0)
 }
 
-// Stopped says that the session is paused, and that nobody paused it who would know.
+// Stopped reports whether the session is paused, and not by the user or an agent.
 func (s *Session) Stopped() bool {
 	return !s.Status.Final() && s.Paused != "" && s.Paused != agency.PausedByHand
 }
 
-// SessionAgent is how one agent of a session stands. What comes after Error is empty for an outside agent.
+// SessionAgent describes the state of one agent of a session. The fields after Error are empty for
+// an external agent.
 type SessionAgent struct {
 	ID          string             `json:"id"`
 	Name        string             `json:"name"`
@@ -61,17 +63,18 @@ type SessionAgent struct {
 	After     []string     `json:"after"`
 	Runner    string       `json:"runner"`
 	RunID     agency.RunID `json:"run_id"`     // empty until it starts
-	Run       string       `json:"run"`        // how people call the run
+	Run       string       `json:"run"`        // the name of the run for users
 	Label     agency.Label `json:"run_status"` // the run's status now; empty when it has none
-	Note      string       `json:"note"`       // what it says, asks or waits for
+	Note      string       `json:"note"`       // what the agent says, asks or waits for
 	Branch    string       `json:"branch"`
 	Attempts  int          `json:"attempts"`
-	NotBefore *time.Time   `json:"not_before"` // the first or next attempt, while one is put off
-	// Locked is why it has no attempt although nobody has to act for it: what it comes after, a limit, a pause. Empty when it has one.
+	NotBefore *time.Time   `json:"not_before"` // when the first or next attempt may start, if that is postponed
+	// WaitReason is why it has no attempt although no action is needed: an agent that it comes
+	// after, a limit, a pause. Empty when it has one.
 	WaitReason string `json:"wait_reason"`
-	// NeedsPerson says that it cannot start, or that its run waits, until somebody acts.
+	// NeedsPerson is true when it cannot start, or its run waits, until the user or an agent acts.
 	NeedsPerson bool                `json:"needs_person"`
-	Result      *agency.AgentResult `json:"result"` // null until it is final and found out, and for one that never ran
+	Result      *agency.AgentResult `json:"result"` // null until it is final and the result is known, and for an agent that never ran
 }
 
 // Wave is one wave of a session.
@@ -81,22 +84,24 @@ type Wave struct {
 	Agents []string          `json:"agents"`
 }
 
-// SessionRequest names one session: by its id, a unique prefix of it, its name when only one has it, "active" for the one
-// that began last and is running, or "latest" for the one that began last. Active and latest are those of the repository of Dir.
+// SessionRequest names one session: by its id, a unique prefix of it, its name when only one has
+// it, "active" for the running session that began last, or "latest" for the session that began
+// last. Active and latest refer to the repository of Dir.
 type SessionRequest struct {
 	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
 	Dir     string `json:"dir,omitempty"`
 }
 
-// PlanSource is where a plan comes from: one of a path, a text, and agents to fan one prompt out to.
+// PlanSource is the source of a plan: a path, a text, or agents that all get the same prompt.
 type PlanSource struct {
 	Path string `json:"path,omitempty"` // absolute: a YAML file, or a folder of NNN-name.md prompts
 	Text string `json:"text,omitempty"` // YAML
-	// Agents are runners with how many of each, such as claude_code:3; Prompt or PromptPath is their common task.
+	// Agents are runners with their number, such as claude_code:3; Prompt or PromptPath is their
+	// common task.
 	Agents     []string `json:"agents,omitempty"`
 	Prompt     string   `json:"prompt,omitempty"`
 	PromptPath string   `json:"prompt_path,omitempty"`
-	// What follows is laid over what the plan says; empty leaves it.
+	// The following fields override the plan; empty ones do not.
 	Name        string `json:"name,omitempty"`
 	Base        string `json:"base,omitempty"`
 	MaxParallel int    `json:"max_parallel,omitempty"`
@@ -106,22 +111,22 @@ type PlanSource struct {
 // PlanSessionRequest asks what a plan would do.
 type PlanSessionRequest struct {
 	Plan   PlanSource     `json:"plan"`
-	Dir    string         `json:"dir"` // the caller's working directory; the repository is that of it
+	Dir    string         `json:"dir"` // the caller's working directory, which also selects the repository
 	Env    agency.Environ `json:"env,omitempty"`
 	Config string         `json:"config,omitempty"`
 }
 
-// PlanSessionResponse is what a plan would do.
+// PlanSessionResponse describes what a plan would do.
 type PlanSessionResponse struct {
 	Plan     agency.Plan    `json:"plan"`
 	Waves    [][]string     `json:"waves"` // ids
 	Agents   []PlannedAgent `json:"agents"`
 	Hash     string         `json:"hash"`
-	Refused  *Problem       `json:"refused"` // why session.start refuses the plan as things are now; null when it does not
+	Refused  *Problem       `json:"refused"` // why session.start would refuse the plan now; null when it would not
 	Warnings []string       `json:"warnings"`
 }
 
-// PlannedAgent is how one agent would be started.
+// PlannedAgent describes how one agent would be started.
 type PlannedAgent struct {
 	ID      string   `json:"id"`
 	Runner  string   `json:"runner"`
@@ -133,12 +138,12 @@ type PlannedAgent struct {
 type StartSessionRequest struct {
 	Plan   PlanSource     `json:"plan"`
 	Dir    string         `json:"dir"`
-	Env    agency.Environ `json:"env,omitempty"` // for the agents, for as long as the session runs
+	Env    agency.Environ `json:"env,omitempty"` // for the agents, as long as the session runs
 	Config string         `json:"config,omitempty"`
-	Source string         `json:"source,omitempty"` // empty is orchestrate
+	Source string         `json:"source,omitempty"` // empty means orchestrate
 }
 
-// SessionResponse is one session after an operation.
+// SessionResponse holds one session after an operation.
 type SessionResponse struct {
 	Session  Session  `json:"session"`
 	Warnings []string `json:"warnings"`
@@ -153,11 +158,11 @@ type ShowSessionResponse struct {
 	StatusFile json.RawMessage `json:"status_file"`
 }
 
-// ListSessionsRequest chooses sessions.
+// ListSessionsRequest selects sessions.
 type ListSessionsRequest struct {
-	Dir   string `json:"dir,omitempty"` // only those of the repository of this directory; empty is every repository
+	Dir   string `json:"dir,omitempty"` // only sessions of the repository of this directory; empty means all repositories
 	Live  bool   `json:"live,omitempty"`
-	Limit int    `json:"limit,omitempty"` // the newest so many; 0 is all
+	Limit int    `json:"limit,omitempty"` // how many of the newest; 0 means all
 }
 
 // ListSessionsResponse lists sessions, newest first.
@@ -165,31 +170,33 @@ type ListSessionsResponse struct {
 	Sessions []Session `json:"sessions"`
 }
 
-// ResumeSessionRequest has a paused session go on.
+// ResumeSessionRequest continues a paused session.
 type ResumeSessionRequest struct {
 	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
 	Dir     string `json:"dir,omitempty"`
-	// PlanChanged goes on with the plan as it was at the start although its files have changed since.
+	// PlanChanged continues with the plan as it was at the start, even if its files have changed
+	// since.
 	PlanChanged bool `json:"plan_changed,omitempty"`
 }
 
-// RetrySessionRequest makes a new session of a settled one, which takes over what is complete.
+// RetrySessionRequest makes a new session from a settled one. Complete agents are taken over.
 type RetrySessionRequest struct {
 	Session     string         `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
 	Dir         string         `json:"dir,omitempty"`
-	Failed      bool           `json:"failed,omitempty"` // only what failed and what was cancelled because of it; otherwise everything that is not complete
+	Failed      bool           `json:"failed,omitempty"` // only agents that failed, and those cancelled because of them; otherwise all that are not complete
 	PlanChanged bool           `json:"plan_changed,omitempty"`
 	Env         agency.Environ `json:"env,omitempty"`
 	Config      string         `json:"config,omitempty"`
 }
 
-// WaitSessionRequest waits until a session has settled and its report is written or, with Attention, until somebody is needed.
+// WaitSessionRequest waits until a session has settled and its report is written or, with
+// Attention, until the user or an agent must act.
 type WaitSessionRequest struct {
 	Session   string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
 	Dir       string `json:"dir,omitempty"`
 	Attention bool   `json:"attention,omitempty"`
-	Paused    bool   `json:"paused,omitempty"`     // return also when it is paused and somebody is needed, which nobody is after a pause by hand
-	TimeoutMS int64  `json:"timeout_ms,omitempty"` // 0 is none
+	Paused    bool   `json:"paused,omitempty"`     // also return when the session is paused and an action is needed, which is not the case after a pause by hand
+	TimeoutMS int64  `json:"timeout_ms,omitempty"` // 0 means no limit
 }
 
 func (r WaitSessionRequest) time() time.Duration {
@@ -201,22 +208,22 @@ func (r WaitSessionRequest) after(passed time.Duration) any {
 	return r
 }
 
-// CreateSessionRequest records a session whose agents an outside executor runs.
+// CreateSessionRequest records a session whose agents another program runs.
 type CreateSessionRequest struct {
 	Dir        string            `json:"dir"`
 	Env        agency.Environ    `json:"env,omitempty"` // of the caller, for its configuration
 	Config     string            `json:"config,omitempty"`
-	Source     string            `json:"source,omitempty"` // empty is as the file says, or else orchestrate; so is source_file
+	Source     string            `json:"source,omitempty"` // empty means as in the file, or else orchestrate; the same holds for source_file
 	SourceFile string            `json:"source_file,omitempty"`
 	Name       string            `json:"name,omitempty"`
-	Agents     []json.RawMessage `json:"agents,omitempty"` // objects in the form of the status file; only id is needed
-	File       json.RawMessage   `json:"file,omitempty"`   // a whole status file in place of agents; null is none
+	Agents     []json.RawMessage `json:"agents,omitempty"` // objects in the form of the status file; only id is required
+	File       json.RawMessage   `json:"file,omitempty"`   // a whole status file instead of agents; null means none
 }
 
-// SessionAction is what an outside executor reports.
+// SessionAction is a report of the program that runs the agents.
 type SessionAction string
 
-// The actions: on an agent, or, without one, on the session.
+// The actions: on an agent or, without one, on the session.
 const (
 	ActionStart    SessionAction = "start"
 	ActionComplete SessionAction = "complete"
@@ -224,40 +231,42 @@ const (
 	ActionCancel   SessionAction = "cancel"
 )
 
-// SessionUpdate is one report of an outside executor.
+// SessionUpdate is one report of the program that runs the agents.
 type SessionUpdate struct {
-	Agent    string        `json:"agent,omitempty"` // empty is the session itself, for complete and cancel
+	Agent    string        `json:"agent,omitempty"` // empty means the session itself, for complete and cancel
 	Action   SessionAction `json:"action"`
-	PID      *int          `json:"pid,omitempty"`       // of start
-	ExitCode *int          `json:"exit_code,omitempty"` // of complete and fail; null is 0 and 1
-	Error    string        `json:"error,omitempty"`     // of fail and cancel
+	PID      *int          `json:"pid,omitempty"`       // for start
+	ExitCode *int          `json:"exit_code,omitempty"` // for complete and fail; null means 0 and 1
+	Error    string        `json:"error,omitempty"`     // for fail and cancel
 }
 
-// UpdateSessionRequest changes a session: outside reports, or how many agents of a session of agency's own run at once.
+// UpdateSessionRequest changes a session: reports of another program, or how many agents of
+// agency's own session run at once.
 type UpdateSessionRequest struct {
 	Session     string          `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
 	Dir         string          `json:"dir,omitempty"`
 	Updates     []SessionUpdate `json:"updates,omitempty"`
-	MaxParallel int             `json:"max_parallel,omitempty"` // 0 leaves it
+	MaxParallel int             `json:"max_parallel,omitempty"` // 0 leaves it as it is
 }
 
 // RemoveSessionsRequest removes the records and status files of settled sessions; their runs stay.
 type RemoveSessionsRequest struct {
-	Session     string `json:"session,omitempty"` // empty is by age
+	Session     string `json:"session,omitempty"` // empty selects by age
 	Dir         string `json:"dir,omitempty"`
 	OlderThanMS int64  `json:"older_than_ms,omitempty"`
-	Apply       bool   `json:"apply,omitempty"` // otherwise they are only listed; one that is named is removed either way
+	Apply       bool   `json:"apply,omitempty"` // remove them, not only list them; a named session is removed either way
 }
 
-// RemoveSessionsResponse lists what was removed, or would be.
+// RemoveSessionsResponse lists the sessions that were removed, or would be.
 type RemoveSessionsResponse struct {
 	Sessions []Session `json:"sessions"`
 	Applied  bool      `json:"applied"`
 	Warnings []string  `json:"warnings"`
 }
 
-// SessionUpdatesPath is a kept connection for many reports: GET ?session=REF&dir=DIR with Upgrade: agency-updates. The client
-// writes lines of SessionUpdate, the daemon answers each, in order, with a line of UpdateReply when it is durable.
+// SessionUpdatesPath is a lasting connection for many reports: GET ?session=REF&dir=DIR with
+// Upgrade: agency-updates. The client writes lines of SessionUpdate. The daemon answers each, in
+// order, with a line of UpdateReply once it is durable.
 const (
 	SessionUpdatesPath = "/v1/session.updates"
 	UpdatesProtocol    = "agency-updates"

@@ -13,13 +13,14 @@ import (
 	"agency"
 )
 
-// UpdateStream is a kept connection for reports on one session. One goroutine may send while another one receives.
+// UpdateStream is a lasting connection for reports on one session. One goroutine may send while
+// another one receives.
 type UpdateStream struct {
 	body io.ReadWriteCloser
 	in   *bufio.Reader
 	out  *bufio.Writer
 	stop context.CancelFunc
-	lost func(error) error // is why there is no answer
+	lost func(error) error // returns why there is no answer
 }
 
 // Updates opens a connection for reports on a session, until the caller closes it or ctx ends.
@@ -59,7 +60,8 @@ func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream
 	return stream, err
 }
 
-// Send takes one line, an update as JSON without a newline in it. It goes out with Flush, or when there are many.
+// Send takes one line, an update as JSON without a newline in it. The line is sent by Flush, or
+// earlier when there are many.
 func (s *UpdateStream) Send(line []byte) error {
 	if _, err := s.out.Write(line); err != nil {
 		return s.lost(err)
@@ -70,7 +72,7 @@ func (s *UpdateStream) Send(line []byte) error {
 	return nil
 }
 
-// Flush sends what Send took.
+// Flush sends the lines that Send took.
 func (s *UpdateStream) Flush() error {
 	if err := s.out.Flush(); err != nil {
 		return s.lost(err)
@@ -78,8 +80,8 @@ func (s *UpdateStream) Flush() error {
 	return nil
 }
 
-// Receive waits for the answer to the oldest line that has none yet. refusal is the daemon's; err is that there is no answer, and
-// nobody knows what became of the line.
+// Receive waits for the answer to the oldest line without one. refusal is the daemon's error. err
+// means that there is no answer, and the line may have been applied or not.
 func (s *UpdateStream) Receive() (refusal, err error) {
 	line, err := s.in.ReadSlice('\n')
 	if err != nil {
@@ -89,7 +91,7 @@ func (s *UpdateStream) Receive() (refusal, err error) {
 		return nil, s.lost(err)
 	}
 	if string(line) == "{\"ok\":true}\n" {
-		return nil, nil // as nearly all are
+		return nil, nil // the usual case
 	}
 	var reply UpdateReply
 	if err := Decode(bytes.TrimSuffix(line, []byte("\n")), &reply); err != nil {
@@ -99,7 +101,7 @@ func (s *UpdateStream) Receive() (refusal, err error) {
 	return e.Err(), nil
 }
 
-// Answered says that the next answer is here already.
+// Answered reports whether the next answer has arrived already.
 func (s *UpdateStream) Answered() bool {
 	waiting, _ := s.in.Peek(s.in.Buffered())
 	return bytes.IndexByte(waiting, '\n') >= 0
@@ -111,7 +113,7 @@ func (s *UpdateStream) Close() error {
 	return s.body.Close()
 }
 
-// lostUpdate is the error for lines that were sent and not answered.
+// lostUpdate returns the error for lines that were sent and not answered.
 func lostUpdate(err error) error {
 	if errors.Is(err, ErrSilent) {
 		return unanswered(err)

@@ -4,7 +4,7 @@ import (
 	"agency"
 )
 
-// TakeSnapshotResponse says what was saved; Snapshot is null when there was nothing to save.
+// TakeSnapshotResponse holds what was saved; Snapshot is null when there was nothing to save.
 type TakeSnapshotResponse struct {
 	RunID    agency.RunID  `json:"run_id"`
 	Snapshot *agency.Saved `json:"snapshot"`
@@ -22,14 +22,15 @@ type SnapshotRequest struct {
 	Number int    `json:"number,omitempty"`
 }
 
-// ShowSnapshotResponse is a snapshot and the files in which it differs from the commit that the run began at.
+// ShowSnapshotResponse is a snapshot and the files in which it differs from the commit that the run
+// began at.
 type ShowSnapshotResponse struct {
 	Snapshot   agency.Snapshot     `json:"snapshot"`
-	BaseCommit string              `json:"base_commit"` // what the run began at
+	BaseCommit string              `json:"base_commit"` // the commit that the run began at
 	Changes    []agency.FileChange `json:"changes"`     // since then
 }
 
-// RestoreSnapshotRequest makes a branch at a snapshot; without a name one is made up.
+// RestoreSnapshotRequest makes a branch at a snapshot. Without a name, agency chooses one.
 type RestoreSnapshotRequest struct {
 	Run    string `json:"run"`
 	Number int    `json:"number,omitempty"`
@@ -42,19 +43,19 @@ type RestoreSnapshotResponse struct {
 	Branch   string          `json:"branch"`
 }
 
-// CollectRunsRequest chooses what gc may remove. Without Apply nothing is.
+// CollectRunsRequest selects what gc may remove. Without Apply, nothing is removed.
 type CollectRunsRequest struct {
 	OlderThanMS int64    `json:"older_than_ms,omitempty"`
-	States      []string `json:"states,omitempty"` // completed, failed, killed; empty is all three
+	States      []string `json:"states,omitempty"` // completed, failed, killed; empty means all three
 	Apply       bool     `json:"apply,omitempty"`
 }
 
-// CollectRunsResponse holds every ended run that is not removed, and what gc makes of it.
+// CollectRunsResponse holds every ended run that is not removed, and gc's decision about it.
 type CollectRunsResponse struct {
 	Runs []CollectedRun `json:"runs"`
 }
 
-// CollectedRun is one of them. Reason is "removable", "removed", or why the run is kept.
+// CollectedRun is one ended run. Reason is "removable", "removed", or why the run is kept.
 type CollectedRun struct {
 	RunID     agency.RunID `json:"run_id"`
 	Ref       string       `json:"ref"`
@@ -63,27 +64,29 @@ type CollectedRun struct {
 	Reason    string       `json:"reason"`
 }
 
-// CheckDatabaseResponse is the answer for a database that is whole; a damaged one is E_DB_ERROR with its findings.
+// CheckDatabaseResponse is the answer for an intact database. A damaged one is E_DB_ERROR with its
+// findings.
 type CheckDatabaseResponse struct {
 	Path string `json:"path,omitempty"`
 }
 
-// Rebuilt is what db rebuild did. All that is not in the folders of runs stays as the database has it: events, messages, alerts, timers,
-// sessions, trust.
+// Rebuilt is the result of db rebuild. What is not in the folders of runs stays as in the database:
+// events, messages, alerts, timers, sessions, trust.
 type Rebuilt struct {
-	Added   []string     `json:"added"`   // runs that the database did not know
-	Updated []string     `json:"updated"` // runs of which it knew something older
+	Added   []string     `json:"added"`   // runs that the database did not have
+	Updated []string     `json:"updated"` // runs of which the database had an older state
 	Skipped []SkippedRun `json:"skipped"`
-	Kept    string       `json:"kept"` // where the database that stood there before is; empty when there was none
+	Kept    string       `json:"kept"` // path of the old database; empty when there was none
 }
 
-// SkippedRun is a folder of a run that could not be read, or that clashes with another run.
+// SkippedRun is the folder of a run that could not be read, or that conflicts with another run.
 type SkippedRun struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-// BackupDatabaseRequest names the file to write, which must not exist. Empty makes one beside the database.
+// BackupDatabaseRequest names the file to write, which must not exist. Without a path, the file is
+// written beside the database.
 type BackupDatabaseRequest struct {
 	Path string `json:"path,omitempty"`
 }

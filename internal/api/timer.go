@@ -6,10 +6,10 @@ import (
 	"agency"
 )
 
-// StartTimerRequest starts a timer, in the place of the one with the same name.
+// StartTimerRequest starts a timer. It replaces one with the same name.
 type StartTimerRequest struct {
 	Run        string `json:"run"`
-	Name       string `json:"name,omitempty"` // empty is that of the run
+	Name       string `json:"name,omitempty"` // empty means the run's name
 	Message    string `json:"message"`
 	IntervalMS int64  `json:"interval_ms"`
 }
@@ -17,26 +17,26 @@ type StartTimerRequest struct {
 // StartTimerResponse is the new timer.
 type StartTimerResponse struct {
 	Timer    Timer `json:"timer"`
-	Replaced bool  `json:"replaced"` // there was one with its name
+	Replaced bool  `json:"replaced"` // there was a timer with its name
 }
 
 // StopTimersRequest ends timers.
 type StopTimersRequest struct {
-	Dir  string `json:"dir,omitempty"`  // only those that write to runs of the repository of this directory; empty is every repository
-	Name string `json:"name,omitempty"` // empty is all of the caller's; the person's are all there are
+	Dir  string `json:"dir,omitempty"`  // only timers for runs of the repository of this directory; empty means all repositories
+	Name string `json:"name,omitempty"` // empty means all that the caller may end: a run its own, the user all
 }
 
-// StopTimersResponse names the timers that are gone.
+// StopTimersResponse names the timers that were ended.
 type StopTimersResponse struct {
 	Stopped []string `json:"stopped"`
 }
 
-// ListTimersRequest chooses timers.
+// ListTimersRequest selects timers.
 type ListTimersRequest struct {
-	Dir string `json:"dir,omitempty"` // only timers and alerts of the repository of this directory; empty is every repository
+	Dir string `json:"dir,omitempty"` // only timers and alerts of the repository of this directory; empty means all repositories
 }
 
-// ListTimersResponse is how the watchdog and its timers stand.
+// ListTimersResponse describes the state of the watchdog and its timers.
 type ListTimersResponse struct {
 	Timers     []Timer    `json:"timers"`
 	TickedAt   *time.Time `json:"ticked_at"` // when the watchdog last looked at anything
@@ -58,12 +58,12 @@ type Timer struct {
 	Sent       int          `json:"sent"`
 	Skipped    int          `json:"skipped"` // ticks at which the run was not idle
 	Failed     int          `json:"failed"`
-	Outcome    string       `json:"outcome"`    // of the last tick, for people
+	Outcome    string       `json:"outcome"`    // of the last tick, for users
 	StoppedAt  *time.Time   `json:"stopped_at"` // when it ended by itself
 	StopReason string       `json:"stop_reason"`
 }
 
-// NewTimer is the view of a timer.
+// NewTimer returns the view of a timer.
 func NewTimer(t *agency.Timer, runName string) Timer {
 	return Timer{
 		Name: t.Name, RunID: t.RunID, RunName: runName, Owner: t.Owner, Message: t.Message, IntervalMS: t.Interval.Milliseconds(),

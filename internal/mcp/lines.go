@@ -12,8 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stdio is the transport of a client that writes a message a line. A line that is none is answered with an error of the protocol,
-// and the server goes on: the library's own reader would end it. Closing the transport closes r, which its user has opened.
+// Stdio returns the transport of a client that writes one message per line. It answers an invalid
+// line with a protocol error and continues, where the library's own reader would end the server.
+// Closing the transport closes r, which the caller has opened.
 func Stdio(r io.ReadCloser, w io.Writer) *sdk.IOTransport {
 	out := &answers{w: w}
 	return &sdk.IOTransport{Reader: &messages{from: r, in: bufio.NewReaderSize(r, 64<<10), out: out}, Writer: out}
@@ -22,7 +23,7 @@ func Stdio(r io.ReadCloser, w io.Writer) *sdk.IOTransport {
 // mostMessage is the longest line that is read, in bytes.
 const mostMessage = 8 << 20
 
-// messages reads the lines that are messages, and answers the others.
+// messages returns the lines that are valid messages, and answers the others.
 type messages struct {
 	from io.Closer
 	in   *bufio.Reader
@@ -51,7 +52,8 @@ func (m *messages) Read(p []byte) (int, error) {
 
 func (m *messages) Close() error { return m.from.Close() }
 
-// line is the next line that is not empty, with its end; of one that is too long it is the beginning.
+// line returns the next line that is not empty, with its end. Of a line that is too long it returns
+// the beginning.
 func (m *messages) line() ([]byte, error) {
 	for {
 		var line []byte
@@ -73,7 +75,7 @@ func (m *messages) line() ([]byte, error) {
 	}
 }
 
-// refuse says why a line is no message; 0 is the code of one that is.
+// refuse returns why a line is not a valid message; code is 0 for a valid one.
 func refuse(line []byte) (code int64, text string) {
 	switch {
 	case len(line) > mostMessage:
@@ -89,7 +91,7 @@ func refuse(line []byte) (code int64, text string) {
 	return 0, ""
 }
 
-// answers writes whole messages, those of the library and its own.
+// answers writes whole messages, the library's and its own.
 type answers struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -101,10 +103,10 @@ func (a *answers) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// Close leaves the output open, which others own.
+// Close leaves the output open, since the caller owns it.
 func (a *answers) Close() error { return nil }
 
-// refuse answers a line whose sender cannot be told by an id.
+// refuse answers a line whose request id is unknown.
 func (a *answers) refuse(code int64, text string) error {
 	data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": text}})
 	if err != nil {

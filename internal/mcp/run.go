@@ -34,7 +34,7 @@ type row struct {
 	StartedAt  *time.Time   `json:"started_at"`
 	EndedAt    *time.Time   `json:"ended_at,omitempty"`
 	Removed    bool         `json:"removed,omitempty"`
-	OnlyPerson bool         `json:"needs_person_at_terminal,omitempty"` // a dialog that run_answer does not answer
+	OnlyPerson bool         `json:"needs_person_at_terminal,omitempty"` // a dialog that run_answer cannot answer
 }
 
 func newRow(r *api.Run) row {
@@ -57,11 +57,11 @@ func newRows(runs []api.Run) []row {
 	return rows
 }
 
-// detail is everything that an orchestrator asks of one run.
+// detail is everything that an orchestrator needs to know of one run.
 type detail struct {
 	row
 	Request    *agency.Request  `json:"request,omitempty"`
-	Requests   []agency.Request `json:"requests,omitempty"` // all that are open, Request first
+	Requests   []agency.Request `json:"requests,omitempty"` // all open requests, Request first
 	Questions  []string         `json:"questions"`
 	Blockers   []string         `json:"blockers"`
 	HowToTest  string           `json:"how_to_test,omitempty"`
@@ -75,7 +75,8 @@ type detail struct {
 	Usage      agency.Usage     `json:"usage"`
 }
 
-// onRun is a tool for one run, which In names as a RunRequest does, and do gets by its id.
+// onRun returns the handler of a tool for one run. In names the run as a RunRequest does, and do
+// gets its id.
 func onRun[In any](s *Server, do func(ctx context.Context, run string, in In) (any, error)) handler[In] {
 	return func(ctx context.Context, req *sdk.CallToolRequest, in In) (any, error) {
 		var named api.RunRequest

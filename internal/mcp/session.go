@@ -12,10 +12,10 @@ import (
 	"agency/internal/api"
 )
 
-// mostAgents is how many agents of a session are told of at once.
+// mostAgents is how many agents of a session one answer lists.
 const mostAgents = 200
 
-// plan is where a plan comes from.
+// plan is the source of a plan.
 type plan struct {
 	File        string   `json:"file,omitempty" jsonschema:"path of a plan: YAML, or a folder of NNN-name.md prompts"`
 	Text        string   `json:"yaml,omitempty" jsonschema:"the plan itself instead: agents with id, prompt, after: [ids], runner or preset, touches"`
@@ -48,14 +48,14 @@ type agentRow struct {
 	Run        string              `json:"run,omitempty"` // for the tools that take a run
 	Label      agency.Label        `json:"run_status,omitempty"`
 	Note       string              `json:"note,omitempty"`
-	WaitReason string              `json:"wait_reason,omitempty"` // why it has no attempt although nobody has to act
+	WaitReason string              `json:"wait_reason,omitempty"` // why it has no attempt although no action is needed
 	Error      string              `json:"error,omitempty"`
 	Attempts   int                 `json:"attempts,omitempty"`
 	Branch     string              `json:"branch,omitempty"`
 	Result     *agency.AgentResult `json:"result,omitempty"`
 }
 
-// sessionAnswer is what most of the tools answer with.
+// sessionAnswer is the answer of most of the tools.
 type sessionAnswer struct {
 	Session  api.Session `json:"session"`
 	Agents   []agentRow  `json:"agents"`
@@ -231,7 +231,7 @@ func (s *Server) addSessionWait(server *sdk.Server) error {
 	})
 }
 
-// well says that nobody has to look at an agent.
+// well reports whether an agent needs no attention.
 func well(a api.SessionAgent) bool {
 	switch a.Status {
 	case agency.AgentComplete:
@@ -243,13 +243,13 @@ func well(a api.SessionAgent) bool {
 	}
 }
 
-// session is the session that a reference means, if the tools see it.
+// session returns the session that a reference means, if the tools see it.
 func (s *Server) session(ctx context.Context, ref string) (*api.ShowSessionResponse, error) {
 	resp, err := api.Call(ctx, s.Client, api.ShowSession, api.SessionRequest{Session: ref, Dir: s.Dir})
 	if err != nil || s.AllRepos {
 		return &resp, err
 	}
-	own, err := api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.Dir, Limit: 1}) // to know the repository
+	own, err := api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.Dir, Limit: 1}) // to learn the repository
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,12 @@ import (
 	"agency/internal/api"
 )
 
-// How long a tool waits. Clients give up on a tool after a time of their own, so a wait ends before and is called again.
+// How long a tool waits. Clients have their own time limits for tools, so a wait ends earlier and
+// the client calls it again.
 const (
 	usualWait   = 45 * time.Second
 	mostWait    = 10 * time.Minute
-	tellEvery   = 5 * time.Second // progress
+	tellEvery   = 5 * time.Second // the time between two progress notifications
 	mostAwaited = 50
 )
 
@@ -68,7 +69,7 @@ func (s *Server) addWaits(server *sdk.Server) error {
 	})
 }
 
-// waitFirst waits until all runs of one of the groups are where they should be.
+// waitFirst waits until all runs of one of the groups have one of the statuses.
 func (s *Server) waitFirst(ctx context.Context, groups [][]string, labels []string, wait time.Duration) (timedOut bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,14 +84,14 @@ func (s *Server) waitFirst(ctx context.Context, groups [][]string, labels []stri
 			done <- err
 		}()
 	}
-	err = <-done // groups end together when the time is over
+	err = <-done // all groups end when the time is over
 	if errors.Is(err, ended) {
 		return true, nil
 	}
 	return false, err
 }
 
-// duration is how long to wait, from a number of seconds.
+// duration returns how long to wait, from a number of seconds.
 func duration(seconds int, usual time.Duration) (time.Duration, error) {
 	switch most := int(mostWait.Seconds()); {
 	case seconds == 0:
@@ -103,19 +104,19 @@ func duration(seconds int, usual time.Duration) (time.Duration, error) {
 	}
 }
 
-// tell lets a client that wants to know see that a call goes on, until stop is called.
+// tell sends progress to a client that asked for it, until stop is called.
 func tell(ctx context.Context, req *sdk.CallToolRequest, total time.Duration, text string) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
 	}
 	begin := time.Now()
-	say := func() { // a client that is gone ends ctx
+	say := func() { // when the client is gone, ctx ends
 		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 			ProgressToken: token, Message: text, Progress: time.Since(begin).Seconds(), Total: total.Seconds(),
 		})
 	}
-	say() // before the wait begins, which may be over at once
+	say() // before the wait begins, since it may end at once
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

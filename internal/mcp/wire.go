@@ -12,8 +12,8 @@ import (
 	"agency/internal/api"
 )
 
-// arguments reads the arguments of a call strictly: a model that misspells one is told so. In can have more keys than the schema, which
-// are not for models.
+// arguments decodes the arguments of a call strictly, so that a model learns of a misspelled one.
+// In can have more keys than the schema, which are not for models.
 func arguments[In any](data json.RawMessage, schema *jsonschema.Schema) (In, error) {
 	var in In
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -39,7 +39,7 @@ func arguments[In any](data json.RawMessage, schema *jsonschema.Schema) (In, err
 	return in, nil
 }
 
-// success is the answer of a tool.
+// success returns the answer of a tool.
 func success(data any) (*sdk.CallToolResult, error) {
 	text, err := encode(data)
 	if err != nil {
@@ -48,7 +48,8 @@ func success(data any) (*sdk.CallToolResult, error) {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text)}, nil
 }
 
-// failure is the answer of a tool that failed: an error that the model can read and act on, not one of the protocol.
+// failure returns the answer of a failed tool: an error that the model can read and act on, not one
+// of the protocol.
 func failure(err error) *sdk.CallToolResult {
 	text, encodeErr := encode(map[string]any{"error": api.Failure(err).Error})
 	if encodeErr != nil {
@@ -57,8 +58,8 @@ func failure(err error) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, IsError: true}
 }
 
-// encode writes JSON whose texts hold nothing that a terminal obeys or that people do not see: most of them are of other
-// agents, and end up in front of a model or on a screen.
+// encode returns JSON without characters that a terminal obeys or that are invisible to users: most
+// texts are of other agents, and end up in front of a model or on a screen.
 func encode(data any) ([]byte, error) {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
@@ -90,7 +91,7 @@ func encode(data any) ([]byte, error) {
 		if err := enc.Encode(agency.Visible(text)); err != nil {
 			return nil, err
 		}
-		out.Truncate(out.Len() - 1) // the line end that an encoder adds
+		out.Truncate(out.Len() - 1) // the newline that an encoder adds
 		rest = rest[end+1:]
 	}
 	return out.Bytes(), nil
