@@ -66,7 +66,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 		undoErr := s.settler.undo(ctx, p.run, err)
 		if undoErr != nil {
 			// For example the disk is full: settle again until the end can be recorded.
-			s.life.work.Go(func() { s.settler.settleWhenDead(p.run.ID) })
+			s.life.Go(func() { s.settler.settleWhenDead(p.run.ID) })
 		}
 		return nil, errors.Join(err, undoErr)
 	}

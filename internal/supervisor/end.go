@@ -80,7 +80,7 @@ func (s *settler) endStopped(r *agency.Run) {
 		return
 	}
 	l := s.live.watched(r)
-	s.life.work.Go(func() {
+	s.life.Go(func() {
 		if err := s.endSession(s.life.ctx, r, l); err != nil && s.life.ctx.Err() == nil {
 			s.log.Warn("end session", "run", r.ID, "err", err)
 			s.sessionLeft.Store(true)
@@ -147,7 +147,7 @@ func (s *settler) stopWrapper(ctx context.Context, r *agency.Run, how urgency) e
 			sig = syscall.SIGHUP // stops the runner as TERM does, but a second one does not shorten the grace
 		}
 		if err := s.attempts.Signal(*r.Attempt.Wrapper, sig); err == nil {
-			s.life.work.Go(func() { s.settleWhenDead(r.ID) })
+			s.life.Go(func() { s.settleWhenDead(r.ID) })
 			return nil
 		}
 	}

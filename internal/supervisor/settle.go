@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/service"
 	"agency/internal/supervisor/keyed"
 	"agency/internal/supervisor/observe"
 )
@@ -43,9 +43,8 @@ type settler struct {
 
 // life is the time from Start to Stop.
 type life struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	work   sync.WaitGroup // background work
+	service.Background
+	ctx context.Context // ends with Stop
 }
 
 // record writes a start and an end into the record, in that order. It is idempotent and leaves a
@@ -362,7 +361,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 			s.settler.track(r)
 		}
 		if alive || err != nil {
-			s.life.work.Go(func() { s.settler.settleWhenDead(r.ID) })
+			s.life.Go(func() { s.settler.settleWhenDead(r.ID) })
 		}
 		if alive {
 			s.Observer.ReadWords(r) // before the first answer
@@ -374,7 +373,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	}
 	for i := range kept {
 		if kept[i].Removing != nil {
-			s.life.work.Go(func() { s.finishRemoval(&kept[i]) })
+			s.life.Go(func() { s.finishRemoval(&kept[i]) })
 		}
 		if kept[i].Attempt.State != agency.Failed {
 			continue

@@ -291,27 +291,27 @@ func (s *Supervisor) Start(ctx context.Context) error {
 			return fmt.Errorf("create %s: %w", dir, err)
 		}
 	}
-	s.life.ctx, s.life.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.Observer.Start(s.life.ctx)
-	if err := s.reconcile(ctx); err != nil {
-		s.life.cancel()
-		return err
-	}
-	s.lookAtWrappers()
-	s.life.work.Go(s.watch)
-	s.life.work.Go(s.checkRecords)
-	return nil
+	return s.life.Start(ctx, func(background context.Context) error {
+		s.life.ctx = background
+		s.Observer.Start(background)
+		if err := s.reconcile(ctx); err != nil {
+			return err
+		}
+		s.lookAtWrappers()
+		s.life.Go(s.watch)
+		s.life.Go(s.checkRecords)
+		s.life.Go(func() {
+			<-background.Done()
+			s.Live.close()
+		})
+		return nil
+	})
 }
 
 // Stop ends the watching and closes the links, and waits for both; wrappers and their runners
 // continue. It is idempotent.
 func (s *Supervisor) Stop() {
-	if s.life.cancel == nil {
-		return
-	}
-	s.life.cancel()
-	s.Live.close()
-	s.life.work.Wait()
+	s.life.Stop()
 	s.Observer.Stop()
 }
 

@@ -111,7 +111,7 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
 	err := s.fail(ctx, r, why)
 	if err != nil {
-		s.life.work.Go(func() { s.settleWhenDead(r.ID) })
+		s.life.Go(func() { s.settleWhenDead(r.ID) })
 	}
 	return errors.Join(why, err)
 }

@@ -61,7 +61,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		s.settler.forget(now, hello.Attempt)
 		return refusal(now, hello.Attempt)
 	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
-		s.life.work.Go(func() { s.settler.finishStop(r) })
+		s.life.Go(func() { s.settler.finishStop(r) })
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	if u.Exit != nil && u.Exit.EndedBy == agency.EndedByStartFailed && attempt == 1 {
 		// Not in this goroutine: an undo waits for the wrapper's end, and the wrapper for its
 		// answer.
-		s.life.work.Go(func() {
+		s.life.Go(func() {
 			if err := s.settler.undoUnstarted(s.life.ctx, id); err != nil && s.life.ctx.Err() == nil {
 				s.Log.Error("undo creation", "run", id, "err", err)
 			}
@@ -128,5 +128,5 @@ func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
 	if mine := s.Live.disconnect(id, attempt, link); !mine || s.life.ctx.Err() != nil {
 		return
 	}
-	s.life.work.Go(func() { s.settler.settleWhenDead(id) })
+	s.life.Go(func() { s.settler.settleWhenDead(id) })
 }
