@@ -21,7 +21,7 @@ type AnswerRunResponse struct {
 // ShowOutputRequest asks for the last lines of a run's agent.
 type ShowOutputRequest struct {
 	Run   string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
-	Lines int    `json:"lines,omitempty" jsonschema:"how many of the last lines; 50 unless told, at most 500"`
+	Lines int    `json:"lines,omitempty" jsonschema:"how many of the last lines; default 50, at most 500"`
 }
 
 // ShowOutputResponse is untrusted text of the agent, without control characters.
@@ -34,7 +34,7 @@ type ShowOutputResponse struct {
 // DiffRunRequest asks for the changes of a run.
 type DiffRunRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
-	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"where to cut the patch off; 131072 unless told, at most 4194304"`
+	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"where to cut the patch off; default 131072, at most 4194304"`
 }
 
 // DiffRunResponse compares the worktree of a run with the commit that the run began at: commits,

@@ -50,7 +50,7 @@ var (
 			agency.CodeInvalidState,
 		},
 		Example: `{"spec": {"name": "fix-login", "prompt": {"text": "Fix the flaky login test."}}, "dir": "/home/me/project"}`,
-		Tool:    &Tool{Name: "run_create", Help: "Start an agent on a task, in a worktree and branch of its own. You become its owner: its alerts come to you as messages."},
+		Tool:    &Tool{Name: "run_create", Help: "Start an agent on a task, in its own worktree and branch. You become its owner: you get its alerts as messages."},
 	}
 	ListRuns = Operation[ListRunsRequest, ListRunsResponse]{
 		Name: "run.list", Kind: Reads,
@@ -71,7 +71,7 @@ var (
 		},
 		Example: `{"run": "fix-login"}`,
 		Tool: &Tool{Name: "run_status", Required: []string{"run"}, Help: `One run in full: status, what it asks (is_awaiting_input, is_awaiting_confirmation, prompt_id, questions,
-blockers), how to test what it offers, and how its worktree stands.` + Untrusted},
+blockers), how to test the work that it offers, and the state of its worktree.` + Untrusted},
 	}
 	ExplainRun = Operation[RunRequest, ExplainRunResponse]{
 		Name: "run.explain", Kind: Reads,
@@ -88,15 +88,15 @@ blockers), how to test what it offers, and how its worktree stands.` + Untrusted
 			agency.CodeInputRefused, agency.CodeTmuxSessionNotFound,
 		},
 		Example: `{"run": "fix-login", "prompt_id": "permission:toolu_01", "decision": "allow"}`,
-		Tool: &Tool{Name: "run_answer", Required: []string{"run", "prompt_id"}, Optional: []string{"decision", "text"}, Help: `Answer the permission or question that a run waits for. Look first what it asks (run_status): a permission lets it do that. It is refused
-if the run waits for something else by now. confirmed says that the run was seen to take the answer; if not, look at run_output.`},
+		Tool: &Tool{Name: "run_answer", Required: []string{"run", "prompt_id"}, Optional: []string{"decision", "text"}, Help: `Answer the permission or question that a run waits for. Read its request first (run_status): a permission lets it do that. The
+answer is refused if the run waits for something else by now. confirmed: agency saw the agent accept the answer; if false, look at run_output.`},
 	}
 	ShowOutput = Operation[ShowOutputRequest, ShowOutputResponse]{
 		Name: "run.output", Kind: Reads,
-		Help:    "Show the end of what a run's agent shows, and what the run came to.",
+		Help:    "Show the last lines of a run's agent, and the run's result.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeTmuxSessionNotFound},
 		Example: `{"run": "fix-login", "lines": 20}`,
-		Tool:    &Tool{Name: "run_output", Required: []string{"run"}, Optional: []string{"lines"}, Help: "The last lines that a run's agent shows, and as result what it came to, if it came to something." + Untrusted},
+		Tool:    &Tool{Name: "run_output", Required: []string{"run"}, Optional: []string{"lines"}, Help: "The last lines that a run's agent shows, and its result if there is one." + Untrusted},
 	}
 	DiffRun = Operation[DiffRunRequest, DiffRunResponse]{
 		Name: "run.diff", Kind: Waits,
@@ -116,16 +116,16 @@ if the run waits for something else by now. confirmed says that the run was seen
 			agency.CodeInputRefused, agency.CodeTmuxSessionNotFound,
 		},
 		Example: `{"run": "fix-login", "text": "Use the new library."}`,
-		Tool: &Tool{Name: "run_send", Required: []string{"run", "text"}, Optional: []string{"prompt_id"}, Help: `Type a message into a run's agent and press Enter. It is refused while the run shows a dialog (use run_answer), is headless, has ended, or a
-person types there. confirmed says that the agent was seen to take it; if not, composer is what stands in its input box.`},
+		Tool: &Tool{Name: "run_send", Required: []string{"run", "text"}, Optional: []string{"prompt_id"}, Help: `Type a message into a run's agent and press Enter. It is refused while the run shows a dialog (use run_answer), is headless, has ended, or
+the user types there. confirmed: agency saw the agent accept it; if false, composer is the text in its input box.`},
 	}
 	WaitRuns = Operation[WaitRunsRequest, WaitRunsResponse]{
 		Name: "run.wait", Kind: Waits,
-		Help:    "Wait until runs are settled or have one of some statuses.",
+		Help:    "Wait until runs are settled or have one of the given statuses.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState},
 		Example: `{"runs": ["fix-login"], "for": ["ready-for-review"], "timeout_ms": 60000}`,
-		Tool: &Tool{Name: "run_wait", Help: `Wait until one of several runs, or all of them, asks something, offers its work or ends. timed_out says that nothing happened yet: call it again.
-Progress is told meanwhile.` + Untrusted},
+		Tool: &Tool{Name: "run_wait", Help: `Wait until one of several runs, or all of them, asks something, offers its work or ends. timed_out: nothing happened yet; call it again.
+It sends progress meanwhile.` + Untrusted},
 	}
 	StopRun = Operation[RunRequest, RunResponse]{
 		Name: "run.stop", Kind: Acts,
@@ -135,7 +135,7 @@ Progress is told meanwhile.` + Untrusted},
 			agency.CodeCleanupFailed,
 		},
 		Example: `{"run": "fix-login"}`,
-		Tool:    &Tool{Name: "run_stop", Destroys: true, Required: []string{"run"}, Help: "End a run's agent. Its worktree and branch stay, and run_resume goes on."},
+		Tool:    &Tool{Name: "run_stop", Destroys: true, Required: []string{"run"}, Help: "End a run's agent. Its worktree and branch stay; run_resume continues it."},
 	}
 	ResumeRun = Operation[ResumeRunRequest, ResumeRunResponse]{
 		Name: "run.resume", Kind: Acts,
@@ -161,7 +161,7 @@ Progress is told meanwhile.` + Untrusted},
 	}
 	AttachRun = Operation[RunRequest, AttachRunResponse]{
 		Name: "run.attach", Kind: Reads,
-		Help:    "Tell where a run's terminal is.",
+		Help:    "Show where a run's terminal is.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeTmuxSessionNotFound},
 		Example: `{"run": "fix-login"}`,
 	}
@@ -173,18 +173,18 @@ Progress is told meanwhile.` + Untrusted},
 	}
 	FlagRun = Operation[FlagRunRequest, FlagRunResponse]{
 		Name: "run.flag", Kind: Acts,
-		Help:    "Mark that a run needs attention, for a reason, until the flag is removed.",
+		Help:    "Mark a run as needing attention, with a reason, until the flag is removed.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous},
 		Example: `{"run": "fix-login", "reason": "It changed the public API."}`,
-		Tool: &Tool{Name: "run_flag", Required: []string{"run", "reason"}, Help: `Have somebody look at a run, for a reason: at yours, or at one that you started. It needs attention until its flag is taken away or another
-attempt begins. Who should act is alerted, and you are not. Another reason takes the place of yours.`},
+		Tool: &Tool{Name: "run_flag", Required: []string{"run", "reason"}, Help: `Mark your own run, or one that you started, as needing attention, with a reason. The flag stays until it is removed or another attempt begins.
+The owner or the user is alerted, you are not. A new reason replaces the old one.`},
 	}
 	UnflagRun = Operation[RunRequest, FlagRunResponse]{
 		Name: "run.unflag", Kind: Acts,
 		Help:    "Remove a run's flag; a run without one stays as it is.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous},
 		Example: `{"run": "fix-login"}`,
-		Tool:    &Tool{Name: "run_unflag", Required: []string{"run"}, Help: "Take away the flag of a run that you started, when what it is about is settled. Nobody can do so for itself."},
+		Tool:    &Tool{Name: "run_unflag", Required: []string{"run"}, Help: "Remove the flag of a run that you started, when its reason is settled. A run cannot remove its own flag."},
 	}
 	CollectRuns = Operation[CollectRunsRequest, CollectRunsResponse]{
 		Name: "gc", Kind: Acts,
@@ -242,7 +242,7 @@ var (
 var (
 	InitRepo = Operation[InitRepoRequest, InitRepoResponse]{
 		Name: "project.init", Kind: Acts,
-		Help: "Write agency.toml and what belongs to it into a repository.",
+		Help: "Write agency.toml and the files that belong to it into a repository.",
 		Errors: []agency.Code{
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeNotGitRepo,
 			agency.CodeInvalidPath, agency.CodeEmptyRepo, agency.CodeBadRef,
@@ -287,7 +287,7 @@ var (
 			agency.CodeInvalidPath,
 		},
 		Example: `{"run": "fix-login", "resolved": true}`,
-		Tool:    &Tool{Name: "alerts_list", Help: "Episodes in which somebody must act on a run, a session or the machine: each is told once and resolved when its reason goes." + Untrusted},
+		Tool:    &Tool{Name: "alerts_list", Help: "Episodes in which an agent or the user must act on a run, a session or the machine. Each is resolved when its cause is over." + Untrusted},
 	}
 	AckAlerts = Operation[AckAlertRequest, AlertsResponse]{
 		Name: "alert.ack", Kind: Acts,
@@ -297,30 +297,30 @@ var (
 			agency.CodeNotGitRepo, agency.CodeInvalidPath,
 		},
 		Example: `{"alerts": ["a_01JD2Q8V3M6ZK4T7W9XYB5C0EF"]}`,
-		Tool:    &Tool{Name: "alerts_ack", Help: "Say that you deal with alerts, so that they are not repeated and nobody above you is called."},
+		Tool:    &Tool{Name: "alerts_ack", Help: "Acknowledge alerts that you deal with, so that they are not repeated or escalated."},
 	}
 	SnoozeAlerts = Operation[SnoozeAlertRequest, AlertsResponse]{
 		Name: "alert.snooze", Kind: Acts,
-		Help:    "Put alerts off for a time.",
+		Help:    "Postpone alerts for a time.",
 		Errors:  []agency.Code{agency.CodeAlertNotFound, agency.CodeInvalidState, agency.CodeRunNotFound},
 		Example: `{"alerts": ["a_01JD2Q8V3M6ZK4T7W9XYB5C0EF"], "for_ms": 3600000}`,
 	}
 	ExplainWatchdog = Operation[ExplainWatchdogRequest, ExplainWatchdogResponse]{
 		Name: "watchdog.explain", Kind: Reads,
-		Help:    "Show what each rule of the watchdog makes of a run, and why.",
+		Help:    "Show the result of each rule of the watchdog for a run, and why.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous},
 		Example: `{"run": "fix-login"}`,
-		Tool:    &Tool{Name: "watchdog_explain", Required: []string{"run"}, Help: "What each rule of the watchdog makes of a run, and when it looks again." + Untrusted},
+		Tool:    &Tool{Name: "watchdog_explain", Required: []string{"run"}, Help: "The result of each rule of the watchdog for a run, and when it looks again." + Untrusted},
 	}
 	StartTimer = Operation[StartTimerRequest, StartTimerResponse]{
 		Name: "timer.start", Kind: Acts,
-		Help: "Type a message into a run again and again, while it is idle.",
+		Help: "Type a message into a run at an interval, while the run is idle.",
 		Errors: []agency.Code{
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState,
 			agency.CodeNameExists, agency.CodeInputRefused, agency.CodeTmuxSessionNotFound,
 		},
 		Example: `{"run": "boss", "message": "check", "interval_ms": 60000}`,
-		Tool:    &Tool{Name: "watchdog_start", Help: "Have a message written to a run again and again, whenever it is idle: to wake an agent that watches or orchestrates others."},
+		Tool:    &Tool{Name: "watchdog_start", Help: "Type a message into a run at an interval, whenever the run is idle: to wake an agent that watches or orchestrates others."},
 	}
 	StopTimers = Operation[StopTimersRequest, StopTimersResponse]{
 		Name: "timer.stop", Kind: Acts,
@@ -356,11 +356,11 @@ use run_send.`},
 	}
 	PollMessages = Operation[PollMessagesRequest, MessagesResponse]{
 		Name: "message.poll", Kind: Waits,
-		Help:    "Return what waits for the caller; it is returned again until the caller acknowledges it.",
+		Help:    "Return the messages in the caller's inbox, again and again until the caller acknowledges them.",
 		Errors:  []agency.Code{agency.CodeRunNotFound},
 		Example: `{"limit": 10, "wait_ms": 30000}`,
-		Tool: &Tool{Name: "poll_messages", Help: `What waits in your inbox, oldest first: alerts about your workers (worker.needs_input, worker.stuck, worker.complete, worker.error,
-worker.lost), their reports and messages. Sleep here with wait_seconds instead of looking at runs again and again. It comes again until you
+		Tool: &Tool{Name: "poll_messages", Help: `The messages in your inbox, oldest first: alerts about your workers (worker.needs_input, worker.stuck, worker.complete, worker.error,
+worker.lost), their reports and messages. Wait here with wait_seconds instead of polling runs. A message is returned again until you
 call ack_messages.` + Untrusted},
 	}
 	AckMessages = Operation[AckMessagesRequest, AckMessagesResponse]{
@@ -368,11 +368,11 @@ call ack_messages.` + Untrusted},
 		Help:    "Acknowledge messages that the caller has dealt with.",
 		Errors:  []agency.Code{agency.CodeMessageNotFound, agency.CodeRunNotFound},
 		Example: `{"messages": ["m_01JD2Q8V3M6ZK4T7W9XYB5C0EF"]}`,
-		Tool:    &Tool{Name: "ack_messages", Help: "Say that you have dealt with messages, so that they do not come again."},
+		Tool:    &Tool{Name: "ack_messages", Help: "Acknowledge messages that you have dealt with, so that they are not returned again."},
 	}
 	ListMessages = Operation[ListMessagesRequest, MessagesResponse]{
 		Name: "message.list", Kind: Reads,
-		Help:    "List messages without taking them.",
+		Help:    "List messages without acknowledging them.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous},
 		Example: `{"recipient": "fix-login", "all": true}`,
 	}
@@ -383,7 +383,7 @@ call ack_messages.` + Untrusted},
 	}
 	ListChannels = Operation[Empty, ListChannelsResponse]{
 		Name: "notify.list", Kind: Reads,
-		Help:    "List the channels to the user, what waits in them, and the dead letters.",
+		Help:    "List the channels to the user, their waiting notices, and the dead letters.",
 		Example: `{}`,
 	}
 )
@@ -450,15 +450,15 @@ var (
 			agency.CodeSessionNotFound, agency.CodeDiskLow,
 		},
 		Example: `{"plan": {"agents": ["claude_code:2"], "prompt": "Find a bug and fix it."}, "dir": "/home/me/project"}`,
-		Tool: &Tool{Name: "session_start", Help: `Run a plan of dependent agents: each starts when those that it comes after are done. You are told by a message when the session has
-settled (session.complete, session.failed, session.cancelled) or waits for somebody (session.paused, session.waiting).`},
+		Tool: &Tool{Name: "session_start", Help: `Run a plan of dependent agents: each starts when the agents before it are done. You get a message when the session has
+settled (session.complete, session.failed, session.cancelled) or needs an action (session.paused, session.waiting).`},
 	}
 	ListSessions = Operation[ListSessionsRequest, ListSessionsResponse]{
 		Name: "session.list", Kind: Reads,
 		Help:    "List sessions, newest first.",
 		Errors:  []agency.Code{agency.CodeNotGitRepo, agency.CodeInvalidPath},
 		Example: `{"live": true}`,
-		Tool:    &Tool{Name: "session_list", Help: "List sessions, newest first, with how many of their agents are where." + Untrusted},
+		Tool:    &Tool{Name: "session_list", Help: "List sessions, newest first, with the number of their agents in each state." + Untrusted},
 	}
 	ShowSession = Operation[SessionRequest, ShowSessionResponse]{
 		Name: "session.show", Kind: Reads,
@@ -468,7 +468,7 @@ settled (session.complete, session.failed, session.cancelled) or waits for someb
 			agency.CodeInvalidPath,
 		},
 		Example: `{"session": "latest", "dir": "/home/me/project"}`,
-		Tool:    &Tool{Name: "session_show", Help: "One session with its agents, and what those that are final came to: commits, lines, tests, tokens, cost." + Untrusted},
+		Tool:    &Tool{Name: "session_show", Help: "One session with its agents, and the results of finished ones: commits, lines, tests, tokens, cost." + Untrusted},
 	}
 	WaitSession = Operation[WaitSessionRequest, ShowSessionResponse]{
 		Name: "session.wait", Kind: Waits,
@@ -478,8 +478,8 @@ settled (session.complete, session.failed, session.cancelled) or waits for someb
 			agency.CodeInvalidPath,
 		},
 		Example: `{"session": "latest", "dir": "/home/me/project", "attention": true, "timeout_ms": 60000}`,
-		Tool: &Tool{Name: "session_wait", Help: `Wait until a session has settled or somebody is needed. timed_out says that neither happened yet: call it again. It shows the agents
-that are not well: needed, failed and cancelled ones.` + Untrusted},
+		Tool: &Tool{Name: "session_wait", Help: `Wait until a session has settled or needs an action. timed_out: neither happened yet; call it again. It shows the agents
+that need attention: waiting, failed and cancelled ones.` + Untrusted},
 	}
 	PauseSession = Operation[SessionRequest, SessionResponse]{
 		Name: "session.pause", Kind: Acts,
@@ -489,7 +489,7 @@ that are not well: needed, failed and cancelled ones.` + Untrusted},
 			agency.CodeInvalidPath, agency.CodeInvalidState, agency.CodeAgentNotFound,
 		},
 		Example: `{"session": "20261122-091500-1a2b3c4d"}`,
-		Tool:    &Tool{Name: "session_pause", Required: []string{"session"}, Help: "Start no more agents of a session; those that run go on."},
+		Tool:    &Tool{Name: "session_pause", Required: []string{"session"}, Help: "Start no more agents of a session; those that run continue."},
 	}
 	ResumeSession = Operation[ResumeSessionRequest, SessionResponse]{
 		Name: "session.resume", Kind: Acts,
@@ -500,7 +500,7 @@ that are not well: needed, failed and cancelled ones.` + Untrusted},
 			agency.CodePlanChanged, agency.CodePlanInvalid, agency.CodeSpecInvalid,
 		},
 		Example: `{"session": "20261122-091500-1a2b3c4d"}`,
-		Tool:    &Tool{Name: "session_resume", Help: "Have a paused session go on, or look again at what kept an agent from starting."},
+		Tool:    &Tool{Name: "session_resume", Help: "Continue a paused session, or check again what kept an agent from starting."},
 	}
 	CancelSession = Operation[SessionRequest, SessionResponse]{
 		Name: "session.cancel", Kind: Acts,
@@ -514,7 +514,7 @@ that are not well: needed, failed and cancelled ones.` + Untrusted},
 	}
 	RetrySession = Operation[RetrySessionRequest, SessionResponse]{
 		Name: "session.retry", Kind: Acts,
-		Help: "Run again, in a new session, what a settled session left undone.",
+		Help: "Run again, in a new session, the agents that a settled session left incomplete.",
 		Errors: []agency.Code{
 			agency.CodeSessionNotFound, agency.CodeRunAmbiguous, agency.CodePlanChanged,
 			agency.CodeNameExists, agency.CodePlanInvalid, agency.CodeSpecInvalid,
@@ -523,7 +523,7 @@ that are not well: needed, failed and cancelled ones.` + Untrusted},
 			agency.CodeInvalidState, agency.CodeRunNotFound,
 		},
 		Example: `{"session": "20261122-091500-1a2b3c4d", "failed": true}`,
-		Tool:    &Tool{Name: "session_retry", Help: "Run again what a settled session left undone, in a new session that takes over what is complete."},
+		Tool:    &Tool{Name: "session_retry", Help: "Run again, in a new session, the agents that a settled session left incomplete. Complete ones are taken over."},
 	}
 	CreateSession = Operation[CreateSessionRequest, SessionResponse]{
 		Name: "session.create", Kind: Acts,
@@ -537,13 +537,13 @@ that are not well: needed, failed and cancelled ones.` + Untrusted},
 	}
 	UpdateSession = Operation[UpdateSessionRequest, SessionResponse]{
 		Name: "session.update", Kind: Acts,
-		Help: "Report what became of a session's agents, or change how many run at once.",
+		Help: "Report the progress of a session's agents, or change how many run at once.",
 		Errors: []agency.Code{
 			agency.CodeSessionNotFound, agency.CodeRunAmbiguous, agency.CodeNotGitRepo,
 			agency.CodeInvalidPath, agency.CodeInvalidState, agency.CodeAgentNotFound,
 		},
 		Example: `{"session": "20261122-091500-1a2b3c4d", "updates": [{"agent": "001", "action": "complete"}]}`,
-		Tool:    &Tool{Name: "session_update", Help: "Report what became of agents that you run yourself, in a session that agency session create made."},
+		Tool:    &Tool{Name: "session_update", Help: "Report the progress of agents that you run yourself, in a session made with agency session create."},
 	}
 	RemoveSessions = Operation[RemoveSessionsRequest, RemoveSessionsResponse]{
 		Name: "session.remove", Kind: Acts,

@@ -49,7 +49,7 @@ type ListRunsResponse struct {
 // SendInputRequest types Text into a run's agent and presses Enter.
 type SendInputRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
-	Text     string `json:"text" jsonschema:"the message; Enter is pressed behind it"`
+	Text     string `json:"text" jsonschema:"the message; Enter is pressed after it"`
 	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run waits for something else by now"`
 }
 
@@ -65,7 +65,7 @@ type SendInputResponse struct {
 // ResumeRunRequest starts another attempt of a run.
 type ResumeRunRequest struct {
 	Run     string         `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
-	Prompt  string         `json:"prompt,omitempty" jsonschema:"a new task; the old one stands unless told"`
+	Prompt  string         `json:"prompt,omitempty" jsonschema:"a new task; default: the old one"`
 	Fresh   bool           `json:"fresh,omitempty" jsonschema:"begin a new conversation instead of going on with the old one; what is in the worktree is saved first"`
 	Restart bool           `json:"restart,omitempty" jsonschema:"stop it first if it still runs: the way to restart a stuck worker"`
 	Force   bool           `json:"force,omitempty"`    // even if the runner's configuration changed

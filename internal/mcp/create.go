@@ -14,13 +14,13 @@ import (
 // creation is a task for a new run.
 type creation struct {
 	Prompt     string   `json:"prompt" jsonschema:"the whole task: the agent knows nothing else of what you want"`
-	Name       string   `json:"name,omitempty" jsonschema:"a name to call the run by"`
+	Name       string   `json:"name,omitempty" jsonschema:"a name for the run"`
 	Preset     string   `json:"preset,omitempty" jsonschema:"a role of the configuration, such as worker, that fills in the rest"`
 	Runner     string   `json:"runner,omitempty" jsonschema:"a coding agent that agency knows, shell, or the name of a custom runner; agency doctor lists them"`
-	Model      string   `json:"model,omitempty" jsonschema:"as the runner calls it"`
+	Model      string   `json:"model,omitempty" jsonschema:"the model, as the runner names it"`
 	Type       string   `json:"type,omitempty" jsonschema:"a word for the kind of task: plan, build, review"`
-	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the run; worker unless told"`
-	Base       string   `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; HEAD unless told"`
+	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the run; default worker"`
+	Base       string   `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; default HEAD"`
 	Branch     string   `json:"branch,omitempty" jsonschema:"name of the new branch"`
 	Headless   *bool    `json:"headless,omitempty" jsonschema:"without a terminal: it reads the task, works and ends, and takes no messages"`
 	MaxMinutes int      `json:"max_minutes,omitempty" jsonschema:"end it after so many minutes"`
@@ -34,7 +34,7 @@ func (s *Server) addActs(server *sdk.Server) error {
 		Blockers  []string `json:"blockers,omitempty" jsonschema:"with blocked: what stops you"`
 		HowToTest string   `json:"how_to_test,omitempty" jsonschema:"with ready_for_review: how a reviewer can check the work"`
 		Risks     []string `json:"risks,omitempty" jsonschema:"what a reviewer should know"`
-		Quiet     int      `json:"quiet_minutes,omitempty" jsonschema:"with working: for how long you will be silent, so that you do not count as stalled"`
+		Quiet     int      `json:"quiet_minutes,omitempty" jsonschema:"with working: how long you will show no activity, so that you do not count as stalled"`
 	}
 	return errors.Join(
 		add(server, api.CreateRun, s.create),
@@ -64,7 +64,7 @@ func (s *Server) addActs(server *sdk.Server) error {
 			resp, err := api.Call(ctx, s.Client, api.UnflagRun, api.RunRequest{Run: run})
 			return map[string]any{"run": newRow(&resp.Run), "was": resp.Was}, err
 		})),
-		addOther(server, &api.Tool{Name: "report_status", Help: `Say how you yourself are doing, if you are the agent of a run: the people and agents above you see it at once. Report needs_input or blocked
+		addOther(server, &api.Tool{Name: "report_status", Help: `Report your own status, if you are the agent of a run: the user and the agents above you see it at once. Report needs_input or blocked
 and then stop; they answer you.`}, false,
 			func(_ context.Context, _ *sdk.CallToolRequest, in report) (any, error) {
 				return s.Report(Report{

@@ -16,11 +16,11 @@ import (
 type letter struct {
 	Run      string         `json:"to_run,omitempty" jsonschema:"to one run"`
 	Tag      string         `json:"to_tag,omitempty" jsonschema:"to the live runs with this tag"`
-	Owner    bool           `json:"to_owner,omitempty" jsonschema:"to who started the run that you are"`
+	Owner    bool           `json:"to_owner,omitempty" jsonschema:"to the run or user that started your run"`
 	Repo     bool           `json:"to_repository,omitempty" jsonschema:"to all live runs of this repository"`
 	Everyone bool           `json:"to_everyone,omitempty" jsonschema:"to all live runs of every repository"`
-	Person   bool           `json:"to_person,omitempty" jsonschema:"to the person who uses agency"`
-	Type     string         `json:"msg_type,omitempty" jsonschema:"lower-case words with dots between them; message unless told"`
+	Person   bool           `json:"to_person,omitempty" jsonschema:"to the user"`
+	Type     string         `json:"msg_type,omitempty" jsonschema:"lower-case words with dots between them; default message"`
 	Text     string         `json:"text,omitempty" jsonschema:"what to say"`
 	Payload  map[string]any `json:"payload,omitempty" jsonschema:"an object to send instead of a text"`
 	ReplyTo  string         `json:"reply_to,omitempty" jsonschema:"the id of the message that this answers"`
@@ -29,7 +29,7 @@ type letter struct {
 func (s *Server) addMessages(server *sdk.Server) error {
 	type poll struct {
 		Seconds int `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the first one; 0 returns at once, at most 600"`
-		Limit   int `json:"limit,omitempty" jsonschema:"the oldest so many"`
+		Limit   int `json:"limit,omitempty" jsonschema:"how many of the oldest"`
 	}
 	type ids struct {
 		Messages []string `json:"message_ids" jsonschema:"the ids of messages"`
@@ -92,9 +92,9 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 	}
 	type timer struct {
 		Run     string `json:"run" jsonschema:"the run to write to"`
-		Name    string `json:"name,omitempty" jsonschema:"a name for the timer; that of the run unless told"`
-		Message string `json:"message,omitempty" jsonschema:"what to write; check unless told"`
-		Seconds int    `json:"interval_seconds,omitempty" jsonschema:"between two messages; 30 unless told"`
+		Name    string `json:"name,omitempty" jsonschema:"a name for the timer; default: the name of the run"`
+		Message string `json:"message,omitempty" jsonschema:"what to write; default check"`
+		Seconds int    `json:"interval_seconds,omitempty" jsonschema:"between two messages; default 30"`
 	}
 	type name struct {
 		Name string `json:"name" jsonschema:"the name of the timer"`

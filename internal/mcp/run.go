@@ -102,7 +102,7 @@ func (s *Server) addRuns(server *sdk.Server) error {
 			resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope(), Status: in.Status, Tag: in.Tag, Removed: in.Removed})
 			return map[string]any{"runs": newRows(resp.Runs)}, err
 		}),
-		addOther(server, &api.Tool{Name: "get_worker_status", Help: "How all workers of the repository stand, tags included: one look for an orchestrator." + api.Untrusted}, true,
+		addOther(server, &api.Tool{Name: "get_worker_status", Help: "The status of all workers of the repository, with their tags, in one call for an orchestrator." + api.Untrusted}, true,
 			func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
 				resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope()})
 				return map[string]any{"workers": newRows(resp.Runs)}, err

@@ -21,7 +21,7 @@ type plan struct {
 	Text        string   `json:"yaml,omitempty" jsonschema:"the plan itself instead: agents with id, prompt, after: [ids], runner or preset, touches"`
 	Agents      []string `json:"agents,omitempty" jsonschema:"instead of a plan, runners with how many of each, such as claude_code:3, that all get prompt"`
 	Prompt      string   `json:"prompt,omitempty" jsonschema:"the common task of agents"`
-	Name        string   `json:"name,omitempty" jsonschema:"a name to call the session by"`
+	Name        string   `json:"name,omitempty" jsonschema:"a name for the session"`
 	Base        string   `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; deps for the merged results of dependencies"`
 	MaxParallel int      `json:"max_parallel,omitempty" jsonschema:"how many agents run at once"`
 	OnFailure   string   `json:"on_failure,omitempty" jsonschema:"stop, continue or ask"`
@@ -85,7 +85,7 @@ func newSessionAnswer(resp *api.ShowSessionResponse, statuses []string) sessionA
 func (s *Server) addSessions(server *sdk.Server) error {
 	type filter struct {
 		Live  bool `json:"live,omitempty" jsonschema:"only those that run"`
-		Limit int  `json:"limit,omitempty" jsonschema:"the newest so many; 20 unless told"`
+		Limit int  `json:"limit,omitempty" jsonschema:"how many of the newest; default 20"`
 	}
 	type show struct {
 		Session string   `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
@@ -126,7 +126,7 @@ type agentOutcome struct {
 	Agent    string `json:"agent,omitempty" jsonschema:"its id; without it the report is on the session: complete or cancel"`
 	Action   string `json:"action" jsonschema:"start, complete, fail or cancel"`
 	PID      int    `json:"pid,omitempty" jsonschema:"of start"`
-	ExitCode int    `json:"exit_code,omitempty" jsonschema:"of fail; 1 unless told"`
+	ExitCode int    `json:"exit_code,omitempty" jsonschema:"of fail; default 1"`
 	Error    string `json:"error,omitempty" jsonschema:"of fail and cancel"`
 }
 
@@ -144,12 +144,12 @@ func (o *agentOutcome) update() api.SessionUpdate {
 func (s *Server) addSessionActs(server *sdk.Server) error {
 	type resumption struct {
 		Session     string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"go on with the plan as it was at the start although its files have changed since"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"continue with the plan as it was at the start, even if its files have changed since"`
 	}
 	type retry struct {
 		Session     string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
 		Failed      bool   `json:"failed_only,omitempty" jsonschema:"only what failed, and what was cancelled because of it"`
-		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"take the plan as it was at the start although its files have changed since"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"use the plan as it was at the start, even if its files have changed since"`
 	}
 	type update struct {
 		Session string         `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
@@ -203,8 +203,8 @@ func (s *Server) addSessionActs(server *sdk.Server) error {
 func (s *Server) addSessionWait(server *sdk.Server) error {
 	type waiting struct {
 		Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-		Settled bool   `json:"settled_only,omitempty" jsonschema:"do not return when an agent or the session waits for somebody"`
-		Seconds int    `json:"timeout_seconds,omitempty" jsonschema:"45 unless told, at most 600"`
+		Settled bool   `json:"settled_only,omitempty" jsonschema:"return only when the session has settled, not when it or an agent needs an action"`
+		Seconds int    `json:"timeout_seconds,omitempty" jsonschema:"default 45, at most 600"`
 	}
 	return add(server, api.WaitSession, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
 		wait, err := duration(in.Seconds, usualWait)

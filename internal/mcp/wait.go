@@ -24,9 +24,9 @@ const (
 func (s *Server) addWaits(server *sdk.Server) error {
 	type waiting struct {
 		Runs    []string `json:"runs" jsonschema:"names, handles or ids"`
-		For     []string `json:"for,omitempty" jsonschema:"wait for one of these statuses; unless told until a run asks, offers its work or ends"`
+		For     []string `json:"for,omitempty" jsonschema:"wait for one of these statuses; default: until a run asks, offers its work or ends"`
 		All     bool     `json:"all,omitempty" jsonschema:"wait for all runs instead of the first one"`
-		Seconds int      `json:"timeout_seconds,omitempty" jsonschema:"45 unless told, at most 600"`
+		Seconds int      `json:"timeout_seconds,omitempty" jsonschema:"default 45, at most 600"`
 	}
 	return add(server, api.WaitRuns, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
 		if len(in.Runs) == 0 || len(in.Runs) > mostAwaited {
