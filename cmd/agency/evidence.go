@@ -14,21 +14,22 @@ import (
 	"agency/internal/spool"
 )
 
-// Limits of what an agent tells.
+// Limits of the evidence of an agent.
 const (
-	hookLimit = 8 << 20 // bytes of one call
+	hookLimit = 8 << 20 // bytes of one hook call
 	lineLimit = 4 << 20 // bytes of one line of a stream
 	hookWait  = 2 * time.Second
 )
 
-// hook takes what an agent tells its hook on standard input and keeps it as evidence of the attempt that the agent runs in.
-// It says nothing and never fails, so that it cannot disturb the agent, and it needs no daemon.
+// hook reads what an agent passes to its hook on standard input and keeps it as evidence of the
+// attempt that the agent runs in. It prints nothing and never fails, so that it cannot disturb the
+// agent, and it needs no daemon.
 func hook(kind agency.RunnerKind, in *os.File) {
 	path := eventsPath()
 	if path == "" {
 		return // not below a wrapper
 	}
-	// An agent that keeps the pipe open must not keep a process of ours.
+	// An agent that keeps the pipe open must not keep this process alive.
 	go func() {
 		time.Sleep(hookWait)
 		os.Exit(0)
@@ -40,7 +41,8 @@ func hook(kind agency.RunnerKind, in *os.File) {
 	keep(path, harness.Hook(kind, payload))
 }
 
-// eventsPath is the evidence file of the attempt that this process belongs to; empty outside of one.
+// eventsPath returns the evidence file of the attempt that this process belongs to; empty outside
+// of an attempt.
 func eventsPath() string {
 	home, id, attempt := os.Getenv("AGENCY_HOME"), os.Getenv("AGENCY_RUN_ID"), os.Getenv("AGENCY_ATTEMPT")
 	if _, err := agency.ParseRunID(id); err != nil || !filepath.IsAbs(home) || !filepath.IsLocal(attempt) {
@@ -57,10 +59,10 @@ func keep(path string, evidence []agency.Evidence) {
 	for i := range evidence {
 		evidence[i].At = now
 	}
-	_ = spool.Append(path, evidence...) // there is nobody to tell
+	_ = spool.Append(path, evidence...) // an error could not be reported to anything
 }
 
-// observe makes what watches the output of one attempt.
+// observe returns the observer of the output of one attempt.
 func observe(launch *agency.Launch) runner.Observer {
 	return &observer{
 		kind: launch.RunnerKind, path: filepath.Join(launch.AttemptDir, agency.EventsFile),
@@ -73,8 +75,8 @@ type observer struct {
 	kind    agency.RunnerKind
 	path    string
 	streams bool
-	line    []byte // the beginning of one that is not complete
-	long    bool   // it is too long, and skipped to its end
+	line    []byte // the beginning of an incomplete line
+	long    bool   // the line is too long; skip to its end
 	titled  []agency.Evidence
 }
 
@@ -104,7 +106,8 @@ func (o *observer) Output(p []byte) {
 	}
 }
 
-// Title implements runner.Observer. A title that says what the one before said is no news: some turn a wheel in it.
+// Title implements runner.Observer. It ignores a title that gives the same evidence as the last
+// one: some programs animate theirs.
 func (o *observer) Title(title string) {
 	evidence := harness.Title(o.kind, title)
 	if len(evidence) == 0 || slices.Equal(evidence, o.titled) {

@@ -27,7 +27,7 @@ var version string
 func main() { os.Exit(run()) }
 
 func run() int {
-	dir, _ := os.Getwd() // empty when it is gone, which the commands tell
+	dir, _ := os.Getwd() // empty when it is gone, which the commands report
 	exe, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agency: error: cannot find the program itself:", err)
@@ -76,7 +76,8 @@ func run() int {
 	return app.Main(ctx, os.Args[1:])
 }
 
-// runDaemon is the daemon in this process. A parent that spawned it is told how the start went.
+// runDaemon runs the daemon in this process. It reports the result of the start to a parent process
+// that spawned it.
 func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Config, error), exe string) error {
 	report := daemon.Reporter()
 	d := &daemon.Daemon{
@@ -98,7 +99,7 @@ func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Con
 	}
 }
 
-// buildVersion is the version from the Makefile, or else what go install recorded.
+// buildVersion returns the version from the Makefile, or else the one that go install recorded.
 func buildVersion() string {
 	if version != "" {
 		return version

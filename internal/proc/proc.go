@@ -1,4 +1,4 @@
-// Package proc reads what /proc/PID/stat of Linux holds of processes and their threads.
+// Package proc reads the state of processes and threads from /proc/PID/stat of Linux.
 package proc
 
 import (
@@ -14,20 +14,21 @@ import (
 // Tick is the unit in which the kernel counts time for programs, on every Linux that Go runs on.
 const Tick = 10 * time.Millisecond
 
-// Stat is what the kernel knows of one process, or of one thread.
+// Stat is the kernel's state of one process or thread.
 type Stat struct {
 	PID, Parent, Group int
 	Name               string // of the program, cut off at 15 characters
-	State              byte   // as ps shows it: Z is a zombie, T stands still
+	State              byte   // as ps shows it: Z is a zombie, T is stopped
 	Start              uint64 // in ticks since the machine was booted
 	Own, Children      uint64 // processor time in ticks: its own, and that of children that ended
 	Resident           int64  // memory, in pages
 }
 
-// Of reads a process. The error wraps fs.ErrNotExist when no process has the pid, and where there is no /proc.
+// Of returns the state of a process. The error wraps fs.ErrNotExist when no process has the pid,
+// and where there is no /proc.
 func Of(pid int) (Stat, error) { return read("/proc/" + strconv.Itoa(pid) + "/stat") }
 
-// Threads reads the threads of a process, without those that end meanwhile.
+// Threads returns the state of a process's threads, without those that end meanwhile.
 func Threads(pid int) []Stat {
 	paths, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
 	var threads []Stat
@@ -47,8 +48,8 @@ func read(path string) (Stat, error) {
 	return Parse(data)
 }
 
-// Parse reads the line of a stat file. The second field is the program's name in parentheses, which may hold spaces, parentheses and
-// newlines itself: the last closing one ends it.
+// Parse parses the line of a stat file. The second field is the program's name in parentheses,
+// which may contain spaces, parentheses and newlines: the last closing parenthesis ends it.
 func Parse(line []byte) (Stat, error) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || end < open {
@@ -59,7 +60,7 @@ func Parse(line []byte) (Stat, error) {
 		return Stat{}, errUnreadable
 	}
 	ok := true
-	number := func(field int) int64 { // by its number in proc(5), which is 3 for the first behind the name
+	number := func(field int) int64 { // by its number in proc(5), which is 3 for the first field after the name
 		n, err := strconv.ParseInt(fields[field-3], 10, 64)
 		ok = ok && err == nil
 		return n

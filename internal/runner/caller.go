@@ -10,16 +10,17 @@ import (
 	"agency"
 )
 
-// Live is an attempt that has not ended, and the processes that proved to be its wrapper.
+// Live is an attempt that has not ended, with the processes that proved to be its wrapper.
 type Live struct {
 	Run      agency.RunID
 	Attempt  int
 	Wrappers []agency.Process
 }
 
-// RunOfProcess is the run that a process belongs to: it carries the mark of one of the attempts, or descends from a wrapper.
-// It is empty for a process of no run. What serves all runs, and what descends from that, belongs to none. The error says that it
-// cannot be told, as of a process that has ended.
+// RunOfProcess returns the run that a process belongs to: the process carries the mark of one of
+// the attempts, or descends from a wrapper. It returns empty for a process of no run, such as the
+// processes in serving and their descendants. It returns an error when the run cannot be
+// determined, for example because the process has ended.
 func RunOfProcess(pid int, live []Live, serving Serving) (agency.RunID, error) {
 	if len(live) == 0 {
 		return "", nil
@@ -46,7 +47,7 @@ func RunOfProcess(pid int, live []Live, serving Serving) (agency.RunID, error) {
 	return "", nil
 }
 
-// runOfMark is the attempt whose mark a process carries.
+// runOfMark returns the run whose mark a process carries.
 func runOfMark(pid int, live []Live) (agency.RunID, bool) {
 	env, number := environ(pid), limit(pid)
 	for _, l := range live {
@@ -58,8 +59,8 @@ func runOfMark(pid int, live []Live) (agency.RunID, bool) {
 	return "", false
 }
 
-// serves reports whether one of these processes is this daemon or the tmux server, which the first agent that needs it can have
-// started.
+// serves reports whether one of these processes is the daemon or the tmux server, either of which
+// may have been started by the first agent that needed it.
 func serves(line []process, serving Serving) bool {
 	if len(line) == 0 {
 		return false
@@ -68,10 +69,11 @@ func serves(line []process, serving Serving) bool {
 	return slices.ContainsFunc(line, func(p process) bool { return p.pid == os.Getpid() || p.pid == server })
 }
 
-// mostAncestors bounds the line of a process: a longer one is not looked through, and an error.
+// mostAncestors bounds the ancestors of a process: more are an error.
 const mostAncestors = 256
 
-// ancestors are a process and those that it descends from, upwards. A line that changes while it is read is read again.
+// ancestors returns a process and its ancestors, upwards. If the ancestors change during the read,
+// they are read again.
 func ancestors(pid int) ([]process, error) {
 	var line []process
 	err := errLineChanged

@@ -16,19 +16,19 @@ import (
 	"agency/internal/socket"
 )
 
-// How the wrapper comes back to a daemon that is away.
+// Times of the connection to the daemon.
 const (
 	dialLimit   = 5 * time.Second
 	backoffMin  = 20 * time.Millisecond
 	backoffMax  = 250 * time.Millisecond
-	outputEvery = time.Second // how often output is news
+	outputEvery = time.Second // how often to report output
 )
 
-// errRefused means that the daemon does not want to hear from this attempt again.
+// errRefused means that the daemon refuses this attempt for good.
 var errRefused = errors.New("the daemon refused this attempt")
 
-// client is the wrapper's end of the connection to the daemon. It connects again for as long as the attempt lives,
-// and tells the whole state each time.
+// client is the wrapper's end of the connection to the daemon. It reconnects for as long as the
+// attempt lives, and sends the whole state each time.
 type client struct {
 	launch  *agency.Launch
 	self    agency.Process
@@ -36,11 +36,11 @@ type client struct {
 
 	mu      sync.Mutex
 	state   agency.WrapperUpdate
-	changed chan struct{} // holds a token when the state is news
+	changed chan struct{} // holds a token when the state has changed
 
 	exitTaken chan struct{} // closed when the daemon has acknowledged the exit
 	once      sync.Once
-	answering atomic.Int64 // questions of the daemon that are not answered yet
+	answering atomic.Int64 // requests of the daemon that are not answered yet
 }
 
 // lookLimit is how long the daemon may take to look at a terminal.
@@ -70,12 +70,13 @@ func (c *client) drafts() {
 	}
 }
 
-// run keeps a connection until ctx ends, the exit is acknowledged, or the daemon refuses the attempt.
+// run keeps a connection until ctx ends, the exit is acknowledged, or the daemon refuses the
+// attempt.
 func (c *client) run(ctx context.Context) {
 	backoff := time.Duration(0)
 	for {
 		welcome := false
-		_, err := os.Lstat(c.launch.Socket) // a daemon that was stopped left none, and to see that is cheaper than to try
+		_, err := os.Lstat(c.launch.Socket) // a stopped daemon leaves no socket, and checking is cheaper than connecting
 		if err == nil {
 			welcome, err = c.connect(ctx)
 		}
@@ -103,7 +104,8 @@ func (c *client) finished() bool {
 	}
 }
 
-// connect has one conversation with the daemon, and says whether it got as far as a welcome.
+// connect handles one connection to the daemon. welcome reports whether the daemon welcomed the
+// wrapper.
 func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 	dialing, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
@@ -139,7 +141,7 @@ func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 	return true, c.talk(ctx, wire)
 }
 
-// upgrade turns an HTTP connection into a wire. The answer has to come soon; the deadline stands until the welcome.
+// upgrade turns an HTTP connection into a wire. Its deadline stays set until the welcome.
 func upgrade(ctx context.Context, conn net.Conn) (*wire, error) {
 	if err := conn.SetDeadline(time.Now().Add(dialLimit)); err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func upgrade(ctx context.Context, conn net.Conn) (*wire, error) {
 	}
 }
 
-// talk tells the news and obeys until the connection ends.
+// talk sends updates and handles requests until the connection ends.
 func (c *client) talk(ctx context.Context, wire *wire) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { _ = wire.conn.Close() }()
@@ -197,7 +199,8 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 			case kindLooked:
 				looks.answer(m)
 			case kindInput, kindKeys, kindStop, kindEnviron:
-				// Each on its own: a stop must not wait for an input that the runner does not read.
+				// In a goroutine each: a stop must not wait for an input that the runner does not
+				// read.
 				c.answering.Add(1)
 				go func() {
 					defer c.answering.Add(-1)
@@ -241,16 +244,17 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 	}
 }
 
-// answerLimit is how long the wrapper stays for an answer that it owes.
+// answerLimit is how long the wrapper stays to send its last answers.
 const answerLimit = 500 * time.Millisecond
 
-// answered waits until the daemon has its answers: the message that made the runner end was delivered too.
+// answered waits until the daemon has all answers: the message that made the runner end was
+// delivered too.
 func (c *client) answered() {
 	for begin := time.Now(); c.answering.Load() > 0 && time.Since(begin) < answerLimit; time.Sleep(time.Millisecond) {
 	}
 }
 
-// update is the whole state as it is now.
+// update returns the whole state as it is now.
 func (c *client) update() agency.WrapperUpdate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -266,13 +270,15 @@ func (c *client) update() agency.WrapperUpdate {
 	return c.state
 }
 
-// lookouts are the questions to the daemon for a look at the terminal, by what is to be typed.
+// lookouts are the pending requests to the daemon for a look at the terminal, by the id of the
+// input.
 type lookouts struct {
 	mu      sync.Mutex
 	waiting map[uint64]chan message
 }
 
-// ask has the daemon look at the terminal, and returns why nothing may be typed. Without an answer nothing may.
+// ask asks the daemon to look at the terminal, and returns why nothing may be typed. Without an
+// answer, nothing may be typed.
 func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64) error {
 	answer := make(chan message, 1)
 	l.mu.Lock()
@@ -300,7 +306,7 @@ func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64) error {
 	}
 }
 
-// answer takes the daemon's answer to a question; one that comes too late is nobody's.
+// answer passes on the daemon's answer to a request; a late answer is dropped.
 func (l *lookouts) answer(m message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -312,7 +318,7 @@ func (l *lookouts) answer(m message) {
 	}
 }
 
-// answer does what the daemon asks; look has it look at the terminal.
+// answer does what the daemon requests; look asks it to look at the terminal.
 func (c *client) answer(m message, look func() error) message {
 	reply := message{Kind: kindAnswer, ID: m.ID}
 	switch m.Kind {
@@ -334,10 +340,11 @@ func (c *client) answer(m message, look func() error) message {
 	return reply
 }
 
-// environLimit is the largest environment that is told, in bytes: with every byte escaped it is a message still.
+// environLimit is the largest environment that is sent, in bytes: even with every byte escaped it
+// fits into a message.
 const environLimit = lineLimit / 7
 
-// environ is the environment of the runner without the token.
+// environ returns the environment of the runner without the token.
 func (c *client) environ() (agency.Environ, error) {
 	size := 0
 	env := agency.Environ(c.launch.Env).Without("AGENCY_TOKEN")

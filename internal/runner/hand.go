@@ -13,21 +13,21 @@ const (
 	writeLimit = 5 * time.Second  // for the runner's terminal to take what is typed
 	readLimit  = 10 * time.Second // for the runner to read it
 	readSteady = 20 * time.Millisecond
-	// mostLooks is how often the screen is looked at again because the runner printed meanwhile. One that prints all the time
-	// is seen often enough by then.
+	// mostLooks is how often the screen is looked at again because the runner printed meanwhile.
+	// For a runner that prints all the time, the last look is recent enough by then.
 	mostLooks = 5
 )
 
-// hand types into a runner's terminal. It is the only part of agency that does, and it types nothing before a look at what the
-// terminal shows: a person's keys alone go another way.
+// hand types into a runner's terminal. It is the only type that does, and it types nothing before a
+// look at what the terminal shows; only a user's keys take another way.
 type hand struct {
 	w       *wrapper
-	look    func() error // refuses to type on what the terminal shows now
+	look    func() error // returns an error if nothing may be typed on what the terminal shows
 	release func()
 }
 
-// takeTerminal keeps everybody else from typing until the hand is released. It is refused where nobody reads what is typed, and
-// while a person types.
+// takeTerminal prevents all other typing until the hand is released. It is refused when the runner
+// does not read its input, and while a user types.
 func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
 	if w.launch.Headless {
 		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
@@ -74,7 +74,8 @@ func (h *hand) types(text string) error {
 	}
 }
 
-// clear looks until nothing was printed between the question and the answer, so that what was looked at is what is there.
+// clear looks until the runner prints nothing between the request and the answer, so that the look
+// is of the present screen.
 func (h *hand) clear() error {
 	for range mostLooks {
 		seen := h.w.out.bytes.Load()
@@ -88,8 +89,8 @@ func (h *hand) clear() error {
 	return nil
 }
 
-// awaitRead waits until the runner has read all that was typed, and reports whether it has. The kernel passes on what is typed
-// a moment later, so nothing may wait there for a while.
+// awaitRead waits until the runner has read all that was typed, and reports whether it has. The
+// kernel passes typed bytes on with a delay, so the terminal must have nothing to read for a while.
 func (h *hand) awaitRead(limit time.Duration) bool {
 	var since time.Time
 	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
@@ -97,7 +98,7 @@ func (h *hand) awaitRead(limit time.Duration) bool {
 		now := time.Now()
 		switch {
 		case err != nil || h.w.inputClosed.Load():
-			return true // it ended, which is told elsewhere
+			return true // it ended, which is reported elsewhere
 		case waiting > 0:
 			since = time.Time{}
 		case since.IsZero():

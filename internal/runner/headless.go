@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// pipeBuffer is how much of a stream is read at once, and how much the kernel is asked to hold.
+// pipeBuffer is how much of a stream is read at once, and the pipe size that the kernel is asked
+// for.
 const pipeBuffer = 1 << 20
 
 // startHeadless starts the runner with two pipes, in a session without a terminal.

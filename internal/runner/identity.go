@@ -8,7 +8,7 @@ import (
 	"agency"
 )
 
-// process is what the kernel says about one process.
+// process is the kernel's state of one process.
 type process struct {
 	pid, ppid, group int
 	start            uint64
@@ -16,7 +16,7 @@ type process struct {
 	name             string // of the program, cut off at 15 characters
 }
 
-// Identify says which process has the pid now. The error wraps ESRCH when there is none.
+// Identify returns the process that has the pid now. The error wraps ESRCH when there is none.
 func Identify(pid int) (agency.Process, error) {
 	p, err := readProcess(pid)
 	if err != nil {
@@ -29,7 +29,8 @@ func Identify(pid int) (agency.Process, error) {
 	return agency.Process{PID: pid, StartTicks: p.start, BootID: boot}, nil
 }
 
-// Alive says that exactly this process still runs: the same pid, start and boot, and not a zombie.
+// Alive reports whether exactly this process still runs: the same pid, start and boot, and not a
+// zombie.
 func Alive(p agency.Process) bool {
 	if p.PID <= 0 || p.StartTicks == 0 || p.BootID == "" {
 		return false
@@ -42,13 +43,13 @@ func Alive(p agency.Process) bool {
 	return err == nil && boot == p.BootID
 }
 
-// Suspended reports whether the process with that pid stands still, until it is sent SIGCONT.
+// Suspended reports whether the process with that pid is stopped until it gets SIGCONT.
 func Suspended(pid int) bool {
 	p, err := readProcess(pid)
 	return err == nil && p.stopped
 }
 
-// errGone is Signal's answer for a process that is over.
+// errGone is the error of Signal for a process that has ended.
 func errGone(p agency.Process) error {
 	return fmt.Errorf("signal process %d: %w", p.PID, unix.ESRCH)
 }

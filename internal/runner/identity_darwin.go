@@ -8,8 +8,9 @@ import (
 	"agency"
 )
 
-// Signal sends a signal to this process. The error wraps ESRCH when it is over, whoever has its pid now. Between the
-// look and the signal there is an instant that this kernel offers no means against.
+// Signal sends a signal to this process. The error wraps ESRCH when the process has ended, even if
+// another one has its pid now. This kernel offers no means against a reuse of the pid in the
+// instant between the check and the signal.
 func Signal(p agency.Process, sig unix.Signal) error {
 	if !Alive(p) {
 		return errGone(p)
@@ -42,7 +43,7 @@ func readProcess(pid int) (process, error) {
 	return fromKinfo(info), nil
 }
 
-// fromKinfo takes the start time in microseconds, which is what this kernel has for ticks.
+// fromKinfo takes the start time in microseconds, which this kernel has instead of ticks.
 func fromKinfo(info *unix.KinfoProc) process {
 	const stopped, zombie = 4, 5 // SSTOP, SZOMB
 	at := info.Proc.P_starttime

@@ -14,9 +14,11 @@ import (
 	"agency/internal/proc"
 )
 
-// Signal sends a signal to exactly this process. The error wraps ESRCH when it is over, whoever has its pid now.
+// Signal sends a signal to exactly this process. The error wraps ESRCH when the process has ended,
+// even if another one has its pid now.
 func Signal(p agency.Process, sig unix.Signal) error {
-	// The descriptor pins the process: what is checked after it was opened is what gets the signal.
+	// The descriptor pins the process: the process that is checked after the open is the one that
+	// gets the signal.
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
 		if errors.Is(err, unix.ENOSYS) && Alive(p) {

@@ -9,15 +9,15 @@ import (
 	"agency"
 )
 
-// How an input is typed.
+// Times of typing a text.
 const (
 	inputLimit  = 256 << 10
-	enterAfter  = 250 * time.Millisecond // programs take an Enter that comes soon after a text for a part of it; 60 are too few for Gemini
-	echoLimit   = time.Second            // for a busy runner to show the text, once it has read it
+	enterAfter  = 250 * time.Millisecond // programs treat an Enter soon after a text as part of it; 60 ms are too few for Gemini
+	echoLimit   = time.Second            // for a busy runner to show the text after it has read it
 	effectLimit = 2 * time.Second        // for the runner to show something
 )
 
-// checkInput refuses what is no text: a control character could act as a key, or end the paste.
+// checkInput refuses a text with control characters, which could act as keys or end the paste.
 func checkInput(text string) error {
 	refuse := func(format string, args ...any) error {
 		return agency.Errorf(agency.CodeInputRefused, format, args...)
@@ -39,7 +39,8 @@ func checkInput(text string) error {
 	return nil
 }
 
-// input types a text into the runner's terminal and presses Enter, each after a look, and tells what it saw come of it.
+// input types a text into the runner's terminal and presses Enter, each after a look, and returns
+// the effect that it saw.
 func (w *wrapper) input(text string, look func() error) (agency.Delivery, error) {
 	delivery := agency.Delivery{Effect: agency.EffectNone}
 	if err := checkInput(text); err != nil {
@@ -59,9 +60,9 @@ func (w *wrapper) input(text string, look func() error) (agency.Delivery, error)
 	return delivery, nil
 }
 
-// message types the text and Enter. It returns how much the runner had written before the Enter, and whether the terminal makes
-// lines of what is typed. Enter waits until the runner has read the text: one that it finds together with the text, after a
-// pause of its own, may be a part of the text to it.
+// message types the text and Enter. It returns how much the runner had written before the Enter,
+// and whether the terminal is in line mode. Enter waits until the runner has read the text: a
+// runner that reads both at once, after a pause of its own, may treat Enter as part of the text.
 func (h *hand) message(text string) (before int64, byLine bool, err error) {
 	w, t := h.w, h.w.term
 	if byLine, err = w.checkLines(text); err != nil {
@@ -91,7 +92,7 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 	return before, byLine, nil
 }
 
-// effect waits for something to come of an Enter.
+// effect waits for an effect of an Enter.
 func (h *hand) effect(before int64, byLine bool) agency.Effect {
 	w := h.w
 	printed := func() bool { return w.out.bytes.Load() != before }
@@ -111,8 +112,9 @@ func (h *hand) effect(before int64, byLine bool) agency.Effect {
 	return agency.EffectOutput
 }
 
-// checkLines refuses a line that the runner's terminal would cut: while that makes lines of what is typed, as for a shell's read,
-// it drops without a word what does not fit into one. It returns whether the terminal does that.
+// checkLines refuses a line that the runner's terminal would cut: in line mode, as for a shell's
+// read, it silently drops what does not fit into a line. It returns whether the terminal is in line
+// mode.
 func (w *wrapper) checkLines(text string) (byLine bool, err error) {
 	byLine, err = w.term.readsLines()
 	if err != nil || !byLine {
@@ -128,7 +130,7 @@ func (w *wrapper) checkLines(text string) (byLine bool, err error) {
 	return true, nil
 }
 
-// press types keys as they are, after a look.
+// press types keys unchanged, after a look.
 func (w *wrapper) press(keys string, look func() error) error {
 	h, err := w.takeTerminal(look)
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// For how long a person counts as typing.
+// How long a user counts as typing.
 const (
 	draftFor = 60 * time.Second // after the last key of a text that was not sent
 	keyFor   = 2 * time.Second  // after any key
 	loneEsc  = 50 * time.Millisecond
 )
 
-// typing follows what comes from the pane, to know whether a person is in the middle of typing. What terminals send
-// by themselves, such as focus and mouse reports and answers to questions, does not count.
+// typing follows the input from the pane, to know whether a user is typing. What terminals send by
+// themselves, such as focus and mouse reports and answers to queries, does not count.
 type typing struct {
 	mu     sync.Mutex
 	state  keyState
 	params []byte // of the sequence being read
-	left   int    // bytes of a mouse report to come
+	left   int    // bytes of a mouse report still to come
 	pasted bool   // inside a bracketed paste
 	escAt  time.Time
 	draft  bool
@@ -39,7 +39,7 @@ const (
 	keyMouse // the three bytes of an old mouse report
 )
 
-// feed reads what came from the pane at now.
+// feed reads input from the pane at now.
 func (t *typing) feed(p []byte, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *typing) feed(p []byte, now time.Time) {
 	}
 }
 
-// busy says whether a person has an unsent text or touched a key just now.
+// busy reports whether a user has an unsent text or pressed a key just now.
 func (t *typing) busy(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *typing) busy(now time.Time) bool {
 	return t.draft && since < draftFor || since < keyFor
 }
 
-// settle decides that an ESC that nothing followed was the key itself.
+// settle decides that an ESC without a following byte was the key itself.
 func (t *typing) settle(now time.Time) {
 	if t.state == keyEscape && now.Sub(t.escAt) >= loneEsc {
 		t.state = keyText
@@ -96,7 +96,7 @@ func (t *typing) step(b byte, now time.Time) {
 			t.state = keyText
 		}
 	case keyStringEscape:
-		t.state = keyText // ESC \ ends it; after any other byte nothing sane follows
+		t.state = keyText // ESC \ ends it; after any other byte nothing valid follows
 	case keyMouse:
 		if t.left--; t.left == 0 {
 			t.state = keyText
@@ -161,7 +161,8 @@ func (t *typing) sequence(final byte, now time.Time) {
 	}
 }
 
-// extended reads a key in one of the two long forms: CSI code ; modifiers u, and CSI 27 ; modifiers ; code ~.
+// extended reads a key in one of the two long forms: CSI code ; modifiers u, and CSI 27 ; modifiers
+// ; code ~.
 func (t *typing) extended(now time.Time) {
 	const control = 4
 	fields := bytes.Split(t.params, []byte(";"))

@@ -15,35 +15,36 @@ import (
 	"agency"
 )
 
-// helloWait is how long a new connection may take to say who it is.
+// helloWait is how long a new connection may take to introduce itself.
 const helloWait = 5 * time.Second
 
-// Link is the daemon's end of the connection to one wrapper. Hello comes first, then Serve, once; Input, Stop and
-// Close may be called from anywhere, and wait for Serve to begin.
+// Link is the daemon's end of the connection to one wrapper. Hello comes first, then Serve, once;
+// Input, Stop and Close may be called from any goroutine, and wait for Serve to begin.
 type Link struct {
 	wire    *wire
 	id      agency.RunID
 	tmux    string // socket of the tmux server
-	version int    // of the wrapper's messages
+	version int    // of the wrapper's protocol
 
-	welcomed chan struct{} // closed when the wrapper may be asked for something
-	gone     chan struct{} // closed when it never can be again
+	welcomed chan struct{} // closed when the wrapper takes requests
+	gone     chan struct{} // closed when the wrapper takes no more requests
 
 	mu      sync.Mutex
 	closed  bool
 	next    uint64
 	waiting map[uint64]chan message
-	looks   map[uint64]func() error // what looks at the terminal for the request of that id
+	looks   map[uint64]func() error // the look for each request, by id
 }
 
-// Look looks at a runner's terminal right before something is typed into it, and returns why nothing may be typed.
+// Look looks at a runner's terminal right before something is typed into it, and returns why
+// nothing may be typed.
 type Look = func(ctx context.Context) error
 
 // linkBuffer holds most messages of a wrapper; a daemon may have a thousand links.
 const linkBuffer = 512
 
-// NewLink makes the daemon's end of an upgraded connection. The link owns it from now on. tmux is the socket of the tmux server,
-// which no wrapper must end.
+// NewLink returns the daemon's end of an upgraded connection, which it owns from now on. tmux is
+// the socket of the tmux server, which no wrapper may end.
 func NewLink(conn net.Conn, tmux string) *Link {
 	return &Link{
 		tmux: tmux,
@@ -52,7 +53,8 @@ func NewLink(conn net.Conn, tmux string) *Link {
 	}
 }
 
-// Hello reads who the wrapper is. The caller checks the token, and then calls Serve or Refuse.
+// Hello reads the wrapper's introduction. The caller checks the token, and then calls Serve or
+// Refuse.
 func (l *Link) Hello(ctx context.Context) (agency.WrapperHello, error) {
 	deadline := time.Now().Add(helloWait)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -76,15 +78,15 @@ func (l *Link) Hello(ctx context.Context) (agency.WrapperHello, error) {
 	return *m.Hello, l.wire.conn.SetReadDeadline(time.Time{})
 }
 
-// Refuse tells the wrapper not to come again, and closes the link: its token is wrong, or a newer attempt exists. Its
-// runner goes on.
+// Refuse tells the wrapper not to reconnect, and closes the link: its token is wrong, or a newer
+// attempt exists. Its runner continues.
 func (l *Link) Refuse(why error) error {
 	return errors.Join(l.wire.send(message{Kind: kindRefused, Error: toWire(why)}), l.Close())
 }
 
-// Serve welcomes the wrapper and reads until it leaves, which is no error. Each update is acknowledged after update
-// returned nil; an error from it ends the link, and the wrapper comes again with the same news. update must not call
-// Input or Stop.
+// Serve welcomes the wrapper and reads until it leaves, which is not an error. It acknowledges each
+// update after update returned nil; an error from update ends the link, and the wrapper reconnects
+// with the same update. update must not call Input or Stop.
 func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 	defer l.abandon()
 	if err := l.wire.send(message{Kind: kindWelcome, Tmux: l.tmux}); err != nil {
@@ -119,11 +121,12 @@ func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 	}
 }
 
-// Input types a text into the runner's terminal and presses Enter, and tells what came of it. The wrapper has look called right before
-// the text and right before the Enter, and types nothing after an error of it. It is E_INPUT_REFUSED
-// when a person is typing there, the run is headless, the runner does not read, or the text is empty, too long, or
-// holds control characters other than newline and tab; E_INVALID_STATE when the runner has ended. When ctx ends
-// before the answer, the text may have been typed all the same.
+// Input types a text into the runner's terminal, presses Enter, and returns the effect. The wrapper
+// requests a look right before the text and right before the Enter, and types nothing after an
+// error of look. The error is E_INPUT_REFUSED when a user is typing there, the run is headless, the
+// runner does not read, or the text is empty, too long, or has control characters other than
+// newline and tab; E_INVALID_STATE when the runner has ended. When ctx ends before the answer, the
+// text may still have been typed.
 func (l *Link) Input(ctx context.Context, text string, look Look) (agency.Delivery, error) {
 	if err := checkInput(text); err != nil {
 		return agency.Delivery{Effect: agency.EffectNone}, err
@@ -138,8 +141,8 @@ func (l *Link) Input(ctx context.Context, text string, look Look) (agency.Delive
 	return *m.Delivery, m.Error.err()
 }
 
-// Keys types keys into the runner's terminal as they are, without Enter, after a look. It is refused as Input is. What they do shows
-// in the terminal alone.
+// Keys types keys into the runner's terminal unchanged and without Enter, after a look. It has the
+// errors of Input. Only the terminal shows the effect.
 func (l *Link) Keys(ctx context.Context, keys string, look Look) error {
 	m, err := l.typing(ctx, message{Kind: kindKeys, Text: keys}, look)
 	if err != nil {
@@ -148,7 +151,8 @@ func (l *Link) Keys(ctx context.Context, keys string, look Look) error {
 	return m.Error.err()
 }
 
-// typing has the wrapper type, which calls back for every look. A wrapper that does not is not asked.
+// typing makes the wrapper type, which requests each look. A wrapper of a version that requests
+// none is not asked to type.
 func (l *Link) typing(ctx context.Context, m message, look Look) (message, error) {
 	select {
 	case <-l.welcomed:
@@ -164,7 +168,7 @@ func (l *Link) typing(ctx context.Context, m message, look Look) (message, error
 	return l.ask(ctx, m, func() error { return look(ctx) })
 }
 
-// lookFor looks for a request that is under way, and tells the wrapper.
+// lookFor looks for a request that is under way, and sends the result to the wrapper.
 func (l *Link) lookFor(id uint64) {
 	l.mu.Lock()
 	look := l.looks[id]
@@ -178,8 +182,8 @@ func (l *Link) lookFor(id uint64) {
 	}
 }
 
-// Environ is the environment that the wrapper was told to give its runner, without the token. A wrapper that is older than
-// the question does not answer it.
+// Environ returns the environment that the wrapper was told to give its runner, without the token.
+// An older wrapper does not answer.
 func (l *Link) Environ(ctx context.Context) ([]string, error) {
 	m, err := l.ask(ctx, message{Kind: kindEnviron}, nil)
 	if err != nil {
@@ -188,13 +192,14 @@ func (l *Link) Environ(ctx context.Context) ([]string, error) {
 	return m.Environ, m.Error.err()
 }
 
-// Stop has the wrapper end its runner, and returns when the first signals are sent; the exit comes as an update. A
-// second Stop changes nothing. Stopping what has ended is no error.
+// Stop makes the wrapper end its runner, and returns when the first signals are sent; the exit
+// arrives as an update. A second Stop changes nothing. Stopping a runner that has ended is not an
+// error.
 func (l *Link) Stop(ctx context.Context, by agency.EndedBy) error {
 	return l.stop(ctx, message{Kind: kindStop, By: by})
 }
 
-// Force is as Stop, but ends the grace of a stop that is under way: what still runs is killed.
+// Force is Stop, but ends the grace of a stop that is under way: what still runs is killed.
 func (l *Link) Force(ctx context.Context) error {
 	return l.stop(ctx, message{Kind: kindStop, By: agency.EndedByStop, Force: true})
 }
@@ -207,7 +212,7 @@ func (l *Link) stop(ctx context.Context, m message) error {
 	return m.Error.err()
 }
 
-// Close ends the connection and with it Serve. The wrapper goes on and tries to connect again.
+// Close ends the connection and with it Serve. The wrapper continues and tries to reconnect.
 func (l *Link) Close() error {
 	l.abandon()
 	return nil
@@ -254,7 +259,7 @@ func (l *Link) notConnected() error {
 	return agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", l.id).WithHint("agency show %s", l.id)
 }
 
-// abandon closes the connection and tells those who wait that no answer comes.
+// abandon closes the connection and ends all waits for an answer.
 func (l *Link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,9 +21,9 @@ type Log struct {
 	offset int64 // of the next byte, counted from the first one ever written
 }
 
-// OpenLog opens the log of a stream, "runner" (everything), "stdout" or "stderr", where the output at or after since
-// begins, to within the second before it; the zero time is the beginning. Read returns io.EOF at the present end and
-// may be called again for more. The caller closes it.
+// OpenLog opens the log of a stream, "runner" (everything), "stdout" or "stderr", at the output
+// since a time, starting up to a second earlier; the zero time is the beginning. Read returns
+// io.EOF at the present end and may be called again for more. The caller closes it.
 func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	names := map[string]string{"runner": runnerLog, "stdout": stdoutLog, "stderr": stderrLog}
 	name, ok := names[stream]
@@ -33,7 +33,7 @@ func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	dir := filepath.Join(attemptDir, logsDir)
 	l := &Log{path: filepath.Join(dir, name)}
 	err := l.open()
-	if errors.Is(err, unix.ELOOP) && stream == "stdout" { // on a terminal it is a link to the one log
+	if errors.Is(err, unix.ELOOP) && stream == "stdout" { // on a terminal, stdout is a link to the only log
 		l.path = filepath.Join(dir, runnerLog)
 		err = l.open()
 	}
@@ -56,13 +56,15 @@ func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	return l, nil
 }
 
-// Offset is the place of the next byte that Read gives, counted from the first one ever written.
+// Offset returns the offset of the next byte that Read returns, counted from the first one ever
+// written.
 func (l *Log) Offset() int64 { return l.offset }
 
-// GoTo makes Read go on at an offset. Where that was dropped it goes on with what there is, and the first line says so.
+// GoTo makes Read continue at an offset. If those bytes were dropped, it continues with the oldest
+// that are left, and the first line reports the loss.
 func (l *Log) GoTo(offset int64) error { return l.seek(offset) }
 
-// Tail is the last so many bytes of a log.
+// Tail returns the last bytes of a log.
 func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
 	l, err := OpenLog(attemptDir, stream, time.Time{})
 	if err != nil {
@@ -79,8 +81,9 @@ func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(l, bytes))
 }
 
-// Read reads on. When the file was replaced because it had become too long, it goes on in the new one; what was
-// dropped before it was read is missing, and the new file's first line says so.
+// Read continues to read the log. When the file was replaced because it had become too long, Read
+// continues in the new one; what was dropped before it was read is missing, and the new file's
+// first line reports it.
 func (l *Log) Read(p []byte) (int, error) {
 	for {
 		n, err := l.f.Read(p)
@@ -95,7 +98,8 @@ func (l *Log) Read(p []byte) (int, error) {
 		if !replaced {
 			return 0, io.EOF
 		}
-		// The last bytes may have come between the read and the replacement, so the offset decides, not the old file.
+		// The last bytes may have arrived between the read and the replacement, so the offset
+		// decides, not the old file.
 		offset := l.offset
 		_ = l.f.Close()
 		if err := l.open(); err != nil {
@@ -110,7 +114,8 @@ func (l *Log) Read(p []byte) (int, error) {
 // Close closes the log.
 func (l *Log) Close() error { return l.f.Close() }
 
-// open opens the file at its beginning. It refuses links and does not wait for the writer of a FIFO.
+// open opens the file at its beginning. It refuses links and does not wait for the writer of a
+// FIFO.
 func (l *Log) open() error {
 	f, err := openRegular(l.path)
 	if err != nil {
@@ -120,7 +125,8 @@ func (l *Log) open() error {
 	return l.seek(0)
 }
 
-// seek moves to an offset. One that was dropped leads to the first line, which says so.
+// seek moves to an offset. For an offset that was dropped, it moves to the first line, which
+// reports the loss.
 func (l *Log) seek(offset int64) error {
 	begin := make([]byte, 128)
 	n, err := l.f.ReadAt(begin, 0)
@@ -139,7 +145,7 @@ func (l *Log) seek(offset int64) error {
 	return nil
 }
 
-// end is the offset after the last byte.
+// end returns the offset after the last byte.
 func (l *Log) end() (int64, error) {
 	info, err := l.f.Stat()
 	if err != nil {
@@ -152,7 +158,7 @@ func (l *Log) end() (int64, error) {
 func (l *Log) replaced() (bool, error) {
 	named, err := os.Lstat(l.path)
 	if err != nil {
-		return false, nil // removed with its run: what is open can still be read
+		return false, nil // removed with its run: the open file can still be read
 	}
 	opened, err := l.f.Stat()
 	return err == nil && !os.SameFile(named, opened), err
@@ -174,8 +180,8 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// findSince looks up in the index where output at or after since begins. Each line stands for the second of output
-// after it. found is false when there is none yet.
+// findSince finds in the index the offset where output at or after since begins. Each line covers
+// the second of output after it. found is false when there is no such output yet.
 func findSince(index, stream string, since time.Time) (offset int64, found bool, err error) {
 	f, err := openRegular(index)
 	if err != nil {

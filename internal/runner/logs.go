@@ -25,17 +25,18 @@ const (
 // indexEvery is the resolution of the index of times.
 const indexEvery = time.Second
 
-// logs are the logs of one attempt: everything merged in the order of arrival, and both streams on their own. On a
-// terminal there is one stream only.
+// logs are the logs of one attempt: both streams merged in the order of arrival, and each stream on
+// its own. On a terminal there is only one stream.
 type logs struct {
 	mu                     sync.Mutex
 	merged, stdout, stderr *logFile // the last two are nil on a terminal
 	index                  *os.File
 	indexed                time.Time
-	lost                   *atomic.Int64 // bytes that are missing in merged
+	lost                   *atomic.Int64 // bytes missing in merged
 }
 
-// createLogs makes the folder and the files. A log that has limit bytes loses its oldest half; 0 is no limit.
+// createLogs creates the folder and the files. A log that reaches limit bytes loses its oldest
+// half; 0 is no limit.
 func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -63,7 +64,8 @@ func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
 	return l, err
 }
 
-// write adds what a stream wrote. It never fails: what the disk does not take is counted and said later.
+// write adds output of a stream. It never fails: what the disk does not take is counted and
+// reported later.
 func (l *logs) write(stream *logFile, p []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +80,8 @@ func (l *logs) write(stream *logFile, p []byte) {
 	l.lost.Store(l.merged.lost)
 }
 
-// mark notes in the index where the output from now on begins. A line that the disk does not take only makes `since`
-// less exact.
+// mark writes into the index where the output from now on begins. A line that the disk does not
+// take only makes `since` less exact.
 func (l *logs) mark(now time.Time) {
 	stdout, stderr := l.merged.end(), int64(0)
 	if l.stdout != nil {
@@ -100,26 +102,26 @@ func (l *logs) close() {
 	_ = l.index.Close()
 }
 
-// logFile is one log. Offsets in it are counted from the first byte ever written, so they keep their meaning when the
-// oldest part goes.
+// logFile is one log. Offsets in it are counted from the first byte ever written, so they stay
+// valid when the oldest part is dropped.
 type logFile struct {
 	path    string
 	f       *os.File
 	limit   int64
 	size    int64 // of the file
-	head    int64 // of its first line, if that says what was dropped
-	dropped int64 // bytes that are not in it any more
+	head    int64 // of its first line, if that reports dropped bytes
+	dropped int64 // bytes that are no longer in it
 	gap     gap   // the newest one
-	unsaid  int64 // bytes that are missing and that no line tells of yet
-	lost    int64 // bytes that are missing, in all gaps
-	shrink  int64 // size at which the oldest half goes
+	unsaid  int64 // missing bytes that no line reports yet
+	lost    int64 // missing bytes in all gaps
+	shrink  int64 // size at which the oldest half is dropped
 }
 
-// gap is where a log lacks what the disk did not take.
+// gap is where a log lacks output that the disk did not take.
 type gap struct {
 	lost int64 // bytes
-	mark int64 // where in the file the line that says so begins
-	open bool  // nothing was written behind it
+	mark int64 // where in the file the line that reports it begins
+	open bool  // nothing was written after it
 }
 
 func createLog(path string, limit int64) (*logFile, error) {
@@ -127,21 +129,21 @@ func createLog(path string, limit int64) (*logFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	reserve(f) // or a log that is empty when the disk is full could not even say so
+	reserve(f) // without it, an empty log could not even report a full disk
 	return &logFile{path: path, f: f, limit: limit, shrink: limit}, nil
 }
 
-// end is the offset of the next byte.
+// end returns the offset of the next byte.
 func (l *logFile) end() int64 { return l.dropped + l.size - l.head }
 
-// write adds p to the log. What the disk does not take is counted, and a line at its place says how much it is from the first lost byte
-// on, so that the log tells of the gap whatever happens next.
+// write adds p to the log. What the disk does not take is counted. A line in its place reports the
+// number from the first lost byte on, so that the log shows the gap whatever happens next.
 func (l *logFile) write(p []byte) {
-	l.lose(0) // what could not be said before
+	l.lose(0) // what could not be reported before
 	n, err := l.f.WriteAt(p, l.size)
 	if err != nil {
 		if l.gap.open {
-			n = 0 // within a gap a piece is there as a whole or not at all
+			n = 0 // within a gap, a piece is written as a whole or not at all
 		}
 		l.size += int64(n)
 		_ = l.f.Truncate(l.size)
@@ -152,12 +154,12 @@ func (l *logFile) write(p []byte) {
 	l.gap.open = false
 	if l.limit > 0 && l.size > l.shrink {
 		if err := l.dropOldest(); err != nil {
-			l.shrink = l.size + l.limit/2 // no room for a copy now: again later
+			l.shrink = l.size + l.limit/2 // no room for a copy now: try again later
 		}
 	}
 }
 
-// lose counts bytes that are missing at the end of the log, and says so there.
+// lose counts bytes that are missing at the end of the log, and reports them there.
 func (l *logFile) lose(bytes int64) {
 	l.lost, l.unsaid = l.lost+bytes, l.unsaid+bytes
 	if l.unsaid == 0 || !l.gap.open && !l.openGap() {
@@ -167,8 +169,9 @@ func (l *logFile) lose(bytes int64) {
 	_, _ = l.f.WriteAt(gapLine(l.gap.lost), l.gap.mark)
 }
 
-// openGap finds a place for the line that tells of a gap. Where the disk has no room for it, it takes that of the newest bytes before the
-// gap, which are missing then, too; when these are what little there is since the gap before, that one goes on.
+// openGap finds a place for the line that reports a gap. If the disk has no room for it, the line
+// replaces the newest bytes before the gap, which then are missing too; if only a few bytes were
+// written since the previous gap, that gap is extended.
 func (l *logFile) openGap() bool {
 	line := gapLine(l.unsaid)
 	length := int64(len(line))
@@ -191,12 +194,13 @@ func (l *logFile) openGap() bool {
 	return true
 }
 
-// unsay has the log end at a place before its end.
+// unsay moves the end of the log back to at, and counts the bytes after that as lost.
 func (l *logFile) unsay(at int64) {
 	l.lost, l.unsaid, l.size = l.lost+l.size-at, l.unsaid+l.size-at, at
 }
 
-// gapLine says how many bytes are missing. It is always of the same length, so that it can be written anew as the number grows.
+// gapLine returns the line that reports lost bytes. Its length is constant, so that it can be
+// rewritten as the number grows.
 func gapLine(lost int64) []byte {
 	return fmt.Appendf(nil, "\n%-90s\n", fmt.Sprintf("[agency: %d bytes are missing here, the disk did not take them]", lost))
 }
@@ -207,7 +211,8 @@ const (
 	droppedSuffix = " bytes of this log were dropped]\n"
 )
 
-// dropOldest replaces the file by one with its newer half. A reader of the old file finds the new one under the name.
+// dropOldest replaces the file by one with its newer half. A reader of the old file finds the new
+// one under the name.
 func (l *logFile) dropOldest() error {
 	old, err := os.Open(l.path)
 	if err != nil {
@@ -236,15 +241,15 @@ func (l *logFile) dropOldest() error {
 		return err
 	}
 	l.close()
-	l.gap = gap{} // it may be among what was dropped
+	l.gap = gap{} // it may be in the dropped part
 	l.f, l.head, l.size, l.dropped, l.shrink = next, int64(head), int64(head)+keep, dropped, l.limit
 	return nil
 }
 
 func (l *logFile) close() { _ = l.f.Close() }
 
-// parseDropped reads the first line of a log: how many bytes were dropped before what follows it, and how long it is.
-// Both are 0 when the log is whole.
+// parseDropped parses the first line of a log. It returns how many bytes were dropped before what
+// follows, and how long the line is; both are 0 when the log is whole.
 func parseDropped(begin []byte) (dropped, head int64) {
 	line, _, ok := bytes.Cut(begin, []byte("\n"))
 	if !ok {

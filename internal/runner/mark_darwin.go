@@ -1,9 +1,10 @@
 package runner
 
-// setMark does nothing: this kernel does not show the limits of other processes, so the environment has to do.
+// setMark does nothing: this kernel does not show the limits of other processes, so only the
+// environment carries the mark.
 func setMark(int, []string) {}
 
-// DropMark has nothing to drop.
+// DropMark does nothing, because there is no limit to drop.
 func DropMark() {}
 
 func limit(int) uint64 { return 0 }

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setMark gives a process, 0 is this one, a mark that all that it starts from now on inherits. Where the limit is in use, or may
-// not be raised, the environment has to do.
+// setMark gives a process, 0 being this one, a mark that everything it starts from now on inherits.
+// If the limit is in use, or must not be raised, only the environment carries the mark.
 func setMark(pid int, mark []string) { setLimit(pid, limitOf(mark)) }
 
-// DropMark takes a mark off this process: what it starts is no part of the run in which an agent was the first to need it.
+// DropMark removes a mark from this process, so that what it starts is not part of the run whose
+// agent was the first to need it.
 func DropMark() { setLimit(0, unix.RLIM_INFINITY) }
 
 func setLimit(pid int, value uint64) {
@@ -24,7 +25,7 @@ func setLimit(pid int, value uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: value, Max: now.Max}, nil)
 }
 
-// limit is the limit of any user's process that can be a mark; 0 where it is none.
+// limit returns the limit of a process of any user if it can be a mark; otherwise 0.
 func limit(pid int) uint64 {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {

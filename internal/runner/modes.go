@@ -2,12 +2,13 @@ package runner
 
 import "bytes"
 
-// modes watches a program's output for the switching of bracketed paste, ESC [ ? 2004 h and l, alone or in a list of
-// modes, and for titles, ESC ] 0 ; TEXT and ESC ] 2 ; TEXT up to BEL or ESC \. A sequence may come in any number of pieces.
+// modes watches a program's output for switches of bracketed paste, ESC [ ? 2004 h and l, alone or
+// in a list of modes, and for titles, ESC ] 0 ; TEXT and ESC ] 2 ; TEXT up to BEL or ESC \. A
+// sequence may arrive in any number of pieces.
 type modes struct {
 	paste  bool
-	title  []byte // the newest whole one
-	titled bool   // it is new since somebody set this to false
+	title  []byte // the newest complete one
+	titled bool   // it is new since the reader set this to false
 
 	words  []byte // the title being read
 	state  modeState
@@ -22,7 +23,7 @@ const (
 	modeEscape
 	modeBracket
 	modeParams
-	modeCommand // of the operating system: the number of one that sets a title, or not
+	modeCommand // an operating system command: whether its number sets a title is not known yet
 	modeTitle
 	modeTitleEscape
 )
@@ -31,12 +32,12 @@ const (
 	esc       = 0x1b
 	bel       = 0x07
 	pasteMode = 2004
-	// titleLimit is the most of a title that is kept, in bytes.
+	// titleLimit is how much of a title is kept, in bytes.
 	titleLimit = 256
 )
 
-// scan reads a piece of output and says whether the mode was switched in it. Text between sequences is skipped at the
-// speed of memory.
+// scan reads a piece of output and reports whether the mode was switched in it. It skips text
+// between sequences at the speed of memory.
 func (m *modes) scan(p []byte) (switched bool) {
 	for i := 0; i < len(p); i++ {
 		if m.state == modeText {
@@ -55,7 +56,7 @@ func (m *modes) scan(p []byte) (switched bool) {
 	return switched
 }
 
-// step takes one byte of a sequence.
+// step reads one byte of a sequence.
 func (m *modes) step(b byte) bool {
 	switch {
 	case m.state == modeTitle || m.state == modeTitleEscape:
@@ -76,7 +77,7 @@ func (m *modes) step(b byte) bool {
 	case m.state == modeBracket && b == '?':
 		m.state, m.param, m.wanted = modeParams, 0, false
 	case m.state == modeParams && b >= '0' && b <= '9':
-		m.param = min(m.param*10+int(b-'0'), pasteMode*10) // any larger number is as wrong
+		m.param = min(m.param*10+int(b-'0'), pasteMode*10) // all larger numbers are equally wrong
 	case m.state == modeParams && (b == ';' || b == 'h' || b == 'l'):
 		m.wanted = m.wanted || m.param == pasteMode
 		m.param = 0
@@ -91,7 +92,8 @@ func (m *modes) step(b byte) bool {
 	return false
 }
 
-// read takes one byte of a title. One that a program never ends, or breaks off by another sequence, is none.
+// read reads one byte of a title. A title that never ends, or that another sequence interrupts, is
+// dropped.
 func (m *modes) read(b byte) {
 	switch {
 	case b == bel, m.state == modeTitleEscape && b == '\\':

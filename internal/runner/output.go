@@ -19,8 +19,8 @@ type output struct {
 	copiers []*copier
 	bytes   atomic.Int64 // seen so far
 	last    atomic.Int64 // when, in nanoseconds of the Unix era
-	lost    atomic.Int64 // bytes of it that are missing in the log of everything
-	// progress is what of it was news.
+	lost    atomic.Int64 // of those, missing in the merged log
+	// progress detects new content in it.
 	progress *progress
 }
 
@@ -42,8 +42,9 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 	return nil
 }
 
-// drain waits until what the runner wrote is in the logs. When it was alone, the end of its output comes by itself.
-// Otherwise somebody may hold its terminal or pipes open, and a moment without output has to do.
+// drain waits until what the runner wrote is in the logs. When alone is set, its output ends by
+// itself. Otherwise another process may keep its terminal or pipes open, and drain waits for a
+// moment without output.
 func (o *output) drain(alone bool) {
 	begin := time.Now()
 	for time.Since(begin) < drainLimit {
@@ -58,7 +59,7 @@ func (o *output) drain(alone bool) {
 	}
 }
 
-// close gives the pane its last words and closes the logs.
+// close writes the rest to the pane and closes the logs.
 func (o *output) close() {
 	if o.pane != nil {
 		o.pane.close()
@@ -75,13 +76,13 @@ type copier struct {
 	buf  []byte
 	n    int
 	over bool
-	idle atomic.Int64 // since when nothing was there to read, in nanoseconds of the Unix era; 0 while there is
+	idle atomic.Int64 // since when there was nothing to read, in nanoseconds of the Unix era; 0 while there is
 	done chan struct{}
 }
 
 func (c *copier) run(sink func([]byte)) {
 	defer close(c.done)
-	fill := c.fill // once, so that no piece costs an allocation
+	fill := c.fill // bound once, so that no piece costs an allocation
 	for !c.over {
 		c.n = 0
 		if err := c.raw.Read(fill); err != nil {
@@ -93,8 +94,9 @@ func (c *copier) run(sink func([]byte)) {
 	}
 }
 
-// fill reads what is there, up to a full buffer: a terminal gives 4 KiB at a time, and one large write costs less
-// than many small ones. It is called by the runtime's poller, and false means: call again when there is more.
+// fill reads what is available, up to a full buffer: a terminal returns 4 KiB at a time, and one
+// large write costs less than many small ones. The runtime's poller calls it; false requests
+// another call when there is more.
 func (c *copier) fill(fd uintptr) bool {
 	for c.n < len(c.buf) {
 		n, err := unix.Read(int(fd), c.buf[c.n:])
@@ -106,7 +108,7 @@ func (c *copier) fill(fd uintptr) bool {
 				c.idle.Store(time.Now().UnixNano())
 			}
 			return c.n > 0
-		case err != nil || n == 0: // EIO is how a terminal says that nobody has it open
+		case err != nil || n == 0: // a terminal returns EIO when no process has it open
 			c.over = true
 			return true
 		}
@@ -128,7 +130,8 @@ func (c *copier) ended() bool {
 	}
 }
 
-// quiet says that nothing was there to read for a while after begin, and that nothing is there now.
+// quiet reports whether there was nothing to read for a while after begin, and nothing is there
+// now.
 func (c *copier) quiet(begin time.Time) bool {
 	idle := c.idle.Load()
 	if idle == 0 || time.Since(begin) < drainQuiet || time.Since(time.Unix(0, idle)) < drainQuiet {

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// paneBuffer is how far a terminal may lag behind a headless runner before output is skipped on it.
+	// paneBuffer is how far a terminal may lag behind a headless runner before output is skipped on
+	// it.
 	paneBuffer = 512 << 10
-	// paneLimit is for a terminal to take the last of it.
+	// paneLimit is how long a terminal may take for the last output.
 	paneLimit = 500 * time.Millisecond
 )
 
-// pane shows the output of a headless runner to whoever looks. A slow terminal never slows the runner: what it cannot
-// take is skipped there, and the logs have it all.
+// pane shows the output of a headless runner. A slow terminal never slows the runner: what it
+// cannot take is skipped there, and is in the logs.
 type pane struct {
 	w       io.Writer
 	mu      sync.Mutex
@@ -61,7 +62,7 @@ func (p *pane) run() {
 		if len(writing) == 0 && skipped == 0 {
 			return
 		}
-		// A pane that is gone takes nothing, and the runner does not care.
+		// A pane that is gone takes nothing, which does not affect the runner.
 		_, _ = p.w.Write(writing)
 		if skipped > 0 {
 			_, _ = fmt.Fprintf(p.w, "\n[agency: %d bytes not shown here, the logs have them]\n", skipped)
@@ -81,13 +82,13 @@ func (p *pane) close() {
 	}
 }
 
-// tell shows one line to whoever looks at the pane.
+// tell shows one line in the pane.
 func (w *wrapper) tell(words string) {
 	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
 }
 
-// sayEnded shows that the runner is over to whoever looks at what it left on the screen. A terminal that takes no output is
-// not waited for.
+// sayEnded shows in the pane, below the last output, that the runner has ended. It does not wait
+// for a terminal that takes no output.
 func (w *wrapper) sayEnded(exit *agency.Exit) {
 	how := fmt.Sprintf("exit status %d", exit.ExitCode)
 	if exit.Signal != "" {

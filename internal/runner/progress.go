@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// progress tells output that says something new from output that only repeats itself: a clock that counts, a spinner that
-// turns, a screen that is painted again. It looks at pieces of text between control characters, without digits and signs,
-// and remembers the last few hundred of them.
+// progress distinguishes output with new content from repetition: a clock that counts, a spinner
+// that turns, a screen that is painted again. It compares pieces of text between control
+// characters, without digits and signs, with the last few hundred of them.
 type progress struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
@@ -19,7 +19,7 @@ type progress struct {
 	order  [progressMemory]uint64
 	next   int
 	budget int
-	until  time.Time // when the budget is filled up again
+	until  time.Time // when the budget is renewed
 
 	escape escapeState
 	piece  []byte
@@ -28,10 +28,11 @@ type progress struct {
 
 const (
 	progressMemory = 512
-	// progressBudget is how much output is looked at in a second: a flood is progress without reading all of it.
+	// progressBudget is how much output is examined per second: a flood is progress without reading
+	// all of it.
 	progressBudget = 16 << 10
 	pieceLimit     = 200
-	// pieceLetters is the least that says something.
+	// pieceLetters is the least number of letters of a piece that counts.
 	pieceLetters = 3
 )
 
@@ -48,7 +49,7 @@ func newProgress() *progress {
 	return &progress{seed: maphash.MakeSeed(), known: make(map[uint64]struct{}, progressMemory)}
 }
 
-// see takes output.
+// see examines output.
 func (p *progress) see(out []byte, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

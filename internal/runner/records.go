@@ -34,7 +34,8 @@ const (
 	launchLimit = 16 << 20
 )
 
-// readLaunch takes the launch file: afterwards the token and the environment are in no file any more.
+// readLaunch reads and deletes the launch file: afterwards no file contains the token and the
+// environment.
 func readLaunch(path string) (agency.Launch, error) {
 	var launch agency.Launch
 	info, err := os.Lstat(path)
@@ -61,8 +62,9 @@ func readLaunch(path string) (agency.Launch, error) {
 	return launch, nil
 }
 
-// takeLock takes the kernel lock that says that the attempt's wrapper lives. It is the wrapper's until its death and
-// is not inherited. Held looks at it with a shared lock for a moment, which is why a taken lock is tried again.
+// takeLock takes the kernel lock that shows that the attempt's wrapper lives. The wrapper holds it
+// until its death; it is not inherited. Locked tests it with a shared lock for a moment, so
+// takeLock retries when it is taken.
 func takeLock(attemptDir string) (*os.File, error) {
 	path := filepath.Join(attemptDir, aliveFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
@@ -82,8 +84,8 @@ func takeLock(attemptDir string) (*os.File, error) {
 	}
 }
 
-// Locked says whether the wrapper of the attempt lives: whether a process holds the kernel lock on its alive file. It
-// creates nothing and does not wait. A missing file is not held.
+// Locked reports whether the wrapper of the attempt lives: whether a process holds the kernel lock
+// on its alive file. It creates nothing and does not wait. A missing file is not locked.
 func Locked(attemptDir string) (bool, error) {
 	fd, err := unix.Open(filepath.Join(attemptDir, aliveFile), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	switch {
@@ -93,7 +95,7 @@ func Locked(attemptDir string) (bool, error) {
 		return false, fmt.Errorf("open the lock in %s: %w", attemptDir, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	err = unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) // closing gives it back
+	err = unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) // closing releases it
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
 	}
@@ -103,14 +105,14 @@ func Locked(attemptDir string) (bool, error) {
 	return false, nil
 }
 
-// ReadStart reads the record of a runner's start. It is nil without an error when there is none yet; a record that is
-// torn, too large, no regular file, or of another form is an error.
+// ReadStart reads the record of a runner's start. It returns nil without an error when there is
+// none yet; a record that is torn, too large, not a regular file, or of another format is an error.
 func ReadStart(attemptDir string) (*agency.Start, error) {
 	return readRecord[agency.Start](filepath.Join(attemptDir, startFile))
 }
 
-// ReadExit reads the record of a runner's end. It is nil without an error when there is none; a record that is torn,
-// too large, no regular file, or of another form is an error.
+// ReadExit reads the record of a runner's end. It returns nil without an error when there is none;
+// a record that is torn, too large, not a regular file, or of another format is an error.
 func ReadExit(attemptDir string) (*agency.Exit, error) {
 	return readRecord[agency.Exit](filepath.Join(attemptDir, exitFile))
 }
@@ -130,7 +132,7 @@ func readRecord[T any](path string) (*T, error) {
 	return record, nil
 }
 
-// decodeStrict reads exactly one JSON object without unknown keys.
+// decodeStrict parses exactly one JSON object without unknown keys.
 func decodeStrict(data []byte, into any) error {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return errors.New("not a JSON object")
@@ -146,7 +148,7 @@ func decodeStrict(data []byte, into any) error {
 	return nil
 }
 
-// writeStart records the start for those who come after the daemon's and the wrapper's death.
+// writeStart records the start so that it survives the death of the daemon and of the wrapper.
 func writeStart(attemptDir string, start *agency.Start) error {
 	data, err := json.MarshalIndent(start, "", "  ")
 	if err != nil {
@@ -169,17 +171,18 @@ func writeExit(attemptDir string, exit *agency.Exit) error {
 	return writeReserved(filepath.Join(attemptDir, exitFile), append(data, '\n'))
 }
 
-// reserved ends the name of a file that has the room on the disk for another one.
+// reserved is the suffix of a file that reserves the disk space for another file.
 const reserved = ".reserved"
 
-// reserveExit takes the room that the exit record needs, while there is some. Without it the record is written like any other file.
+// reserveExit reserves the disk space that the exit record needs. If it fails, the record is
+// written like any other file.
 func reserveExit(attemptDir string) {
 	for _, name := range []string{exitCodeFile, exitFile} {
 		_ = os.WriteFile(filepath.Join(attemptDir, name+reserved), make([]byte, 1<<12), 0o600)
 	}
 }
 
-// writeReserved is file.WriteDurable that needs no room on the disk if it was reserved.
+// writeReserved is file.WriteDurable that needs no disk space if it was reserved.
 func writeReserved(path string, data []byte) error {
 	f, err := os.OpenFile(path+reserved, os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -201,8 +204,8 @@ func writeReserved(path string, data []byte) error {
 	return file.SyncFolder(filepath.Dir(path))
 }
 
-// touchHeartbeat moves the time of the heartbeat file, for readers who cannot see the lock. They also see when it
-// stops, so an error needs no words.
+// touchHeartbeat updates the time of the heartbeat file, for readers who cannot see the lock. They
+// also notice when it stops, so an error is not reported.
 func touchHeartbeat(attemptDir string) {
 	path := filepath.Join(attemptDir, heartbeatFile)
 	now := killpoint.Now()
@@ -213,7 +216,7 @@ func touchHeartbeat(attemptDir string) {
 	}
 }
 
-// newExit begins a record that ends now.
+// newExit returns an exit record with the present time.
 func (w *wrapper) newExit() *agency.Exit {
 	return &agency.Exit{
 		SchemaVersion: 1,

@@ -2,5 +2,5 @@ package runner
 
 import "os"
 
-// reserve is not to be had here.
+// reserve does nothing: this system cannot reserve disk space.
 func reserve(*os.File) {}

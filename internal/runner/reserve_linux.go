@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve gives a new file its first piece of the disk, where the file system can do that.
+// reserve allocates the first block of a new file, where the file system supports it.
 func reserve(f *os.File) { _ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, 1) }

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Serving are the processes that every run needs, whichever agent happened to be the first to need them: the daemon, and the
-// tmux server. They are no part of a run, nor is what they started. They are known by what the kernel says of them; what
-// is in their environment counts for nothing.
+// Serving are the processes that all runs need, whichever agent happened to start them: the daemon
+// and the tmux server. They, and what they started, are not part of a run. They are identified by
+// what the kernel reports; their environment does not count.
 type Serving struct {
-	Lock string // the file whose kernel lock the daemon holds
-	Tmux string // the socket of the tmux server; empty is not known
+	Lock string // the file on which the daemon holds a kernel lock
+	Tmux string // the socket of the tmux server; empty is unknown
 }
 
-// dialServer bounds the question to a tmux server's socket.
+// dialServer bounds the connection to a tmux server's socket.
 const dialServer = time.Second
 
-// pids are the daemon and the tmux server; 0 where there is none.
+// pids returns the pids of the daemon and of the tmux server; 0 where there is none.
 func (s Serving) pids() (daemon, server int) { return lockHolder(s.Lock), listenerOf(s.Tmux) }
 
-// listenerOf is the process that listens on a socket; 0 where there is none.
+// listenerOf returns the pid of the process that listens on a socket; 0 when there is none.
 func listenerOf(socket string) int {
 	if socket == "" {
 		return 0

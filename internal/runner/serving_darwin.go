@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockHolder is the process that a locked file names as its holder; 0 where none holds it. This kernel does not tell who does.
+// lockHolder returns the pid that a locked file contains; 0 when no process holds the lock. This
+// kernel does not report the holder.
 func lockHolder(path string) int {
 	f, err := os.Open(path)
 	if err != nil {
@@ -17,7 +18,7 @@ func lockHolder(path string) int {
 	}
 	defer func() { _ = f.Close() }()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return 0 // closing gives back what it got
+		return 0 // closing releases the lock
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

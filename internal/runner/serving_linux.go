@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockHolder is the process that holds the kernel lock on a file; 0 where none does.
+// lockHolder returns the pid of the process that holds the kernel lock on a file; 0 when there is
+// none.
 func lockHolder(path string) int {
 	want, err := os.Stat(path)
 	if err != nil {
@@ -22,7 +23,8 @@ func lockHolder(path string) int {
 	}
 	inode := ":" + strconv.FormatUint(stat.Ino, 10)
 	for line := range strings.Lines(string(data)) {
-		// "3: FLOCK  ADVISORY  WRITE 23994 fe:00:9982961 0 EOF". The device is not that of stat on every file system.
+		// "3: FLOCK ADVISORY WRITE 23994 fe:00:9982961 0 EOF". On some file systems the device
+		// differs from that of stat.
 		f := strings.Fields(line)
 		if len(f) < 6 || f[1] != "FLOCK" || f[3] != "WRITE" || !strings.HasSuffix(f[5], inode) {
 			continue
@@ -34,7 +36,7 @@ func lockHolder(path string) int {
 	return 0
 }
 
-// hasOpen says whether a process has a file open.
+// hasOpen reports whether a process has a file open.
 func hasOpen(pid int, file os.FileInfo) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	names, err := os.ReadDir(dir)

@@ -17,14 +17,16 @@ import (
 )
 
 const (
-	setupGrace    = 5 * time.Second // between asking its processes to end and ending them
-	setupDrain    = time.Second     // to read what it wrote last
-	setupLogBytes = 8 << 20         // of an output's beginning, and of its end, that are kept
+	setupGrace    = 5 * time.Second // between TERM and KILL
+	setupDrain    = time.Second     // to read its last output
+	setupLogBytes = 8 << 20         // kept of an output's beginning, and of its end
 )
 
-// RunSetup runs a setup to its end, in a process group of its own and with nothing to read. When it returns, none of its
-// processes is left: what it put into the background is ended (where the kernel shows marks; elsewhere, what stayed in its
-// group). A program that cannot be started, fails, or is not done in time is an error in words that continue "setup".
+// RunSetup runs a setup to its end, in a process group of its own and without input. When it
+// returns, none of its processes is left: it ends those that the setup put into the background
+// (where the kernel shows marks; elsewhere, those that stayed in its group). If the program cannot
+// be started, fails, or is not done in time, RunSetup returns an error that continues the word
+// "setup".
 func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error {
 	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -33,7 +35,8 @@ func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	out := &clipped{to: log}
-	// The pipe is not left to the command, which would wait for what the setup put into the background to let go of it.
+	// The pipe is not left to exec.Cmd, which would wait until the setup's background processes
+	// close it.
 	r, w, err := os.Pipe()
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot be started: %w", err), log.Close())
@@ -56,12 +59,12 @@ func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error
 		err = cmd.Wait()
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-	// Its end must not wait for the caller's patience, which may be over.
+	// Ending the processes does not depend on ctx, which may have ended.
 	left, endErr := EndTree(context.WithoutCancel(ctx), Remains{Mark: []string{s.Mark}}, serving, setupGrace)
 	if endErr == nil && left > 0 {
 		endErr = fmt.Errorf("left %d processes that do not end", left)
 	}
-	_ = r.SetReadDeadline(time.Now().Add(setupDrain)) // a process without the mark may hold it still
+	_ = r.SetReadDeadline(time.Now().Add(setupDrain)) // a process without the mark may still hold it
 	<-copied
 	_ = r.Close()
 	failed := setupFailure(ctx, err, s.Timeout)
@@ -71,7 +74,7 @@ func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error
 	return errors.Join(failed, endErr, out.close())
 }
 
-// setupFailure says what was wrong with a setup, or nil.
+// setupFailure returns what was wrong with a setup, or nil.
 func setupFailure(ctx context.Context, err error, timeout time.Duration) error {
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -96,7 +99,7 @@ type clipped struct {
 
 	written int
 	end     []byte
-	left    int // bytes between the two that are gone
+	left    int // bytes dropped between the two
 	err     error
 }
 
@@ -106,7 +109,7 @@ func (c *clipped) Write(p []byte) (int, error) {
 	c.put(now)
 	c.written += len(now)
 	c.end = append(c.end, p[len(now):]...)
-	if over := len(c.end) - setupLogBytes; over > setupLogBytes { // not for each small piece
+	if over := len(c.end) - setupLogBytes; over > setupLogBytes { // in large steps, to copy less often
 		c.end = append(c.end[:0], c.end[over:]...)
 		c.left += over
 	}
@@ -119,7 +122,7 @@ func (c *clipped) put(p []byte) {
 	}
 }
 
-// note adds a line of agency's own behind the output.
+// note adds a line of agency to the output.
 func (c *clipped) note(text string) { _, _ = c.Write([]byte("agency: setup " + text + "\n")) }
 
 // close writes the end and closes the log.

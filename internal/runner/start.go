@@ -12,7 +12,7 @@ import (
 	"agency"
 )
 
-// The exit codes that shells give to programs that do not start.
+// Exit codes of shells for programs that do not start.
 const (
 	codeNotExecutable = 126
 	codeNotFound      = 127
@@ -26,13 +26,13 @@ type startError struct {
 
 func (e *startError) Error() string { return e.words }
 
-// fork starts the program in a session of its own, with the three files and nothing else. When terminal is set they
-// are a terminal, and it becomes the session's own.
+// fork starts the program in a session of its own, with the three files and no others. When
+// terminal is set, the files are a terminal, which becomes the session's controlling terminal.
 func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, error) {
 	keepFiles()
 	attr := &syscall.ProcAttr{Dir: w.launch.Dir, Env: env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: terminal}}
 	for _, f := range files {
-		// What our side of a file is to the poller must not become the program's.
+		// Non-blocking mode is for the wrapper's poller; the program must not inherit it.
 		if err := unix.SetNonblock(int(f.Fd()), false); err != nil {
 			return 0, fmt.Errorf("prepare the runner's files: %w", err)
 		}
@@ -45,15 +45,16 @@ func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, err
 	return pid, nil
 }
 
-// keepFiles keeps the files that the wrapper inherited from whoever started the tmux server, or opened, from getting
-// into the runner.
+// keepFiles prevents the runner from inheriting the files that the wrapper opened, or inherited
+// from the process that started the tmux server.
 func keepFiles() {
 	for fd := 3; fd < 1024; fd++ {
 		unix.CloseOnExec(fd)
 	}
 }
 
-// explain finds out what the kernel's error was about: the folder, the program, or the program's interpreter.
+// explain finds out what caused the kernel's error: the folder, the program, or the program's
+// interpreter.
 func (w *wrapper) explain(err error) error {
 	program, dir := w.launch.Argv[0], w.launch.Dir
 	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
@@ -76,7 +77,7 @@ func (w *wrapper) explain(err error) error {
 	}
 }
 
-// startFailure is the record of an attempt whose program never ran.
+// startFailure returns the record of an attempt whose program never ran.
 func (w *wrapper) startFailure(err error) *agency.Exit {
 	exit := w.newExit()
 	exit.EndedBy = agency.EndedByStartFailed
@@ -88,22 +89,22 @@ func (w *wrapper) startFailure(err error) *agency.Exit {
 	return exit
 }
 
-// environ is the runner's environment.
+// environ returns the runner's environment.
 func (w *wrapper) environ() []string {
-	term := os.Getenv("TERM") // the pane's
+	term := os.Getenv("TERM") // of the pane
 	if w.launch.Headless || term == "" {
 		return w.launch.Env
 	}
 	return append(agency.Environ(w.launch.Env).Without("TERM"), "TERM="+term)
 }
 
-// status is how the runner ended. alone is true when no descendant was left at that moment.
+// status is how the runner ended. alone reports whether no descendant was left at that moment.
 type status struct {
 	wait  unix.WaitStatus
 	alone bool
 }
 
-// code is the exit code and the name of the signal that made it, if one did.
+// code returns the exit code and the name of the signal that caused it, if any.
 func (s status) code() (int, string) {
 	if s.wait.Signaled() {
 		return 128 + int(s.wait.Signal()), unix.SignalName(s.wait.Signal())
@@ -111,15 +112,16 @@ func (s status) code() (int, string) {
 	return s.wait.ExitStatus(), ""
 }
 
-// reap is the one place that waits for children: the runner, and every orphan that came to the wrapper as its
-// subreaper. It ends when no child is left after the runner's end, since a wrapper starts no second one.
+// reap is the only place that waits for children: the runner, and every orphan that the wrapper got
+// as its subreaper. It ends when no child is left after the runner's end, since a wrapper starts no
+// second one.
 func reap(runner int, exited chan<- status) {
 	var last *status
 	for {
 		var wait unix.WaitStatus
 		options := 0
 		if last != nil {
-			options = unix.WNOHANG // only to see whether somebody is left
+			options = unix.WNOHANG // only to check whether a child is left
 		}
 		pid, err := unix.Wait4(-1, &wait, options, nil)
 		switch {
@@ -129,7 +131,7 @@ func reap(runner int, exited chan<- status) {
 			last = &status{wait: wait}
 			continue
 		case last != nil && err == nil && pid != 0:
-			continue // one more orphan that is over
+			continue // another orphan ended
 		case last != nil:
 			last.alone = errors.Is(err, unix.ECHILD)
 			exited <- *last

@@ -9,24 +9,25 @@ import (
 	"agency"
 )
 
-// Over is an attempt that is over.
+// Over is an attempt that has ended.
 type Over struct {
 	Run     agency.RunID
 	Attempt int
-	Dirs    []string // where the run's worktree is or was; none when they are not to be looked at
+	Dirs    []string // where the run's worktree is or was; none when they are not to be examined
 }
 
-// Stray is a process that has to do with an attempt that is over.
+// Stray is a process that is related to an attempt that has ended.
 type Stray struct {
 	PID     int
 	Program string
 	Of      Over
-	Marked  bool // the attempt started it; without it the process only works in the worktree, and may be anybody's
-	Foreign bool // it is another user's
+	Marked  bool // the attempt started it; otherwise it only works in the worktree, and may belong to anything
+	Foreign bool // it belongs to another user
 }
 
-// Strays looks for processes of attempts that are over: those that carry a mark, and those that have the worktree as their working
-// directory or something in it open. The daemon and what it runs now are none.
+// Strays returns the processes of attempts that have ended: those that carry a mark, and those that
+// have the worktree as their working directory or have a file in it open. It leaves out the daemon
+// and what it runs now.
 func Strays(over []Over, serving Serving) ([]Stray, error) {
 	all, err := processes()
 	if err != nil {
@@ -58,7 +59,7 @@ func Strays(over []Over, serving Serving) ([]Stray, error) {
 	return found, nil
 }
 
-// markedBy is the attempt whose mark a process carries.
+// markedBy returns the attempt whose mark a process carries.
 func markedBy(pid int, marks map[uint64]Over) (Over, bool) {
 	if o, found := marks[limit(pid)]; found {
 		return o, true
@@ -68,7 +69,7 @@ func markedBy(pid int, marks map[uint64]Over) (Over, bool) {
 	return o, found
 }
 
-// worksIn is the attempt in whose worktree a process works.
+// worksIn returns the attempt in whose worktree a process works.
 func worksIn(pid int, dirs map[string]Over) (Over, bool) {
 	if len(dirs) == 0 {
 		return Over{}, false

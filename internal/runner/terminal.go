@@ -13,19 +13,19 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is the pty of an interactive runner, and the pane behind which it stands.
+// terminal is the pty of an interactive runner, and the pane that shows it.
 type terminal struct {
 	stdin, stdout *os.File // of the pane
 	master, slave *os.File
-	saved         *term.State // of the pane; nil when it is no terminal
-	modes         modes       // of the copier alone
+	saved         *term.State // of the pane; nil when it is not a terminal
+	modes         modes       // used only by the copier
 	paste         atomic.Bool // the program has bracketed paste on
 	keys          *typing
-	paneGone      bool          // of the copier alone
-	writing       chan struct{} // held by who writes to the runner, so that texts and keys do not mix
+	paneGone      bool          // used only by the copier
+	writing       chan struct{} // held while writing to the runner, so that texts and keys do not mix
 }
 
-// terminalBuffer is how much output goes on in one piece.
+// terminalBuffer is how much output is passed on at once.
 const terminalBuffer = 128 << 10
 
 // startTerminal starts the runner with a pty as the controlling terminal of a session of its own.
@@ -40,7 +40,7 @@ func (w *wrapper) startTerminal() (int, error) {
 	}
 	t.resize()
 	if term.IsTerminal(int(w.stdin.Fd())) {
-		// Everything that a person types is for the runner, whose own terminal makes lines and signals of it.
+		// All keys go to the runner unprocessed; its own terminal handles lines and signals.
 		if t.saved, err = term.MakeRaw(int(w.stdin.Fd())); err != nil {
 			return 0, fmt.Errorf("set the pane to raw mode: %w", err)
 		}
@@ -53,12 +53,13 @@ func (w *wrapper) startTerminal() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	t.resize() // it may have changed, with nobody there to be told
+	t.resize() // the size may have changed before the program could be notified
 	go w.toRunner()
 	return pid, nil
 }
 
-// openTerminal opens a pty whose master is non-blocking: reads can be batched and writes have deadlines.
+// openTerminal opens a pty whose master is non-blocking: reads can be batched and writes have
+// deadlines.
 func openTerminal() (master, slave *os.File, err error) {
 	blocking, slave, err := pty.Open()
 	if err != nil {
@@ -72,7 +73,8 @@ func openTerminal() (master, slave *os.File, err error) {
 	return os.NewFile(uintptr(fd), blocking.Name()), slave, err
 }
 
-// fromRunner takes output. The log comes first: the pane may be slow, and gone.
+// fromRunner handles output of the runner. It writes the log first, because the pane may be slow,
+// or gone.
 func (w *wrapper) fromRunner(p []byte) {
 	t := w.term
 	if t.modes.scan(p) {
@@ -93,7 +95,7 @@ func (w *wrapper) fromRunner(p []byte) {
 	}
 }
 
-// toRunner brings what comes from the pane to the runner.
+// toRunner copies the input from the pane to the runner.
 func (w *wrapper) toRunner() {
 	t := w.term
 	buf := make([]byte, 32<<10)
@@ -111,7 +113,8 @@ func (w *wrapper) toRunner() {
 		switch {
 		case err == nil:
 		case t.saved != nil && (errors.Is(err, io.EOF) || errors.Is(err, unix.EIO)):
-			// A terminal in raw mode ends only when the pane is gone, even if nobody told us by a signal.
+			// A terminal in raw mode ends only when the pane is gone, even if no signal reported
+			// that.
 			w.signals <- unix.SIGHUP
 			return
 		default:
@@ -120,7 +123,7 @@ func (w *wrapper) toRunner() {
 	}
 }
 
-// resize gives the runner's terminal the size of the pane; the kernel tells the program.
+// resize gives the runner's terminal the size of the pane; the kernel notifies the program.
 func (t *terminal) resize() {
 	size, err := pty.GetsizeFull(t.stdout)
 	if err != nil || size.Rows == 0 || size.Cols == 0 {
@@ -132,11 +135,11 @@ func (t *terminal) resize() {
 	_ = pty.Setsize(t.master, size)
 }
 
-// runnerEnded gives up the wrapper's own hold on the runner's side. Until then it kept a runner that closed its
-// terminal and opens it again later from looking like one at its end.
+// runnerEnded closes the wrapper's own handle on the runner's side. While it was open, a runner
+// that closes its terminal and opens it again later did not appear to have ended.
 func (t *terminal) runnerEnded() { _ = t.slave.Close() }
 
-// readsLines reports whether the terminal makes lines of what is typed.
+// readsLines reports whether the terminal is in line mode.
 func (t *terminal) readsLines() (byLine bool, err error) {
 	err = t.ask(func(fd int) error {
 		modes, err := unix.IoctlGetTermios(fd, getTermios)
@@ -146,7 +149,8 @@ func (t *terminal) readsLines() (byLine bool, err error) {
 	return byLine, err
 }
 
-// unread is how many bytes wait for the runner to read them; of a terminal that makes lines, those of whole lines.
+// unread returns how many bytes wait for the runner to read them; in line mode, only those of whole
+// lines.
 func (t *terminal) unread() (n int, err error) {
 	err = t.ask(func(fd int) error {
 		n, err = unix.IoctlGetInt(fd, getUnread)
@@ -155,8 +159,8 @@ func (t *terminal) unread() (n int, err error) {
 	return n, err
 }
 
-// ask asks the runner's side of the terminal. The runner may end meanwhile: its side is then closed, which is an error here and
-// never a question to another file that got its number.
+// ask calls question with the runner's side of the terminal. If the runner ends meanwhile, that
+// side is closed, which returns an error here and never reaches another file that got its number.
 func (t *terminal) ask(question func(fd int) error) error {
 	conn, err := t.slave.SyscallConn()
 	if err != nil {
@@ -169,7 +173,7 @@ func (t *terminal) ask(question func(fd int) error) error {
 	return asked
 }
 
-// restore gives the pane back as it was.
+// restore restores the mode of the pane.
 func (t *terminal) restore() {
 	if t.saved != nil {
 		_ = term.Restore(int(t.stdin.Fd()), t.saved)

@@ -12,8 +12,8 @@ import (
 	"agency"
 )
 
-// below is everything under the roots, without the roots themselves, without what is over, and without the spared
-// processes and what is under them.
+// below returns all processes under the roots, without the roots themselves, without those that
+// ended, and without the spared processes and those under them.
 func below(all []process, spared []int, roots ...int) []int {
 	children := make(map[int][]process, len(all))
 	for _, p := range all {
@@ -36,8 +36,8 @@ func below(all []process, spared []int, roots ...int) []int {
 	return found
 }
 
-// Busy says whether a program of this name works in one of the directories, or below. Where the kernel does not tell the
-// directory of a process, one that runs at all does.
+// Busy reports whether a program of this name works in one of the directories, or below. Where the
+// kernel does not report the directory of a process, any running one counts.
 func Busy(program string, dirs []string) (bool, error) {
 	all, err := processes()
 	if err != nil {
@@ -49,7 +49,7 @@ func Busy(program string, dirs []string) (bool, error) {
 		}
 		at, err := workingDir(p.pid)
 		if err != nil {
-			continue // it ended, or is another user's
+			continue // it ended, or belongs to another user
 		}
 		for _, dir := range dirs {
 			if at == "" || within(at, dir) {
@@ -60,7 +60,7 @@ func Busy(program string, dirs []string) (bool, error) {
 	return false, nil
 }
 
-// within says that a path is a directory or below it.
+// within reports whether a path is a directory or below it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -68,25 +68,28 @@ func within(path, dir string) bool {
 func signalAll(pids []int, signals ...unix.Signal) {
 	for _, sig := range signals {
 		for _, pid := range pids {
-			_ = unix.Kill(pid, sig) // one that is over already is what was wanted
+			_ = unix.Kill(pid, sig) // one that has ended already is fine
 		}
 	}
 }
 
 // Remains are what may be left of an attempt, or of a setup, whose wrapper was killed.
 type Remains struct {
-	Wrapper agency.Process // zero when it is not known
-	Root    agency.Process // the runner; zero when it is not known
+	Wrapper agency.Process // zero when unknown
+	Root    agency.Process // the runner; zero when unknown
 	Mark    []string
 }
 
-// EndTree ends what a killed wrapper left behind: the runner and all below it, and every process that carries the mark, with all
-// below it. A wrapper that dies lets go of its lock before its children lose it as their parent; until then they stand below
-// the tmux server, and are no less its. Each gets TERM, and KILL after the grace. It returns how many are left, which is 0 unless ctx ended or the
-// kernel holds on to one. What serves other runs is spared, as is the caller, and what this user may not end is not
-// counted: Strays names it. Where the kernel does not show marks, what left root's group and lost its parent is not found.
+// EndTree ends what a killed wrapper left behind: the runner and all processes below it, and every
+// process that carries the mark, with all below it. A dying wrapper releases its lock before its
+// children lose it as their parent; until then they are below the tmux server, and still count as
+// the wrapper's. Each process gets TERM, and KILL after the grace. EndTree returns how many are
+// left, which is 0 unless ctx ended or the kernel keeps one. It spares what serves other runs, and
+// the caller, and does not count processes that this user must not end; Strays returns those. Where
+// the kernel does not show marks, it does not find a process that left root's group and lost its
+// parent.
 func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Duration) (left int, err error) {
-	const bound = 5 * time.Second // for KILL to have its effect
+	const bound = 5 * time.Second // for KILL to take effect
 	begin := time.Now()
 	for round := 0; ; round++ {
 		tree, err := leftBehind(of, serving)
@@ -107,7 +110,7 @@ func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Durati
 	}
 }
 
-// Alone says that nothing lives below a wrapper but what serves other runs.
+// Alone reports whether nothing lives below a wrapper except what serves other runs.
 func Alone(wrapper agency.Process, serving Serving) bool {
 	return Alive(wrapper) && len(treeOf(wrapper.PID, 0, serving)) == 0
 }
@@ -121,7 +124,7 @@ func leftBehind(of Remains, serving Serving) ([]int, error) {
 	if Alive(of.Root) {
 		roots = append(roots, of.Root.PID)
 	}
-	var dying []int // the wrapper, of which one thread after the other ends
+	var dying []int // the wrapper, whose threads end one after the other
 	for _, p := range all {
 		if p.pid == of.Wrapper.PID && p.start == of.Wrapper.StartTicks {
 			dying = append(dying, p.pid)
@@ -137,7 +140,8 @@ func leftBehind(of Remains, serving Serving) ([]int, error) {
 	spared := []int{os.Getpid(), daemon, server}
 	others := spared
 	if server > 0 {
-		// What a tmux server runs has nothing to do with who started the server, though it inherits from it.
+		// What a tmux server runs is unrelated to the process that started the server, though it
+		// inherits from it.
 		others = append(below(all, dying, server), spared...)
 	}
 	roots = slices.DeleteFunc(roots, func(pid int) bool { return slices.Contains(others, pid) })
@@ -150,5 +154,6 @@ func leftBehind(of Remains, serving Serving) ([]int, error) {
 	return slices.DeleteFunc(tree, foreign), nil
 }
 
-// foreign says that a process is another user's, whom this one may not send signals: sudo made it so.
+// foreign reports whether a process belongs to another user, for example through sudo, so that this
+// one may not signal it.
 func foreign(pid int) bool { return unix.Kill(pid, 0) == unix.EPERM }

@@ -6,11 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper does nothing: this kernel gives orphans to init. The tree is then what still hangs below the
-// wrapper, and the runner's process group; a process that left both has escaped.
+// becomeSubreaper does nothing: this kernel gives orphans to init. The tree is then what is still
+// below the wrapper, and the runner's process group; a process that left both has escaped.
 func becomeSubreaper() error { return nil }
 
-// treeOf is everything that lives below the wrapper or in the runner's group, but for what serves other runs.
+// treeOf returns every process below the wrapper or in the runner's group, except what serves other
+// runs.
 func treeOf(wrapper, runner int, serving Serving) []int {
 	all, err := processes()
 	if err != nil {
@@ -40,8 +41,8 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// environ is the environment that a process began with, behind its arguments: entries between zero bytes. The kernel shows it for
-// our own processes only, and not for all of those; it is empty for the others.
+// environ returns the environment that a process started with, after its arguments: entries between
+// zero bytes. The kernel shows it only for some processes of this user; it is empty for the others.
 func environ(pid int) []byte {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
@@ -50,11 +51,11 @@ func environ(pid int) []byte {
 	return data
 }
 
-// openPaths are not told by this kernel.
+// openPaths returns nothing, because this kernel does not report open paths.
 func openPaths(int) []string { return nil }
 
-// workingDir is not told by this kernel.
+// workingDir returns nothing, because this kernel does not report working directories.
 func workingDir(int) (string, error) { return "", nil }
 
-// hangupHelps cannot look at the process, and goes by what most programs on terminals do.
+// hangupHelps cannot examine the process, and assumes what most programs on terminals do.
 func hangupHelps(int) bool { return true }

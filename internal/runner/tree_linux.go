@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper makes orphans below the wrapper its children instead of init's, so that none escapes.
+// becomeSubreaper makes orphans below the wrapper its children instead of init's, so that none
+// escapes.
 func becomeSubreaper() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)
@@ -17,7 +18,7 @@ func becomeSubreaper() error {
 	return nil
 }
 
-// treeOf is everything that lives below the wrapper, but for what serves other runs.
+// treeOf returns every process below the wrapper, except what serves other runs.
 func treeOf(wrapper, _ int, serving Serving) []int {
 	all, err := processes()
 	if err != nil || len(below(all, nil, wrapper)) == 0 {
@@ -27,7 +28,7 @@ func treeOf(wrapper, _ int, serving Serving) []int {
 	return below(all, []int{daemon, server}, wrapper)
 }
 
-// processes lists all processes. One that ends meanwhile is left out.
+// processes returns all processes, without those that end meanwhile.
 func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -51,8 +52,8 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// environ is the environment that a process began with: entries between zero bytes, also before the first one. It is empty
-// where it may not be read.
+// environ returns the environment that a process started with: entries between zero bytes, also
+// before the first one. It is empty where it may not be read.
 func environ(pid int) []byte {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -63,7 +64,7 @@ func environ(pid int) []byte {
 
 func workingDir(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") }
 
-// openPaths are the paths that a process works in and has open; none where they may not be read.
+// openPaths returns the paths that a process works in or has open; none where they may not be read.
 func openPaths(pid int) []string {
 	dir := "/proc/" + strconv.Itoa(pid)
 	paths := []string{}
@@ -79,7 +80,7 @@ func openPaths(pid int) []string {
 	return paths
 }
 
-// hangupHelps says whether the process catches HUP, or ignores TERM so that HUP is worth a try.
+// hangupHelps reports whether the process catches HUP, or ignores TERM so that HUP is worth a try.
 func hangupHelps(pid int) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -6,5 +6,6 @@ import (
 	"agency"
 )
 
-// CPU is not known here: the kernel tells it only by calls that need cgo. Silence is then judged by output and files.
+// CPU returns 0, because the kernel reports processor time only through calls that need cgo.
+// Inactivity is then measured by output and files.
 func CPU(agency.Process) time.Duration { return 0 }

@@ -11,8 +11,8 @@ import (
 	"agency/internal/proc"
 )
 
-// CPU is the processor time that a process and all below it have used, with that of children that ended. A process that
-// is gone has used none.
+// CPU returns the processor time that a process and all processes below it have used, including
+// children that ended. It is 0 for a process that is gone.
 func CPU(p agency.Process) time.Duration {
 	if !Alive(p) {
 		return 0
@@ -33,7 +33,7 @@ func CPU(p agency.Process) time.Duration {
 	return time.Duration(ticks) * proc.Tick
 }
 
-// childrenOf asks each thread for the children that it made.
+// childrenOf returns the children of all threads of a process.
 func childrenOf(pid int) []int {
 	paths, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	var children []int

@@ -14,7 +14,7 @@ import (
 	"agency"
 )
 
-// The limits of a line.
+// Limits of a line.
 const (
 	lineLimit  = 1 << 20
 	helloLimit = 64 << 10
@@ -23,16 +23,17 @@ const (
 // sendLimit is how long a peer may take to read before the connection counts as dead.
 const sendLimit = 5 * time.Second
 
-// protocolVersion is the version of the messages. A wrapper of version 1 types without asking for a look.
+// protocolVersion is the version of the messages. A wrapper of version 1 types without requesting a
+// look.
 const protocolVersion = 2
 
-// The kinds of messages. A kind that is not known is ignored: the peer is newer.
+// Kinds of messages. An unknown kind is ignored: the peer is newer.
 const (
 	kindHello   = "hello"   // from the wrapper, first
 	kindUpdate  = "update"  // from the wrapper; answered by ack
 	kindAnswer  = "answer"  // from the wrapper, to input and stop
 	kindWelcome = "welcome" // from the daemon, to hello
-	kindRefused = "refused" // from the daemon: do not come again
+	kindRefused = "refused" // from the daemon: do not reconnect
 	kindAck     = "ack"
 	kindInput   = "input"
 	kindKeys    = "keys"
@@ -45,19 +46,19 @@ const (
 // message is one line in either direction.
 type message struct {
 	Kind     string                `json:"kind"`
-	ID       uint64                `json:"id,omitempty"` // of what is answered or acknowledged
+	ID       uint64                `json:"id,omitempty"` // of the message that is answered or acknowledged
 	Hello    *agency.WrapperHello  `json:"hello,omitempty"`
 	Update   *agency.WrapperUpdate `json:"update,omitempty"`
 	Text     string                `json:"text,omitempty"`
 	By       agency.EndedBy        `json:"by,omitempty"`
 	Tmux     string                `json:"tmux,omitempty"`  // of a welcome: the socket of the tmux server
-	Force    bool                  `json:"force,omitempty"` // of a stop; an older wrapper takes every second one so
+	Force    bool                  `json:"force,omitempty"` // of a stop; an older wrapper forces at every second stop
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
 	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer
 	Error    *wireError            `json:"error,omitempty"`
 }
 
-// wireError is an error on its way to the other side.
+// wireError is the form of an error in a message.
 type wireError struct {
 	Code    agency.Code `json:"code"`
 	Message string      `json:"message"`
@@ -79,12 +80,13 @@ func (e *wireError) err() error {
 	return &agency.Error{Code: e.Code, Message: e.Message, Hint: e.Hint}
 }
 
-// wire is a connection that carries one message a line. Any number may send, one may receive.
+// wire is a connection with one message per line. Any number of goroutines may send, one may
+// receive.
 type wire struct {
 	conn net.Conn
 	in   *bufio.Reader
 	line []byte
-	mu   sync.Mutex // of sending
+	mu   sync.Mutex // held while sending
 }
 
 func (w *wire) send(m message) error {
@@ -105,7 +107,7 @@ func (w *wire) send(m message) error {
 	return nil
 }
 
-// receive reads the next message. The error is io.EOF at the end of the connection between two lines.
+// receive reads the next message. The error is io.EOF when the connection ends between two lines.
 func (w *wire) receive(limit int) (message, error) {
 	line, err := w.readLine(limit)
 	if err != nil {
@@ -134,7 +136,7 @@ func (w *wire) readLine(limit int) ([]byte, error) {
 	}
 }
 
-// parseMessage reads a line. Unknown keys are a newer peer's.
+// parseMessage parses a line. It ignores unknown keys, which come from a newer peer.
 func parseMessage(line []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {

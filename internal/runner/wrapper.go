@@ -1,8 +1,10 @@
-// Package runner is the wrapper around one agent process: pty, logs, control connection, exit record, process identity.
+// Package runner is the wrapper around one agent process: pty, logs, control connection, exit
+// record, process identity.
 //
-// Main is a process of its own in the pane of a run, and works without a daemon. The daemon has the other end of its connection, a
-// Link, and reads the records and logs that it leaves: ReadStart, ReadExit, Held, OpenLog. A wrapper that is killed leaves no exit
-// record, and its lock falls free: then EndTree ends what it left running.
+// Main runs in a process of its own in the pane of a run, and works without a daemon. The daemon
+// has the other end of its connection, a Link, and reads the records and logs that it leaves:
+// ReadStart, ReadExit, Locked, OpenLog. A wrapper that is killed leaves no exit record, and the
+// kernel releases its lock: then EndTree ends what it left running.
 package runner
 
 import (
@@ -23,7 +25,7 @@ import (
 	"agency/internal/killpoint"
 )
 
-// How long the wrapper waits for what.
+// Times that the wrapper waits.
 const (
 	heartbeatEvery = 5 * time.Second
 	drainQuiet     = 50 * time.Millisecond // without output after the runner's end: nothing of its own is left
@@ -33,20 +35,22 @@ const (
 	killEvery      = 20 * time.Millisecond
 )
 
-// Main is the wrapper process, the one that lives in the pane of a run: it reads the launch file and deletes it, runs
-// the agent, keeps its logs and records, and returns the agent's exit status, or 128 + n when signal n ended it. It
-// takes over the process: its signals and all of its children. The records on disk are complete before it returns.
+// Main is the wrapper process in the pane of a run: it reads the launch file and deletes it, runs
+// the agent, keeps its logs and records, and returns the agent's exit status, or 128 + n when
+// signal n ended it. It takes over the process: its signals and all of its children. The records on
+// disk are complete before it returns.
 //
-// observe makes what is told of the runner's output; it and what it makes may be nil.
+// observe returns the observer of the runner's output; observe and its result may be nil.
 func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch) Observer) int {
-	// From the first moment, so that a stop during the start waits in the channel instead of killing the wrapper.
-	// Notify and not Ignore: what is ignored here would be ignored in the runner too.
+	// From the first moment, so that a stop during the start waits in the channel instead of
+	// killing the wrapper. Notify and not Ignore: the runner would inherit an ignored signal.
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGPIPE, unix.SIGTSTP)
 	defer signal.Stop(signals)
 
 	killpoint.At("wrapper.begun")
-	// The lock comes first: who finds no launch file and no lock may rely on nobody being about to start the runner.
+	// The lock comes first: without a launch file and a lock, no process is about to start the
+	// runner.
 	lock, err := takeLock(filepath.Dir(launchPath))
 	if err == nil {
 		defer func() { _ = lock.Close() }()
@@ -65,8 +69,8 @@ func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch
 	return agency.ExitError
 }
 
-// Observer is told what a runner shows of itself. One goroutine at a time calls it. It must be quick, and must not keep
-// what it is given.
+// Observer receives what a runner shows of itself. One goroutine at a time calls it. It must be
+// quick, and must not keep its arguments.
 type Observer interface {
 	Output(p []byte)    // a piece of the standard output of a runner without a terminal
 	Title(title string) // the title that a runner gave its terminal
@@ -77,7 +81,7 @@ type wrapper struct {
 	launch        agency.Launch
 	stdin, stdout *os.File
 	signals       chan os.Signal
-	observer      Observer // nil when nobody wants to know
+	observer      Observer // may be nil
 
 	start  agency.Start
 	out    *output
@@ -87,17 +91,18 @@ type wrapper struct {
 	stops  chan stopRequest
 	// started is closed when the runner runs; term is set by then.
 	started chan struct{}
-	over    chan struct{} // closed when the runner and its tree are gone
-	// inputClosed is set when the runner has ended: nobody reads an input any more.
+	over    chan struct{} // closed when the runner and its tree have ended
+	// inputClosed is set when the runner has ended and reads no more input.
 	inputClosed atomic.Bool
-	// tmux is the socket of the tmux server, as the daemon told it last; nil before it did.
+	// tmux is the socket of the tmux server, as the daemon last sent it; nil before that.
 	tmux atomic.Pointer[string]
 	// recordErr is why the exit record is not on disk.
 	recordErr error
 }
 
-// stopRequest asks for the runner's end; sent is closed when the first signal is out. The daemon repeats it whenever it cannot
-// know that it was heard, so only who insists takes from the grace.
+// stopRequest asks for the runner's end; sent is closed when the first signal is sent. The daemon
+// repeats it whenever it does not know whether it arrived, so only a request with force ends the
+// grace.
 type stopRequest struct {
 	by    agency.EndedBy
 	force bool
@@ -141,7 +146,7 @@ func (w *wrapper) run() int {
 	close(w.over)
 	w.force(exit)
 	select {
-	case <-clientDone: // it was refused for good
+	case <-clientDone: // refused for good
 	case <-w.client.exitTaken:
 	case <-time.After(ackLimit):
 	}
@@ -188,7 +193,7 @@ func (w *wrapper) startRunner() error {
 	return nil
 }
 
-// supervise sees the runner through to its end and returns what its record says.
+// supervise waits for the end of the runner and returns its exit record.
 func (w *wrapper) supervise() *agency.Exit {
 	var (
 		endedBy     agency.EndedBy
@@ -208,7 +213,7 @@ func (w *wrapper) supervise() *agency.Exit {
 		w.terminate()
 		kill = time.After(w.launch.Grace)
 	}
-	force := func() { // somebody does not want to wait
+	force := func() { // a forced stop ends the grace
 		deadline = time.Now()
 		kill = time.After(0)
 	}
@@ -251,7 +256,7 @@ func (w *wrapper) supervise() *agency.Exit {
 	}
 }
 
-// pass hands on a signal that is meant for the program in the pane.
+// pass forwards a signal that is meant for the program in the pane.
 func (w *wrapper) pass(sig os.Signal) {
 	switch {
 	case sig == unix.SIGWINCH && w.term != nil:
@@ -261,9 +266,10 @@ func (w *wrapper) pass(sig os.Signal) {
 	}
 }
 
-// terminate asks the whole tree to end. A session leader on a terminal gets HUP as well when it takes HUP as the end
-// of its terminal, as interactive shells do, which ignore TERM. One that would simply die of HUP is spared, since TERM
-// may have it put its things in order. CONT wakes up what is suspended.
+// terminate asks the whole tree to end. A session leader on a terminal gets HUP as well when it
+// treats HUP as the end of its terminal, as interactive shells do, which ignore TERM. One that
+// would simply die of HUP does not get it, since TERM may let it clean up. CONT wakes suspended
+// processes.
 func (w *wrapper) terminate() {
 	tree := w.tree()
 	signalAll(tree, unix.SIGTERM)
@@ -281,8 +287,8 @@ func (w *wrapper) tree() []int {
 	return treeOf(os.Getpid(), w.start.Runner.PID, serving)
 }
 
-// ending makes the record of the runner's end. What it wrote last is in the logs by then, unless others hold its
-// terminal or pipes open and write on and on.
+// ending returns the record of the runner's end. By then the logs have the runner's last output,
+// unless other processes keep its terminal or pipes open and write on and on.
 func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) *agency.Exit {
 	killpoint.At("wrapper.exited")
 	exit := w.newExit()
@@ -311,13 +317,13 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 		w.out.drain(false)
 	}
 	killpoint.At("wrapper.alone")
-	// Only now: an attempt that reads as ended has no process that still changes its worktree.
+	// Only now: no process of an attempt that is recorded as ended may still change its worktree.
 	w.client.ended(*exit)
 	return exit
 }
 
-// endLeftovers ends what the runner left running. After a stop its processes had their TERM already and keep what is
-// left of their grace, until the deadline. Somebody who insists on an end gets it at once.
+// endLeftovers ends what the runner left running. After a stop its processes have already had TERM
+// and keep the rest of their grace, until the deadline. A forced stop ends them at once.
 func (w *wrapper) endLeftovers(deadline time.Time) {
 	if most := time.Now().Add(leftoverGrace); deadline.IsZero() || deadline.After(most) {
 		deadline = most
@@ -348,8 +354,8 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 	}
 }
 
-// force stays with a record that the disk did not take, until the disk or the daemon has it or somebody asks for the
-// end. A folder that is gone wants no record.
+// force keeps trying to write a record that the disk did not take, until the disk or the daemon has
+// it, or TERM or HUP arrives. A folder that is gone needs no record.
 func (w *wrapper) force(exit *agency.Exit) {
 	for w.recordErr != nil && !errors.Is(w.recordErr, fs.ErrNotExist) {
 		select {
@@ -365,8 +371,8 @@ func (w *wrapper) force(exit *agency.Exit) {
 	}
 }
 
-// requestStop is the daemon's way to a stop. It returns when the first signal is out, or when there is nothing left
-// to stop.
+// requestStop is how the daemon stops the runner. It returns when the first signal is sent, or when
+// there is nothing left to stop.
 func (w *wrapper) requestStop(by agency.EndedBy, force bool) {
 	req := stopRequest{by: by, force: force, sent: make(chan struct{})}
 	select {

@@ -1,6 +1,6 @@
-// Package spool is the evidence file of one attempt: hooks, the wrapper and the daemon append what they observe, the daemon
-// reads. It needs no daemon to be written. Its folder belongs to the attempt, so that what comes late from an older
-// attempt lands where nobody reads it.
+// Package spool stores the evidence of one attempt in a file: hooks, the wrapper and the daemon
+// append what they observe, and the daemon reads it. Writing needs no daemon. Its folder belongs to
+// the attempt, so that late evidence of an older attempt does not reach a newer one.
 package spool
 
 import (
@@ -22,19 +22,21 @@ import (
 
 // Limits of the file, in bytes.
 const (
-	// sizeLimit is where the file takes only what changes an agent's situation: an agent that calls tools without end
-	// must not fill the disk.
+	// sizeLimit is the size from which the file takes only evidence that changes an agent's state:
+	// an agent that calls tools without end must not fill the disk.
 	sizeLimit = 64 << 20
-	// fullLimit is where it is begun anew: an agent that goes on without end must not fill the disk with that either.
+	// fullLimit is the size at which the file is started again: an agent that continues without end
+	// must not fill the disk with that evidence either.
 	fullLimit = 128 << 20
 	lineLimit = 128 << 10
 	tailLimit = 4 << 20
 )
 
-// Append adds evidence, one line each, in one write: lines of several writers do not mix. Texts are cut to their
-// limits. A file that is a link, a pipe or anything else but a regular file is refused with file.ErrNotRegular. One that would
-// grow beyond 128 MiB is begun anew, and what nobody has read of it is lost. It is not flushed to the disk: after a crash of the
-// machine the attempt is lost, and what matters beyond it is in the record.
+// Append adds evidence, one line each, in one write: lines of several writers do not mix. Texts are
+// cut to their limits. Anything but a regular file, such as a link or a pipe, is refused with
+// file.ErrNotRegular. A file that would grow beyond 128 MiB is started again, and what was not read
+// of it is lost. Append does not flush to the disk: a crash of the machine ends the attempt, and
+// what matters afterwards is in the record.
 func Append(path string, evidence ...agency.Evidence) error {
 	f, err := open(path)
 	if err != nil {
@@ -53,8 +55,9 @@ func Append(path string, evidence ...agency.Evidence) error {
 	return nil
 }
 
-// AppendBeneath adds evidence to the file rel in the folder root, which belongs to somebody else: nothing in it is followed
-// out of root. A file that would grow beyond limit bytes is begun anew. Otherwise it is as Append.
+// AppendBeneath adds evidence to the file rel in the folder root, which another program controls:
+// it follows no link out of root. A file that would grow beyond limit bytes is started again.
+// Otherwise it is as Append.
 func AppendBeneath(root, rel string, limit int64, evidence ...agency.Evidence) error {
 	f, err := file.AppendBeneath(root, rel, 0o644)
 	if err != nil {
@@ -92,7 +95,8 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// encode makes the lines, and says how long the file is. A line that was cut off, by a full disk, is ended first.
+// encode returns the lines, and the size of the file. It first ends a line that a full disk cut
+// off.
 func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -124,8 +128,9 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 	return lines.Bytes(), info.Size(), nil
 }
 
-// minor is evidence without which a situation is still right. Without how far an agent's own file was read, that part of it would
-// be read again and again; and the end of a tool answers what was asked about it.
+// minor reports whether an agent's state is right without this evidence. How far an agent's own
+// file was read is not minor, because that part of it would be read again and again; nor is the end
+// of a tool, which answers what was asked about it.
 func minor(e *agency.Evidence) bool {
 	switch e.Signal {
 	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage:
@@ -137,9 +142,10 @@ func minor(e *agency.Evidence) bool {
 	}
 }
 
-// Tail reads the evidence behind offset, up to the last complete line or a few megabytes, and where to go on. A file that
-// became shorter is read from its beginning. A line that is no evidence becomes evidence of the sign unknown, so that it
-// is counted. No file is no evidence; anything but a regular file is file.ErrNotRegular.
+// Tail returns the evidence after offset, up to the last complete line or a few megabytes, and the
+// offset to continue from. A file that became shorter is read from its beginning. A line that is
+// not evidence becomes evidence with the signal unknown, so that it is counted. A missing file has
+// no evidence; anything but a regular file is file.ErrNotRegular.
 func Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error) {
 	f, err := file.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +177,8 @@ func Tail(path string, offset int64) (evidence []agency.Evidence, next int64, er
 	return Parse(data[:end]), offset + int64(end), nil
 }
 
-// Parse reads lines of evidence. It never fails: what is no evidence becomes evidence of the sign unknown.
+// Parse parses lines of evidence. It never fails: a line that is not evidence becomes evidence with
+// the signal unknown.
 func Parse(lines []byte) []agency.Evidence {
 	var evidence []agency.Evidence
 	for line := range bytes.Lines(lines) {
@@ -192,7 +199,7 @@ func unreadable() agency.Evidence {
 	return agency.Evidence{Source: agency.FromHook, Signal: agency.SignalUnknown, Event: "unreadable line"}
 }
 
-// clip holds the texts of evidence to their limits.
+// clip cuts the texts of evidence to their limits.
 func clip(e *agency.Evidence) {
 	most := agency.EvidenceText
 	if e.Signal == agency.SignalTurnEnded {
@@ -205,7 +212,7 @@ func clip(e *agency.Evidence) {
 	e.Transcript = cut(e.Transcript, 4096)
 }
 
-// cut shortens a text to most bytes, at a character.
+// cut shortens a text to at most most bytes, at a character boundary.
 func cut(s string, most int) string {
 	s = strings.ToValidUTF8(s, "�")
 	if len(s) <= most {
