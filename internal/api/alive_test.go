@@ -16,7 +16,8 @@ import (
 	"agency/internal/api"
 )
 
-// suspended is a client of a daemon that takes requests for so long and then stands still. asked counts what it was asked to do.
+// suspended returns a client of a daemon that accepts requests for the given time and then is
+// suspended. asked counts the requests to do something.
 func suspended(t *testing.T, after time.Duration) (c *api.Client, asked *atomic.Int32) {
 	t.Helper()
 	began := time.Now()
@@ -42,8 +43,8 @@ func suspended(t *testing.T, after time.Duration) (c *api.Client, asked *atomic.
 	return c, asked
 }
 
-// However long something may take, who waits for it learns in time that the daemon does not answer any more, which process that is, and
-// whether anything was asked of it.
+// A client that waits learns in time that the daemon no longer answers, which process it is, and
+// whether any request was sent, however long the operation may take.
 func TestSuspendedDaemon(t *testing.T) {
 	t.Parallel()
 	stop := func(ctx context.Context, c *api.Client) error {
@@ -98,7 +99,7 @@ func TestSuspendedDaemon(t *testing.T) {
 	}
 }
 
-// A daemon that stands still for a while is waited for, however often it does.
+// A client waits for a daemon that is suspended for a short time, however often that happens.
 func TestShortInactivity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +124,7 @@ func TestShortInactivity(t *testing.T) {
 	})
 }
 
-// Lines that were sent to a daemon that stands still may have been taken down.
+// Lines that were sent to a suspended daemon may have been applied.
 func TestSuspendedUpdates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

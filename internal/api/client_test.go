@@ -20,7 +20,7 @@ import (
 	"agency/internal/api"
 )
 
-// socketPath is a path that is short enough for a socket, wherever the temporary folder is.
+// socketPath returns a path that is short enough for a socket, wherever the temporary folder is.
 func socketPath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "api")
@@ -50,7 +50,7 @@ func serve(t *testing.T, path string, handler http.Handler) {
 	})
 }
 
-// living says that it takes requests.
+// living returns a handler that also answers that the daemon accepts requests.
 func living(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == api.AlivePath {
@@ -269,8 +269,8 @@ func TestCallStartsInVain(t *testing.T) {
 	}
 }
 
-// A daemon that is about to stop still takes a connection: it loses the request, answers the look for a daemon, and is gone for the next
-// request, which goes to the daemon after it.
+// A daemon that is about to stop still accepts a connection: it loses the request, answers when
+// Start looks, and is gone for the next request, which goes to the next daemon.
 func TestCallMeetsAStoppingDaemon(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{true, false} {
@@ -303,7 +303,8 @@ func TestCallMeetsAStoppingDaemon(t *testing.T) {
 	}
 }
 
-// versioned is a daemon that can be of another version: it refuses, and stops for a client of its own.
+// versioned is a daemon that can be of another version: it refuses requests, and stops for a client
+// of its own version.
 type versioned struct {
 	version string
 	live    int
@@ -321,7 +322,7 @@ func (d *versioned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			WithDetail("daemon_version", version).WithDetail("live_runs", d.live))
 	case r.URL.Path == api.StopDaemon.Path():
 		d.stops.Add(1)
-		reply(w, api.DaemonStatusResponse{PID: 1 << 30}, nil) // by now the pid of nobody
+		reply(w, api.DaemonStatusResponse{PID: 1 << 30}, nil) // a pid that no process has
 	default:
 		reply(w, api.DaemonStatusResponse{Version: version}, nil)
 	}
@@ -367,7 +368,7 @@ func TestCallEndsWithItsContext(t *testing.T) {
 	path := socketPath(t)
 	asked := make(chan struct{})
 	serve(t, path, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		// The server notices that the client left only once the request is read.
+		// The server notices that the client disconnected only once the request is read.
 		_, _ = io.Copy(io.Discard, r.Body)
 		close(asked)
 		<-r.Context().Done()
@@ -484,7 +485,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// Of two clients that find an old daemon one comes second to end it.
+// Two clients find an old daemon, and one is too late to stop it.
 func TestVersionReplacedBySomebodyElse(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)

@@ -149,7 +149,8 @@ func TestFailureRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// An error without details has an empty object, not null, and one that is not agency's is an internal one.
+	// An error without details has an empty object, not null. An error that is not agency's is an
+	// internal one.
 	out.Reset()
 	if err := api.Encode(&out, api.Failure(errors.New("a"))); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestDocsOperations(t *testing.T) {
 	}
 }
 
-// The example of a spec file is one.
+// The example of a spec file is a valid spec.
 func TestDocsSpec(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(document)
@@ -121,7 +121,7 @@ func fields(b *strings.Builder, t reflect.Type, from *source) {
 	}
 }
 
-// typeText names a type as people who write JSON know it.
+// typeText names a type as users who write JSON know it.
 func typeText(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():

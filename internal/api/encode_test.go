@@ -9,7 +9,7 @@ import (
 	"agency/internal/api"
 )
 
-// What a JSON text means does not change, and nothing in it acts on a terminal.
+// Encoding keeps the meaning of a JSON text, and nothing in it controls a terminal.
 func FuzzEncode(f *testing.F) {
 	for _, text := range []string{"", "plain", "\x1b[31m", "\u009b31m", "\u202eevil\u2066", "\x7f\u0085", "tag \U000e0041", "👩\u200d💻 né", "\u200b", "a\xffb"} {
 		f.Add(text)
@@ -44,7 +44,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// quoted is a text as encoding/json writes it.
+// quoted returns a text as encoding/json writes it.
 func quoted(text string) []byte {
 	data, _ := json.Marshal(text)
 	return data

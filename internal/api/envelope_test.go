@@ -8,7 +8,7 @@ import (
 	"agency/internal/api"
 )
 
-// Whatever answers on the socket, reading it never fails in another way than an error, and what was read can be sent on.
+// Reading any answer on the socket fails only with an error, and what was read can be sent on.
 func FuzzEnvelope(f *testing.F) {
 	for _, seed := range []string{
 		`{"ok":true,"schema_version":1,"data":{"run":{"id":"r_1"}}}`,

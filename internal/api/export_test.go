@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// DialWith has a client that was just made connect by other means than its socket.
+// DialWith makes a new client connect by dial instead of its socket.
 func (c *Client) DialWith(dial func() (net.Conn, error)) {
 	c.http.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
 }

@@ -14,7 +14,7 @@ import (
 	"agency/internal/api"
 )
 
-// Whatever comes as a stream of events, following it ends with the stream, and an error of agency's own.
+// Following any stream of events ends with the stream, and with an error of agency's own.
 func FuzzFollow(f *testing.F) {
 	f.Add([]byte("data: {\"seq\":1,\"type\":\"run.created\"}\n\ndata: {\"seq\":2}\n\n"))
 	f.Add([]byte(": ping\n\ndata: {\"seq\":1}\n"))

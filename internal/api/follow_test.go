@@ -16,8 +16,8 @@ import (
 	"agency/internal/api"
 )
 
-// A stream of events goes on with the next daemon: no event is lost and none comes twice, also of one that was cut off in
-// the middle.
+// A stream of events continues at the next daemon: no event is lost and none comes twice, even one
+// that was cut off in the middle.
 func TestFollowAgain(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)
@@ -48,7 +48,8 @@ func TestFollowAgain(t *testing.T) {
 	}
 }
 
-// Nobody waits for a daemon that was never there, and a daemon of another version is not replaced by who has met one.
+// A client does not wait for a daemon that was never there. A client that has met a daemon does not
+// replace one of another version.
 func TestFollowEnds(t *testing.T) {
 	t.Parallel()
 	broken := agency.Errorf(agency.CodeDaemonStartFailed, "no room")
@@ -77,7 +78,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// A log goes on with the byte, and in the attempt, at which its daemon went away.
+// A log continues with the byte, and in the attempt, at which its daemon went away.
 func TestLogsAgain(t *testing.T) {
 	t.Parallel()
 	const text, begins = "0123456789abcdefghij", 100
@@ -155,7 +156,7 @@ func TestStreamsStayWithTheirRun(t *testing.T) {
 	}
 }
 
-// Who follows looks first whether the daemon was told to end, and waits then.
+// A client that follows a stream first checks whether the daemon was told to stop, and then waits.
 func TestFollowAwaitsNext(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)

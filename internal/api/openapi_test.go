@@ -48,7 +48,7 @@ func TestDocsOpenAPI(t *testing.T) {
 	}
 }
 
-// Each example of the table fits the schema of its request, and so does what the client makes of
+// Each example of the table matches the schema of its request, and so does the client's encoding of
 // it.
 func TestOpenAPIExamples(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func operationObject(op *api.Description) object {
 	return made
 }
 
-// list names codes, with commas between them.
+// list joins codes with commas.
 func list(codes []agency.Code) string {
 	names := make([]string, 0, len(codes))
 	for _, code := range codes {
@@ -159,8 +159,8 @@ func list(codes []agency.Code) string {
 	return strings.Join(names, ", ")
 }
 
-// layOut writes JSON as people read it: what fits on a line is on one, everything else has a line
-// for each key or element.
+// layOut writes JSON for readers: what fits on a line is on one, everything else has a line for
+// each key or element.
 func layOut(b *bytes.Buffer, data json.RawMessage, depth int) error {
 	const columns = 120
 	line := func(depth int) { b.WriteString("\n" + strings.Repeat("\t", depth)) }

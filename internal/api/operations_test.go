@@ -15,7 +15,7 @@ import (
 	"agency/internal/api"
 )
 
-// structs are all struct types that travel in a type, in the order in which they are met.
+// structs returns all struct types in a type that is sent, in the order of their first use.
 func structs(t reflect.Type) []reflect.Type {
 	found, seen := []reflect.Type{}, map[reflect.Type]bool{}
 	var walk func(t reflect.Type)
@@ -38,8 +38,8 @@ func structs(t reflect.Type) []reflect.Type {
 	return found
 }
 
-// Whoever reads an answer finds every list, empty or not, and never has to tell a missing one from an empty one. In a
-// request, which people write, an empty list may be left out.
+// An answer contains every list, even an empty one, so that readers need not distinguish missing
+// from empty. In a request, which users write, an empty list may be omitted.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
@@ -73,7 +73,7 @@ func TestShapes(t *testing.T) {
 	check(reflect.TypeFor[agency.Event](), true)
 }
 
-// The table holds every operation that the package declares, and says all of each.
+// The table holds every operation that the package declares, and each entry is complete.
 func TestOperationsAreComplete(t *testing.T) {
 	t.Parallel()
 	names, tools := map[string]bool{}, map[string]bool{}

@@ -21,14 +21,14 @@ import (
 	"agency/internal/api"
 )
 
-// source is what the Go source tells of the types that travel: comments, and the values of closed
-// sets.
+// source is what the Go source contains about the types that are sent: comments, and the values of
+// closed sets.
 type source struct {
 	comments map[string]string // of types and fields, under "package.Type" and "package.Type.Field"
 	values   map[string][]any  // the constants of a named string type, under "package.Type"
 }
 
-// readSource reads the vocabulary and this package.
+// readSource reads the root package and this package.
 func readSource(t *testing.T) *source {
 	t.Helper()
 	s := &source{comments: map[string]string{}, values: map[string][]any{}}
@@ -51,7 +51,7 @@ func readSource(t *testing.T) *source {
 			}
 		}
 	}
-	// What decides a status is a source of evidence too. The coding agents are those of the
+	// The basis of a status can be a source of evidence too. The coding agents are those of the
 	// registry, which grows.
 	s.values["agency.By"] = append(s.values["agency.By"], s.values["agency.Source"]...)
 	delete(s.values, "agency.RunnerKind")
@@ -87,7 +87,7 @@ func (s *source) add(pkg string, decl *ast.GenDecl, spec ast.Spec) {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// describe returns what is known of a field: its jsonschema tag, or else its comment.
+// describe returns the description of a field: its jsonschema tag, or else its comment.
 func (s *source) describe(t reflect.Type, f *reflect.StructField) string {
 	if tag := f.Tag.Get("jsonschema"); tag != "" {
 		return tag
@@ -103,13 +103,13 @@ func (s *source) describe(t reflect.Type, f *reflect.StructField) string {
 	return comment
 }
 
-// jsonKey returns the JSON key of a field, "-" for none, and whether it may be left out.
+// jsonKey returns the JSON key of a field, "-" for none, and whether it is optional.
 func jsonKey(f *reflect.StructField) (key string, optional bool) {
 	key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return key, strings.HasPrefix(options, "omit")
 }
 
-// fixed are the schemas of types that write their JSON themselves.
+// fixed returns the schemas of types that encode their JSON themselves.
 func fixed() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
@@ -158,7 +158,7 @@ func (s *source) schemaOf(t reflect.Type, strict bool) (*jsonschema.Schema, erro
 	return schema, nil
 }
 
-// tidy makes the schema of a field say what docs/json.md promises: lists are never null. A closed
+// tidy adapts the schema of a field to what docs/json.md promises: lists are never null. A closed
 // set is a component too.
 func (s *source) tidy(p *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	if p.Ref != "" && p.Types != nil {
@@ -174,8 +174,8 @@ func (s *source) tidy(p *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	return p
 }
 
-// components returns the schemas of all structs that travel in operations, and of the closed sets
-// in them, by name.
+// components returns the schemas of all structs in operations, and of the closed sets in them, by
+// name.
 func (s *source) components(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	answers, types := map[reflect.Type]bool{}, map[string]reflect.Type{}

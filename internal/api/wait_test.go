@@ -18,7 +18,8 @@ import (
 	"agency/internal/api"
 )
 
-// pipes is a listener whose connections take part in the time of a bubble, as those of a socket do not.
+// pipes is a listener whose connections follow the time of a synctest bubble, unlike those of a
+// socket.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -46,18 +47,18 @@ func (p *pipes) dial() (net.Conn, error) {
 	}
 }
 
-// bubble is a client of a handler that goes on taking requests, in a time of their own.
+// bubble returns a client of a handler that keeps accepting requests, in a time of their own.
 func bubble(t *testing.T, handler http.HandlerFunc, start func(context.Context) error) *api.Client {
 	t.Helper()
 	return silentBubble(t, living(handler), start)
 }
 
-// silentBubble is a client of a handler, which also says whether it takes requests.
+// silentBubble returns a client of a handler that also decides whether it accepts requests.
 func silentBubble(t *testing.T, handler http.Handler, start func(context.Context) error) *api.Client {
 	t.Helper()
 	p := &pipes{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The server notices that the client left only once the request is read.
+		// The server notices that the client disconnected only once the request is read.
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		handler.ServeHTTP(w, r)
@@ -77,7 +78,7 @@ func silentBubble(t *testing.T, handler http.Handler, start func(context.Context
 	return c
 }
 
-// Whoever waits for ten seconds waits for ten seconds, however many daemons go away meanwhile.
+// A wait of ten seconds takes ten seconds, however many daemons go away meanwhile.
 func TestWaitsKeepTheirTime(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(context.Context, *api.Client) error{
@@ -122,7 +123,7 @@ func TestWaitsKeepTheirTime(t *testing.T) {
 	}
 }
 
-// Without a limit there is none for the next daemon either.
+// A wait without a limit has none at the next daemon either.
 func TestWaitsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestWaitsWithoutEnd(t *testing.T) {
 	})
 }
 
-// A daemon that somebody else is starting listens before it answers.
+// A daemon that another process is starting listens before it answers.
 func TestCallWaitsForAStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +167,8 @@ func TestCallWaitsForAStart(t *testing.T) {
 	})
 }
 
-// A daemon that hangs is told of within a minute. Who has met it before knows that it is not starting.
+// A client reports a daemon that hangs within a minute. A client that has met it before knows that
+// it is not starting.
 func TestCallOfADaemonThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, met := range map[string]bool{"never met": false, "met": true} {
@@ -200,7 +202,8 @@ func TestCallOfADaemonThatHangs(t *testing.T) {
 	}
 }
 
-// Daemons that go away cost a wait nothing while it has time; without an end of its own it gives up after minutes of nothing else.
+// Daemons that go away do not shorten a wait while it has time. A wait without a limit gives up
+// after minutes in which daemons only go away.
 func TestCallsOutliveDaemons(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -250,7 +253,7 @@ func listRuns(ctx context.Context, c *api.Client) error {
 	return err
 }
 
-// A daemon that serves and does not answer is told of when the time that is named is over, and how to wake it up.
+// A client reports a suspended daemon when the time in the error is over, and how to wake it up.
 func TestCallOfASuspendedDaemon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -267,7 +270,7 @@ func TestCallOfASuspendedDaemon(t *testing.T) {
 	})
 }
 
-// What has git look at files may take minutes.
+// An operation that has git look at files may take minutes.
 func TestCallOfGit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hands are what a test moves a clock by.
+// hands let a test move a clock.
 type hands struct {
 	wall   time.Time
 	steady time.Duration
@@ -22,7 +22,8 @@ func newHands() *hands {
 
 func (h *hands) pass(d time.Duration) { h.wall, h.steady = h.wall.Add(d), h.steady+d }
 
-// The clock agrees with the system's unless that was set back, and then comes to agree again.
+// The clock follows the system's clock, slows down when that is set back, and then follows it
+// again.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	h := newHands()
@@ -45,7 +46,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// What is recorded by the next daemon is later than what was recorded by the last.
+// Times from the next daemon are later than times from the last one.
 func TestClockBegins(t *testing.T) {
 	t.Parallel()
 	for ahead, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, time.Hour: time.Hour, 25 * time.Hour: 0} {
@@ -57,7 +58,8 @@ func TestClockBegins(t *testing.T) {
 	}
 }
 
-// However the system's clock is set by less than a day, time does not run backwards, and an hour of it does not make a second.
+// When the system's clock is set by less than a day, time never runs backwards, and an hour of it
+// does not become a second.
 func TestClockIsSetAround(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,7 +85,7 @@ func TestClockIsSetAround(t *testing.T) {
 			if ahead < 0 {
 				t.Fatalf("it is %v behind", -ahead)
 			}
-			// A leap of less than two seconds is taken for a clock that goes wrong.
+			// A leap of less than two seconds counts as a clock that runs wrong.
 			if got := h.clock.Elapsed(since); got < 0 || got > passed+40*minLeap {
 				t.Fatalf("%v passed, and it says %v", passed, got)
 			}

@@ -11,8 +11,8 @@ import (
 	"agency/internal/api"
 )
 
-// A process that connects and says nothing, again and again, loses its oldest connections. Nobody else notices, and what is in use
-// stays.
+// A process that connects again and again without a request loses its oldest connections. Other
+// processes do not notice, and connections in use stay.
 func TestIdleConnections(t *testing.T) {
 	cfg, _ := start(t, shortHome(t))
 	dial := func() net.Conn {

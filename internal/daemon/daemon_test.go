@@ -69,7 +69,7 @@ func start(t *testing.T, home string, env ...string) (*config.Config, *running) 
 	return cfg, r
 }
 
-// shortHome is a data root whose socket path is short enough.
+// shortHome returns a data root whose socket path is short enough.
 func shortHome(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "agd")
@@ -87,7 +87,7 @@ func client(t *testing.T, cfg *config.Config, version string, start func(context
 	return c
 }
 
-// A daemon starts and stops as often as one likes, and leaves no socket, lock or goroutine.
+// A daemon starts and stops any number of times, and leaves no socket, lock or goroutine.
 func TestStartStop(t *testing.T) {
 	home := shortHome(t)
 	for range 5 {
@@ -105,7 +105,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-// A second daemon for the same data root is refused, and the first one goes on.
+// A second daemon for the same data root is refused, and the first one continues.
 func TestOneDaemon(t *testing.T) {
 	home := shortHome(t)
 	cfg, _ := start(t, home)
@@ -133,7 +133,7 @@ func TestVersionMismatch(t *testing.T) {
 	}
 }
 
-// Requests that are not right are refused in words, and the daemon goes on.
+// Invalid requests are refused with a message, and the daemon continues.
 func TestBadRequests(t *testing.T) {
 	cfg, _ := start(t, shortHome(t))
 	c := http.Client{Transport: &http.Transport{
@@ -185,7 +185,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// The event stream continues after the number that the client saw last, without a gap, and ends with the daemon.
+// The event stream continues after the number that the client saw last, without a gap, and ends
+// with the daemon.
 func TestEventStream(t *testing.T) {
 	cfg, ended := start(t, shortHome(t))
 	c := client(t, cfg, version, nil)
@@ -220,7 +221,7 @@ func TestBadHome(t *testing.T) {
 	}
 }
 
-// A follower that has seen more than the record holds, because it was restored, is told what comes.
+// A follower that has seen more than the record holds, because it was restored, gets new events.
 func TestEventStreamOfARestoredRecord(t *testing.T) {
 	cfg, _ := start(t, shortHome(t))
 	c := client(t, cfg, version, nil)
@@ -229,7 +230,7 @@ func TestEventStreamOfARestoredRecord(t *testing.T) {
 	enough := errors.New("enough")
 	sent := make(chan error, 1)
 	go func() {
-		// As often as it takes: the stream may begin after some of them.
+		// Repeat it: the stream may begin after some of the events.
 		for ctx.Err() == nil {
 			_, err := api.Call(ctx, c, api.SendMessage, api.SendMessageRequest{Type: "message", To: agency.Target{User: true}, Payload: []byte(`{}`)})
 			if err != nil {

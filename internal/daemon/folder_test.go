@@ -33,7 +33,7 @@ func modeOf(t *testing.T, path string) fs.FileMode {
 	return info.Mode() &^ fs.ModeDir
 }
 
-// A folder that somebody names for the socket is theirs: it is used or refused, and never changed.
+// A folder that the user chose for the socket is used or refused, and never changed.
 func TestSocketFolder(t *testing.T) {
 	for mode, fine := range map[fs.FileMode]bool{
 		0o700: true, 0o755: true, 0o711: true, 0o775: false, 0o777: false, 0o777 | fs.ModeSticky: false,
@@ -61,7 +61,7 @@ func TestSocketFolder(t *testing.T) {
 	}
 }
 
-// The data root is agency's own, and made private; one that many share is refused.
+// The data root is agency's own and made private; one that other users can write is refused.
 func TestHomeFolder(t *testing.T) {
 	open := folder(t, filepath.Join(shortHome(t), "open"), 0o755)
 	start(t, open)
@@ -78,7 +78,7 @@ func TestHomeFolder(t *testing.T) {
 	}
 }
 
-// A socket whose folder was cleaned away is made again with it.
+// A deleted socket is made again, with its folder.
 func TestSocketFolderGone(t *testing.T) {
 	home := shortHome(t)
 	dir := filepath.Join(home, "sockets")

@@ -15,7 +15,8 @@ import (
 	"agency/internal/api"
 )
 
-// A wait ends with its daemon by an error that has the client ask the next one, wherever the end met it.
+// A wait ends with its daemon, with an error that makes the client ask the next one, at any moment
+// of the wait.
 func TestWaitsEndWithTheDaemon(t *testing.T) {
 	d := &Daemon{Log: slog.New(slog.DiscardHandler), stopping: make(chan struct{})}
 	mux, waits := http.NewServeMux(), make(chan struct{})
@@ -53,7 +54,8 @@ func TestEveryOperationIsServed(t *testing.T) {
 	}
 }
 
-// An error that the table does not list with its operation is answered as it is, and the log names the defect.
+// An error that the table does not list for its operation is answered unchanged, and the log names
+// the defect.
 func TestUnlistedErrors(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

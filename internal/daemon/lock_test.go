@@ -19,7 +19,8 @@ import (
 	"agency/test/fixture"
 )
 
-// Whoever looks learns who has a data root to himself, and what he is doing, and is in nobody's way.
+// A reader of the lock learns which process holds a data root and what it is doing, without
+// disturbing that process.
 func TestLockHolder(t *testing.T) {
 	home := shortHome(t)
 	look := func(when, doing string, held bool) {
@@ -38,7 +39,7 @@ func TestLockHolder(t *testing.T) {
 	}
 	cfg, ended := start(t, home)
 	look("ready", "running", true)
-	// A request that is under way holds the end up.
+	// A request in progress delays the stop.
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", cfg.Socket)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestLockHolder(t *testing.T) {
 	look("after", "stopping", false)
 }
 
-// Whoever gives up waiting for a daemon need not wait until it is ready.
+// A caller that gives up waiting for a daemon returns before the daemon is ready.
 func TestSpawnGivenUp(t *testing.T) {
 	home := shortHome(t)
 	cfg, err := config.Load("", []string{"AGENCY_HOME=" + home, "HOME=" + home})
@@ -83,7 +84,7 @@ func TestSpawnGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- daemon.Spawn(ctx, cfg, slow, "", nil) }()
-	begun, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when it reads
+	begun, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when the daemon reads
 	if err != nil {
 		t.Fatal(err)
 	}

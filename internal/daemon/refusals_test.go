@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A wrapper that is refused comes again, many times a second: the log does not grow by that.
+// A refused wrapper connects again, many times a second: the log does not grow with that.
 func TestRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
@@ -28,7 +28,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// A client that sends its body slowly is given up; one that has sent it may wait for its answer.
+// A client that sends its body slowly is disconnected; one that has sent it may wait for its
+// answer.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// reloading is a daemon that does nothing but send notices, with a configuration that says what the test wants.
+// reloading returns a daemon that only sends notices, and a function that sets its configuration.
 func reloading(t *testing.T, outbox string) (d *Daemon, says func(*config.Config)) {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), outbox, time.Now)
@@ -47,7 +47,7 @@ func trueChannel() *config.Config {
 	return &config.Config{Notify: config.Notify{Channels: map[string]config.Channel{"tell": {Kind: config.ChannelCommand, Argv: []string{"true"}}}}}
 }
 
-// arrives sends a test through the channels that hold now.
+// arrives sends a test through the current channels.
 func arrives(t *testing.T, d *Daemon) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -58,7 +58,7 @@ func arrives(t *testing.T, d *Daemon) {
 	}
 }
 
-// Who asked for the reload may be gone before it is done: the channels live.
+// The client that asked for the reload may be gone before it is done: the channels keep running.
 func TestReloadForSomebodyWhoLeft(t *testing.T) {
 	t.Parallel()
 	d, says := reloading(t, filepath.Join(t.TempDir(), "agency.db"))
@@ -82,7 +82,7 @@ func (r *refusing) TidyOutbox(ctx context.Context, channels []string, now, befor
 	return r.Store.TidyOutbox(ctx, channels, now, before)
 }
 
-// Channels that could not be started are started at a later look, though the file is the same.
+// Channels that could not be started are started at a later check, even if the file is the same.
 func TestReloadTriesAgain(t *testing.T) {
 	t.Parallel()
 	d, _ := reloading(t, filepath.Join(t.TempDir(), "agency.db"))

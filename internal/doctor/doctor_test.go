@@ -53,7 +53,7 @@ func (m *machine) Events(context.Context, int64, agency.RunID, int) ([]agency.Ev
 	return nil, nil
 }
 
-// look returns the findings that are not fine, each as its level, name, text and fix.
+// look returns the findings that are not ok, each as its level, name, text and fix.
 func (m *machine) look(t *testing.T) string {
 	t.Helper()
 	env := []string{"HOME=" + m.home, "AGENCY_HOME=" + m.home}
@@ -83,7 +83,7 @@ func (m *machine) look(t *testing.T) string {
 	return strings.Join(found, "\n")
 }
 
-// What belongs to no run is found, with the command that removes it.
+// The doctor finds what belongs to no run, with the command that removes it.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	m := &machine{home: t.TempDir()}
@@ -108,7 +108,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// A full disk and a bad configuration are told of with the way out.
+// The doctor reports a full disk and an invalid configuration, each with a fix.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	m := &machine{home: t.TempDir(), state: api.DaemonConfig{Problem: "no such key"}}

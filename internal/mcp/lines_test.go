@@ -17,7 +17,7 @@ const (
 	tooLong    = `{"error":{"code":-32700,"message":"Parse error: the message is too long"},"id":null,"jsonrpc":"2.0"}`
 )
 
-// A line that is no message is answered, and those around it are read.
+// An invalid line is answered, and the lines around it are read.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Whatever comes: what goes on to the library is one message a line, and every answer is JSON.
+// For any input, the library gets one message per line, and every answer is JSON.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte(ping + "\ngarbage\n\n[" + ping + "]"))
 	f.Fuzz(func(t *testing.T, text []byte) {

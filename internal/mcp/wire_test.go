@@ -11,7 +11,8 @@ import (
 	"agency/internal/api"
 )
 
-// What agents wrote reaches a model without what a terminal obeys or people do not see; everything else stays.
+// The texts of agents reach a model without characters that a terminal obeys or that are invisible
+// to users; everything else stays.
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	got, err := encode(map[string]any{
@@ -37,7 +38,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// A tool takes the arguments that its schema names: a key of the request that is not for models is as unknown as a misspelt one.
+// A tool takes the arguments that its schema names: a key of the request that is not for models is
+// as unknown as a misspelled one.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	schema := &jsonschema.Schema{

@@ -23,7 +23,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// court is a policy, with runs that stand in every way to one of them.
+// court is a policy, with runs in every relation to one of them.
 type court struct {
 	*Policy
 	store                                       *sqlite.Store
@@ -91,7 +91,7 @@ func (c *court) as(ctx context.Context, r *agency.Run) context.Context {
 	return WithClaim(ctx, claim)
 }
 
-// request returns a request about the target, as the policy of an operation reads it.
+// request returns a request about the target, in the form that the policy reads for an operation.
 func (c *court) request(operation string) any {
 	run := c.target.Name
 	switch operation {
@@ -130,7 +130,7 @@ func (c *court) request(operation string) any {
 	}
 }
 
-// operations returns all that the daemon serves: the table, and the streams.
+// operations returns the names of all that the daemon serves: the table, and the streams.
 func operations() []string {
 	names := []string{api.EventsPath, api.LogsPath, api.SessionUpdatesPath}
 	for _, op := range api.Operations() {
@@ -140,7 +140,8 @@ func operations() []string {
 	return names
 }
 
-// The table in docs/policy.md is the policy: of every operation it says how a run must stand to what that is about.
+// The table in docs/policy.md matches the policy: for every operation, it lists which relations to
+// the subject allow it.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
@@ -163,10 +164,10 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// decides is yes or -, and fails the test when the decision is something else.
+// decides returns "yes" or "-". It fails the test when the decision is anything else.
 func (c *court) decides(t *testing.T, operation string, by *agency.Run) string {
 	t.Helper()
-	if table[operation].runs == neighbour { // it looks at a folder of a repository, which there is none of
+	if table[operation].runs == neighbour { // it looks at the folder of a repository, and there is none
 		return map[bool]string{true: "yes", false: "-"}[by.Repo.Fingerprint == c.target.Repo.Fingerprint]
 	}
 	err := c.Allow(c.as(t.Context(), by), operation, c.request(operation))
@@ -202,7 +203,7 @@ func documentedPolicy(t *testing.T) map[string]string {
 	return found
 }
 
-// An operation without an entry is the user's alone, and a forged token is refused.
+// Only the user may call an operation without an entry, and a forged token is refused.
 func TestPolicyDenies(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
@@ -242,7 +243,8 @@ func TestPolicyDenies(t *testing.T) {
 	}
 }
 
-// A reference is decided on and carried out as the same run, also when its name comes to mean another one in between.
+// The run that a decision is about is the run that the operation acts on, even if its name means
+// another run in between.
 func TestPolicyPinsReferences(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
@@ -252,7 +254,7 @@ func TestPolicyPinsReferences(t *testing.T) {
 	}
 }
 
-// What an agent may start: a table of specs, by who asks and what is allowed.
+// What an agent may start: a table of specs, by sender and by what the configuration allows.
 func TestPermission(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
@@ -309,14 +311,15 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// A run has so many children at once: live ones, those that are being made, and what its sessions may still start.
+// The children of a run at one time are limited: live ones, those being created, and those that its
+// sessions may still start.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t)
 	cfg := *c.Config()
 	cfg.MCP.MaxChildren, cfg.MCP.MaxDepth = 6, 2
 	l := &Permission{policy: c.Policy, by: c.owner, cfg: &cfg}
-	_, first, err := l.Reserve(t.Context(), 1, "r_1") // one child lives, and the session may start three
+	_, first, err := l.Reserve(t.Context(), 1, "r_1") // one child is live, and the session may start three
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +338,7 @@ func TestReserve(t *testing.T) {
 	if got, _, err := l.Reserve(t.Context(), 9); got != 2 || err != nil {
 		t.Errorf("afterwards there is room for %d: %v", got, err)
 	}
-	deep := &Permission{policy: c.Policy, by: c.target, cfg: &cfg} // two generations below the person's
+	deep := &Permission{policy: c.Policy, by: c.target, cfg: &cfg} // two generations below the user's runs
 	if _, _, err := deep.Reserve(t.Context(), 1); !agency.IsCode(err, agency.CodePermissionDenied) {
 		t.Errorf("a third generation: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// part is a service that writes down what it did.
+// part is a service that records its calls.
 type part struct {
 	service.Background
 	name string
@@ -36,7 +36,8 @@ func (p *part) Stop() {
 	*p.did = append(*p.did, "stop "+p.name)
 }
 
-// Services start in order and stop in the reverse order. The end of the context that they were started with stops none.
+// Services start in order and stop in the reverse order. The end of the context of their start
+// stops none.
 func TestStartAll(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var did []string
@@ -54,7 +55,7 @@ func TestStartAll(t *testing.T) {
 	}
 }
 
-// A service that fails leaves nothing running: not itself, and not those before it.
+// When a service fails to start, nothing is left running: not itself, and not those before it.
 func TestStartAllFails(t *testing.T) {
 	var did []string
 	broken := errors.New("broken")
@@ -67,7 +68,8 @@ func TestStartAllFails(t *testing.T) {
 	}
 }
 
-// Start of what runs and Stop of what is stopped do nothing, and a stopped service starts again.
+// Start of a running service and Stop of a stopped one do nothing, and a stopped service can start
+// again.
 func TestBackground(t *testing.T) {
 	var b service.Background
 	var began int

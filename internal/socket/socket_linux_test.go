@@ -10,7 +10,7 @@ import (
 	"agency/test/fixture"
 )
 
-// Another user who listens where our daemon would gets no connection.
+// A client does not connect to another user who listens in place of the daemon.
 func TestDialAnotherUsersSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(short(t), "shared", "a.sock")
@@ -20,7 +20,7 @@ func TestDialAnotherUsersSocket(t *testing.T) {
 	}
 }
 
-// A folder of another user, and a link that another user made, say nothing about what lies in them.
+// A folder of another user, and a link that another user made, prove nothing about their content.
 func TestDialInAnotherUsersFolder(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

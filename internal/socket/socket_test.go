@@ -13,7 +13,7 @@ import (
 	"agency/internal/socket"
 )
 
-// short is a folder below which a socket's path is not too long.
+// short returns a folder below which a socket's path is not too long.
 func short(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ags")
@@ -58,7 +58,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// What is missing or dead is told as the system tells it, so that a client can start a daemon.
+// A missing or dead socket is the system's own error, so that a client can start a daemon.
 func TestDialNothing(t *testing.T) {
 	t.Parallel()
 	dir := short(t)
@@ -76,7 +76,7 @@ func TestDialNothing(t *testing.T) {
 	}
 }
 
-// Where others can write, a socket can be replaced between two looks.
+// Where other users can write, a socket can be replaced between two checks.
 func TestDialInOpenFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(short(t), "open", "a.sock")

@@ -31,7 +31,7 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// A file that changes in a watched directory is told of, until each Add had its Remove.
+// A changed file in a watched directory is reported, until each Add had its Remove.
 func TestChanges(t *testing.T) {
 	w, dir := start(t), t.TempDir()
 	for range 2 {
@@ -52,7 +52,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Stop does not wait for a reader of a change that is on its way, and a stopped watcher watches nothing.
+// Stop does not wait for a reader of a pending change, and a stopped watcher watches nothing.
 func TestStop(t *testing.T) {
 	w, dir := start(t), t.TempDir()
 	if err := w.Add(dir); err != nil {
