@@ -32,22 +32,24 @@ func NewAlerts(d *command.Deps) *cobra.Command {
 	o := &alertsOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "alerts",
-		Short:   "List what somebody must act on",
+		Short:   "List what needs action",
 		GroupID: "inspect",
-		Long: `Lists the open alerts of this repository and of the machine, oldest first. The watchdog opens one for each episode in which a worker is
-lost, failed, waits for somebody, offers its work or hangs, in which a session was paused by a failure, has an agent that cannot start
-without a person, or failed, or in which a disk is nearly full, and closes it when that is over. An offer that was acknowledged is left
-out, too; a session's failure is over then. While all is well there are none.`,
+		Long: `Lists the open alerts of this repository and of the machine, oldest first.
+The watchdog opens one alert for each episode and closes it when the episode is over. An episode
+begins when a worker is lost, failed, asks something, offers its work or hangs; when a session
+failed, was paused by a failure, or has an agent that cannot start without a user; and when a disk
+is nearly full. Acknowledged offers of work are left out; the failure of a
+session is over when it is acknowledged. When nothing needs action, the list is empty.`,
 		Example: `  agency alerts
   agency alerts --all-repos -f
   agency alerts ack --all`,
 		Args: cobra.ArbitraryArgs,
 	}, o.run)
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "those that are over or left out, too")
-	f.BoolVar(&o.allRepos, "all-repos", false, "of every repository")
-	f.StringVar(&o.runRef, "run", "", "only those of one `RUN`")
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new ones as they come")
+	f.BoolVar(&o.all, "all", false, "show closed and left out alerts too")
+	f.BoolVar(&o.allRepos, "all-repos", false, "show the alerts of every repository")
+	f.StringVar(&o.runRef, "run", "", "only the alerts of one `RUN`")
+	f.BoolVarP(&o.follow, "follow", "f", false, "continue with new alerts as they come")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	cmd.AddCommand(newAlertsAck(d), newAlertsSnooze(d))
 	return cmd
@@ -160,9 +162,10 @@ func newAlertsAck(d *command.Deps) *cobra.Command {
 	o := &ackOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "ack ALERT...",
-		Short: "Say that alerts were seen, so that they are not repeated",
-		Long: `Says that alerts were seen: they are not told again. An offer of work that was seen leaves the list; what a worker waits for stays
-in it until the worker has it. --all means every alert of this repository that nobody has acknowledged.`,
+		Short: "Acknowledge alerts, so that agency does not repeat them",
+		Long: `Acknowledges alerts: agency does not repeat them. An acknowledged offer of
+work leaves the list; another alert about a worker stays until its cause is over. --all means every
+alert of this repository that is not yet acknowledged.`,
 		Example: "  agency alerts ack a_01JD4QJ5T0Y7R8V6W3N2M1K0HG\n  agency alerts ack --all",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -176,8 +179,8 @@ in it until the worker has it. --all means every alert of this repository that n
 			return nil
 		},
 	}, o.run)
-	cmd.Flags().BoolVar(&o.all, "all", false, "all that are open")
-	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: of every repository")
+	cmd.Flags().BoolVar(&o.all, "all", false, "every open alert")
+	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: the alerts of every repository")
 	return cmd
 }
 
@@ -244,7 +247,7 @@ func newAlertsSnooze(d *command.Deps) *cobra.Command {
 	o := &snoozeOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "snooze ALERT...",
-		Short:   "Put alerts off; they come back when the time is over",
+		Short:   "Postpone alerts; they come back after this time",
 		Example: "  agency alerts snooze --for 30m a_01JD4QJ5T0Y7R8V6W3N2M1K0HG",
 		Args:    takesAlerts,
 	}, o.run)

@@ -19,10 +19,12 @@ import (
 func NewMessages(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "messages",
-		Short:   "Send messages between agents and people, and read them",
+		Short:   "Send and read messages between agents and users",
 		GroupID: "run",
-		Long: `Messages are durable: each waits in an inbox until its recipient acknowledges it. Inside a run the inbox is that run's own, else the
-person's. Alerts come as messages too. A message that was acknowledged or reached nobody is forgotten a week after it was sent.`,
+		Long: `Messages are durable: each stays in an inbox until its recipient
+acknowledges it. Inside a run the inbox is that of the run, elsewhere that of the user. Alerts come
+as messages too. A message that was acknowledged, or that reached no recipient, is deleted a week
+after it was sent.`,
 		Example: "  agency messages poll\n  agency messages send --to fix-login --text 'take the second way'",
 	}, newMessagesSend(d), newMessagesPoll(d), newMessagesAck(d), newMessagesList(d))
 }
@@ -40,7 +42,7 @@ func newMessagesSend(d *command.Deps) *cobra.Command {
 	o := &messagesSendOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "send",
-		Short: "Send a message to one run, a tag, an owner, a repository, everyone, or the person",
+		Short: "Send a message to a run, tag, owner, repository, all runs, or the user",
 		Example: `  agency messages send --to fix-login --text 'take the second way'
   agency messages send --owner --type help.request --text 'which database?'
   agency messages send --tag worker --payload '{"text": "stop at five"}'`,
@@ -49,14 +51,14 @@ func newMessagesSend(d *command.Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.to.Run, "to", "", "to one `RUN`")
 	f.StringVar(&o.to.Tag, "tag", "", "to the live runs with a `TAG`; inside a run, of the same repository")
-	f.BoolVar(&o.to.Owner, "owner", false, "to who started this run")
+	f.BoolVar(&o.to.Owner, "owner", false, "to the owner of this run")
 	f.StringVar(&o.to.Repo, "repo", "", "to the live runs of the repository at `PATH`")
 	f.BoolVar(&o.to.Broadcast, "broadcast", false, "to all live runs")
-	f.BoolVar(&o.to.User, "user", false, "to the person")
-	f.StringVar(&o.kind, "type", "message", "what kind of message it is")
-	f.StringVar(&o.text, "text", "", "what to say")
+	f.BoolVar(&o.to.User, "user", false, "to the user")
+	f.StringVar(&o.kind, "type", "message", "the kind of message")
+	f.StringVar(&o.text, "text", "", "the text of the message")
 	f.StringVar(&o.payload, "payload", "", "a JSON object to send instead")
-	f.StringVar(&o.replyTo, "reply-to", "", "the `ID` of the message that this answers, or the end of it")
+	f.StringVar(&o.replyTo, "reply-to", "", "the `ID` of the message that this answers, or its end")
 	_ = cmd.RegisterFlagCompletionFunc("to", d.CompleteRuns)
 	return cmd
 }
@@ -116,14 +118,15 @@ func newMessagesPoll(d *command.Deps) *cobra.Command {
 	o := &messagesPollOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "poll",
-		Short: "Print what waits in this inbox; it comes again until it is acknowledged",
-		Long: `Prints the messages that wait for this run, or outside of one for the person, oldest first. With --wait it returns at the first one.
-What was dealt with is acknowledged by its id: agency messages ack ID.`,
+		Short: "Print the messages of this inbox that are not acknowledged",
+		Long: `Prints the messages to this run, or outside of a run those to the user,
+oldest first. With --wait it returns at the first message. Acknowledge a handled message by its id:
+agency messages ack ID.`,
 		Example: "  agency messages poll --wait 5m",
 		Args:    command.Takes(),
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.wait, "wait", 0, "how long to wait for the first one")
-	cmd.Flags().IntVar(&o.limit, "limit", 0, "the oldest so many (default 100)")
+	command.DurationVar(cmd.Flags(), &o.wait, "wait", 0, "how long to wait for the first message")
+	cmd.Flags().IntVar(&o.limit, "limit", 0, "print at most this many, oldest first (default 100)")
 	return cmd
 }
 
@@ -138,7 +141,8 @@ func (o *messagesPollOptions) run(cmd *cobra.Command, _ []string) error {
 // newMessagesAck returns the command agency messages ack.
 func newMessagesAck(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
-		Use: "ack ID...", Short: "Say that messages were dealt with", Long: "Says that messages were dealt with, so that they do not come again. The end of an id that \"poll\" shows is enough.",
+		Use: "ack ID...", Short: "Acknowledge messages that were handled", Long: `Acknowledges messages, so that they do not come again. The end of an id, as
+"poll" shows it, is enough.`,
 		Example: "  agency messages ack 3N2M1K0HG",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -167,10 +171,10 @@ type messagesListOptions struct {
 func newMessagesList(d *command.Deps) *cobra.Command {
 	o := &messagesListOptions{Deps: d}
 	cmd := command.New(cobra.Command{
-		Use: "ls", Short: "Look at messages without taking them", Example: "  agency messages ls --all\n  agency messages ls --to user", Args: command.Takes(),
+		Use: "ls", Short: "List messages without taking them", Example: "  agency messages ls --all\n  agency messages ls --to user", Args: command.Takes(),
 	}, o.run)
-	cmd.Flags().BoolVar(&o.all, "all", false, "acknowledged ones and dead letters too")
-	cmd.Flags().StringVar(&o.to, "to", "", "of one recipient: a `RUN`, or user")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show acknowledged messages and dead letters too")
+	cmd.Flags().StringVar(&o.to, "to", "", "only messages to this recipient: a `RUN`, or user")
 	return cmd
 }
 

@@ -21,10 +21,11 @@ import (
 func NewNotify(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "notify",
-		Short:   "Test and list the channels that bring alerts to people",
+		Short:   "Test and list the channels that notify the user",
 		GroupID: "maintain",
-		Long: `Channels bring alerts to people outside of agency: the desktop, a webhook, a command, or the bell of a terminal. They stand in the
-configuration, under [notify.channels.NAME]. What cannot be sent is tried again for a day, and then becomes a dead letter.`,
+		Long: `Channels bring alerts to the user outside of agency: the desktop, a webhook,
+a command, or the bell of a terminal. Configure them in config.toml, under [notify.channels.NAME]. A
+notice that cannot be sent is tried again for a day, and then becomes a dead letter.`,
 		Example: `  agency notify test
   agency notify ls`,
 	}, newNotifyTest(d), newNotifyList(d))
@@ -33,8 +34,9 @@ configuration, under [notify.channels.NAME]. What cannot be sent is tried again 
 // newNotifyTest returns the command agency notify test.
 func newNotifyTest(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
-		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and say what became of it",
-		Long:    "Sends a test to one channel, or to all, whatever their rules and the quiet hours. It is tried three times within seconds.",
+		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and show the outcome",
+		Long: `Sends a test to one channel, or to all, regardless of their rules and the
+quiet hours. It is tried three times within seconds.`,
 		Example: "  agency notify test", Args: command.TakesUpTo("CHANNEL"),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.TestNotifyRequest{}
@@ -80,8 +82,9 @@ func tried(n int) string {
 // newNotifyList returns the command agency notify ls.
 func newNotifyList(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
-		Use: "ls", Short: "List the channels, what waits for them, and the dead letters of a week",
-		Long:    "Lists the channels, what waits for them, and what was sent or given up within a week; what is older is forgotten.",
+		Use: "ls", Short: "List the channels, waiting notices, and a week's dead letters",
+		Long: `Lists the channels, the waiting notices, and those sent or given up within a
+week; older ones are deleted.`,
 		Example: "  agency notify ls", Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ListChannels, api.Empty{})

@@ -18,11 +18,12 @@ import (
 // NewWatchdog returns the command agency watchdog.
 func NewWatchdog(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
-		Use: "watchdog", Short: "Show what the watchdog makes of a run, and wake agents by a timer", GroupID: "maintain",
-		Long: `The watchdog is part of the daemon. It looks at every run that is a worker and alerts once for each episode in which somebody must act.
+		Use: "watchdog", Short: "Show how the watchdog judges a run, and wake agents by a timer", GroupID: "maintain",
+		Long: `The watchdog is part of the daemon. It checks every worker and alerts once
+for each episode that needs action.
 
-Its timers are for agents that watch or orchestrate others: they write a message to a run again and again, but only while the run is
-idle. docs/watchdog.md says how all of it decides.`,
+Its timers are for agents that watch or orchestrate others: a timer sends a message to a run
+repeatedly, but only while the run is idle. docs/watchdog.md describes how all of it decides.`,
 		Example: "  agency watchdog explain fix-login\n  agency watchdog start --run boss --interval 30 --message check",
 	}, newWatchdogExplain(d), newWatchdogStart(d), newWatchdogStop(d), newWatchdogStatus(d))
 }
@@ -30,7 +31,7 @@ idle. docs/watchdog.md says how all of it decides.`,
 // newWatchdogExplain returns the command agency watchdog explain.
 func newWatchdogExplain(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "explain RUN", Short: "Say what each rule makes of a run", Example: "  agency watchdog explain fix-login", Args: command.Takes("RUN"),
+		Use: "explain RUN", Short: "Show how each rule judges a run", Example: "  agency watchdog explain fix-login", Args: command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: args[0]})
 		if err != nil {
@@ -75,17 +76,18 @@ func newWatchdogStart(d *command.Deps) *cobra.Command {
 	o := &watchdogStartOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "start",
-		Short: "Write a message to a run again and again, whenever it is idle",
-		Long: `Starts a timer. When its interval is over and the run is idle, its turn ended and nothing asked, the message is typed into it; when it
-is at work, asks for something, or a person is typing, the timer waits for the next time. It outlives the daemon, ends with the
-attempt of the run, and takes the place of another one with its name.`,
+		Short: "Send a message to a run repeatedly, whenever it is idle",
+		Long: `Starts a timer. When its interval has passed and the run is idle (its turn
+ended and it asks nothing), the message is typed into it; while the run works, asks something, or a
+user types in it, the timer waits for the next interval. A timer outlives the daemon, ends with the
+attempt of the run, and replaces another timer of the same name.`,
 		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message 'how far are you?'",
 		Args:    command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.runRef, "run", "", "the `RUN` to write to")
+	f.StringVar(&o.runRef, "run", "", "the `RUN` to send to")
 	f.StringVar(&o.name, "name", "", "a `NAME` for the timer (default: that of the run)")
-	f.StringVar(&o.message, "message", "check", "the `TEXT` to write")
+	f.StringVar(&o.message, "message", "check", "the `TEXT` to send")
 	f.IntVar(&o.interval, "interval", 30, "`SECONDS` between two messages, 5 or more")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	return cmd
@@ -138,7 +140,7 @@ func newWatchdogStop(d *command.Deps) *cobra.Command {
 // newWatchdogStatus returns the command agency watchdog status.
 func newWatchdogStatus(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
-		Use: "status", Short: "Show when the watchdog last looked, and the timers", Example: "  agency watchdog status", Args: command.Takes(),
+		Use: "status", Short: "Show when the watchdog last checked, and the timers", Example: "  agency watchdog status", Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ListTimers, api.ListTimersRequest{})
 		if err != nil {

@@ -26,13 +26,14 @@ func NewDiff(d *command.Deps) *cobra.Command {
 		Use:     "diff RUN",
 		Short:   "Show what a run changed since it began",
 		GroupID: "inspect",
-		Long: `Compares the worktree of a run with the commit that it began at: its commits, uncommitted changes and new files that are not ignored.
-Of a run whose worktree is gone it shows the branch.`,
+		Long: `Compares the worktree of a run with the commit that it started from: its
+commits, uncommitted changes and new files that are not ignored. Without a worktree it shows the
+run's branch.`,
 		Example:           "  agency diff fix-login\n  agency diff --stat fix-login",
 		Args:              command.Takes("RUN"),
 		ValidArgsFunction: d.CompleteRuns,
 	}, o.run)
-	cmd.Flags().BoolVar(&o.stat, "stat", false, "only the names of the files")
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "show only the names of the files")
 	return cmd
 }
 

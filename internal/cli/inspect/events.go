@@ -31,15 +31,16 @@ func NewEvents(d *command.Deps) *cobra.Command {
 		Use:     "events",
 		Short:   "Print the record of everything that happened",
 		GroupID: "inspect",
-		Long: `Prints the events of the record, oldest first. Each has a number that only grows: --since continues after it without a gap.
-With --follow and --json each event is an envelope on a line of its own.`,
+		Long: `Prints the events of the record, oldest first. Each has a number that only
+grows: --since continues after that number without a gap. With --follow and --json each event is an
+envelope on its own line.`,
 		Example: `  agency events
   agency events -f --since 120
   agency events --run fix-login --json`,
 		Args: command.Takes(),
 	}, o.run)
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what happens")
-	cmd.Flags().Int64Var(&o.since, "since", 0, "only what came after event `SEQ`")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "continue with new events")
+	cmd.Flags().Int64Var(&o.since, "since", 0, "only the events after event `SEQ`")
 	cmd.Flags().StringVar(&o.runRef, "run", "", "only the events of one `RUN`")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	return cmd

@@ -20,11 +20,12 @@ func NewExplain(d *command.Deps) *cobra.Command {
 		Use:     "explain RUN",
 		Short:   "Explain why a run has its status",
 		GroupID: "inspect",
-		Long: `Prints the rule that decided the status of a run, and every piece of evidence: where it is from, how sure that is, how old it is,
-what it says, and why it was ignored. A * marks the one that decided. The rules are in docs/state-machine.md.
+		Long: `Prints the rule that decided the status of a run, and every piece of
+evidence: its source, trust, age and content, and why it was ignored. A * marks the evidence that
+decided. docs/state-machine.md lists the rules.
 
-How sure, from the best: record (agency's own), kernel (processes and locks), agent (its program's hooks, stream and files), word (what the
-model wrote), looks (what its terminal shows).`,
+Trust, from the highest: record (agency's own), kernel (processes and locks), agent (its program's
+hooks, stream and files), word (what the model wrote), looks (what its terminal shows).`,
 		Example: "  agency explain fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {

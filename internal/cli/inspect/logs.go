@@ -27,18 +27,18 @@ func NewLogs(d *command.Deps) *cobra.Command {
 		Use:     "logs RUN",
 		Short:   "Print what a run's agent wrote",
 		GroupID: "inspect",
-		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as the agent wrote them; on a terminal escape sequences and
-control characters are taken out.`,
+		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as
+the agent wrote them; on a terminal escape sequences and control characters are removed.`,
 		Example: `  agency logs fix-login
   agency logs -f fix-login
   agency logs fix-login --since 10m > part.log`,
 		Args: command.Takes("RUN"),
 	}, o.run)
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the agent has ended")
+	f.BoolVarP(&o.follow, "follow", "f", false, "follow until the agent has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "only the error stream of a headless agent")
-	f.IntVar(&o.attempt, "attempt", 0, "of attempt `N` (default: the newest)")
-	f.StringVar(&o.since, "since", "", "only what was written since `TIME`: 10m, or 2026-01-31T15:04:05Z")
+	f.IntVar(&o.attempt, "attempt", 0, "the log of attempt `N` (default: the newest)")
+	f.StringVar(&o.since, "since", "", "only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }

@@ -28,8 +28,10 @@ func NewWait(d *command.Deps) *cobra.Command {
 		Use:     "wait RUN...",
 		Short:   "Wait until runs are settled, or reach a status",
 		GroupID: "inspect",
-		Long: `Waits until every run is settled: it ended, asks something, or offers its work. With --for it waits for these statuses instead.
-Exit status: 0 all is well, 1 a run failed or was stopped, 5 the time is up, 6 that could not be found out, 8 a run needs a person.`,
+		Long: `Waits until every run is settled: it ended, asks something, or offers its
+work. With --for it waits for these statuses instead. Exit status: 0 no run failed, was stopped or
+needs a user, 1 a run failed or was stopped, 5 the timeout passed, 6 the state is unknown, 8 a run
+needs a user.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
 		Args:        command.TakesRuns,

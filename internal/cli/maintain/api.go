@@ -27,12 +27,13 @@ func NewAPI(d *command.Deps) *cobra.Command {
 		Use:     "api [CALL [-]]",
 		Short:   "Run an operation of the daemon by its name, or print all of them",
 		GroupID: "maintain",
-		Long: `Runs the operation CALL, such as run.list, and prints the envelope of its answer. With - the request is the
-JSON object on standard input, without it an empty one. Without CALL it prints all operations with their
-requests and answers, as an OpenAPI 3.1 document; docs/json.md describes the same for readers.
+		Long: `Runs the operation CALL, such as run.list, and prints the envelope of its
+answer. With - the request is the JSON object on standard input, without it an empty one. Without
+CALL it prints all operations with their requests and answers, as an OpenAPI 3.1 document;
+docs/json.md describes the same for readers.
 
-A request that takes the environment of the caller (env) gets this command's, and so dir and config, where it
-does not have them.`,
+When a request that takes the caller's environment (env), dir or config does not have them, it gets
+those of this command.`,
 		Example: `  agency api run.list
   echo '{"status": ["needs-input"]}' | agency api run.list -
   agency api > openapi.json`,

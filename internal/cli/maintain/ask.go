@@ -33,11 +33,11 @@ const noneWord = "none"
 func questions() []question {
 	return []question{
 		{
-			key: "project.type", flag: "type", text: "Project type", help: "one `WORD` for the kind of project: go, node, python ... (default: as its files say)",
+			key: "project.type", flag: "type", text: "Project type", help: "one `WORD` for the kind of project: go, node, python ... (default: from its files)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Type = &text },
 		},
 		{
-			key: "project.sandbox", flag: "sandbox", text: "Sandbox level (worktree)", help: "how runs are kept apart, a `LEVEL`: worktree, the only one yet (default: worktree)",
+			key: "project.sandbox", flag: "sandbox", text: "Sandbox level (worktree)", help: "how runs are isolated, a `LEVEL`: worktree, the only one so far (default: worktree)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Sandbox = &text },
 		},
 		{
@@ -66,7 +66,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, _ string, yes bool) { a.AgentRuns = &yes },
 		},
 		{
-			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "a `FILE` of the repository to run in each new worktree; empty takes it away (default: none)",
+			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "a `FILE` of the repository to run in each new worktree; empty removes it (default: none)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Setup = &text },
 		},
 	}

@@ -55,7 +55,7 @@ func newConfigShow(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use: "show", Short: "Print every setting and where it comes from", Example: "  agency config show\n  agency config show --origin=false", Args: command.Takes(),
 	}, o.run)
-	cmd.Flags().BoolVar(&o.from, "origin", true, "where each value comes from, too")
+	cmd.Flags().BoolVar(&o.from, "origin", true, "also print where each value comes from")
 	return cmd
 }
 

@@ -28,19 +28,22 @@ type DaemonParts struct {
 func NewDaemon(d *command.Deps, parts DaemonParts) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "daemon",
-		Short:   "Start, stop and look at the daemon",
+		Short:   "Start, stop and inspect the daemon",
 		GroupID: "maintain",
-		Long:    "The daemon keeps the record and supervises the runs. Every command that needs it starts it; runs go on while it is down.",
+		Long: `The daemon keeps the record and supervises the runs. Every command that
+needs it starts it; runs continue while it is down.`,
 		Example: "  agency daemon status",
 	},
 		command.New(cobra.Command{
 			Use: "start", Short: "Start the daemon if it does not run", Example: "  agency daemon start", Args: command.Takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return daemonStatus(cmd.Context(), d, true) }),
 		command.New(cobra.Command{
-			Use: "status", Short: "Say whether the daemon runs; exit status 3 if not", Long: "Says whether the daemon runs. One that is starting or stopping is there, and is said to be; exit status 3 is that there is none.", Example: "  agency daemon status", Args: command.Takes(),
+			Use: "status", Short: "Show whether the daemon runs; exit status 3 if not", Long: `Shows whether the daemon runs, is starting or is stopping. Exit status 3
+means that there is no daemon.`, Example: "  agency daemon status", Args: command.Takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return daemonStatus(cmd.Context(), d, false) }),
 		command.New(cobra.Command{
-			Use: "stop", Short: "Stop the daemon; runs go on", Long: "Stops the daemon, and returns when it is gone. Runs go on. Commands that follow, such as ls --watch, wait for the next daemon; any\nother command starts it.", Example: "  agency daemon stop", Args: command.Takes(),
+			Use: "stop", Short: "Stop the daemon; runs continue", Long: `Stops the daemon, and returns when it has ended. Runs continue. Commands
+that follow, such as ls --watch, wait for the next daemon; any other command starts it.`, Example: "  agency daemon stop", Args: command.Takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return daemonStop(cmd.Context(), d) }),
 		command.New(cobra.Command{
 			Use: "run", Short: "Run the daemon in the foreground", Example: "  agency daemon run", Args: command.Takes(),

@@ -26,7 +26,8 @@ func NewDatabase(d *command.Deps, parts DatabaseParts) *cobra.Command {
 		Use:     "db",
 		Short:   "Check, back up, restore and rebuild the database",
 		GroupID: "maintain",
-		Long:    "The database is the record of all runs. Use these commands instead of opening it: only the daemon may.",
+		Long: `The database is the record of all runs. Use these commands instead of
+opening it: only the daemon may open it.`,
 		Example: "  agency db check",
 	}, newDatabaseCheck(d), newDatabaseBackup(d), newDatabaseRestore(d, parts), newDatabaseRebuild(d, parts))
 }
@@ -34,7 +35,7 @@ func NewDatabase(d *command.Deps, parts DatabaseParts) *cobra.Command {
 // newDatabaseCheck returns the command agency db check.
 func newDatabaseCheck(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
-		Use: "check", Short: "Read the whole database and say what is wrong with it", Example: "  agency db check", Args: command.Takes(),
+		Use: "check", Short: "Read the whole database and report what is wrong", Example: "  agency db check", Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.CheckDatabase, api.Empty{})
 		if err != nil {
@@ -72,9 +73,9 @@ type databaseRestoreOptions struct {
 func newDatabaseRestore(d *command.Deps, parts DatabaseParts) *cobra.Command {
 	o := &databaseRestoreOptions{Deps: d, parts: parts}
 	return command.New(cobra.Command{
-		Use: "restore FILE", Short: "Put a backup in the place of the database",
-		Long: `Puts a backup in the place of the database. The daemon must be stopped first. The backup is checked before anything changes, and the
-database that stood there is kept beside it.`,
+		Use: "restore FILE", Short: "Replace the database by a backup",
+		Long: `Replaces the database by a backup. Stop the daemon first. The backup is
+checked before anything changes, and the previous database is kept next to the new one.`,
 		Example: "  agency daemon stop && agency db restore $HOME/agency-backup.db",
 		Args:    command.Takes("FILE"),
 	}, o.run)
@@ -110,10 +111,11 @@ type databaseRebuildOptions struct {
 func newDatabaseRebuild(d *command.Deps, parts DatabaseParts) *cobra.Command {
 	o := &databaseRebuildOptions{Deps: d, parts: parts}
 	return command.New(cobra.Command{
-		Use: "rebuild", Short: "Make the database know the runs whose folders are there",
-		Long: `Brings what the folders of runs tell, and the database does not know, into the database; without one it makes one. The daemon must be
-stopped first. Agents that are live go on, and are found again. Events, messages, alerts, timers, sessions and trust are in no such folder:
-they stay as the database has them. A database that stood there before is kept beside it.`,
+		Use: "rebuild", Short: "Add the runs that have a folder to the database",
+		Long: `Adds to the database what only the folders of runs know; without a database
+it creates one. Stop the daemon first. Live agents continue, and the next daemon finds them. Events,
+messages, alerts, timers, sessions and trust are in no such folder: they stay as the database has
+them. A database that existed before is kept next to the new one.`,
 		Example: "  agency daemon stop && agency db rebuild",
 		Args:    command.Takes(),
 	}, o.run)

@@ -17,9 +17,10 @@ import (
 func NewDoctor(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
 		Use:     "doctor",
-		Short:   "Check what agency depends on, and look for leftovers",
+		Short:   "Check what agency depends on, and find leftovers",
 		GroupID: "maintain",
-		Long:    "Checks git, tmux, the runners, the configuration, the data folder and the daemon, and lists what belongs to no run. It changes nothing.",
+		Long: `Checks git, tmux, the runners, the configuration, the data folder and the
+daemon, and lists what belongs to no run. It changes nothing.`,
 		Example: "  agency doctor",
 		Args:    command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {

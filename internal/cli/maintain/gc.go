@@ -26,17 +26,18 @@ func NewCollect(d *command.Deps) *cobra.Command {
 	o := &collectOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "gc",
-		Short:   "Propose ended runs that could be removed without losing anything",
+		Short:   "List ended runs that can be removed without losing work",
 		GroupID: "maintain",
-		Long: `Lists the ended runs that are not removed, and what speaks against removing each. A run is removable when its worktree is clean and its
-commits are on another branch; anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply.`,
+		Long: `Lists the ended runs that are not removed yet, and what prevents the removal
+of each. A run is removable when its worktree is clean and its commits are on another branch;
+anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply.`,
 		Example: `  agency gc
   agency gc --older-than 24h --state completed --apply`,
 		Args: command.Takes(),
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended so long ago")
+	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended longer ago than this")
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, killed")
-	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove what is removable")
+	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
 	return cmd
 }
 

@@ -30,9 +30,10 @@ func NewInit(d *command.Deps) *cobra.Command {
 		Use:     "init",
 		Short:   "Prepare a repository: agency.toml, CLAUDE.md, .gitignore",
 		GroupID: "maintain",
-		Long: `Writes what agency wants to know of a repository into it: agency.toml with the answers to a few questions, CLAUDE.md for agents
-(never over one that is there), a marked block in .gitignore and, if wanted, agent_runs/ with a link for every run. On a terminal it
-asks; elsewhere the flags answer, and defaults where there is none. Run again it changes only what has a new answer.`,
+		Long: `Writes the settings of a repository into it: agency.toml with the answers to
+a few questions, CLAUDE.md for agents (never over an existing one), a marked block in .gitignore
+and, if wanted, agent_runs/ with a link for every run. On a terminal it asks; elsewhere the flags
+answer, and defaults where there is no flag. Run again, it changes only what has a new answer.`,
 		Example: `  agency init
   agency init --dry-run
   agency init --runner codex --base main --parallel=false`,

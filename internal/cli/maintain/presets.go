@@ -24,8 +24,9 @@ func NewPresets(d *command.Deps) *cobra.Command {
 		Use:     "presets",
 		Short:   "List and show the roles that runs can have",
 		GroupID: "maintain",
-		Long: `A preset is a role in one word: the runner, the model, the arguments, the tags, the system prompt and the patience of the watchdog
-that a run gets where it does not say otherwise. They are the tables [presets.NAME] of the configuration.`,
+		Long: `A preset is a named role: the runner, model, arguments, tags, system prompt
+and stuck timeout of the watchdog for a run that does not set them itself. Presets are the tables
+[presets.NAME] of the configuration.`,
 		Example: "  agency presets ls\n  agency run --preset worker --prompt 'fix the login test'",
 	}, newPresetsList(d), newPresetsShow(d))
 }
@@ -101,7 +102,7 @@ func newPresetsList(d *command.Deps) *cobra.Command {
 // newPresetsShow returns the command agency presets show.
 func newPresetsShow(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "show NAME", Short: "Show what a preset gives a run", Example: "  agency presets show worker", Args: command.Takes("NAME"),
+		Use: "show NAME", Short: "Show the settings of a preset", Example: "  agency presets show worker", Args: command.Takes("NAME"),
 	}, func(_ *cobra.Command, args []string) error {
 		cfg, err := d.Config()
 		if err != nil {

@@ -45,7 +45,7 @@ func NewSchema(d *command.Deps) *cobra.Command {
 		Use:       "schema [NAME]",
 		Short:     "Print the JSON Schema of a file that agency reads",
 		GroupID:   "maintain",
-		Long:      "Prints a JSON Schema (draft 2020-12), or without a name the names of all.",
+		Long:      `Prints a JSON Schema (draft 2020-12); without NAME, the names of all.`,
 		Example:   "  agency schema\n  agency schema runner-status > runner_status.schema.json",
 		ValidArgs: o.names,
 		Args: func(cmd *cobra.Command, args []string) error {

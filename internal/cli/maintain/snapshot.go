@@ -20,8 +20,9 @@ func NewSnapshot(d *command.Deps) *cobra.Command {
 		Use:     "snapshot RUN",
 		Short:   "Save a run's uncommitted work, and get it back",
 		GroupID: "maintain",
-		Long: `A snapshot is everything in a run's worktree that is not ignored, as commits under refs/agency/snapshots. The worktree, its index and
-its branch stay as they are. agency rm takes one by itself before work would be lost.`,
+		Long: `A snapshot holds everything in a run's worktree that is not ignored, as
+commits under refs/agency/snapshots. The worktree, its index and its branch stay as they are. agency
+rm takes a snapshot by itself before work would be lost.`,
 		Example: "  agency snapshot fix-login\n  agency snapshot restore fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ its branch stay as they are. agency rm takes one by itself before work would be 
 // newSnapshotList returns the command agency snapshot ls.
 func newSnapshotList(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "ls RUN", Short: "List what was saved of a run", Example: "  agency snapshot ls fix-login", Args: command.Takes("RUN"),
+		Use: "ls RUN", Short: "List the snapshots of a run", Example: "  agency snapshot ls fix-login", Args: command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ListSnapshots, api.RunRequest{Run: args[0]})
 		if err != nil {

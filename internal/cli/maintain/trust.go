@@ -28,12 +28,13 @@ func NewTrust(d *command.Deps) *cobra.Command {
 	o := &trustOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "trust",
-		Short:   "Allow what a repository wants done in each new worktree",
+		Short:   "Allow a repository's setup in each new worktree",
 		GroupID: "maintain",
-		Long: `A repository's agency.toml can name a setup script, and files to copy or link into each new worktree. Nothing of that is done before
-you have trusted it: the exact bytes of agency.toml and of every file of the repository that the setup names. When one of them
-changes, it has to be trusted again. So do git's hooks that come with the files, when core.hooksPath is relative. --show prints them and
-changes nothing.`,
+		Long: `A repository's agency.toml can name a setup script, and files to copy or
+link into each new worktree. agency does none of that before you trust it: the exact bytes of
+agency.toml and of every file of the repository that the setup names. When one of them changes, you
+must trust it again. The same holds for git hooks that come with the files, when core.hooksPath is
+relative. --show prints them and changes nothing.`,
 		Example: `  agency trust --show
   agency trust
   agency trust --revoke`,
@@ -41,10 +42,10 @@ changes nothing.`,
 	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
-	f.StringVar(&o.base, "base", "", "as a run would that starts from this branch, tag or commit")
-	f.StringVar(&o.runRef, "run", "", "what agency resume `RUN` would do")
-	f.BoolVar(&o.show, "show", false, "only show it")
-	f.BoolVar(&o.revoke, "revoke", false, "take back everything that was trusted in this repository")
+	f.StringVar(&o.base, "base", "", "show or trust what a run from this branch, tag or commit would do")
+	f.StringVar(&o.runRef, "run", "", "show or trust what agency resume `RUN` would do")
+	f.BoolVar(&o.show, "show", false, "show what would be trusted, and change nothing")
+	f.BoolVar(&o.revoke, "revoke", false, "withdraw all trust of this repository")
 	return cmd
 }
 

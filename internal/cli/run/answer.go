@@ -23,12 +23,14 @@ func NewAnswer(d *command.Deps) *cobra.Command {
 	o := &answerOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "answer RUN allow|deny|TEXT",
-		Short:   "Answer the permission or question that a run waits for",
+		Short:   "Answer the permission request or question of a run",
 		GroupID: "run",
-		Long: `Answers what the agent of a run asks, by the keys of the dialog that its terminal shows: allow permits this once, deny refuses a
-permission or a question, and a TEXT is one of the options of a question, or an answer of your own. A run that asks in its own words gets
-the text as a message. It is refused when the terminal does not show what is asked, and while a person types there; dialogs of the program
-itself, such as trust and logins, are left to a person. What a run asks is in agency show RUN.`,
+		Long: `Answers the request of a run's agent by pressing the keys of the dialog that
+its terminal shows: allow permits this once, deny refuses a permission or a question, and a TEXT is
+one of the options of a question, or your own answer. When the agent asked in plain text and shows
+no dialog, it gets the TEXT as a message. The answer is refused when the terminal does not show the
+request, and while a user types there. Dialogs of the agent's own program, such as trust and logins,
+are left to the user. agency show RUN shows what a run asks.`,
 		Example: `  agency answer fix-login allow
   agency answer fix-login "Use the second one"`,
 		Args: command.Takes("RUN", "ANSWER"),
@@ -39,7 +41,7 @@ itself, such as trust and logins, are left to a person. What a run asks is in ag
 			return []string{string(agency.Allow), string(agency.Deny)}, cobra.ShellCompDirectiveNoFileComp
 		},
 	}, o.run)
-	cmd.Flags().StringVar(&o.promptID, "prompt-id", "", "refuse unless this is what it waits for, an `ID` from an alert")
+	cmd.Flags().StringVar(&o.promptID, "prompt-id", "", "refuse unless the run waits for this request, an `ID` from an alert")
 	return cmd
 }
 

@@ -34,9 +34,10 @@ func NewAttach(d *command.Deps, exec Exec) *cobra.Command {
 		Use:     "attach RUN",
 		Short:   "Show a run's terminal and type into it",
 		GroupID: "run",
-		Long: `Shows the terminal of a run. Inside tmux the client switches to it, outside it attaches. The run goes on when you leave: press
-the tmux prefix (Ctrl-b unless you changed it) and then d. It ends with tmux's [exited] when somebody stops the run; what was there is
-in agency logs. With --json it prints the command instead of running it.`,
+		Long: `Shows the terminal of a run. Inside tmux it switches the client to the run,
+outside it attaches. The run continues when you leave: press the tmux prefix (Ctrl-b unless you
+changed it) and then d. When the run is stopped, tmux prints [exited]; agency logs shows what the
+agent wrote. With --json it prints the command instead of running it.`,
 		Example: "  agency attach fix-login",
 		Args:    command.Takes("RUN"),
 	}, o.run)

@@ -17,13 +17,15 @@ import (
 func NewFlag(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:     "flag RUN REASON...",
-		Short:   "Have a run need attention, with the reason",
+		Short:   "Mark that a run needs attention, with the reason",
 		GroupID: "run",
-		Long: `Says that somebody must look at a run. It needs attention from then on, whatever its agent does, until agency unflag or another
-attempt (agency resume); who should act is alerted, as when it asks for something. What it asks after that shows first. A run that failed
-stays failed. agency gc leaves it alone. Another reason takes the place of the one before.
+		Long: `Marks that a run needs attention. The mark stays, whatever the agent does,
+until agency unflag or another attempt (agency resume). It alerts the run's owner, as a request of
+the run does. A later request of the run shows before the flag. A failed run stays failed. agency gc
+keeps a flagged run. Another reason replaces the one before.
 
-An agent can flag itself and what it started. Put -- before a reason that begins with a dash.`,
+An agent can flag itself and the runs that it started. Put -- before a reason that begins with a
+dash.`,
 		Example: `  agency flag fix-login "the migration needs a second look"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -56,9 +58,10 @@ An agent can flag itself and what it started. Put -- before a reason that begins
 func NewUnflag(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:     "unflag RUN",
-		Short:   "Take a run's flag away",
+		Short:   "Remove a run's flag",
 		GroupID: "run",
-		Long:    "Takes away what agency flag said of a run. What its agent does is its status again, and the alert about the flag is over.",
+		Long: `Removes the mark of agency flag from a run. The run has the status of its
+agent again, and the alert about the flag closes.`,
 		Example: "  agency unflag fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {

@@ -29,16 +29,18 @@ func NewMCP(d *command.Deps) *cobra.Command {
 		Use:     "mcp",
 		Short:   "Serve agency to an agent, as tools of the Model Context Protocol",
 		GroupID: "run",
-		Long: `Serves the tools of agency on standard input and output, for an agent that runs others: it starts workers, waits for what they ask,
-answers them and collects their work. An agent's program starts this command itself; docs/mcp.md says how each is told to.
+		Long: `Serves the tools of agency on standard input and output, for an agent that
+runs others: it starts workers, waits for their requests, answers them and collects their work. An
+agent's program starts this command itself; docs/mcp.md describes how to set it up for each program.
 
-The tools see the runs of the repository of the current directory. Inside a run they act as that run: its messages are its own.`,
+The tools see the runs of the repository of the current directory. Inside a run they act as that
+run, with its messages.`,
 		Example: `  claude mcp add agency -- agency mcp
   agency mcp --skill > .claude/skills/agency/SKILL.md`,
 		Args: command.Takes(),
 	}, o.run)
 	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "let the tools see the runs of every repository")
-	cmd.Flags().BoolVar(&o.skill, "skill", false, "print the skill that teaches an agent to use the tools, and end")
+	cmd.Flags().BoolVar(&o.skill, "skill", false, "print the skill that teaches an agent to use the tools, and exit")
 	return cmd
 }
 

@@ -26,14 +26,15 @@ func NewRemove(d *command.Deps) *cobra.Command {
 		Use:     "rm RUN...",
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "run",
-		Long: `Removes the worktree and the tmux session of a run that has ended. Work that is uncommitted or on no other branch is saved under
-refs/agency/snapshots first. The branch stays unless --delete-branch is given, now or later, and that is refused for commits that
-are nowhere else. The record and the logs stay too.`,
+		Long: `Removes the worktree and the tmux session of a run that has ended. Work that
+is uncommitted or on no other branch is saved under refs/agency/snapshots first. The branch stays,
+unless you give --delete-branch, now or later; that is refused when the branch has commits that are
+nowhere else. The record and the logs stay too.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, o.run)
-	cmd.Flags().BoolVar(&o.force, "force", false, "also when it takes work with it that cannot be saved")
+	cmd.Flags().BoolVar(&o.force, "force", false, "remove even work that cannot be saved")
 	cmd.Flags().BoolVar(&o.deleteBranch, "delete-branch", false, "delete the run's branch too")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd

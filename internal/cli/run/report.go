@@ -44,19 +44,22 @@ func NewReport(d *command.Deps) *cobra.Command {
 	words := reportWords()
 	cmd := command.New(cobra.Command{
 		Use:     "report STATUS",
-		Short:   "Say how you are doing (for the agent of a run)",
+		Short:   "Report your status (for the agent of a run)",
 		GroupID: "run",
-		Long: `For agents: tells whoever supervises this run how it stands. Call it inside the worktree of the run.
+		Long: `For agents: reports the status of this run to its owner. Call it inside the
+worktree of the run.
 
   working           you are getting on with the task       --summary
   needs_input       you cannot go on without an answer     --summary and --question
   blocked           something outside the task stops you   --summary and --blocker
   ready_for_review  the task is done and checked           --summary and --how-to-test
 
-These replace the file .agency/state/runner_status.json. Three more stand beside it and take --summary alone: error (something
-failed and you cannot repair it), complete (everything is done), help (somebody should look).
+These replace the file .agency/state/runner_status.json. Three more are added to it and take only
+--summary: error (something failed and you cannot repair it), complete (everything is done), help (a
+user should look).
 
---quiet-for says with working how long you will be silent, for a long build or test: until then you do not count as stalled.`,
+With working, --quiet-for announces how long you will be silent, for a long build or test: until
+then you do not count as stalled.`,
 		Example: `  agency report working --summary "Moving the session check into the middleware"
   agency report working --summary "Running the whole test suite" --quiet-for 20m
   agency report needs_input --summary "Two ways to store sessions" --question "Should sessions survive a restart?"
@@ -65,7 +68,7 @@ failed and you cannot repair it), complete (everything is done), help (somebody 
 		ValidArgs: words,
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.summary, "summary", "", "what you do, need or did, in one short sentence")
+	f.StringVar(&o.summary, "summary", "", "what you are doing, need or did, in one short sentence")
 	f.StringArrayVar(&o.questions, "question", nil, "what you need to know; may be repeated")
 	f.StringArrayVar(&o.blockers, "blocker", nil, "what stops you; may be repeated")
 	f.StringVar(&o.howToTest, "how-to-test", "", "how a reviewer can check the work")

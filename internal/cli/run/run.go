@@ -52,11 +52,13 @@ func NewRun(d *command.Deps, exec Exec) *cobra.Command {
 		Use:     "run [-- RUNNER ARGS...]",
 		Short:   "Start an agent on a task in its own worktree",
 		GroupID: "run",
-		Long: `Starts an agent on a task, in a new worktree and branch of the repository and in a tmux session of its own. Your own checkout
-is not touched and may be dirty. Prints the handle of the run.
+		Long: `Starts an agent on a task, in a new worktree and branch of the repository
+and in its own tmux session. Your own checkout is not touched and may be dirty. Prints the handle of
+the run.
 
-What you do not say comes from --spec, then from the --preset, then from the repository's agency.toml, then from the [defaults] of
-your configuration. The model and the arguments of a preset belong to its runner: with another --runner they are left out.`,
+Values that you omit come from --spec, then from the --preset, then from the repository's
+agency.toml, then from the [defaults] of your configuration. The model and the arguments of a preset
+belong to its runner: with another --runner they are left out.`,
 		Example: `  agency run --prompt "fix the login test"
   agency run --runner shell --prompt 'make test'
   git diff | agency run --prompt - --name review-diff --type review
@@ -68,7 +70,7 @@ your configuration. The model and the arguments of a preset belong to its runner
 	f.StringVar(&o.prompt, "prompt", "", "the task as `TEXT`; - reads it from standard input")
 	f.StringVar(&o.promptFile, "prompt-file", "", "the task as a `FILE`")
 	f.StringVar(&o.preset, "preset", "", "a role of the configuration by `NAME`; agency presets ls")
-	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags win over it")
+	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags override it")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from (default: HEAD)")
 	f.StringVar(&o.branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
@@ -79,11 +81,11 @@ your configuration. The model and the arguments of a preset belong to its runner
 	f.StringArrayVar(&o.tags, "tag", nil, "tag the run (repeatable; default: worker)")
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
-	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after so many minutes (0: no limit)")
-	command.DurationVar(f, &o.stall, "stall-threshold", 0, "call it stalled after this time without a sign, such as 30m (default: as configured)")
-	f.IntVar(&o.stuck, "stuck-after", 0, "call it stuck after so many intervals of the watchdog without a sign of life (default: as configured)")
+	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after this many minutes (0: no limit)")
+	command.DurationVar(f, &o.stall, "stall-threshold", 0, "show it as stalled after this time without a sign of work, such as 30m (default: as configured)")
+	f.IntVar(&o.stuck, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
-	f.BoolVar(&o.noSetup, "no-setup", false, "without what the repository's agency.toml wants done in new worktrees")
+	f.BoolVar(&o.noSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
 	f.BoolVar(&o.attach, "attach", false, "show the run's terminal at once")
 	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -20,11 +20,14 @@ func NewSend(d *command.Deps) *cobra.Command {
 		Use:     "send RUN TEXT",
 		Short:   "Type a message into a run's agent and press Enter",
 		GroupID: "run",
-		Long: `Types a message into the agent of a run and presses Enter. It is refused while the run's terminal shows a dialog or a menu, which
-the message would answer, while a person types there, and when the agent has ended or is headless. A program that reads lines, such
-as a shell script, gets at most 4095 bytes of each (1023 on macOS): a longer one is refused. TEXT - reads the message from standard input.
+		Long: `Types a message into the agent of a run and presses Enter. It is refused
+while the run's terminal shows a dialog or a menu, which the message would answer, while a user
+types there, and when the agent has ended or is headless. A program that reads lines, such as a
+shell script, accepts at most 4095 bytes a line (1023 on macOS): a longer line is refused. TEXT -
+reads the message from standard input.
 
-"delivered" means that the agent was seen to take it: it told of a prompt, or its input box is empty and it works.`,
+"delivered" means that the agent was seen to take the message: it reported a prompt, or its input
+box is empty and it works.`,
 		Example: `  agency send fix-login "yes, use the second one"`,
 		Args:    command.Takes("RUN", "TEXT"),
 	}, func(cmd *cobra.Command, args []string) error {

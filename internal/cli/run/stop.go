@@ -18,10 +18,12 @@ func NewStop(d *command.Deps) *cobra.Command {
 		Use:     "stop RUN...",
 		Short:   "Stop a run's agent; its worktree and branch stay",
 		GroupID: "run",
-		Long: `Ends the agent of a run, with everything that it started, and then its tmux session: whoever is attached to it is back in their
-own shell. The worktree, the branch and the logs stay, and agency resume goes on.
+		Long: `Ends the agent of a run, with every process that it started, and then its
+tmux session: a user attached to it is back in their own shell. The worktree, the branch and the
+logs stay, and agency resume continues the run.
 
-The agent has the time of [stop] grace to put its things in order before it is killed. A second agency stop meanwhile kills it at once.`,
+The agent has the time of [stop] grace to finish cleanly before it is killed. A second agency stop
+kills it at once.`,
 		Example:     "  agency stop fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},

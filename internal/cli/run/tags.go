@@ -16,9 +16,10 @@ import (
 func NewTags(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use: "tags", Short: "Change the tags of runs", GroupID: "run",
-		Long:    "Tags say what a run is: the watchdog watches those tagged worker, and alerts go to those tagged orchestrator.",
+		Long: `Tags describe what a run is: the watchdog watches runs tagged worker, and
+alerts go to runs tagged orchestrator.`,
 		Example: "  agency tags add plan-release orchestrator",
-	}, newTagsChange(d, "add", "Add tags to a run"), newTagsChange(d, "rm", "Take tags away from a run"), newTagsList(d))
+	}, newTagsChange(d, "add", "Add tags to a run"), newTagsChange(d, "rm", "Remove tags from a run"), newTagsList(d))
 }
 
 // tagsChangeOptions are the flags of agency tags ls, and what it works with.

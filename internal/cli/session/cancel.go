@@ -14,9 +14,10 @@ import (
 func newCancel(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "cancel SESSION",
-		Short: "Cancel a session and stop all its agents; their worktrees and branches stay",
-		Long: `Ends a session: what is queued never starts, and agents that run are stopped with all their processes. Worktrees, branches and logs stay.
-It returns at once; agency session wait tells when all have ended.`,
+		Short: "Cancel a session and stop its agents; worktrees and branches stay",
+		Long: `Ends a session: queued agents never start, and running agents are stopped
+with all their processes. Worktrees, branches and logs stay. The command returns at once; agency
+session wait waits until all have ended.`,
 		Example: "  agency session cancel active && agency session wait latest",
 		Args:    command.Takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {

@@ -36,17 +36,19 @@ func newCreate(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "create {--agents FILE|-|JSON | --agent ID[:NAME[:WAVE]] ... | --file FILE|-}",
 		Short: "Record a session whose agents you run yourself",
-		Long: `Records a session of agents that another program runs and reports with agency session update, and prints its id. agency keeps its
-status.json and tells how it stands; it starts nothing. The agents are a JSON array of objects as in status.json, of which only id
-is needed. --file takes a whole status.json, which may be partial: what agency does not know in it is kept, and what has ended has
-ended. Its id, its counts and the paths of its logs are agency's to say.`,
+		Long: `Records a session of agents that another program runs and reports with
+agency session update, and prints its id. agency writes its status.json and shows its status; it
+starts nothing. The agents are a JSON array of objects as in status.json, of which only id is
+required. --file takes a whole status.json, which may be partial: fields that agency does not know
+are kept, and ended agents stay ended. agency sets the id, the counts and the paths of the logs
+itself.`,
 		Example: `  agency session create --agent 001:schema --agent 002:writer
   agency session create --source execute-phase --source-file plan.md --agents '[{"id": "001", "wave": 1}]'
   agency session create --file status.json`,
 		Args: command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.req.Source, "source", "", "what kind of executor it is: orchestrate, execute-phase or run-prompt (default: as the file says, or orchestrate)")
+	f.StringVar(&o.req.Source, "source", "", "the kind of executor: orchestrate, execute-phase or run-prompt (default: that of the file, or orchestrate)")
 	f.StringVar(&o.req.SourceFile, "source-file", "", "the plan or prompt that is carried out, as `PATH` in the repository")
 	f.StringVar(&o.req.Name, "name", "", "a name for the session")
 	f.StringVar(&o.list, "agents", "", "the agents: a file, - for standard input, or the JSON itself")

@@ -19,8 +19,8 @@ func (f *facts) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.path, "path", false, "print only the folder of its status files")
 	flags.BoolVar(&f.isComplete, "is-complete", false, "print only whether it has settled: true with exit status 0, or false with 1")
-	flags.BoolVar(&f.running, "running", false, "print only the ids of the agents that run")
-	flags.BoolVar(&f.queued, "queued", false, "print only the ids of the agents that are to run")
+	flags.BoolVar(&f.running, "running", false, "print only the ids of the running agents")
+	flags.BoolVar(&f.queued, "queued", false, "print only the ids of the queued agents")
 	cmd.MarkFlagsMutuallyExclusive("path", "is-complete", "running", "queued")
 }
 

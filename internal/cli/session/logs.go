@@ -29,8 +29,8 @@ func newLogs(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "logs SESSION [AGENT]",
 		Short: "Print what the agents of a session wrote",
-		Long: `Prints what one agent of a session wrote, as agency logs does for a run; or what all of them wrote, each line behind the id of its
-agent, and fit for a terminal.`,
+		Long: `Prints the log of one agent of a session, as agency logs does for a run; or
+the logs of all its agents, each line after the id of its agent, and safe for a terminal.`,
 		Example: `  agency session logs latest 001
   agency session logs active -f`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +40,7 @@ agent, and fit for a terminal.`,
 			return command.TakesUpTo("SESSION", "[AGENT]")(cmd, args)
 		},
 	}, o.run)
-	cmd.Flags().BoolVarP(&o.followed, "follow", "f", false, "go on until the agent has ended, or the session has settled")
+	cmd.Flags().BoolVarP(&o.followed, "follow", "f", false, "follow until the agent has ended, or the session has settled")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 1 {
 			return d.CompleteAgents(cmd, args[0])

@@ -34,9 +34,9 @@ func newList(d *command.Deps) *cobra.Command {
 		Args:    command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.BoolVar(&o.req.Live, "live", false, "only those that are running")
+	f.BoolVar(&o.req.Live, "live", false, "show only running sessions")
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the sessions of every repository")
-	f.IntVar(&o.req.Limit, "limit", 0, "only the newest `N` (0: all)")
+	f.IntVar(&o.req.Limit, "limit", 0, "show only the newest `N` (0: all)")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 func newPause(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:     "pause SESSION",
-		Short:   "Start no more agents of a session; those that run go on",
+		Short:   "Stop starting agents of a session; running agents continue",
 		Example: "  agency session pause active",
 		Args:    command.Takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {

@@ -28,13 +28,13 @@ type planFlags struct {
 
 func (o *planFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.agents, "agents", nil, "instead of a plan: `RUNNER:N,...`, so many agents of each runner, all with the one prompt")
+	f.StringSliceVar(&o.agents, "agents", nil, "instead of a plan: `RUNNER:N,...`, N agents of each runner, all with one prompt")
 	f.StringVar(&o.prompt, "prompt", "", "the task of --agents as `TEXT`; - reads it from standard input")
 	f.StringVar(&o.promptFile, "prompt-file", "", "the task of --agents as a `FILE` of the repository")
-	f.StringVar(&o.name, "name", "", "what the session is called, instead of what the plan says")
-	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from, instead of what the plan says; deps is the merged results of the agents before")
-	f.IntVar(&o.maxParallel, "max-parallel", 0, "how many agents run at once, instead of what the plan says (default: 3)")
-	f.StringVar(&o.onFailure, "on-failure", "", "stop, continue or ask, instead of what the plan says")
+	f.StringVar(&o.name, "name", "", "the name of the session, instead of the plan's")
+	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from, instead of the plan's; deps is the merged results of an agent's dependencies")
+	f.IntVar(&o.maxParallel, "max-parallel", 0, "how many agents run at once, instead of the plan's number (default: 3)")
+	f.StringVar(&o.onFailure, "on-failure", "", "stop, continue or ask, instead of the plan's choice")
 	words := []string{string(agency.StopOnFailure), string(agency.ContinueOnFailure), string(agency.AskOnFailure)}
 	_ = cmd.RegisterFlagCompletionFunc("on-failure", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -98,12 +98,14 @@ func newPlan(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "plan [FILE | FOLDER | -]",
 		Short: "Check a plan and show what it would do",
-		Long: `Reads a plan, checks all that can be checked, and shows the agents by wave, what each comes after, branches, commands and limits. It
-starts nothing. A plan is a YAML file (- reads it from standard input), a folder of NNN-name.md prompts, or --agents that all get
-one task. docs/plan.md describes plans, agency schema plan prints their schema.
+		Long: `Reads a plan, checks all that can be checked, and shows its agents by wave,
+their dependencies, branches, commands and limits. It starts nothing. A plan is a YAML file (- reads
+it from standard input), a folder of NNN-name.md prompts, or --agents that all get one task.
+docs/plan.md describes plans, agency schema plan prints their schema.
 
-Exit status: 0 the plan can be started, 8 somebody has to trust what the repository wants done first, 2 there is a mistake in it.
-In branches and commands SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION stand for what is known only at the start.`,
+Exit status: 0 the plan can be started, 8 a user must first trust the setup of the repository, 2 the
+plan has a mistake. In branches and commands, SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION are
+placeholders for values that are known only at the start.`,
 		Example: `  agency session plan plan.yaml
   agency session plan prompts/
   agency session plan --agents claude_code:3,codex:2 --prompt "fix the login test"`,

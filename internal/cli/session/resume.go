@@ -24,10 +24,13 @@ func newResume(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "resume SESSION",
 		Short: "Continue a paused session",
-		Long: `Continues a session that was paused, by somebody or by a failure with on_failure: ask. After such a failure what depends on the agent is
-cancelled, and the rest goes on. Agents that wait for a person, for a rate limit to end or for their next attempt try again at once.
+		Long: `Continues a session that a user paused, or a failure with on_failure: ask.
+After such a failure the agents that depend on the failed one are cancelled, and the rest continue.
+Agents that wait for a user, for the end of a rate limit or for their next attempt try again at
+once.
 
-It is refused when the plan's files changed since the start. With --plan-changed ok the session goes on with the plan as it was.`,
+It is refused when the plan's files changed since the start. With --plan-changed ok the session
+continues with the plan as it was.`,
 		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
 		Args:    command.Takes("SESSION"),
 	}, o.run)
@@ -49,7 +52,7 @@ func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 func addPlanChanged(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "plan-changed", "", "`ok`: go on with the plan as it was at the start, although its files have changed")
+	cmd.Flags().StringVar(to, "plan-changed", "", "`ok`: continue with the plan as it was at the start, although its files changed")
 	_ = cmd.RegisterFlagCompletionFunc("plan-changed", cobra.FixedCompletions([]string{"ok"}, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -25,18 +25,19 @@ func newRetry(d *command.Deps) *cobra.Command {
 	o := &retryOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "retry SESSION",
-		Short: "Run what a settled session left undone, in a new session",
-		Long: `Starts a new session with the plan of one that has settled. Agents that were complete are complete in it, with their runs and results; the
-others begin anew, in new runs. With --failed only those begin that failed or were cancelled because of a failure.
+		Short: "Run what a settled session did not complete, in a new session",
+		Long: `Starts a new session with the plan of one that has settled. Agents that were
+complete stay complete in it, with their runs and results; the others start again, in new runs. With
+--failed, only those start that failed, or were cancelled because of a failure.
 
-It is refused when the plan's files changed since the start. With --plan-changed ok the plan is the one of the old session. --wait and its
-exit status are those of agency session start.`,
+It is refused when the plan's files changed since the start. With --plan-changed ok it uses the plan
+of the old session. --wait and its exit status are those of agency session start.`,
 		Example: "  agency session retry latest\n  agency session retry 20260201-143022-abc12345 --failed --wait",
 		Args:    command.Takes("SESSION"),
 	}, o.run)
-	cmd.Flags().BoolVar(&o.failed, "failed", false, "only what failed, and what was cancelled because of it")
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the new session has settled, or is paused for somebody")
-	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "only agents that failed, or were cancelled because of a failure")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the new session has settled, or is paused for a user")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session continues")
 	addPlanChanged(cmd, &o.changed)
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd

@@ -11,10 +11,10 @@ import (
 func New(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "session",
-		Short:   "Run whole plans of agents that depend on each other",
+		Short:   "Run plans of agents that depend on each other",
 		GroupID: "run",
-		Long: `A session carries out a plan: agents, each with a task, of which some come after others. Every agent is a run with a worktree and a
-branch of its own. docs/plan.md describes plans.`,
+		Long: `A session executes a plan: agents, each with a task, and their order. Every
+agent is a run with its own worktree and branch. docs/plan.md describes plans.`,
 		Example: "  agency session plan plan.yaml\n  agency session plan --agents claude_code:3,codex:2 --prompt 'fix the login test'",
 	},
 		newPlan(d), newStart(d), newPause(d), newResume(d), newCancel(d), newRetry(d), newWait(d), newShow(d), newWatch(d), newLogs(d),

@@ -28,9 +28,10 @@ type showOptions struct {
 func newShow(d *command.Deps) *cobra.Command {
 	o := &showOptions{Deps: d, facts: &facts{}}
 	cmd := command.New(cobra.Command{
-		Use:     "show [SESSION]",
-		Short:   "Show a session, its agents, and what they came to",
-		Long:    "Shows everything about a session; without SESSION, about the one that runs, or else about the latest.",
+		Use:   "show [SESSION]",
+		Short: "Show a session, its agents and their results",
+		Long: `Shows everything about a session; without SESSION, about the running one, or
+else the latest.`,
 		Example: "  agency session show\n  agency session show latest --json",
 		Args:    command.TakesUpTo("SESSION"),
 	}, o.run)

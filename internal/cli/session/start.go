@@ -30,21 +30,23 @@ func newStart(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "start [FILE | FOLDER | -]",
 		Short: "Run a plan of agents",
-		Long: `Checks a plan as agency session plan does, and starts its agents: each as soon as those that it comes after are complete, and never
-more at once than the limits say. The session goes on by itself, also after a crash or a reboot. What an agent starts from is
-looked up when it starts, so a plan whose base is a branch sees what came to that branch meanwhile.
+		Long: `Checks a plan as agency session plan does, and starts its agents: each as
+soon as its dependencies are complete, and never more at once than the limits allow. The session
+continues by itself, also after a crash or a reboot. The base of an agent is looked up when the
+agent starts, so a plan that starts from a branch sees the commits that the branch got meanwhile.
 
-With --wait it returns when the session has settled, or is paused for somebody, as on_failure: ask does after a failure. Exit status
-then: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the time is up, 8 it is paused.`,
+With --wait it returns when the session has settled, or is paused for a user, as on_failure: ask
+does after a failure. Exit status then: 0 complete, 1 failed, 4 cancelled, or complete without its
+cancelled agents, 5 the timeout passed, 8 it is paused.`,
 		Example: `  agency session start plan.yaml
   agency session start prompts/ --max-parallel 2 --wait --timeout 2h
   agency session start --agents claude_code:3 --prompt "fix the login test"`,
 		Args: command.TakesUpTo("FILE"),
 	}, o.run)
 	o.plan.add(cmd)
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for somebody")
-	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session goes on")
-	cmd.Flags().StringVar(&o.source, "source", "", "what the status file calls the kind of execution: orchestrate, execute-phase or run-prompt (default: orchestrate)")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for a user")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session continues")
+	cmd.Flags().StringVar(&o.source, "source", "", "the kind of execution in the status file: orchestrate, execute-phase or run-prompt (default: orchestrate)")
 	return cmd
 }
 

@@ -25,15 +25,17 @@ func newUpdate(d *command.Deps) *cobra.Command {
 	o := &updateOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "update SESSION {start | complete | fail | cancel | - | --max-parallel N}",
-		Short: "Report what became of agents that you run yourself",
-		Long: `Reports on a session of agency session create: with --agent that one of its agents starts, is complete, has failed or is cancelled,
-without it that the session as a whole is complete or cancelled. It settles by itself when its last agent is final. What was
-reported is durable when the command returns.
+		Short: "Report the status of agents that you run yourself",
+		Long: `Reports on a session of agency session create: with --agent that one of its
+agents starts, is complete, has failed or is cancelled; without it that the whole session is
+complete or cancelled. A session settles by itself when its last agent has ended. The report is
+durable when the command returns.
 
-With - the reports are lines of JSON on standard input, over one connection: {"agent": "001", "action": "start", "pid": 4711}. Each
-is answered, in order, when it is durable: with --json by an envelope on a line, and else only when it is refused.
+With - the reports are lines of JSON on standard input, over one connection: {"agent": "001",
+"action": "start", "pid": 4711}. Each is answered, in order, when it is durable: with --json by an
+envelope on a line, otherwise only when it is refused.
 
---max-parallel changes how many agents of a session that agency runs go at once.`,
+--max-parallel changes how many agents of a session that agency runs may run at once.`,
 		Example: `  agency session update active --agent 001 start --pid 4711
   agency session update active --agent 001 fail --error "tests fail" --exit-code 2
   my-executor | agency session update active -
@@ -41,10 +43,10 @@ is answered, in order, when it is durable: with --json by an envelope on a line,
 		Args: command.TakesUpTo("SESSION", "ACTION"),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.agent, "agent", "", "the `ID` of the agent; without it the report is on the session")
-	f.IntVar(&o.pid, "pid", 0, "with start: the process that runs")
-	f.IntVar(&o.exitCode, "exit-code", 0, "with complete (0) and fail (1): how the process ended")
-	f.StringVar(&o.failure, "error", "", "with fail and cancel: why")
+	f.StringVar(&o.agent, "agent", "", "the `ID` of the agent; without it the report is about the session")
+	f.IntVar(&o.pid, "pid", 0, "with start: the id of the process that runs")
+	f.IntVar(&o.exitCode, "exit-code", 0, "with complete (0) and fail (1): the exit code of the process")
+	f.StringVar(&o.failure, "error", "", "with fail and cancel: the reason")
 	f.IntVar(&o.parallel, "max-parallel", 0, "how many agents may run at once")
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd

@@ -29,14 +29,15 @@ func newWait(d *command.Deps) *cobra.Command {
 	o := &waitOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "wait SESSION",
-		Short: "Wait until a session has settled, or somebody is needed",
-		Long: `Waits until every agent of a session is complete, failed or cancelled, and what they came to is known; with --attention it returns as
-soon as somebody is needed, too. Exit status: 0 complete, 1 failed, 4 cancelled, or complete without agents that were cancelled, 5 the
-time is up, 6 that could not be found out, 8 somebody is needed.`,
+		Short: "Wait until a session has settled or needs attention",
+		Long: `Waits until every agent of a session is complete, failed or cancelled, and
+its result is known; with --attention it also returns as soon as the session needs a user. Exit
+status: 0 complete, 1 failed, 4 cancelled, or complete without its cancelled agents, 5 the timeout
+passed, 6 the state is unknown, 8 the session needs a user.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
 		Args:    command.Takes("SESSION"),
 	}, o.run)
-	cmd.Flags().BoolVar(&o.attention, "attention", false, "return when somebody is needed, too")
+	cmd.Flags().BoolVar(&o.attention, "attention", false, "also return when the session needs a user")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
