@@ -3,8 +3,6 @@ package agency
 import (
 	"encoding/json"
 	"time"
-
-	"agency/internal/duration"
 )
 
 // AlertKind is why a user or agent must act. Its values appear in the messages and notices that are
@@ -114,30 +112,6 @@ const LongestSnooze = 30 * 24 * time.Hour
 
 // Open reports whether a user or agent must still act.
 func (a *Alert) Open() bool { return a.ResolvedAt == nil }
-
-// AlertText returns the subject of an alert from its payload: the question, the error or the last
-// message. It is untrusted.
-func AlertText(payload json.RawMessage) string {
-	var p struct {
-		Prompt string `json:"prompt_preview"`
-		Error  string `json:"error_context"`
-		Done   string `json:"completion_message"`
-		Text   string `json:"text"` // of a session or the machine
-		Silent int    `json:"duration_secs"`
-	}
-	if json.Unmarshal(payload, &p) != nil {
-		return ""
-	}
-	for _, text := range []string{p.Prompt, p.Error, p.Done, p.Text} {
-		if text != "" {
-			return text
-		}
-	}
-	if p.Silent > 0 {
-		return "nothing moves for " + duration.Short(time.Duration(p.Silent)*time.Second)
-	}
-	return ""
-}
 
 // AlertSessionName returns the name of an alert's session from the payload, which outlives the
 // session; empty when it has none.

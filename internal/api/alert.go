@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // ListAlertsRequest selects alerts.
@@ -102,4 +103,28 @@ type AlertRule struct {
 	Kind  agency.AlertKind `json:"msg_type"`
 	Holds bool             `json:"holds"`
 	Why   string           `json:"why"`
+}
+
+// AlertText returns the subject of an alert from its payload: the question, the error or the last
+// message. It is untrusted.
+func AlertText(payload json.RawMessage) string {
+	var p struct {
+		Prompt string `json:"prompt_preview"`
+		Error  string `json:"error_context"`
+		Done   string `json:"completion_message"`
+		Text   string `json:"text"` // of a session or the machine
+		Silent int    `json:"duration_secs"`
+	}
+	if json.Unmarshal(payload, &p) != nil {
+		return ""
+	}
+	for _, text := range []string{p.Prompt, p.Error, p.Done, p.Text} {
+		if text != "" {
+			return text
+		}
+	}
+	if p.Silent > 0 {
+		return "nothing moves for " + duration.Short(time.Duration(p.Silent)*time.Second)
+	}
+	return ""
 }

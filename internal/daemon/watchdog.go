@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/notify"
 	"agency/internal/session"
@@ -91,7 +92,7 @@ func (t alertSink) notify(ctx context.Context, a *agency.Alert, recipients []str
 		return recipients, nil
 	}
 	// The id is that of this notification, so that repeating it after a crash does no harm.
-	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.NotifyCount+1), string(a.Kind), agency.AlertText(a.Payload), a.Payload, t.now()
+	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.NotifyCount+1), string(a.Kind), api.AlertText(a.Payload), a.Payload, t.now()
 	channels, err := t.notifier().Enqueue(ctx, *n)
 	for _, channel := range channels {
 		recipients = append(recipients, "channel "+channel)

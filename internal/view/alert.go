@@ -28,9 +28,6 @@ func AlertNotified(al *api.Alert) string {
 	}
 }
 
-// AlertText is what an alert is about. It is untrusted text.
-func AlertText(al *api.Alert) string { return agency.AlertText(al.Payload) }
-
 // sessionWords are what a message of agency's says of a session.
 func sessionWords(kind string) string {
 	if slices.Contains(agency.SessionAlertKinds(), agency.AlertKind(kind)) {
@@ -47,7 +44,7 @@ func MessageText(m *agency.Message) string {
 	}
 	word := func(key string) string { text, _ := said[key].(string); return text }
 	if m.From == agency.Daemon && word("worker_name") != "" {
-		if text := agency.AlertText(m.Payload); text != "" {
+		if text := api.AlertText(m.Payload); text != "" {
 			return word("worker_name") + " " + agency.AlertKind(m.Type).Words() + ": " + text
 		}
 		return word("worker_name") + " " + agency.AlertKind(m.Type).Words()

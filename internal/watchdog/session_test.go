@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/watchdog"
 )
 
@@ -245,7 +246,7 @@ func TestSessionWaiting(t *testing.T) {
 		w.waits(p, 2, "waiting: the results conflict")
 		w.wantTold("night session.waiting 0", "night session.waiting 0")
 		w.want(agency.AlertSessionWaiting, agency.AlertSessionWaiting)
-		if got := agency.AlertText(w.alert(1).Payload); got != "three: waiting: the results conflict" {
+		if got := api.AlertText(w.alert(1).Payload); got != "three: waiting: the results conflict" {
 			t.Errorf("it says %q", got)
 		}
 		w.waits(p, 0, "")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/watchdog"
 )
 
@@ -57,7 +58,7 @@ func TestAlertTakesBetterWords(t *testing.T) {
 
 func (w *world) wantWords(want string) {
 	w.t.Helper()
-	if got := agency.AlertText(w.alert(0).Payload); got != want {
+	if got := api.AlertText(w.alert(0).Payload); got != want {
 		w.t.Errorf("the alert says %q, want %q", got, want)
 	}
 }

@@ -85,7 +85,7 @@ func (f *fixture) alerts() []string {
 	f.agency(&list, "alerts", "--all")
 	var texts []string
 	for i := range list.Alerts {
-		texts = append(texts, agency.AlertText(list.Alerts[i].Payload))
+		texts = append(texts, api.AlertText(list.Alerts[i].Payload))
 	}
 	return texts
 }

@@ -135,7 +135,7 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 	if o.JSON {
 		return o.PrintLine(al)
 	}
-	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), term.SafeLine(view.AlertText(al)))
+	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), term.SafeLine(api.AlertText(al.Payload)))
 	return o.Out.Failed()
 }
 
@@ -144,7 +144,7 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.Fit(term.SafeLine(view.AlertText(al)), 60),
+			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.Fit(term.SafeLine(api.AlertText(al.Payload)), 60),
 		})
 	}
 	return d.TextTable(rows)
