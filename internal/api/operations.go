@@ -287,7 +287,7 @@ var (
 			agency.CodeInvalidPath,
 		},
 		Example: `{"run": "fix-login", "resolved": true}`,
-		Tool:    &Tool{Name: "alerts_list", Help: "Episodes in which an agent or the user must act on a run, a session or the machine. Each is resolved when its cause is over." + Untrusted},
+		Tool:    &Tool{Name: "alerts_list", Help: "Episodes in which an agent or the user must act on a run, a session or the machine. Each is sent once, and resolved when its cause is over." + Untrusted},
 	}
 	AckAlerts = Operation[AckAlertRequest, AlertsResponse]{
 		Name: "alert.ack", Kind: Acts,
@@ -356,7 +356,7 @@ use run_send.`},
 	}
 	PollMessages = Operation[PollMessagesRequest, MessagesResponse]{
 		Name: "message.poll", Kind: Waits,
-		Help:    "Return the messages in the caller's inbox, again and again until the caller acknowledges them.",
+		Help:    "Return the messages in the caller's inbox; each is returned again until the caller acknowledges it.",
 		Errors:  []agency.Code{agency.CodeRunNotFound},
 		Example: `{"limit": 10, "wait_ms": 30000}`,
 		Tool: &Tool{Name: "poll_messages", Help: `The messages in your inbox, oldest first: alerts about your workers (worker.needs_input, worker.stuck, worker.complete, worker.error,

@@ -130,7 +130,7 @@ type PlanSessionResponse struct {
 type PlannedAgent struct {
 	ID      string   `json:"id"`
 	Runner  string   `json:"runner"`
-	Branch  string   `json:"branch"` // SESSION stands for the id of the session
+	Branch  string   `json:"branch"` // SESSION is a placeholder for the id of the session
 	Command []string `json:"command"`
 }
 
