@@ -10,8 +10,8 @@ import (
 	"agency"
 )
 
-// BenchmarkHook is what an agent waits for at each of its events: a process that starts, reads, appends and ends. With
-// "true" it is compared with a process that does nothing.
+// BenchmarkHook measures how long an agent waits at each of its events: a process that starts,
+// reads, appends and ends. "true" is a process that does nothing, for comparison.
 func BenchmarkHook(b *testing.B) {
 	home := b.TempDir()
 	id := "r_01JD5Y0000000000000000000A"

@@ -8,7 +8,7 @@ import (
 
 const tail = "7 5 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2 3"
 
-// names of programs that are hard to read.
+// names are program names that are hard to parse.
 var names = []string{"sh", "a b", "x) R 1 (", "((", "a\nb"}
 
 func FuzzParse(f *testing.F) {

@@ -12,7 +12,7 @@ import (
 
 const benchBytes = 256 << 20
 
-// BenchmarkHeadless is the throughput of two pipes into three logs.
+// BenchmarkHeadless measures the throughput of two pipes into three logs.
 func BenchmarkHeadless(b *testing.B) {
 	b.SetBytes(benchBytes)
 	for b.Loop() {
@@ -23,7 +23,8 @@ func BenchmarkHeadless(b *testing.B) {
 	}
 }
 
-// BenchmarkInteractive compares the wrapper with a bare loop that copies a terminal of the same kind.
+// BenchmarkInteractive compares the wrapper with a bare loop that copies a terminal of the same
+// kind.
 func BenchmarkInteractive(b *testing.B) {
 	const script = "stty raw; yes 'a line of some length, as programs write them to terminals' | head -c "
 	b.SetBytes(benchBytes)

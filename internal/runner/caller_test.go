@@ -9,7 +9,8 @@ import (
 	"agency/internal/runner"
 )
 
-// What descends from a wrapper belongs to its run, whatever it has dropped, unless it descends from what serves all runs.
+// A descendant of a wrapper belongs to its run, whatever it has dropped, unless it descends from a
+// process that serves all runs.
 func TestRunOfProcess(t *testing.T) {
 	t.Parallel()
 	self, err := runner.Identify(os.Getpid())
@@ -21,7 +22,7 @@ func TestRunOfProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "sleep", "600")
-	cmd.Env = []string{} // no token, no mark in it
+	cmd.Env = []string{} // neither token nor mark
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

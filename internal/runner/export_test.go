@@ -2,12 +2,12 @@ package runner
 
 import "time"
 
-// What tests from outside need of the inside.
+// Internals that the external tests need.
 
-// LongestLine is how much of a line a terminal keeps that makes lines.
+// LongestLine is how much of a line a terminal in line mode keeps.
 const LongestLine = longestLine
 
-// CreateLogs makes the logs of a terminal.
+// CreateLogs creates the logs of a terminal.
 func CreateLogs(dir string, limit int64) (write func([]byte), closeLogs func(), err error) {
 	l, err := createLogs(dir, true, limit)
 	if err != nil {
@@ -16,7 +16,7 @@ func CreateLogs(dir string, limit int64) (write func([]byte), closeLogs func(), 
 	return func(p []byte) { l.write(nil, p) }, l.close, nil
 }
 
-// LoseBytes makes a log that has lost bytes on a full disk.
+// LoseBytes creates a log that has lost bytes on a full disk.
 func LoseBytes(path string, lost int64) (write func([]byte), err error) {
 	l, err := createLog(path, 0)
 	if err != nil {
@@ -26,7 +26,7 @@ func LoseBytes(path string, lost int64) (write func([]byte), err error) {
 	return l.write, nil
 }
 
-// ScanModes says whether bracketed paste is on after the pieces.
+// ScanModes reports whether bracketed paste is on after the pieces.
 func ScanModes(pieces ...[]byte) bool {
 	var m modes
 	for _, p := range pieces {
@@ -35,17 +35,17 @@ func ScanModes(pieces ...[]byte) bool {
 	return m.paste
 }
 
-// Typing is the tracker of a person's keys.
+// Typing tracks a user's keys.
 type Typing struct{ t typing }
 
 func (k *Typing) Feed(p []byte, now time.Time) { k.t.feed(p, now) }
 func (k *Typing) Busy(now time.Time) bool      { return k.t.busy(now) }
 
-// ParseMessage reads one line of the wire.
+// ParseMessage parses one line of the wire.
 func ParseMessage(line []byte) error {
 	_, err := parseMessage(line)
 	return err
 }
 
-// ReadLaunch takes a launch file.
+// ReadLaunch reads and deletes a launch file.
 var ReadLaunch = readLaunch

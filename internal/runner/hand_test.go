@@ -11,7 +11,7 @@ import (
 	"agency"
 )
 
-// anything is a look at a terminal into which everything may be typed.
+// anything is a look at a terminal that takes all input.
 func anything(context.Context) error { return nil }
 
 // dialog is a look at a terminal that shows a dialog.
@@ -19,7 +19,7 @@ func dialog(context.Context) error {
 	return agency.Errorf(agency.CodeInputRefused, "a dialog is open")
 }
 
-// Nothing at all is typed without a look that finds nothing in the way.
+// Nothing is typed unless a look finds the terminal clear.
 func TestNothingIsTypedIntoADialog(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `stty raw -echo; printf ready; exec cat`)
@@ -63,7 +63,7 @@ func TestNoEnterIntoADialog(t *testing.T) {
 	f.logged("Sure? q")
 }
 
-// What was printed since the look began was not looked at, so it is looked at again.
+// Output that was printed since the look began makes another look necessary.
 func TestLookAgainAtWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.01; done; printf dialog; exec cat`)
@@ -87,7 +87,8 @@ func TestLookAgainAtWhatWasPrinted(t *testing.T) {
 	}
 }
 
-// Enter is typed when the runner has read the text, however long it was stopped: one read of it holds no Enter.
+// Enter is typed after the runner has read the text, even if it was stopped for long: no read
+// returns both.
 func TestEnterWaitsForTheText(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.01; done
@@ -113,7 +114,7 @@ func TestEnterWaitsForTheText(t *testing.T) {
 	}
 }
 
-// A program that does not read gets no Enter, and one that reads and says nothing confirms nothing.
+// A program that does not read gets no Enter; one that reads and prints nothing confirms nothing.
 func TestInputWithoutEffect(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]agency.Code{

@@ -118,7 +118,7 @@ func (h *hand) effect(before int64, byLine bool) agency.Effect {
 func (w *wrapper) checkLines(text string) (byLine bool, err error) {
 	byLine, err = w.term.readsLines()
 	if err != nil || !byLine {
-		return false, nil //nolint:nilerr // a terminal that is gone is told when the text is typed
+		return false, nil //nolint:nilerr // typing the text reports a terminal that is gone
 	}
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {

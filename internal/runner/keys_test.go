@@ -10,9 +10,9 @@ import (
 func TestTyping(t *testing.T) {
 	t.Parallel()
 	const (
-		free  = "free"  // at once
-		key   = "key"   // for two seconds
-		draft = "draft" // for a minute
+		free  = "free"  // may type at once
+		key   = "key"   // after two seconds
+		draft = "draft" // after a minute
 	)
 	for input, want := range map[string]string{
 		"a":                             draft,
@@ -101,7 +101,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// However output is cut into pieces, the result is the same.
+// The result does not depend on how output is cut into pieces.
 func FuzzModes(f *testing.F) {
 	f.Add([]byte("a\x1b[?1;2004hb\x1b[?2004l\x1bc"), uint8(3))
 	f.Add([]byte("\x1b\x1b[?2004h"), uint8(1))

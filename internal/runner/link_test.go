@@ -57,7 +57,7 @@ func TestDaemonComesLater(t *testing.T) {
 	f.started()
 	d := f.listen(0)
 	lastUpdate(t, d, "start", func(u agency.WrapperUpdate) bool { return u.Start != nil })
-	// It goes away and comes back: the same news again.
+	// The daemon goes away and comes back: the wrapper sends the same update again.
 	_ = receive(t, "link", d.links).Close()
 	lastUpdate(t, d, "start again", func(u agency.WrapperUpdate) bool { return u.Start != nil })
 	link := receive(t, "second link", d.links)
@@ -128,7 +128,7 @@ func TestStopByLink(t *testing.T) {
 	d := f.listen(0)
 	f.begin(true)
 	link := receive(t, "link", d.links)
-	// At once: a stop during the start is not lost.
+	// At once: a stop during the start takes effect.
 	if err := link.Stop(t.Context(), agency.EndedByTimeLimit); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestStopByLink(t *testing.T) {
 	}
 }
 
-// A stop may be said again, by a daemon that does not know whether it was heard: the runner keeps its grace.
+// A daemon that does not know whether its stop arrived may repeat it: the runner keeps its grace.
 func TestStopAgainKeepsTheGrace(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `trap 'echo stopping; read line; echo tidy; exit 9' TERM; echo ready; while :; do sleep 0.02; done`)
@@ -157,7 +157,7 @@ func TestStopAgainKeepsTheGrace(t *testing.T) {
 		}
 	}
 	f.logged("stopping")
-	_ = link.Close() // the daemon dies, and the next one says it too
+	_ = link.Close() // the daemon dies, and the next one repeats the stop
 	if err := receive(t, "second link", d.links).Stop(t.Context(), agency.EndedByStop); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestStopAgainKeepsTheGrace(t *testing.T) {
 	f.wait()
 }
 
-// Who insists gets the end at once.
+// A forced stop ends the grace at once.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `trap 'echo stopping' TERM; trap "" HUP; echo ready; while :; do sleep 0.02; done`)
@@ -222,7 +222,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// Keys are typed as they are, and not into a person's draft.
+// Keys are typed unchanged, and not into a user's draft.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `stty raw -echo; printf ready; head -c 2 >typed; echo thanks; exec cat`)
@@ -246,7 +246,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A terminal that makes lines would drop what is too long for one, without a word.
+// A terminal in line mode silently drops what is too long for a line.
 func TestInputOfLongLines(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `echo ready; read one; read two; echo "${#one} ${#two}"; sleep 100`)
@@ -272,7 +272,7 @@ func TestInputRefused(t *testing.T) {
 	f.begin(true)
 	link := receive(t, "link", d.links)
 	f.logged("ready")
-	f.typeKeys("\x1b[I") // a focus report is no typing
+	f.typeKeys("\x1b[I") // a focus report is not typing
 	for _, text := range []string{"", " \n", "a\x1b[201~b", "a\rb", "\x03", "\u0085", "\xff", strings.Repeat("x", 300<<10)} {
 		if _, err := link.Input(t.Context(), text, anything); !agency.IsCode(err, agency.CodeInputRefused) {
 			t.Errorf("%.20q: error %v", text, err)
@@ -300,7 +300,7 @@ func TestInputRefused(t *testing.T) {
 	}
 }
 
-// peer talks to a Link in raw lines.
+// peer connects a Link to a peer that sends raw lines.
 func peer(t *testing.T) (*runner.Link, net.Conn) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -349,7 +349,7 @@ func TestLinkOfStrangers(t *testing.T) {
 	}
 }
 
-// Whatever a wrapper sends, Serve ends without a panic, and only whole updates arrive.
+// Serve ends without a panic whatever a wrapper sends, and passes on only complete updates.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte(`{"kind":"update","id":1,"update":{}}` + "\n"))
 	f.Add([]byte(`{"kind":"answer","id":7}` + "\n" + `{"kind":"news"}` + "\n{"))
@@ -375,7 +375,7 @@ func TestStopAfterEnd(t *testing.T) {
 	f.begin(true)
 	link := receive(t, "link", d.links)
 	f.exit()
-	// While the wrapper ends what was left behind, who insists ends its patience, and an input has nobody to read it.
+	// While the wrapper ends leftovers, a forced stop ends the wait, and nothing reads an input.
 	if _, err := link.Input(t.Context(), "hello", anything); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("input: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"agency/internal/runner"
 )
 
-// smallDisk mounts a disk with room for so many pages.
+// smallDisk mounts a disk of the given number of pages.
 func smallDisk(t *testing.T, pages int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,8 +24,8 @@ func smallDisk(t *testing.T, pages int) string {
 	return dir
 }
 
-// What a log on a disk that fills, and gets room now and then, has and what it says to be missing are all that was written, however the
-// pieces fall, and also when the disk is full at the end.
+// On a disk that is full again and again, and at the end, what a log holds and what it reports as
+// missing add up to all that was written, wherever the pieces begin.
 func TestLogOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 16)
@@ -72,7 +72,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 
 var gapMark = regexp.MustCompile(`\n\[agency: (\d+) bytes are missing here, the disk did not take them\] *\n`)
 
-// account counts what a log has, and what it says to be missing.
+// account counts the bytes that a log has, and those that it reports as missing.
 func account(t *testing.T, log []byte) (there, missing, marks int) {
 	t.Helper()
 	there = len(log)

@@ -26,7 +26,7 @@ import (
 	"agency/internal/runner"
 )
 
-// TestMain lets the test binary be the wrapper, as `agency wrapper LAUNCH` is.
+// TestMain lets the test binary act as the wrapper, like `agency wrapper LAUNCH`.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
 		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout, nil))
@@ -77,7 +77,7 @@ func (s *screen) String() string {
 	return s.buf.String()
 }
 
-// prepare makes an attempt that runs a script with sh; its arguments follow.
+// prepare returns an attempt that runs a script with sh and its arguments.
 func prepare(t testing.TB, script string, args ...string) *fixture {
 	t.Helper()
 	dir := t.TempDir()
@@ -111,7 +111,7 @@ func (f *fixture) begin(withPane bool) {
 	}
 }
 
-// beginOn starts the wrapper with something else in the place of its terminal.
+// beginOn starts the wrapper with stdout instead of its terminal.
 func (f *fixture) beginOn(stdout io.Writer) {
 	f.t.Helper()
 	if _, err := os.Stat(f.launch.Socket); err != nil && !f.alone {
@@ -130,7 +130,7 @@ func (f *fixture) beginOn(stdout io.Writer) {
 	if stdout == nil {
 		f.pane, err = pty.StartWithSize(f.cmd, &pty.Winsize{Rows: 30, Cols: 90})
 		if err == nil {
-			// Not blocking, so that closing it works while it is read.
+			// Non-blocking, so that closing works during a read.
 			fd, dupErr := unix.FcntlInt(f.pane.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 			if err := errors.Join(dupErr, unix.SetNonblock(fd, true), f.pane.Close()); err != nil {
 				f.t.Fatal(err)
@@ -179,7 +179,7 @@ func (f *fixture) wait() int {
 	return f.code
 }
 
-// exit waits for the record of the end.
+// exit waits for the exit record.
 func (f *fixture) exit() *agency.Exit {
 	f.t.Helper()
 	var exit *agency.Exit
@@ -193,7 +193,7 @@ func (f *fixture) exit() *agency.Exit {
 	return exit
 }
 
-// started waits for the record of the start.
+// started waits for the start record.
 func (f *fixture) started() *agency.Start {
 	f.t.Helper()
 	var start *agency.Start
@@ -207,20 +207,21 @@ func (f *fixture) started() *agency.Start {
 	return start
 }
 
-// log is a log as it is now.
+// log returns the present content of a log.
 func (f *fixture) log(stream string) string {
 	name := map[string]string{"runner": "runner.log", "stdout": "runner.stdout.log", "stderr": "runner.stderr.log"}[stream]
 	data, _ := os.ReadFile(filepath.Join(f.launch.AttemptDir, "logs", name))
 	return string(data)
 }
 
-// logged waits until the log holds a text.
+// logged waits until the log contains a text.
 func (f *fixture) logged(text string) {
 	f.t.Helper()
 	eventually(f.t, fmt.Sprintf("%q in the log", text), func() bool { return strings.Contains(f.log("runner"), text) })
 }
 
-// file waits for a file in the scratch folder that ends in a newline, and returns its text without it.
+// file waits for a file in the scratch folder that ends in a newline, and returns its text without
+// the newline.
 func (f *fixture) file(name string) string {
 	f.t.Helper()
 	var text string
@@ -232,7 +233,7 @@ func (f *fixture) file(name string) string {
 	return strings.TrimSpace(text)
 }
 
-// pid waits for a file that holds a pid.
+// pid waits for a file that contains a pid.
 func (f *fixture) pid(name string) int {
 	f.t.Helper()
 	pid, err := strconv.Atoi(f.file(name))
@@ -249,19 +250,19 @@ func (f *fixture) typeKeys(keys string) {
 	}
 }
 
-// running says that a process runs and is no zombie.
+// running reports whether a process runs and is not a zombie.
 func running(pid int) bool {
 	p, err := runner.Identify(pid)
 	return err == nil && runner.Alive(p)
 }
 
-// gone waits for a process's end.
+// gone waits until a process has ended.
 func gone(t testing.TB, pid int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool { return !running(pid) })
 }
 
-// fakeDaemon takes wrapper connections on a socket.
+// fakeDaemon accepts wrapper connections on a socket.
 type fakeDaemon struct {
 	server  *http.Server
 	links   chan *runner.Link
@@ -331,7 +332,7 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// raw is a file of the scratch folder.
+// raw returns the content of a file in the scratch folder.
 func (f *fixture) raw(name string) string {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.dir, name))

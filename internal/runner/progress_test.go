@@ -12,7 +12,7 @@ func TestProgress(t *testing.T) {
 	begin := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct {
 		line func(n int) string
-		most int // lines of a hundred that may count as news
+		most int // lines in a hundred that may count as new
 		all  bool
 	}{
 		"a spinner with a clock": {func(n int) string {
@@ -42,7 +42,7 @@ func word(n int) string {
 	return strings.Repeat(string(rune('a'+n%26)), 3+n/26)
 }
 
-// What is remembered has an end, and so has what is looked at in a second.
+// Both the memory and the output examined per second are limited.
 func TestProgressLimits(t *testing.T) {
 	t.Parallel()
 	p, now := newProgress(), time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 	"agency/internal/runner"
 )
 
-// A launch file names a program and a folder, or it is refused; it is gone in any case.
+// A launch file names a program and a folder, or it is refused; in both cases it is deleted.
 func FuzzReadLaunch(f *testing.F) {
 	f.Add([]byte(`{"run_id":"r_01JD00000000000000000000A1","attempt":1,"attempt_dir":"/runs/1","argv":["/bin/true"],"env":["A=b"]}`))
 	f.Add([]byte(`{"argv":[""],"attempt_dir":"x"} {}`))
@@ -31,7 +31,7 @@ func FuzzReadLaunch(f *testing.F) {
 	})
 }
 
-// A log is read to its end from whatever its index or its first line says.
+// A log is read to its end, whatever its index or its first line contains.
 func FuzzOpenLog(f *testing.F) {
 	f.Add([]byte("hello\n"), []byte("1000 0 0 0\n2000 3 3 0\n"), int64(1500), int64(0))
 	f.Add([]byte("[agency: 12 bytes dropped]\nrest\n"), []byte("0 99999999999 -1 x\n\n1 2 3\n"), int64(1), int64(13))

@@ -123,7 +123,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// The launch file holds a token: only ours, and only for our eyes.
+// The launch file holds a token: it must belong to this user, and only this user may read it.
 func TestLaunchFileRefused(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(path string) error{

@@ -71,7 +71,8 @@ func TestSetupThatCannotStart(t *testing.T) {
 	}
 }
 
-// A setup that is not done in time is ended, and so is what any setup leaves in the background.
+// A setup that is not done in time is ended, and so is everything that a setup leaves in the
+// background.
 func TestSetupLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -105,7 +106,7 @@ func TestSetupLeavesNothing(t *testing.T) {
 	}
 }
 
-// runs reports whether a process exists and is no zombie.
+// runs reports whether a process exists and is not a zombie.
 func runs(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

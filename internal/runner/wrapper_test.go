@@ -160,7 +160,7 @@ func TestInterruptAndJobControl(t *testing.T) {
 
 	f = prepare(t, "exec bash --norc --noprofile -i")
 	f.begin(true)
-	f.typeKeys("sh -c \"echo g''o; exec sleep 100\"\r") // one process: a shell that just forks by vfork would not stop
+	f.typeKeys("sh -c \"echo g''o; exec sleep 100\"\r") // one process: a shell that forks with vfork would not stop
 	f.logged("go\r\n")
 	f.typeKeys("\x1a")
 	f.logged("Stopped")
@@ -196,7 +196,8 @@ func TestHeadless(t *testing.T) {
 	}
 }
 
-// Nothing that the runner leaves open or running keeps its end from being recorded, and nothing of it stays.
+// Processes and open files that the runner leaves do not keep its end from being recorded, and are
+// ended.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -262,14 +263,14 @@ func TestStops(t *testing.T) {
 	for name, c := range end {
 		for kind, script := range map[string]string{
 			"obedient": tree + "wait; wait; wait",
-			"stubborn": `trap : TERM HUP; ` + tree + `while :; do sleep 1; done`, // first, before anybody knows a pid
+			"stubborn": `trap : TERM HUP; ` + tree + `while :; do sleep 1; done`, // first, before any pid is known
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				f := prepare(t, script)
 				f.launch.Grace = 2 * time.Second // enough for a shell to end
 				if c.by == agency.EndedByTimeLimit {
-					f.launch.TimeLimit = 5 * time.Second // enough for the script to come that far
+					f.launch.TimeLimit = 5 * time.Second // enough for the script to get there
 				}
 				f.begin(true)
 				pids := []int{f.pid("escaped"), f.pid("stubborn"), f.started().Runner.PID}
@@ -292,7 +293,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// Interactive shells ignore TERM, and need no KILL all the same.
+// Interactive shells ignore TERM, and still need no KILL.
 func TestStopOfInteractiveShell(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, "exec bash --norc --noprofile -i")
@@ -313,7 +314,7 @@ func TestSecondStopKills(t *testing.T) {
 	f.launch.Grace = time.Hour
 	f.begin(true)
 	f.logged("ready")
-	// Two pending signals are one, so it is said until it was heard twice.
+	// Two pending signals are merged, so it is sent until it has arrived twice.
 	eventually(t, "the end", func() bool {
 		f.signal(unix.SIGTERM)
 		exit, err := runner.ReadExit(f.launch.AttemptDir)
@@ -325,7 +326,7 @@ func TestSecondStopKills(t *testing.T) {
 	f.wait()
 }
 
-// A handler of TERM gets the time to put its things in order.
+// A handler of TERM gets the time to clean up.
 func TestStopIsGentle(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `trap 'sleep 0.2; echo tidy; exit 9' TERM; echo ready; while :; do sleep 0.02; done`)
@@ -341,7 +342,8 @@ func TestStopIsGentle(t *testing.T) {
 	f.wait()
 }
 
-// A daemon that an agent happened to start serves other runs, and so does what it started. What only claims to be one ends.
+// A daemon that an agent started serves other runs, and so does what it started. A process that
+// only claims to be one is ended.
 func TestDaemonSurvives(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `
@@ -407,7 +409,8 @@ func TestKilledWrapper(t *testing.T) {
 	}
 }
 
-// A dead runner's children are found by their marks, also one that has nothing of the run but its limits.
+// A dead runner's children are found by their marks, even one that kept nothing of the run but its
+// limits.
 func TestEndTreeOfDeadRoot(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `
@@ -437,7 +440,8 @@ func TestEndTreeOfDeadRoot(t *testing.T) {
 	}
 }
 
-// What a dying wrapper leaves stands below the tmux server until the wrapper is gone, as other runs do, and is ended all the same.
+// What a dying wrapper leaves is below the tmux server until the wrapper is gone, like other runs,
+// and is still ended.
 func TestEndTreeBelowTheServer(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "tmux")
@@ -470,7 +474,7 @@ func TestEndTreeBelowTheServer(t *testing.T) {
 		return wrapper, agent
 	}
 	wrapper, agent := begin()
-	_, other := begin() // a run whose tmux server an agent of this mark was the first to need
+	_, other := begin() // a run whose tmux server was started by an agent of this mark
 	left, err := runner.EndTree(t.Context(), runner.Remains{Wrapper: wrapper, Mark: []string{mark}}, runner.Serving{Tmux: socket}, time.Second)
 	if left != 0 || err != nil || running(agent) || !running(other) {
 		t.Errorf("%d left, %v, the agent lives: %t, another run's lives: %t", left, err, running(agent), running(other))
@@ -483,7 +487,7 @@ func TestNothingIsLost(t *testing.T) {
 	for _, headless := range []bool{false, true} {
 		t.Run(map[bool]string{true: "headless", false: "interactive"}[headless], func(t *testing.T) {
 			t.Parallel()
-			// Random bytes: no newline for long, and every control character.
+			// Random bytes: long stretches without a newline, and every control character.
 			f := prepare(t, `test -t 1 && stty raw; head -c `+itoa(size)+` /dev/urandom | tee data; test -t 1 || cat data >&2`)
 			f.launch.Headless = headless
 			f.begin(false)
@@ -509,7 +513,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// A terminal that takes nothing does not slow a headless runner.
+// A terminal that takes no output does not slow a headless runner.
 func TestStuckPane(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `head -c 8000000 /dev/zero; echo end`)

@@ -26,7 +26,7 @@ func busy(id string) agency.Evidence {
 	}
 }
 
-// What is appended comes back once, in order, and reading goes on where it stopped.
+// Appended evidence is read once, in order, and reading continues where it stopped.
 func TestAppendAndTail(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), agency.EventsFile)
@@ -50,7 +50,8 @@ func TestAppendAndTail(t *testing.T) {
 	}
 }
 
-// Many processes write at once, as the hooks of parallel tools do: no line is lost and none is mixed with another.
+// Many processes write at once, like the hooks of parallel tools: no line is lost, and none is
+// mixed with another.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	const writers, each = 16, 50
@@ -80,7 +81,8 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// A line that a full disk cut off spoils itself and no other; one that is still being written is left for later.
+// A line that a full disk cut off damages no other line; one that is still being written is read
+// later.
 func TestTornLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), agency.EventsFile)
@@ -107,7 +109,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// A file that was made anew is read from its beginning.
+// A file that was started again is read from its beginning.
 func TestShorterFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), agency.EventsFile)
@@ -120,7 +122,7 @@ func TestShorterFile(t *testing.T) {
 	}
 }
 
-// Neither side follows a link or waits for a pipe.
+// Neither reading nor writing follows a link or waits for a pipe.
 func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -144,7 +146,8 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// In somebody else's folder nothing is followed either, and a file that is full is begun anew.
+// In a folder that another program controls, links are not followed either, and a full file is
+// started again.
 func TestAppendBeneath(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -166,7 +169,7 @@ func TestAppendBeneath(t *testing.T) {
 	}
 }
 
-// A text is cut at a character, and a file that is full takes only what changes the situation.
+// A text is cut at a character boundary, and a full file takes only what changes the agent's state.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), agency.EventsFile)
@@ -187,7 +190,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("the last message was cut to %d bytes", len(evidence[1].Text))
 	}
 	const full = 64<<20 + 1
-	if err := os.Truncate(path, full); err != nil { // a hole, which takes no room
+	if err := os.Truncate(path, full); err != nil { // a hole, which needs no disk space
 		t.Fatal(err)
 	}
 	asked := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalAsked, Kind: agency.AsksQuestion, Text: "Which?"}
@@ -199,7 +202,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A file that is full still takes how far the agent's own file was read, and the end of a tool that somebody was asked about.
+// A full file still takes how far the agent's own file was read, and the end of a tool that needed
+// an answer.
 func TestFullFileKeepsWhatCounts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), agency.EventsFile)
@@ -235,7 +239,8 @@ func TestFullFileKeepsWhatCounts(t *testing.T) {
 	}
 }
 
-// An agent that goes on without end does not fill the disk: the file is begun anew, and its reader goes on with it.
+// An agent that continues without end does not fill the disk: the file is started again, and its
+// reader continues with it.
 func TestEndlessFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), agency.EventsFile)

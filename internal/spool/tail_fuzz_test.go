@@ -9,7 +9,7 @@ import (
 	"agency/internal/spool"
 )
 
-// From wherever a file is read, it is read on to its last complete line, and what was read is never given again.
+// A file is read up to its last complete line from every offset, and nothing is returned twice.
 func FuzzTail(f *testing.F) {
 	f.Add([]byte(`{"at":"2026-11-22T09:00:00Z","source":"hook","signal":"busy"}`+"\n"+`{"source":"hook","signal":"resting"}`+"\nhalf"), int64(0))
 	f.Add([]byte("\n\n{}\nnot json\n"), int64(3))

@@ -14,7 +14,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// askingLeave is a run whose agent asks for leave, and the request that it shows then.
+// askingLeave returns a run whose agent asks for permission, and the request that it shows.
 func askingLeave(t *testing.T, w *world) (*agency.Run, *wrapper, *agency.Request) {
 	t.Helper()
 	r, p := w.started("fix-login")
@@ -32,7 +32,8 @@ func allow(r *agency.Run, promptID string) supervisor.AnswerRequest {
 	return supervisor.AnswerRequest{Ref: r.Handle, PromptID: promptID, Reply: agency.Reply{Decision: agency.Allow}}
 }
 
-// Keys are pressed once the terminal shows the request, again when they came too early, and proven by what the agent does.
+// Keys are pressed once the terminal shows the request, again when they came too early, and the
+// agent's reaction confirms them.
 func TestAnswerRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,10 +42,10 @@ func TestAnswerRun(t *testing.T) {
 		looks := 0
 		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) {
 			looks++
-			return "1", looks > 3, nil // the dialog is drawn later than it is told of
+			return "1", looks > 3, nil // the dialog is drawn after it is reported
 		}
 		p.link.KeysFunc = func(string) {
-			if len(p.link.keys) == 2 { // the first came too early
+			if len(p.link.keys) == 2 { // the first ones came too early
 				w.tell(p, agency.Evidence{Signal: agency.SignalToolEnded, ID: "a"})
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			}
@@ -56,7 +57,7 @@ func TestAnswerRun(t *testing.T) {
 		if w.count(r.ID, agency.InputDelivered) != 1 {
 			t.Error("the record does not tell of the answer")
 		}
-		// Late: nothing is typed any more.
+		// Too late: nothing is typed any more.
 		if _, _, err := w.sup.Input.Answer(t.Context(), allow(r, request.PromptID())); codeOf(err) != agency.CodeInvalidState {
 			t.Errorf("a second answer: %v", err)
 		}
@@ -66,7 +67,7 @@ func TestAnswerRun(t *testing.T) {
 	})
 }
 
-// An answer that is not seen to be taken is not confirmed, one that cannot be given types nothing.
+// An answer without a visible reaction is not confirmed; one that cannot be given types nothing.
 func TestAnswerRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestAnswerRefused(t *testing.T) {
 	})
 }
 
-// What an agent asks in its own words is answered by a message, as long as it asks just that.
+// A question in plain text is answered with a message, as long as the agent still asks it.
 func TestAnswerWords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestAnswerWords(t *testing.T) {
 	})
 }
 
-// An answer that was begun is brought to its end and recorded, whoever has stopped waiting for it.
+// An answer that was begun is finished and recorded, even if its client stops waiting.
 func TestAnswerInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestAnswerInterrupted(t *testing.T) {
 		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
 		p.link.KeysFunc = func(string) {
 			cancel()
-			if len(p.link.keys) == 2 { // the first came too early
+			if len(p.link.keys) == 2 { // the first ones came too early
 				w.tell(p, agency.Evidence{Signal: agency.SignalToolEnded, ID: "a"})
 				w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
 			}
@@ -146,7 +147,7 @@ func TestAnswerInterrupted(t *testing.T) {
 	})
 }
 
-// Nobody is there any more before a key is pressed: none is.
+// If the client stops waiting before the first key, no key is pressed.
 func TestAnswerInterruptedBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestAnswerInterruptedBefore(t *testing.T) {
 	})
 }
 
-// A message that is being typed is typed to its end and recorded, whoever has stopped waiting for it.
+// A message is typed to its end and recorded, even if its client stops waiting.
 func TestInputInterrupted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -177,7 +178,8 @@ func TestInputInterrupted(t *testing.T) {
 	}
 }
 
-// A wrapper that does not answer may have typed: the record tells of it, and nothing counts as answered.
+// A wrapper that does not answer may have typed: the record says so, and nothing counts as
+// answered.
 func TestInputWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

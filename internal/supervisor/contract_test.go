@@ -14,7 +14,7 @@ import (
 
 const atWork = `{"schema_version":"1.0","status":"working","updated_at":"","summary":"Testing","questions":[],"blockers":[],"how_to_test":"","risks":[]}`
 
-// says exchanges the agent's status file for another, and lets the supervisor see it.
+// says replaces the agent's status file, and lets the supervisor see it.
 func (w *world) says(r *agency.Run, text string) {
 	w.t.Helper()
 	path := filepath.Join(r.Worktree, agency.ContractFile)
@@ -31,7 +31,7 @@ func (w *world) writeWord(path, text string) {
 	}
 }
 
-// disk is one that takes nothing until it is no longer full.
+// disk takes nothing while it is full.
 type disk struct{ full atomic.Bool }
 
 func fullDisk() *disk {
@@ -47,7 +47,7 @@ func (d *disk) err() error {
 	return nil
 }
 
-// A word that the record could not take is read again by the next rescan.
+// A status that could not be recorded is read again by the next rescan.
 func TestWordIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,8 @@ func TestWordIsReadAgain(t *testing.T) {
 	})
 }
 
-// What an agent asks again after it was answered is asked again, and what it only writes again is no second question.
+// A question that the agent repeats after the answer counts as new; the same file written again
+// does not.
 func TestWordIsSaidAgain(t *testing.T) {
 	t.Parallel()
 	later := `{"schema_version":"1.0","status":"needs_input","updated_at":"later","summary":"s","questions":["Which one?"],"blockers":[],"how_to_test":"","risks":[]}`
@@ -109,7 +110,7 @@ func TestWordIsSaidAgain(t *testing.T) {
 	}
 }
 
-// A status file that comes back as it was is as old as it was: what the agent reported since is newer.
+// A status file that comes back unchanged keeps its age: a later report of the agent is newer.
 func TestAnOldWordComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,7 +140,7 @@ func TestAnOldWordComesBack(t *testing.T) {
 	}
 }
 
-// An agent that says again and again that it works is not silent, and that is no news.
+// An agent that repeats that it is working stays active, and creates no events.
 func TestWorkingIsSaidAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestWorkingIsSaidAgain(t *testing.T) {
 	})
 }
 
-// What an agent says again while no daemon runs is heard by the next one, once.
+// What an agent repeats while no daemon runs is read by the next one, once.
 func TestWordIsSaidAgainToNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -63,7 +63,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// A runner that ends at once is no failure of the creation.
+// A runner that ends at once does not fail the creation.
 func TestCreateOfARunnerThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -99,7 +99,7 @@ func TestFailedCreateIsUndone(t *testing.T) {
 			}
 		}},
 		"scaffold": {agency.CodeInternal, func(w *world) {
-			// AddWorktree finds a folder with a file where agency's own has to be.
+			// AddWorktree returns a folder with a file in the place of agency's own.
 			w.git.AddWorktreeFunc = func(string) error {
 				w.scaffold = func(string, []byte, time.Time) error { return errBoom }
 				return nil
@@ -180,7 +180,7 @@ func failingStep(name string) struct {
 	}}
 }
 
-// orInternal gives errors that are not agency's own the code that users see.
+// orInternal gives errors of other packages the code that users see.
 func orInternal(err error) error {
 	if err == nil {
 		return nil
@@ -188,9 +188,8 @@ func orInternal(err error) error {
 	return agency.AsError(err)
 }
 
-// A branch that somebody else made in the meantime is not touched.
-// A run whose program could not be started can be removed as soon as that is in the record, while its creation is still being taken
-// back: it goes once.
+// A run whose program could not be started can be removed as soon as that is recorded, while its
+// creation is still being undone: it is removed once.
 func TestRemoveBesideAnUndo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +218,7 @@ func TestRemoveBesideAnUndo(t *testing.T) {
 	})
 }
 
-// A creation that cannot be taken back leaves a failed run, and its files tell so.
+// A creation that cannot be undone leaves a failed run, and its files show that.
 func TestUndoThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -242,6 +241,7 @@ func TestUndoThatFails(t *testing.T) {
 	}
 }
 
+// A branch that another program made meanwhile is not touched.
 func TestUndoKeepsAForeignBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -261,7 +261,8 @@ func TestUndoKeepsAForeignBranch(t *testing.T) {
 	w.wantNothing()
 }
 
-// A wrapper that lives and says nothing is given up after half a minute; one that died on its way is noticed at once.
+// A live wrapper that sends nothing is given up after half a minute; a wrapper that died during the
+// start is noticed at once.
 func TestCreateWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -293,7 +294,7 @@ func TestCreateWithoutAWord(t *testing.T) {
 	}
 }
 
-// A caller that goes away in the middle gets a whole run or none.
+// A client that goes away during a creation leaves a complete run or none.
 func TestCreateGoesOnWithoutItsCaller(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -349,7 +350,7 @@ func TestBadInputLeavesNoRow(t *testing.T) {
 	}
 }
 
-// inside is a repository in the data root.
+// inside returns a repository in the data root.
 func (w *world) inside() string {
 	dir := filepath.Join(w.home, "repo")
 	w.git.repos[dir] = agency.Repo{Root: dir, Toplevel: dir}
@@ -371,7 +372,7 @@ func TestNamesAndBranchesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// The request is kept without what could be a secret, and with nothing left to defaults.
+// The stored request contains nothing that could be secret, and no default is left open.
 func TestMaterialisedSpec(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -396,7 +397,8 @@ func TestMaterialisedSpec(t *testing.T) {
 	}
 }
 
-// Two runs on the same task that draw the same hash get different names, whichever of handle and branch the store finds first.
+// Two runs on the same task with the same random hash get different names, whether the store
+// reports the handle or the branch first.
 func TestHandleClash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -423,7 +425,8 @@ func TestHandleClash(t *testing.T) {
 	}
 }
 
-// An agent cannot have git run for it what it was not to run when its own run began; a person decides.
+// An agent cannot make git run programs that it was not to run when its own run began; a user
+// decides.
 func TestCreateByAnAgentWithNewPrograms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

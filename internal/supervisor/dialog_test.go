@@ -9,8 +9,8 @@ import (
 	"agency"
 )
 
-// Hooks of two helpers come in another order than the terminal shows their dialogs. The one that it shows is what the run waits for;
-// when it is answered the other one is.
+// The hooks of two subagents arrive in another order than the terminal shows their dialogs. The run
+// waits for the dialog that is shown; after its answer, for the other one.
 func TestTerminalOrdersRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

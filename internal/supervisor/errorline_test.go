@@ -13,7 +13,7 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// printer is a run whose output is held against the pattern "error: ".
+// printer is a run whose output is matched with the pattern "error: ".
 type printer struct {
 	*testing.T
 	w *world
@@ -38,7 +38,7 @@ func newPrinter(t *testing.T, w *world, kind agency.RunnerKind, headless bool) *
 	return &printer{t, w, r, p}
 }
 
-// says has the run print a text, and its wrapper tell of it.
+// says makes the run print a text, and its wrapper report it.
 func (p *printer) says(stream, text string) {
 	p.Helper()
 	path := filepath.Join(p.p.dir, "logs", stream+".log")
@@ -55,7 +55,7 @@ func (p *printer) says(stream, text string) {
 	p.tells()
 }
 
-// tells is what the wrapper tells once a second.
+// tells sends the update that a wrapper sends once a second.
 func (p *printer) tells() {
 	p.Helper()
 	time.Sleep(2 * time.Second)
@@ -67,7 +67,7 @@ func (p *printer) tells() {
 	synctest.Wait()
 }
 
-// want fails unless so many errors were found, the last one with this text.
+// want fails unless this number of errors was found, the last one with this text.
 func (p *printer) want(errors int, text string) {
 	p.Helper()
 	s := p.w.run(p.r.ID).Attempt.AgentState
@@ -80,7 +80,7 @@ func (p *printer) want(errors int, text string) {
 	}
 }
 
-// Complete new lines count, from their beginning, each once.
+// Complete new lines count, from their beginning, once each.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestPrinted(t *testing.T) {
 		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
 		p.tells()
 		p.want(1, "error: of which the end is missing")
-		// While it stands more lines are no news. Behind a message they are.
+		// While it is open, more lines change nothing. After a message they do.
 		p.says("runner", "error: two\r\n")
 		p.want(1, "error: of which the end is missing")
 		if _, _, err := w.sup.Input.Send(t.Context(), p.r.Handle, "go on", ""); err != nil {
@@ -109,7 +109,7 @@ func TestPrinted(t *testing.T) {
 	})
 }
 
-// What a line was painted over with is what it says, and output without an end is looked at in parts.
+// A line is matched as it looks after it was painted over, and endless output is examined in parts.
 func TestPrintedFlood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestPrintedFlood(t *testing.T) {
 	})
 }
 
-// An agent without a terminal quotes its model in its stream. Beside the stream its program speaks.
+// An agent without a terminal quotes its model in its stream. Beside the stream its program prints.
 func TestPrintedBesideStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestPrintedBesideStream(t *testing.T) {
 	})
 }
 
-// Of an agent's terminal only lines with its program's own mark count, and only those that were not there before.
+// On an agent's terminal only lines with its program's own mark count, and only new ones.
 func TestPrintedOnTerminal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestPrintedOnTerminal(t *testing.T) {
 	})
 }
 
-// Patterns that are new count for what is printed from then on; those of a preset stand instead of the others.
+// New patterns apply to what is printed from then on; those of a preset replace the others.
 func TestPrintedPatterns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

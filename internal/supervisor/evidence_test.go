@@ -30,7 +30,8 @@ func (w *world) label(id agency.RunID) agency.Label {
 	return w.sup.Observer.Derive(w.run(id)).Label
 }
 
-// What an agent's hooks tell is known at the hint, at the latest at the next rescan, and after a restart of the daemon.
+// Evidence of an agent's hooks is read at the file event, at the latest at the next rescan, and
+// after a restart of the daemon.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +72,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// A file of an agent's own is read at a hint about it, and what it tells is kept with all other evidence.
+// An agent's own file is read at a file event, and what it contains is kept with all other
+// evidence.
 func TestAgentsOwnFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +111,7 @@ func TestAgentsOwnFile(t *testing.T) {
 	})
 }
 
-// The folder of an agent's own file can come later than the news of it.
+// The folder of an agent's own file can be created after the file is reported.
 func TestAgentsOwnFolderComesLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +146,8 @@ func TestAgentsOwnFolderComesLate(t *testing.T) {
 	})
 }
 
-// An agent that says nothing is looked at once its terminal is still, and a message is not typed into a dialog.
+// An agent that reports nothing is looked at once its terminal is still, and a message is not typed
+// into a dialog.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +198,7 @@ func TestScreen(t *testing.T) {
 	})
 }
 
-// A report in the worktree counts once, whatever else the file claims to be.
+// A report in the worktree counts once, whatever else the file contains.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

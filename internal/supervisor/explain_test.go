@@ -13,7 +13,8 @@ import (
 	"agency"
 )
 
-// An explanation tells what decided, what was before, and the last lines of the evidence, however long the file is.
+// An explanation has what decided, what was before, and the last lines of the evidence, however
+// long the file is.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestExplain(t *testing.T) {
 		if len(newest) != 20 || newest[19].Event != "New" || newest[18].Text != "Which?" || newest[0].Signal != agency.SignalToolStarted {
 			t.Errorf("%d lines, the last %+v", len(newest), newest[len(newest)-1])
 		}
-		// A file that is none is no error.
+		// A missing file is not an error.
 		if err := os.Remove(filepath.Join(p.dir, agency.EventsFile)); err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +57,8 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// A live run of which neither a wrapper nor a terminal can be seen is idle when nothing else is known, until its wrapper is
-// back. Runs that are connected cost no look at tmux.
+// A live run without a visible wrapper or terminal is idle when nothing else is known, until its
+// wrapper is back. Connected runs need no query to tmux.
 func TestUnseen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +119,8 @@ func TestOwnStallThreshold(t *testing.T) {
 	})
 }
 
-// A snapshot that is of another run, or damaged, makes a run broken until it is right again; the other runs are what they are.
+// A snapshot that is damaged or belongs to another run makes a run broken until it is repaired; the
+// other runs are not affected.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

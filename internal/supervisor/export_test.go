@@ -6,7 +6,7 @@ import (
 	"agency"
 )
 
-// The parts that decide something by themselves, for tests of all their cases.
+// Internals with many cases, for direct tests.
 var (
 	RunnerEnv   = runnerEnv
 	MetaYAML    = metaYAML
@@ -15,11 +15,11 @@ var (
 	CheckFlagReason = checkFlagReason
 )
 
-// Settle settles a run as somebody read it.
+// Settle settles a run from a record that may be old.
 func (s *Supervisor) Settle(ctx context.Context, r *agency.Run) error {
 	_, err := s.settler.settle(ctx, r)
 	return err
 }
 
-// Rescan looks at everything that no event told of.
+// Rescan looks for changes without an event.
 func (s *Supervisor) Rescan() { s.rescan() }

@@ -11,7 +11,8 @@ import (
 	"agency"
 )
 
-// A later attempt that goes on with a conversation, and whose agent counts all of it, tells the tokens of the ones before again.
+// A later attempt that continues a conversation, and whose agent counts all of it, reports the
+// tokens of the earlier ones again.
 func TestFactsCountAConversationOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +34,7 @@ func TestFactsCountAConversationOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		uses(again, 300)
-		if err := os.RemoveAll(r.Worktree); err != nil { // what git knows is of no interest here
+		if err := os.RemoveAll(r.Worktree); err != nil { // what git reports does not matter here
 			t.Fatal(err)
 		}
 		facts, err := w.sup.Query.Result(t.Context(), r.ID)

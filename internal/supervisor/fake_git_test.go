@@ -15,7 +15,7 @@ import (
 
 // fakeGit keeps repositories, branches and worktrees in memory; the folders of worktrees are real.
 type fakeGit struct {
-	supervisor.Git // what no test calls
+	supervisor.Git // methods that no test calls
 
 	AddWorktreeFunc func(path string) error
 	ExcludeFunc     func() error
@@ -30,11 +30,11 @@ type fakeGit struct {
 	unmerged  bool
 
 	discoverErr  error  // of every repository
-	discoverOnce error  // of the one that the record knows, once
+	discoverOnce error  // of the recorded repository, once
 	programs     string // of the repositories
 	unproven     error
 	inspectErr   error
-	worktreeErr  error // of looking for one
+	worktreeErr  error // of a search for one
 	nested       []string
 	snapshots    []agency.Snapshot
 	repaired     []string
@@ -181,7 +181,7 @@ func (g *fakeGit) Ignored(context.Context, agency.Repo, string, []string) ([]str
 	return nil, nil
 }
 
-// File reads what stands in the repository's folder, as if it were committed.
+// File reads a file in the repository's folder as if it were committed.
 func (g *fakeGit) File(_ context.Context, repo agency.Repo, _, path string, _ int) ([]byte, bool, error) {
 	data, err := os.ReadFile(filepath.Join(repo.Root, path))
 	return data, err == nil, nil

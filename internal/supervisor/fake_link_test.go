@@ -10,15 +10,15 @@ import (
 // fakeLink is the connection to a wrapper.
 type fakeLink struct {
 	StopFunc func(agency.EndedBy) error
-	Insisted func() error // nil is as StopFunc
+	Insisted func() error // nil is StopFunc
 	KeysFunc func(keys string)
-	// BeforeKeys is called before the look that goes before keys.
+	// BeforeKeys is called before the look that precedes keys.
 	BeforeKeys func()
-	// InputFunc is called before a text is typed, and keeps it from that by an error.
+	// InputFunc is called before a text is typed; its error prevents the typing.
 	InputFunc func(ctx context.Context) error
 	refusal   error                  // of every input
-	TypedFunc func()                 // is called between a text and its Enter
-	EnterFunc func() agency.Delivery // what comes of an Enter; nil is that it was read
+	TypedFunc func()                 // called between a text and its Enter
+	EnterFunc func() agency.Delivery // the effect of an Enter; nil is that it was read
 
 	mu     sync.Mutex
 	inputs []string

@@ -19,15 +19,15 @@ import (
 	"agency/internal/supervisor"
 )
 
-// fakeStore is the real store with errors where a test wants them.
+// fakeStore is the real store with injected errors.
 type fakeStore struct {
 	*sqlite.Store
 	FinishStepFunc func(name string) error
 	SetTokenFunc   func() error
 	ChangeRunFunc  func()
-	ChangeRunErr   func() error // keeps every change of a run out of the record
-	SendMessageErr func() error // keeps every message out of it
-	OnSendMessage  func()       // nil is nothing
+	ChangeRunErr   func() error // fails every change of a run
+	SendMessageErr func() error // fails every message
+	OnSendMessage  func()       // may be nil
 }
 
 func (s *fakeStore) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
@@ -84,9 +84,9 @@ func (s *fakeStore) SetToken(ctx context.Context, id agency.RunID, attempt int, 
 	return s.Store.SetToken(ctx, id, attempt, hash)
 }
 
-// fakeTmux keeps the names of sessions. A new one runs OnStart in the place of the wrapper.
+// fakeTmux keeps the names of sessions. A new session runs OnStart instead of the wrapper.
 type fakeTmux struct {
-	supervisor.Tmux // what no test calls
+	supervisor.Tmux // methods that no test calls
 
 	OnStart     func(agency.Launch) error
 	OnKill      func(name string) // after the session is gone
@@ -107,14 +107,14 @@ func (f *fakeTmux) Sessions(context.Context) ([]string, error) {
 	return f.left(), nil
 }
 
-// left returns the names of the sessions that are there.
+// left returns the names of the existing sessions.
 func (f *fakeTmux) left() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.sessions))
 }
 
-// vanish ends sessions without a word, as somebody outside would.
+// vanish ends sessions without a notice, as another program would.
 func (f *fakeTmux) vanish(names ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,15 +185,15 @@ func (f *fakeTmux) CaptureStyled(ctx context.Context, session, pane string) (str
 
 func (f *fakeTmux) Socket() string { return "/tmp/tmux-1000/default" }
 
-// fakeHarness makes one command line.
+// fakeHarness builds one command line.
 type fakeHarness struct {
 	FindExecFunc func() error
 	BuildFunc    func(r agency.CommandRequest, c *agency.Command)
-	// FilesFunc and ReadFileFunc are the agent's own files.
+	// FilesFunc and ReadFileFunc replace the agent's own files.
 	FilesFunc    func(*agency.AgentState) []string
 	ReadFileFunc func(path string, s *agency.AgentState) []agency.Evidence
 	ScreenFunc   func(lines []string) []agency.Evidence
-	SightFunc    func(lines []string) agency.Sight // nil is a terminal into which anything may be typed
+	SightFunc    func(lines []string) agency.Sight // nil is a terminal that takes all input
 	ErrorMarksOf map[agency.RunnerKind][]string
 	AnswerFunc   func(reply agency.Reply) (keys string, shown bool, err error)
 }
@@ -256,7 +256,7 @@ func (h *fakeHarness) Answer(_ agency.RunnerKind, _ []string, _ *agency.Request,
 	return h.AnswerFunc(reply)
 }
 
-// spools are real evidence files.
+// spools uses real evidence files.
 type spools struct{}
 
 func (spools) Append(path string, evidence ...agency.Evidence) error {
@@ -277,10 +277,10 @@ type onHost struct {
 
 // fakeAttempts is this host: the locks and records of wrappers by attempt directory.
 type fakeAttempts struct {
-	supervisor.Attempts // what no test calls
+	supervisor.Attempts // methods that no test calls
 
 	SignalFunc  func(agency.Process, syscall.Signal) error
-	EndTreeFunc func() // before it ends something
+	EndTreeFunc func() // called before it ends anything
 
 	mu    sync.Mutex
 	dirs  map[string]onHost
@@ -332,7 +332,7 @@ func (f *fakeAttempts) EndTree(_ context.Context, _, root agency.Process, _ []st
 	return 0, nil
 }
 
-// OpenLog knows no times: what was written since one begins at the end.
+// OpenLog ignores times: output since a time begins at the end.
 func (f *fakeAttempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
 	opened, err := os.Open(filepath.Join(dir, "logs", stream+".log"))
 	if err != nil {
@@ -347,7 +347,7 @@ func (f *fakeAttempts) OpenLog(dir, stream string, since time.Time, offset *int6
 	return opened, begins, err
 }
 
-// fakeWatcher counts who watches what; hints come only from a test.
+// fakeWatcher counts the watches; file events come only from a test.
 type fakeWatcher struct {
 	hints chan string
 
@@ -366,7 +366,7 @@ func (f *fakeWatcher) Add(dir string) error {
 	return nil
 }
 
-// Remove is as forgiving as the real one.
+// Remove is as tolerant as the real one.
 func (f *fakeWatcher) Remove(dir string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

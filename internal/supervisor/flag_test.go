@@ -12,7 +12,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// A flag is set, replaced and taken away, each with one event; what changes nothing has none.
+// Setting, replacing and removing a flag each create one event; what changes nothing creates none.
 func TestFlag(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -55,7 +55,7 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-// A run that flags another one is not told of that: the next one above is.
+// A run that flags another one does not get the alert: the next level does.
 func TestFlagTellsOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +75,7 @@ func TestFlagTellsOthers(t *testing.T) {
 	}
 }
 
-// A reason is something that can be seen, and not without end.
+// A reason has visible characters, and a limited length.
 func TestCheckFlagReason(t *testing.T) {
 	t.Parallel()
 	for reason, fine := range map[string]bool{

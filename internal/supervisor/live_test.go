@@ -13,7 +13,7 @@ import (
 	"agency"
 )
 
-// A wrapper that is not the one of the attempt that runs must not speak for the run.
+// Only the wrapper of the running attempt may speak for the run.
 func TestFencing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestFencing(t *testing.T) {
 	second := w.resume("fix-login")
 	wantCode(t, p.connect(), agency.CodePermissionDenied)
 
-	// What the old one still says changes nothing.
+	// Later messages of the old one change nothing.
 	before := w.run(r.ID)
 	p.exit = &agency.Exit{ExitCode: 9, EndedBy: agency.EndedByRunner, EndedAt: time.Now()}
 	if err := p.update(); err != nil {
@@ -54,7 +54,7 @@ func TestFencing(t *testing.T) {
 	}
 }
 
-// resume makes another attempt, and its wrapper.
+// resume starts another attempt, and its wrapper.
 func (w *world) resume(ref string) *wrapper {
 	w.t.Helper()
 	var p *wrapper
@@ -65,7 +65,7 @@ func (w *world) resume(ref string) *wrapper {
 	return p
 }
 
-// A wrapper that connects again takes the place of its older connection.
+// A new connection of a wrapper replaces its older one.
 func TestReconnect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +93,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// However often a wrapper connects, nothing watches its worktree after its end.
+// However often a wrapper connects, no watch on its worktree is left after its end.
 func TestReconnectLeavesNoWatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +112,7 @@ func TestReconnectLeavesNoWatch(t *testing.T) {
 	}
 }
 
-// A wrapper knows the id of its run alone; the person hears the name that they gave it.
+// A wrapper knows only the id of its run; the user sees the name in the error.
 func TestInputIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -133,7 +133,7 @@ func TestInputIsRefusedToTheDead(t *testing.T) {
 	wantCode(t, err, agency.CodeInvalidState)
 }
 
-// After a start of the daemon an input waits for the wrapper to connect again, but not for ever.
+// After a start of the daemon, an input waits for the wrapper to connect again, but not for ever.
 func TestInputAwaitsTheWrapper(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -178,7 +178,7 @@ func codeOf(err error) agency.Code {
 	return agency.AsError(err).Code
 }
 
-// What the runner says is in the record at the hint, and at the latest at the next rescan.
+// The agent's status is recorded at the file event, and at the latest at the next rescan.
 func TestWord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestWord(t *testing.T) {
 			t.Errorf("%d events for nothing new", again-n)
 		}
 		mustWrite(t, path, "{")
-		time.Sleep(rescan + time.Second) // it may be in the middle of a write, so it is looked at again
+		time.Sleep(rescan + time.Second) // it may be in the middle of a write, so it is read again
 		synctest.Wait()
 		got := w.sup.Observer.Derive(w.run(r.ID))
 		if got.Label != agency.Active || got.Problem == "" {
@@ -223,7 +223,8 @@ func TestWord(t *testing.T) {
 	})
 }
 
-// An agent that clears its worktree, as by git clean, is heard again as soon as it speaks, though its new folder may look like the old one.
+// An agent that clears its worktree, as by git clean, is read again as soon as it writes, even if
+// its new folder has the same inode as the old one.
 func TestWordOfANewFolder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +254,7 @@ func asking(question string) string {
 	return `{"schema_version":"1.0","status":"needs_input","updated_at":"","summary":"s","questions":["` + question + `"],"blockers":[],"how_to_test":"","risks":[]}`
 }
 
-// A word is its attempt's: one that an older attempt left never describes a newer one.
+// A status belongs to its attempt: one that an older attempt left never describes a newer one.
 func TestAnOldWordIsArchived(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -266,7 +267,7 @@ func TestAnOldWordIsArchived(t *testing.T) {
 	if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput {
 		t.Errorf("the last word came with the end, and the status is %+v", got)
 	}
-	// Behind the back of everybody, after the end.
+	// Unnoticed, after the end.
 	mustWrite(t, path, asking("Too late?"))
 	w.resume("fix-login")
 	got := w.run(r.ID)
@@ -316,7 +317,7 @@ func TestAStaleReadingIsDropped(t *testing.T) {
 	}
 }
 
-// Some statuses come with time alone.
+// Some statuses change with time alone.
 func TestWaitForAStall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -356,7 +357,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// A wrapper whose attempt ends in the record while it connects is refused, and nothing goes on watching that.
+// A wrapper whose attempt is recorded as ended while it connects is refused, and no watch is left.
 func TestConnectToTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

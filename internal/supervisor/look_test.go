@@ -8,7 +8,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// What git reads of a worktree that is removed meanwhile does not count, also when git notices nothing.
+// A diff of a worktree that is removed meanwhile does not count, even when git notices nothing.
 func TestDiffDuringRemoval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

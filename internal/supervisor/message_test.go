@@ -8,7 +8,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// A run that is removed while a message is on its way to it gets a dead letter, and the sender is told.
+// A message to a run that is being removed becomes a dead letter, and the sender is notified.
 func TestMessageToARunThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

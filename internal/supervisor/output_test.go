@@ -18,7 +18,7 @@ const (
 	ready  = `{"schema_version":"1.0","status":"ready_for_review","summary":"Done","how_to_test":"make test"}`
 )
 
-// outputOf is what the run came to; empty when it came to nothing.
+// outputOf returns the output of the run; empty when there is none.
 func (w *world) outputOf(r *agency.Run) string {
 	w.t.Helper()
 	_, details, err := w.sup.Query.Show(w.t.Context(), string(r.ID))
@@ -92,7 +92,7 @@ func TestOutputOfAnEndedAttempt(t *testing.T) {
 	}
 }
 
-// The kernel's clock stamps a report, and may be behind the daemon's.
+// The kernel's clock sets the time of a report, and may be behind the daemon's.
 func TestOutputWhenTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -127,7 +127,7 @@ func TestOutputWhenTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// tick returns when a file that is written now is younger than path.
+// tick returns when a file written now has a later time than path.
 func (w *world) tick(path string) {
 	w.t.Helper()
 	info, err := os.Stat(path)
@@ -137,7 +137,8 @@ func (w *world) tick(path string) {
 	w.writtenAfter(filepath.Join(w.t.TempDir(), "tick"), "", info.ModTime())
 }
 
-// writtenAfter writes a file until its times, which are those of the kernel's last tick, are after at.
+// writtenAfter writes a file until its times, which are those of the kernel's last tick, are after
+// at.
 func (w *world) writtenAfter(path, content string, at time.Time) {
 	w.t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
@@ -149,7 +150,7 @@ func (w *world) writtenAfter(path, content string, at time.Time) {
 	w.t.Fatalf("%s is never younger than %s", path, at)
 }
 
-// The end of evidence that is longer than what is looked through is enough.
+// The end of the evidence is enough when there is more than is searched.
 func TestOutputBehindMuchEvidence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -165,7 +166,8 @@ func TestOutputBehindMuchEvidence(t *testing.T) {
 	}
 }
 
-// A report is the output as soon as the agent offers its work; an answer is when the turn that gives it ends.
+// A report is the output as soon as the agent offers its work; an answer is the output when its
+// turn ends.
 func TestOutputOfAnOffer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -210,7 +212,7 @@ func offerReady(w *world, r *agency.Run) {
 
 func offerComplete(w *world, r *agency.Run) { w.reports(r, reported(agency.ReportsComplete, "", 0)) }
 
-// The report of an older attempt does not stand for what a newer one answered.
+// The report of an older attempt does not replace the answer of a newer one.
 func TestOutputOfALaterAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -213,7 +213,7 @@ func (q *Query) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Ru
 	}
 	release, err := q.store.lock(ctx, id)
 	if err != nil {
-		return r, true, nil //nolint:nilerr // the end of ctx is the caller's
+		return r, true, nil //nolint:nilerr // the caller returns the error of ctx
 	}
 	release()
 	r, err = q.store.Run(reading, id)

@@ -88,7 +88,7 @@ func TestRemoveSavesWork(t *testing.T) {
 	}
 }
 
-// A number is used once, also when the removal did not come to its end.
+// A number is used once, even when the removal was cut off.
 func TestSnapshotNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,7 +119,7 @@ func TestSnapshotNumbers(t *testing.T) {
 	}
 }
 
-// A branch with work that is nowhere else is not deleted when its worktree can no longer tell of it.
+// A branch with work that is nowhere else is not deleted when its worktree can no longer be read.
 func TestRemoveKeepsUnsavedBranches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -140,7 +140,7 @@ func TestRemoveKeepsUnsavedBranches(t *testing.T) {
 	}
 }
 
-// A branch is not deleted on the word of a snapshot that the repository cannot be shown to have.
+// A branch is not deleted because of a snapshot that the repository is not proven to have.
 func TestRemoveKeepsBranchesOfUnprovenSnapshots(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,7 +158,7 @@ func TestRemoveKeepsBranchesOfUnprovenSnapshots(t *testing.T) {
 	}
 }
 
-// A folder that git does not know as a worktree any more is given up only when that is asked for.
+// A folder that git no longer knows as a worktree is given up only on request.
 func TestRemoveOfABrokenWorktree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -176,7 +176,8 @@ func TestRemoveOfABrokenWorktree(t *testing.T) {
 	}
 }
 
-// A git that was killed, or had no file left to open, proves nothing: the work is not given up with it.
+// A git that was killed, or could open no more files, proves nothing: the work is not given up
+// because of it.
 func TestForceKeepsWhatMayBeSavedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +190,7 @@ func TestForceKeepsWhatMayBeSavedLater(t *testing.T) {
 	}
 }
 
-// The branch of a run can go later than the run.
+// The branch of a run can be deleted later than the run.
 func TestRemoveTheBranchLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -208,7 +209,7 @@ func TestRemoveTheBranchLater(t *testing.T) {
 	}
 }
 
-// What is missing already is a warning.
+// What is already missing is a warning.
 func TestRemoveWarns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -222,7 +223,7 @@ func TestRemoveWarns(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 
-	// The stop of a run takes its session along: no news.
+	// The stop of a run ends its session too: no warning.
 	w.started("stopped")
 	if _, err := w.sup.StopRun(t.Context(), "stopped"); err != nil {
 		t.Fatal(err)
@@ -253,7 +254,8 @@ func TestRemoveWithoutTheRepository(t *testing.T) {
 	}
 }
 
-// A git that was killed, or could not read, proves nothing: the run is not removed before all of it is.
+// A git that was killed, or could not read, proves nothing: the run is not removed before all of it
+// is.
 func TestRemoveWhileGitFails(t *testing.T) {
 	t.Parallel()
 	for _, failure := range []error{
@@ -280,7 +282,7 @@ func TestRemoveWhileGitFails(t *testing.T) {
 	}
 }
 
-// A run that the record has as removed, while git still knows its worktree, is removed by the next rm.
+// A run that is recorded as removed, while git still knows its worktree, is removed by the next rm.
 func TestRemoveTheRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -296,7 +298,7 @@ func TestRemoveTheRest(t *testing.T) {
 	}
 }
 
-// A repository that git cannot read is not one that was moved: its copy gets an identity of its own.
+// A repository that git cannot read does not count as moved: its copy gets an identity of its own.
 func TestCopyWhileGitFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -345,7 +347,8 @@ func TestRemoveAwaitsTheWrapper(t *testing.T) {
 	}
 }
 
-// A removal that was cut off is finished by the next daemon, as it was asked for; one that fails leaves the run as it was.
+// A removal that was cut off is finished by the next daemon as it was requested; one that fails
+// leaves the run as it was.
 func TestRemovalGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{"finishes": nil, "fails": errBoom} {

@@ -19,7 +19,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// A repository that was moved keeps its runs, and git learns where their worktrees are.
+// A repository that was moved keeps its runs, and git is told where their worktrees are.
 func TestMovedRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -48,7 +48,7 @@ func TestMovedRepository(t *testing.T) {
 	}
 }
 
-// A look at a repository in its new place is enough.
+// Looking at a repository in its new place is enough.
 func TestLookAtAMovedRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -88,7 +88,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	}
 }
 
-// A copied repository brings the id of the original along, and gets its own.
+// A copied repository has the id of the original, and gets its own.
 func TestCopiedRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -192,7 +192,8 @@ func TestFingerprint(t *testing.T) {
 	})
 }
 
-// A person who stands in a repository through a link names its files through the link.
+// A user whose working directory reaches a repository through a link names its files through the
+// link.
 func TestInputThroughALinkToTheRepository(t *testing.T) {
 	t.Parallel()
 	base, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
@@ -206,7 +207,7 @@ func TestInputThroughALinkToTheRepository(t *testing.T) {
 	}
 }
 
-// meta.yaml is lines of "key: value" whose values are JSON, whatever the prompt holds.
+// meta.yaml consists of lines "key: value" whose values are JSON, whatever the prompt contains.
 func FuzzMetaYAML(f *testing.F) {
 	for _, prompt := range []string{
 		"fix the login", "a: b\n---\n- c", "\"quoted\" 'and' \\", "# no comment", "tab\there", "\x1b[31mred", "é ü 🙂", "\xff\xfe", "a\u2028b\u2029c\u0085d",
@@ -234,7 +235,7 @@ func FuzzMetaYAML(f *testing.F) {
 	})
 }
 
-// YAML takes fewer characters as themselves than JSON does.
+// YAML allows fewer unescaped characters than JSON.
 func TestMetaYAMLIsPrintable(t *testing.T) {
 	t.Parallel()
 	for _, c := range string(supervisor.MetaYAML(&agency.Run{}, []byte("x\x7fy \u009b \ufffe \uffff"))) {

@@ -14,12 +14,12 @@ import (
 	"agency/internal/contract"
 )
 
-// reported is a line as agency report writes it.
+// reported returns a line as agency report writes it.
 func reported(report agency.Report, text string, quiet time.Duration) string {
 	return fmt.Sprintf(`{"at":"2001-01-01T00:00:00Z","source":"report","signal":"report","report":%q,"text":%q,"quiet":%d}`+"\n", report, text, quiet)
 }
 
-// reports makes the agent's file of reports what it is given, and lets the supervisor see it.
+// reports sets the content of the agent's file of reports, and lets the supervisor see it.
 func (w *world) reports(r *agency.Run, text string) {
 	w.t.Helper()
 	path := filepath.Join(r.Worktree, agency.ReportsFile)
@@ -28,7 +28,7 @@ func (w *world) reports(r *agency.Run, text string) {
 	synctest.Wait()
 }
 
-// An agent that declared a silence is not stalled in it, and is after it.
+// An agent that announced a quiet time is not stalled during it, and is after it.
 func TestQuietTime(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -56,7 +56,8 @@ func TestQuietTime(t *testing.T) {
 	}
 }
 
-// Reports are read as the file grows, is cut off in the middle of a line, or is begun anew, and each once.
+// Reports are read once each while the file grows, is cut off in the middle of a line, or is
+// started again.
 func TestReportsFileChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +104,8 @@ func TestReportsFileChanges(t *testing.T) {
 	})
 }
 
-// A report that could not be kept, on a full disk, is taken over when it can, once, and its owner is told once.
+// A report that could not be stored on a full disk is taken over later, once, and its owner is
+// notified once.
 func TestReportsAreTakenAgain(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(w *world, events string) (repair func()){
@@ -152,8 +154,8 @@ func TestReportsAreTakenAgain(t *testing.T) {
 	}
 }
 
-// What stands in the place of the reports is never followed, waited for or read whole; it is counted, and the next good file
-// is read.
+// Whatever is in the place of the reports, it is never followed, waited for or read whole; it is
+// counted, and the next good file is read.
 func TestHostileReports(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path, external string) error{
@@ -193,13 +195,14 @@ func TestHostileReports(t *testing.T) {
 	}
 }
 
-// What an older attempt said is kept beside its logs and describes no other, however late the supervisor looks.
+// The reports of an older attempt are kept beside its logs and describe no other attempt, however
+// late the supervisor reads them.
 func TestOldReportsAreArchived(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r := w.ended("fix-login")
-		// After the end, when nobody reads it.
+		// After the end, when they are no longer read.
 		help := reported(agency.ReportsHelp, "Too late", 0)
 		mustWrite(t, filepath.Join(r.Worktree, agency.ReportsFile), help)
 		mustWrite(t, filepath.Join(r.Worktree, agency.ContractFile), asking("Too late?"))
@@ -220,7 +223,7 @@ func TestOldReportsAreArchived(t *testing.T) {
 	})
 }
 
-// Whatever stands where an agent's words belong, another attempt can begin.
+// Whatever is in the place of an agent's status files, another attempt can begin.
 func TestResumeInAHostileWorktree(t *testing.T) {
 	t.Parallel()
 	for _, rel := range []string{agency.ContractFile, agency.ReportsFile} {

@@ -120,7 +120,7 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 }
 
-// A worktree that was moved is found, and what brings it back is said.
+// A worktree that was moved is found, and the error shows how to move it back.
 func TestResumeOfAMovedWorktree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,8 @@ func TestResumeOfAMovedWorktree(t *testing.T) {
 	}
 }
 
-// A data folder that was moved takes the worktrees along, so that nothing of a run is where it was; a link is enough.
+// A moved data root takes the worktrees along, so that nothing of a run is in its place; a link is
+// enough to repair it.
 func TestMovedDataFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,7 +185,7 @@ func TestResumeWithForce(t *testing.T) {
 	if _, err := w.sup.StopRun(t.Context(), "fix-login"); err != nil {
 		t.Fatal(err)
 	}
-	req.Force = false // it is the new program that the run is made with now
+	req.Force = false // the run is now recorded with the new program
 	if _, err := w.sup.ResumeRun(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// An agent that chose the id of its conversation itself told it on the way.
+// An agent that chose the id of its conversation reported it during the run.
 func TestResumeFindsTheConversation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,7 +238,8 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	}
 }
 
-// An attempt that does not get as far as a runner is failed; the worktree stays, and the run can be resumed again.
+// An attempt that fails before its runner starts is failed; the worktree stays, and the run can be
+// resumed again.
 func TestFailedResume(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"archive", "files", "session", "started"} {
@@ -261,7 +263,7 @@ func TestFailedResume(t *testing.T) {
 	}
 }
 
-// wantFailedAttempt fails unless a run's attempt failed and nothing but its worktree is left.
+// wantFailedAttempt fails unless a run's attempt failed and only its worktree is left.
 func (w *world) wantFailedAttempt(r *agency.Run, number int) {
 	w.t.Helper()
 	a := w.run(r.ID).Attempt
@@ -279,7 +281,8 @@ func (w *world) wantFailedAttempt(r *agency.Run, number int) {
 	}
 }
 
-// The attempt is in the record before its token: when that cannot be written the attempt must not stay queued for ever.
+// The attempt is recorded before its token: if the token cannot be recorded, the attempt must not
+// stay queued for ever.
 func TestResumeWithoutAToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -309,7 +312,7 @@ func TestRunnerEnv(t *testing.T) {
 	}
 }
 
-// What the run sets comes last, and the last one counts.
+// The variables that the run sets come last, and the last one is used.
 func TestTheRunsEnvironmentWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -367,7 +370,8 @@ func TestResumeAtOnceByTwo(t *testing.T) {
 	}
 }
 
-// The values that the first start was given are not kept: what is missing is told, and what is given again is set.
+// The values of the first start are not kept: missing names are reported, and values that are given
+// again are set.
 func TestResumeEnv(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

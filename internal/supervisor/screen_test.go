@@ -19,7 +19,8 @@ func (f *fakeTmux) show(text string) {
 	f.Screen = text
 }
 
-// boxes is an agent that is known by its screen: an input box, a dialog of its program, or nothing that says anything.
+// boxes reads an agent that is known by its screen: an input box, a dialog of its program, or
+// nothing recognisable.
 func boxes(lines []string) []agency.Evidence {
 	switch strings.Join(lines, "\n") {
 	case "box":
@@ -31,7 +32,8 @@ func boxes(lines []string) []agency.Evidence {
 	}
 }
 
-// A message waits for the input box of an agent that starts slowly, and is never typed into anything else.
+// A message waits for the input box of an agent that starts slowly, and is never typed into
+// anything else.
 func TestInputWaitsForItsBox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +47,7 @@ func TestInputWaitsForItsBox(t *testing.T) {
 			sent <- err
 		}()
 		time.Sleep(10 * time.Second)
-		w.tmux.show("box") // which some draw before a dialog
+		w.tmux.show("box") // some draw it before a dialog
 		time.Sleep(time.Second)
 		w.tmux.show("loading")
 		time.Sleep(2 * time.Second)
@@ -74,7 +76,7 @@ func TestInputRefusedWithoutABox(t *testing.T) {
 			if codeOf(err) != agency.CodeInvalidState || !strings.Contains(err.Error(), want) || len(p.link.inputs) > 0 {
 				t.Errorf("%s: got %v, typed %q", screen, err, p.link.inputs)
 			}
-			// What the agent says itself counts for more.
+			// What the agent itself reports takes precedence.
 			w.tmux.show("an unknown screen")
 			w.tell(p, agency.Evidence{Signal: agency.SignalSession, Conversation: "c"})
 			w.watcher.hints <- filepath.Join(p.dir, agency.EventsFile)
@@ -86,7 +88,8 @@ func TestInputRefusedWithoutABox(t *testing.T) {
 	}
 }
 
-// What a title tells is answered once the screen says what it is about, and only for that.
+// A request that a title reports is answered once the screen shows what it is about, and only for
+// that.
 func TestAnswerOfTitle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

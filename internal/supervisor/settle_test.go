@@ -19,12 +19,12 @@ import (
 	"agency"
 )
 
-// facts are what is true of an attempt at its end, whoever noticed what and when.
+// facts are what is true of an attempt at its end, regardless of who noticed what and when.
 type facts struct {
 	start bool
 	exit  *agency.Exit
-	stop  bool   // was asked for while it ran
-	word  string // the last that the agent said of its work
+	stop  bool   // requested while it ran
+	word  string // the agent's last status
 }
 
 func drawFacts(t *rapid.T) facts {
@@ -47,7 +47,7 @@ func drawFacts(t *rapid.T) facts {
 	return f
 }
 
-// outcome is what the record must come to.
+// outcome is the expected record.
 type outcome struct {
 	State    agency.State
 	Started  bool
@@ -79,7 +79,7 @@ func (f facts) outcome() outcome {
 		o.Code, _ = f.exit.Failure()
 	}
 	if f.exit != nil && f.exit.EndedBy == agency.EndedByStartFailed {
-		o.Removed, o.Undone = true, 1 // its creation is taken back
+		o.Removed, o.Undone = true, 1 // its creation is undone
 	}
 	if f.stop || o.EndedBy == agency.EndedByStop {
 		o.State, o.Code = agency.Killed, ""
@@ -103,7 +103,7 @@ func (w *world) outcome(id agency.RunID) outcome {
 	return o
 }
 
-// insert puts a run into the record whose creation got as far as its session, and its wrapper on this host.
+// insert records a run whose creation got as far as its session, and adds its wrapper to this host.
 func (w *world) insert(t *rapid.T) *wrapper {
 	id := agency.NewRunID(time.Now(), [10]byte(rapid.SliceOfN(rapid.Byte(), 10, 10).Draw(t, "id")))
 	r := &agency.Run{
@@ -123,11 +123,11 @@ func (w *world) insert(t *rapid.T) *wrapper {
 		t.Fatal(err)
 	}
 	p := w.wrap(agency.Launch{RunID: id, Attempt: 1, Token: "token", AttemptDir: dir})
-	p.link.StopFunc = nil // it hears of a stop, and ends when the test says
+	p.link.StopFunc = nil // it receives a stop, and ends when the test decides
 	return p
 }
 
-// Whatever is noticed first, by whom and how often, an attempt comes to the same end, and to one end only.
+// Whatever is noticed first and how often, an attempt ends the same way, and once.
 func TestFactsAloneDecideTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,7 +147,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 		update := func(exit *agency.Exit) {
 			fine(w.sup.Update(ctx, p.id, 1, agency.WrapperUpdate{Start: start, Exit: exit}))
 		}
-		// A stop is asked for by somebody who sees it running.
+		// A client requests a stop while it sees the run running.
 		stop := func(r *agency.Run) ([]agency.EventDraft, error) {
 			if r.Attempt.State != agency.Running || f.stop {
 				return nil, nil
@@ -158,10 +158,10 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 		if f.exit != nil {
 			f.exit.RunID, f.exit.Attempt, f.exit.EndedAt = p.id, 1, time.Now().UTC().Truncate(time.Millisecond)
 		}
-		var recorded *agency.Exit // what the wrapper has written of its end
+		var recorded *agency.Exit // the exit that the wrapper has written
 		released := false
-		greeted := false // a wrapper says who it is before anything else, and a daemon looks for wrappers when it starts
-		save := func() { // the start record is there before there is an end
+		greeted := false // a wrapper introduces itself first, and a daemon looks for wrappers when it starts
+		save := func() { // the start record is written before the end
 			w.attempts.change(p.dir, func(h *onHost) { h.start = start })
 		}
 		actions := []string{"connect", "update", "disconnect", "restart", "save start", "word", "stop", "exit", "old update", "release"}
@@ -176,7 +176,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 				_, err := w.store.ChangeRun(ctx, p.id, stop)
 				fine(err)
 			case released:
-				// A wrapper that is gone says nothing.
+				// A wrapper that is gone sends nothing.
 			case action == "connect":
 				p.link = &fakeLink{}
 				fine(p.connect())
@@ -218,7 +218,7 @@ func TestFactsAloneDecideTheEnd(t *testing.T) {
 	})
 }
 
-// say has the agent of a run write its contract.
+// say makes the agent of a run write its status file.
 func (w *world) say(t *rapid.T, id agency.RunID, summary string) {
 	c := agency.NewContract(time.Now())
 	c.Summary = summary
@@ -240,13 +240,13 @@ func (w *world) lastSeq() int64 {
 	return seq
 }
 
-// A wrapper that dies takes its connection along, and its attempt is settled without a restart.
+// A wrapper that dies closes its connection, and its attempt is settled without a restart.
 func TestDisconnectOfADeadWrapper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
-		w.sup.Disconnect(p.id, 1, &fakeLink{}) // of an older connection: no news
+		w.sup.Disconnect(p.id, 1, &fakeLink{}) // of an older connection: no effect
 		w.sup.Disconnect(p.id, 1, p.link)
 		time.Sleep(time.Minute)
 		if got := w.run(r.ID).Attempt.State; got != agency.Running {
@@ -267,7 +267,8 @@ func TestDisconnectOfADeadWrapper(t *testing.T) {
 	})
 }
 
-// A start that is taken back stays so, and agency's, whoever notices its end, and when.
+// A start that agency undid stays undone, with agency as the cause, whichever part notices its end,
+// and when.
 func TestStartTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, notices := range map[string]func(p *wrapper) error{
@@ -301,7 +302,7 @@ func TestStartTakenBack(t *testing.T) {
 	}
 }
 
-// A stop that was asked for before the daemon ended is finished by the next one.
+// A stop that was requested before the daemon ended is finished by the next one.
 func TestStopIsFinishedAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -359,7 +360,7 @@ func TestStop(t *testing.T) {
 	wantCode(t, err, agency.CodeInvalidState)
 }
 
-// A stop that was meant for an attempt before does nothing to the one that a person has started meanwhile.
+// A stop of an earlier attempt does not affect the one that a user has started meanwhile.
 func TestStopOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -380,7 +381,8 @@ func TestStopOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// Between the end of a stopped attempt and that of its session a person starts the next one, whose session has the same name.
+// Between the end of a stopped attempt and that of its session a user starts the next one, whose
+// session has the same name.
 func TestStopLeavesTheNextAttemptItsSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -401,7 +403,7 @@ func TestStopLeavesTheNextAttemptItsSession(t *testing.T) {
 	}
 }
 
-// Without a connection the wrapper is ended by a signal, and settled once it is dead.
+// Without a connection the wrapper is ended with a signal, and settled once it is dead.
 func TestStopBySignal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -427,7 +429,7 @@ func TestStopBySignal(t *testing.T) {
 	})
 }
 
-// beat touches the attempt's heartbeat as a wrapper does.
+// beat updates the attempt's heartbeat like a wrapper.
 func (p *wrapper) beat(t *testing.T) {
 	path := filepath.Join(p.dir, "heartbeat")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -438,7 +440,8 @@ func (p *wrapper) beat(t *testing.T) {
 	}
 }
 
-// What could not be written when an attempt ended is written when it can be, by the same daemon or by the next one.
+// What could not be written when an attempt ended is written later, by the same daemon or by the
+// next one.
 func TestStateFileIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]func(w *world){
@@ -473,7 +476,7 @@ func TestStateFileIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// A wrapper that lives and does not move makes no statement about its agent, until it moves again.
+// A live wrapper whose heartbeat stops shows nothing about its agent, until the heartbeat returns.
 func TestSilentWrapper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -502,7 +505,7 @@ func TestSilentWrapper(t *testing.T) {
 	})
 }
 
-// state.json is what other programs read.
+// state.json is for other programs.
 func TestStateFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -19,7 +19,7 @@ func (w *world) project(text string) {
 	mustWrite(w.t, filepath.Join(w.root, agency.ProjectFile), text)
 }
 
-// trust allows what the repository wants.
+// trust trusts what the repository wants.
 func (w *world) trust() {
 	w.t.Helper()
 	req := supervisor.TrustRequest{Dir: w.root, Default: "HEAD"}
@@ -68,7 +68,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 		t.Error("the setup has the token of the runner")
 	}
 
-	// Other words, and nothing again.
+	// Changed content is refused, and nothing is trusted again.
 	w.project(makeDeps + "# a word more\n")
 	_, err = w.createRun(t.Context(), w.request("two"))
 	wantCode(t, err, agency.CodeTrustRequired)
@@ -83,7 +83,7 @@ func TestSetupNeedsTrust(t *testing.T) {
 	wantCode(t, err, agency.CodeTrustRequired)
 }
 
-// Only what was shown is trusted, and a word of the setup that is a file counts with its content.
+// Only what was shown is trusted, and the content of a file that the setup names counts.
 func TestTrustIsOfTheContent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -98,7 +98,7 @@ func TestTrustIsOfTheContent(t *testing.T) {
 	_, _, err = w.sup.Projects.Grant(t.Context(), req, shown.Hash)
 	wantCode(t, err, agency.CodeInvalidState)
 	w.trust()
-	// What the new worktree holds is what counts: here it holds no such file, so nothing is run and nothing stays.
+	// The new worktree decides: it has no such file, so nothing is run and nothing is left.
 	_, err = w.createRun(t.Context(), w.request("one"))
 	wantCode(t, err, agency.CodeTrustRequired)
 	if len(w.setups) != 0 {
@@ -126,13 +126,13 @@ func TestFailedSetupKeepsTheWorktree(t *testing.T) {
 	if _, err := os.Stat(r.Worktree); err != nil || w.git.branches[r.Branch] == "" || w.sup.Observer.LiveRuns() != 0 {
 		t.Errorf("worktree: %v, branches %v", err, w.git.branches)
 	}
-	// A daemon that starts again leaves it as it is.
+	// A restart of the daemon leaves it unchanged.
 	w.restart()
 	if now := w.run(r.ID); now.RemovedAt != nil || now.Attempt.State != agency.Failed {
 		t.Errorf("got %+v", now)
 	}
 
-	// resume runs it again until it worked once.
+	// resume resumes the run. The setup is repeated until it has succeeded once.
 	resume := func(noSetup bool) error {
 		req := w.resumeRequest("one")
 		req.NoSetup = noSetup
@@ -158,7 +158,7 @@ func TestFailedSetupKeepsTheWorktree(t *testing.T) {
 	}
 }
 
-// Somebody who does not want the setup is not asked again.
+// A user who declined the setup is not asked again.
 func TestResumeWithoutSetup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -229,7 +229,7 @@ func TestOneRunAtATime(t *testing.T) {
 	w.create("two")
 	_, err = w.sup.ResumeRun(t.Context(), w.resumeRequest("one"))
 	wantCode(t, err, agency.CodeRepoBusy)
-	// A restart of the live one is no second.
+	// A restart of the live run is not a second run.
 	req := w.resumeRequest("two")
 	req.Restart = true
 	if _, err := w.sup.ResumeRun(t.Context(), req); err != nil {
@@ -254,7 +254,7 @@ func TestWindow(t *testing.T) {
 	if link(one.Handle) != one.Dir || link(two.Handle) != two.Dir || link("latest") != two.Handle {
 		t.Errorf("got %q, %q, latest %q", link(one.Handle), link(two.Handle), link("latest"))
 	}
-	// Somebody else's stays; a folder that is a link is left alone.
+	// Files that agency did not make stay; a folder that is a link is left alone.
 	mustWrite(t, filepath.Join(w.root, "agent_runs/.template/state.json"), "{}")
 	if err := os.Symlink("/somewhere", filepath.Join(w.root, "agent_runs/mine")); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// A setup that cannot be run in a new worktree is told before there is one.
+// A setup that cannot run in a new worktree is reported before there is one.
 func TestSetupProblem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

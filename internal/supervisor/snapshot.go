@@ -169,7 +169,7 @@ func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, w
 		return nil, agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
 	}
 	if !facts.Dirty {
-		return nil, nil //nolint:nilnil // nothing to save is no error
+		return nil, nil //nolint:nilnil // nothing to save is not an error
 	}
 	saved, err := w.snapshot(ctx, r, repo, why)
 	return &saved, err

@@ -12,7 +12,8 @@ import (
 	"agency"
 )
 
-// Somebody settles an attempt by what they read before it ended and the next one began.
+// A goroutine settles an attempt from a record that it read before the attempt ended and the next
+// one began.
 func TestAStaleSettleLeavesTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestAStaleSettleLeavesTheNextAttempt(t *testing.T) {
 	})
 }
 
-// What a settle of an attempt that is over began to watch again is let go.
+// A watch that a settle of an ended attempt starts again is removed.
 func TestAStaleSettleWatchesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -62,7 +63,7 @@ func TestAStaleSettleWatchesNothing(t *testing.T) {
 	}
 }
 
-// Of two who settle an attempt the slower one comes to its end when the next attempt is on its way.
+// The slower of two settles of an attempt finishes when the next attempt is starting.
 func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +102,8 @@ func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
 	})
 }
 
-// An attempt that was cut off is failed a second time, by somebody who read it before, when the next one runs.
+// An attempt that was cut off is failed a second time, from an older record, while the next one
+// runs.
 func TestAFailingStartLeavesTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +134,7 @@ func TestAFailingStartLeavesTheNextAttempt(t *testing.T) {
 	})
 }
 
-// An agent ends while a rescan looks at its run, and has read the record already.
+// An agent ends while a rescan, which has read the record already, examines its run.
 func TestARescanDoesNotWriteWhatIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +162,7 @@ func TestARescanDoesNotWriteWhatIsOver(t *testing.T) {
 	})
 }
 
-// die is the death of a wrapper that says nothing.
+// die kills a wrapper without an exit record.
 func (p *wrapper) die() {
 	p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 	p.w.sup.Disconnect(p.id, p.attempt, p.link)

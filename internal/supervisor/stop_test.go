@@ -13,7 +13,8 @@ import (
 	"agency/internal/supervisor"
 )
 
-// lingering makes a run whose agent takes a while to end once it is told, and counts how often it is told and insisted on.
+// lingering returns a run whose agent takes a while to end, and counts the stops and forced stops
+// that it gets.
 func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *wrapper, told, insisted *atomic.Int32) {
 	w.t.Helper()
 	r, p = w.started(name)
@@ -28,7 +29,7 @@ func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *w
 	return r, p, told, insisted
 }
 
-// An agent keeps its grace whoever joins its stop: only a person who asks twice takes it away.
+// An agent keeps its grace while others join its stop: only a user who asks twice ends it.
 func TestOnlyAPersonInsists(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -77,7 +78,7 @@ func TestOnlyAPersonInsists(t *testing.T) {
 	}
 }
 
-// A person who joins the stop of a scheduler asks for the first time.
+// A user who joins the stop of a scheduler asks for the first time.
 func TestAPersonJoinsAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestAPersonJoinsAStop(t *testing.T) {
 	})
 }
 
-// A wrapper without a connection that was told already is not told by a second TERM, which it takes as insisting.
+// A wrapper without a connection does not get a second TERM, which it would treat as a forced stop.
 func TestStopBySignalAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestStopWaitsForTheGrace(t *testing.T) {
 	})
 }
 
-// Whoever waited for a stop gave up: its session goes all the same when the agent has ended.
+// Even if the client of a stop gave up, the session ends when the agent has ended.
 func TestALateEndTakesTheSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(p *wrapper){
@@ -183,7 +184,8 @@ func TestALateEndTakesTheSession(t *testing.T) {
 	}
 }
 
-// A session that tmux did not end when its agent was stopped is ended later: nobody can stop the run again.
+// A session that tmux did not end when its agent was stopped is ended later: the run cannot be
+// stopped again.
 func TestASessionIsEndedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -207,14 +209,15 @@ func TestASessionIsEndedAgain(t *testing.T) {
 	})
 }
 
-// A creation that fails when its agent runs already waits for that agent's grace before it takes the worktree away.
+// A creation that fails when its agent already runs waits for that agent's grace before it removes
+// the worktree.
 func TestUndoWaitsForTheGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.tmux.OnStart = func(l agency.Launch) error {
 			p := w.wrap(l)
-			w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start }) // and no word of it
+			w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start }) // and the wrapper has not reported it
 			w.tmux.OnKill = func(string) {
 				w.after(5*time.Minute, func() { w.attempts.change(p.dir, func(h *onHost) { h.locked = false }) })
 			}

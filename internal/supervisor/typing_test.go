@@ -13,7 +13,8 @@ import (
 	"agency/internal/supervisor"
 )
 
-// composing is an agent whose terminal shows an input box, "> text", a dialog, "? text", or neither.
+// composing reads an agent whose terminal shows an input box, "> text", a dialog, "? text", or
+// neither.
 func composing(lines []string) agency.Sight {
 	if text, ok := strings.CutPrefix(lines[0], "> "); ok {
 		return agency.Sight{Composer: &text}
@@ -24,7 +25,7 @@ func composing(lines []string) agency.Sight {
 	return agency.Sight{Boxless: true}
 }
 
-// No way of typing goes past the look at the terminal, whatever the record says of the agent.
+// No way of typing bypasses the look at the terminal, whatever the record contains.
 func TestNothingIsTypedIntoADialog(t *testing.T) {
 	t.Parallel()
 	records := map[string][]agency.Evidence{
@@ -69,7 +70,7 @@ func TestNothingIsTypedIntoADialog(t *testing.T) {
 	}
 }
 
-// A refused answer never leads to a message.
+// A refused answer never becomes a message.
 func TestRefusedAnswerLeadsToNoMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,7 +81,7 @@ func TestRefusedAnswerLeadsToNoMessage(t *testing.T) {
 	}
 }
 
-// A dialog that opens behind the text gets no Enter, and the error says that the text was typed.
+// A dialog that opens after the text gets no Enter, and the error says that the text was typed.
 func TestDialogBeforeEnter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,14 +114,14 @@ func TestKeysForADialogThatChanged(t *testing.T) {
 	})
 }
 
-// A message is confirmed by what the agent does with it: whatever else it prints proves nothing.
+// The agent's reaction confirms a message: other output proves nothing.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	prompt := []agency.Evidence{{Signal: agency.SignalPrompt}}
 	for name, c := range map[string]struct {
-		before []agency.Evidence // what the agent told before the message
+		before []agency.Evidence // what the agent reported before the message
 		after  string            // what its terminal shows after Enter
-		tells  []agency.Evidence // what it tells then
+		tells  []agency.Evidence // what it reports then
 		want   agency.Delivery
 	}{
 		"a prompt":           {nil, "> ", prompt, agency.Delivery{Confirmed: true, Effect: agency.EffectPrompt}},
@@ -155,7 +156,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// An Enter that was taken for a part of the text is pressed once more while the text stands in the input box, and not behind that.
+// An Enter that became part of the text is pressed once more while the text is in the input box,
+// and not after that.
 func TestEnterAgain(t *testing.T) {
 	t.Parallel()
 	for behind, want := range map[string][]string{"> hello": {"\r"}, "? Run rm?": nil, "> ": nil} {
@@ -180,7 +182,7 @@ func TestEnterAgain(t *testing.T) {
 	}
 }
 
-// A program that reacted to nothing is not given a second Enter: it may read both at once.
+// A program that did not react gets no second Enter: it may read both at once.
 func TestNoEnterForAStoppedProgram(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

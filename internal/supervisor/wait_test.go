@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// cleaningUp makes a run whose wrapper lives on for a while after the end of its agent.
+// cleaningUp returns a run whose wrapper lives on for a while after the end of its agent.
 func (w *world) cleaningUp(name string, takes time.Duration) *wrapper {
 	w.t.Helper()
 	_, p := w.started(name)
@@ -24,7 +24,7 @@ func (w *world) cleaningUp(name string, takes time.Duration) *wrapper {
 	return p
 }
 
-// waited is what a wait came to.
+// waited is the result of a wait.
 type waited struct {
 	runs []agency.Run
 	err  error
@@ -39,7 +39,7 @@ func (w *world) wait(ctx context.Context, labels ...agency.Label) <-chan waited 
 	return result
 }
 
-// An attempt that is stopped to make place for the next one is no end for those who wait.
+// An attempt that is stopped for a restart does not end a wait.
 func TestWaitSeesThroughARestart(t *testing.T) {
 	t.Parallel()
 	for name, labels := range map[string][]agency.Label{"settled": nil, "a label": {agency.LabelCompleted}} {
@@ -73,7 +73,8 @@ func TestWaitSeesThroughARestart(t *testing.T) {
 	}
 }
 
-// A restart that is given up leaves an attempt that was stopped, and that is an end. So it is after a crash in the middle.
+// If a restart is given up, the stopped attempt ends the wait. The same holds after a crash during
+// a restart.
 func TestWaitAfterACutOffRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

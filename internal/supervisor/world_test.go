@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is everything around a supervisor: a real store and folders, and fakes of git, tmux and the wrappers' host.
+// world is everything around a supervisor: a real store and folders, and fakes of git, tmux and the
+// wrappers' host.
 type world struct {
 	t        *testing.T
 	home     string
@@ -34,7 +35,7 @@ type world struct {
 	attempts *fakeAttempts
 	watcher  *fakeWatcher
 	setups   []agency.SetupCommand
-	runSetup func(agency.SetupCommand) error // nil is a setup that works
+	runSetup func(agency.SetupCommand) error // nil is a setup that succeeds
 	scaffold supervisor.Scaffold             // nil is the real one
 	warnings []string
 	sup      *supervisor.Supervisor
@@ -84,10 +85,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// call makes a request beside the test, which ends when the request has been answered: in a bubble, time stands still after that.
+// call makes a request in the background. The test ends only after its answer, because in a bubble
+// time stops then.
 func (w *world) call(request func()) { w.calls.Go(request) }
 
-// after is call in a while.
+// after is call after a delay.
 func (w *world) after(d time.Duration, request func()) {
 	w.calls.Add(1)
 	time.AfterFunc(d, func() {
@@ -96,7 +98,7 @@ func (w *world) after(d time.Duration, request func()) {
 	})
 }
 
-// start is the start of a daemon.
+// start starts a daemon.
 func (w *world) start() {
 	w.t.Helper()
 	w.sup = supervisor.New(supervisor.Deps{
@@ -135,7 +137,7 @@ func (w *world) restart() {
 	w.start()
 }
 
-// request asks for a run with the name.
+// request returns a request for a run with the name.
 func (w *world) request(name string) supervisor.CreateRequest {
 	return supervisor.CreateRequest{
 		Spec: agency.Spec{
@@ -148,7 +150,7 @@ func (w *world) request(name string) supervisor.CreateRequest {
 	}
 }
 
-// settings are what the caller's configuration says.
+// settings returns the caller's configuration.
 func (w *world) settings() agency.RunSettings {
 	format, err := agency.ParseHandleFormat("")
 	if err != nil {
@@ -157,7 +159,7 @@ func (w *world) settings() agency.RunSettings {
 	return agency.RunSettings{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20}
 }
 
-// createRun asks for a run in the place that the request names.
+// createRun creates a run in the place that the request names.
 func (w *world) createRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error) {
 	var err error
 	if req.Place, err = w.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef); err != nil {
@@ -193,7 +195,7 @@ func (w *world) events(id agency.RunID) []agency.Event {
 	return events
 }
 
-// count is how many events of a type a run has.
+// count returns the number of events of a type that a run has.
 func (w *world) count(id agency.RunID, typ agency.EventType) int {
 	w.t.Helper()
 	n := 0
@@ -205,7 +207,7 @@ func (w *world) count(id agency.RunID, typ agency.EventType) int {
 	return n
 }
 
-// wrapper is the process around one runner, as far as a supervisor can tell.
+// wrapper is the process around one runner, as a supervisor sees it.
 type wrapper struct {
 	w       *world
 	id      agency.RunID
@@ -233,7 +235,7 @@ func (w *world) wrap(l agency.Launch) *wrapper {
 	return p
 }
 
-// hangUp is what the wrapper of a killed session does.
+// hangUp does what the wrapper of a killed session does.
 func (w *world) hangUp(session string) {
 	w.mu.Lock()
 	p := w.wrappers[session]
@@ -258,7 +260,7 @@ func (p *wrapper) update() error {
 	return p.w.sup.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit})
 }
 
-// begin starts the runner, and tells.
+// begin starts the runner and reports it.
 func (p *wrapper) begin() error {
 	p.w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start })
 	if err := p.connect(); err != nil {
@@ -267,7 +269,7 @@ func (p *wrapper) begin() error {
 	return p.update()
 }
 
-// end records the end of the runner, tells and goes.
+// end records and reports the end of the runner, and disconnects.
 func (p *wrapper) end(e agency.Exit) error {
 	e.RunID, e.Attempt, e.StartedAt = p.id, p.attempt, p.start.StartedAt
 	e.EndedAt = time.Now().UTC().Truncate(time.Millisecond)
@@ -279,7 +281,7 @@ func (p *wrapper) end(e agency.Exit) error {
 	return err
 }
 
-// started makes a run and its wrapper.
+// started returns a running run and its wrapper.
 func (w *world) started(name string) (*agency.Run, *wrapper) {
 	w.t.Helper()
 	var p *wrapper
@@ -287,7 +289,7 @@ func (w *world) started(name string) (*agency.Run, *wrapper) {
 	return w.create(name), p
 }
 
-// ended makes a run whose runner ended cleanly.
+// ended returns a run whose runner ended cleanly.
 func (w *world) ended(name string) *agency.Run {
 	w.t.Helper()
 	r, p := w.started(name)
@@ -297,7 +299,7 @@ func (w *world) ended(name string) *agency.Run {
 	return w.run(r.ID)
 }
 
-// wantNothing fails unless a run that was taken back left nothing but its record.
+// wantNothing fails unless an undone run left nothing but its record.
 func (w *world) wantNothing() {
 	w.t.Helper()
 	for _, dir := range []string{"runs", "worktrees/*"} {

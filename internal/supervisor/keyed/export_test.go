@@ -1,6 +1,6 @@
 package keyed
 
-// Len counts the locks that exist.
+// Len returns the number of existing locks.
 func (k *Locks) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -31,7 +31,7 @@ func TestLocksExclude(t *testing.T) {
 				total.Add(1)
 				holders.Add(-1)
 				unlock()
-				unlock() // twice is fine
+				unlock() // a second call is allowed
 			}
 		})
 	}
@@ -61,7 +61,7 @@ func TestLocksEndWithTheContext(t *testing.T) {
 		if k.Len() != 2 {
 			t.Errorf("%d locks", k.Len())
 		}
-		// Who waits gets it when it is free, also after somebody gave up.
+		// A waiter gets the lock when it is free, even after another waiter gave up.
 		got := make(chan func())
 		go func() {
 			unlock, err := k.Lock(t.Context(), "one")

@@ -1,6 +1,6 @@
 package observe
 
-// The parts that decide something by themselves, for tests of all their cases.
+// Internals with many cases, for direct tests.
 var (
 	NewReports    = newReports
 	RecordProblem = recordProblem

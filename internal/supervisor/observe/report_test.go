@@ -9,7 +9,8 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// Whatever the file holds and wherever reading stopped, what comes of it is reports, made when they were read.
+// Whatever the file contains and wherever reading stopped, the result is reports, made when they
+// were read.
 func FuzzReports(f *testing.F) {
 	help := `{"at":"2001-01-01T00:00:00Z","source":"report","signal":"report","report":"help","text":"Look","quiet":4611686018427387904}` + "\n"
 	f.Add([]byte(help+help), int64(len(help)))
@@ -29,7 +30,7 @@ func FuzzReports(f *testing.F) {
 	})
 }
 
-// spools reads evidence as a real spool does.
+// spools reads evidence like a real spool.
 type spools struct{ observe.Spool }
 
 func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) }

@@ -10,7 +10,7 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// Whatever stands in the place of a snapshot, it passes for the run's only with the run's id.
+// Whatever is in the place of a snapshot, it is accepted as the run's only with the run's id.
 func FuzzRecordProblem(f *testing.F) {
 	const id = "r_01JD00000000000000000000A1"
 	f.Add([]byte(`{"id":"` + id + `","name":"login"}`))
