@@ -1,4 +1,5 @@
-// Package contract reads what an agent writes of itself, the status file runner_status.json, strictly. It is pure.
+// Package contract strictly reads the status file that an agent writes, runner_status.json. It is
+// pure.
 package contract
 
 import (
@@ -14,8 +15,8 @@ import (
 	"agency"
 )
 
-// Parse reads a contract strictly and validates it; its lists are never nil. The error says in a few words what
-// is wrong; it quotes at most a short piece of the text.
+// Parse reads a contract strictly and validates it; its lists are never nil. The error gives the
+// reason in a few words; it quotes at most a short piece of the text.
 func Parse(data []byte) (agency.Contract, error) {
 	var c agency.Contract
 	if len(data) > agency.ContractLimit {
@@ -49,8 +50,8 @@ func Parse(data []byte) (agency.Contract, error) {
 	return c, nil
 }
 
-// validate checks what a status requires: always a summary, questions for needs_input, blockers for blocked,
-// how_to_test for ready_for_review.
+// validate checks what a status requires: always a summary, questions for needs_input, blockers for
+// blocked, how_to_test for ready_for_review.
 func validate(c *agency.Contract) error {
 	if c.SchemaVersion != agency.ContractVersion {
 		return fmt.Errorf("schema_version is %q, not %q", agency.Clip(c.SchemaVersion), agency.ContractVersion)
@@ -82,7 +83,7 @@ func validate(c *agency.Contract) error {
 	return nil
 }
 
-// jsonProblem says what is wrong with a document in words for people, without Go type names.
+// jsonProblem returns what is wrong with a document in words for users, without Go type names.
 func jsonProblem(err error) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -112,7 +113,8 @@ func jsonProblem(err error) error {
 // contractKeys are the keys of the contract.
 var contractKeys = []string{"schema_version", "status", "updated_at", "summary", "questions", "blockers", "how_to_test", "risks"}
 
-// checkKeys refuses keys in the wrong case and keys that stand twice, both of which the decoder takes. data is one object.
+// checkKeys refuses keys in the wrong case and duplicate keys, which the decoder accepts. data is
+// one object.
 func checkKeys(data []byte) error {
 	dec, seen := json.NewDecoder(bytes.NewReader(data)), map[string]bool{}
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {

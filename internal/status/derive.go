@@ -1,5 +1,6 @@
-// Package status has the rules of a status: what the evidence of an attempt comes to ([Observe]), what people see of a run
-// ([Derive]), and why ([Explain]). It is pure.
+// Package status holds the rules of a status: the state that the evidence of an attempt adds up to
+// ([Observe]), the status that users see of a run ([Derive]), and its reasons ([Explain]). It is
+// pure.
 package status
 
 import (
@@ -10,18 +11,19 @@ import (
 	"agency"
 )
 
-// Facts are everything that a status is derived from.
+// Facts are the inputs from which a status is derived.
 type Facts struct {
-	RecordProblem  string // the record cannot be read, or disagrees with its snapshot
+	RecordProblem  string // the record is unreadable, or disagrees with its snapshot
 	Run            *agency.Run
-	StallThreshold time.Duration    // of runs that have none of their own; 0 is none
-	SessionGone    bool             // no tmux session and no wrapper can be seen of a run that has not ended
-	SilentSince    time.Time        // when a wrapper that lives last moved, if that is too long ago
-	Earlier        []agency.Attempt // for Explain: the attempts before the newest, which decide nothing
+	StallThreshold time.Duration    // for runs that set none; 0 is none
+	SessionGone    bool             // a run that has not ended has no visible tmux session and no wrapper
+	SilentSince    time.Time        // when a live wrapper last responded, if that is too long ago
+	Earlier        []agency.Attempt // for Explain: the attempts before the newest; they decide nothing
 }
 
-// Derive is the one derivation of a status, pure and total: process truth first, then the agent's situation, then the
-// label; the first rule that holds wins. The rules and their order are those of docs/state-machine.md.
+// Derive returns the status of a run; it is pure and total, and the only derivation. Process facts
+// come first, then the agent's state, then the label; the first rule that holds wins. The rules and
+// their order are those of docs/state-machine.md.
 func Derive(f Facts, now time.Time) agency.Status {
 	v := newView(f, now)
 	for i := range rules {
@@ -32,7 +34,8 @@ func Derive(f Facts, now time.Time) agency.Status {
 	return agency.Status{} // the last rule always holds
 }
 
-// progress is what an agent at work says that it does. A question that was answered is no longer it.
+// progress returns what a working agent reports about its work. An answered question does not
+// count.
 func progress(c *agency.Contract) string {
 	switch {
 	case c == nil:
@@ -58,7 +61,7 @@ func waitingSummary(a *agency.Attempt) string {
 	}
 }
 
-// lastWord is the summary of a run that is over.
+// lastWord returns the summary of a run that is over.
 func lastWord(c *agency.Contract) string {
 	if c == nil {
 		return ""

@@ -6,12 +6,12 @@ import (
 	"agency"
 )
 
-// PrintedTimeout is how long after the last line of output that is an error a worker must be seen to do something, so that
-// the error is past.
+// PrintedTimeout is how long after its last error line a worker must still show activity for the
+// error to count as past.
 const PrintedTimeout = 5 * time.Minute
 
-// ErrorStands reports whether the agent printed an error that is not past: no prompt and no message came since, and it was not seen
-// to go on; active is its newest sign of life.
+// ErrorStands reports whether the agent printed an error that is not past: no prompt and no message
+// came since, and the agent did not continue. active is its newest sign of life.
 func ErrorStands(a *agency.Attempt, active time.Time) bool {
 	s := &a.AgentState
 	answered := a.InputAt != nil && a.InputAt.After(s.PrintedAt)

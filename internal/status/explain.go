@@ -10,13 +10,13 @@ import (
 	"agency/internal/duration"
 )
 
-// finding is one thing that is known of a run, with the part of the record that it is of.
+// finding is one known fact about a run, with the part of the record that it comes from.
 type finding struct {
 	agency.Finding
 	piece piece
 }
 
-// Explain tells how Derive comes to its answer. It is pure and total, and asks the same rules.
+// Explain returns how Derive reaches its answer, by the same rules. It is pure and total.
 func Explain(f Facts, now time.Time) agency.Explanation {
 	v := newView(f, now)
 	e := agency.Explanation{Status: Derive(f, now), Findings: []agency.Finding{}, Unknown: []agency.UnknownEvent{}}
@@ -43,8 +43,8 @@ func Explain(f Facts, now time.Time) agency.Explanation {
 	return e
 }
 
-// rank names the rule that decides, the piece that it rests on, and for other pieces the first rule that they would have
-// decided.
+// rank returns the piece on which the deciding rule rests and, for other pieces, the first rule
+// that each would have decided.
 func (v *view) rank(e *agency.Explanation) (deciding piece, outranked map[piece]*Rule) {
 	outranked = map[piece]*Rule{}
 	for i := range rules {
@@ -57,14 +57,14 @@ func (v *view) rank(e *agency.Explanation) (deciding piece, outranked map[piece]
 		case !holds:
 		case e.Rule == 0:
 			e.Rule, e.When, deciding = rule.Number, rule.When, found.piece
-		case outranked[found.piece] == nil && rule.Label != agency.Active && rule.Label != agency.Idle: // which need no more than life
+		case outranked[found.piece] == nil && rule.Label != agency.Active && rule.Label != agency.Idle: // these rules hold for every live run
 			outranked[found.piece] = rule
 		}
 	}
 	return deciding, outranked
 }
 
-// findings are all that is known, the surest first.
+// findings returns all that is known, the most trusted first.
 func (v *view) findings() []finding {
 	if v.Run == nil {
 		return []finding{{agency.Finding{Source: agency.ByRecord, Trust: agency.TrustRecord, Confidence: 1, Says: v.RecordProblem}, pieceRecord}}
@@ -127,7 +127,7 @@ func (v *view) processFinding() finding {
 	return v.finding(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, says)
 }
 
-// fate returns what became of an attempt, in a few words.
+// fate returns the outcome of an attempt, in a few words.
 func fate(a *agency.Attempt) string {
 	switch {
 	case a.State == agency.Failed:
@@ -162,7 +162,7 @@ func (v *view) requestFindings() []finding {
 	return all
 }
 
-// over says why nothing that the agent said counts.
+// over returns why no report of the agent counts.
 func (v *view) over() string { return "the attempt is " + string(v.attempt.State) }
 
 func (v *view) contractFinding() finding {
@@ -191,7 +191,7 @@ func (v *view) contractFinding() finding {
 	return c
 }
 
-// undone says why something that the agent said does not stand any more; empty when it does.
+// undone returns why a report of the agent no longer holds; empty when it does.
 func (v *view) undone(label agency.Label, at time.Time) string {
 	switch {
 	case !v.counts(label):
@@ -226,7 +226,7 @@ func (v *view) reportFindings() []finding {
 	return all
 }
 
-// turnFindings are whether the agent works on something, and how long it has given no sign.
+// turnFindings returns whether the agent is in a turn, and how long it has given no sign.
 func (v *view) turnFindings() []finding {
 	all := []finding{}
 	if s := v.agentState; s.Turn != agency.TurnUnknown {
@@ -267,7 +267,7 @@ func turnWords(s *agency.AgentState) string {
 	return words
 }
 
-// sourceFindings are the newest of each source.
+// sourceFindings returns the newest finding of each source.
 func (v *view) sourceFindings() []finding {
 	all := []finding{}
 	for _, source := range agency.Sources() {
@@ -293,7 +293,7 @@ func (v *view) sourceFindings() []finding {
 	return all
 }
 
-// trustOf returns how far a source of evidence can be relied on.
+// trustOf returns the trust in a source of evidence.
 func trustOf(s agency.Source) agency.Trust {
 	switch s {
 	case agency.FromHook, agency.FromStream, agency.FromSession, agency.FromTranscript:

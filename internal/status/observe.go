@@ -7,7 +7,7 @@ import (
 	"agency"
 )
 
-// The most that a situation remembers of what an agent can make up without end.
+// The limits for data in an agent's state that an agent could let grow without end.
 const (
 	mostRequests = 32
 	mostTools    = 64
@@ -15,11 +15,11 @@ const (
 	mostUnknown  = 32
 )
 
-// observer takes evidence into a situation.
+// observer applies evidence to an agent's state.
 type observer struct{ *agency.AgentState }
 
-// Observe takes one piece of evidence into the situation of its attempt. Evidence comes in the order in which it was observed;
-// clocks may jump, so its times decide nothing here.
+// Observe applies one piece of evidence to the state of its attempt. Evidence comes in the order in
+// which it was observed; clocks may jump, so its times decide nothing here.
 func Observe(agentState *agency.AgentState, e agency.Evidence) {
 	s := observer{agentState}
 	if !slices.Contains(agency.Sources(), e.Source) {
@@ -28,7 +28,7 @@ func Observe(agentState *agency.AgentState, e agency.Evidence) {
 	}
 	s.remember(e)
 	if e.Source == agency.FromOutput {
-		s.print(e) // it says nothing of how the agent itself does
+		s.print(e) // it tells nothing about the agent's own state
 		return
 	}
 	if e.Signal == agency.SignalShown {
@@ -38,7 +38,7 @@ func Observe(agentState *agency.AgentState, e agency.Evidence) {
 	if s.superseded(e.Source) || e.Signal == agency.SignalUnknown && e.Source != agency.FromHook && e.Source != agency.FromStream {
 		return
 	}
-	// An agent that says something new to us still gives a sign of life.
+	// An event that agency does not know is still a sign of life.
 	s.HeardAt = e.At
 	if e.Subagent != "" {
 		s.observeSubagent(e)
@@ -47,7 +47,7 @@ func Observe(agentState *agency.AgentState, e agency.Evidence) {
 	s.observe(e)
 }
 
-// observe takes what the agent itself does.
+// observe applies evidence of the agent itself.
 func (s observer) observe(e agency.Evidence) {
 	switch e.Signal {
 	case agency.SignalSession:
@@ -90,7 +90,7 @@ func (s observer) observe(e agency.Evidence) {
 	case agency.SignalUsage:
 		s.use(e)
 	case agency.SignalEnded:
-		// Its exit follows and says how it went; until then nobody needs to act because of this.
+		// The exit record follows and has the outcome; until then this needs no action.
 		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
 	case agency.SignalReport:
 		s.report(e)
@@ -98,7 +98,7 @@ func (s observer) observe(e agency.Evidence) {
 	}
 }
 
-// print takes a line of output that the user calls an error.
+// print applies an output line that matches the user's error patterns.
 func (s observer) print(e agency.Evidence) {
 	if e.Signal != agency.SignalPrinted {
 		return
@@ -109,8 +109,8 @@ func (s observer) print(e agency.Evidence) {
 	s.PrintedAt = e.At
 }
 
-// observeSubagent takes what a helper of the agent does. It works for the agent, and asks in its place; that it begins or
-// ends says nothing about the agent's own turn.
+// observeSubagent applies evidence of a subagent. It works for the agent and asks in its place; its
+// beginning and end say nothing about the agent's own turn.
 func (s observer) observeSubagent(e agency.Evidence) {
 	switch e.Signal {
 	case agency.SignalToolStarted, agency.SignalToolEnded, agency.SignalAsked, agency.SignalUsage, agency.SignalRetrying:
@@ -145,7 +145,7 @@ func (s observer) remember(e agency.Evidence) {
 	}
 }
 
-// countUnknown counts what was not understood, by name as far as there is room.
+// countUnknown counts an unknown event, by name as far as there is room.
 func (s observer) countUnknown(name string) {
 	if s.Unknown == nil {
 		s.Unknown = map[string]int{}
@@ -155,15 +155,16 @@ func (s observer) countUnknown(name string) {
 	}
 }
 
-// superseded says that a source says nothing new: of a screen, because the agent itself has spoken in this attempt; of a title,
-// because the agent keeps a file that says the same, and says waiting from resting.
+// superseded reports whether a source has nothing to add: a screen when the agent itself has
+// reported in this attempt; a title when the agent keeps a file with the same information that also
+// distinguishes waiting from resting.
 func (s observer) superseded(source agency.Source) bool {
 	_, keeps := s.Sources[agency.FromSession]
 	return source == agency.FromScreen && SpokeForItself(s.AgentState) || source == agency.FromTitle && keeps
 }
 
-// SpokeForItself reports whether the agent told how it does by more than what its terminal shows. A transcript does not: a
-// dialog beside the conversation is not in it.
+// SpokeForItself reports whether the agent reported its state by more than its terminal. A
+// transcript does not count: it lacks a dialog beside the conversation.
 func SpokeForItself(s *agency.AgentState) bool {
 	for _, source := range []agency.Source{agency.FromHook, agency.FromStream, agency.FromSession} {
 		if _, spoke := s.Sources[source]; spoke {
@@ -184,11 +185,12 @@ func (s observer) identify(e agency.Evidence) {
 		s.Model = e.Model
 	}
 	s.Ended = false
-	// What a program wanted before it began, which only its terminal told, is settled when it has begun.
+	// A dialog before the start, known from the terminal alone, is settled once the program has
+	// begun.
 	s.drop(func(r *agency.Request) bool { return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen })
 }
 
-// begin puts the agent at work.
+// begin begins a turn.
 func (s observer) begin(e agency.Evidence) {
 	if s.Turn != agency.TurnWorking {
 		s.Turn, s.TurnAt, s.TurnBy = agency.TurnWorking, e.At, e.Source
@@ -196,7 +198,8 @@ func (s observer) begin(e agency.Evidence) {
 	s.Interrupted, s.Failure, s.Retry, s.Ended = false, nil, nil, false
 }
 
-// end puts the agent at rest; nothing of its turn is open any more. What a helper asks in the background may be.
+// end ends the turn and everything open in it. A request of a subagent in the background may stay
+// open.
 func (s observer) end(e agency.Evidence) {
 	if s.Turn != agency.TurnEnded {
 		s.Turn, s.TurnAt, s.TurnBy = agency.TurnEnded, e.At, e.Source
@@ -206,7 +209,7 @@ func (s observer) end(e agency.Evidence) {
 	s.Interrupted, s.Failure = false, nil
 }
 
-// turnEnded ends a turn, unless work goes on behind it.
+// turnEnded ends a turn, unless background work continues.
 func (s observer) turnEnded(e agency.Evidence) {
 	if e.Background == 0 {
 		s.end(e)
@@ -217,7 +220,8 @@ func (s observer) turnEnded(e agency.Evidence) {
 	s.Background, s.Tools = e.Background, nil
 }
 
-// toolEnded takes a tool's end as a sign of work, unless the turn is over: the news of a last tool may come late.
+// toolEnded treats a tool's end as a sign of work, unless the turn is over: the event of a last
+// tool may come late.
 func (s observer) toolEnded(e agency.Evidence) {
 	open := len(s.Tools)
 	if e.ID != "" {
@@ -243,7 +247,8 @@ func (s observer) report(e agency.Evidence) {
 	}
 }
 
-// SameMeaning reports whether two situations look alike to users: only counters differ, and newer evidence of the same.
+// SameMeaning reports whether two states look the same to users: they differ only in counters and
+// in newer evidence of the same kind.
 func SameMeaning(s, o *agency.AgentState) bool {
 	sameTrouble := func(a, b *agency.AgentError) bool {
 		return (a == nil) == (b == nil) && (a == nil || a.Class == b.Class)

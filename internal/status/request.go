@@ -6,11 +6,12 @@ import (
 	"agency"
 )
 
-// Each open request ends by proof alone: its own answer, the end of its tool call, the end of the turn of the agent or helper
-// that asked, the word of the program as a whole that it does not wait any more, or its goodbye. A prompt proves nothing: a
-// helper's news come as one while another helper's dialog is open.
+// An open request ends only by proof: its own answer, the end of its tool call, the end of the turn
+// of the agent or subagent that asked, a report of the whole program that it no longer waits, or
+// the end of the conversation. A prompt proves nothing: the results of a subagent come as a prompt
+// while another subagent's dialog is open.
 
-// ask opens a request. A source that knows less about it than the one before adds nothing.
+// ask opens a request. A source that knows less about it than an earlier one adds nothing.
 func (s observer) ask(e agency.Evidence) {
 	if e.Source == agency.FromScreen && e.Event == agency.EventComplete {
 		s.describe(e)
@@ -18,7 +19,7 @@ func (s observer) ask(e agency.Evidence) {
 	}
 	s.wait(e.Source)
 	if e.ID == "" && len(s.Requests) > 0 || slices.Contains(s.Done, e.ID) {
-		return // nothing new, or a hook that came late: what was asked for is done
+		return // nothing new, or a late hook whose tool call has already ended
 	}
 	r := agency.Request{
 		ID: e.ID, Kind: e.Kind, Tool: e.Tool, Text: e.Text, At: e.At, Source: e.Source, Subagent: e.Subagent, Confidence: e.Confidence,
@@ -45,8 +46,9 @@ func (s observer) indexOf(id string) int {
 	return slices.IndexFunc(s.Requests, func(r agency.Request) bool { return r.ID == id })
 }
 
-// describe tells what is asked where a title only told that something is, by a dialog that was read in full. Without such a
-// title it may be a quotation. A terminal shows one dialog at a time, so another one takes the place of the one before.
+// describe adds the text of a dialog that was read in full to a request known only from a title.
+// Without such a title the text may be a quotation. A terminal shows one dialog at a time, so
+// another dialog replaces the one before.
 func (s observer) describe(e agency.Evidence) {
 	i := slices.IndexFunc(s.Requests, func(r agency.Request) bool { return r.Source == agency.FromTitle })
 	if i < 0 || s.Requests[i].ID == e.ID {
@@ -60,13 +62,14 @@ func (s observer) describe(e agency.Evidence) {
 	s.Requests[i] = r
 }
 
-// NeedsDetail reports whether a title told of a request which the evidence of a screen describes in full, and nothing did yet.
+// NeedsDetail reports whether a title announced a request that the evidence of a screen describes
+// in full and that has no description yet.
 func NeedsDetail(s *agency.AgentState, shown []agency.Evidence) bool {
 	return slices.ContainsFunc(shown, func(e agency.Evidence) bool { return e.Source == agency.FromScreen && e.Event == agency.EventComplete }) &&
 		slices.ContainsFunc(s.Requests, func(r agency.Request) bool { return r.Source == agency.FromTitle && r.ID == "" })
 }
 
-// show puts the request first whose dialog the terminal shows: a person can answer that one now.
+// show moves the request whose dialog the terminal shows to the front: the user can answer it now.
 func (s observer) show(id string) {
 	if i := s.indexOf(id); i >= 0 {
 		r := s.Requests[i]
@@ -75,20 +78,22 @@ func (s observer) show(id string) {
 	}
 }
 
-// wait is a program that was seen to do no work: it waits for what is open, if that is just one request.
+// wait handles a program that was seen to do no work: if exactly one request is open, the program
+// waits for that one.
 func (s observer) wait(seen agency.Source) {
 	if shows(seen) && len(s.Requests) == 1 {
 		s.Requests[0].Shown = true
 	}
 }
 
-// Vague reports whether a title told of a request that nothing names yet, or several requests are open: the terminal tells more.
+// Vague reports whether a title announced a request that nothing names yet, or several requests are
+// open: the terminal shows more.
 func Vague(s *agency.AgentState) bool {
 	return len(s.Requests) > 1 || slices.ContainsFunc(s.Requests, func(r agency.Request) bool { return r.Source == agency.FromTitle && r.ID == "" })
 }
 
-// answer ends the request with this id. Without one only the program as a whole can tell that it waits for nothing, and a
-// screen that it shows no more of what it showed before.
+// answer ends the request with this id. Without an id, only the program as a whole can report that
+// it waits for nothing, and a screen only that its own earlier dialog is gone.
 func (s observer) answer(e agency.Evidence) {
 	s.drop(func(r *agency.Request) bool {
 		if e.ID != "" {
@@ -98,8 +103,8 @@ func (s observer) answer(e agency.Evidence) {
 	})
 }
 
-// dropOf ends what the agent, or one of its helpers, asked in the turn that ended. Where only a title or another view of the
-// whole program told of a request, that view tells of its end too.
+// dropOf ends the requests of the agent, or one of its subagents, in the turn that ended. A request
+// known only from a title or another view of the whole program ends when that view reports it.
 func (s observer) dropOf(subagent string) {
 	s.drop(func(r *agency.Request) bool { return r.Subagent == subagent && !shows(r.Source) })
 }
@@ -108,18 +113,21 @@ func (s observer) drop(gone func(r *agency.Request) bool) {
 	s.Requests = slices.DeleteFunc(s.Requests, func(r agency.Request) bool { return gone(&r) })
 }
 
-// tellsState reports whether a source tells the state of the program as a whole, and in it whether that waits for a person.
+// tellsState reports whether a source reports the state of the program as a whole, including
+// whether it waits for an answer.
 func tellsState(source agency.Source) bool {
 	return source == agency.FromSession || source == agency.FromStream
 }
 
-// shows reports whether a source is of what an agent shows rather than tells: it is read later than it was made.
+// shows reports whether a source is what an agent displays rather than reports: it is read later
+// than it was made.
 func shows(source agency.Source) bool {
 	return source == agency.FromSession || source == agency.FromTitle || source == agency.FromScreen
 }
 
-// busy is work. Where it shows from outside, the program does not wait any more for what it was seen to wait for. The sign may be
-// older than a request that overtook it, and newer than one whose dialog is to come.
+// busy applies a sign of work. If the sign comes from outside the program, the program no longer
+// waits for what it was seen to wait for. The sign may be older than a request that overtook it,
+// and newer than one whose dialog is still to come.
 func (s observer) busy(e agency.Evidence) {
 	if shows(e.Source) {
 		s.drop(func(r *agency.Request) bool { return r.Shown })
@@ -130,8 +138,9 @@ func (s observer) busy(e agency.Evidence) {
 	s.begin(e)
 }
 
-// rest is a program that shows no work. A title or a screen that rests has settled what it asked itself; the file in which the
-// program keeps its state, and its stream, would tell that it waits.
+// rest applies the sign that a program shows no work. A resting title or screen settles the
+// requests that it reported itself. The file in which the program keeps its state, and its stream,
+// would report waiting.
 func (s observer) rest(e agency.Evidence) {
 	s.wait(e.Source)
 	s.drop(func(r *agency.Request) bool {

@@ -37,7 +37,7 @@ var rules = []Rule{
 	{16, agency.Idle, "nothing known, and no session", (*view).idle},
 }
 
-// piece is a part of what is known of a run.
+// piece is a part of the knowledge about a run.
 type piece int
 
 const (
@@ -52,7 +52,7 @@ const (
 	pieceInactivity
 )
 
-// basis is what a rule that holds rests on.
+// basis is the ground on which a rule holds.
 type basis struct {
 	piece   piece
 	by      agency.DecidedBy
@@ -61,16 +61,16 @@ type basis struct {
 	request *agency.Request
 }
 
-// view is what the rules look at: the facts, and what is worked out of them once.
+// view is the input of the rules: the facts, and values computed from them once.
 type view struct {
 	Facts
 	now        time.Time
 	attempt    *agency.Attempt
 	agentState *agency.AgentState
 	contract   *agency.Contract
-	changed    time.Time    // when the attempt reached the state it is in
-	heard      time.Time    // the newest sign of how the agent does
-	saying     agency.Label // what the agent said last, if that waits for somebody; empty when nothing stands
+	changed    time.Time    // when the attempt reached its current state
+	heard      time.Time    // the newest sign of the agent's state
+	saying     agency.Label // the agent's newest report that still needs action; empty when none
 	said       basis
 }
 
@@ -89,8 +89,8 @@ func newView(f Facts, now time.Time) view {
 	return v
 }
 
-// counts says whether what an agent said counts in the state that its attempt is in. Who stopped it has no use for its question,
-// but for the work that it offers.
+// counts reports whether a report of the agent counts in the state of its attempt. After a stop by
+// request its questions no longer count, but the work that it offers does.
 func (v *view) counts(label agency.Label) bool {
 	switch v.attempt.State {
 	case agency.Running, agency.Completed:
@@ -102,14 +102,14 @@ func (v *view) counts(label agency.Label) bool {
 	}
 }
 
-// status is what people see when a rule decides.
+// status returns the status that users see when a rule decides.
 func (v *view) status(r *Rule, f basis) agency.Status {
 	s := agency.Status{Label: r.Label, Decided: f.by, Since: f.at, Summary: f.text, Request: f.request}
 	if v.attempt != nil && v.attempt.Word.Problem != "" {
 		s.Problem = problemPrefix + v.attempt.Word.Problem
 	}
 	if v.attempt != nil && v.frozen() {
-		s.Problem = frozenProblem // whatever the agent said before, of now nothing is known
+		s.Problem = frozenProblem // whatever the agent reported before, its state now is unknown
 	}
 	return s
 }
@@ -157,8 +157,8 @@ func (v *view) failed() (basis, bool) {
 	return v.process(failureSummary(v.attempt)), true
 }
 
-// flagged yields to what is asked after the flag: whoever looks at the run has to answer that. What was asked before is behind the
-// flag, and can be answered all the same.
+// flagged holds for a flag, but yields to a request made after it, which must be answered by
+// whoever looks at the run. A request from before is behind the flag and can still be answered.
 func (v *view) flagged() (basis, bool) {
 	f := v.Run.Flag
 	if f == nil {
@@ -176,7 +176,7 @@ func (v *view) queued() (basis, bool) {
 	return v.process("(starting)"), v.attempt.State == agency.Queued
 }
 
-// asks holds for what the agent's program asks, and else for what the agent says.
+// asks holds for a request of the agent's program, or else for a report of the agent.
 func (v *view) asks() (basis, bool) {
 	if v.open() {
 		r := &v.agentState.Requests[0]
@@ -185,8 +185,8 @@ func (v *view) asks() (basis, bool) {
 	return v.said, v.saying == agency.NeedsInput
 }
 
-// open says that the agent's program asks something that somebody could answer. One that ended can be answered only when
-// it had no terminal, and left because nobody was there.
+// open reports whether the agent's program has a request that can still be answered. If the program
+// ended, this is only so when it had no terminal and exited because no answer came.
 func (v *view) open() bool {
 	left := v.attempt.State == agency.Completed && v.attempt.Headless
 	return (v.alive() || left) && len(v.agentState.Requests) > 0
@@ -204,8 +204,8 @@ func (v *view) killed() (basis, bool) {
 	return v.process("(stopped)"), v.attempt.State == agency.Killed
 }
 
-// stalled counts from the newest sign of how the agent does, by the clock of who observed it. Of one whose wrapper does not answer
-// nothing is known.
+// stalled counts from the newest sign of the agent's state, by the clock of the observer. Nothing
+// is known of a run whose wrapper does not answer.
 func (v *view) stalled() (basis, bool) {
 	if v.frozen() {
 		return basis{piece: pieceProcess, by: agency.ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
@@ -227,10 +227,10 @@ func (v *view) stallThreshold() time.Duration {
 	return v.StallThreshold
 }
 
-// atWork says that the agent has begun something and did not end it, or says so.
+// atWork reports whether the agent began something and did not end it, or reports so.
 func (v *view) atWork() bool { return v.inTurn() || v.contract != nil }
 
-// inTurn says that the agent's turn goes on, or that it is about to leave after its end.
+// inTurn reports whether the agent's turn continues, or the agent is about to exit after its end.
 func (v *view) inTurn() bool {
 	return v.agentState.Turn == agency.TurnWorking || v.agentState.Turn == agency.TurnEnded && v.attempt.Headless
 }
@@ -239,8 +239,8 @@ func (v *view) turn(text string) basis {
 	return basis{piece: pieceTurn, by: agency.DecidedBy(v.agentState.TurnBy), at: v.agentState.TurnAt, text: text}
 }
 
-// rests says that the agent's turn ended and that it takes another. One without a terminal leaves instead, and is at work
-// until it has left.
+// rests reports whether the agent's turn ended and it accepts another. An agent without a terminal
+// exits instead, and is at work until then.
 func (v *view) rests() bool { return v.agentState.Turn == agency.TurnEnded && !v.attempt.Headless }
 
 func (v *view) waiting() (basis, bool) {
@@ -275,8 +275,8 @@ func (v *view) active() (basis, bool) {
 
 func (v *view) idle() (basis, bool) { return v.process(""), true }
 
-// pending is the newest of what the agent says in its contract and by a report, if it waits for somebody by that and
-// nobody has answered.
+// pending returns the newest of the agent's contract and report, if it needs action and has no
+// answer yet.
 func (v *view) pending() (agency.Label, basis) {
 	label, found := agency.Label(""), basis{}
 	if c := v.contract; c != nil {
@@ -291,16 +291,16 @@ func (v *view) pending() (agency.Label, basis) {
 	return label, found
 }
 
-// answered says that a message came after what the agent said. It answers a question; only a prompt that the agent took
-// up undoes an offer.
+// answered reports whether a message came after a report. It answers a question; an offer of work
+// is only undone by a prompt that the agent took up.
 func (v *view) answered(label agency.Label, at time.Time) bool {
 	return label != agency.ReadyForReview && v.attempt.InputAt != nil && at.Before(*v.attempt.InputAt)
 }
 
-// prompted says that the agent was given something to do after what it said.
+// prompted reports whether the agent was given a prompt after its report.
 func (v *view) prompted(at time.Time) bool { return at.Before(v.agentState.PromptAt) }
 
-// claimOf returns what a contract that was seen at a time asks for; the label is empty when it asks for nothing.
+// claimOf returns the label that a contract seen at a time claims; empty when it claims none.
 func claimOf(c *agency.Contract, at time.Time) (agency.Label, basis) {
 	found := basis{piece: pieceContract, by: agency.ByContract, at: at}
 	switch c.Status {
@@ -318,7 +318,7 @@ func claimOf(c *agency.Contract, at time.Time) (agency.Label, basis) {
 	}
 }
 
-// reportLabel returns the status that a report asks for; empty when it asks for none.
+// reportLabel returns the label that a report claims; empty when it claims none.
 func reportLabel(r agency.Report) agency.Label {
 	switch r {
 	case agency.ReportsHelp:
@@ -332,7 +332,7 @@ func reportLabel(r agency.Report) agency.Label {
 	}
 }
 
-// reportText returns what an agent reported, also when it did not say why.
+// reportText returns the text of a report, or a default when it has none.
 func reportText(r *agency.Reported) string {
 	if strings.TrimSpace(r.Text) == "" {
 		return "(reported " + string(r.Report) + ")"
@@ -340,7 +340,7 @@ func reportText(r *agency.Reported) string {
 	return r.Text
 }
 
-// lastChange returns when the attempt reached the state that it is in.
+// lastChange returns when the attempt reached its current state.
 func lastChange(a *agency.Attempt) time.Time {
 	switch {
 	case a.EndedAt != nil:
@@ -352,7 +352,8 @@ func lastChange(a *agency.Attempt) time.Time {
 	}
 }
 
-// heard returns when there was last a sign of how the agent does. A message gives the agent the time to answer.
+// heard returns the time of the last sign of the agent's state. A message also counts: it gives the
+// agent time to answer.
 func heard(a *agency.Attempt, changed time.Time) time.Time {
 	newest := changed
 	for _, t := range []time.Time{a.Word.At, a.AgentState.HeardAt} {

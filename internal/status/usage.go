@@ -7,11 +7,11 @@ import (
 	"agency"
 )
 
-// UsageOf is what the attempts of a run used together, the oldest first. Of those that count a whole conversation only the newest
-// known number counts, since it contains the older ones.
+// UsageOf returns the total usage of a run's attempts, given the oldest first. Of attempts that
+// count a whole conversation only the newest known number counts, since it contains the older ones.
 func UsageOf(attempts []agency.Attempt) agency.Usage {
 	var total agency.Usage
-	counted := map[string]agency.Usage{} // by conversation, what is counted of all of it
+	counted := map[string]agency.Usage{} // by conversation: its total counted so far
 	for i := range slices.Backward(attempts) {
 		s := &attempts[i].AgentState
 		newer := counted[cmp.Or(s.UsageOf, s.Conversation)]
@@ -25,7 +25,7 @@ func UsageOf(attempts []agency.Attempt) agency.Usage {
 	return total
 }
 
-// beyond returns what of a usage is not known by another.
+// beyond returns the part of a usage that another does not contain.
 func beyond(u agency.Usage, known *agency.Usage) agency.Usage {
 	if known.InputTokens != nil {
 		u.InputTokens, u.Models = nil, nil
@@ -42,11 +42,11 @@ func beyond(u agency.Usage, known *agency.Usage) agency.Usage {
 	return u
 }
 
-// mostCounted is how many answers a situation remembers: the parts of one come close together.
+// mostCounted is how many answers an agent's state remembers: the parts of one come close together.
 const mostCounted = 16
 
-// grown is what an answer with this id used beyond what it is counted for. Its parts tell its usage again and again while it
-// grows, and the greatest number of each kind is the whole.
+// grown returns the usage of an answer beyond what was already counted for it. The parts of an
+// answer repeat its growing usage, and the maximum of each kind is the total.
 func (s observer) grown(id string, m agency.ModelUsage) agency.ModelUsage {
 	before, counted := agency.ModelUsage{}, slices.Clone(s.Counted)
 	if i := slices.IndexFunc(counted, func(c agency.Counted) bool { return c.ID == id }); i >= 0 {

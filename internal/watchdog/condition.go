@@ -9,28 +9,31 @@ import (
 	"agency/internal/status"
 )
 
-// TurnEndedTimeout is how long an agent may rest after a turn, without a word, before an alert opens: a user who
-// talks with it answers sooner.
+// TurnEndedTimeout is how long an agent may rest after a turn without a report before an alert
+// opens: a user in a conversation with it answers sooner.
 const TurnEndedTimeout = time.Minute
 
-// Condition is why a user or an agent must act on a worker now. Two conditions with the same kind and cause are one episode.
+// Condition is why a user or an agent must act on a worker now. Two conditions with the same kind
+// and cause are one episode.
 type Condition struct {
 	Kind       agency.AlertKind
-	Cause      string // what tells this episode from a later one of the same kind
+	Cause      string // distinguishes this episode from a later one of the same kind
 	Since      time.Time
 	PromptType agency.PromptType
-	PromptID   string            // of what can be answered; empty when nothing can
-	Class      agency.ErrorClass // of an error of the model, or of a line of output
-	Text       string            // the question, the error, the last words; untrusted
-	// FirmAt is until when better words for a request may come, or another one before it; zero is now.
+	PromptID   string            // of the request that can be answered; empty when there is none
+	Class      agency.ErrorClass // of a model error or an error line
+	Text       string            // the question, the error or the last message; untrusted
+	// FirmAt is until when better words for a request, or an earlier request, may come; zero is
+	// now.
 	FirmAt time.Time
 }
 
-// WordsTimeout is how long an alert about a request waits for the words of what is asked.
+// WordsTimeout is how long an alert about a request waits for the text of the request.
 const WordsTimeout = 300 * time.Millisecond
 
-// Alarm returns the condition of a worker, from the same status that users see; its kind is empty while nothing is to be done.
-// active is the newest sign of life. Stuck is not among the conditions: it needs the memory of the Watchdog.
+// Alarm returns the condition of a worker, from the same status that users see; its kind is empty
+// while no action is needed. active is the newest sign of life. Stuck is not among the conditions:
+// it needs the memory of the Watchdog.
 func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 	a := &r.Attempt
 	is := func(kind agency.AlertKind, cause string) Condition {
@@ -39,7 +42,7 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 	switch s.Label {
 	case agency.LabelFailed:
 		if f := r.Flag; f != nil && f.At.After(s.Since) {
-			return flagCondition(f, "") // who was told of the failure may have flagged it for somebody else
+			return flagCondition(f, "") // the recipient of the failure's alert may have flagged it for another reader
 		}
 		if a.ErrorCode == agency.CodeRunnerDisappeared || a.EndedBy == agency.EndedByStartFailed || a.StartedAt == nil {
 			return is(agency.AlertLost, "lost")
@@ -51,7 +54,8 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 		c := is(agency.AlertNeedsInput, "asks "+stamp(s.Since))
 		c.PromptType, c.PromptID = agency.PromptInput, s.PromptID()
 		if s.Request != nil {
-			// Without its id, which a source that knows more may tell later: that is no new episode.
+			// Without its id, which a source with more detail may report later; that is not a new
+			// episode.
 			c.Cause, c.PromptType = "request "+stamp(s.Request.At), promptType(s.Request)
 			if !firm(&a.AgentState, s.Request) {
 				c.FirmAt = s.Request.At.Add(WordsTimeout)
@@ -67,7 +71,7 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 		return c
 	case agency.ReadyForReview:
 		if a.State == agency.Killed {
-			return Condition{} // who stopped it knows
+			return Condition{} // the user or agent who stopped it knows
 		}
 		return is(agency.AlertComplete, "offered "+stamp(s.Since))
 	case agency.LabelCompleted:
@@ -88,12 +92,13 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 		}
 	case agency.Working, agency.Active, agency.Stalled:
 		return printedError(a, active)
-	default: // nothing is to be done
+	default: // no action is needed
 	}
 	return Condition{}
 }
 
-// printedError returns the condition of an agent that printed an error. All that it says by other means comes first.
+// printedError returns the condition of an agent that printed an error. Everything that the agent
+// reports by other means comes first.
 func printedError(a *agency.Attempt, active time.Time) Condition {
 	if !status.ErrorStands(a, active) {
 		return Condition{}
@@ -102,7 +107,7 @@ func printedError(a *agency.Attempt, active time.Time) Condition {
 	return Condition{Kind: agency.AlertError, Cause: "output " + stamp(p.At), Since: p.At, Class: p.Class, Text: p.Text}
 }
 
-// NextLook returns when a condition may come up by time alone; zero when it cannot.
+// NextLook returns when a condition may begin by time alone; zero is never.
 func NextLook(s agency.Status) time.Time {
 	if s.Label == agency.Waiting {
 		return s.Since.Add(TurnEndedTimeout)
@@ -110,7 +115,7 @@ func NextLook(s agency.Status) time.Time {
 	return time.Time{}
 }
 
-// promptType returns what a worker with this request waits for.
+// promptType returns the type of input that a worker with this request waits for.
 func promptType(r *agency.Request) agency.PromptType {
 	switch r.Kind {
 	case agency.AsksPermission:
@@ -122,7 +127,7 @@ func promptType(r *agency.Request) agency.PromptType {
 	return agency.PromptInput
 }
 
-// Watchable reports whether a run with this status could be stuck: the status says that it works.
+// Watchable reports whether a run with this status could be stuck: its status is one of work.
 func Watchable(l agency.Label) bool {
 	return l == agency.Working || l == agency.Active || l == agency.Stalled
 }
@@ -132,11 +137,12 @@ func flagCondition(f *agency.Flag, promptID string) Condition {
 	return Condition{Kind: agency.AlertNeedsInput, Cause: f.Cause(), Since: f.At, PromptType: agency.PromptAttention, PromptID: promptID, Text: f.Reason}
 }
 
-// firm reports whether more about a request cannot come soon: it is named, and a program that shows when it waits was seen to.
+// firm reports whether no more detail about a request is expected soon: it is named, and a program
+// that shows when it waits was seen waiting.
 func firm(s *agency.AgentState, r *agency.Request) bool {
 	views := slices.ContainsFunc([]agency.Source{agency.FromSession, agency.FromTitle}, func(view agency.Source) bool { return s.Sources[view].Count > 0 })
 	return r.ID != "" && (r.Shown || !views) || r.Source == agency.FromScreen
 }
 
-// stamp writes a time in the cause of an episode.
+// stamp formats a time for the cause of an episode.
 func stamp(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }

@@ -11,16 +11,16 @@ import (
 	"agency"
 )
 
-// levels is how far up an alert goes when nobody acts: its owner, the orchestrator, people.
+// levels is the number of escalation levels of an alert: its owner, the orchestrator, the user.
 const levels = 3
 
-// renotify is how long after the nth telling the next one comes.
+// renotify returns how long after the nth notification the next one follows.
 func renotify(told int) time.Duration {
 	waits := []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour}
 	return waits[min(max(told, 1), len(waits))-1]
 }
 
-// lookAt brings the episodes of one run in line with how it stands.
+// lookAt updates the episodes of one run to its current state.
 func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	s, now := w.current(), w.Now()
 	open, err := w.Store.Alerts(ctx, agency.AlertFilter{Run: id})
@@ -68,15 +68,15 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	return nil
 }
 
-// decide is the condition of a worker now, and when it may change by time alone. A person who looks at its terminal needs no
-// alert about what stands there.
+// decide returns the current condition of a worker, and when it may change by time alone. A user
+// who has its terminal open needs no alert about its content.
 func (w *Watchdog) decide(ctx context.Context, s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
 	c, next = worker.condition(now), NextLook(worker.Status)
 	if !next.After(now) {
 		next = time.Time{}
 	}
 	if c.Class == agency.ErrorOutput {
-		next = now.Add(s.Poll) // output that says that it went on is no event
+		next = now.Add(s.Poll) // output that shows progress is not an event
 	}
 	if c.Kind == "" && Watchable(worker.Status.Label) {
 		c, next = w.stuck(s, worker, open, now)
@@ -97,7 +97,7 @@ func (w *Watchdog) decide(ctx context.Context, s *Settings, worker *Worker, open
 	}
 	if !known && w.Runs.Attached(ctx, worker) {
 		if q := w.inactivity[worker.Run.ID]; q != nil {
-			q.stuck = false // nobody is told: what happens until they leave is measured first
+			q.stuck = false // no notification now: what happens until the user detaches is measured first
 		}
 		return Condition{}, now.Add(s.Poll)
 	}
@@ -108,8 +108,8 @@ func same(a *agency.Alert, worker *Worker, c Condition) bool {
 	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && a.Cause == c.Cause
 }
 
-// alert opens the episode of a condition. One that was there before, and hid behind another condition, is open again as it was: who
-// was told of it is not told again at once.
+// alert opens the episode of a condition. An episode that was open before, hidden behind another
+// condition, reopens unchanged: its recipients are not notified again at once.
 func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c Condition, now time.Time) (*agency.Alert, error) {
 	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
 	if err != nil {
@@ -137,7 +137,7 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c Con
 	})
 }
 
-// update brings the words of an alert about a request in line with what is known of that by now.
+// update updates the text of an alert about a request to what is now known about it.
 func (w *Watchdog) update(ctx context.Context, s *Settings, a *agency.Alert, worker *Worker, c Condition, now time.Time) (*agency.Alert, error) {
 	if c.Kind != agency.AlertNeedsInput || worker.Status.Request == nil {
 		return a, nil
@@ -155,7 +155,7 @@ func (w *Watchdog) update(ctx context.Context, s *Settings, a *agency.Alert, wor
 	})
 }
 
-// payload is what an alert tells, in the words of its kind.
+// payload returns the payload of an alert, in the words of its kind.
 func payload(worker *Worker, c Condition, d Detail, s *Settings, now time.Time) map[string]any {
 	r := worker.Run
 	p := map[string]any{"worker_id": r.ID, "worker_name": r.Ref(), "attempt": r.Attempt.Number, "repo": r.Repo.Root}
@@ -180,15 +180,15 @@ func payload(worker *Worker, c Condition, d Detail, s *Settings, now time.Time) 
 		silent := now.Sub(c.Since)
 		p["last_activity"], p["duration_secs"], p["last_output_preview"] = c.Since, int(silent.Seconds()), d.Output
 		p["intervals_stuck"] = int(silent / s.Poll)
-		if c.Class != "" { // it moves, in a circle
+		if c.Class != "" { // it is active, but in a loop
 			p["last_activity"], p["error_class"], p["error_context"] = lastActivity(worker), c.Class, c.Text
 		}
-	default: // of a session, which is no worker
+	default: // about a session, not a worker
 	}
 	return p
 }
 
-// lastActivity is the newest sign of life.
+// lastActivity returns the newest sign of life.
 func lastActivity(worker *Worker) time.Time {
 	last := signsOf(worker).newest()
 	if created := worker.Run.Attempt.CreatedAt; created.After(last) {
@@ -210,8 +210,8 @@ func (w *Watchdog) resolve(ctx context.Context, a *agency.Alert) error {
 	return err
 }
 
-// remind tells of an open episode for the first time, and again, further up, while nobody says that it was seen. It returns
-// when the next time would be.
+// remind sends the first notification of an open episode, and repeats it at higher levels until it
+// is acknowledged. It returns when the next one is due.
 func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, tell func(telling *agency.Alert) ([]string, error)) (time.Time, error) {
 	next := due(a, now)
 	if next.IsZero() || next.After(now) {
@@ -233,7 +233,7 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, t
 	changed, err := w.Store.ChangeAlert(ctx, a.ID, func(stored *agency.Alert) (agency.EventType, error) {
 		stored.NotifyCount, stored.NotifiedAt, stored.Level, stored.Recipients = stored.NotifyCount+1, &now, level, recipients
 		if until := stored.SnoozedUntil; until != nil && a.SnoozedUntil != nil && until.Equal(*a.SnoozedUntil) {
-			stored.SnoozedUntil = nil // one that came meanwhile puts the next telling off
+			stored.SnoozedUntil = nil // a snooze that came meanwhile puts off the next notification
 		}
 		return agency.AlertNotified, nil
 	})
@@ -243,8 +243,8 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, t
 	return due(changed, now), nil
 }
 
-// due is when an episode is told of next; zero is never. What is later than any telling is put off was written when the clock was
-// ahead, and is due now.
+// due returns when the next notification of an episode is due; zero is never. A time later than the
+// longest possible delay was written when the clock was ahead, and is due now.
 func due(a *agency.Alert, now time.Time) time.Time {
 	at, longest := now, time.Duration(0)
 	switch {
@@ -254,12 +254,12 @@ func due(a *agency.Alert, now time.Time) time.Time {
 	case a.SnoozedUntil != nil:
 		at, longest = *a.SnoozedUntil, agency.LongestSnooze
 	case a.Kind == agency.AlertComplete:
-		return time.Time{} // nobody waits for an answer
+		return time.Time{} // it was acknowledged
 	default:
 		longest = renotify(a.NotifyCount)
 		at = a.NotifiedAt.Add(longest)
 	}
-	if at.After(now.Add(longest + time.Minute)) { // which is enough for a snooze that came after now was told
+	if at.After(now.Add(longest + time.Minute)) { // the margin covers a snooze that came after now was read
 		return now
 	}
 	return at

@@ -10,22 +10,22 @@ import (
 	"agency/internal/status"
 )
 
-// Verdict is what the watchdog makes of a run, and why.
+// Verdict is the watchdog's judgement of a run, with reasons.
 type Verdict struct {
 	Watched bool
 	Rules   []Rule // one for each kind, in their order
 	Open    []agency.Alert
-	NextAt  time.Time // when time alone may change something; zero when it cannot
+	NextAt  time.Time // when time alone may change the verdict; zero is never
 }
 
-// Rule is what one rule says of a run.
+// Rule is the result of one rule for a run.
 type Rule struct {
 	Kind  agency.AlertKind
 	Holds bool
 	Why   string
 }
 
-// Explain says what each rule makes of a run now. It changes nothing and measures nothing.
+// Explain returns the result of each rule for a run now. It changes nothing and measures nothing.
 func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error) {
 	s, now := w.current(), w.Now()
 	worker, err := w.Runs.Worker(ctx, id)
@@ -61,7 +61,7 @@ func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error
 	return v, nil
 }
 
-// printedWhy is what a line of output that is an error adds to the words of the rule.
+// printedWhy returns what an error line adds to the explanation of the rule.
 func printedWhy(worker *Worker, holds bool, now time.Time) string {
 	a := &worker.Run.Attempt
 	p := a.AgentState.Printed
@@ -93,7 +93,7 @@ func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, no
 		duration.Short(now.Sub(last)), s.timeout(worker), retryingWhy(worker, now))
 }
 
-// retryingWhy is what a model that fails without end adds to the words of the rule.
+// retryingWhy returns what an endlessly failing model adds to the explanation of the rule.
 func retryingWhy(worker *Worker, now time.Time) string {
 	retry := worker.Run.Attempt.AgentState.Retry
 	if retry == nil {

@@ -10,7 +10,8 @@ import (
 	"agency"
 )
 
-// lookAtHost looks at the disks, and says when to do it next: after an interval, or before when somebody is to be told again.
+// lookAtHost checks the disks and returns when to check again: after an interval, or earlier when a
+// notification is due.
 func (w *Watchdog) lookAtHost(ctx context.Context) (next time.Time) {
 	now := w.Now()
 	next = now.Add(w.current().Poll)
@@ -22,8 +23,8 @@ func (w *Watchdog) lookAtHost(ctx context.Context) (next time.Time) {
 	return sooner(next, at)
 }
 
-// lookAtDisks brings the episodes about disks in line with how full these are, and returns when the next telling of one is due. While the
-// disks cannot be looked at, all stays as it is.
+// lookAtDisks updates the episodes about disks to their free space and returns when the next
+// notification of one is due. If the disks cannot be read, everything stays as it is.
 func (w *Watchdog) lookAtDisks(ctx context.Context, now time.Time) (next time.Time, err error) {
 	disks, err := w.Disks()
 	if err != nil {
@@ -43,7 +44,8 @@ func (w *Watchdog) lookAtDisks(ctx context.Context, now time.Time) (next time.Ti
 	return next, nil
 }
 
-// lowDisks resolves the episodes that are over, opens those that begin, and returns all that are open then.
+// lowDisks resolves the episodes that are over, opens those that begin, and returns all that are
+// then open.
 func (w *Watchdog) lowDisks(ctx context.Context, disks []agency.Disk, now time.Time) ([]agency.Alert, error) {
 	open, err := w.Store.Alerts(ctx, agency.AlertFilter{Host: true})
 	if err != nil {

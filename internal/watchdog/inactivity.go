@@ -7,10 +7,10 @@ import (
 	"agency"
 )
 
-// busyCPU is the share of one core above which a worker's processes do something.
+// busyCPU is the share of one core above which a worker's processes count as active.
 const busyCPU = 0.05
 
-// signs are when a worker was last seen to do something, by each way of seeing it. Zero is unknown.
+// signs are the times of a worker's newest activity, by kind of sign. Zero is unknown.
 type signs struct{ word, heard, output, input, started time.Time }
 
 func signsOf(w *Worker) signs {
@@ -37,8 +37,9 @@ func (s signs) newest() time.Time {
 	return newest
 }
 
-// moved says that the worker did something since: a sign is another one than before, be it later or, after a clock was set back,
-// earlier. What was unknown before, in the first moments of a daemon, and is old, is no news.
+// moved reports whether the worker was active since the given time. A sign is activity when it
+// differs from before, whether it is later or, after a clock was set back, earlier. An old sign
+// that was unknown before, in the first moments of a daemon, does not count.
 func (s signs) moved(before signs, since time.Time) bool {
 	then := before.all()
 	for i, at := range s.all() {
@@ -49,20 +50,21 @@ func (s signs) moved(before signs, since time.Time) bool {
 	return false
 }
 
-// inactivity is what is known of a worker that is said to work: since when nothing about it moved.
+// inactivity describes a worker that counts as working: since when it has shown no sign of life.
 type inactivity struct {
 	attempt int
 	signs   signs
 	since   time.Time
-	stuck   bool // it was told of, perhaps by a watchdog before this one
-	// activity and pulsed are the last measurement; pulsed is zero while there was none.
+	stuck   bool // an alert was sent, perhaps by an earlier watchdog
+	// activity and pulsed are the last measurement and its time; pulsed is zero before the first.
 	activity agency.Activity
 	pulsed   time.Time
 }
 
-// timeout is how long a worker may be silent before it is stuck. Something long that is known to go on, a tool, work in the
-// background, or a call of a model, has the longer threshold. That a model is called is known from what the agent tells; a
-// wheel that turns on its screen proves nothing. What the run itself sets wins over the settings.
+// timeout returns how long a worker may be inactive before it is stuck. The longer threshold
+// applies while something long is known to run: a tool, background work, or a model call. A model
+// call is known from the agent's reports; a spinner on its screen proves nothing. A run's own
+// settings take precedence.
 func (s *Settings) timeout(w *Worker) time.Duration {
 	a := &w.Run.Attempt
 	calls := a.AgentState.Turn == agency.TurnWorking && a.AgentState.TurnBy != agency.FromScreen
@@ -84,15 +86,17 @@ func (s *Settings) stuckAfter(r *agency.Run) time.Duration {
 	return time.Duration(intervals) * s.Poll
 }
 
-// stuck keeps watch over one worker that is said to work. It returns the condition when the worker is stuck, and when to look
-// again. Processor time and files are measured only when all else is silent, once in each of the last intervals before the end.
+// stuck watches one worker that counts as working. It returns the condition when the worker is
+// stuck, and when to look again. Processor time and files are measured only when there are no other
+// signs, once in each of the last intervals before the timeout.
 func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (c Condition, next time.Time) {
 	q := w.silent(worker, open, now)
 	timeout := s.timeout(worker)
 	if quiet := worker.Run.Attempt.AgentState.QuietUntil; quiet.After(q.since) {
 		timeout = max(timeout, quiet.Sub(q.since))
 	}
-	// One measurement says nothing, so the first comes an interval before the end at the latest.
+	// One measurement alone proves nothing, so the first comes at least one interval before the
+	// end.
 	first := max(min(s.Poll, timeout-s.Poll), timeout-s.stuckAfter(worker.Run))
 	silent := w.Elapsed(q.since)
 	if !q.stuck && silent < first {
@@ -109,7 +113,7 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 		}
 		q.activity, q.pulsed, next = activity, now, now.Add(s.Poll)
 	} else {
-		next = now.Add(wait) // a moment is too short to tell from
+		next = now.Add(wait) // the interval is too short to measure
 	}
 	if q.stuck {
 		c = Condition{Kind: agency.AlertStuck, Cause: cause(q.since), Since: q.since, Text: worker.Status.Summary}
@@ -120,8 +124,8 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 	return c, next
 }
 
-// retrying is the condition of a worker whose model failed for as long as a silence may last, while it tries again without end. Else
-// it says when that can be; zero is never.
+// retrying returns the condition of a worker whose model has failed for the whole timeout while the
+// worker keeps retrying. Otherwise it returns when that can happen; zero is never.
 func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c Condition, next time.Time) {
 	a := &worker.Run.Attempt
 	retry := a.AgentState.Retry
@@ -136,7 +140,7 @@ func (w *Watchdog) retrying(s *Settings, worker *Worker, now time.Time) (c Condi
 	}, time.Time{}
 }
 
-// sooner is the earlier of two times, of which zero is never.
+// sooner returns the earlier of two times, where zero is never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -144,8 +148,9 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// silent is the silence of a worker as it is now. One that was told of before the daemon started again goes on; any other begins
-// with the newest sign of life, and for a watchdog that sees the worker for the first time, or whose clock was ahead, with that moment.
+// silent returns the current inactivity of a worker. One with an alert from before a daemon restart
+// continues. Any other begins with the newest sign of life, or, if the watchdog sees the worker for
+// the first time or its clock was ahead, with the current moment.
 func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *inactivity {
 	id, number, signs := worker.Run.ID, worker.Run.Attempt.Number, signsOf(worker)
 	q := w.inactivity[id]
@@ -168,8 +173,8 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *i
 	return q
 }
 
-// takes ends the silence, and begins another, where a measurement tells of work: by files, or by the processor time since the
-// measurement before, so long ago.
+// takes ends the inactivity and begins another if a measurement shows work: by changed files, or by
+// the processor time used in passed, the time since the previous measurement.
 func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now time.Time) {
 	measured := !q.pulsed.IsZero()
 	switch files := activity.FilesAt; {
@@ -182,10 +187,10 @@ func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now t
 	}
 }
 
-// cause names one silence.
+// cause returns the name of one inactivity.
 func cause(since time.Time) string { return fmt.Sprintf("silent %d", since.UnixNano()) }
 
-// toldOf finds the silence of an attempt among open alerts, and since when it lasts.
+// toldOf finds the inactivity of an attempt among open alerts, and when it began.
 func toldOf(open []agency.Alert, attempt int) (since time.Time, told bool) {
 	for i := range open {
 		var nanos int64

@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// lookAtSessions looks at sessions: at those that events told of, each once, and at more.
+// lookAtSessions looks at each session with new events once, and at more.
 func (w *Watchdog) lookAtSessions(ctx context.Context, turns []agency.SessionTurn, more []agency.SessionID) {
 	ids := more
 	for _, t := range turns {
@@ -33,7 +33,8 @@ func (w *Watchdog) lookAtSessions(ctx context.Context, turns []agency.SessionTur
 	w.tick()
 }
 
-// lookAtSession brings the episodes of one session in line with how it stands, and with what events told of it since the last look.
+// lookAtSession updates the episodes of one session to its current state and to its events since
+// the last look.
 func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns []agency.SessionTurn) error {
 	now := w.Now()
 	open, err := w.Store.Alerts(ctx, agency.AlertFilter{Session: id})
@@ -46,7 +47,7 @@ func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns
 		return err
 	}
 	var conditions []SessionCondition
-	if !gone && !retried { // who tried it again has acted
+	if !gone && !retried { // a retry is the required action
 		conditions = SessionAlarms(s, agents)
 	}
 	var next time.Time
@@ -77,7 +78,7 @@ func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns
 			return err
 		}
 		if a == nil {
-			continue // it was there before and is over
+			continue // this episode was open before and is over
 		}
 		if err := remind(a); err != nil {
 			return err
@@ -90,11 +91,12 @@ func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns
 	return w.lookAtSession(ctx, s.RetryOf, nil)
 }
 
-// seen says that an alert is over because somebody saw it: nothing waits for them.
+// seen reports whether an alert is over because it was acknowledged: nothing in the session waits.
 func seen(a *agency.Alert) bool { return a.Kind == agency.AlertSessionFailed && a.AckedAt != nil }
 
-// interrupted says that the reason of an open alert went since it was opened, though it may have come again. Events from before that
-// do not count: the look that opened the alert may have been ahead of them.
+// interrupted reports whether the reason of an open alert ended after the alert was opened, even if
+// it came again. Events from before do not count: the look that opened the alert may have been
+// ahead of them.
 func interrupted(a *agency.Alert, turns []agency.SessionTurn) bool {
 	wait := map[string]bool{}
 	for _, id := range alertAgents(a) {
@@ -122,16 +124,16 @@ func interrupted(a *agency.Alert, turns []agency.SessionTurn) bool {
 	return ended
 }
 
-// alertAgents are the agents that an alert was opened for.
+// alertAgents returns the agents for which an alert was opened.
 func alertAgents(a *agency.Alert) []string {
 	var p struct {
 		Agents []string `json:"agents"`
 	}
-	_ = json.Unmarshal(a.Payload, &p) // none is no agents
+	_ = json.Unmarshal(a.Payload, &p) // an invalid payload has no agents
 	return p.Agents
 }
 
-// alertSession opens the episode of a condition; nil when it was there before.
+// alertSession opens the episode of a condition; nil when it was open before.
 func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *SessionCondition, now time.Time) (*agency.Alert, error) {
 	p := map[string]any{
 		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Counts, "text": c.Text, "agents": c.Agents,
@@ -151,7 +153,7 @@ func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *Sessi
 	return a, nil
 }
 
-// againSession asks for a look at a session at a time; zero is never by time alone.
+// againSession schedules a look at a session; zero is never.
 func (w *Watchdog) againSession(id agency.SessionID, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

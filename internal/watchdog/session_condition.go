@@ -7,17 +7,18 @@ import (
 	"agency"
 )
 
-// SessionCondition is why a user or an agent must act on a session now. What has the same kind and cause, without an end in between, is one
-// episode.
+// SessionCondition is why a user or an agent must act on a session now. The same kind and cause,
+// without an end in between, is one episode.
 type SessionCondition struct {
 	Kind   agency.AlertKind
 	Cause  string
-	Agents []string // that wait
+	Agents []string // ids of the agents that wait
 	Text   string   // untrusted
 }
 
-// SessionAlarms returns the conditions of a session. Of its agents those count that wait in the queue with an error, and those
-// that failed. The executor of an outside session knows how its agents do, and a user knows of a session that they paused.
+// SessionAlarms returns the conditions of a session. Only agents that failed, or wait in the queue
+// with an error, matter. An external executor knows the state of its agents itself, and a user
+// knows of a pause that they requested.
 func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCondition {
 	switch {
 	case s.External, s.CancelAt != nil:
@@ -39,7 +40,7 @@ func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCon
 		if why == "" {
 			continue
 		}
-		// What many agents wait for is one thing to do.
+		// Agents that wait for the same reason need one action.
 		same := slices.IndexFunc(conditions, func(c SessionCondition) bool { return c.Kind == agency.AlertSessionWaiting && c.Cause == why })
 		if same < 0 {
 			same = len(conditions)
@@ -52,8 +53,8 @@ func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCon
 	return conditions
 }
 
-// ends reports whether by this turn the session is no longer paused for a reason, or the agent no longer waits for it, whatever
-// came after.
+// ends reports whether this event ends the session's pause for a reason, or the agent's wait for
+// it, whatever came later.
 func ends(t *agency.SessionTurn, kind agency.AlertKind, cause string) bool {
 	switch {
 	case kind == agency.AlertSessionPaused && t.Type == agency.SessionChanged:

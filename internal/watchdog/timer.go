@@ -11,32 +11,34 @@ import (
 	"agency/internal/service"
 )
 
-// sendTimeout bounds how long one message of a timer may take to be typed.
+// sendTimeout limits how long typing one message of a timer may take.
 const sendTimeout = 30 * time.Second
 
-// restartTimeout is how long after the end of an attempt that made place for the next one that may be missing.
+// restartTimeout is how long after the end of an attempt in a restart the next attempt may be
+// missing.
 const restartTimeout = 30 * time.Second
 
-// Targets is what timers ask of the engine.
+// Targets is what timers need from the engine.
 type Targets interface {
-	// Worker is one run; a removed one is agency.CodeRunNotFound.
+	// Worker returns one run; for a removed one the error is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
-	// Send types a text into a run's agent. While a person is typing there it is agency.CodeInputRefused.
+	// Send types a text into a run's agent. While a user is typing there, the error is
+	// agency.CodeInputRefused.
 	Send(ctx context.Context, id agency.RunID, text string) error
 }
 
-// TimerStore keeps timers. Each writing method is one transaction together with its event.
+// TimerStore stores timers. Each writing method is one transaction together with its event.
 type TimerStore interface {
 	Timers(ctx context.Context) ([]agency.Timer, error)
-	// PutTimer adds a timer in the place of the one with its name, and fills in its Seq. The name of a timer that goes on and belongs
-	// to somebody else is agency.CodeNameExists, but for the person.
+	// PutTimer adds a timer, replaces the one with its name, and fills in its Seq. The name of an
+	// active timer of another owner is agency.CodeNameExists, except for the user.
 	PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error)
-	// ChangeTimer is false when the timer is gone, or another one has its name.
+	// ChangeTimer changes a timer; found is false when it is gone or another one has its name.
 	ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error)
 	DeleteTimer(ctx context.Context, t *agency.Timer) error
 }
 
-// Timers write to idle runs again and again. Only one may exist for a data root at a time.
+// Timers write to idle runs repeatedly. Only one may exist for a data root at a time.
 type Timers struct {
 	Targets Targets
 	Store   TimerStore
@@ -46,16 +48,16 @@ type Timers struct {
 	work service.Background
 
 	mu      sync.Mutex      // held while the store and running change together
-	ctx     context.Context // ends with Stop
+	ctx     context.Context // cancelled by Stop
 	running map[string]context.CancelFunc
 }
 
-// NewTimers makes timers. They do nothing until Start.
+// NewTimers returns timers that do nothing until Start.
 func NewTimers(targets Targets, store TimerStore, log *slog.Logger, now func() time.Time) *Timers {
 	return &Timers{Targets: targets, Store: store, Log: log, Now: now, running: map[string]context.CancelFunc{}}
 }
 
-// Start goes on with the timers of the store until Stop. One whose time came meanwhile ticks once, now.
+// Start runs the timers of the store until Stop. One that became due meanwhile ticks once, now.
 func (ts *Timers) Start(ctx context.Context) error { return ts.work.Start(ctx, ts.begin) }
 
 func (ts *Timers) begin(ctx context.Context) error {
@@ -74,10 +76,10 @@ func (ts *Timers) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the ticking; the timers stay in the store. It is idempotent and waits.
+// Stop ends the ticking and waits for it; the timers stay in the store. It is idempotent.
 func (ts *Timers) Stop() { ts.work.Stop() }
 
-// Set starts a timer, whose first tick comes after one interval, in the place of the one with its name.
+// Set starts a timer and replaces the one with its name. Its first tick comes after one interval.
 func (ts *Timers) Set(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
 	if err := t.Validate(); err != nil {
 		return false, err
@@ -94,7 +96,7 @@ func (ts *Timers) Set(ctx context.Context, t *agency.Timer) (replaced bool, err 
 	return replaced, nil
 }
 
-// End takes away the timers that are not wanted any more, and returns their names.
+// End removes the unwanted timers and returns their names.
 func (ts *Timers) End(ctx context.Context, unwanted func(*agency.Timer) bool) ([]string, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -117,7 +119,7 @@ func (ts *Timers) End(ctx context.Context, unwanted func(*agency.Timer) bool) ([
 	return ended, nil
 }
 
-// launch begins the ticking of a timer; the caller holds the lock.
+// launch starts the ticking of a timer; the caller holds the lock.
 func (ts *Timers) launch(t agency.Timer) {
 	ctx, cancel := context.WithCancel(ts.ctx)
 	ts.running[t.Name] = cancel
@@ -135,12 +137,12 @@ func (ts *Timers) halt(name string) {
 	}
 }
 
-// run ticks until the timer ends. Ticks that were missed, because the machine slept, are one.
+// run ticks until the timer ends. Ticks that were missed because the machine slept count as one.
 func (ts *Timers) run(ctx context.Context, t *agency.Timer) {
 	for {
 		now := ts.Now()
 		if latest := now.Add(t.Interval); t.NextAt.After(latest) {
-			t.NextAt = latest // the clock was ahead when that was written
+			t.NextAt = latest // the clock was ahead when this was written
 		}
 		if wait := t.NextAt.Sub(now); wait > 0 {
 			timer := time.NewTimer(wait)
@@ -168,12 +170,13 @@ const (
 	over
 )
 
-// tick writes the message if the run is idle, and puts on record how that went. It is false when the timer is over.
+// tick writes the message if the run is idle, and records the outcome. It returns false when the
+// timer is over.
 func (ts *Timers) tick(ctx context.Context, t *agency.Timer) bool {
 	now := ts.Now()
 	t.NextAt = now.Add(t.Interval)
 	how, text := ts.write(ctx, t)
-	// Also when the daemon is ending: what was typed is on record.
+	// Even when the daemon is ending, a typed message must be recorded.
 	found, err := ts.Store.ChangeTimer(context.WithoutCancel(ctx), t.Seq, func(stored *agency.Timer) {
 		stored.NextAt = t.NextAt
 		if how == over {
@@ -198,7 +201,7 @@ func (ts *Timers) tick(ctx context.Context, t *agency.Timer) bool {
 	return found && how != over && ctx.Err() == nil
 }
 
-// restarts says that an attempt ended a moment ago so that another one can begin.
+// restarts reports whether an attempt ended a moment ago as part of a restart.
 func restarts(a *agency.Attempt, now time.Time) bool {
 	return a.State.Final() && a.Restarting && a.EndedAt != nil && now.Sub(*a.EndedAt) < restartTimeout
 }
@@ -219,7 +222,7 @@ func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) 
 	if why := busy(worker.Run, worker.Status); why != "" {
 		return skipped, why
 	}
-	// First the next time, so that a crash in between does not have the message typed twice.
+	// Record the next time first, so that a crash in between does not type the message twice.
 	if found, err := ts.Store.ChangeTimer(ctx, t.Seq, func(stored *agency.Timer) { stored.NextAt = t.NextAt }); err != nil || !found {
 		return failed, "it could not be recorded"
 	}
@@ -238,8 +241,9 @@ func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) 
 	}
 }
 
-// busy returns why a timer should not write to a run now; empty when the run is idle. A run is idle when its turn ended and it
-// asks for nothing: what a timer writes must never pass for an answer.
+// busy returns why a timer should not write to a run now; empty when the run is idle. A run is idle
+// when its turn ended and no request is open: the text of a timer must never be taken for an
+// answer.
 func busy(r *agency.Run, s agency.Status) string {
 	agentState := &r.Attempt.AgentState
 	switch {

@@ -1,5 +1,6 @@
-// Package watchdog is evidence in, alerts out: a clock and a table. It looks at a worker when something about it changed or
-// when time alone could matter, and at the disks once in an interval, tells somebody once for each episode, and costs no tokens.
+// Package watchdog turns evidence into alerts by a clock and a table. It looks at a worker when
+// something about it changed or when time alone could matter, and at the disks once per interval.
+// It sends one alert per episode and costs no tokens.
 package watchdog
 
 import (
@@ -15,17 +16,19 @@ import (
 	"agency/internal/service"
 )
 
-// Worker is a run as the watchdog sees it.
+// Worker is a run with what the watchdog needs of it.
 type Worker struct {
-	Run    *agency.Run // with what is known of its agent now
+	Run    *agency.Run // with the current knowledge of its agent
 	Status agency.Status
-	// OutputAt is when its output last said something new: digits, spinners and repaints taken out. Zero is unknown.
+	// OutputAt is when its output last had new content, not counting digits, spinners and repaints.
+	// Zero is unknown.
 	OutputAt time.Time
-	// Led says that a session leads it: that tries again what failed, goes on after what is done, and tells of its own end.
+	// Led reports whether a session leads it: the session retries what failed, continues after what
+	// is done, and reports its own end.
 	Led bool
 }
 
-// condition is why somebody must act on a worker now.
+// condition returns why a user or agent must act on a worker now.
 func (w *Worker) condition(now time.Time) Condition {
 	c := Alarm(w.Run, w.Status, signsOf(w).newest(), now)
 	ended := w.Run.Attempt.State.Final() && c.Kind != agency.AlertNeedsInput
@@ -36,49 +39,55 @@ func (w *Worker) condition(now time.Time) Condition {
 	return c
 }
 
-// Detail is what goes into an alert besides the condition.
+// Detail is what an alert contains in addition to the condition.
 type Detail struct {
 	Output  []string // the last lines, made safe for a terminal
 	Dirty   bool
 	Commits int
 }
 
-// Runs is what the watchdog asks of the engine.
+// Runs is what the watchdog needs from the engine.
 type Runs interface {
-	// Worker is one run; a removed one is agency.CodeRunNotFound.
+	// Worker returns one run; for a removed one the error is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
 	Activity(w *Worker) agency.Activity
 	Detail(ctx context.Context, w *Worker, lines int) Detail
-	// Attached says that a person looks at the worker's terminal.
+	// Attached reports whether a user has the worker's terminal open.
 	Attached(ctx context.Context, w *Worker) bool
 }
 
-// Store keeps the episodes. Each writing method is one transaction together with its event.
+// Store stores the episodes. Each writing method is one transaction together with its event.
 type Store interface {
-	// Alerts are those that a filter chooses, oldest first.
+	// Alerts returns the alerts that a filter selects, oldest first.
 	Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error)
-	// OpenAlert adds an episode, unless the same one is open, or was and cannot come again: that of a run, a session's failure.
+	// OpenAlert adds an episode, unless the same one is open, or was open and cannot come again:
+	// that of a run, a session's failure.
 	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
 	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
-	// WatchedRuns are the runs to look at first: those that are not final, and those whose end could be somebody's business.
+	// WatchedRuns returns the runs to look at first: those that are not final, and those whose end
+	// may need action.
 	WatchedRuns(ctx context.Context) ([]agency.RunID, error)
-	// WatchedSessions are the sessions to look at first: those that run, and those that failed without an alert.
+	// WatchedSessions returns the sessions to look at first: those that run, and those that failed
+	// without an alert.
 	WatchedSessions(ctx context.Context) ([]agency.SessionID, error)
-	// Troubled is a session with those of its agents that failed or wait in the queue with an error, and whether another one took
-	// over from it; none is agency.CodeSessionNotFound.
+	// Troubled returns a session with those of its agents that failed or wait in the queue with an
+	// error, and whether another session retries it. An unknown id is agency.CodeSessionNotFound.
 	Troubled(ctx context.Context, id agency.SessionID) (s *agency.Session, agents []agency.SessionAgent, retried bool, err error)
-	// LastSeq is the number of the newest event.
+	// LastSeq returns the number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
-	// ChangedRuns are the runs with events behind seq, and the newest seq.
+	// ChangedRuns returns the runs with events after seq, and the newest seq.
 	ChangedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error)
-	// OpenedSeq is the seq before the oldest open alert of a session that a turn could end; the newest seq when there is none.
+	// OpenedSeq returns the seq before the oldest open alert of a session that an event could end;
+	// the newest seq when there is none.
 	OpenedSeq(ctx context.Context) (int64, error)
-	// SessionTurns are what events behind seq tell of sessions and of their alerts, in order, and the newest seq.
+	// SessionTurns returns the events after seq about sessions and their alerts, in order, and the
+	// newest seq.
 	SessionTurns(ctx context.Context, seq int64) (turns []agency.SessionTurn, newest int64, err error)
 	Changed() <-chan struct{}
 }
 
-// AlertSink brings an alert to those who should act: its level says how far up. It returns who they were; none is no error.
+// AlertSink sends an alert to those who should act, according to its level. It returns the
+// recipients; none is not an error.
 type AlertSink interface {
 	Deliver(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
 	DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) (recipients []string, err error)
@@ -87,29 +96,32 @@ type AlertSink interface {
 
 // Settings are the thresholds.
 type Settings struct {
-	Poll           time.Duration // between looks at a worker that is silent
-	StuckIntervals int           // of Poll without a change before a worker is stuck, for runs that have none of their own
-	StallThreshold time.Duration // instead of them, while something long is known to go on; likewise
+	Poll           time.Duration // between looks at an inactive worker
+	StuckIntervals int           // number of Polls without a change before a worker is stuck, for runs that set none
+	StallThreshold time.Duration // used instead while something long is known to run; likewise
 	WorkerTags     []string
-	WorkerPattern  *regexp.Regexp // of names; nil is any
+	WorkerPattern  *regexp.Regexp // matches the names of workers; nil matches any
 	PreviewLines   int
 }
 
-// Deps are the parts that a watchdog works with.
+// Deps are the dependencies of a watchdog.
 type Deps struct {
 	Runs  Runs
 	Store Store
 	Sink  AlertSink
-	// Disks are the disks that agency writes on, each with its own Path. It is called once in an interval.
+	// Disks returns the disks that agency writes to, each with its own Path. It is called once per
+	// interval.
 	Disks func() ([]agency.Disk, error)
 	Log   *slog.Logger
 	Now   func() time.Time // runs backwards only when the clock was more than a day ahead
-	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
+	// Elapsed returns how much time really passed since then: without forward jumps of the clock
+	// and sleep of the machine.
 	Elapsed func(since time.Time) time.Duration
 	NewID   func() string
 }
 
-// Watchdog watches all workers and sessions of one data root, and its disks. Only one may exist for a root at a time.
+// Watchdog watches all workers, sessions and disks of one data root. Only one may exist for a root
+// at a time.
 type Watchdog struct {
 	Deps
 
@@ -119,14 +131,14 @@ type Watchdog struct {
 	mu         sync.Mutex
 	settings   Settings
 	inactivity map[agency.RunID]*inactivity
-	due        map[agency.RunID]time.Time // when time alone makes a look worth while
+	due        map[agency.RunID]time.Time // when time alone makes a look necessary
 	ticked     time.Time                  // the last look at anything
 
 	dueSessions map[agency.SessionID]time.Time
-	turns       map[agency.SessionID][]agency.SessionTurn // told of since the last look that succeeded
+	turns       map[agency.SessionID][]agency.SessionTurn // events since the last successful look
 }
 
-// New makes a watchdog. It does nothing until Start.
+// New returns a watchdog that does nothing until Start.
 func New(deps Deps, settings Settings) *Watchdog {
 	return &Watchdog{
 		Deps: deps, settings: settings, wake: make(chan struct{}, 1),
@@ -135,8 +147,9 @@ func New(deps Deps, settings Settings) *Watchdog {
 	}
 }
 
-// Start reads the open episodes, looks at every worker and session once, and then watches until Stop. What was alerted before is not
-// alerted again; what needs somebody and was not is alerted now; the clock of the stuck starts anew.
+// Start reads the open episodes, looks at every worker and session once, and then watches until
+// Stop. Earlier alerts are not repeated; conditions without an alert get one now; the timeouts for
+// stuck workers begin again.
 func (w *Watchdog) Start(ctx context.Context) error {
 	return w.work.Start(ctx, w.begin)
 }
@@ -146,7 +159,8 @@ func (w *Watchdog) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
 	}
-	// The watchdog before may have ended between an event and its look, and nothing else tells that a reason went and came again.
+	// The previous watchdog may have ended between an event and its look. Only the events show that
+	// a reason ended and came again.
 	opened, err := w.Store.OpenedSeq(ctx)
 	if err != nil {
 		return fmt.Errorf("start the watchdog: %w", err)
@@ -167,21 +181,21 @@ func (w *Watchdog) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the watching. It is idempotent and waits.
+// Stop ends the watching and waits for it. It is idempotent.
 func (w *Watchdog) Stop() { w.work.Stop() }
 
-// Set changes the thresholds and who is watched. Every run is looked at again, at once.
+// Set changes the thresholds and the set of workers. Every run is looked at again, at once.
 func (w *Watchdog) Set(settings Settings) {
 	w.mu.Lock()
 	w.settings = settings
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is to wake up already
+	default: // a wake-up is already requested
 	}
 }
 
-// everyone are all runs and sessions, and those of open alerts, which may be gone.
+// everyone returns all runs and sessions, and those of open alerts, which may be gone.
 func (w *Watchdog) everyone(ctx context.Context) (ids []agency.RunID, sessions []agency.SessionID, err error) {
 	if ids, err = w.Store.WatchedRuns(ctx); err != nil {
 		return nil, nil, err
@@ -208,7 +222,8 @@ func (w *Watchdog) TickedAt() time.Time {
 	return w.ticked
 }
 
-// watch looks at what changed and at what is due: at runs with events behind seq, and at sessions with events behind turned.
+// watch looks at changes and at what is due: at runs with events after seq, and at sessions with
+// events after turned.
 func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 	var before time.Time // the last look at what is due
 	var hostDue time.Time
@@ -256,7 +271,7 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		if len(ids)+len(turns)+len(sessions) > 0 {
 			continue
 		}
-		wait := hostDue.Sub(now) // an interval at most, by which a clock that jumps is noticed
+		wait := hostDue.Sub(now) // at most one interval, so that a clock jump is noticed
 		if !next.IsZero() {
 			wait = min(wait, next.Sub(now))
 		}
@@ -266,7 +281,7 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		case <-timer.C:
 		case <-w.wake:
 			hostDue = w.Now()
-			if ids, _, err := w.everyone(ctx); err == nil { // no setting is about sessions
+			if ids, _, err := w.everyone(ctx); err == nil { // settings do not affect sessions
 				w.look(ctx, ids)
 			} else if ctx.Err() == nil {
 				w.Log.Error("read runs", "err", err)
@@ -299,7 +314,7 @@ func (w *Watchdog) tick() {
 	w.ticked = w.Now()
 }
 
-// ripe are those whose time has come, and when that of the next one does; zero is never.
+// ripe returns the ids whose time has come, and the time of the next one; zero is never.
 func ripe[K comparable](due map[K]time.Time, now time.Time) (ids []K, next time.Time) {
 	for id, at := range due {
 		switch {
@@ -312,14 +327,14 @@ func ripe[K comparable](due map[K]time.Time, now time.Time) (ids []K, next time.
 	return ids, next
 }
 
-// allDue has everybody's time come, because the clock by which it was asked for was ahead.
+// allDue makes everything due now, because the clock that set the times was ahead.
 func allDue[K comparable](due map[K]time.Time, now time.Time) {
 	for id := range due {
 		due[id] = now
 	}
 }
 
-// put asks for a time; zero is never.
+// put sets the time of an id; zero is never.
 func put[K comparable](due map[K]time.Time, id K, at time.Time) {
 	if at.IsZero() {
 		delete(due, id)
@@ -328,7 +343,7 @@ func put[K comparable](due map[K]time.Time, id K, at time.Time) {
 	}
 }
 
-// again asks for a look at a time; zero is never by time alone.
+// again schedules a look at a run; zero is never.
 func (w *Watchdog) again(id agency.RunID, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -341,7 +356,7 @@ func (w *Watchdog) current() Settings {
 	return w.settings
 }
 
-// watches says whether a run is a worker.
+// watches reports whether a run is a worker.
 func (s *Settings) watches(r *agency.Run) bool {
 	tagged := slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(s.WorkerTags, tag) })
 	return tagged && (s.WorkerPattern == nil || s.WorkerPattern.MatchString(r.Ref()))
