@@ -6,51 +6,53 @@ import (
 	"agency"
 )
 
-// ActionKind says what to do.
+// ActionKind is the kind of an action.
 type ActionKind string
 
-// The kinds of actions. Those of the first group take long, and their intent is in the record before they begin.
+// The kinds of actions. Those of the first group take long; their intent is recorded before they
+// begin.
 const (
 	ActStart ActionKind = "start" // make the run of an agent and start it
 	ActAgain ActionKind = "again" // start another attempt of its run
-	ActStop  ActionKind = "stop"  // end the attempt of its run that lives
-	// ActMeasure takes an Activity, which no record gets. It is asked for again until the state has one.
+	ActStop  ActionKind = "stop"  // end the live attempt of its run
+	// ActMeasure measures an Activity, which is not recorded. It is requested again until the state
+	// has one.
 	ActMeasure ActionKind = "measure"
 
-	ActNote   ActionKind = "note"   // the record gets what is known of its process
+	ActNote   ActionKind = "note"   // record what is known of its process
 	ActRetry  ActionKind = "retry"  // an attempt ended, and another one follows
 	ActEnd    ActionKind = "end"    // the agent is final
-	ActSettle ActionKind = "settle" // the session is
+	ActSettle ActionKind = "settle" // the session is final
 )
 
 // Action is one thing to do for a session.
 type Action struct {
 	Kind  ActionKind
 	Agent int          // its position in the plan; -1 for the session
-	Run   agency.RunID // that it was decided about
-	// Status is what ActEnd makes of the agent.
+	Run   agency.RunID // the run that the decision was about
+	// Status is the agent's new status for ActEnd.
 	Status    agency.AgentStatus
 	Reason    string
-	Attempt   int  // whose end is taken note of
-	ExitCode  *int // of it
+	Attempt   int  // the attempt whose end is recorded
+	ExitCode  *int // of that attempt
 	Tried     bool // it was the agent's own fault
-	Lost      bool // it was nobody's
-	Waits     int  // how many starts in a row failed by no fault of the agent's
+	Lost      bool // it was lost through no fault of the agent
+	Waits     int  // how many starts in a row failed through no fault of the agent
 	NotBefore time.Time
 	PID       int    // 0 is none
-	Pause     string // why the session is paused by this; empty when it is not
+	Pause     string // why this pauses the session; empty when it does not
 
-	ends  ends // of attempts that were in the record when it was decided
-	stops bool // it begins a new agent, which no session does any more after a failure
+	ends  ends // of the attempts that were in the record at the decision
+	stops bool // it begins a new agent, which no session does after a failure
 }
 
-// ends is what the record says of the attempts of an agent that ended.
+// ends is the record's knowledge of the attempts of an agent that ended.
 type ends struct{ attempt, tries, losses, waits int }
 
 func endsOf(a *agency.SessionAgent) ends { return ends{a.Attempt, a.Tries, a.Losses, a.Waits} }
 
-// Apply writes an action into the record of its session and its agent, and says what happened. It changes nothing and is false
-// when the record has gone on meanwhile. run is a new id for ActStart.
+// Apply writes an action into the record of its session and its agent, with its effects. It changes
+// nothing and returns false when the record has changed meanwhile. run is a new id for ActStart.
 func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.RunID, now time.Time) bool {
 	if s.Status.Final() {
 		return false
@@ -73,7 +75,7 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 		return x.begin(a, run, now)
 	case ActStop:
 		if x.Attempt == 0 || x.Attempt <= a.Attempt || a.Stopping == x.Attempt {
-			return false // the record has it
+			return false // it is in the record already
 		}
 		a.Stopping, a.StopReason = x.Attempt, x.Reason
 	case ActNote:
@@ -108,8 +110,8 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 	return true
 }
 
-// begin takes the intent of an attempt down. Why the one before ended stays until the new one lives: a crash in between must not
-// lose it.
+// begin records the intent of an attempt. The error of the previous attempt stays until the new one
+// is alive: a crash in between must not lose it.
 func (x *Action) begin(a *agency.SessionAgent, run agency.RunID, now time.Time) bool {
 	if x.Kind == ActStart {
 		a.Run, a.Attempt, a.Stopping, a.StopReason = run, 0, 0, ""
@@ -121,7 +123,7 @@ func (x *Action) begin(a *agency.SessionAgent, run agency.RunID, now time.Time) 
 	return true
 }
 
-// note takes the end of an attempt down.
+// note records the end of an attempt.
 func (x *Action) note(a *agency.SessionAgent) {
 	a.PID, a.Attempt = nil, max(a.Attempt, x.Attempt)
 	if x.ExitCode != nil {

@@ -7,13 +7,13 @@ import (
 	"agency"
 )
 
-// SessionWasCancelled and StoppedByHand are why an agent was cancelled that nothing was wrong with.
+// SessionWasCancelled and StoppedByHand are why an agent was cancelled that had not failed.
 const (
 	SessionWasCancelled = "the session was cancelled"
 	StoppedByHand       = "stopped by hand"
 )
 
-// decide decides about one agent that runs, and when to look again.
+// decide decides about one running agent, and when to look again.
 func (d *State) decide(i int, c Clock, limited map[string]time.Time) (*Action, time.Time) {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
@@ -28,18 +28,18 @@ func (d *State) decide(i int, c Clock, limited map[string]time.Time) (*Action, t
 	}
 }
 
-// decideLive decides about an attempt that lives.
+// decideLive decides about a live attempt.
 func (d *State) decideLive(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	if f.State == agency.Queued {
-		return nil, time.Time{} // its start is told of
+		return nil, time.Time{} // its start is recorded
 	}
 	stop := func(reason string) (*Action, time.Time) {
 		return d.action(Action{Kind: ActStop, Agent: i, Attempt: f.Attempt, Reason: reason}), time.Time{}
 	}
 	over, next := c.due(a.StartedAt, p.Timeout)
 	switch {
-	case d.Session.CancelAt != nil, a.Stopping == f.Attempt: // the record has it
+	case d.Session.CancelAt != nil, a.Stopping == f.Attempt: // the stop is in the record
 		return d.action(Action{Kind: ActStop, Agent: i}), time.Time{}
 	case over:
 		return stop(timedOut(p))
@@ -77,7 +77,8 @@ func (d *State) decideLive(i int, c Clock) (*Action, time.Time) {
 	return d.noteOf(i), next
 }
 
-// noteOf is what the record is to get of the newest attempt, nil when it has it. What it holds of the one before is old.
+// noteOf returns the action that records the news of the newest attempt, or nil when there is none.
+// What the record holds of the attempt before is outdated.
 func (d *State) noteOf(i int) *Action {
 	a, f := &d.agents[i], d.facts[i]
 	pid := 0
@@ -90,11 +91,12 @@ func (d *State) noteOf(i int) *Action {
 	return d.action(Action{Kind: ActNote, Agent: i, Attempt: f.Attempt, PID: f.PID})
 }
 
-// decideEnd decides about an attempt that ended and whose end nobody took note of yet.
+// decideEnd decides about an attempt that ended and whose end was not processed yet.
 func (d *State) decideEnd(i int, c Clock) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	if f.Restarting {
-		// Whoever restarts it makes the next attempt, and that counts. None comes when the daemon died meanwhile.
+		// A restart makes the next attempt itself, and that one counts. None comes when the daemon
+		// died meanwhile.
 		if waited, at := c.due(&f.EndedAt, d.Retry.Restart); !waited && !at.IsZero() && !c.wrong(f.EndedAt) {
 			return nil, at
 		}
@@ -116,7 +118,7 @@ func (d *State) decideEnd(i int, c Clock) (*Action, time.Time) {
 	case over:
 		return end(agency.AgentFailed, timedOut(p))
 	case f.State == agency.Completed:
-		return d.noteOf(i), next // it asks, and keeps its place until somebody answers
+		return d.noteOf(i), next // it waits for an answer and keeps its place until then
 	case !f.LimitedAt.IsZero() && (f.State == agency.Failed || stopped):
 		until := d.limitedUntil(i)
 		return d.action(Action{Kind: ActRetry, Agent: i, Attempt: f.Attempt, ExitCode: f.ExitCode, NotBefore: until, Reason: limitedWords(until, c)}), time.Time{}
@@ -131,8 +133,8 @@ func (d *State) decideEnd(i int, c Clock) (*Action, time.Time) {
 	}
 }
 
-// decideBetween decides about an agent none of whose attempts is under way: its run was not made yet, or the end of the last one
-// is in the record.
+// decideBetween decides about an agent without an active attempt: its run was not made yet, or the
+// end of the last attempt is in the record.
 func (d *State) decideBetween(i int, c Clock, limited map[string]time.Time) (*Action, time.Time) {
 	a, p, f := &d.agents[i], &d.Plan.Agents[i], d.facts[i]
 	over, next := c.due(a.StartedAt, p.Timeout)
@@ -154,12 +156,13 @@ func (d *State) decideBetween(i int, c Clock, limited map[string]time.Time) (*Ac
 	}
 }
 
-// Unstarted decides what follows when the start of an agent failed without an attempt of which the record tells.
+// Unstarted returns what follows when the start of an agent failed and the record has no attempt
+// that shows it.
 func (d *State) Unstarted(i int, code agency.Code, reason string, c Clock) Action {
 	return *d.action(d.failure(i, d.agents[i].Attempt, reason, faultOf(code, false), c))
 }
 
-// action adds which run it is about.
+// action fills in the run that an action is about.
 func (d *State) action(x Action) *Action {
 	a := &d.agents[x.Agent]
 	x.Run, x.ends = a.Run, endsOf(a)
@@ -171,7 +174,7 @@ func (d *State) ended(i int, status agency.AgentStatus, reason string) Action {
 	if f := d.facts[i]; f != nil && f.Made {
 		x.Attempt = f.Attempt
 		if status != agency.AgentComplete || f.State == agency.Completed {
-			x.ExitCode = f.ExitCode // one that was stopped when it was ready did not exit by itself
+			x.ExitCode = f.ExitCode // one that was stopped because it was ready did not exit by itself
 		}
 	}
 	if status == agency.AgentFailed && d.Plan.OnFailure == agency.AskOnFailure {
@@ -185,7 +188,8 @@ func (d *State) ended(i int, status agency.AgentStatus, reason string) Action {
 	return x
 }
 
-// failure is another attempt, or the end where none is left. Only what is the agent's own fault spends a retry.
+// failure returns another attempt, or the end when none is left. Only the agent's own fault uses up
+// a retry.
 func (d *State) failure(i, attempt int, reason string, of faultKind, c Clock) Action {
 	a, p := &d.agents[i], &d.Plan.Agents[i]
 	x := Action{Kind: ActRetry, Agent: i, Attempt: attempt, Reason: reason, Tried: of == ownFault, Lost: of == loss}
@@ -213,7 +217,7 @@ func (d *State) failure(i, attempt int, reason string, of faultKind, c Clock) Ac
 	return x
 }
 
-// limitedUntil is until when an agent's model takes no work.
+// limitedUntil returns until when an agent's model accepts no work.
 func (d *State) limitedUntil(i int) time.Time {
 	a, f := &d.agents[i], d.facts[i]
 	switch {
@@ -224,7 +228,8 @@ func (d *State) limitedUntil(i int) time.Time {
 	case !f.ResetAt.IsZero():
 		return f.ResetAt
 	default:
-		// What ended neither by its own fault nor by a loss met a limit too.
+		// An attempt that ended neither by the agent's own fault nor by a loss also met a rate
+		// limit.
 		return f.LimitedAt.Add(nth(d.Retry.Limited, max(0, a.Attempt-a.Tries-a.Losses)))
 	}
 }
@@ -233,7 +238,8 @@ func limitedWords(until time.Time, c Clock) string {
 	return "rate limited until " + until.In(c.Now.Location()).Format("15:04")
 }
 
-// due says whether so much time has passed, and when it will have. Zero is no limit.
+// due reports whether this much time has passed since then, and when it will have. A limit of zero
+// is none.
 func (c Clock) due(since *time.Time, limit time.Duration) (over bool, at time.Time) {
 	if since == nil || since.IsZero() || limit <= 0 {
 		return false, time.Time{}

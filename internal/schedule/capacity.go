@@ -6,14 +6,14 @@ import (
 	"agency"
 )
 
-// capacity is what the limits leave for attempts to begin.
+// capacity is the number of further attempts that the limits allow.
 type capacity struct {
 	slots   int            // of the session
 	runners map[string]int // of each runner that has a limit
 }
 
-// capacity counts every agent that has an attempt, or for which something is being done. One between two attempts needs a place only
-// when the next one begins.
+// capacity counts every agent with an attempt or an action in progress. An agent between two
+// attempts needs a place only when the next one begins.
 func (d *State) capacity() capacity {
 	r := capacity{slots: d.Session.MaxParallel, runners: maps.Clone(d.Plan.Limits)}
 	for i := range d.agents {
@@ -27,7 +27,7 @@ func (d *State) capacity() capacity {
 	return r
 }
 
-// take takes a place for one more attempt; it is false when there is none.
+// take takes a place for one more attempt, or returns false when there is none.
 func (r *capacity) take(runner string) bool {
 	left, limited := r.runners[runner]
 	if r.slots <= 0 || limited && left <= 0 {

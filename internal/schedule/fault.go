@@ -4,18 +4,19 @@ import (
 	"agency"
 )
 
-// fault says by whose fault an attempt ended, or could not begin.
+// faultKind is whose fault it is that an attempt ended or could not begin.
 type faultKind int
 
 const (
-	ownFault     faultKind = iota // the agent's, which spends a retry
-	loss                          // nobody's, of an attempt that had begun
-	machineFault                  // that of where it runs: the start is tried again, patiently
-	notItsTurn                    // the repository takes no run now
-	needsPerson                   // somebody has to decide
+	ownFault     faultKind = iota // the agent's, which uses up a retry
+	loss                          // an attempt that had begun was lost
+	machineFault                  // the fault of the machine or its surroundings: the start is tried again, patiently
+	notItsTurn                    // the repository accepts no run now
+	needsPerson                   // the user must decide
 )
 
-// faultOf is the fault behind a code. ran says that the program of the attempt was started.
+// faultOf returns the fault behind a code. ran reports whether the program of the attempt was
+// started.
 func faultOf(code agency.Code, ran bool) faultKind {
 	switch code {
 	case agency.CodeRunnerDisappeared, agency.CodeStartCutOff:
@@ -23,7 +24,7 @@ func faultOf(code agency.Code, ran bool) faultKind {
 	case agency.CodeDBError, agency.CodeDBLocked, agency.CodeDBMissing, agency.CodeDiskLow, agency.CodeInternal, agency.CodeWorktreeFailed, agency.CodeGitNotFound, agency.CodeGitFailed, agency.CodeResources, agency.CodeTmuxNotFound, agency.CodeTmuxFailed, agency.CodeTmuxStartFailed,
 		agency.CodeTmuxSessionNotFound, agency.CodePermissionDenied, agency.CodeConfigInvalid, agency.CodeNotGitRepo, agency.CodeCleanupFailed, agency.CodeDaemonConnectFailed:
 		if ran {
-			return loss // or it could begin and be lost for ever
+			return loss // otherwise it could begin and be lost forever
 		}
 		return machineFault
 	case agency.CodeRepoBusy:
@@ -35,5 +36,6 @@ func faultOf(code agency.Code, ran bool) faultKind {
 	}
 }
 
-// WaitsForPerson reports whether a start that failed with a code is only tried again when a person has decided.
+// WaitsForPerson reports whether a start that failed with a code is tried again only after the
+// user's decision.
 func WaitsForPerson(c agency.Code) bool { return faultOf(c, false) == needsPerson }

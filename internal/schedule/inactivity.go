@@ -8,21 +8,23 @@ import (
 	"agency/internal/duration"
 )
 
-// busyCPU is the share of one core above which an agent's processes do something.
+// busyCPU is the share of one core above which an agent's processes count as active.
 const busyCPU = 0.05
 
-// measured is what is known from the measurements of an attempt. It is of this state only: one that begins anew measures anew.
+// measured is the knowledge from the measurements of an attempt. It is kept in this state only; a
+// new state measures anew.
 type measured struct {
 	attempt  int
 	activity agency.Activity
 	at       time.Time
-	workedAt time.Time // the newest sign of life that a measurement told of
-	silent   time.Time // the sign since which two measurements told of none
+	workedAt time.Time // the newest measured sign of life
+	silent   time.Time // the sign of life after which two measurements found none
 }
 
-// decideInactivity says why an agent is to be stopped that has given no sign of life for too long, or what to do to find out, or when
-// to look again. What it changes and computes is measured only when all else is silent: at half of its time, and at the end. A
-// silence that it declared is no bad sign before its end.
+// decideInactivity returns why an agent that has given no sign of life for too long must be
+// stopped, or the measurement that decides it, or when to look again. Its file changes and
+// processor time are measured only when there are no other signs: at half of the time, and at the
+// end. Inactivity that the agent declared does not count until its declared end.
 func (d *State) decideInactivity(i int, c Clock) (reason string, measure *Action, next time.Time) {
 	p, f, m := &d.Plan.Agents[i], d.facts[i], &d.measured[i]
 	since := d.signalAt(i)
@@ -46,7 +48,7 @@ func (d *State) decideInactivity(i int, c Clock) (reason string, measure *Action
 	return "", d.action(Action{Kind: ActMeasure, Agent: i, Attempt: f.Attempt}), time.Time{}
 }
 
-// signalAt is the newest sign of life of an agent, measured or not.
+// signalAt returns the newest sign of life of an agent, measured or not.
 func (d *State) signalAt(i int) time.Time {
 	f, m := d.facts[i], &d.measured[i]
 	if m.attempt == f.Attempt && m.workedAt.After(f.SignalAt) {
@@ -55,7 +57,8 @@ func (d *State) signalAt(i int) time.Time {
 	return f.SignalAt
 }
 
-// Measured takes a measurement of an agent's attempt, made at a time. Nothing comes of it while it is not known how the run stands.
+// Measured applies a measurement of an agent's attempt at a time. It has no effect while the state
+// of the run is unknown.
 func (d *State) Measured(i, attempt int, activity agency.Activity, at time.Time, c Clock) {
 	f, before := d.facts[i], d.measured[i]
 	if f == nil || f.Attempt != attempt {

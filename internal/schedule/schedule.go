@@ -1,4 +1,5 @@
-// Package schedule decides what a session starts, stops and retries next. It is pure: the engine that carries it out is scheduler.
+// Package schedule decides what a session starts, stops and retries next. It is pure: the engine
+// that executes the decisions is package scheduler.
 package schedule
 
 import (
@@ -10,101 +11,105 @@ import (
 	"agency"
 )
 
-// RunFacts is how the run of an agent stands, as far as its session cares.
+// RunFacts is the state of an agent's run, as far as its session needs it.
 type RunFacts struct {
-	// Made is false when the making of the run never began, or was undone: nothing of it is left.
+	// Made is false when the creation of the run never began or was undone: nothing of it is left.
 	Made    bool
-	Attempt int // the newest one; what follows is about it
+	Attempt int // the newest one; the fields below are about it
 	State   agency.State
 	PID     int  // of the runner while it lives; 0 is none
 	Ran     bool // its program was started
 	EndedAt time.Time
-	// Restarting says that somebody stops it to make place for the next attempt.
+	// Restarting reports whether the attempt is being stopped so that the next one can begin.
 	Restarting bool
-	// Asks says that it waits for a person, alive or after a clean end.
+	// Asks reports whether it waits for an answer, alive or after a clean end.
 	Asks bool
-	// ReadyAt is since when its word is that the work is ready for review; zero when it is not, or ended in another way than by
-	// itself or a stop.
+	// ReadyAt is since when the agent reports its work as ready for review; zero when it does not,
+	// or ended in another way than by itself or a stop.
 	ReadyAt  time.Time
 	Turn     agency.Turn
 	Headless bool
 	ExitCode *int
-	Code     agency.Code // why it failed, where agency knows
-	Reason   string      // the same in words
-	// LimitedAt is when its model refused to work for now; zero is never. ResetAt is until when; zero is unknown.
+	Code     agency.Code // why it failed, if agency knows
+	Reason   string      // the reason in words
+	// LimitedAt is when its model refused work for now; zero is never. ResetAt is until when; zero
+	// is unknown.
 	LimitedAt time.Time
 	ResetAt   time.Time
-	SignalAt  time.Time // the newest sign of life that needs no measurement
-	// QuietUntil is until when it said that it would be silent.
+	SignalAt  time.Time // the newest sign of life, measurements not counted
+	// QuietUntil is until when the agent declared to give no sign.
 	QuietUntil time.Time
 }
 
-// lives says that the newest attempt has not ended.
+// lives reports whether the newest attempt has not ended.
 func (f *RunFacts) lives() bool { return f.Made && !f.State.Final() }
 
 // Clock is the time of a decision.
 type Clock struct {
 	Now time.Time
-	// Elapsed is how much of the time since then really passed: without what the clock was set forward by, or the machine slept.
+	// Elapsed returns how much time really passed since then: without forward jumps of the clock
+	// and sleep of the machine.
 	Elapsed func(since time.Time) time.Duration
 }
 
-// LongestHold is the longest that an agent is put off.
+// LongestHold is the longest time for which an agent is put off.
 const LongestHold = 24 * time.Hour
 
-// Ahead says that a time to which something was put off is still to come.
+// Ahead reports whether a planned time is still to come.
 func (c Clock) Ahead(at time.Time) bool { return at.After(c.Now) && !c.wrong(at) }
 
-// wrong says that a time was written by a clock that was wrong and was set right since: nothing is that far ahead. It is past.
+// wrong reports whether a time was written by a wrong clock that was corrected since: no plan is
+// that far ahead. Such a time counts as past.
 func (c Clock) wrong(at time.Time) bool { return at.Sub(c.Now) > LongestHold }
 
-// RetryPolicy is how long things are put off.
+// RetryPolicy holds the delays of retries.
 type RetryPolicy struct {
-	Backoff []time.Duration // before the second attempt, the third ...; the last one stays
-	Limited []time.Duration // after a rate limit that does not say until when, likewise
-	Losses  int             // how many attempts may be lost by no fault of the agent's
-	// Wait is the time between starts that fail by a fault of the machine, or because it is not their turn, likewise; Waits is how
-	// many such faults in a row an agent outlives.
+	Backoff []time.Duration // before the second attempt, the third ...; the last one repeats
+	Limited []time.Duration // after a rate limit without an end, likewise
+	Losses  int             // how many attempts may be lost through no fault of the agent
+	// Wait holds the delays between starts that fail through a fault of the machine, or because it
+	// is not their turn, likewise. Waits is how many such faults in a row an agent survives.
 	Wait  []time.Duration
 	Waits int
-	// Restart is how long the next attempt of one that somebody restarts may take to appear.
+	// Restart is how long the next attempt of a restarted agent may take to appear.
 	Restart time.Duration
-	// ReadyQuiet is how long an agent that says that it is ready may go on when nobody knows whether it works, and ReadyGrace how
-	// long it may when it does work, or ends by itself.
+	// ReadyQuiet is how long an agent that reports that it is ready may continue when it is unknown
+	// whether it works. ReadyGrace is how long it may continue when it does work or is ending by
+	// itself.
 	ReadyQuiet time.Duration
 	ReadyGrace time.Duration
 }
 
-// DefaultRetryPolicy is the one of sessions.
+// DefaultRetryPolicy returns the policy of sessions.
 func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{
 		Backoff: []time.Duration{10 * time.Second, 30 * time.Second, 90 * time.Second, 270 * time.Second, 10 * time.Minute},
 		Limited: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute},
 		Losses:  3,
-		Wait:    []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute}, Waits: 18, // a quarter of an hour
+		Wait:    []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute}, Waits: 18, // fifteen minutes in total
 		Restart: 30 * time.Second, ReadyQuiet: time.Second, ReadyGrace: 30 * time.Second,
 	}
 }
 
-// State is everything that decides how a session goes on. It counts what an agent still waits for, so that no decision looks at
-// every dependency.
+// State is everything that decides how a session continues. It counts the dependencies that an
+// agent still waits for, so that no decision looks at every dependency.
 type State struct {
 	Session agency.Session
 	Plan    *agency.Plan
 	Retry   RetryPolicy
 
 	agents           []agency.SessionAgent
-	facts            []*RunFacts // nil is not known yet
-	limits           []time.Time // until when the model of each takes no work, as it was known last
+	facts            []*RunFacts // nil is unknown
+	limits           []time.Time // until when each agent's model accepts no work, as last known
 	measured         []measured
-	busy             []bool // something is being done for it
+	busy             []bool // an action for it is in progress
 	position         map[string]int
 	dependents       [][]int
-	missing          []int // how many of those that it comes after are not complete
-	failedDependency []int // the first of those that it comes after that ended without success; -1 is none
+	missing          []int // how many of its dependencies are not complete
+	failedDependency []int // its first dependency that ended without success; -1 is none
 }
 
-// NewState makes the state of a session from its record. The agents are in the order of the plan.
+// NewState returns the state of a session from its record. The agents are in the order of the plan.
 func NewState(s agency.Session, p *agency.Plan, agents []agency.SessionAgent, retry RetryPolicy) *State {
 	n := len(p.Agents)
 	d := &State{
@@ -129,7 +134,7 @@ func NewState(s agency.Session, p *agency.Plan, agents []agency.SessionAgent, re
 	return d
 }
 
-// passOn has those that come after an agent know of its end.
+// passOn updates the dependents of an agent that ended.
 func (d *State) passOn(i int) {
 	switch d.agents[i].Status {
 	case agency.AgentComplete:
@@ -146,7 +151,7 @@ func (d *State) passOn(i int) {
 	}
 }
 
-// Put takes an agent as it is now in the record.
+// Put updates an agent from the record.
 func (d *State) Put(a *agency.SessionAgent) {
 	i, before := a.Position, d.agents[a.Position].Status
 	if d.agents[i].Run != a.Run {
@@ -158,35 +163,36 @@ func (d *State) Put(a *agency.SessionAgent) {
 	}
 }
 
-// SetFacts takes how an agent's run stands.
+// SetFacts sets the state of an agent's run.
 func (d *State) SetFacts(i int, f RunFacts) { d.facts[i] = &f }
 
-// DropFacts drops what is known of an agent's run.
+// DropFacts forgets the state of an agent's run.
 func (d *State) DropFacts(i int) { d.facts[i] = nil }
 
-// DropAllFacts drops what is known of all runs.
+// DropAllFacts forgets the state of all runs.
 func (d *State) DropAllFacts() { clear(d.facts) }
 
-// HasFacts says whether it is known how an agent's run stands.
+// HasFacts reports whether the state of an agent's run is known.
 func (d *State) HasFacts(i int) bool { return d.facts[i] != nil }
 
-// HasNewAttempt says whether an agent's run is known to have an attempt whose end nobody took note of yet, live or not.
+// HasNewAttempt reports whether an agent's run is known to have an attempt whose end was not
+// processed yet, live or not.
 func (d *State) HasNewAttempt(i int) bool {
 	f := d.facts[i]
 	return f != nil && f.Made && f.Attempt > d.agents[i].Attempt
 }
 
-// SetBusy tells that something begins to be done for an agent, or has been done. Nothing else is decided about it meanwhile, and
-// what was known of its run is old then.
+// SetBusy marks the beginning or end of an action for an agent. During the action nothing else is
+// decided about the agent. The state of its run is forgotten, because it is outdated.
 func (d *State) SetBusy(i int, busy bool) { d.busy[i], d.facts[i] = busy, nil }
 
-// Agent is an agent as it is in the record.
+// Agent returns an agent as it is in the record.
 func (d *State) Agent(i int) *agency.SessionAgent { return &d.agents[i] }
 
-// Position is where in the plan an agent stands, which must be one of it.
+// Position returns the index in the plan of an agent, which must belong to it.
 func (d *State) Position(id string) int { return d.position[id] }
 
-// MissingFacts are the agents that run, and of whose runs nothing is known.
+// MissingFacts returns the agents that run and whose runs' state is unknown.
 func (d *State) MissingFacts() []int {
 	unseen := []int{}
 	for i := range d.agents {
@@ -197,7 +203,8 @@ func (d *State) MissingFacts() []int {
 	return unseen
 }
 
-// AddRateLimits adds until when the runners of agents that met a rate limit take no work. A limit outlives the agent that met it.
+// AddRateLimits adds, for the runners of rate-limited agents, until when they accept no work. A
+// limit outlives the agent that met it.
 func (d *State) AddRateLimits(c Clock, holds map[string]time.Time) {
 	for i := range d.agents {
 		if f := d.facts[i]; f != nil && d.agents[i].Status == agency.AgentRunning {
@@ -211,11 +218,12 @@ func (d *State) AddRateLimits(c Clock, holds map[string]time.Time) {
 	}
 }
 
-// DropRateLimits drops the limits of agents that are final: somebody wants it tried at once.
+// DropRateLimits forgets the limits of final agents, because the user wants an immediate try.
 func (d *State) DropRateLimits() { clear(d.limits) }
 
-// Decide decides what to do now, and when to look again although nothing happened; zero is never. It is pure: the same state,
-// clock and holds make the same actions, and none is repeated once it is in the record. held is until when a runner takes no work.
+// Decide returns what to do now, and when to look again even if nothing happens; zero is never. It
+// is pure: the same state, clock and limits lead to the same actions, and none is repeated once it
+// is in the record. limited is until when each runner accepts no work.
 func Decide(d *State, c Clock, limited map[string]time.Time) (actions []Action, next time.Time) {
 	if d.Session.Status.Final() {
 		return nil, time.Time{}
@@ -272,7 +280,8 @@ func Decide(d *State, c Clock, limited map[string]time.Time) (actions []Action, 
 	return actions, next
 }
 
-// cancelQueued are the ends of those agents that cannot start any more. failed is the first agent that failed; -1 is none.
+// cancelQueued returns the ends of the agents that can no longer start. failed is the first agent
+// that failed; -1 is none.
 func (d *State) cancelQueued(failed int) []Action {
 	var actions []Action
 	cancel := func(i int, reason string) {
@@ -285,7 +294,7 @@ func (d *State) cancelQueued(failed int) []Action {
 	case failed >= 0 && d.Plan.OnFailure == agency.StopOnFailure:
 		everyone = fmt.Sprintf("agent %s failed", d.agents[failed].ID)
 	case d.Plan.OnFailure == agency.AskOnFailure && d.Session.Paused != "":
-		return nil // somebody is asked what to do with them
+		return nil // the user is asked what to do with them
 	}
 	reasons := map[int]string{}
 	work := []int{}
@@ -313,10 +322,10 @@ func (d *State) cancelQueued(failed int) []Action {
 	return actions
 }
 
-// dependencyWord begins the reason of an agent that never starts because of one that it comes after.
+// dependencyWord begins the reason of an agent that never starts because of a dependency.
 const dependencyWord = "dependency "
 
-// cancelReason returns why those that come after an agent never start.
+// cancelReason returns why the dependents of an agent never start.
 func (d *State) cancelReason(i int) string {
 	a := &d.agents[i]
 	switch {
@@ -329,7 +338,7 @@ func (d *State) cancelReason(i int) string {
 	}
 }
 
-// sooner is the earlier of two times, of which zero is never.
+// sooner returns the earlier of two times, where zero is never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -8,13 +8,14 @@ import (
 	"agency"
 )
 
-// WaitReason is what an agent without an attempt waits for, though no person has to act for it.
+// WaitReason is what an agent without an attempt waits for when no user has to act.
 type WaitReason struct {
 	Reason string    // empty is nothing, or what its record says
-	Until  time.Time // zero is not known
+	Until  time.Time // zero is unknown
 }
 
-// Waits are what the agents wait for, by position, as Decide sees it. held is until when a runner takes no work.
+// Waits returns what the agents wait for, by position, by the rules of Decide. limited is until
+// when each runner accepts no work.
 func (d *State) Waits(c Clock, limited map[string]time.Time) []WaitReason {
 	waits := make([]WaitReason, len(d.agents))
 	if d.Session.Status.Final() || d.Session.CancelAt != nil {
@@ -34,7 +35,7 @@ func (d *State) Waits(c Clock, limited map[string]time.Time) []WaitReason {
 	return waits
 }
 
-// wait is what one agent waits for. It takes the place that the agent gets.
+// wait returns what one agent waits for. It takes the place that the agent gets.
 func (d *State) wait(i int, capacity *capacity, c Clock, limited map[string]time.Time) WaitReason {
 	a, runner := &d.agents[i], d.Plan.Agents[i].Runner
 	until, later := limited[runner], a.NotBefore != nil && c.Ahead(*a.NotBefore)
@@ -56,7 +57,7 @@ func (d *State) wait(i int, capacity *capacity, c Clock, limited map[string]time
 	}
 }
 
-// missed names those that an agent comes after and that are not complete.
+// missed names an agent's dependencies that are not complete.
 func (d *State) missed(i int) string {
 	const most = 8
 	names := make([]string, 0, most)

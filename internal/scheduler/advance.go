@@ -11,7 +11,7 @@ import (
 	"agency/internal/schedule"
 )
 
-// advance has a session go on as far as it does at once.
+// advance performs all steps of a session that are possible at once.
 func (l *loop) advance(ctx context.Context, d *liveSession) {
 	for ctx.Err() == nil {
 		clock := schedule.Clock{Now: l.Now(), Elapsed: l.Elapsed}
@@ -43,7 +43,7 @@ func (l *loop) advance(ctx context.Context, d *liveSession) {
 	}
 }
 
-// see asks how the run of an agent stands.
+// see reads the state of an agent's run.
 func (l *loop) see(ctx context.Context, d *liveSession, i int, now time.Time) error {
 	o, err := l.Runs.Outcome(ctx, d.Agent(i).Run)
 	switch {
@@ -57,7 +57,7 @@ func (l *loop) see(ctx context.Context, d *liveSession, i int, now time.Time) er
 	return nil
 }
 
-// applyMeasurements takes the measurements of those agents of whose runs it is known how they stand.
+// applyMeasurements applies the measurements of the agents whose runs' state is known.
 func (d *liveSession) applyMeasurements(clock schedule.Clock) {
 	for i, b := range d.measured {
 		if !d.HasFacts(i) {
@@ -70,7 +70,7 @@ func (d *liveSession) applyMeasurements(clock schedule.Clock) {
 	}
 }
 
-// unstarted is what follows from starts that failed, where the record of the run does not tell of it.
+// unstarted returns what follows from failed starts that the record of the run does not show.
 func (l *loop) unstarted(d *liveSession, clock schedule.Clock) []schedule.Action {
 	var actions []schedule.Action
 	for i, failure := range d.failed {
@@ -87,7 +87,8 @@ func (l *loop) unstarted(d *liveSession, clock schedule.Clock) []schedule.Action
 	return actions
 }
 
-// holdAll finds out until when runners take no work, by what the agents of all sessions met.
+// holdAll returns until when each runner accepts no work, from the rate limits of all sessions'
+// agents.
 func (l *loop) holdAll(clock schedule.Clock) map[string]time.Time {
 	maps.DeleteFunc(l.left, func(_ string, until time.Time) bool { return !clock.Ahead(until) })
 	all := maps.Clone(l.left)
@@ -110,8 +111,8 @@ func addHolds(all, holds map[string]time.Time) {
 	}
 }
 
-// do carries actions out, the first one for each agent: what only changes the record at once and together, the rest beside the
-// loop. again says that more may follow at once.
+// do executes actions, the first one for each agent: those that only change the record at once and
+// together, the rest outside the loop. again reports whether more may follow at once.
 func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action) (again bool, err error) {
 	var quick, slow []schedule.Action
 	taken, lost := map[int]bool{}, false
@@ -148,7 +149,7 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action
 	return again, nil
 }
 
-// pauseBare pauses a session that has agents to start and has lost the environment to start them in.
+// pauseBare pauses a session that has agents to start but whose environment is lost.
 func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
 	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
@@ -166,7 +167,8 @@ func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 	return nil
 }
 
-// record writes actions into the record. It is false when the record has gone on meanwhile, of which a note tells.
+// record writes actions into the record. It returns false when the record has changed meanwhile,
+// which a note reports.
 func (l *loop) record(ctx context.Context, d *liveSession, actions []schedule.Action) (wrote bool, err error) {
 	names := make([]string, len(actions))
 	for i := range actions {

@@ -11,17 +11,18 @@ import (
 	"agency"
 )
 
-// bases remembers what the agents of a session came to and what their results merged to: neither changes once they are complete.
-// It is of this daemon's time only, and begins anew when a person has the session go on, since they may have fixed something.
+// bases caches the results of a session's agents and their merges: neither changes once the agents
+// are complete. It lives as long as the daemon, and is emptied when the user resumes the session,
+// since they may have fixed something.
 type bases struct {
-	work  singleflight.Group // those that start from the same results wait for them instead of repeating it
+	work  singleflight.Group // agents with the same base wait for one computation of it
 	mu    sync.Mutex
-	known map[string]string // commits by what they come from
+	known map[string]string // commits by their source
 }
 
 func newBases() *bases { return &bases{known: map[string]string{}} }
 
-// get is the commit that comes from something, which find finds out at the first time.
+// get returns the commit for a source. find computes it the first time.
 func (b *bases) get(from string, find func() (string, error)) (string, error) {
 	commit, err, _ := b.work.Do(from, func() (any, error) {
 		b.mu.Lock()
@@ -41,8 +42,9 @@ func (b *bases) get(from string, find func() (string, error)) (string, error) {
 	return commit.(string), err
 }
 
-// base is the commit that an agent's branch begins at when its base is the results of those that it comes after; else it is empty.
-// It ends with ctx, which is the same for all agents of the session.
+// base returns the commit at which an agent's branch begins when its base is the results of its
+// dependencies; else it is empty. It ends with ctx, which is the same for all agents of the
+// session.
 func (s *Scheduler) base(ctx context.Context, j *job) (string, error) {
 	if len(j.after) == 0 {
 		return "", nil

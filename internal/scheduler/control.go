@@ -9,13 +9,14 @@ import (
 	"agency/internal/killpoint"
 )
 
-// Create writes a session with its plan and has it begin. The environment is that of its agents.
+// Create records a session with its plan and starts it. The environment is that of its agents.
 func (s *Scheduler) Create(ctx context.Context, session *agency.Session, plan *agency.Plan, agents []agency.SessionAgent, env []string) error {
 	data, err := json.Marshal(plan)
 	if err != nil {
 		return err
 	}
-	// Before the record, since without it no agent could start. One that no session belongs to is removed by the next start.
+	// The environment is written before the record, since without it no agent could start. The next
+	// start removes one that belongs to no session.
 	if err := s.writeEnv(session.ID, env); err != nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func (s *Scheduler) Create(ctx context.Context, session *agency.Session, plan *a
 	return nil
 }
 
-// Pause starts no more agents of a session. Those that run go on.
+// Pause makes a session start no more agents. Running agents continue.
 func (s *Scheduler) Pause(ctx context.Context, id agency.SessionID, why string) (*agency.Session, error) {
 	return s.change(ctx, id, func(session *agency.Session) error {
 		switch {
@@ -42,7 +43,8 @@ func (s *Scheduler) Pause(ctx context.Context, id agency.SessionID, why string) 
 	})
 }
 
-// Resume has a paused session go on, and agents that waited for a person, for a limit or for another try go on at once.
+// Resume continues a paused session. Agents that waited for the user, for a limit or for another
+// try continue at once.
 func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
 	agents, err := s.Store.SessionAgents(ctx, id)
 	if err != nil {
@@ -85,12 +87,14 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 	return session, nil
 }
 
-// putOff says that an agent waits for a person before it begins, or for a time between two attempts.
+// putOff reports whether an agent waits for the user before it begins, or for a time between two
+// attempts.
 func putOff(a *agency.SessionAgent) bool {
 	return a.Status == agency.AgentQueued && a.Error != "" || a.Status == agency.AgentRunning && a.NotBefore != nil
 }
 
-// Cancel ends a session: what is queued never starts, and what runs is stopped. It returns before that is done.
+// Cancel ends a session: queued agents never start, and running ones are stopped. It returns before
+// that is done.
 func (s *Scheduler) Cancel(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
 	return s.change(ctx, id, func(session *agency.Session) error {
 		if session.CancelAt == nil {
@@ -101,7 +105,7 @@ func (s *Scheduler) Cancel(ctx context.Context, id agency.SessionID) (*agency.Se
 	})
 }
 
-// SetParallel changes how many agents of a session run at once. Those that run go on.
+// SetParallel changes how many agents of a session run at once. Running agents continue.
 func (s *Scheduler) SetParallel(ctx context.Context, id agency.SessionID, n int) (*agency.Session, error) {
 	if n < 1 || n > agency.MaxParallelAgents {
 		return nil, agency.Errorf(agency.CodeUsage, "%d agents cannot run at once; it can be 1 to %d", n, agency.MaxParallelAgents).WithHint("agency session update %s --max-parallel 3", id)
@@ -112,7 +116,7 @@ func (s *Scheduler) SetParallel(ctx context.Context, id agency.SessionID, n int)
 	})
 }
 
-// change edits a session that is running, with the event session.changed.
+// change edits a running session, with the event session.changed.
 func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*agency.Session) error) (*agency.Session, error) {
 	session, err := s.Store.ChangeSession(ctx, id, []string{}, func(session *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if err := controls(session); err != nil {
@@ -135,7 +139,7 @@ func beingCancelled(id agency.SessionID) error {
 	return agency.Errorf(agency.CodeInvalidState, "session %s is being cancelled", id).WithHint("wait for its end: agency session wait %s", id)
 }
 
-// controls refuses to steer what has settled, and what somebody else runs.
+// controls refuses to control a session that has settled or is external.
 func controls(session *agency.Session) error {
 	switch {
 	case session.Status.Final():
@@ -151,7 +155,7 @@ func controls(session *agency.Session) error {
 	return nil
 }
 
-// Plan is the plan of a session with its agents as they stand.
+// Plan returns the plan of a session with the current state of its agents.
 func (s *Scheduler) Plan(ctx context.Context, id agency.SessionID) (*agency.Plan, []agency.SessionAgent, error) {
 	data, err := s.Store.SessionPlan(ctx, id)
 	if err != nil {

@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// tryAgain is when something is tried again that failed by no fault of a session's, such as a full disk.
+	// tryAgain is the delay after a failure through no fault of a session, such as a full disk.
 	tryAgain = time.Second
 	// look is the time between two looks at everything.
 	look = time.Minute
-	// drain bounds how long Stop waits for what is under way. What it leaves is settled by the next start.
+	// drain limits how long Stop waits for work in progress. The next start settles the rest.
 	drain = 5 * time.Second
 )
 
-// liveSession is a session at work. Only the loop touches it.
+// liveSession is an active session. Only the loop touches it.
 type liveSession struct {
 	*schedule.State
 	env      []string
 	envLost  bool                 // its environment is lost
-	session  time.Time            // UpdatedAt of the record that the session was taken from
+	session  time.Time            // UpdatedAt of the record from which the session was read
 	agents   []time.Time          // likewise, of each agent
-	failed   map[int]error        // starts that failed, until it is decided what follows
-	measured map[int]*measurement // measurements, until they are taken
+	failed   map[int]error        // starts that failed, until the consequence is decided
+	measured map[int]*measurement // measurements, until they are applied
 	bases    *bases
-	life     context.Context // of what begins agents; it ends when the session is cancelled
+	life     context.Context // of the work that begins agents; it ends when the session is cancelled
 	end      context.CancelFunc
-	runs     map[int]agency.RunID // which runs to hear of
+	runs     map[int]agency.RunID // the runs whose changes matter
 	holds    map[string]time.Time
-	due      time.Time // when to look although nothing happens; zero is never
+	due      time.Time // when to look even if nothing happens; zero is never
 }
 
 // agentRef is one agent of a session.
@@ -54,16 +54,16 @@ type measurement struct {
 	at       time.Time
 }
 
-// note is what the loop hears from those who work beside it.
+// note is a message to the loop from the work outside of it.
 type note struct {
 	session     agency.SessionID
-	changed     bool // somebody else changed the record
-	resumed     bool // likewise, so that what waited for a person is tried again
+	changed     bool // another caller changed the record
+	resumed     bool // likewise; what waited for the user is tried again
 	agent       int
-	record      *agency.SessionAgent // as it is since a change; nil is as it was
-	state       *agency.Session      // as it is since that change
-	over        bool                 // nothing is being done for the agent any more
-	failure     error                // of its start
+	record      *agency.SessionAgent // its record after a change; nil is unchanged
+	state       *agency.Session      // its state after that change
+	over        bool                 // the action for the agent has ended
+	failure     error                // the error of its start
 	measurement *measurement
 }
 
@@ -73,7 +73,7 @@ func (s *Scheduler) enqueue(n note) {
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is to wake up already
+	default: // a wake-up is already requested
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *Scheduler) drain() []note {
 	return taken
 }
 
-// Start goes on with every session that is running, from the record alone, until Stop.
+// Start continues every running session, from the record alone, until Stop.
 func (s *Scheduler) Start(ctx context.Context) error { return s.looping.Start(ctx, s.goOn) }
 
 func (s *Scheduler) goOn(ctx context.Context) error {
@@ -111,7 +111,7 @@ func (s *Scheduler) goOn(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the scheduling; agents go on. It is idempotent and waits.
+// Stop ends the scheduling and waits for it; agents continue. It is idempotent.
 func (s *Scheduler) Stop() {
 	s.starts.close()
 	s.stops.close()
@@ -129,11 +129,11 @@ type loop struct {
 	*Scheduler
 	live    map[agency.SessionID]*liveSession
 	agentOf map[agency.RunID]agentRef
-	left    map[string]time.Time // by runner, until when it takes no work, by what agents of settled sessions met
+	left    map[string]time.Time // by runner: until when it accepts no work, from the limits of settled sessions' agents
 }
 
 func (l *loop) run(ctx context.Context, seq int64) {
-	// A clock that was set makes what is due come at another time than was reckoned.
+	// After a clock change, planned times come earlier or later than computed.
 	clock := time.NewTicker(look)
 	defer clock.Stop()
 	for everyone := false; ctx.Err() == nil; {
@@ -158,7 +158,7 @@ func (l *loop) run(ctx context.Context, seq int64) {
 		now := l.Now()
 		for id, d := range l.live {
 			if everyone || !d.due.IsZero() && !d.due.After(now) {
-				d.DropAllFacts() // time alone tells of nothing but silence
+				d.DropAllFacts() // the passing of time shows only inactivity
 				touched[id] = true
 			}
 		}
@@ -168,14 +168,14 @@ func (l *loop) run(ctx context.Context, seq int64) {
 			}
 		}
 		if len(l.live) == 0 {
-			changed = nil // only a note brings a session
+			changed = nil // only a note adds a session
 		}
 		everyone = l.wait(ctx, changed, clock.C)
 	}
 }
 
-// changedRuns are the runs with events behind seq. While no session is at work there is nobody to hear of: what was before a
-// session is read with it.
+// changedRuns returns the runs with events after seq. While no session is active, no run matters:
+// opening a session reads its past.
 func (l *loop) changedRuns(ctx context.Context, seq int64) (ids []agency.RunID, newest int64, err error) {
 	if len(l.live) == 0 {
 		newest, err = l.Store.LastSeq(ctx)
@@ -184,7 +184,8 @@ func (l *loop) changedRuns(ctx context.Context, seq int64) (ids []agency.RunID, 
 	return l.Store.ChangedRuns(ctx, seq)
 }
 
-// wait returns when something happened or is due. It is true when it is time to look at everything.
+// wait returns when something happened or is due. It returns true when it is time to look at
+// everything.
 func (l *loop) wait(ctx context.Context, changed <-chan struct{}, clock <-chan time.Time) bool {
 	pause, now := look, l.Now()
 	for _, d := range l.live {
@@ -211,7 +212,7 @@ func (s *Scheduler) complain(what string, err error, args ...any) {
 	}
 }
 
-// handle takes a note.
+// handle processes a note.
 func (l *loop) handle(ctx context.Context, n *note) {
 	if n.changed {
 		if err := l.load(ctx, n.session); err != nil {
@@ -247,7 +248,7 @@ func (l *loop) handle(ctx context.Context, n *note) {
 	}
 }
 
-// later repeats a note.
+// later repeats a note after a pause.
 func (s *Scheduler) later(n note) {
 	s.work.Go(func() {
 		select {
@@ -258,7 +259,7 @@ func (s *Scheduler) later(n note) {
 	})
 }
 
-// load takes a session from the record, or what somebody else changed in it.
+// load reads a session from the record, or the changes that another caller made to it.
 func (l *loop) load(ctx context.Context, id agency.SessionID) error {
 	state, agents, err := l.Store.SessionSince(ctx, id, time.Time{})
 	if err != nil {
@@ -282,7 +283,7 @@ func (l *loop) load(ctx context.Context, id agency.SessionID) error {
 	return nil
 }
 
-// open takes up a session.
+// open adds a session to the active ones.
 func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.SessionAgent) (*liveSession, error) {
 	data, err := l.Store.SessionPlan(ctx, state.ID)
 	if err != nil {
@@ -307,7 +308,8 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 	}, nil
 }
 
-// put takes what the record holds since a change, unless something newer is known. A nil agent is only the session.
+// put applies the record after a change, unless a newer one is known. A nil agent means the session
+// only.
 func (l *loop) put(d *liveSession, state *agency.Session, a *agency.SessionAgent) {
 	if at := state.UpdatedAt; at.After(d.session) {
 		d.Session, d.session = *state, at

@@ -14,8 +14,9 @@ import (
 // envLimit is the largest environment that is read back, in bytes.
 const envLimit = 8 << 20
 
-// The environment of whoever started a session holds secrets and is wanted for as long as agents start. It is kept apart from
-// the record, for the owner's eyes only, and goes when the session has settled.
+// The environment of a session's starter holds secrets and is needed as long as agents start. It is
+// stored apart from the record, readable by the owner alone, and deleted when the session has
+// settled.
 
 func (s *Scheduler) dir(id agency.SessionID) string {
 	return filepath.Join(s.Home, "sessions", string(id))
@@ -27,7 +28,7 @@ func (s *Scheduler) writeEnv(id agency.SessionID, env []string) error {
 	if err := os.MkdirAll(s.dir(id), 0o700); err != nil {
 		return fmt.Errorf("create %s: %w", s.dir(id), err)
 	}
-	// The token proves to be the starter, whose agents have tokens of their own.
+	// The token identifies the starter; the agents have tokens of their own.
 	kept := agency.Environ(env).Without("AGENCY_TOKEN")
 	data, err := json.Marshal(kept)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Scheduler) readEnv(id agency.SessionID) ([]string, error) {
 
 func (s *Scheduler) removeEnv(id agency.SessionID) error { return os.RemoveAll(s.dir(id)) }
 
-// tidy removes the environments that no session needs any more, or never came to need.
+// tidy removes the environments that no session needs, or that never got a session.
 func (s *Scheduler) tidy(live []agency.Session) error {
 	root := filepath.Join(s.Home, "sessions")
 	if err := os.MkdirAll(root, 0o700); err != nil {

@@ -7,8 +7,8 @@ import (
 	"agency"
 )
 
-// start records that the agent's program runs. One that runs already is a program in the place of the one before: only its pid
-// changes.
+// start records that the agent's program runs. If the agent runs already, the program replaces the
+// previous one: only its pid changes.
 func start(a *agency.SessionAgent, pid *int, at time.Time) error {
 	if pid != nil && !isPID(*pid) {
 		return agency.Errorf(agency.CodeUsage, "the pid of agent %s is %d", a.ID, *pid).WithHint("the number of a process is between 1 and %d", math.MaxInt32)
@@ -68,10 +68,10 @@ func become(a *agency.SessionAgent, next agency.AgentStatus) error {
 	return e.WithHint("agency session show %s", a.Session)
 }
 
-// isPID reports whether a number can be that of a process on some system.
+// isPID reports whether a number can be the pid of a process on any system.
 func isPID(n int) bool { return n > 0 && n <= math.MaxInt32 }
 
-// wholeSecond is a time as the status files have it.
+// wholeSecond returns a time in the precision of the status files.
 func wholeSecond(at time.Time) *time.Time {
 	at = at.UTC().Truncate(time.Second)
 	return &at
@@ -82,7 +82,7 @@ func tooLong(agent, what string, most int) error {
 		WithHint("say less here and put the rest into its log file")
 }
 
-// checkLine refuses a text that is not one line of at most some hundred characters.
+// checkLine refuses a text that is not one line of a few hundred characters at most.
 func checkLine(what, text string) error {
 	if problem := agency.LineProblem(text); problem != "" {
 		return agency.Errorf(agency.CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", agency.LongestLine)

@@ -8,7 +8,7 @@ import (
 	"agency/internal/schedule"
 )
 
-// factsOf is what an outcome means for a session.
+// factsOf returns what an outcome means for a session.
 func factsOf(o *Outcome, now time.Time) schedule.RunFacts {
 	a := &o.Run.Attempt
 	f := schedule.RunFacts{
@@ -42,7 +42,7 @@ func readyAt(since, now time.Time) time.Time {
 	return since
 }
 
-// reasonOf says in words how an attempt ended.
+// reasonOf returns in words how an attempt ended.
 func reasonOf(a *agency.Attempt) string {
 	if trouble := a.AgentState.Failure; trouble != nil && trouble.Text != "" && a.Error == "" {
 		return trouble.Text

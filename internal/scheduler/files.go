@@ -13,68 +13,69 @@ import (
 )
 
 const (
-	// What changes is written after at most writeEvery, or rewriteShare times as long as a file takes to write: both leave room to
-	// the lag that is promised, 50 ms or ten times the writing.
+	// Changes are written after at most writeEvery, or after rewriteShare times the duration of a
+	// write. Both keep within the promised delay: 50 ms or ten times the duration of a write.
 	writeEvery   = 25 * time.Millisecond
 	rewriteShare = 6
-	passEvery    = 10 * time.Millisecond // between two looks at what changed
-	writesAtOnce = 8                     // sessions, so that a large one holds up no other
-	writeLimit   = 30 * time.Second      // for one session, waiting for its repository included
+	passEvery    = 10 * time.Millisecond // between two checks for changes
+	writesAtOnce = 8                     // number of sessions, so that a large one delays no other
+	writeLimit   = 30 * time.Second      // for one session, including the wait for its repository
 	longestPause = rewriteShare * writeLimit
-	// A file that cannot be written is tried again, ever more rarely.
+	// The delays after a failed write grow from firstRetry to lastRetry.
 	firstRetry, lastRetry = time.Second, time.Minute
-	lastPass              = 2 * time.Second // for what Stop still has to write
+	lastPass              = 2 * time.Second // for the last writes during Stop
 )
 
-// ActiveSession is the name of the link to the newest session that runs.
+// ActiveSession is the name of the link to the newest running session.
 const ActiveSession = "active-session"
 
-// FilesDeps are the parts that the writer of status files works with.
+// FilesDeps are the dependencies of the writer of status files.
 type FilesDeps struct {
 	Store Store
 	Log   *slog.Logger
 	Now   func() time.Time // never runs backwards
 	Home  string           // data root, for the logs of runs
-	// Exclude keeps a folder of a repository, relative to its root, out of git.
+	// Exclude makes git ignore a folder of a repository, relative to its root.
 	Exclude func(ctx context.Context, repo agency.Repo, folder string) error
 }
 
-// Files keeps the status files of sessions: status.json, a link to each log, and the link to the active session. They are a
-// view: nothing reads them back, Start writes anew what may be stale, and one that cannot be written is logged and tried again.
-// Each session has a time of its own at which it is due, and several are written at once.
+// Files writes the status files of sessions: status.json, a link to each log, and the link to the
+// active session. They are copies that agency never reads back. Start rewrites those that may be
+// stale; a failed write is logged and tried again. Each session has its own due time, and several
+// are written at once.
 type Files struct {
 	FilesDeps
 
 	work    service.Background
-	slots   chan struct{} // one token for each session that is being written
-	written chan struct{} // holds one token when a session was written since the last look
+	slots   chan struct{} // one token for each session being written
+	written chan struct{} // holds one token when a session was written since the last check
 	workers sync.WaitGroup
 
 	mu       sync.Mutex
 	sessions map[agency.SessionID]*filed
 
-	linking  sync.Mutex        // one changes links to active sessions at a time
-	active   map[string]string // by status folder: where its link leads to
-	unlinked map[string]string // why it does not
+	linking  sync.Mutex        // held to change a link to an active session
+	active   map[string]string // by status folder: the target of its link
+	unlinked map[string]string // why there is no link
 }
 
-// filed is what was written of one session.
+// filed is the state of the written files of one session.
 type filed struct {
-	shown *agency.Session // what its file says of it; nil until it has one. Files.mu guards it
+	shown *agency.Session // the session as its file shows it; nil before the first write. Guarded by Files.mu
 
-	mu        sync.Mutex // one writes at a time; what follows is the writer's
-	updated   time.Time  // of the record that was written
+	mu        sync.Mutex // held while writing; guards the fields below
+	updated   time.Time  // UpdatedAt of the record that was written
 	agents    []agency.SessionAgent
-	blocks    [][]byte // the agents as they stand in the file
+	blocks    [][]byte // the agents as the file shows them
 	unlinked  []int    // agents whose logs have no link yet
 	excluded  bool
-	excludeAt time.Time // not before
-	due       time.Time // not before
+	excludeAt time.Time // earliest time
+	due       time.Time // earliest time
 	retry     time.Duration
-	failure   string // why its files are behind; Files.mu guards it, too
+	failure   string // why its files are behind; guarded by Files.mu, too
 }
 
-// NewFiles makes a writer of status files. It does nothing until Start.
+// NewFiles returns a writer of status files that does nothing until Start.
 func NewFiles(deps FilesDeps) *Files {
 	return &Files{
 		FilesDeps: deps, sessions: map[agency.SessionID]*filed{}, active: map[string]string{}, unlinked: map[string]string{},
@@ -82,8 +83,8 @@ func NewFiles(deps FilesDeps) *Files {
 	}
 }
 
-// Start writes the files of all sessions that may need it, removes what is left of those that were removed, and follows the record
-// until Stop.
+// Start writes the files of all sessions that may need it, removes leftovers of removed sessions,
+// and follows the record until Stop.
 func (f *Files) Start(ctx context.Context) error {
 	return f.work.Start(ctx, func(ctx context.Context) error {
 		f.work.Go(func() {
@@ -94,7 +95,7 @@ func (f *Files) Start(ctx context.Context) error {
 	})
 }
 
-// Stop writes what is left to write, and ends. It is idempotent and waits.
+// Stop writes the remaining changes and waits for the end. It is idempotent.
 func (f *Files) Stop() { f.work.Stop() }
 
 func (f *Files) run(ctx context.Context) {
@@ -126,8 +127,9 @@ func (f *Files) run(ctx context.Context) {
 	}
 }
 
-// pass has workers write what changed and is due, as many at once as may be, or with all everything that changed, and says when to
-// come again; zero is at the next change, or when something was written.
+// pass lets workers write what changed and is due, up to the limit of parallel writes; with all, it
+// writes every change. It returns when to run again; zero is at the next change or when a write has
+// ended.
 func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
 	sessions, err := f.Store.SessionsWithStaleFiles(ctx)
 	if err != nil {
@@ -147,7 +149,7 @@ func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
 		s := &sessions[i]
 		w := f.of(s.ID)
 		if !w.mu.TryLock() {
-			continue // it is being written
+			continue // a write is in progress
 		}
 		switch {
 		case w.updated.Equal(s.UpdatedAt) && w.failure == "" && !s.Status.Final():
@@ -176,14 +178,14 @@ func (f *Files) pass(ctx context.Context, all bool) (next time.Time) {
 	return next
 }
 
-// ahead says that a time to which something was put off is still to come. One that is further ahead than any pause was reckoned by a
-// clock that was wrong, and is past.
+// ahead reports whether a planned time is still to come. A time further ahead than any pause was
+// computed by a wrong clock, and counts as past.
 func (f *Files) ahead(at time.Time) bool {
 	wait := at.Sub(f.Now())
 	return wait > 0 && wait <= longestPause
 }
 
-// end gives a session free that was written, and has the next pass look at it.
+// end marks the write of a session as ended and makes the next pass look at the session.
 func (f *Files) end(w *filed) {
 	w.mu.Unlock()
 	select {
@@ -192,7 +194,7 @@ func (f *Files) end(w *filed) {
 	}
 }
 
-// slot takes the place of one that writes, and with wait waits until one is free.
+// slot takes one of the slots for writing; with wait it waits until one is free.
 func (f *Files) slot(ctx context.Context, wait bool) bool {
 	select {
 	case f.slots <- struct{}{}:
@@ -210,7 +212,7 @@ func (f *Files) slot(ctx context.Context, wait bool) bool {
 	}
 }
 
-// of is what was written of a session.
+// of returns the state of the written files of a session.
 func (f *Files) of(id agency.SessionID) *filed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -241,7 +243,7 @@ func (f *Files) forget(unfiled []agency.Session) {
 	})
 }
 
-// Write writes at once what changed of a session. That its caller goes away does not end it.
+// Write writes the changes of a session at once. It continues when its caller is cancelled.
 func (f *Files) Write(ctx context.Context, id agency.SessionID) {
 	ctx = context.WithoutCancel(ctx)
 	w := f.of(id)

@@ -10,8 +10,8 @@ import (
 	"agency/internal/killpoint"
 )
 
-// activate has the link of each status folder lead to the newest session that runs. When none does, it stays at the one that began
-// last. A session has a link from when it has a file.
+// activate points the link of each status folder to the newest running session. When none runs, it
+// stays at the one that began last. A session gets a link once it has a file.
 func (f *Files) activate() {
 	f.linking.Lock()
 	defer f.linking.Unlock()
@@ -27,7 +27,7 @@ func (f *Files) activate() {
 	}
 }
 
-// newest are the sessions that the links of the status folders should lead to.
+// newest returns the sessions to which the links of the status folders should point.
 func (f *Files) newest() map[string]*agency.Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,20 +65,21 @@ func (f *Files) link(dir string, s *agency.Session) error {
 	return nil
 }
 
-// unlink has the next activate look at the link of a status folder.
+// unlink makes the next activate check the link of a status folder.
 func (f *Files) unlink(dir string) {
 	f.linking.Lock()
 	defer f.linking.Unlock()
 	delete(f.active, dir)
 }
 
-// activeLink is the link to the active session beside the folder of a session.
+// activeLink returns the path of the link to the active session, beside the folder of a session.
 func activeLink(rel string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(rel)), ActiveSession)
 }
 
-// Remove takes a settled session out of the record, with its status files and the link that leads to them. Files that cannot be
-// removed are warned of, and tried again at the next Start, which also finishes what a crash left half done.
+// Remove deletes a settled session from the record, with its status files and the link to them.
+// Files that cannot be removed cause a warning and are tried again at the next Start, which also
+// finishes a removal that a crash interrupted.
 func (f *Files) Remove(ctx context.Context, s *agency.Session) (warning string, err error) {
 	if err := f.Store.RemoveSession(ctx, s.ID); err != nil {
 		return "", err
@@ -90,10 +91,10 @@ func (f *Files) Remove(ctx context.Context, s *agency.Session) (warning string, 
 	return "", nil
 }
 
-// clear removes the files of a session that is not in the record any more.
+// clear removes the files of a session that is no longer in the record.
 func (f *Files) clear(ctx context.Context, s *agency.Session) error {
 	w := f.of(s.ID)
-	w.mu.Lock() // whoever writes now is the last
+	w.mu.Lock() // a write in progress is the last one
 	err := f.removeFiles(s)
 	w.mu.Unlock()
 	f.drop(s.ID)
@@ -120,7 +121,7 @@ func (f *Files) removeFiles(s *agency.Session) error {
 	return file.RemoveBeneath(root, rel)
 }
 
-// finishRemovals removes what is left of sessions that were removed.
+// finishRemovals removes what is left of removed sessions.
 func (f *Files) finishRemovals(ctx context.Context) {
 	sessions, err := f.Store.RemovedSessions(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -133,8 +134,9 @@ func (f *Files) finishRemovals(ctx context.Context) {
 	}
 }
 
-// place is a folder that is trusted and the session's own folder beneath it, on the way to which no link is followed: the
-// repository, or a status folder elsewhere, which is then made.
+// place returns a trusted folder and the path of the session's own folder below it, which is
+// reached without following links. The trusted folder is the repository, or a status folder
+// elsewhere, which is created if necessary.
 func place(s *agency.Session) (root, rel string, err error) {
 	if rel, err := filepath.Rel(s.Repo.Root, s.Dir); err == nil && filepath.IsLocal(rel) {
 		return s.Repo.Root, rel, nil

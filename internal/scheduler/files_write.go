@@ -13,7 +13,8 @@ import (
 	"agency/internal/sessionfile"
 )
 
-// write brings the files of one session up to date, and takes note when it has settled. The caller holds the session's lock.
+// write updates the files of one session, and notes when it has settled. The caller holds the
+// session's lock.
 func (f *Files) write(ctx context.Context, id agency.SessionID, w *filed) {
 	within, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -21,7 +22,7 @@ func (f *Files) write(ctx context.Context, id agency.SessionID, w *filed) {
 	switch {
 	case agency.IsCode(err, agency.CodeSessionNotFound):
 		f.drop(id)
-	case ctx.Err() != nil: // Stop ended it, and writes what is left
+	case ctx.Err() != nil: // Stop interrupted it, and writes the rest itself
 	case err != nil:
 		w.retry = min(max(2*w.retry, firstRetry), lastRetry)
 		if text := err.Error(); text != w.failure {
@@ -45,7 +46,7 @@ func (f *Files) fail(w *filed, text string) {
 	w.failure = text
 }
 
-// Failures are why the status files of sessions are behind, by session.
+// Failures returns why the status files of sessions are behind, by session.
 func (f *Files) Failures() map[agency.SessionID]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,7 +59,7 @@ func (f *Files) Failures() map[agency.SessionID]string {
 	return failures
 }
 
-// pause is how long to leave a session alone after it was written in some time.
+// pause returns how long to wait between writes of a session, from the duration of the last one.
 func pause(took time.Duration) time.Duration {
 	return min(max(writeEvery, rewriteShare*took), longestPause)
 }
@@ -66,7 +67,7 @@ func pause(took time.Duration) time.Duration {
 func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed) (took time.Duration, err error) {
 	begin, since := f.Now(), w.updated
 	if w.failure != "" {
-		since = time.Time{} // whatever is there is not known any more
+		since = time.Time{} // the content of the files is unknown now
 	}
 	s, changed, err := f.Store.SessionSince(ctx, id, since)
 	if err != nil {
@@ -78,11 +79,11 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 		return 0, err
 	}
 	took = f.Now().Sub(begin)
-	f.exclude(ctx, s, root, w) // which waits for whoever works on the repository
+	f.exclude(ctx, s, root, w) // it may wait for a lock of the repository
 	begin = f.Now()
 	path := filepath.Join(rel, "status.json")
 	if _, err := file.StatBeneath(root, path); errors.Is(err, fs.ErrNotExist) {
-		f.unlink(s.StatusDir) // somebody may have removed the folder
+		f.unlink(s.StatusDir) // the folder may have been removed
 		w.unlinked = w.unlinked[:0]
 		for i := range w.agents {
 			if w.agents[i].Run != "" {
@@ -109,7 +110,7 @@ func (f *Files) writeSession(ctx context.Context, id agency.SessionID, w *filed)
 	return took + f.Now().Sub(begin), nil
 }
 
-// exclude keeps the status folder out of git, once. Where that is not possible the files are of use all the same.
+// exclude makes git ignore the status folder, once. The files are useful even if that fails.
 func (f *Files) exclude(ctx context.Context, s *agency.Session, root string, w *filed) {
 	if w.excluded || root != s.Repo.Root || f.ahead(w.excludeAt) {
 		return
@@ -127,7 +128,7 @@ func (f *Files) exclude(ctx context.Context, s *agency.Session, root string, w *
 	}
 }
 
-// take notes what changed of the agents.
+// take applies changes of the agents.
 func (w *filed) take(changed []agency.SessionAgent) {
 	for i := range changed {
 		a := &changed[i]
@@ -141,7 +142,8 @@ func (w *filed) take(changed []agency.SessionAgent) {
 	}
 }
 
-// linkLogs links the logs of agents that have runs. Those of outside agents are their executor's own files.
+// linkLogs links the logs of agents that have runs. The logs of external agents are files of their
+// executor.
 func (f *Files) linkLogs(root, rel string, w *filed) error {
 	for len(w.unlinked) > 0 {
 		a := &w.agents[w.unlinked[0]]

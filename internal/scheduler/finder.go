@@ -9,13 +9,14 @@ import (
 
 // The words that stand for sessions of a repository.
 const (
-	activeSession = "active" // the one that began last and is running
+	activeSession = "active" // the running one that began last
 	latestSession = "latest" // the one that began last
 )
 
 // SessionStore is the record that a Finder reads.
 type SessionStore interface {
-	// MatchSessions returns up to limit sessions that a reference could mean, running ones of that name first.
+	// MatchSessions returns up to limit sessions that a reference could mean, running ones of that
+	// name first.
 	MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error)
 	Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error)
 }
@@ -27,8 +28,8 @@ type Finder struct {
 	Discover func(ctx context.Context, dir string) (agency.Repo, error)
 }
 
-// LookUp is Find for clients that only read, or go on from a settled session: when no session runs, active is the one that
-// began last.
+// LookUp is Find for clients that only read, or that continue from a settled session: when no
+// session runs, active means the one that began last.
 func (f Finder) LookUp(ctx context.Context, ref, dir string) (*agency.Session, error) {
 	found, err := f.Find(ctx, ref, dir)
 	if ref == activeSession && agency.IsCode(err, agency.CodeSessionNotFound) {
@@ -37,8 +38,9 @@ func (f Finder) LookUp(ctx context.Context, ref, dir string) (*agency.Session, e
 	return found, err
 }
 
-// Find returns the one session that a reference means: its id, its name, a unique part of an id or a name as the store
-// matches them, or, of the repository of dir, active or latest. If several sessions have a name, it means the one that runs.
+// Find returns the one session that a reference means: its id, its name, a unique part of an id or
+// a name as the store matches them, or, in the repository of dir, active or latest. If several
+// sessions have a name, it means the running one.
 func (f Finder) Find(ctx context.Context, ref, dir string) (*agency.Session, error) {
 	if ref == activeSession || ref == latestSession {
 		return f.newest(ctx, ref, dir)

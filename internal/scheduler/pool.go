@@ -6,10 +6,11 @@ import (
 	"agency"
 )
 
-// stopsAtOnce is how many agents are being stopped at once: a stop is mostly waiting.
+// stopsAtOnce is how many agents are stopped at once: a stop is mostly waiting.
 const stopsAtOnce = 16
 
-// pool carries out what takes long, a few at once. Sessions take turns, so that a large one does not keep a small one waiting.
+// pool executes long actions, a few at once. Sessions take turns, so that a large one does not keep
+// a small one waiting.
 type pool struct {
 	limit int
 	work  *sync.WaitGroup
@@ -18,14 +19,14 @@ type pool struct {
 	running int
 	closed  bool
 	queues  map[agency.SessionID][]func()
-	turns   []agency.SessionID // those with something in their queues, whose turn is next first
+	turns   []agency.SessionID // the sessions with queued actions, in the order of their turns
 }
 
 func newPool(limit int, work *sync.WaitGroup) *pool {
 	return &pool{limit: limit, work: work, queues: map[agency.SessionID][]func(){}}
 }
 
-// add has do carried out when it is its turn.
+// add queues do for execution.
 func (p *pool) add(id agency.SessionID, do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,14 +37,14 @@ func (p *pool) add(id agency.SessionID, do func()) {
 	p.next()
 }
 
-// close drops what has not begun.
+// close drops the actions that have not begun.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 }
 
-// next begins what there is room for; the caller holds the lock.
+// next begins as many actions as there is room for; the caller holds the lock.
 func (p *pool) next() {
 	for !p.closed && p.running < p.limit && len(p.turns) > 0 {
 		id := p.turns[0]

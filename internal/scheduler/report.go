@@ -9,8 +9,9 @@ import (
 	"agency"
 )
 
-// Report is a settled session in Markdown: what its agents came to, what went wrong, and how to test. Whatever somebody else wrote
-// stays text: it makes no table, link, tag or heading. The same record makes the same bytes.
+// Report returns the report of a settled session in Markdown: the results of its agents, what went
+// wrong, and how to test. Untrusted text stays plain: it makes no table, link, tag or heading. The
+// same record gives the same bytes.
 func Report(s *agency.Session, agents []agency.SessionAgent, results map[string]agency.AgentResult) []byte {
 	var b strings.Builder
 	title := s.Name
@@ -106,7 +107,7 @@ func problems(b *strings.Builder, agents []agency.SessionAgent, results map[stri
 	}
 }
 
-// tests quotes what the agents say of how to test.
+// tests quotes the agents' instructions for testing.
 func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]agency.AgentResult) {
 	titled := false
 	for i := range agents {
@@ -126,8 +127,8 @@ func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]
 	}
 }
 
-// plainText makes Markdown that shows text as it is, on one line: every character that could mean something is escaped, so that
-// there is no table, link, tag or heading in it, and no address that becomes a link by itself.
+// plainText returns Markdown that shows a text unchanged, on one line: it escapes every character
+// with a meaning, so that the text makes no table, link, tag, heading or automatic link.
 func plainText(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(agency.Visible(text)), " ") {

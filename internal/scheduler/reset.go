@@ -9,19 +9,22 @@ import (
 	"agency/internal/schedule"
 )
 
-// The words in which the agents' providers say until when they take no work. Anything else is unknown.
+// The phrases in which providers say until when they accept no work. Any other phrase means
+// unknown.
 var (
 	resetAfter = regexp.MustCompile(`(?i)\b(?:retry|try again|resets?|available)\s+(?:after|in)\s+(\d{1,6})\s*(ms|s|sec|secs|seconds?|m|min|mins|minutes?|h|hours?)\b`)
 	resetUnix  = regexp.MustCompile(`\|(\d{10})\b`)
 	resetClock = regexp.MustCompile(`(?i)\bresets?\s+(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\b`)
 )
 
-// justReset is how long ago an hour of the clock may be that a refusal still means. A refusal is seen later than it was made, and what
-// is tried again at that very hour may come too early by the clock of the provider.
+// justReset is how far in the past a time of day may be for a refusal to still mean it. A refusal
+// is seen later than it was made, and a retry at exactly that time may come too early by the
+// provider's clock.
 const justReset = 10 * time.Minute
 
-// resetIn is when a rate limit ends by the words of the refusal; zero is unknown. The words may be an agent's own, so that no more than
-// agency.LongestHold is believed; what is limited for longer is tried again.
+// resetIn returns when a rate limit ends according to the text of the refusal; zero is unknown. The
+// text may be an agent's own, so the result is at most agency.LongestHold ahead; after that, an
+// agent with a longer limit is tried again.
 func resetIn(text string, at time.Time) time.Time {
 	var until time.Time
 	if m := resetUnix.FindStringSubmatch(text); m != nil {
@@ -48,7 +51,8 @@ func resetIn(text string, at time.Time) time.Time {
 	return until
 }
 
-// nextClock is the next time that a clock on the wall shows an hour; zero for what is none, and for an hour that has just been.
+// nextClock returns the next time at which a clock shows a time of day; zero for an invalid one,
+// and for one that has just passed.
 func nextClock(hour, minute, half string, at time.Time) time.Time {
 	h, _ := strconv.Atoi(hour)
 	m, _ := strconv.Atoi(minute)

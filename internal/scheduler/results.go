@@ -10,15 +10,17 @@ import (
 	"agency/internal/service"
 )
 
-// ResultStore is the part of the record that Results works with.
+// ResultStore is the part of the record that Results uses.
 type ResultStore interface {
-	// UnreportedSessions are those of agency's own that ReportSession was not called for, oldest first.
+	// UnreportedSessions returns the sessions of agency's own for which ReportSession was not
+	// called, oldest first.
 	UnreportedSessions(ctx context.Context) ([]agency.Session, error)
-	// Session is one session; none is agency.CodeSessionNotFound.
+	// Session returns one session; an unknown id is agency.CodeSessionNotFound.
 	Session(ctx context.Context, id agency.SessionID) (*agency.Session, error)
-	// SessionSince is a session and those of its agents that changed after a time, all for the zero time.
+	// SessionSince returns a session and those of its agents that changed after a time; the zero
+	// time returns all.
 	SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error)
-	// AddResult keeps what an agent came to, once.
+	// AddResult stores the result of an agent, once.
 	AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error
 	SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error)
 	// ReportSession records that nothing is left to do for a settled session.
@@ -28,65 +30,67 @@ type ResultStore interface {
 	SessionsChanged() <-chan struct{}
 }
 
-// ResultDeps are the parts that Results works with.
+// ResultDeps are the dependencies of Results.
 type ResultDeps struct {
 	Store ResultStore
-	// Ended says that nothing more will come of a run, from the record alone. A run that was never made has ended.
+	// Ended reports whether a run is over, from the record alone. A run that was never made counts
+	// as over.
 	Ended func(ctx context.Context, id agency.RunID) (bool, error)
-	// Facts are what a run came to, which git is asked for. A run that was never made is an empty result. It is called from many
-	// goroutines at once.
+	// Facts returns the result of a run, which it asks git for. A run that was never made has an
+	// empty result. It must be safe for concurrent use.
 	Facts func(ctx context.Context, id agency.RunID) (agency.AgentResult, error)
-	// Tell tells whoever should know that a session has settled, if that needs nobody. It is called from many goroutines at once.
+	// Tell notifies the user or owner that a session has settled, if no action is needed. It must
+	// be safe for concurrent use.
 	Tell func(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error
 	Log  *slog.Logger
 	Now  func() time.Time
 }
 
-// How Results goes about it.
+// The limits of Results.
 const (
-	lookPause  = 100 * time.Millisecond // between two looks, however much happens
-	lookEvery  = 15 * time.Second       // when nothing happens
-	factsTime  = time.Minute            // for what git says of one run
+	lookPause  = 100 * time.Millisecond // minimum time between two checks
+	lookEvery  = 15 * time.Second       // maximum time between two checks
+	factsTime  = time.Minute            // for git's answers about one run
 	endTimeout = time.Minute            // for the run of a final agent to end
 	retryFirst = time.Second
 	retryMost  = 10 * time.Minute
 
-	factsAtOnce   = 8 // runs that git is asked about
-	factsEachOnce = 2 // those of one session among them
+	factsAtOnce   = 8 // runs examined with git
+	factsEachOnce = 2 // of one session among them
 )
 
-// Results looks after what follows from a session. It finds out what each agent came to once it is final; it writes the
-// report when the session has settled, and tells who should know. What is done stands in the
-// record, and everything else is done again after a crash: with the same results, the same report, and messages that are known by
-// their ids.
+// Results does the work that follows a session. It determines the result of each agent once it is
+// final. When the session has settled, it writes the report and sends the notice. Finished work is
+// in the record. After a crash everything else is repeated, with the same results, the same report,
+// and messages that are recognized by their ids.
 //
-// One loop keeps up with the record. Whatever takes git is done beside it, for each session by itself, so that no session waits for
-// another one's repository.
+// One loop follows the record. Everything that needs git runs outside the loop, separately for each
+// session, so that no session waits for another one's repository.
 type Results struct {
 	ResultDeps
-	sessions map[agency.SessionID]*outcome // of the loop alone
-	found    chan found                    // what was done beside the loop
-	slots    chan struct{}                 // taken while git is asked
+	sessions map[agency.SessionID]*outcome // used by the loop alone
+	found    chan found                    // results of the work outside the loop
+	slots    chan struct{}                 // held during calls of git
 	work     service.Background
 }
 
-// outcome is what is known of one session.
+// outcome is the knowledge of one session.
 type outcome struct {
 	session   agency.Session         // as of the newest change that was read; empty before the first
 	agents    []agency.SessionAgent  // by position
 	known     map[string]bool        // agents whose results are in the record
-	open      []*agency.SessionAgent // agents that are final and whose results are not
-	busy      bool                   // something is being done beside the loop
+	open      []*agency.SessionAgent // final agents whose results are not in the record
+	busy      bool                   // work outside the loop is in progress
 	failures  int                    // in a row
 	notBefore time.Time
 }
 
-// NewResults makes Results. It does nothing until Start.
+// NewResults returns Results that do nothing until Start.
 func NewResults(deps ResultDeps) *Results {
 	return &Results{ResultDeps: deps, found: make(chan found), slots: make(chan struct{}, factsAtOnce)}
 }
 
-// Start begins to look, with what is left from before. The second Start does nothing.
+// Start begins the work, first with what is left from before. A second Start does nothing.
 func (r *Results) Start(ctx context.Context) error {
 	return r.work.Start(ctx, func(ctx context.Context) error {
 		r.work.Go(func() { r.run(ctx) })
@@ -94,11 +98,11 @@ func (r *Results) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends the looking and waits for that. It may be called at any time, and twice.
+// Stop ends the work and waits for it. It may be called at any time, and twice.
 func (r *Results) Stop() { r.work.Stop() }
 
 func (r *Results) run(ctx context.Context) {
-	r.sessions = map[agency.SessionID]*outcome{} // the record has all of it
+	r.sessions = map[agency.SessionID]*outcome{} // the record holds all of it
 	for {
 		changed, sessions := r.Store.Changed(), r.Store.SessionsChanged()
 		if err := r.look(ctx); err != nil && ctx.Err() == nil {
@@ -110,7 +114,7 @@ func (r *Results) run(ctx context.Context) {
 			return
 		}
 		if len(r.sessions) == 0 {
-			changed = nil // only a new session brings something to do
+			changed = nil // only a new session adds work
 		}
 		select {
 		case <-changed:
@@ -124,7 +128,8 @@ func (r *Results) run(ctx context.Context) {
 	}
 }
 
-// pause is how long nothing is to be done when nothing happens: until the first session that was put off has its turn.
+// pause returns how long to wait if nothing happens: until the first session that was put off is
+// due.
 func (r *Results) pause() time.Duration {
 	pause := lookEvery
 	for _, o := range r.sessions {
@@ -135,7 +140,7 @@ func (r *Results) pause() time.Duration {
 	return pause
 }
 
-// look does what there is to do for every session.
+// look does the work that is due for every session.
 func (r *Results) look(ctx context.Context) error {
 	sessions, err := r.Store.UnreportedSessions(ctx)
 	if err != nil {
@@ -150,7 +155,7 @@ func (r *Results) look(ctx context.Context) error {
 			o = &outcome{}
 			r.sessions[s.ID] = o
 		}
-		if wait := o.notBefore.Sub(r.Now()); o.busy || wait > 0 && wait <= retryMost { // more is from before the clock was set back
+		if wait := o.notBefore.Sub(r.Now()); o.busy || wait > 0 && wait <= retryMost { // a longer wait is from before the clock was set back
 			continue
 		}
 		o.notBefore = time.Time{}
@@ -170,7 +175,7 @@ func (r *Results) look(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// putOff has a session wait for its next turn after a failure.
+// putOff delays a session's next turn after a failure.
 func (r *Results) putOff(ctx context.Context, id agency.SessionID, o *outcome, err error) {
 	if ctx.Err() != nil {
 		return
@@ -180,7 +185,7 @@ func (r *Results) putOff(ctx context.Context, id agency.SessionID, o *outcome, e
 	r.Log.Warn("look after session", "session", id, "err", err, "again", o.notBefore)
 }
 
-// keepUp reads what changed of a session. Where nothing changed it does nothing.
+// keepUp reads the changes of a session.
 func (r *Results) keepUp(ctx context.Context, s *agency.Session, o *outcome) error {
 	if o.known == nil {
 		results, err := r.Store.SessionResults(ctx, s.ID)

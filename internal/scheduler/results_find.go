@@ -14,15 +14,16 @@ import (
 	"agency/internal/killpoint"
 )
 
-// found is what came of what was done beside the loop for a session.
+// found is the result of the work outside the loop for a session.
 type found struct {
 	session agency.SessionID
-	agents  []string // whose results are in the record now
+	agents  []string // those whose results are now in the record
 	err     error
 }
 
-// begin has found out, beside the loop, what the agents of a session came to whose runs have ended; after the last one of a
-// settled session its report and the message follow. Until that is over the loop leaves the session alone.
+// begin starts the work outside the loop that determines the results of a session's agents whose
+// runs have ended. After the last agent of a settled session, its report and notice follow. Until
+// the work is over, the loop ignores the session.
 func (r *Results) begin(ctx context.Context, o *outcome) error {
 	if o.session.ID == "" {
 		return nil
@@ -59,7 +60,7 @@ func (r *Results) begin(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// take notes what was found out.
+// take applies the result of that work.
 func (r *Results) take(ctx context.Context, f *found) {
 	o := r.sessions[f.session]
 	if o == nil {
@@ -77,10 +78,10 @@ func (r *Results) take(ctx context.Context, f *found) {
 	o.failures = 0
 }
 
-// findOut writes down what agents came to, and says of which it did.
+// findOut records the results of agents, and returns the agents whose results are recorded.
 func (r *Results) findOut(ctx context.Context, id agency.SessionID, agents []*agency.SessionAgent) (known []string, err error) {
 	var mu sync.Mutex
-	var group errgroup.Group // one that fails keeps no other from being found out
+	var group errgroup.Group // a failure does not stop the others
 	group.SetLimit(factsEachOnce)
 	for _, a := range agents {
 		group.Go(func() error {
@@ -118,8 +119,9 @@ func (r *Results) facts(ctx context.Context, id agency.RunID) (agency.AgentResul
 	return result, err
 }
 
-// finish writes the report of a settled session and tells that it has settled. One that was removed meanwhile gets neither: its
-// files go after its record, so whoever writes one and then finds the record gone takes it away again.
+// finish writes the report of a settled session and sends the notice. A session that was removed
+// meanwhile gets neither: its files are removed after its record, so a writer that then finds the
+// record gone must remove its file again.
 func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) error {
 	results, err := r.Store.SessionResults(ctx, s.ID)
 	if err != nil {
@@ -141,7 +143,8 @@ func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency
 	} else if removed {
 		return file.RemoveBeneath(root, rel)
 	}
-	// What needs a person (it is paused, an agent waits, it failed) the watchdog tells of, as alerts, and nothing here does.
+	// The watchdog reports everything that needs action (a pause, a waiting agent, a failure) as
+	// alerts.
 	if kind := noticeOf(s.Status); kind != "" {
 		if err := r.Tell(ctx, s, kind, s.Ending(agents)); err != nil {
 			return fmt.Errorf("tell of session %s: %w", s.ID, err)
@@ -159,7 +162,8 @@ func (r *Results) removed(ctx context.Context, id agency.SessionID) (bool, error
 	return false, err
 }
 
-// noticeOf returns the kind of notice that a settled session makes; empty when it failed, which is an alert.
+// noticeOf returns the kind of notice for a settled session; empty when it failed, which is an
+// alert.
 func noticeOf(s agency.SessionStatus) agency.NoticeKind {
 	switch s {
 	case agency.SessionComplete:

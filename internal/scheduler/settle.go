@@ -22,7 +22,7 @@ func (l *loop) settle(ctx context.Context, d *liveSession) error {
 		return err
 	}
 	if !state.Status.Final() {
-		return l.load(ctx, id) // the record has gone on
+		return l.load(ctx, id) // the record has changed
 	}
 	killpoint.At("scheduler.settled")
 	l.drop(id)

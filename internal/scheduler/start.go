@@ -12,7 +12,7 @@ import (
 	"agency/internal/schedule"
 )
 
-// job is one action that takes long, with all that it needs: the state belongs to the loop.
+// job is one long action with all that it needs, since the state belongs to the loop.
 type job struct {
 	action  schedule.Action
 	session agency.Session
@@ -21,10 +21,11 @@ type job struct {
 	env     []string
 	life    context.Context // ends when the session is cancelled
 	bases   *bases
-	after   []agency.RunID // of those that it comes after, in the order of the plan
+	after   []agency.RunID // the runs of its dependencies, in the order of the plan
 }
 
-// dispatch has an action carried out beside the loop. Until the note that it is over, nothing else is decided for its agent.
+// dispatch executes an action outside the loop. Until the note of its end, nothing else is decided
+// for its agent.
 func (l *loop) dispatch(d *liveSession, x *schedule.Action) {
 	j := &job{
 		action: *x, session: d.Session, agent: *d.Agent(x.Agent), plan: &d.Plan.Agents[x.Agent], env: d.env, life: d.life, bases: d.bases,
@@ -45,7 +46,7 @@ func (l *loop) dispatch(d *liveSession, x *schedule.Action) {
 	}
 }
 
-// runsBefore are the runs of the agents that one comes after.
+// runsBefore returns the runs of an agent's dependencies.
 func runsBefore(d *liveSession, p *agency.PlanAgent) []agency.RunID {
 	positions := []int{}
 	for _, id := range p.After {
@@ -59,12 +60,12 @@ func runsBefore(d *liveSession, p *agency.PlanAgent) []agency.RunID {
 	return runs
 }
 
-// over tells the loop that a job has been done.
+// over tells the loop that a job has ended.
 func (s *Scheduler) over(j *job, failure error) {
 	s.enqueue(note{session: j.session.ID, agent: j.agent.Position, over: true, failure: failure})
 }
 
-// pause waits before something is tried again.
+// pause waits before a retry.
 func (s *Scheduler) pause() {
 	select {
 	case <-time.After(tryAgain):
@@ -72,8 +73,9 @@ func (s *Scheduler) pause() {
 	}
 }
 
-// start begins an agent: first its base, then the intent with the id of a new run, then the run. After a crash the intent is
-// found without its run, and a new id is drawn: nothing has the old one, and nobody will make it any more.
+// start begins an agent: first its base, then the intent with the id of a new run, then the run. If
+// a crash leaves the intent without its run, a new id is drawn: nothing has the old one, and it is
+// never used again.
 func (s *Scheduler) start(j *job) {
 	commit, err := s.base(j.life, j)
 	want := Start{Session: &j.session, Agent: j.plan, Branch: agency.AgentBranch(j.session.ID, j.agent.ID), Commit: commit, Env: j.env}
@@ -107,7 +109,8 @@ func (s *Scheduler) startRun(j *job, start Start) error {
 	return err
 }
 
-// runNames are what the run of an agent may be called, best first: after its name and its session; the last is to have none.
+// runNames returns the possible names of an agent's run, best first: its own name, then one with
+// its session; the last is no name.
 func runNames(a *agency.SessionAgent) []string {
 	const most = 40
 	hash := string(a.Session)[len(a.Session)-8:]
@@ -142,7 +145,8 @@ func runNames(a *agency.SessionAgent) []string {
 	return append(names, "")
 }
 
-// begin writes the intent of a job into the record. When it is false there is nothing to do, and the loop knows.
+// begin writes the intent of a job into the record. When it returns false there is nothing to do,
+// and the loop knows.
 func (s *Scheduler) begin(j *job, id agency.RunID) bool {
 	applied := false
 	var changed *agency.SessionAgent
@@ -163,15 +167,16 @@ func (s *Scheduler) begin(j *job, id agency.RunID) bool {
 	return applied
 }
 
-// failBeforeCreate is what follows from a start that failed before its run was made. Where a person has to decide, the agent stays queued
-// until the session is resumed; anything else is as if the run could not be made.
+// failBeforeCreate handles a start that failed before its run was made. If the user must decide,
+// the agent stays queued until the session is resumed; any other failure counts as a failed
+// creation of the run.
 func (s *Scheduler) failBeforeCreate(j *job, failure error) {
 	if s.ctx.Err() != nil {
 		return
 	}
 	e := agency.AsError(failure)
 	switch {
-	case j.life.Err() != nil: // it is cancelled, and so will this agent be
+	case j.life.Err() != nil: // the session is cancelled, and so will this agent be
 		s.over(j, nil)
 		return
 	case j.agent.Status != agency.AgentQueued:
@@ -201,7 +206,7 @@ func (s *Scheduler) failBeforeCreate(j *job, failure error) {
 	s.enqueue(note{session: j.session.ID, agent: j.agent.Position, state: state, record: changed, over: true})
 }
 
-// wayOut is why a start failed, with what to do about it where the words for it are always the same.
+// wayOut returns why a start failed, with a hint for codes whose hint is always the same.
 func wayOut(e *agency.Error) string {
 	switch e.Code {
 	case agency.CodeTrustRequired:
@@ -223,15 +228,15 @@ func (s *Scheduler) again(j *job) {
 	killpoint.At("scheduler.again.recorded")
 	reason := j.agent.Error
 	if strings.HasPrefix(reason, agency.WaitingWord) {
-		reason = "" // not of the attempt before, whose own record tells
+		reason = "" // not the end of the previous attempt, which has a record of its own
 	}
 	err := s.Runs.Resume(s.ctx, ResumeRequest{ID: j.agent.Run, Session: &j.session, Agent: j.plan, Reason: reason, Env: j.env})
 	killpoint.At("scheduler.again.made")
 	s.over(j, err)
 }
 
-// stop ends an agent's attempt. Why is in the record first, since afterwards it could not be told from a stop by hand. Of a
-// session that was cancelled it ends whichever lives.
+// stop ends an agent's attempt. The reason is recorded first, since afterwards the stop would look
+// like one by hand. In a cancelled session it ends whichever attempt is alive.
 func (s *Scheduler) stop(j *job) {
 	attempt := j.action.Attempt
 	switch {
@@ -250,7 +255,7 @@ func (s *Scheduler) stop(j *job) {
 	s.over(j, nil)
 }
 
-// measure finds out whether a silent agent works.
+// measure measures whether an inactive agent works.
 func (s *Scheduler) measure(j *job) {
 	activity, err := s.Runs.Activity(s.ctx, j.agent.Run)
 	if err != nil {

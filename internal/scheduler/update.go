@@ -12,13 +12,13 @@ import (
 	"agency/internal/sessionfile"
 )
 
-// DefaultSource is the kind of executor when nobody says.
+// DefaultSource is the default kind of executor.
 const DefaultSource = "orchestrate"
 
-// Sources are the kinds of executors that a session can be of.
+// Sources returns the kinds of executors that a session can have.
 func Sources() []string { return []string{DefaultSource, "execute-phase", "run-prompt"} }
 
-// CheckSource refuses a kind of executor that there is not.
+// CheckSource refuses an unknown kind of executor.
 func CheckSource(source string) error {
 	if slices.Contains(Sources(), source) {
 		return nil
@@ -31,19 +31,20 @@ func CheckSource(source string) error {
 
 const longestSource = 40 // bytes that an error shows
 
-// External is what an outside executor says of a session at its beginning: agents in the form of the status file, or a whole file.
+// External is a session as its external executor describes it at the beginning: agents in the form
+// of the status file, or a whole file.
 type External struct {
 	Repo       agency.Repo
 	StatusDir  string // absolute, or relative to the root of the repository
-	Source     string // empty is as the file says, or else orchestrate; so is SourceFile
+	Source     string // empty is the value of the file, or else orchestrate; likewise SourceFile
 	SourceFile string
 	Name       string
 	Owner      string
 	Agents     []json.RawMessage
-	File       json.RawMessage // in place of Agents
+	File       json.RawMessage // instead of Agents
 }
 
-// CreateExternal records a session whose agents somebody else runs.
+// CreateExternal records a session whose agents an external executor runs.
 func (s *Scheduler) CreateExternal(ctx context.Context, o External) (*agency.Session, error) {
 	said, err := o.file()
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *Scheduler) CreateExternal(ctx context.Context, o External) (*agency.Ses
 	}
 }
 
-// file is what is said as a status file.
+// file returns the description as a status file.
 func (o *External) file() (*sessionfile.File, error) {
 	switch {
 	case o.File == nil || string(o.File) == "null":
@@ -112,7 +113,8 @@ func checkExternal(s *agency.Session) error {
 	return checkLine("source file", s.SourceFile)
 }
 
-// externalAgents reads the agents. Their logs lie where those of all sessions do, whatever they say.
+// externalAgents reads the agents. Their logs are at the same place as in all sessions, whatever
+// the description says.
 func externalAgents(session *agency.Session, said []sessionfile.Object) ([]agency.SessionAgent, error) {
 	agents, taken := make([]agency.SessionAgent, len(said)), map[string]string{}
 	for i, members := range said {
@@ -132,8 +134,8 @@ func externalAgents(session *agency.Session, said []sessionfile.Object) ([]agenc
 	return agents, nil
 }
 
-// Update is what an outside executor says of one agent, or of its session when Agent is empty. Action is start, complete, fail or
-// cancel.
+// Update is a report of an external executor about one agent, or about its session when Agent is
+// empty. Action is start, complete, fail or cancel.
 type Update struct {
 	Agent    string
 	Action   string
@@ -142,7 +144,8 @@ type Update struct {
 	Error    string
 }
 
-// Update carries out reports on a session, in order, and returns one error for each. What it returned nil for is durable.
+// Update applies reports to a session, in order, and returns one error for each. A report with a
+// nil error is durable.
 func (s *Scheduler) Update(ctx context.Context, id agency.SessionID, reports []Update) []error {
 	errs := make([]error, len(reports))
 	for from := 0; from < len(reports); {
@@ -162,7 +165,7 @@ func (s *Scheduler) Update(ctx context.Context, id agency.SessionID, reports []U
 	return errs
 }
 
-// apply is the report as a change of its agent.
+// apply applies the report to its agent.
 func (r *Update) apply(s *agency.Session, a *agency.SessionAgent, now time.Time) error {
 	if err := reportable(s); err != nil {
 		return err
@@ -187,8 +190,8 @@ func (r *Update) apply(s *agency.Session, a *agency.SessionAgent, now time.Time)
 	}
 }
 
-// updateSession carries out a report on the session itself. That it is complete is no news when it has settled with its last
-// agent.
+// updateSession applies a report on the session itself. A report that it is complete changes
+// nothing when it has settled with its last agent.
 func (s *Scheduler) updateSession(ctx context.Context, id agency.SessionID, r *Update) error {
 	switch r.Action {
 	case "complete":
