@@ -1,5 +1,5 @@
-// Package cli is the command line. It puts together the commands, which are in a room for each group of the help: each parses,
-// calls the API and prints text or an envelope.
+// Package cli is the command line. It assembles the commands, which have a folder for each group of
+// the help: each parses its arguments, calls the API and prints text or an envelope.
 package cli
 
 import (
@@ -18,7 +18,8 @@ import (
 	"agency/internal/config"
 )
 
-// App is the program as main makes it: the terminal, the environment, and the parts that only main can give.
+// App is the program as main makes it: the terminal, the environment, and the parts that only main
+// can provide.
 type App struct {
 	Version string
 	In      *os.File
@@ -28,17 +29,20 @@ type App struct {
 	Dir     string   // working directory
 	Now     func() time.Time
 
-	// SpawnDaemon starts a daemon with env in the background and returns when it answers. configPath is absolute; empty is the default.
+	// SpawnDaemon starts a daemon with env in the background and returns when it answers.
+	// configPath is absolute; empty is the default.
 	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string, env []string) error
-	// RunDaemon is the daemon itself, in the foreground, until ctx ends. load reads its configuration again.
+	// RunDaemon is the daemon itself, in the foreground, until ctx ends. load reads its
+	// configuration again.
 	RunDaemon func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error
 	// DaemonLog is the path of a data root's daemon log.
 	DaemonLog func(home string) string
-	// DaemonHolder is who has a data root to himself, or had it last.
+	// DaemonHolder returns the process that owns a data root, or owned it last.
 	DaemonHolder func(home string) (api.Holder, error)
-	// RestoreDatabase puts a backup in the place of a data root's database, and says where the old one was kept.
+	// RestoreDatabase replaces a data root's database by a backup, and returns where it kept the
+	// old one.
 	RestoreDatabase func(ctx context.Context, home, backup string) (kept string, err error)
-	// RebuildDatabase brings what the folders of runs tell into a data root's database.
+	// RebuildDatabase adds to a data root's database what only the folders of runs know.
 	RebuildDatabase func(ctx context.Context, home string) (*api.Rebuilt, error)
 	// Exec replaces this process.
 	Exec func(argv, env []string) error
@@ -64,12 +68,12 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	case ctx.Err() != nil:
 		return agency.ExitInterrupted // by the user's Ctrl-C
 	}
-	// The parser stops at the first mistake, which can stand before --json.
+	// The parser stops at the first mistake, which can be before --json.
 	d.JSON = d.JSON || slices.Contains(args, "--json")
 	return d.Fail(asUsage(err))
 }
 
-// deps is what the commands are given.
+// deps returns the dependencies of the commands.
 func (a *App) deps() *command.Deps {
 	env := config.Absolute(a.Env, a.Dir) // the daemon reads the same file, and runs elsewhere
 	return &command.Deps{
@@ -78,7 +82,7 @@ func (a *App) deps() *command.Deps {
 	}
 }
 
-// asUsage makes an error of the flag parser, the only ones that are not agency's own, one about usage.
+// asUsage turns an error of the flag parser into a usage error. All other errors are agency's own.
 func asUsage(err error) *agency.Error {
 	if _, ok := errors.AsType[*agency.Error](err); ok {
 		return agency.AsError(err)

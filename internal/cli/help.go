@@ -11,13 +11,14 @@ import (
 	"agency/internal/cli/term"
 )
 
-// helpColumns is the most that a line of help has; a narrower terminal has less.
+// helpColumns is the width of a line of help; a narrower terminal has less.
 const helpColumns = 100
 
-// flagLine is what stands before the description in a line about a flag.
+// flagLine matches the part before the description in a line about a flag.
 var flagLine = regexp.MustCompile(`^ +-.*?\S  +`)
 
-// help prints the help of a command for the width of the output. Examples are not broken, so that they can be pasted.
+// help prints the help of a command for the width of the output. Examples are not broken, so that
+// they can be pasted.
 func help(d *command.Deps, cmd *cobra.Command, _ []string) {
 	room := helpColumns
 	if columns := d.Columns(); columns > 0 {

@@ -31,9 +31,10 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 
-		DisableFlagsInUseLine: true, // as of all commands: what can be given is listed right below
+		DisableFlagsInUseLine: true, // as for all commands: the flags are listed right below
 	}
-	// The library's own --version and templates would keep every method in the program, a tenth of its size.
+	// The library's own --version and templates would keep every method in the binary, a tenth of
+	// its size.
 	version := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *version && len(args) == 0 {
@@ -74,14 +75,14 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.RunE, help.DisableFlagsInUseLine = helpOn, true
-	// cobra's own answer to a shell that it does not know is help and success.
+	// For an unknown shell, cobra itself prints help and reports success.
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args, completion.RunE, completion.DisableFlagsInUseLine = cobra.ArbitraryArgs, command.HelpOrUnknown, true
 	return root
 }
 
-// runs are the commands of the room run.
+// runs returns the commands of package run.
 func (a *App) runs(d *command.Deps) []*cobra.Command {
 	return []*cobra.Command{
 		run.NewRun(d, a.Exec), run.NewAttach(d, a.Exec), run.NewSend(d), run.NewAnswer(d), run.NewStop(d), run.NewResume(d), run.NewRemove(d),
@@ -89,7 +90,7 @@ func (a *App) runs(d *command.Deps) []*cobra.Command {
 	}
 }
 
-// maintenance are the commands of the room maintain.
+// maintenance returns the commands of package maintain.
 func (a *App) maintenance(d *command.Deps) []*cobra.Command {
 	return []*cobra.Command{
 		maintain.NewInit(d), maintain.NewPresets(d), maintain.NewDoctor(d), maintain.NewSnapshot(d), maintain.NewCollect(d),
@@ -111,7 +112,7 @@ func helpOn(help *cobra.Command, args []string) error {
 	return cmd.Help()
 }
 
-// nearestFlag is the flag that might have been meant by one that does not exist, or "".
+// nearestFlag returns the flag nearest to one that does not exist, or "".
 func nearestFlag(cmd *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -126,7 +127,8 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	return agency.Nearest(unknown.GetSpecifiedName(), known)
 }
 
-// flagProblem says what is wrong with a flag. Of wrong values the library would tell in the words of the language's parsers.
+// flagProblem returns what is wrong with a flag. For wrong values the library would quote the
+// errors of Go's parsers.
 func flagProblem(err error) string {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

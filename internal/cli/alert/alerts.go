@@ -1,4 +1,5 @@
-// Package alert holds the commands about what a person or an agent must know: alerts, messages, notify, watchdog.
+// Package alert holds the commands about what a user or an agent must know: alerts, messages,
+// notify, watchdog.
 package alert
 
 import (
@@ -19,7 +20,7 @@ import (
 	"agency/internal/view"
 )
 
-// alertsOptions are the flags of agency alerts, and what it works with.
+// alertsOptions are the flags and dependencies of agency alerts.
 type alertsOptions struct {
 	*command.Deps
 
@@ -79,7 +80,7 @@ func (o *alertsOptions) run(cmd *cobra.Command, args []string) error {
 	return o.followAlerts(cmd.Context(), req)
 }
 
-// followAlerts prints alerts, and then each new one once.
+// followAlerts prints the open alerts, and then each new one once.
 func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequest) error {
 	client, err := o.Client()
 	if err != nil {
@@ -103,7 +104,7 @@ func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequ
 		}
 		return nil
 	}
-	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64}) // first, so that none falls between
+	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64}) // first, so that no event is missed in between
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequ
 		if err := json.Unmarshal(e.Data, &opened); err != nil {
 			return fmt.Errorf("read event %d: %w", e.Seq, err)
 		}
-		// It may be over already when it could not be told before.
+		// The alert may be over already when it could not be printed before.
 		of := api.ListAlertsRequest{Dir: req.Dir, Run: string(e.RunID), Resolved: true}
 		return show(of, func(al *api.Alert) bool { return al.ID == opened.Alert })
 	})
@@ -130,7 +131,7 @@ func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequ
 	return err
 }
 
-// printAlert prints an alert as a line of its own.
+// printAlert prints an alert on its own line.
 func (o *alertsOptions) printAlert(al *api.Alert) error {
 	if o.JSON {
 		return o.PrintLine(al)
@@ -150,7 +151,7 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 	return d.TextTable(rows)
 }
 
-// ackOptions are the flags of agency alerts ack, and what it works with.
+// ackOptions are the flags and dependencies of agency alerts ack.
 type ackOptions struct {
 	*command.Deps
 
@@ -200,7 +201,8 @@ func (o *ackOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// ackAll acknowledges what is open and not acknowledged. One that is over by then needs nobody any more.
+// ackAll acknowledges the open alerts that are not acknowledged. An alert that closes meanwhile is
+// skipped.
 func (o *ackOptions) ackAll(ctx context.Context, allRepos bool) (api.AlertsResponse, error) {
 	acked := api.AlertsResponse{Alerts: []api.Alert{}}
 	req := api.ListAlertsRequest{}
@@ -224,8 +226,8 @@ func (o *ackOptions) ackAll(ctx context.Context, allRepos bool) (api.AlertsRespo
 	return acked, nil
 }
 
-// listAlerts asks for the alerts of the repository around req.Dir, or outside of any for all. asked is the request that was
-// answered.
+// listAlerts asks for the alerts of the repository around req.Dir, or of all repositories outside
+// of one. asked is the request that was answered.
 func listAlerts(ctx context.Context, d *command.Deps, req api.ListAlertsRequest) (resp api.ListAlertsResponse, asked api.ListAlertsRequest, err error) {
 	resp, err = command.Call(ctx, d, api.ListAlerts, req)
 	if agency.IsCode(err, agency.CodeNotGitRepo) {
@@ -235,7 +237,7 @@ func listAlerts(ctx context.Context, d *command.Deps, req api.ListAlertsRequest)
 	return resp, req, err
 }
 
-// snoozeOptions are the flags of agency alerts snooze, and what it works with.
+// snoozeOptions are the flags and dependencies of agency alerts snooze.
 type snoozeOptions struct {
 	*command.Deps
 

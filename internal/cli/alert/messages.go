@@ -29,7 +29,7 @@ after it was sent.`,
 	}, newMessagesSend(d), newMessagesPoll(d), newMessagesAck(d), newMessagesList(d))
 }
 
-// messagesSendOptions are the flags of agency messages send, and what it works with.
+// messagesSendOptions are the flags and dependencies of agency messages send.
 type messagesSendOptions struct {
 	*command.Deps
 
@@ -105,7 +105,7 @@ func (o *messagesSendOptions) run(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// messagesPollOptions are the flags of agency messages poll, and what it works with.
+// messagesPollOptions are the flags and dependencies of agency messages poll.
 type messagesPollOptions struct {
 	*command.Deps
 
@@ -159,7 +159,7 @@ func newMessagesAck(d *command.Deps) *cobra.Command {
 	})
 }
 
-// messagesListOptions are the flags of agency messages ls, and what it works with.
+// messagesListOptions are the flags and dependencies of agency messages ls.
 type messagesListOptions struct {
 	*command.Deps
 

@@ -16,7 +16,7 @@ import (
 // shownID is how much of the end of a message's id is shown, in bytes.
 const shownID = 9
 
-// printMessages shows each message as one line about it and what it says below that.
+// printMessages prints each message as one line about it, with its text below.
 func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages []agency.Message) {
 	if len(messages) == 0 {
 		d.Chat("no messages")

@@ -63,7 +63,7 @@ func newWatchdogExplain(d *command.Deps) *cobra.Command {
 	return cmd
 }
 
-// watchdogStartOptions are the flags of agency watchdog start, and what it works with.
+// watchdogStartOptions are the flags and dependencies of agency watchdog start.
 type watchdogStartOptions struct {
 	*command.Deps
 

@@ -29,8 +29,8 @@ type Bench struct {
 	Out     bytes.Buffer
 	Err     bytes.Buffer
 	Home    string   // home and data root
-	Spawned int      // daemons that were asked for
-	Config  string   // the file that the last of them was to read
+	Spawned int      // daemons that were requested
+	Config  string   // the configuration file for the last of them
 	Environ []string // its environment
 }
 
@@ -66,7 +66,7 @@ func New(t *testing.T) *Bench {
 	return b
 }
 
-// ErrBoom is the error of the parts that only main gives.
+// ErrBoom is the error of the parts that only main provides.
 var ErrBoom = errors.New("boom")
 
 // Run runs one command and returns its exit status.
@@ -79,7 +79,8 @@ func (b *Bench) Run(args ...string) int {
 	return b.App.Main(ctx, args)
 }
 
-// Envelope returns the one envelope on standard output. It fails the test when that is not exactly what is there.
+// Envelope returns the one envelope on standard output. It fails the test when the output is
+// anything else.
 func (b *Bench) Envelope() api.Envelope {
 	b.t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(b.Out.Bytes()))
@@ -97,7 +98,7 @@ func (b *Bench) Envelope() api.Envelope {
 	return e
 }
 
-// Daemon is a fake daemon: what it answers to each operation, and what it was asked.
+// Daemon is a fake daemon: its answers to operations, and the requests that it got.
 type Daemon struct {
 	answer func(op string, body []byte) (any, error)
 
@@ -150,7 +151,8 @@ func (b *Bench) Serve(answer func(op string, body []byte) (any, error)) *Daemon 
 	return d
 }
 
-// Always answers the same to all operations. A client that waits for runs finds them first.
+// Always returns an answer that is the same for all operations. A client that waits for runs finds
+// them first.
 func Always(data any, err error) func(string, []byte) (any, error) {
 	_, wait := data.(api.WaitRunsResponse)
 	return func(op string, _ []byte) (any, error) {
@@ -161,7 +163,7 @@ func Always(data any, err error) func(string, []byte) (any, error) {
 	}
 }
 
-// SomeRun is a run of a shell that runs.
+// SomeRun returns a live run of a shell.
 func SomeRun(name string, label agency.Label, summary string) api.Run {
 	return api.Run{
 		ID: "r_01", Handle: "1122-fix-login-a1b2", Name: name, Status: label, Summary: summary, State: agency.Running, Attempt: 1,

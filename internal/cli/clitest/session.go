@@ -8,7 +8,8 @@ import (
 	"agency/internal/api"
 )
 
-// SomeSession is a session with these agents, begun at SessionStart; it took ten minutes if it is over.
+// SomeSession returns a session with these agents, begun at SessionStart; it took ten minutes if it
+// is over.
 func SomeSession(status agency.SessionStatus, agents ...api.SessionAgent) api.ShowSessionResponse {
 	resp := api.ShowSessionResponse{
 		Session: api.Session{
@@ -30,7 +31,8 @@ func SomeSession(status agency.SessionStatus, agents ...api.SessionAgent) api.Sh
 	return resp
 }
 
-// SomeAgent is an agent that began a minute after its session, and took another two if it is over.
+// SomeAgent returns an agent that began a minute after its session, and took two minutes if it is
+// over.
 func SomeAgent(id string, wave int, status agency.AgentStatus) api.SessionAgent {
 	a := api.SessionAgent{ID: id, Name: "does-" + id, Wave: wave, Status: status, After: []string{}}
 	if status != agency.AgentQueued {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// OwnSocket is a socket of this user, as that of a tmux server.
+// OwnSocket returns the path of a socket of this user, like that of a tmux server.
 func OwnSocket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "agc")

@@ -12,7 +12,8 @@ import (
 
 // Client returns a client of the daemon. It starts a daemon when none runs.
 func (d *Deps) Client() (*api.Client, error) {
-	// A command lives for milliseconds: to collect garbage before 16 MB are in use takes longer than it saves.
+	// A command lives for milliseconds: collecting garbage before 16 MB are in use costs more than
+	// it saves.
 	debug.SetGCPercent(400)
 	cfg, err := d.Places()
 	if err != nil {
@@ -33,7 +34,7 @@ func (d *Deps) Client() (*api.Client, error) {
 	return client, nil
 }
 
-// identity is the headers that prove which run this process belongs to; nil when it belongs to none.
+// identity returns the headers that prove which run this process belongs to; nil outside of a run.
 func (d *Deps) identity() http.Header {
 	run := d.Getenv("AGENCY_RUN_ID")
 	if run == "" {
@@ -54,8 +55,8 @@ func Call[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Req, Res
 	return api.Call(ctx, client, op, req)
 }
 
-// AwaitNext returns when a daemon that was told to end has been followed by another one; it does not wait for one that ended otherwise.
-// Several parts of a command may wait, and one of them tells.
+// AwaitNext returns when another daemon has replaced one that was told to end; it does not wait for
+// one that ended otherwise. Several parts of a command may wait, and one of them tells the user.
 func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	d.awaiting.Lock()
 	defer d.awaiting.Unlock()
@@ -77,5 +78,5 @@ func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	}
 }
 
-// nextEvery is how often those who follow look for the next daemon.
+// nextEvery is how often a following command looks for the next daemon.
 const nextEvery = 250 * time.Millisecond

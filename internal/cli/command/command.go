@@ -9,7 +9,7 @@ import (
 	"agency"
 )
 
-// New makes a cobra command whose errors are all agency's own.
+// New returns a cobra command whose errors are all agency's own.
 func New(c cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := run(cmd, args); err != nil {
@@ -59,7 +59,7 @@ func TakesRuns(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Group makes a command that only holds others.
+// Group returns a command that only holds others.
 func Group(c cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	c.Args = cobra.ArbitraryArgs
 	cmd := New(c, HelpOrUnknown)
@@ -67,7 +67,8 @@ func Group(c cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// HelpOrUnknown prints the help of a command that only holds others, or refuses the word that names none of them.
+// HelpOrUnknown prints the help of a command that only holds others, or refuses a word that names
+// no subcommand.
 func HelpOrUnknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -75,7 +76,8 @@ func HelpOrUnknown(cmd *cobra.Command, args []string) error {
 	return UnknownCommand(cmd, args[0])
 }
 
-// UnknownCommand is the error about a word that names no command below cmd, with the nearest one that does.
+// UnknownCommand is the error about a word that names no command below cmd, with the nearest one
+// that does.
 func UnknownCommand(cmd *cobra.Command, word string) error {
 	known := []string{}
 	for _, c := range cmd.Commands() {
@@ -90,8 +92,8 @@ func UnknownCommand(cmd *cobra.Command, word string) error {
 	return err.WithHint("%s --help", cmd.CommandPath())
 }
 
-// Each acts on every run that was named and goes on after a failure; the first one's exit status is the command's. With
-// --json it is one run, because it is one envelope.
+// Each acts on every named run and continues after a failure; the exit status is that of the first
+// failure. With --json it takes one run, because there is one envelope.
 func (d *Deps) Each(cmd *cobra.Command, refs []string, act func(ref string) error) error {
 	if len(refs) == 1 {
 		return act(refs[0])

@@ -13,18 +13,18 @@ import (
 	"agency/internal/cli/term"
 )
 
-// CompleteRuns offers names and handles of the runs that agency ls shows, with their status. It never starts a daemon, and
-// gives up quickly.
+// CompleteRuns offers names and handles of the runs that agency ls shows, with their status. It
+// never starts a daemon, and gives up quickly.
 func (d *Deps) CompleteRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return d.offer(cmd, args, func(*api.Run) bool { return true })
 }
 
-// CompleteLive is completeRuns without runs that have ended.
+// CompleteLive is CompleteRuns without runs that have ended.
 func (d *Deps) CompleteLive(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return d.offer(cmd, args, func(r *api.Run) bool { return !r.State.Final() })
 }
 
-// CompleteFlagged is completeRuns of runs that are flagged.
+// CompleteFlagged is CompleteRuns for flagged runs only.
 func (d *Deps) CompleteFlagged(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return d.offer(cmd, args, func(r *api.Run) bool { return r.Flag != nil })
 }
@@ -33,7 +33,7 @@ func (d *Deps) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) bo
 	if len(args) > 0 && cmd.Annotations[ManyRuns] == "" {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	cfg, _ := d.Config() // nobody reads what is wrong with it between two keys
+	cfg, _ := d.Config() // completion has no place for its errors
 	if cfg == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -52,7 +52,7 @@ func (d *Deps) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) bo
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteSessions offers the ids of the newest sessions here, with how they stand.
+// CompleteSessions offers the ids of the newest sessions here, with their status.
 func (d *Deps) CompleteSessions(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	cfg, _ := d.Config()
 	if len(args) > 0 || cfg == nil {
@@ -92,7 +92,7 @@ func (d *Deps) CompleteAgents(cmd *cobra.Command, session string) ([]string, cob
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Limits of what is offered between two keys.
+// Limits of completion.
 const (
 	completionTime = 500 * time.Millisecond
 	mostOffered    = 50 // sessions
@@ -107,7 +107,8 @@ func (d *Deps) CompletePresets(*cobra.Command, []string, string) ([]string, cobr
 	return slices.Sorted(maps.Keys(cfg.Presets)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// ListAround asks for the runs of the repository around req.Dir, or outside of any for all.
+// ListAround asks for the runs of the repository around req.Dir, or of all repositories outside of
+// one.
 func ListAround(ctx context.Context, client *api.Client, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 	resp, err := api.Call(ctx, client, api.ListRuns, req)
 	if agency.IsCode(err, agency.CodeNotGitRepo) {

@@ -1,4 +1,5 @@
-// Package command is what every command of the program is built from: what it is given, where it writes, its arguments and flags.
+// Package command is what every command of the program is built from: its dependencies, output,
+// arguments and flags.
 package command
 
 import (
@@ -14,7 +15,8 @@ import (
 	"agency/internal/config"
 )
 
-// Deps is what commands are given: where to write, the environment of the caller, and a client of the daemon.
+// Deps are the dependencies of commands: where to write, the environment of the caller, and a
+// client of the daemon.
 type Deps struct {
 	*Output
 
@@ -24,9 +26,10 @@ type Deps struct {
 	Dir     string   // working directory of the caller; empty when it is gone
 	Now     func() time.Time
 
-	// SpawnDaemon starts a daemon with env in the background and returns when it answers. configPath is absolute; empty is the default.
+	// SpawnDaemon starts a daemon with env in the background and returns when it answers.
+	// configPath is absolute; empty is the default.
 	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string, env []string) error
-	// DaemonHolder returns the process that has a data root to itself, or had it last.
+	// DaemonHolder returns the process that owns a data root, or owned it last.
 	DaemonHolder func(home string) (api.Holder, error)
 
 	// ConfigPath is the file that --config names.
@@ -48,8 +51,8 @@ func (d *Deps) Config() (*config.Config, error) {
 	return d.cfg, d.cfgErr
 }
 
-// Places returns the configuration for commands that need only its data root and socket. It tells once what is wrong with the
-// rest, which keeps no user from stopping an agent.
+// Places returns the configuration for commands that need only its data root and socket. It warns
+// once about problems in the rest, which must not keep a user from stopping an agent.
 func (d *Deps) Places() (*config.Config, error) {
 	first := d.cfg == nil
 	cfg, err := d.Config()
@@ -62,7 +65,8 @@ func (d *Deps) Places() (*config.Config, error) {
 	return cfg, nil
 }
 
-// CallerConfig returns the absolute path of the file that --config names, for the daemon to read; empty is the default one.
+// CallerConfig returns the absolute path of the file that --config names, for the daemon to read;
+// empty is the default one.
 func (d *Deps) CallerConfig() string {
 	if d.ConfigPath == "" {
 		return ""
@@ -73,7 +77,7 @@ func (d *Deps) CallerConfig() string {
 // Getenv returns the variable of the caller's environment; empty when there is none.
 func (d *Deps) Getenv(name string) string { return agency.Environ(d.Env).Lookup(name) }
 
-// Absolute makes a path absolute that the caller named.
+// Absolute returns the absolute path of one that the caller named.
 func (d *Deps) Absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -81,10 +85,10 @@ func (d *Deps) Absolute(path string) string {
 	return filepath.Join(d.Dir, path)
 }
 
-// InsideRun reports whether the caller is an agent, or something that an agent started.
+// InsideRun reports whether the caller is an agent, or a process that an agent started.
 func (d *Deps) InsideRun() bool { return d.Getenv("AGENCY_RUN_ID") != "" }
 
-// OnTerminal reports whether a person can see and type.
+// OnTerminal reports whether a user can read and type.
 func (d *Deps) OnTerminal() bool {
 	_, out := term.Columns(d.Terminal)
 	_, in := term.Columns(d.In)

@@ -8,7 +8,7 @@ import (
 	"agency/internal/duration"
 )
 
-// durationValue is the value of a flag: a length of time as people write it, 90s, 30m, 2h or 7d, and never less than none.
+// durationValue is the value of a flag: a duration such as 90s, 30m, 2h or 7d, never negative.
 type durationValue time.Duration
 
 // DurationVar defines a flag that takes a duration.
@@ -26,7 +26,7 @@ func (d *durationValue) Set(text string) error {
 	return err
 }
 
-// String implements pflag.Value. None at all is the empty text: help shows no default then.
+// String implements pflag.Value. Zero is the empty text: help shows no default then.
 func (d *durationValue) String() string {
 	if *d == 0 {
 		return ""
@@ -37,7 +37,8 @@ func (d *durationValue) String() string {
 // Type implements pflag.Value.
 func (d *durationValue) Type() string { return "duration" }
 
-// Milliseconds is a length of time for a request. However short, it is not 0, which is no limit or no wait at all.
+// Milliseconds returns a duration for a request. A short one does not become 0, which means no
+// limit or no wait.
 func Milliseconds(d time.Duration) int64 {
 	if d > 0 {
 		return max(1, d.Milliseconds())

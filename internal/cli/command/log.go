@@ -15,7 +15,7 @@ type logText struct {
 	Run    string `json:"run"`
 	Stream string `json:"stream"`
 	Text   string `json:"text"`
-	// Truncated says that the log goes on after Text.
+	// Truncated reports whether the log continues after Text.
 	Truncated bool `json:"truncated"`
 }
 
@@ -41,12 +41,12 @@ func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsReq
 		_, err = io.Copy(d.Out, log)
 	}
 	if req.Follow && ctx.Err() != nil {
-		return nil // whoever follows has seen enough; otherwise a part of the log is missing
+		return nil // the user who follows has seen enough; otherwise a part of the log is missing
 	}
 	return LogError(err)
 }
 
-// LogError is the error of a log that could not be read to its end; nil stays nil.
+// LogError returns the error for a log that could not be read to its end; nil stays nil.
 func LogError(err error) error {
 	if _, known := errors.AsType[*agency.Error](err); err == nil || known {
 		return err

@@ -10,28 +10,30 @@ import (
 	"agency/internal/cli/term"
 )
 
-// Output is where a command writes, in words for people or, with --json, in envelopes for programs.
+// Output is where a command writes: text for users or, with --json, envelopes for programs.
 type Output struct {
 	Out *Writer // standard output
-	// Terminal is standard output as the program got it, a terminal or not.
+	// Terminal is standard output as the program got it, even when it is no terminal.
 	Terminal io.Writer
 	Err      io.Writer
 	JSON     bool
 
-	// Status is the exit status of a command that did its work and still has something to say.
+	// Status is the exit status of a command that did its work, when it is not 0.
 	Status int
-	// Asks reports whether exit status 1 is an answer of the command, so that an error has another one.
+	// Asks reports whether exit status 1 is an answer of the command, so that errors need another
+	// status.
 	Asks bool
 
 	plain bool // never in colours
 }
 
-// NewOutput makes an output on out and err. The environment env can refuse colours.
+// NewOutput makes an output on out and err. The environment env can switch colours off.
 func NewOutput(out, err io.Writer, env []string) *Output {
 	return &Output{Out: &Writer{w: out}, Terminal: out, Err: err, plain: agency.Environ(env).Lookup("NO_COLOR") != "" || agency.Environ(env).Lookup("TERM") == "dumb"}
 }
 
-// Writer keeps the first error of a write and writes no more after it, so that what was lost cannot look like success.
+// Writer keeps the first error of a write and writes nothing after it, so that lost output cannot
+// look like success.
 type Writer struct {
 	w      io.Writer
 	failed error
@@ -50,7 +52,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Print writes data as the one envelope, or calls text to write it for people.
+// Print writes data as the one envelope, or calls text to write it for the user.
 func (o *Output) Print(data any, text func(w io.Writer)) error {
 	if !o.JSON {
 		text(o.Out)
@@ -64,14 +66,14 @@ func (o *Output) PrintLine(data any) error {
 	return api.EncodeLine(o.Out, api.Success(data))
 }
 
-// Chat writes a line for people only, beside the data.
+// Chat writes a line for the user only, to standard error.
 func (o *Output) Chat(format string, args ...any) {
 	if !o.JSON {
 		_, _ = fmt.Fprintf(o.Err, format+"\n", args...)
 	}
 }
 
-// Fail prints an error for people or programs and returns the exit status.
+// Fail prints an error, as text or as an envelope, and returns the exit status.
 func (o *Output) Fail(e *agency.Error) int {
 	exit := e.Code.Exit()
 	if exit == agency.ExitError && o.Asks {
@@ -87,32 +89,34 @@ func (o *Output) Fail(e *agency.Error) int {
 	return exit
 }
 
-// Colour reports whether standard output may be given colours.
+// Colour reports whether standard output may have colours.
 func (o *Output) Colour() bool {
 	_, ok := term.Columns(o.Terminal)
 	return ok && !o.plain
 }
 
-// TextTable lines up rows whose last cells are texts, for as many columns as standard output has.
+// TextTable aligns rows whose last cells are texts, within the columns of standard output.
 func (o *Output) TextTable(rows [][]string) string {
 	return strings.Join(term.TextRows(rows, o.Columns()), "\n") + "\n"
 }
 
-// Columns is how many columns standard output has when it is a terminal, and 0, which is no limit, when it is none.
+// Columns returns the columns of standard output when it is a terminal; otherwise 0, which is no
+// limit.
 func (o *Output) Columns() int {
 	width, _ := term.Columns(o.Terminal)
 	return width
 }
 
-// Warn tells people what did not keep a command from its work.
+// Warn prints warnings: problems that did not prevent the work of a command.
 func (o *Output) Warn(warnings []string) {
 	for _, text := range warnings {
 		o.Chat("agency: note: %s", term.SafeLine(text))
 	}
 }
 
-// passing tells people what holds until the function that it returns is called. On a terminal it stands where the cursor is, and is gone
-// afterwards: a list that is kept up to date may be painted above, up to the last row.
+// passing prints a text that holds until the function that it returns is called. On a terminal it
+// is printed at the cursor and removed afterwards: a repainted list may be above, up to the last
+// row.
 func (o *Output) passing(text string) (over func()) {
 	columns, ok := term.Columns(o.Err)
 	if !ok || o.JSON {
@@ -123,7 +127,7 @@ func (o *Output) passing(text string) (over func()) {
 	return func() { _, _ = io.WriteString(o.Err, "\r\x1b[2K") }
 }
 
-// Patch gives a patch the colours that git gives it, on a terminal.
+// Patch returns a patch with the colours of git on a terminal.
 func (o *Output) Patch(patch string) string {
 	if !o.Colour() {
 		return patch

@@ -11,7 +11,8 @@ import (
 	"agency/internal/view"
 )
 
-// RunTable writes runs as people read them: on a terminal in as many columns as it has, elsewhere in as many as it takes.
+// RunTable returns runs as a table: on a terminal within its columns, elsewhere as wide as it
+// needs.
 func (d *Deps) RunTable(runs []api.Run) string {
 	rows := [][]string{{"RUN_ID", "NAME", "STATUS", "SUMMARY", "PR"}}
 	width, onTerminal := term.Columns(d.Terminal)
@@ -47,8 +48,8 @@ func (d *Deps) RunTable(runs []api.Run) string {
 	return b.String()
 }
 
-// Squeeze cuts the cells of a table of runs that is too wide: first the handle, of which a beginning will do to name the run,
-// then the summary and the name.
+// Squeeze cuts the cells of a table of runs that is too wide: first the handle, whose beginning is
+// enough to name the run, then the summary and the name.
 func Squeeze(rows [][]string, width int) {
 	term.Narrow(rows, width, []term.Cut{{0, 14}, {3, 24}, {1, 12}, {3, 8}, {0, 8}, {1, 8}})
 }

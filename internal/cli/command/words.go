@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// RootCause takes the operation and path off a file error; the caller names them better.
+// RootCause returns a file error without its operation and path, which the caller names better.
 func RootCause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -23,7 +23,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// OrDash is s, or a dash for an empty text.
+// OrDash returns s, or a dash for an empty text.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"
@@ -31,7 +31,7 @@ func OrDash(s string) string {
 	return s
 }
 
-// OrEmpty is list, or an empty one for nil, as requests have it.
+// OrEmpty returns list, or an empty list for nil, as requests need it.
 func OrEmpty(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -39,7 +39,8 @@ func OrEmpty(list []string) []string {
 	return list
 }
 
-// OpenRegular opens a file, through links since the user named it, but nothing that would block or never end.
+// OpenRegular opens a regular file; it follows links, because the user named it. Anything that
+// would block or never end is refused.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,5 +56,5 @@ func OpenRegular(path string) (*os.File, error) {
 // ErrNotRegular is the error about a file that is a folder, a device or a pipe.
 var ErrNotRegular = errors.New("it is not a regular file")
 
-// NotRecorded is what holds of an attempt whose newest state is in the daemon's memory alone.
+// NotRecorded is the note about an attempt whose newest state is only in the daemon's memory.
 const NotRecorded = "not in the record yet: the disk takes nothing; it is tried again and again"

@@ -12,7 +12,7 @@ import (
 	"agency/internal/view"
 )
 
-// diffOptions are the flags of agency diff, and what it works with.
+// diffOptions are the flags and dependencies of agency diff.
 type diffOptions struct {
 	*command.Deps
 
@@ -56,8 +56,9 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// leftOut tells of what a difference does not show. All of it is shown by the user's own repository, never by the worktree: what its
-// .git leads to is the agent's choice, and so are the programs that git would run there.
+// leftOut tells the user what a difference does not show. The hints use the user's own repository,
+// never the worktree: the agent chooses where its .git leads, and which programs git would run
+// there.
 func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 	if left := resp.LeftOut; left.Files > 0 {
 		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, view.ByteSize(left.Bytes))

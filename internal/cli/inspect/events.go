@@ -15,7 +15,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// eventsOptions are the flags of agency events, and what it works with.
+// eventsOptions are the flags and dependencies of agency events.
 type eventsOptions struct {
 	*command.Deps
 

@@ -39,7 +39,7 @@ hooks, stream and files), word (what the model wrote), looks (what its terminal 
 	return cmd
 }
 
-// explainText writes an explanation for people.
+// explainText writes an explanation as text.
 func explainText(w io.Writer, resp *api.ExplainRunResponse, width int) {
 	e := &resp.Explanation
 	s := &e.Status

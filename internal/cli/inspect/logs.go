@@ -11,7 +11,7 @@ import (
 	"agency/internal/duration"
 )
 
-// logsOptions are the flags of agency logs, and what it works with.
+// logsOptions are the flags and dependencies of agency logs.
 type logsOptions struct {
 	*command.Deps
 

@@ -1,4 +1,5 @@
-// Package inspect holds the commands that look at runs and wait for them: ls, show, explain, diff, logs, events, wait.
+// Package inspect holds the commands that look at runs and wait for them: ls, show, explain, diff,
+// logs, events, wait.
 package inspect
 
 import (
@@ -76,8 +77,8 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// list asks for the runs of the repository that the options or the working directory mean. Outside of any repository, and
-// without --repo, it is all runs.
+// list asks for the runs of the repository that the options or the working directory mean. Outside
+// of any repository, and without --repo, it is all runs.
 func (o *listOptions) list(ctx context.Context, client *api.Client) (api.ListRunsResponse, error) {
 	req := api.ListRunsRequest{Removed: o.all, Status: command.OrEmpty(o.status), Tag: o.tag}
 	if !o.allRepos {
@@ -92,7 +93,7 @@ func (o *listOptions) list(ctx context.Context, client *api.Client) (api.ListRun
 	return command.ListAround(ctx, client, req)
 }
 
-// nothing says what an empty list means.
+// nothing returns what an empty list means.
 func (o *listOptions) nothing() string {
 	const start = `start one: agency run --prompt "fix the login test"`
 	switch {

@@ -35,7 +35,8 @@ func NewShow(d *command.Deps) *cobra.Command {
 	return cmd
 }
 
-// showText writes a run for people: facts, the runner's own word, git, paths. named says who an id is.
+// showText writes a run as text: facts, the agent's report, git, paths. named returns the name of
+// an id.
 func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, width int) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
@@ -113,7 +114,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	}
 }
 
-// showRequests writes what the agent's program waits for, first what its terminal shows.
+// showRequests writes the requests of the agent's program, first the one that its terminal shows.
 func showRequests(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
 	for i := range s.Requests {
 		title := "\nrequest:"
@@ -190,7 +191,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		if at.Signal != "" {
 			text += ", " + at.Signal
 		}
-		if at.Error != "" && at.ErrorCode != "" { // without a code it says the exit status again
+		if at.Error != "" && at.ErrorCode != "" { // without a code it repeats the exit status
 			text += ", " + term.SafeLine(at.Error)
 		}
 		if at.ErrorCode != "" {

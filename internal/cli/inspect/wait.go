@@ -13,7 +13,7 @@ import (
 	"agency/internal/duration"
 )
 
-// waitOptions are the flags of agency wait, and what it works with.
+// waitOptions are the flags and dependencies of agency wait.
 type waitOptions struct {
 	*command.Deps
 
@@ -70,7 +70,8 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 	return o.Print(resp, func(w io.Writer) { _, _ = io.WriteString(w, o.RunTable(resp.Runs)) })
 }
 
-// outcome is the exit status for settled runs: a person is needed before anything else, then a failure.
+// outcome returns the exit status for settled runs: a run that needs a user comes first, then a
+// failure.
 func outcome(runs []api.Run) int {
 	status := agency.ExitOK
 	for i := range runs {

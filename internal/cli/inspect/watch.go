@@ -22,8 +22,9 @@ import (
 	"agency/internal/view"
 )
 
-// watchList shows the list and then each change of it, until interrupted. On a terminal it repaints in place; elsewhere it
-// prints a line for each run that changed, and with --json an envelope a line.
+// watchList shows the list and then each change of it, until interrupted. On a terminal it repaints
+// in place; elsewhere it prints a line for each run that changed, and with --json an envelope a
+// line.
 func (o *listOptions) watchList(ctx context.Context) error {
 	client, err := o.Client()
 	if err != nil {
@@ -35,7 +36,7 @@ func (o *listOptions) watchList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Ages and stalls come with time alone.
+	// Ages and stalls change with time alone.
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
 	w := &listWatch{app: o.Deps}
@@ -112,8 +113,8 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 	return w.app.Out.Failed()
 }
 
-// newest is as much of the list as fits into so many rows: its header, a line that says how many runs are missing, and the
-// newest runs. Fewer than three rows hold runs alone.
+// newest returns the part of the list that fits into the rows: its header, a line with the number
+// of missing runs, and the newest runs. Fewer than three rows hold only runs.
 func newest(lines []string, width int) []string {
 	width = max(width, 1)
 	switch {
@@ -126,8 +127,8 @@ func newest(lines []string, width int) []string {
 	return slices.Concat(lines[:1], []string{fmt.Sprintf("… %d more above", hidden)}, lines[1+hidden:])
 }
 
-// follow tells by changed that something happened, whatever it was, from now on and after each start of a daemon. What ends
-// that comes by ended, the end of ctx included.
+// follow signals on changed that something happened, from now on and after each start of a daemon.
+// When it ends, the reason comes on ended, the end of ctx included.
 func follow(ctx context.Context, client *api.Client) (changed chan struct{}, ended chan error, err error) {
 	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// apiOptions is what agency api works with.
+// apiOptions are the dependencies of agency api.
 type apiOptions struct {
 	*command.Deps
 }
@@ -71,7 +71,7 @@ func (o *apiOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	o.JSON = true // the answer is an envelope, and so is what kept it from being asked for
+	o.JSON = true // the answer is an envelope, and so is an error before the request
 	if len(body) > requestLimit {
 		return agency.Errorf(agency.CodeUsage, "the request of %s is longer than %d bytes", op.Name, requestLimit)
 	}
@@ -94,8 +94,8 @@ func (o *apiOptions) run(cmd *cobra.Command, args []string) error {
 // requestLimit is the longest request, in bytes: that of a prompt with room to escape it.
 const requestLimit = 6 * agency.PromptLimit
 
-// stand fills in where the caller stands, in a request that takes the caller's environment. Other
-// requests use dir to choose among repositories, and no dir as all of them.
+// stand fills in the caller's environment, directory and configuration, in a request that takes the
+// environment. Other requests use dir to choose a repository, and no dir for all of them.
 func (o *apiOptions) stand(req any) {
 	fields := reflect.ValueOf(req).Elem()
 	env := fields.FieldByName("Env")

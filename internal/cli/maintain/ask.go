@@ -16,20 +16,20 @@ import (
 	"agency/internal/config"
 )
 
-// question is one thing that init wants to know.
+// question is one question of init.
 type question struct {
 	key   string // in agency.toml
 	flag  string
-	text  string // as people are asked
+	text  string // as the user is asked
 	help  string // of the flag
 	yesNo bool
 	set   func(a *api.InitAnswers, text string, yes bool)
 }
 
-// noneWord is how people call a value that is not there.
+// noneWord is what users type for an absent value.
 const noneWord = "none"
 
-// questions are all of them, in the order in which they are asked.
+// questions returns all questions in the order in which they are asked.
 func questions() []question {
 	return []question{
 		{
@@ -72,7 +72,7 @@ func questions() []question {
 	}
 }
 
-// fromFlags takes the answers that the command line gives.
+// fromFlags takes the answers from the flags of the command line.
 func fromFlags(cmd *cobra.Command, all []question, answers *api.InitAnswers) error {
 	for _, q := range all {
 		if !cmd.Flags().Changed(q.flag) {
@@ -97,7 +97,7 @@ func answer(q *question, text string, answers *api.InitAnswers) error {
 		return nil
 	}
 	if q.key == config.SetupKey && (text == "" || text == noneWord) {
-		q.set(answers, "", false) // it is taken away
+		q.set(answers, "", false) // it is removed
 		return nil
 	}
 	if err := config.CheckSetting(config.Setting{Key: q.key, Value: text}); err != nil {
@@ -107,7 +107,8 @@ func answer(q *question, text string, answers *api.InitAnswers) error {
 	return nil
 }
 
-// ask puts a question until the answer can be taken, by the repository as well. An empty line leaves things as they are.
+// ask repeats a question until the answer is valid, for the repository as well. An empty line
+// changes nothing.
 func (o *initOptions) ask(ctx context.Context, in *term.Lines, q *question, now string, req *api.InitRepoRequest) error {
 	shown := cmp.Or(now, noneWord)
 	if q.yesNo {

@@ -1,4 +1,5 @@
-// Package maintain holds the commands about agency itself and about repositories: init, config, daemon, db, doctor and so on.
+// Package maintain holds the commands about agency itself and about repositories: init, config,
+// daemon, db, doctor and so on.
 package maintain
 
 import (
@@ -42,7 +43,7 @@ func NewConfig(d *command.Deps) *cobra.Command {
 	)
 }
 
-// configShowOptions are the flags of agency config show, and what it works with.
+// configShowOptions are the flags and dependencies of agency config show.
 type configShowOptions struct {
 	*command.Deps
 
@@ -79,7 +80,8 @@ func (o *configShowOptions) run(*cobra.Command, []string) error {
 	})
 }
 
-// allProblems tells people every problem of a configuration; with --json all of them are in the error already.
+// allProblems prints every problem of a configuration; with --json all of them are in the error
+// already.
 func allProblems(d *command.Deps, err error) error {
 	problems, _ := agency.AsError(err).Details["problems"].([]string)
 	if d.JSON || len(problems) < 2 {

@@ -16,9 +16,10 @@ import (
 	"agency/internal/config"
 )
 
-// DaemonParts are what only main can give to the commands about the daemon.
+// DaemonParts are what only main can provide to the commands about the daemon.
 type DaemonParts struct {
-	// Run is the daemon itself, in the foreground, until ctx ends. load reads its configuration again.
+	// Run is the daemon itself, in the foreground, until ctx ends. load reads its configuration
+	// again.
 	Run func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error
 	// Log returns the path of a data root's daemon log.
 	Log func(home string) string
@@ -99,7 +100,7 @@ type daemonState struct {
 	api.DaemonStatusResponse
 }
 
-// unheard tells of a daemon that does not listen: there is none, or it is on its way up or down.
+// unheard reports a daemon that does not listen: there is none, or it is starting or stopping.
 func unheard(d *command.Deps, socket string) error {
 	cfg, err := d.Places()
 	if err != nil {
@@ -118,11 +119,12 @@ func unheard(d *command.Deps, socket string) error {
 	})
 }
 
-// stopTimeout is how long a daemon may take to end. It exceeds what a stop takes at most.
+// stopTimeout is how long a daemon may take to end. It exceeds the longest stop.
 const stopTimeout = 30 * time.Second
 
-// daemonStop ends the daemon and waits until it has let go of the data root, so that what comes next does not meet it. One that is
-// ending already is waited for, and one that is still starting is told to stop when it listens.
+// daemonStop stops the daemon and waits until it has released the data root, so that the next
+// command does not meet it. It waits for a daemon that is ending already, and stops one that is
+// starting as soon as it listens.
 func daemonStop(ctx context.Context, d *command.Deps) error {
 	cfg, err := d.Places()
 	if err != nil {
@@ -166,7 +168,7 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 	}
 }
 
-// daemonLogsOptions are the flags of agency daemon logs, and what it works with.
+// daemonLogsOptions are the flags and dependencies of agency daemon logs.
 type daemonLogsOptions struct {
 	*command.Deps
 

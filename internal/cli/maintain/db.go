@@ -12,11 +12,11 @@ import (
 	"agency/internal/cli/term"
 )
 
-// DatabaseParts are what only main can give to the commands about the database.
+// DatabaseParts are what only main can provide to the commands about the database.
 type DatabaseParts struct {
-	// Restore puts a backup in the place of a data root's database, and returns where the old one was kept.
+	// Restore replaces a data root's database by a backup, and returns where it kept the old one.
 	Restore func(ctx context.Context, home, backup string) (kept string, err error)
-	// Rebuild brings what the folders of runs tell into a data root's database.
+	// Rebuild adds to a data root's database what only the folders of runs know.
 	Rebuild func(ctx context.Context, home string) (*api.Rebuilt, error)
 }
 
@@ -62,7 +62,7 @@ func newDatabaseBackup(d *command.Deps) *cobra.Command {
 	})
 }
 
-// databaseRestoreOptions are the flags of agency db restore, and what it works with.
+// databaseRestoreOptions are the flags and dependencies of agency db restore.
 type databaseRestoreOptions struct {
 	*command.Deps
 
@@ -100,7 +100,7 @@ func (o *databaseRestoreOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// databaseRebuildOptions are the flags of agency db rebuild, and what it works with.
+// databaseRebuildOptions are the flags and dependencies of agency db rebuild.
 type databaseRebuildOptions struct {
 	*command.Deps
 

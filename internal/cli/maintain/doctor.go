@@ -26,7 +26,7 @@ daemon, and lists what belongs to no run. It changes nothing.`,
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.Doctor, api.DoctorRequest{Dir: d.Dir, Env: d.Env, Config: d.CallerConfig()})
 		if err != nil && errors.Is(err, d.ConfigError()) {
-			// Without a configuration no daemon starts that could look at the rest.
+			// Without a valid configuration no daemon starts to check the rest.
 			e := agency.AsError(err)
 			resp, err = api.DoctorResponse{Checks: []api.Check{{Name: "config", Level: "error", Text: e.Message, Fix: e.Hint}}}, nil
 		}

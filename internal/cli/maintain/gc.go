@@ -12,7 +12,7 @@ import (
 	"agency/internal/duration"
 )
 
-// collectOptions are the flags of agency gc, and what it works with.
+// collectOptions are the flags and dependencies of agency gc.
 type collectOptions struct {
 	*command.Deps
 

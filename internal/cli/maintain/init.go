@@ -92,7 +92,8 @@ func (o *initOptions) run(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// interview asks what no flag has answered, shows what would change, and says whether to do it.
+// interview asks the questions that no flag answered, shows what would change, and reports whether
+// to do it.
 func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []question, req *api.InitRepoRequest) (bool, error) {
 	now, err := command.Call(ctx, o.Deps, api.InitRepo, *req)
 	if err != nil {
@@ -146,7 +147,7 @@ func changesAnything(resp *api.InitRepoResponse) bool {
 	return false
 }
 
-// assumed states the answers that nobody gave.
+// assumed prints the answers that the user did not give.
 func (o *initOptions) assumed(resp *api.InitRepoResponse) {
 	var words []string
 	for _, s := range resp.Settings {
@@ -160,7 +161,7 @@ func (o *initOptions) assumed(resp *api.InitRepoResponse) {
 	}
 }
 
-// initText is what init did, or would do, and then also what it would write.
+// initText writes what init did or, in a dry run, what it would do and write.
 func (o *initOptions) initText(w io.Writer, resp *api.InitRepoResponse) {
 	for _, c := range resp.Changes {
 		name := c.Path
@@ -188,7 +189,7 @@ func (o *initOptions) initText(w io.Writer, resp *api.InitRepoResponse) {
 	}
 }
 
-// afterInit says what is left to do.
+// afterInit tells the user what is left to do.
 func (o *initOptions) afterInit(resp *api.InitRepoResponse) {
 	if len(resp.Scouts) > 0 && !o.archive && settingOf(resp, "project.layout") == agency.LayoutStandard && !movesScouts(resp) {
 		o.Chat("ai_docs/scout stays; to move what is in it to scout_outputs/archive: agency init --archive-scout")

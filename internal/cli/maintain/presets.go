@@ -43,10 +43,10 @@ type preset struct {
 	Tags            []string `json:"tags"`
 	Headless        bool     `json:"headless"`
 	PromptFile      string   `json:"system_prompt_file"`
-	StallAfterMS    int64    `json:"stall_after_ms"`  // 0 is as the configuration says
-	StuckIntervals  int      `json:"stuck_intervals"` // 0 is as the configuration says
-	ErrorPatterns   []string `json:"error_patterns"`  // none is as the configuration says
-	Problem         string   `json:"problem"`         // why no run can have it now; empty when one can
+	StallAfterMS    int64    `json:"stall_after_ms"`  // 0 means the configuration's value
+	StuckIntervals  int      `json:"stuck_intervals"` // 0 means the configuration's value
+	ErrorPatterns   []string `json:"error_patterns"`  // empty means the configuration's
+	Problem         string   `json:"problem"`         // why no run can use it now; empty when one can
 }
 
 func newPreset(name string, p *config.Preset) preset {

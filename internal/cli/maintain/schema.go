@@ -28,7 +28,7 @@ func schemas() []schema {
 	}
 }
 
-// schemaOptions are the flags of agency schema, and what it works with.
+// schemaOptions are the flags and dependencies of agency schema.
 type schemaOptions struct {
 	*command.Deps
 

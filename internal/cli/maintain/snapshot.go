@@ -112,7 +112,7 @@ func newSnapshotShow(d *command.Deps) *cobra.Command {
 	return cmd
 }
 
-// snapshotRestoreOptions are the flags of agency snapshot restore, and what it works with.
+// snapshotRestoreOptions are the flags and dependencies of agency snapshot restore.
 type snapshotRestoreOptions struct {
 	*command.Deps
 

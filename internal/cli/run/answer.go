@@ -11,7 +11,7 @@ import (
 	"agency/internal/cli/command"
 )
 
-// answerOptions are the flags of agency answer, and what it works with.
+// answerOptions are the flags and dependencies of agency answer.
 type answerOptions struct {
 	*command.Deps
 

@@ -20,7 +20,7 @@ import (
 // Exec replaces this process by another program.
 type Exec func(argv, env []string) error
 
-// attachOptions are the flags of agency attach, and what it works with.
+// attachOptions are the flags and dependencies of agency attach.
 type attachOptions struct {
 	*command.Deps
 
@@ -55,7 +55,7 @@ type attachment struct {
 	Argv  []string     `json:"argv"`
 }
 
-// attach shows the terminal of a run in place of this process, or prints the command for it.
+// attach replaces this process by the terminal of a run, or prints the command for it.
 func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	resp, err := command.Call(ctx, d, api.AttachRun, api.RunRequest{Run: ref})
 	if err != nil {
@@ -73,7 +73,8 @@ func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	}
 	env := d.Env
 	if argv[3] == tmuxAttach {
-		// tmux refuses to attach inside a client of its own; on another server that is what the user asked for.
+		// tmux refuses to attach inside its own client; on another server the user asked for just
+		// that.
 		env = agency.Environ(env).Without("TMUX", "TMUX_PANE")
 	}
 	return exec(argv, env)
@@ -85,8 +86,9 @@ const (
 	tmuxSwitch = "switch-client" // in a pane of this very server: a terminal cannot be attached inside itself
 )
 
-// attachArgv makes the command that shows a run's terminal. Of what the daemon answered it takes the id of the run and the
-// socket of the tmux server, and refuses one that is not this user's: a tmux server can have its clients run a program.
+// attachArgv returns the command that shows a run's terminal. From the daemon's answer it takes the
+// id of the run and the socket of the tmux server, and refuses a socket that is not this user's: a
+// tmux server can have its clients run a program.
 func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) {
 	id, err := agency.ParseRunID(string(resp.RunID))
 	if err != nil {
@@ -107,7 +109,8 @@ func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) 
 	return []string{tmux, "-S", resp.Socket, command, "-t", "=" + agency.SessionPrefix + string(id)}, nil
 }
 
-// checkTmuxSocket refuses what is not a socket of this user in a folder of this user or root.
+// checkTmuxSocket refuses a path that is not a socket of this user in a folder of this user or
+// root.
 func checkTmuxSocket(path string) error {
 	refused := agency.Errorf(agency.CodePermissionDenied, "the tmux socket %q is not yours", path).WithHint("agency doctor")
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
@@ -128,7 +131,7 @@ func checkTmuxSocket(path string) error {
 	return nil
 }
 
-// sameFile compares two sockets, also where links make their paths differ.
+// sameFile reports whether two paths are the same socket, also where links make them differ.
 func sameFile(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true

@@ -15,7 +15,7 @@ import (
 	"agency/internal/mcp"
 )
 
-// mcpOptions are the flags of agency mcp, and what it works with.
+// mcpOptions are the flags and dependencies of agency mcp.
 type mcpOptions struct {
 	*command.Deps
 

@@ -12,7 +12,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// removeOptions are the flags of agency rm, and what it works with.
+// removeOptions are the flags and dependencies of agency rm.
 type removeOptions struct {
 	*command.Deps
 

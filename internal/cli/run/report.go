@@ -26,7 +26,7 @@ import (
 	"agency/internal/spool"
 )
 
-// reportOptions are what an agent says of itself.
+// reportOptions are the flags of agency report.
 type reportOptions struct {
 	*command.Deps
 
@@ -89,7 +89,7 @@ func (o *reportOptions) run(_ *cobra.Command, args []string) error {
 	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintln(w, "reported "+word+whatNow(word)) })
 }
 
-// reportWords are all that can be reported.
+// reportWords returns every status that can be reported.
 func reportWords() []string {
 	words := []string{}
 	for _, w := range agency.Words() {
@@ -98,7 +98,7 @@ func reportWords() []string {
 	return append(words, string(agency.ReportsError), string(agency.ReportsComplete), string(agency.ReportsHelp))
 }
 
-// reportArgs takes one word. What follows it is a summary without its flag.
+// reportArgs takes one status. More arguments are a summary without its flag.
 func reportArgs(_ *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		if len(args) == 0 {
@@ -111,7 +111,8 @@ func reportArgs(_ *cobra.Command, args []string) error {
 		WithHint("agency report %s --summary %s", args[0], shellQuote(strings.Join(args[1:], " ")))
 }
 
-// parseReport reads a status as agents type it: "needs-input", "NEEDS_INPUT" and "needs_input" are one.
+// parseReport reads a status as agents type it: "needs-input", "NEEDS_INPUT" and "needs_input" are
+// one.
 func parseReport(s string) (string, error) {
 	word, words := strings.ReplaceAll(strings.ToLower(s), "-", "_"), reportWords()
 	if slices.Contains(words, word) {
@@ -124,7 +125,7 @@ func parseReport(s string) (string, error) {
 	return "", err.WithHint("agency report --help")
 }
 
-// reported is what the command answers.
+// reported is what the command prints with --json.
 type reported struct {
 	Status   string           `json:"status"`
 	Worktree string           `json:"worktree_path"`
@@ -132,8 +133,8 @@ type reported struct {
 	Quiet    *time.Time       `json:"quiet_until"`
 }
 
-// report writes what an agent says into the worktree of its run, the one place that it can write in whatever sandbox it works.
-// The daemon reads it from there.
+// report writes an agent's report into the worktree of its run, the one place that it can write in
+// every sandbox. The daemon reads it from there.
 func report(d *command.Deps, word string, o *reportOptions) (*reported, error) {
 	root, err := runWorktree(d)
 	if err != nil {
@@ -171,7 +172,7 @@ func report(d *command.Deps, word string, o *reportOptions) (*reported, error) {
 	return resp, nil
 }
 
-// whatNow reminds an agent of what its word means for it.
+// whatNow returns what an agent must do after its report.
 func whatNow(word string) string {
 	switch agency.ReportedStatus(word) {
 	case agency.ReportedNeedsInput, agency.ReportedBlocked:
@@ -181,7 +182,7 @@ func whatNow(word string) string {
 	}
 }
 
-// runWorktree is the worktree of the run that this process works on.
+// runWorktree returns the worktree of the run that this process belongs to.
 func runWorktree(d *command.Deps) (string, error) {
 	if root := d.Getenv("AGENCY_WORKTREE"); root != "" {
 		if !isFolder(root) {
@@ -200,18 +201,18 @@ func runWorktree(d *command.Deps) (string, error) {
 	}
 }
 
-// isFolder says whether path is a folder, and no link to one.
+// isFolder reports whether path is a folder, and not a link to one.
 func isFolder(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
 }
 
-// checkAttempt refuses a process that an older attempt of the run left behind: its word would stand for an agent that never
-// said it.
+// checkAttempt refuses a process that an older attempt of the run left behind: its report would
+// count for an agent that did not make it.
 func checkAttempt(d *command.Deps, root string) error {
 	mine, err := strconv.Atoi(d.Getenv("AGENCY_ATTEMPT"))
 	if err != nil {
-		return nil // a person, or a runner that hides its environment
+		return nil // a user, or a runner that hides its environment
 	}
 	data, err := file.ReadBeneath(root, agency.AttemptFile, 32)
 	if err != nil {
@@ -225,7 +226,7 @@ func checkAttempt(d *command.Deps, root string) error {
 		WithHint("end this process; what it says does not count any more")
 }
 
-// contract makes the contract of a word, and says what is missing for it.
+// contract returns the contract for a status, or an error about missing flags.
 func (o *reportOptions) contract(word agency.ReportedStatus, now time.Time) (*agency.Contract, error) {
 	missing := func(flag, example string) error {
 		summary := o.summary
@@ -258,7 +259,7 @@ func (o *reportOptions) contract(word agency.ReportedStatus, now time.Time) (*ag
 	return &c, nil
 }
 
-// wrongQuiet says what is wrong with the time that an agent will be silent for; empty when nothing is.
+// wrongQuiet returns what is wrong with the time of --quiet-for; empty when nothing is.
 func (o *reportOptions) wrongQuiet(word agency.ReportedStatus) string {
 	switch {
 	case o.quiet < 0:
@@ -271,7 +272,7 @@ func (o *reportOptions) wrongQuiet(word agency.ReportedStatus) string {
 	return ""
 }
 
-// checkBeside refuses for a word beside the contract what only the contract holds.
+// checkBeside refuses flags of the contract for a status that is not part of it.
 func (o *reportOptions) checkBeside(word string) error {
 	if len(o.questions) == 0 && len(o.blockers) == 0 && len(o.risks) == 0 && o.howToTest == "" && o.quiet == 0 {
 		return nil
@@ -287,7 +288,8 @@ func (o *reportOptions) checkBeside(word string) error {
 	return agency.Errorf(agency.CodeUsage, "%s takes --summary alone", word).WithHint("to say more: %s", hint)
 }
 
-// writeContract puts a contract where the daemon reads it, in one piece. It is checked as the daemon will check it.
+// writeContract writes a contract atomically to where the daemon reads it. It is checked as the
+// daemon will check it.
 func writeContract(root string, c *agency.Contract) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -318,5 +320,5 @@ func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 func said(s string) bool { return !blank(s) }
 
-// shellQuote writes a text as one word for a shell.
+// shellQuote returns a text as one word for a shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -99,7 +99,7 @@ func (o *resumeOptions) resume(ctx context.Context, ref string) (api.ResumeRunRe
 	})
 }
 
-// fillEnv gives the names among some variables the values that they have here.
+// fillEnv gives variables without a value the value from this environment.
 func (o *resumeOptions) fillEnv(env []string) error {
 	for i, name := range env {
 		if strings.Contains(name, "=") {
@@ -126,7 +126,8 @@ func (o *resumeOptions) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
 	}
 }
 
-// The care that resuming many runs takes: agents that all start at once would meet the limits of their services.
+// Limits for resuming many runs: agents that all start at once would meet the rate limits of their
+// services.
 const (
 	resumeSpacing  = 2 * time.Second
 	resumeFailures = 3
@@ -145,7 +146,7 @@ type lostFailure struct {
 	Message string      `json:"message"`
 }
 
-// resumeLost lists the runs whose agents disappeared, and with --yes resumes one after the other.
+// resumeLost lists the runs whose agents disappeared, and with --yes resumes them one by one.
 func (o *resumeOptions) resumeLost(ctx context.Context) error {
 	all, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Status: []string{string(agency.LabelFailed)}})
 	if err != nil {

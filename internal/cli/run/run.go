@@ -1,5 +1,6 @@
-// Package run holds the commands that start runs and act on them: run, send, answer, stop, resume and so on.
-// Each command is a constructor, and where it has flags a struct of options with a run function.
+// Package run holds the commands that start runs and act on them: run, send, answer, stop, resume
+// and so on. Each command is a constructor, and where it has flags a struct of options with a run
+// function.
 package run
 
 import (
@@ -142,7 +143,8 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 	return attach(ctx, o.Deps, string(resp.Run.ID), o.exec)
 }
 
-// materialise lays the flags over the spec file. The daemon adds the defaults of the configuration.
+// materialise returns the spec file with the flags applied over it. The daemon adds the defaults of
+// the configuration.
 func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
 	spec := agency.Spec{}
 	if o.spec != "" {
@@ -206,7 +208,7 @@ func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
 	return spec, o.readPrompt(cmd, &spec)
 }
 
-// readPrompt brings the task in from where the flags say. Without any flag the spec's own stands.
+// readPrompt reads the task from where the flags say. Without a flag the task of the spec stays.
 func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	text := o.prompt
 	var err error
@@ -235,7 +237,7 @@ func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	return nil
 }
 
-// readFile reads a file that the user named, of the size of a prompt at most.
+// readFile reads a file that the user named, at most as long as a prompt.
 func (o *runOptions) readFile(path string) ([]byte, error) {
 	f, err := command.OpenRegular(o.Absolute(path))
 	if err != nil {

@@ -55,5 +55,5 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 	})
 }
 
-// timeout is after how long a stop says what it waits for.
+// timeout is how long a stop waits before it tells the user what it waits for.
 const timeout = time.Second

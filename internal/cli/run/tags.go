@@ -22,14 +22,14 @@ alerts go to runs tagged orchestrator.`,
 	}, newTagsChange(d, "add", "Add tags to a run"), newTagsChange(d, "rm", "Remove tags from a run"), newTagsList(d))
 }
 
-// tagsChangeOptions are the flags of agency tags ls, and what it works with.
+// tagsChangeOptions are the dependencies of agency tags add and rm.
 type tagsChangeOptions struct {
 	*command.Deps
 
 	name string
 }
 
-// newTagsChange returns the command agency tags ls.
+// newTagsChange returns the command agency tags add or agency tags rm.
 func newTagsChange(d *command.Deps, name, short string) *cobra.Command {
 	o := &tagsChangeOptions{Deps: d, name: name}
 	cmd := command.New(cobra.Command{

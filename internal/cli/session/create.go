@@ -21,7 +21,7 @@ import (
 // agentsLimit is the longest list of agents or status file, in bytes.
 const agentsLimit = 4 << 20
 
-// createOptions are the flags of agency session create, and what it works with.
+// createOptions are the flags and dependencies of agency session create.
 type createOptions struct {
 	*command.Deps
 

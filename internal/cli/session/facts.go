@@ -12,7 +12,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// facts are the flags that ask for one thing about a session, for scripts.
+// facts are the flags that print one fact about a session, for scripts.
 type facts struct{ path, isComplete, running, queued bool }
 
 func (f *facts) add(cmd *cobra.Command) {
@@ -24,7 +24,7 @@ func (f *facts) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("path", "is-complete", "running", "queued")
 }
 
-// print tells the one thing that was asked for; it is false when that was none.
+// print prints the one fact that a flag asked for; asked is false without such a flag.
 func (f *facts) print(d *command.Deps, resp *api.ShowSessionResponse) (asked bool, err error) {
 	s := &resp.Session
 	switch {
@@ -43,7 +43,7 @@ func (f *facts) print(d *command.Deps, resp *api.ShowSessionResponse) (asked boo
 	return false, nil
 }
 
-// printAgents tells the ids of the agents of a status.
+// printAgents prints the ids of the agents with a status.
 func printAgents(d *command.Deps, resp *api.ShowSessionResponse, status agency.AgentStatus) error {
 	ids := []string{}
 	for i := range resp.Agents {

@@ -10,7 +10,8 @@ import (
 	"agency/internal/cli/command"
 )
 
-// begin is the session that the arguments name, and the number of an event that it is at least as new as.
+// begin returns the session that the arguments name, and the number of an event: the session is at
+// least as new.
 func begin(ctx context.Context, d *command.Deps, client *api.Client, args []string) (s api.ShowSessionResponse, since int64, err error) {
 	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {
@@ -20,8 +21,9 @@ func begin(ctx context.Context, d *command.Deps, client *api.Client, args []stri
 	return s, events.LastSeq, err
 }
 
-// follow tells by changed that something happened to a session or one of its runs after an event, and after each start of a
-// daemon. What ends that comes by ended, the end of ctx included.
+// follow signals on changed that something happened to a session or one of its runs after an event,
+// and after each start of a daemon. When it ends, the reason comes on ended, the end of ctx
+// included.
 func follow(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) (changed chan struct{}, ended chan error) {
 	changed, ended = make(chan struct{}, 1), make(chan error, 1)
 	look := func() {
@@ -45,7 +47,8 @@ func follow(ctx context.Context, client *api.Client, s *api.ShowSessionResponse,
 	return changed, ended
 }
 
-// concerns says whether an event is about a session or one of its runs, of which it may bring a new one.
+// concerns reports whether an event is about a session or one of its runs; it adds a new run to
+// runs.
 func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) bool {
 	if e.RunID != "" {
 		return runs[e.RunID]
@@ -63,13 +66,14 @@ func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) 
 	return true
 }
 
-// retryPolicy keeps whoever looks at a large session that changes all the time from keeping the daemon busy with telling of it.
+// retryPolicy limits how often a client asks for a large session that changes all the time, so that
+// it does not keep the daemon busy.
 type retryPolicy struct{ rested time.Time }
 
-// due comes when it is time for the next look.
+// due returns a channel that fires when it is time for the next look.
 func (p *retryPolicy) due() <-chan time.Time { return time.After(time.Until(p.rested)) }
 
-// looked takes note of a look that has ended.
+// looked records a look that has ended.
 func (p *retryPolicy) looked(began time.Time) {
 	p.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
 }
@@ -89,7 +93,8 @@ func (o *logsOptions) changesOf(ctx context.Context, client *api.Client, s *api.
 	return &changes{client: client, dir: o.Dir, changed: changed, ended: ended}
 }
 
-// next waits for a change and brings s up to date. It is over when there are no more changes to tell of, or with what comes by failed.
+// next waits for a change and updates s. It is over when there are no more changes, or when an
+// error comes on failed.
 func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <-chan error) error {
 	var due <-chan time.Time
 	for {
@@ -97,7 +102,7 @@ func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <
 		case <-c.changed:
 			due = c.retryPolicy.due()
 		case <-due:
-			// A reader of the state of things after the change sees everything that it brought.
+			// A request after the change sees everything that it brought.
 			began := time.Now()
 			resp, err := api.Call(ctx, c.client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: c.dir})
 			if err == nil {

@@ -16,7 +16,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// logsOptions are the flags of agency session logs, and what it works with.
+// logsOptions are the flags and dependencies of agency session logs.
 type logsOptions struct {
 	*command.Deps
 
@@ -79,8 +79,8 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// logOfAgent prints the log of one agent's run. To follow one that has not started is to wait for its start. since is the number of an
-// event that s is at least as new as.
+// logOfAgent prints the log of one agent's run. With --follow it waits for the start of an agent
+// that has not started. since is the number of an event; s is at least as new.
 func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string, follow bool) error {
 	agent, err := agentOf(s, id)
 	if err == nil && follow {
@@ -102,10 +102,10 @@ func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api
 	return o.PrintLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
 }
 
-// unstarted says that an agent may write something yet, and has no log until now.
+// unstarted reports whether an agent has no log yet, but may get one.
 func unstarted(agent *api.SessionAgent) bool { return agent.Run == "" && !agent.Status.Final() }
 
-// startOfAgent waits until an agent has a log, or is over.
+// startOfAgent waits until an agent has a log, or has ended.
 func (o *logsOptions) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (*api.SessionAgent, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,8 +141,8 @@ func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
 	return nil, err.WithHint("agency session show %s", s.Session.ID)
 }
 
-// logsOfSession prints what all agents wrote, one after the other; or as it comes, until the session has settled. since is the number of
-// an event that s is at least as new as.
+// logsOfSession prints the logs of all agents, one after the other; with --follow as they are
+// written, until the session has settled. since is the number of an event; s is at least as new.
 func (o *logsOptions) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, followed bool) error {
 	out := &prefixed{w: o.Out, columns: 1}
 	for i := range s.Agents {
@@ -163,7 +163,7 @@ func (o *logsOptions) logsOfSession(ctx context.Context, client *api.Client, s *
 	return o.followLogs(ctx, client, s, since, out)
 }
 
-// followLogs has a reader for each attempt of each agent, from the moment that it is known.
+// followLogs starts a reader for each attempt of each agent as soon as it is known.
 func (o *logsOptions) followLogs(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, out *prefixed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -180,7 +180,7 @@ func (o *logsOptions) followLogs(ctx context.Context, client *api.Client, s *api
 					return err
 				}
 				if log == nil && read[id]+1 == agent.Attempts {
-					break // it may come yet, and then there is a change
+					break // its log may come later, with a change
 				}
 				if read[id]++; log == nil {
 					continue
@@ -217,14 +217,15 @@ func (o *logsOptions) followLogs(ctx context.Context, client *api.Client, s *api
 	}
 }
 
-// prefixed writes lines behind the ids of their agents. It is safe for concurrent use.
+// prefixed writes lines after the ids of their agents. It is safe for concurrent use.
 type prefixed struct {
 	mu      sync.Mutex
 	w       io.Writer
 	columns int // of the longest id
 }
 
-// openLog opens the log of one attempt of an agent, the newest one when it is 0; nil when there is none.
+// openLog opens the log of one attempt of an agent, the newest one when it is 0; nil when there is
+// none.
 func openLog(ctx context.Context, client *api.Client, agent *api.SessionAgent, attempt int, follow bool) (io.ReadCloser, error) {
 	if agent.RunID == "" {
 		return nil, nil
@@ -234,7 +235,7 @@ func openLog(ctx context.Context, client *api.Client, agent *api.SessionAgent, a
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err // not log, which is no nil interface
+		return nil, err // not log, which would be a non-nil interface
 	}
 	return log, nil
 }

@@ -15,7 +15,7 @@ import (
 	"agency/internal/view"
 )
 
-// listOptions are the flags of agency session ls, and what it works with.
+// listOptions are the flags and dependencies of agency session ls.
 type listOptions struct {
 	*command.Deps
 
@@ -64,7 +64,7 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// table is a list of sessions for people, with their repositories where those differ.
+// table returns a list of sessions as text, with their repositories where those differ.
 func table(d *command.Deps, sessions []api.Session) string {
 	rows := [][]string{{"SESSION", "STATUS", "DONE", "TOOK", "NAME", "REPOSITORY"}}
 	for i := range sessions {

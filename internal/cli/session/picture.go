@@ -14,16 +14,16 @@ import (
 	"agency/internal/view"
 )
 
-// picture is a session as people see it at one moment.
+// picture is a session as shown at one moment.
 type picture struct {
 	*api.ShowSessionResponse
 	now    time.Time
-	width  int // columns; 0 is as many as it takes
+	width  int // columns; 0 is no limit
 	colour bool
 }
 
-// lines are the whole picture: the header, the agents by wave, and what follows from it, in at most so many lines; 0 is as
-// many as it takes.
+// lines returns the whole picture: the header, the agents by wave, and the footer, in at most this
+// many lines; 0 is no limit.
 func (v *picture) lines(most int) []string {
 	head, foot := v.header(), v.footer()
 	width := 0
@@ -51,7 +51,7 @@ func (v *picture) header() []string {
 	return lines
 }
 
-// pending is how the session stands, in a line.
+// pending returns the status of the session in a line.
 func (v *picture) pending() string {
 	text := fmt.Sprintf("%s %s %s", view.SessionMark(&v.Session), view.SessionStatus(&v.Session), duration.Stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
@@ -74,7 +74,7 @@ func (v *picture) elapsed() time.Duration {
 	return v.now.Sub(v.Session.StartedAt)
 }
 
-// footer says what a person can do, or what it all came to.
+// footer returns what the user can do, or the result of the session.
 func (v *picture) footer() []string {
 	s := &v.Session
 	switch {
@@ -97,8 +97,8 @@ func (v *picture) footer() []string {
 	return nil
 }
 
-// agents are the rows of the agents below the titles of their waves. Of more than fit, those that somebody must look at come
-// first, and a line counts the others.
+// agents returns the rows of the agents below the titles of their waves. When not all fit, those
+// that need attention come first, and a line counts the others.
 func (v *picture) agents(width int) []string {
 	shown, hidden := view.FitAgents(v.Agents, width)
 	titled := slices.ContainsFunc(v.Agents, func(a api.SessionAgent) bool { return a.Wave != v.Agents[0].Wave })
@@ -149,17 +149,17 @@ func (v *picture) agents(width int) []string {
 }
 
 const (
-	noteColumns   = 100 // the most of a note that is shown
-	leastForNotes = 60  // columns of a terminal that notes are shown on
+	noteColumns   = 100 // the longest part of a note that is shown
+	leastForNotes = 60  // the narrowest terminal that shows notes
 )
 
-// name is the name of an agent where it says more than the id.
+// name returns the name of an agent where it differs from the id.
 func name(a *api.SessionAgent) string { return term.SafeLine(view.AgentName(a)) }
 
-// note is what there is to say of an agent.
+// note returns the note about an agent.
 func note(a *api.SessionAgent) string { return term.SafeLine(view.AgentNote(a)) }
 
-// took is how long an agent has been at it.
+// took returns how long an agent has been working.
 func (v *picture) took(a *api.SessionAgent) string {
 	switch {
 	case a.StartedAt == nil:

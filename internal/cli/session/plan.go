@@ -39,7 +39,7 @@ func (o *planFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("on-failure", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// source is the plan that the command line names.
+// source returns the plan that the command line names.
 func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (api.PlanSource, error) {
 	given := cmd.Flags().Changed
 	src := api.PlanSource{Agents: command.OrEmpty(o.agents), Name: o.name, Base: o.base, MaxParallel: o.maxParallel, OnFailure: o.onFailure}
@@ -75,7 +75,7 @@ func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (
 			err = agency.CheckPrompt(src.Prompt)
 		}
 	case args[0] == "-":
-		const most = 4 << 20 // what the daemon reads of a plan, and a byte more for it to refuse
+		const most = 4 << 20 // the limit of the daemon; one byte more makes it refuse the plan
 		if src.Text, err = term.ReadAll(cmd.Context(), d.In, "the plan", most); err == nil && strings.TrimSpace(src.Text) == "" {
 			err = agency.Errorf(agency.CodePlanInvalid, "the plan on standard input is empty").WithHint("%s - < plan.yaml", cmd.CommandPath())
 		}
@@ -85,7 +85,7 @@ func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (
 	return src, err
 }
 
-// planOptions are the flags of agency session plan, and what it works with.
+// planOptions are the flags and dependencies of agency session plan.
 type planOptions struct {
 	*command.Deps
 
@@ -140,7 +140,7 @@ func (o *planOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// showPlan writes a plan for people: what holds for all, the agents by wave, and their commands.
+// showPlan writes a plan as text: its settings, the agents by wave, and their commands.
 func (o *planOptions) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
 	p := &resp.Plan
 	facts := []string{fmt.Sprintf("%s in %s", command.Count(len(p.Agents), "agent"), command.Count(len(resp.Waves), "wave")), fmt.Sprintf("at most %d at once", p.MaxParallel)}
@@ -196,7 +196,7 @@ func newPlanGraph(resp *api.PlanSessionResponse) *planGraph {
 
 func (g *planGraph) agent(id string) *agency.PlanAgent { return &g.resp.Plan.Agents[g.at[id]] }
 
-// row is one agent: id, name, runner, branch, and what else there is to say.
+// row returns one agent: id, name, runner, branch, and other details.
 func (g *planGraph) row(id string) []string {
 	p, planned := g.agent(id), &g.resp.Agents[g.at[id]]
 	var notes []string
@@ -227,7 +227,7 @@ func (g *planGraph) row(id string) []string {
 	return []string{"  " + p.ID, term.Fit(term.SafeLine(name), 24), term.SafeLine(planned.Runner), term.SafeLine(planned.Branch), term.SafeLine(strings.Join(notes, "; "))}
 }
 
-// align pads the cells of a wave so that all waves are in line.
+// align pads the cells of a wave so that all waves are aligned.
 func (g *planGraph) align(rows [][]string) [][]string {
 	for _, row := range rows {
 		for i, most := range g.columns {
@@ -237,7 +237,7 @@ func (g *planGraph) align(rows [][]string) [][]string {
 	return rows
 }
 
-// after names what an agent comes after. A whole wave is named as one.
+// after names the agents that an agent comes after. A whole wave is named as one.
 func (g *planGraph) after(p *agency.PlanAgent) string {
 	ofWave := map[int]int{}
 	for _, id := range p.After {
@@ -265,7 +265,8 @@ func (g *planGraph) after(p *agency.PlanAgent) string {
 // sameCommand is a command and the agents that have it.
 type sameCommand struct{ agents, command string }
 
-// commands are the commands of the plan, each once. Of long arguments, such as a system prompt, they show the beginning.
+// commands returns the commands of the plan, each once. Long arguments, such as a system prompt,
+// are cut after their beginning.
 func (g *planGraph) commands() []sameCommand {
 	const longest = 60
 	var order []string
@@ -291,8 +292,8 @@ func (g *planGraph) commands() []sameCommand {
 	return all
 }
 
-// ranges names agents by their positions; three or more in a row are named by the first and the last, and not all where there
-// are many.
+// ranges names agents by their positions; three or more in a row are named by the first and the
+// last, and a long list is cut.
 func (g *planGraph) ranges(positions []int) string {
 	const most = 4 // names
 	var names []string

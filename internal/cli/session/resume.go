@@ -11,7 +11,7 @@ import (
 	"agency/internal/cli/command"
 )
 
-// resumeOptions are the flags of agency session resume, and what it works with.
+// resumeOptions are the flags and dependencies of agency session resume.
 type resumeOptions struct {
 	*command.Deps
 

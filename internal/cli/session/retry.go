@@ -11,7 +11,7 @@ import (
 	"agency/internal/duration"
 )
 
-// retryOptions are the flags of agency session retry, and what it works with.
+// retryOptions are the flags and dependencies of agency session retry.
 type retryOptions struct {
 	*command.Deps
 

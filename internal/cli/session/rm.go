@@ -11,7 +11,7 @@ import (
 	"agency/internal/cli/command"
 )
 
-// removeOptions are the flags of agency session rm, and what it works with.
+// removeOptions are the flags and dependencies of agency session rm.
 type removeOptions struct {
 	*command.Deps
 

@@ -17,7 +17,7 @@ import (
 	"agency/internal/view"
 )
 
-// showOptions are the flags of agency session show, and what it works with.
+// showOptions are the flags and dependencies of agency session show.
 type showOptions struct {
 	*command.Deps
 
@@ -55,7 +55,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	return o.Print(resp, func(w io.Writer) { o.showSession(w, &resp) })
 }
 
-// showSession writes a session for people: facts, agents by wave, and a table of what they came to.
+// showSession writes a session for people: facts, agents by wave, and a table of their results.
 func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	s := &resp.Session
 	shown := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
@@ -103,8 +103,9 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	showResults(w, resp, width)
 }
 
-// showResults writes what the agents that are final came to. Of an outside session nothing is known. On a terminal what nobody
-// told has no column, and a narrow one shows only what tells most.
+// showResults writes the results of the agents that have ended. The results of an external session
+// are unknown. On a terminal empty columns are left out, and a narrow one shows only the most
+// important.
 func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "TESTS", "BRANCH"}}
 	for i := range resp.Agents {
@@ -142,7 +143,7 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	}
 }
 
-// filled leaves out the columns that hold nothing but dashes.
+// filled returns rows without the columns that hold only dashes.
 func filled(rows [][]string) [][]string {
 	kept := make([][]string, len(rows))
 	for column := range rows[0] {
@@ -155,7 +156,8 @@ func filled(rows [][]string) [][]string {
 	return kept
 }
 
-// resultRow is what one agent came to. Where there is little room the beginning that all branches share is left out.
+// resultRow returns the result of one agent. With short, the beginning that all branches share is
+// left out.
 func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	r := a.Result
 	took := "-"
@@ -179,7 +181,7 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	}
 }
 
-// fitWidth cuts a line to the room there is; 0 is no limit. Its colours do not count.
+// fitWidth cuts a line to a width; 0 is no limit. Its colours do not count.
 func fitWidth(line string, width int) string {
 	if width == 0 {
 		return line

@@ -14,7 +14,7 @@ import (
 	"agency/internal/duration"
 )
 
-// startOptions are the flags of agency session start, and what it works with.
+// startOptions are the flags and dependencies of agency session start.
 type startOptions struct {
 	*command.Deps
 
@@ -70,7 +70,7 @@ func (o *startOptions) run(cmd *cobra.Command, args []string) error {
 	return begun(cmd.Context(), o.Deps, &resp, o.wait, o.timeout)
 }
 
-// begun tells of a session that has begun, and waits for its end if that is wanted.
+// begun prints a session that has begun, and with wait waits for its end.
 func begun(ctx context.Context, d *command.Deps, resp *api.SessionResponse, wait bool, timeout time.Duration) error {
 	s := &resp.Session
 	if wait && d.JSON {

@@ -14,12 +14,12 @@ import (
 	"agency/internal/cli/term"
 )
 
-// updateWindow is how many reports may be on their way at once: enough to keep the daemon's disk busy, and few enough that none
-// waits long behind the others.
+// updateWindow is how many reports may be sent without an answer: enough to keep the daemon's disk
+// busy, and few enough that none waits long.
 const updateWindow = 8
 
-// streamUpdates sends the lines of standard input as reports on a session, and tells what became of each. The exit status is that
-// of the first one that is refused.
+// streamUpdates sends the lines of standard input as reports on a session, and prints the answer to
+// each. The exit status is that of the first refused report.
 func (o *updateOptions) streamUpdates(ctx context.Context, session string) error {
 	client, err := o.Client()
 	if err != nil {
@@ -63,10 +63,10 @@ func (o *updateOptions) streamUpdates(ctx context.Context, session string) error
 // sentLine is a line without an answer yet.
 type sentLine struct {
 	number  int
-	refusal error // of one that was not sent
+	refusal error // of a line that was not sent
 }
 
-// sendUpdates sends lines until there are no more. Empty ones are passed over.
+// sendUpdates sends lines until there are no more. It skips empty ones.
 func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream, sent chan<- sentLine) error {
 	for number := 1; ; number++ {
 		next := sentLine{number: number}
@@ -111,7 +111,7 @@ func sendUpdates(ctx context.Context, in *bufio.Reader, stream *api.UpdateStream
 	}
 }
 
-// updateAnswers tells what became of lines.
+// updateAnswers prints the answers to lines.
 type updateAnswers struct {
 	*command.Deps
 	out            io.Writer

@@ -12,7 +12,7 @@ import (
 	"agency/internal/view"
 )
 
-// updateOptions are the flags of agency session update, and what it works with.
+// updateOptions are the flags and dependencies of agency session update.
 type updateOptions struct {
 	*command.Deps
 
@@ -94,7 +94,7 @@ func (o *updateOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// checkUpdate refuses what an action does not take.
+// checkUpdate refuses flags that an action does not take.
 func checkUpdate(u *api.SessionUpdate) error {
 	takes := map[api.SessionAction]struct{ pid, exit, failure bool }{
 		api.ActionStart: {pid: true}, api.ActionComplete: {exit: true}, api.ActionFail: {exit: true, failure: true}, api.ActionCancel: {failure: true},

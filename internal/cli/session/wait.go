@@ -16,7 +16,7 @@ import (
 	"agency/internal/view"
 )
 
-// waitOptions are the flags of agency session wait, and what it works with.
+// waitOptions are the flags and dependencies of agency session wait.
 type waitOptions struct {
 	*command.Deps
 
@@ -49,7 +49,7 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	// Another session can be the latest by the time that another daemon is asked.
+	// Another session can be the latest by the time of the second request.
 	s, err := find(cmd.Context(), o.Deps, client, args)
 	if err != nil {
 		return err
@@ -85,7 +85,8 @@ func await(ctx context.Context, d *command.Deps, req api.WaitSessionRequest, tim
 	})
 }
 
-// exitStatus is the exit status that a settled session comes to. One that is complete without some of its agents is no success.
+// exitStatus returns the exit status of a settled session. A session that is complete without some
+// of its agents is not a success.
 func exitStatus(s *api.Session) int {
 	switch {
 	case s.Status == agency.SessionFailed:

@@ -47,7 +47,7 @@ its agents, were cancelled, 130 Ctrl-C.`,
 	return cmd
 }
 
-// find is the session that the arguments name; none is the active one.
+// find returns the session that the arguments name; without arguments the active one.
 func find(ctx context.Context, d *command.Deps, client *api.Client, args []string) (api.ShowSessionResponse, error) {
 	req := api.SessionRequest{Session: "active", Dir: d.Dir}
 	if len(args) > 0 {
@@ -56,8 +56,8 @@ func find(ctx context.Context, d *command.Deps, client *api.Client, args []strin
 	return api.Call(ctx, client, api.ShowSession, req)
 }
 
-// watch shows a session and then each change of it until it has settled. since is the number of an event that it is at least
-// as new as.
+// watch shows a session and then each change of it until it has settled. since is the number of an
+// event; the session is at least as new.
 func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowSessionResponse, since int64) error {
 	d.Asks = true
 	req := api.SessionRequest{Session: s.Session.Ref(), Dir: d.Dir}
@@ -71,7 +71,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
 	}
-	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second) // durations; stalls, which come with time alone
+	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second) // durations; stalls, which change with time alone
 	defer tick.Stop()
 	defer clock.Stop()
 	var due, late <-chan time.Time
@@ -156,7 +156,8 @@ func (w *watching) show(s *api.ShowSessionResponse) error {
 	return w.app.Out.Failed()
 }
 
-// append writes a line for what changed since the last time. What was queued all the time is not worth one.
+// append writes a line for each change since the last time. An agent that is still queued gets
+// none.
 func (w *watching) append(v *picture) {
 	at := v.now.Local().Format(time.TimeOnly)
 	say := func(key, state, line string) {
@@ -208,7 +209,7 @@ func (w *watching) append(v *picture) {
 	}
 }
 
-// leave says that only the watching ends.
+// leave tells the user that only the watching ends.
 func (w *watching) leave(session string) {
 	if w.inPlace {
 		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // the ^C that the terminal has echoed

@@ -16,9 +16,10 @@ type Canvas struct {
 	rows    int
 }
 
-// Paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the first line of the list that stands above the cursor; the others are not
-// touched. A terminal that changed its size has moved what was on it, in a way of its own, so there the list is written
-// over it from the top. lines makes as many as fit above the last of so many rows.
+// Paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the
+// first line of the list above the cursor; the others are not touched. A terminal that changed its
+// size has moved its text in its own way, so there the list is written over it from the top. lines
+// returns as many lines as fit above the last of this many rows.
 func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string) {
 	columns, rows := Size(terminal)
 	var b strings.Builder

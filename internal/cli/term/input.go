@@ -7,7 +7,8 @@ import (
 	"agency"
 )
 
-// ReadAll reads standard input, in, to its end, and at most one byte more than most. Errors call what is read what.
+// ReadAll reads standard input, in, to its end, and at most one byte more than most. Errors name
+// the input as what.
 func ReadAll(ctx context.Context, in io.Reader, what string, most int64) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(Input(ctx, in), most+1))
 	switch {
@@ -19,8 +20,8 @@ func ReadAll(ctx context.Context, in io.Reader, what string, most int64) (string
 	return string(data), nil
 }
 
-// Input returns a reader of in whose reads end with ctx. A read of a terminal or a pipe cannot be cancelled, so each one has its
-// own goroutine, and one that is left behind ends with the process.
+// Input returns a reader of in whose reads end with ctx. A read of a terminal or a pipe cannot be
+// cancelled, so each has its own goroutine, and an abandoned one ends with the process.
 func Input(ctx context.Context, in io.Reader) io.Reader {
 	return &cancelled{ctx: ctx, in: in, done: make(chan readResult, 1)}
 }

@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// YesOrNo reads a yes or a no, as people type it.
+// YesOrNo parses a yes or a no as users type it.
 func YesOrNo(text string) (yes, ok bool) {
 	switch strings.ToLower(text) {
 	case "y", "yes", "true":
@@ -30,7 +30,8 @@ type typed struct {
 	err  error
 }
 
-// ReadLines reads in line by line, in the background, because a read of a terminal cannot be cancelled. It ends with the process.
+// ReadLines reads in line by line, in the background, because a read of a terminal cannot be
+// cancelled. It ends with the process.
 func ReadLines(in io.Reader) *Lines {
 	r := &Lines{lines: make(chan typed)}
 	go func() {
@@ -60,7 +61,7 @@ func (r *Lines) Next(ctx context.Context) (string, error) {
 	}
 }
 
-// Confirm asks on w for a yes or a no. An empty line is the usual answer.
+// Confirm asks on w for a yes or a no. An empty line means usual.
 func (r *Lines) Confirm(ctx context.Context, w io.Writer, text string, usual bool) (bool, error) {
 	for {
 		_, _ = fmt.Fprintf(w, "%s [%s]: ", text, YesNoWord(usual))
@@ -74,7 +75,7 @@ func (r *Lines) Confirm(ctx context.Context, w io.Writer, text string, usual boo
 	}
 }
 
-// YesNoWord is the word for an answer.
+// YesNoWord returns the word for an answer.
 func YesNoWord(yes bool) string {
 	if yes {
 		return "yes"

@@ -5,7 +5,7 @@ import "strings"
 // Cut makes a column of a table narrower, but not narrower than its least width.
 type Cut [2]int // the column, and its least width
 
-// Narrow makes one cut after the other until rows fit into room columns of a terminal.
+// Narrow makes one cut after the other until rows fit into width columns of a terminal.
 func Narrow(rows [][]string, width int, cuts []Cut) {
 	total := 2 * (len(rows[0]) - 1)
 	widths := make([]int, len(rows[0]))
@@ -28,13 +28,13 @@ func Narrow(rows [][]string, width int, cuts []Cut) {
 	}
 }
 
-// Table lines up the cells of rows, a line for each row, without colours.
+// Table aligns the cells of rows, a line for each row, without colours.
 func Table(rows [][]string) string {
 	return PaintedTable(rows, -1, func(_ int, s string) string { return s })
 }
 
-// PaintedTable is Table in colours: paint gives them to the cell in column painted, and to all cells of row 0. Of no rows it
-// makes nothing.
+// PaintedTable is Table in colours: paint colours the cell in column painted, and all cells of row
+// 0. Without rows it returns nothing.
 func PaintedTable(rows [][]string, painted int, paint func(row int, s string) string) string {
 	if len(rows) == 0 {
 		return ""

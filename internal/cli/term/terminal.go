@@ -1,4 +1,5 @@
-// Package term writes text on a terminal and reads from it: safe text, columns and widths, a canvas that is repainted, prompts.
+// Package term writes text on a terminal and reads from it: safe text, columns and widths, a canvas
+// that is repainted, prompts.
 package term
 
 import (
@@ -21,7 +22,8 @@ func Columns(w io.Writer) (columns int, ok bool) {
 	return columns, true
 }
 
-// Size returns the size of the terminal w in cells; 80 by 24 when it is none, or does not know it.
+// Size returns the size of the terminal w in cells; 80 by 24 when w is not a terminal, or does not
+// know its size.
 func Size(w io.Writer) (columns, rows int) {
 	if f, ok := w.(*os.File); ok {
 		columns, rows, _ = term.GetSize(int(f.Fd()))
@@ -35,5 +37,5 @@ func Size(w io.Writer) (columns, rows int) {
 // colours are the escape sequences of the colours by name.
 var colours = map[string]string{"green": "\x1b[32m", "yellow": "\x1b[33m", "red": "\x1b[31m", "cyan": "\x1b[36m", "dim": "\x1b[2m"}
 
-// Paint writes a text in a colour: green, yellow, red, cyan or dim.
+// Paint returns a text in a colour: green, yellow, red, cyan or dim.
 func Paint(colour, text string) string { return colours[colour] + text + "\x1b[0m" }

@@ -10,7 +10,8 @@ import (
 	"agency"
 )
 
-// SafeText makes untrusted text safe for a terminal: it removes escape sequences and everything else that is not visible.
+// SafeText returns untrusted text made safe for a terminal: it removes escape sequences and
+// everything else that is invisible.
 func SafeText(s string) string {
 	if plain(s) {
 		return s
@@ -18,7 +19,8 @@ func SafeText(s string) string {
 	return agency.Visible(ansi.Strip(s))
 }
 
-// plain reports whether s is printable ASCII, as nearly all text is: it is safe, and each byte is one column.
+// plain reports whether s is printable ASCII, as most text is: it is safe, and each byte is one
+// column.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -28,7 +30,7 @@ func plain(s string) bool {
 	return true
 }
 
-// SafeLine is safeText on one line.
+// SafeLine is SafeText on one line.
 func SafeLine(s string) string {
 	return strings.Join(strings.Fields(SafeText(s)), " ")
 }
@@ -41,7 +43,7 @@ func Fit(s string, columns int) string {
 	return ansi.Truncate(s, columns, "…")
 }
 
-// Width is the display width of a line.
+// Width returns the display width of a line.
 func Width(s string) int {
 	if plain(s) {
 		return len(s)
@@ -57,11 +59,12 @@ func Pad(s string, columns int) string {
 	return s
 }
 
-// LeastText is as narrow as a column of text may become, in columns of the terminal.
+// LeastText is the least width of a column of text, in columns of the terminal.
 const LeastText = 24
 
-// Hang writes a text behind a head, on a terminal with room columns: broken at spaces, below where it begins, or below the head
-// where that leaves too little. A word that is longer stays whole, so that a path can be copied. Room 0 is endless.
+// Hang returns a text after a head, for width columns: broken at spaces and indented to where it
+// begins, or below the head where that leaves too little. A longer word stays whole, so that a path
+// can be copied. Width 0 is no limit.
 func Hang(head, text string, width int) string {
 	if width == 0 {
 		return strings.TrimRight(head+text, " ")
@@ -100,7 +103,8 @@ func Hang(head, text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// breakWide breaks a word that is wider than so many columns where its writing puts no spaces between words, as wide characters tell.
+// breakWide breaks a word that is wider than columns if its script puts no spaces between words, as
+// wide characters show.
 func breakWide(word string, columns int) []string {
 	if plain(word) || Width(word) <= max(columns, utf8.RuneCountInString(word)) || strings.HasPrefix(word, "/") {
 		return []string{word}
@@ -108,7 +112,8 @@ func breakWide(word string, columns int) []string {
 	return strings.Split(ansi.Hardwrap(word, columns, true), "\n")
 }
 
-// TextRows lines up cells of which the last ones are texts, on a terminal with room columns: a row for each, of one line or more.
+// TextRows aligns rows whose last cells are texts, for width columns: each row has one line or
+// more.
 func TextRows(rows [][]string, width int) []string {
 	heads := make([][]string, 0, len(rows))
 	for _, row := range rows {
