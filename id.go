@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -121,7 +122,7 @@ const (
 // HandleFormat is a checked pattern for handles.
 type HandleFormat struct{ pattern string }
 
-var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*\}`) })
 
 // ParseHandleFormat reads a named format or a custom pattern of {MMDD} {YYYYMMDD} {HHMMSS} {slug}
 // {hash} {type} and letters, digits and "-". A pattern must hold {hash}, which resolves clashes.
@@ -132,14 +133,14 @@ func ParseHandleFormat(s string) (HandleFormat, error) {
 	case FormatTimestampSlug:
 		return HandleFormat{"{YYYYMMDD}{HHMMSS}-{slug}"}, nil
 	}
-	for _, p := range placeholder.FindAllString(s, -1) {
+	for _, p := range placeholder().FindAllString(s, -1) {
 		switch p {
 		case "{MMDD}", "{YYYYMMDD}", "{HHMMSS}", "{slug}", "{hash}", "{type}":
 		default:
 			return HandleFormat{}, fmt.Errorf("unknown placeholder %s; known are {MMDD} {YYYYMMDD} {HHMMSS} {slug} {hash} {type}", p)
 		}
 	}
-	if rest := placeholder.ReplaceAllString(s, ""); strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+	if rest := placeholder().ReplaceAllString(s, ""); strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return HandleFormat{}, fmt.Errorf("%q: outside its placeholders a pattern holds only a-z, 0-9 and -", s)
 	}
 	if !strings.Contains(s, "{hash}") {
@@ -168,35 +169,35 @@ func (f HandleFormat) Handle(at time.Time, slug, typ, hash string, again bool) s
 	).Replace(pattern)
 }
 
-var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`) })
 
 // CheckName refuses a run name that could be mistaken for something else.
 func CheckName(name string) error {
-	if len(name) < 2 || len(name) > 40 || !nameRule.MatchString(name) {
+	if len(name) < 2 || len(name) > 40 || !nameRule().MatchString(name) {
 		return Errorf(CodeUsage, "the name %q is not allowed", name).
 			WithHint("a name has 2 to 40 characters: lower-case letters, digits and single dashes, and begins with a letter")
 	}
 	return nil
 }
 
-var wordRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+var wordRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`) })
 
 // CheckWord refuses a tag or a type that is not one plain word. what names the value in the
 // message.
 func CheckWord(what, word string) error {
-	if !wordRule.MatchString(word) {
+	if !wordRule().MatchString(word) {
 		return Errorf(CodeUsage, "the %s %q is not allowed", what, word).
 			WithHint("a %s has 1 to 40 characters: lower-case letters, digits, dots, dashes and underscores", what)
 	}
 	return nil
 }
 
-var agentIDRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var agentIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
 // CheckAgentID refuses an invalid agent id. A valid one can be part of a branch and the name of a
 // log file.
 func CheckAgentID(id string) error {
-	if !agentIDRule.MatchString(id) || strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
+	if !agentIDRule().MatchString(id) || strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") {
 		return Errorf(CodePlanInvalid, "the agent id %q is not allowed", Clip(id)).
 			WithHint("an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end")
 	}

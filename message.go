@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -60,7 +61,7 @@ func (t Target) Validate() error {
 }
 
 // typeRule is the form of a message's type.
-var typeRule = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
+var typeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`) })
 
 // Message is a durable message to one recipient. Its payload and type are the sender's: untrusted.
 type Message struct {
@@ -83,7 +84,7 @@ type Message struct {
 // Validate checks the fields that a sender chooses; its error is E_USAGE.
 func (m *Message) Validate() error {
 	switch {
-	case len(m.Type) > 100 || !typeRule.MatchString(m.Type):
+	case len(m.Type) > 100 || !typeRule().MatchString(m.Type):
 		return Errorf(CodeUsage, "%q is no message type", m.Type).WithHint("lower-case words with dots between them, such as help.request")
 	case len(m.Payload) > PayloadLimit:
 		return Errorf(CodeUsage, "the payload has %d bytes, and at most %d may be sent", len(m.Payload), PayloadLimit).

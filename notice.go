@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -54,11 +55,13 @@ type ChannelState struct {
 // midnight when To is smaller. The zero value is no part.
 type Hours struct{ From, To int }
 
-var hoursRule = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
+var hoursRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
+})
 
 // ParseHours reads hours like "22:00-07:00". Its errors continue a sentence.
 func ParseHours(s string) (Hours, error) {
-	if !hoursRule.MatchString(s) {
+	if !hoursRule().MatchString(s) {
 		return Hours{}, fmt.Errorf(`must be hours of the day such as "22:00-07:00", not %q`, s)
 	}
 	var hour, minute, toHour, toMinute int

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,7 +15,7 @@ import (
 // 20260201-143022-abc12345.
 type SessionID string
 
-var sessionIDRule = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{8}$`)
+var sessionIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{8}$`) })
 
 // NewSessionID makes the id of a session that starts at a time from four random bytes.
 func NewSessionID(at time.Time, random [4]byte) SessionID {
@@ -23,7 +24,7 @@ func NewSessionID(at time.Time, random [4]byte) SessionID {
 
 // ParseSessionID reads an id strictly. Anything else is E_USAGE.
 func ParseSessionID(s string) (SessionID, error) {
-	if !sessionIDRule.MatchString(s) {
+	if !sessionIDRule().MatchString(s) {
 		return "", Errorf(CodeUsage, "%q is no session id", s).WithHint("agency session ls")
 	}
 	return SessionID(s), nil

@@ -4,6 +4,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ import (
 const helpColumns = 100
 
 // flagLine matches the part before the description in a line about a flag.
-var flagLine = regexp.MustCompile(`^ +-.*?\S  +`)
+var flagLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +-.*?\S  +`) })
 
 // help prints the help of a command for the width of the output. Examples are not broken, so that
 // they can be pasted.
@@ -56,7 +57,7 @@ func fillHelp(text string, room int) string {
 func fillFlags(usage string, room int) string {
 	lines := strings.Split(usage, "\n")
 	for i, line := range lines {
-		if head := flagLine.FindString(line); head != "" && term.Width(line) > room {
+		if head := flagLine().FindString(line); head != "" && term.Width(line) > room {
 			lines[i] = term.Hang(head, line[len(head):], room)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"agency"
@@ -205,11 +206,11 @@ func (f *format) origins() []Origin {
 	return all
 }
 
-var bareRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var bareRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
 // dotted is the name of a key in a table, with quotes where TOML needs them, so that no two keys share one.
 func dotted(table, name string) string {
-	if !bareRule.MatchString(name) {
+	if !bareRule().MatchString(name) {
 		name = quote(name)
 	}
 	if table == "" {

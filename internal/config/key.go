@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"agency"
@@ -249,11 +250,11 @@ func checkExpression(s string) error {
 	return nil
 }
 
-var placeholderRule = regexp.MustCompile(`\$?\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var placeholderRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
 // checkCustomArg refuses a placeholder that nobody would fill in. "${NAME}" is left to the shell that it is meant for.
 func checkCustomArg(s string) error {
-	for _, m := range placeholderRule.FindAllStringSubmatch(s, -1) {
+	for _, m := range placeholderRule().FindAllStringSubmatch(s, -1) {
 		if strings.HasPrefix(m[0], "$") || slices.Contains(placeholders, m[1]) {
 			continue
 		}

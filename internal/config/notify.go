@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency"
 	"agency/internal/document"
@@ -187,10 +188,10 @@ func checkAlertKind(s string) error {
 	return document.Hinted(fmt.Errorf("must be a kind of alert, not %q", clip(s)), hint)
 }
 
-var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 func checkVariable(s string) error {
-	if s != "" && !variableRule.MatchString(s) {
+	if s != "" && !variableRule().MatchString(s) {
 		return fmt.Errorf("must be the name of a variable, not %q", clip(s))
 	}
 	return nil

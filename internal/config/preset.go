@@ -172,7 +172,7 @@ func checkAssignment(s string) error {
 	switch {
 	case !ok:
 		return errors.New("must be NAME=value")
-	case !variableRule.MatchString(name):
+	case !variableRule().MatchString(name):
 		return fmt.Errorf("must begin with the name of a variable, not %q", clip(name))
 	case strings.HasPrefix(name, "AGENCY_"):
 		return fmt.Errorf("must not set %s, which belongs to agency", clip(name))

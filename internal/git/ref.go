@@ -12,13 +12,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"agency"
 )
 
 // sha is a full object name, SHA-1 or SHA-256.
-var sha = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var sha = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // ResolveCommit is the full name of the commit that ref means in the worktree dir: a branch, a tag, a name, HEAD~3. An
 // empty ref is HEAD. E_EMPTY_REPO: HEAD is meant and the repository has no commit at all. E_BAD_REF: there is no such
@@ -37,7 +38,7 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 		peeled = ref
 	}
 	out, err := g.discover(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", peeled)
-	if id := strings.TrimSpace(out); err == nil && sha.MatchString(id) {
+	if id := strings.TrimSpace(out); err == nil && sha().MatchString(id) {
 		return id, nil
 	}
 	if err != nil && !exited(err, 1) && !exited(err, 128) {

@@ -21,7 +21,7 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the model %q begins with a dash", r.Model).
 			WithHint("pass options of the agent as its arguments, not as a model")
 	}
-	if r.ConversationID != "" && !agent.ConversationRule.MatchString(r.ConversationID) {
+	if r.ConversationID != "" && !agent.ConversationRule().MatchString(r.ConversationID) {
 		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "%q is not a conversation id", r.ConversationID)
 	}
 	if r.SystemPrompt != "" && known.OwnPrompt(r) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"agency"
@@ -42,7 +43,9 @@ const composerTail = 8
 const menuTail = 40
 
 // yesOrNo is a question for one of two letters at the end of a line.
-var yesOrNo = regexp.MustCompile(`(?i)[\[(]\s*(y|yes)\s*/\s*(n|no)(\s*/[^\])]*)?\s*[\])]\s*[:?>]?$`)
+var yesOrNo = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)[\[(]\s*(y|yes)\s*/\s*(n|no)(\s*/[^\])]*)?\s*[\])]\s*[:?>]?$`)
+})
 
 // cursors mark the current choice of a menu.
 var cursors = []string{"❯", "›", ">", "●", "▶", "▸", "→", "◉", "»", "*"}
@@ -57,7 +60,7 @@ func menu(lines []string, composer bool) string {
 	if composer || len(lines) == 0 {
 		return ""
 	}
-	if last := agent.Bare(lines[len(lines)-1]); yesOrNo.MatchString(last) {
+	if last := agent.Bare(lines[len(lines)-1]); yesOrNo().MatchString(last) {
 		return last
 	}
 	if agent.Hinted(lines) {
@@ -105,7 +108,7 @@ func menuOption(line string) (agent.Option, bool) {
 // lastText is the last line with words that is no hint for keys.
 func lastText(lines []string) string {
 	for _, line := range slices.Backward(lines) {
-		if text := agent.Bare(line); strings.ContainsFunc(text, unicode.IsLetter) && !agent.KeyHint.MatchString(text) {
+		if text := agent.Bare(line); strings.ContainsFunc(text, unicode.IsLetter) && !agent.KeyHint().MatchString(text) {
 			return text
 		}
 	}

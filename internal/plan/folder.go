@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency"
 	"agency/internal/document"
@@ -15,14 +16,14 @@ import (
 )
 
 // promptName is NNN-name.md, or NNN-NN-name.md.
-var promptName = regexp.MustCompile(`^([0-9]{3}(?:-[0-9]{2})?)-.+\.md$`)
+var promptName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{3}(?:-[0-9]{2})?)-.+\.md$`) })
 
 // descriptionPrefix begins the names of what describes a whole folder and is nobody's prompt.
 const descriptionPrefix = "000-"
 
 // promptOrder is the number of a prompt; of another file its name.
 func promptOrder(entry os.DirEntry) string {
-	if number := promptName.FindStringSubmatch(entry.Name()); number != nil {
+	if number := promptName().FindStringSubmatch(entry.Name()); number != nil {
 		return number[1]
 	}
 	return entry.Name()
@@ -44,7 +45,7 @@ func (l *loader) folder() (*agency.Plan, error) {
 	var ignored []string
 	for _, entry := range entries {
 		name := entry.Name()
-		number := promptName.FindStringSubmatch(name)
+		number := promptName().FindStringSubmatch(name)
 		switch {
 		case strings.HasPrefix(name, "."):
 			continue

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed" // for the template
 	"regexp"
+	"sync"
 	"unicode"
 )
 
@@ -11,12 +12,12 @@ import (
 var report string
 
 // comment is an HTML comment; one that is never closed reaches to the end.
-var comment = regexp.MustCompile(`(?s)<!--.*?(-->|\z)`)
+var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<!--.*?(-->|\z)`) })
 
 // ReportUnfilled says whether a report says nothing yet: it has no letter and no digit outside its headings and
 // comments.
 func ReportUnfilled(data []byte) bool {
-	for line := range bytes.Lines(comment.ReplaceAll(data, nil)) {
+	for line := range bytes.Lines(comment().ReplaceAll(data, nil)) {
 		line = bytes.TrimSpace(line)
 		if !bytes.HasPrefix(line, []byte("#")) && bytes.ContainsFunc(line, isWord) {
 			return false

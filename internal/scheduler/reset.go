@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"agency/internal/schedule"
@@ -12,9 +13,13 @@ import (
 // The phrases in which providers say until when they accept no work. Any other phrase means
 // unknown.
 var (
-	resetAfter = regexp.MustCompile(`(?i)\b(?:retry|try again|resets?|available)\s+(?:after|in)\s+(\d{1,6})\s*(ms|s|sec|secs|seconds?|m|min|mins|minutes?|h|hours?)\b`)
-	resetUnix  = regexp.MustCompile(`\|(\d{10})\b`)
-	resetClock = regexp.MustCompile(`(?i)\bresets?\s+(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\b`)
+	resetAfter = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(?:retry|try again|resets?|available)\s+(?:after|in)\s+(\d{1,6})\s*(ms|s|sec|secs|seconds?|m|min|mins|minutes?|h|hours?)\b`)
+	})
+	resetUnix  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\|(\d{10})\b`) })
+	resetClock = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\bresets?\s+(?:at\s+)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\b`)
+	})
 )
 
 // justReset is how far in the past a time of day may be for a refusal to still mean it. A refusal
@@ -27,10 +32,10 @@ const justReset = 10 * time.Minute
 // agent with a longer limit is tried again.
 func resetIn(text string, at time.Time) time.Time {
 	var until time.Time
-	if m := resetUnix.FindStringSubmatch(text); m != nil {
+	if m := resetUnix().FindStringSubmatch(text); m != nil {
 		seconds, _ := strconv.ParseInt(m[1], 10, 64)
 		until = time.Unix(seconds, 0)
-	} else if m := resetAfter.FindStringSubmatch(text); m != nil {
+	} else if m := resetAfter().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		unit := time.Second
 		switch word := strings.ToLower(m[2]); {
@@ -42,7 +47,7 @@ func resetIn(text string, at time.Time) time.Time {
 			unit = time.Hour
 		}
 		until = at.Add(time.Duration(n) * unit)
-	} else if m := resetClock.FindStringSubmatch(text); m != nil {
+	} else if m := resetClock().FindStringSubmatch(text); m != nil {
 		until = nextClock(m[1], m[2], strings.ToLower(m[3]), at)
 	}
 	if !until.After(at) || until.Sub(at) > schedule.LongestHold {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"agency"
 )
@@ -21,9 +22,9 @@ type Session struct {
 }
 
 // Names that tmux keeps as they are, and that a target can hold without being read as something else.
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
-var paneRule = regexp.MustCompile(`^%[0-9]+$`)
+var paneRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%[0-9]+$`) })
 
 // Start makes a detached session with one pane that runs s.Argv, by a single tmux process, and returns the id of the
 // pane. The session outlives its clients and the pane outlives its program, whatever the user's configuration says;
@@ -36,7 +37,7 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 		return agency.Errorf(agency.CodeTmuxStartFailed, "start tmux session "+format, args...)
 	}
 	switch {
-	case !nameRule.MatchString(s.Name):
+	case !nameRule().MatchString(s.Name):
 		return "", fail("%q: the name holds other characters than letters, digits, _ and -", s.Name)
 	case !filepath.IsAbs(s.Dir):
 		return "", fail("%s: the directory %q is not an absolute path", s.Name, s.Dir)
@@ -75,7 +76,7 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 		out, err = t.run(ctx, s.Dir, args...)
 	}
 	pane, _, _ = strings.Cut(out, "\n")
-	if err == nil && !paneRule.MatchString(pane) {
+	if err == nil && !paneRule().MatchString(pane) {
 		err = fmt.Errorf("tmux answered %q, not a pane id", readable(pane))
 	}
 	switch {
@@ -83,7 +84,7 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 		return pane, nil
 	case agency.IsCode(err, agency.CodeTmuxNotFound):
 		return "", err
-	case paneRule.MatchString(pane):
+	case paneRule().MatchString(pane):
 		// The session is there but not as it must be. One that existed before has printed no pane.
 		if left := t.Kill(context.WithoutCancel(ctx), s.Name); left != nil && !agency.IsCode(left, agency.CodeTmuxSessionNotFound) {
 			err = fmt.Errorf("%w; then %w", err, left)
@@ -109,7 +110,7 @@ func (t *Tmux) Exists(ctx context.Context, name string) (bool, error) {
 // Kill ends the session of exactly that name, with every window in it. It is E_TMUX_SESSION_NOT_FOUND when there is
 // none.
 func (t *Tmux) Kill(ctx context.Context, name string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return noSession(name)
 	}
 	_, err := t.run(ctx, "", "kill-session", "-t", "="+name)
@@ -161,10 +162,10 @@ func (t *Tmux) CaptureStyled(ctx context.Context, session, pane string) (string,
 }
 
 func (t *Tmux) capture(ctx context.Context, session, pane string, options ...string) (string, error) {
-	if !nameRule.MatchString(session) {
+	if !nameRule().MatchString(session) {
 		return "", noSession(session)
 	}
-	if !paneRule.MatchString(pane) {
+	if !paneRule().MatchString(pane) {
 		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
 	}
 	// "=session:.%1" is pane %1 if it is in a window of that session, and otherwise no pane.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"agency"
 )
@@ -34,12 +35,14 @@ func (t *Tmux) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-var versionRule = regexp.MustCompile(`^tmux ((?:next-)?([0-9]{1,4})\.([0-9]{1,4})[a-z]?(?:-rc[0-9]*)?|openbsd-[0-9]{1,4}\.[0-9]{1,4}|master)$`)
+var versionRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^tmux ((?:next-)?([0-9]{1,4})\.([0-9]{1,4})[a-z]?(?:-rc[0-9]*)?|openbsd-[0-9]{1,4}\.[0-9]{1,4}|master)$`)
+})
 
 // parseVersion reads the answer to tmux -V. The tmux of OpenBSD carries the version of the system, and a build from
 // the repository calls itself master; both are taken for recent.
 func parseVersion(out string) (version string, recent bool, err error) {
-	m := versionRule.FindStringSubmatch(strings.TrimSpace(out))
+	m := versionRule().FindStringSubmatch(strings.TrimSpace(out))
 	if m == nil {
 		return "", false, fmt.Errorf("read the version of tmux: unknown answer %q", readable(out))
 	}

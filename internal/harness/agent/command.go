@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency"
 )
@@ -23,7 +24,7 @@ const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.Inst
 
 // ConversationRule admits UUIDs and the ids that agents make. They can come from an agent's output, so one that reads
 // as an option must not get into an argument list.
-var ConversationRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+var ConversationRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`) })
 
 // Names says whether an argument is one of the options, alone or as option=value.
 func Names(args []string, options ...string) bool {

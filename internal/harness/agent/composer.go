@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -70,8 +71,10 @@ func IndentedTo(lines []string, from int, indent string) int {
 }
 
 // KeyHint is a line that tells which keys a dialog takes. What interrupts work is not among them.
-var KeyHint = regexp.MustCompile(`(?i)\b(enter|return|esc|escape|space)\b[:/]?\s+(to\s+)?` +
-	`(confirm|select|submit|continue|proceed|cancel|close|dismiss|back|go back|save|choose|accept|approve|reject|allow|deny|toggle|apply|exit)\b`)
+var KeyHint = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(enter|return|esc|escape|space)\b[:/]?\s+(to\s+)?` +
+		`(confirm|select|submit|continue|proceed|cancel|close|dismiss|back|go back|save|choose|accept|approve|reject|allow|deny|toggle|apply|exit)\b`)
+})
 
 // Bare is a line without white space and frames around it.
 func Bare(line string) string { return strings.Trim(line, " \t\u00a0│┃|║") }
@@ -87,7 +90,7 @@ func Hinted(lines []string) bool {
 		if !strings.ContainsFunc(text, unicode.IsLetter) {
 			continue
 		}
-		if seen++; KeyHint.MatchString(text) {
+		if seen++; KeyHint().MatchString(text) {
 			return true
 		}
 		if seen == hintTail {

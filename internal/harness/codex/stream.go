@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"agency"
 	"agency/internal/harness/agent"
@@ -113,7 +114,7 @@ func (u *usage) total() *agency.Usage {
 }
 
 // statusInText finds the HTTP status in the words of an error.
-var statusInText = regexp.MustCompile(`\bstatus:? (\d{3})\b`)
+var statusInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bstatus:? (\d{3})\b`) })
 
 // errorClass sorts an error of Codex by its own kind, or else by its words.
 func errorClass(kind json.RawMessage, message string) agency.ErrorClass {
@@ -158,7 +159,7 @@ func errorClass(kind json.RawMessage, message string) agency.ErrorClass {
 	case says("insufficient_quota", "billing", "payment"):
 		return agency.ErrorBilling
 	}
-	if found := statusInText.FindStringSubmatch(message); found != nil {
+	if found := statusInText().FindStringSubmatch(message); found != nil {
 		status, _ := strconv.Atoi(found[1])
 		return agent.StatusClass(status)
 	}

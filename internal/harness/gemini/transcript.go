@@ -58,7 +58,7 @@ func files(s *agency.AgentState, _ *agency.Process) []string {
 // conversation finds a conversation below the folder of all. Its name holds the beginning of its id, its first line
 // all of it.
 func conversation(folder, id string) string {
-	if len(id) < 8 || !agent.ConversationRule.MatchString(id) {
+	if len(id) < 8 || !agent.ConversationRule().MatchString(id) {
 		return ""
 	}
 	// Characters of a pattern in the folder's own name would find nothing, which is no harm.

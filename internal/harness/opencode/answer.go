@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency"
 	"agency/internal/harness/agent"
@@ -132,7 +133,7 @@ func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, err
 const left = "\x1b[D"
 
 // sgr is a sequence that sets colours.
-var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
+var sgr = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[([0-9;:]*)m`) })
 
 // highlighted is the one of some texts on a line whose background differs from that of all others; -1 when that is none.
 func highlighted(line string, texts []string) int {
@@ -168,7 +169,7 @@ func highlighted(line string, texts []string) int {
 // background is the colour behind what follows a text.
 func background(text string) string {
 	colour := ""
-	for _, set := range sgr.FindAllStringSubmatch(text, -1) {
+	for _, set := range sgr().FindAllStringSubmatch(text, -1) {
 		codes := strings.FieldsFunc(set[1], func(r rune) bool { return r == ';' || r == ':' })
 		if len(codes) == 0 {
 			colour = ""

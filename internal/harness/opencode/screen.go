@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency"
 	"agency/internal/harness/agent"
@@ -30,11 +31,11 @@ func rests(lines []string) bool {
 const foot = "╹▀▀▀▀"
 
 // over is the head of what OpenCode lays over everything else: a title, and the key that closes it.
-var over = regexp.MustCompile(`^\s{2,}[^\s┃].*\s{8,}esc(\s{2,}.*)?$`)
+var over = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{2,}[^\s┃].*\s{8,}esc(\s{2,}.*)?$`) })
 
 // composer reads the input box of OpenCode. Its last line names the model.
 func composer(lines []string) (text string, end int, shown bool) {
-	if slices.ContainsFunc(lines, over.MatchString) {
+	if slices.ContainsFunc(lines, over().MatchString) {
 		return "", 0, false
 	}
 	for i, line := range slices.Backward(lines) {
