@@ -9,9 +9,11 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// Answer says which keys to press next on a terminal that shows these lines, to reply to a request; no keys mean that there is
-// nothing to press before the terminal shows something else. The lines come with their colours, the top one first. shown is false
-// when the terminal does not show a dialog with just this request. It is E_INPUT_REFUSED when the reply cannot be given there.
+// Answer returns the keys to press next on a terminal that shows these lines, to reply to a
+// request; no keys mean that nothing is to be pressed before the terminal shows something else. The
+// lines come with their colours, the top one first. shown is false when the terminal does not show
+// a dialog with exactly this request. The error is E_INPUT_REFUSED when the reply cannot be given
+// there.
 func Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply agency.Reply) (keys string, shown bool, err error) {
 	answer := of(kind).Answer
 	if answer == nil {
@@ -25,8 +27,8 @@ func Answer(kind agency.RunnerKind, lines []string, r *agency.Request, reply age
 	return keys, true, err
 }
 
-// Shown is which of the open requests the dialog of a terminal is about, from 0; -1 when it is about none of them, or can be about
-// several that ask for different things. The lines come as for Answer.
+// Shown returns the index of the open request that the dialog of a terminal is about; -1 when it is
+// about none of them, or can be about several different ones. The lines come as for Answer.
 func Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) int {
 	if of(kind).Answer == nil {
 		return -1
@@ -50,7 +52,7 @@ func Shown(kind agency.RunnerKind, lines []string, requests []agency.Request) in
 	return -1
 }
 
-// terminal is what a terminal shows of a dialog.
+// terminal is a terminal's lines and the dialog that they show.
 type terminal struct {
 	shown []agency.Evidence
 	*agent.Dialog
@@ -64,10 +66,10 @@ func readTerminal(kind agency.RunnerKind, lines []string) terminal {
 	return terminal{of(kind).Screen(plain), of(kind).Dialog(plain, lines)}
 }
 
-// about is how the dialog shows a request.
+// about returns how well the dialog shows a request.
 func (t terminal) about(r *agency.Request) agent.Match {
 	asks := slices.ContainsFunc(t.shown, func(e agency.Evidence) bool {
-		// A dialog that was read in full has the id of what it asks.
+		// A dialog that was read in full has the id of its request.
 		return e.Signal == agency.SignalAsked && e.Kind == r.Kind && (e.ID == "" || e.ID == r.ID)
 	})
 	if !asks || t.Dialog == nil || t.Kind != "" && t.Kind != r.Kind {

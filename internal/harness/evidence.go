@@ -2,7 +2,8 @@ package harness
 
 import "agency"
 
-// Hook reads what an agent tells its hook: one JSON document. What is not understood is evidence of the sign unknown.
+// Hook reads the input of an agent's hook: one JSON document. Input that is not understood yields
+// evidence with the signal unknown.
 func Hook(kind agency.RunnerKind, payload []byte) []agency.Evidence {
 	return read(agency.FromHook, of(kind).Hook, payload)
 }
@@ -12,27 +13,27 @@ func Stream(kind agency.RunnerKind, line []byte) []agency.Evidence {
 	return read(agency.FromStream, of(kind).Stream, line)
 }
 
-// Streams says whether the output of an agent without a terminal tells how it does.
+// Streams reports whether the output of an agent without a terminal shows its state.
 func Streams(kind agency.RunnerKind) bool { return of(kind).Stream != nil }
 
-// Title reads the title that an agent gave its terminal.
+// Title reads the title that an agent set on its terminal.
 func Title(kind agency.RunnerKind, title string) []agency.Evidence {
 	return read(agency.FromTitle, of(kind).Title, title)
 }
 
-// ReadsScreen says whether Screen knows what the terminal of such an agent shows.
+// ReadsScreen reports whether Screen can read the terminal of such an agent.
 func ReadsScreen(kind agency.RunnerKind) bool { return of(kind).Screen != nil }
 
-// Screen reads what an agent's terminal shows, the top line first. Its evidence carries a confidence.
+// Screen reads the lines of an agent's terminal, the top line first. Its evidence has a confidence.
 func Screen(kind agency.RunnerKind, lines []string) []agency.Evidence {
 	return read(agency.FromScreen, of(kind).Screen, lines)
 }
 
-// ErrorMarks are how the lines of an agent's terminal begin in which its program tells of errors; none where nothing tells them
-// from what its model says.
+// ErrorMarks returns the beginnings of the lines on an agent's terminal in which its program
+// reports errors; none where they cannot be told from output of its model.
 func ErrorMarks(kind agency.RunnerKind) []string { return of(kind).ErrorMarks }
 
-// Files are the files of an agent's own that tell how it does, as far as the situation names them.
+// Files returns the agent's own files that show its state, as far as its known state names them.
 func Files(kind agency.RunnerKind, s *agency.AgentState, runner *agency.Process) []string {
 	if files := of(kind).Files; files != nil {
 		return files(s, runner)

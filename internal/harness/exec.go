@@ -16,9 +16,10 @@ import (
 	"agency"
 )
 
-// FindExec finds the program of a runner as the caller would: a bare name in the PATH of env, "~/" under the HOME of env, any other
-// relative path in dir. The result is absolute, and the program itself where it is only launched by a script of npm's. It fails with E_RUNNER_NOT_CONFIGURED, naming what was looked for and
-// what stands in its place.
+// FindExec finds the program of a runner as the caller would: a bare name in the PATH of env, "~/"
+// under the HOME of env, any other relative path in dir. The result is absolute, and the program
+// itself where an npm script only launches it. It fails with E_RUNNER_NOT_CONFIGURED, naming what
+// it looked for and what is there instead.
 func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	missing := func(format string, args ...any) (string, error) {
 		return "", agency.Errorf(agency.CodeRunnerNotConfigured, format, args...).
@@ -47,9 +48,9 @@ func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	return native(filepath.Clean(path)), nil
 }
 
-// native is the program behind a launcher: npm packages of native programs bring bin/NAME.js, which finds the package of
-// the platform and starts NAME from its vendor folder, some as a child. A launcher that is killed would leave that child
-// at work. Any other path is returned as it is.
+// native returns the program behind a launcher: npm packages of native programs have bin/NAME.js,
+// which finds the package of the platform and starts NAME from its vendor folder, some as a child.
+// A killed launcher would leave that child running. Any other path is returned unchanged.
 func native(path string) string {
 	arch, ok := map[string][2]string{"amd64": {"x64", "x86_64"}, "arm64": {"arm64", "aarch64"}}[runtime.GOARCH]
 	system, known := map[string]string{"linux": "unknown-linux-musl", "darwin": "apple-darwin"}[runtime.GOOS]
@@ -71,7 +72,8 @@ func native(path string) string {
 	return path
 }
 
-// findInPath leaves out the relative entries of PATH: what they mean depends on a folder that somebody else filled.
+// findInPath skips the relative entries of PATH: their meaning depends on a folder with untrusted
+// content.
 func findInPath(name, path string, missing func(string, ...any) (string, error)) (string, error) {
 	seen := ""
 	for _, dir := range filepath.SplitList(path) {
@@ -92,7 +94,7 @@ func findInPath(name, path string, missing func(string, ...any) (string, error))
 
 const doesNotExist = "does not exist"
 
-// notExecutable says what keeps a path from being run, or nothing.
+// notExecutable returns why a path cannot be run, or "".
 func notExecutable(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -110,8 +112,9 @@ func notExecutable(path string) string {
 	return ""
 }
 
-// Version is the first line that an agent prints about its version, as safe text for a report. It is empty when the
-// program says nothing within five seconds, and for kinds whose programs need not know the question.
+// Version returns the first line that an agent prints about its version, as safe text for a report.
+// It is empty when the program prints nothing within five seconds, and for kinds whose programs
+// need not know --version.
 func Version(ctx context.Context, kind agency.RunnerKind, path string) string {
 	if kind == agency.Shell || kind == agency.Custom {
 		return ""
@@ -121,7 +124,7 @@ func Version(ctx context.Context, kind agency.RunnerKind, path string) string {
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = 500 * time.Millisecond
-	// The launchers of some agents start the real program as a child, which must not stay behind.
+	// The launchers of some agents start the real program as a child, which must not outlive them.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out head
@@ -140,7 +143,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the first line without what a terminal could take for a command.
+// line returns the first line without characters that a terminal could take for a command.
 func (h *head) line() string {
 	first, _, _ := strings.Cut(strings.TrimSpace(string(h.kept)), "\n")
 	return strings.TrimSpace(strings.Map(func(c rune) rune {

@@ -1,5 +1,6 @@
-// Package harness is what agency knows about each coding agent: its program, its command line, and how it takes a task
-// and goes on with an earlier conversation. Each has a folder, and a line in the registry.
+// Package harness is what agency knows about each coding agent: its program, its command line, and
+// how it takes a task and continues an earlier conversation. Each has a folder, and a line in the
+// registry.
 package harness
 
 import (
@@ -10,8 +11,8 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// Build makes the command line of an attempt. It fails with E_SPEC_INVALID for a model or a conversation id that cannot
-// be passed on, and as FindExec does when the program is missing.
+// Build returns the command line of an attempt. It fails with E_SPEC_INVALID for a model or a
+// conversation id that cannot be passed on, and like FindExec when the program is missing.
 func Build(r agency.CommandRequest) (agency.Command, error) {
 	known := of(r.Runner.Kind)
 	if known.Command == nil {
@@ -37,7 +38,7 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 	return c, nil
 }
 
-// table is the name of a runner's table in the configuration, below "runners".
+// table returns the name of a runner's table in the configuration, below "runners".
 func table(r agency.Runner) string {
 	if r.Kind == agency.Custom {
 		return "custom." + r.Name

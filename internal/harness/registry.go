@@ -13,8 +13,9 @@ import (
 	"agency/internal/harness/opencode"
 )
 
-// registry holds all kinds of runners, in the order in which people see them. The first is the default of new runs. An agent is
-// added by its folder and its line here; docs/add-an-agent.md tells how.
+// registry holds all kinds of runners, in the order of help and documentation. The first is the
+// default of new runs. An agent is added by its folder and its line here; docs/add-an-agent.md
+// explains how.
 var registry = []agent.Agent{
 	claude.Agent,
 	codex.Agent,
@@ -25,7 +26,7 @@ var registry = []agent.Agent{
 	custom.Custom,
 }
 
-// of returns what is known about a kind of runner; nothing of one that does not exist.
+// of returns the description of a kind of runner; an empty one for an unknown kind.
 func of(kind agency.RunnerKind) agent.Agent {
 	if i := slices.IndexFunc(registry, func(a agent.Agent) bool { return a.Kind == kind }); i >= 0 {
 		return registry[i]
@@ -33,7 +34,7 @@ func of(kind agency.RunnerKind) agent.Agent {
 	return agent.Agent{}
 }
 
-// Kinds returns the kinds of runners that a name alone stands for, the default first: all but custom ones.
+// Kinds returns the kinds of runners that need only a name, the default first: all but custom ones.
 func Kinds() []agency.RunnerKind {
 	kinds := make([]agency.RunnerKind, 0, len(registry))
 	for _, a := range registry {
@@ -52,7 +53,8 @@ func Agents() []agent.Agent {
 // Program returns the usual name of the program of a kind of runner; empty for a custom one.
 func Program(kind agency.RunnerKind) string { return of(kind).Program }
 
-// SkipsPermissions reports whether an agent asks for no permission with these arguments. A script never asks.
+// SkipsPermissions reports whether an agent asks for no permission with these arguments. A script
+// never asks.
 func SkipsPermissions(kind agency.RunnerKind, args []string) bool {
 	return kind == agency.Shell || of(kind).SkipsPermissions(args)
 }

@@ -18,8 +18,8 @@ import (
 // screensLimit is the largest file of a user's patterns, in bytes.
 const screensLimit = 256 << 10
 
-// Screens reads terminals by the user's own patterns first, which can be for any runner, and then by those of the registry.
-// A file of patterns that cannot be read is logged and not used.
+// Screens reads terminals by the user's own patterns first, which may be for any runner, and then
+// by those of the registry. A file of patterns that cannot be read is logged and not used.
 type Screens struct {
 	Dir string // of the user's own patterns, RUNNER.toml each
 	Log *slog.Logger
@@ -27,11 +27,11 @@ type Screens struct {
 
 // Files returns the paths of the user's own patterns.
 func (s Screens) Files() []string {
-	paths, _ := filepath.Glob(s.path("*")) // its one error is for a bad pattern
+	paths, _ := filepath.Glob(s.path("*")) // its only error is a bad pattern
 	return paths
 }
 
-// CheckFile returns what is wrong with one of Files.
+// CheckFile returns the error of one of Files, or nil.
 func (s Screens) CheckFile(path string) error {
 	_, err := s.own(strings.TrimSuffix(filepath.Base(path), ".toml"))
 	return err
@@ -60,8 +60,8 @@ func (s Screens) Screen(r agency.Runner, lines []string) []agency.Evidence {
 	return Screen(r.Kind, lines)
 }
 
-// Sight returns what the lines of a runner's terminal mean for a message: what the user's patterns call an input box takes
-// one.
+// Sight returns what the lines of a runner's terminal mean for a message: an input box by the
+// user's patterns takes one.
 func (s Screens) Sight(r agency.Runner, lines []string) agency.Sight {
 	sight := Sight(r.Kind, lines)
 	for _, e := range s.readable(r.Name).Read(lines) {

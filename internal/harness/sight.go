@@ -12,8 +12,9 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// Sight reads what the terminal of an agent shows to one who is about to type, the top line first: a dialog that agency knows or
-// any menu, and the input box. A menu counts below the input box only: above it stands what the agent said.
+// Sight reads what matters on the terminal of an agent before typing, the top line first: a dialog
+// that agency knows or any menu, and the input box. A menu counts only below the input box: above
+// it is the agent's output.
 func Sight(kind agency.RunnerKind, lines []string) agency.Sight {
 	lines = agent.Trimmed(lines)
 	for _, e := range Screen(kind, lines) {
@@ -36,10 +37,10 @@ func Sight(kind agency.RunnerKind, lines []string) agency.Sight {
 	return sight
 }
 
-// composerTail is how many lines with words at most stand below an input box.
+// composerTail is the most lines with words below an input box.
 const composerTail = 8
 
-// menuTail is how many lines of a terminal can be a menu's.
+// menuTail is the most lines of a menu.
 const menuTail = 40
 
 // yesOrNo is a question for one of two letters at the end of a line.
@@ -50,8 +51,9 @@ var yesOrNo = sync.OnceValue(func() *regexp.Regexp {
 // cursors mark the current choice of a menu.
 var cursors = []string{"❯", "›", ">", "●", "▶", "▸", "→", "◉", "»", "*"}
 
-// menu is what a menu asks that no pattern knows: numbered choices with a cursor on one of them, a question for yes or no or, where
-// no input box is to be seen, a line that tells the keys for choosing. It is empty when there is none.
+// menu returns the request of a menu that no pattern knows: numbered choices with a cursor on one
+// of them, a question for yes or no or, where no input box is visible, a line that lists the keys
+// for choosing. It is empty when there is none.
 func menu(lines []string, composer bool) string {
 	lines = lines[max(0, len(lines)-menuTail):]
 	if first, ok := choices(lines); ok {
@@ -105,7 +107,7 @@ func menuOption(line string) (agent.Option, bool) {
 	return o, ok
 }
 
-// lastText is the last line with words that is no hint for keys.
+// lastText returns the last line with words that is not a hint for keys.
 func lastText(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		if text := agent.Bare(line); strings.ContainsFunc(text, unicode.IsLetter) && !agent.KeyHint().MatchString(text) {

@@ -6,10 +6,12 @@ import (
 	"agency"
 )
 
-// Tested returns the version of an agent that its events were recorded with; empty for programs that tell nothing of their own.
+// Tested returns the version of an agent whose events were recorded; empty for programs that report
+// nothing by themselves.
 func Tested(kind agency.RunnerKind) string { return of(kind).Version }
 
-// IsTested reports whether what an agent prints as its version is the tested one, or there is none.
+// IsTested reports whether the version that an agent prints is the tested one; true when there is
+// no tested version.
 func IsTested(kind agency.RunnerKind, version string) bool {
 	want := Tested(kind)
 	for word := range strings.FieldsSeq(version) {

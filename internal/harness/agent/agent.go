@@ -1,5 +1,5 @@
-// Package agent is what the knowledge of each coding agent is made of: its description, and the tools to read its dialogs, its
-// screen, its files and its words.
+// Package agent holds what the description of each coding agent is made of: its type, and the tools
+// to read its dialogs, screen, files and errors.
 package agent
 
 import (
@@ -8,41 +8,44 @@ import (
 	"agency"
 )
 
-// Agent is what is known about one kind of runner. What a kind does not have is empty.
+// Agent describes one kind of runner. Fields that a kind does not have are empty.
 type Agent struct {
 	Kind    agency.RunnerKind
-	Name    string // its name for people
-	Program string // the usual name of its program; empty when there is none that is usual
-	Package string // its package of npm
-	// Version is the one that its events were recorded with, and that make conformance installs.
+	Name    string // its name in texts
+	Program string // the usual name of its program; empty when it has none
+	Package string // its npm package
+	// Version is the version whose events were recorded, and that make conformance installs.
 	Version string
 
-	// Command makes everything of a Command but Argv[0].
+	// Command returns a Command without Argv[0].
 	Command func(agency.CommandRequest) agency.Command
-	// RoleOptions are the options by which a user gives the agent a system prompt himself.
+	// RoleOptions are the options with which a user sets the agent's system prompt.
 	RoleOptions []string
 	// Skips are the arguments with which the agent asks for no permission.
 	Skips []string
 
-	// Hook reads what the agent tells a hook, Stream a line of its output without a terminal, Title the title that it gives
-	// its terminal. They set neither the time nor the source.
+	// Hook reads the input of a hook, Stream a line of the agent's output without a terminal, Title
+	// the title of its terminal. They set neither the time nor the source.
 	Hook   func(payload []byte) []agency.Evidence
 	Stream func(line []byte) []agency.Evidence
 	Title  func(title string) []agency.Evidence
-	// Files are those of its own that tell how it does, and ReadFile reads what is new in one of them.
+	// Files are the agent's own files that show its state, and ReadFile reads what is new in one of
+	// them.
 	Files    func(s *agency.AgentState, runner *agency.Process) []string
 	ReadFile func(path string, s *agency.AgentState) []agency.Evidence
 
 	// Screen reads the visible lines of its terminal, the top one first.
 	Screen func(lines []string) []agency.Evidence
-	// Composer reads the input box on its terminal: the text in it, and the line behind it.
+	// Composer reads the input box on its terminal: the text in it, and the line after it.
 	Composer func(lines []string) (text string, end int, shown bool)
-	// ErrorMarks are how lines of its terminal begin that only its program prints, about errors: what its model or its tools say
-	// begins otherwise, or is indented.
+	// ErrorMarks are the beginnings of lines on its terminal that only its program prints, about
+	// errors: output of its model or tools begins otherwise, or is indented.
 	ErrorMarks []string
-	// Dialog reads the dialog that its terminal shows, without and with colours; nil when it is none that Answer knows.
+	// Dialog reads the dialog that its terminal shows, without and with colours; nil when Answer
+	// knows none there.
 	Dialog func(plain, styled []string) *Dialog
-	// Answer returns the keys to press next on a terminal to reply to a request; none when the terminal must show something else first.
+	// Answer returns the keys to press next on a terminal to reply to a request; no keys when the
+	// terminal must show something else first.
 	Answer func(d *Dialog, r *agency.Request, reply agency.Reply) (keys string, err error)
 }
 

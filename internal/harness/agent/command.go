@@ -9,7 +9,7 @@ import (
 	"agency"
 )
 
-// SessionOption names the conversation of an agent that lets its caller choose the id.
+// SessionOption sets the id of the conversation, for agents that let the caller choose it.
 func SessionOption(r agency.CommandRequest) string {
 	if r.Resume {
 		return "--resume"
@@ -17,16 +17,17 @@ func SessionOption(r agency.CommandRequest) string {
 	return "--session-id"
 }
 
-// Opening is the whole prompt that travels in the argument list, in every mode. Task texts stay in files, because
-// every user of the machine can read argument lists. It serves a new conversation and a resumed one alike.
+// Opening is the whole prompt in the argument list, in every mode. Task texts stay in files,
+// because every user of the machine can read argument lists. It is the same for a new and a resumed
+// conversation.
 const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +
 	" first: it says how to report how you are doing. If work on the task has begun already, continue it."
 
-// ConversationRule admits UUIDs and the ids that agents make. They can come from an agent's output, so one that reads
-// as an option must not get into an argument list.
+// ConversationRule matches UUIDs and the ids that agents make. An id can come from an agent's
+// output, so one that looks like an option must not get into an argument list.
 var ConversationRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`) })
 
-// Names says whether an argument is one of the options, alone or as option=value.
+// Names reports whether an argument is one of the options, alone or as option=value.
 func Names(args []string, options ...string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		option, _, _ := strings.Cut(arg, "=")
@@ -42,13 +43,13 @@ func TaskOnStdin(r agency.CommandRequest) string {
 	return ""
 }
 
-// Protocol reaches an agent by its own means for a run, beside Opening, so that it stands when the conversation was
-// summed up.
+// Protocol tells an agent how to report. It goes through the agent's own settings for a run, in
+// addition to Opening, so that it survives a summary of the conversation.
 const Protocol = "You work in a run of agency. Before you begin, read " + agency.InstructionsFile + " in the working directory. " +
 	"Whenever your status changes (working, needs_input, blocked, ready_for_review), report it with the command `agency report`, " +
 	"or write " + agency.ContractFile + "."
 
-// Role is all that an agent is told beside its task: what it is for, and how to report.
+// Role returns what an agent is told in addition to its task: its role, and how to report.
 func Role(r agency.CommandRequest) string {
 	if text := strings.TrimSpace(r.SystemPrompt); text != "" {
 		return text + "\n\n" + Protocol
@@ -56,7 +57,7 @@ func Role(r agency.CommandRequest) string {
 	return Protocol
 }
 
-// HookCommand is the command line that an agent's hooks call, for agents that give it to a shell.
+// HookCommand returns the command line of an agent's hooks, for agents that give it to a shell.
 func HookCommand(r agency.CommandRequest) string {
 	words := make([]string, 0, len(r.Hook)+1)
 	for _, word := range append(slices.Clip(r.Hook), string(r.Runner.Kind)) {
@@ -65,8 +66,8 @@ func HookCommand(r agency.CommandRequest) string {
 	return strings.Join(words, " ")
 }
 
-// TakeOption takes an option that has a value out of arguments, and returns what is left and the last value, which is the
-// one that counts.
+// TakeOption removes an option with a value from arguments, and returns the rest and the last
+// value, which is the one that counts.
 func TakeOption(args []string, option string) (rest []string, value string) {
 	for i := 0; i < len(args); i++ {
 		name, joined, has := strings.Cut(args[i], "=")

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Trimmed are lines without the empty ones at the end.
+// Trimmed returns lines without the empty ones at the end.
 func Trimmed(lines []string) []string {
 	for len(lines) > 0 && Blank(lines[len(lines)-1]) {
 		lines = lines[:len(lines)-1]
@@ -37,12 +37,13 @@ func RuledComposer(lines []string) (text string, end int, shown bool) {
 	return Joined(first, lines[top+2:bottom]), bottom + 1, ok
 }
 
-// Rule reports whether a line is drawn from the left side on. A line of a text in an input box is indented.
+// Rule reports whether a line is a rule that begins at the left edge. A line of text in an input
+// box is indented.
 func Rule(line string) bool {
 	return strings.HasPrefix(line, "──────────") || strings.HasPrefix(line, "▀▀▀▀▀▀▀▀▀▀") || strings.HasPrefix(line, "▄▄▄▄▄▄▄▄▄▄")
 }
 
-// Prompted is what stands behind the mark with which an input box begins.
+// Prompted returns the text after the mark with which an input box begins.
 func Prompted(line string, marks ...string) (string, bool) {
 	line = strings.TrimSpace(strings.ReplaceAll(line, "\u00a0", " "))
 	for _, mark := range marks {
@@ -53,7 +54,7 @@ func Prompted(line string, marks ...string) (string, bool) {
 	return "", false
 }
 
-// Joined is the text of several lines.
+// Joined returns the text of several lines.
 func Joined(first string, more []string) string {
 	lines := []string{first}
 	for _, line := range more {
@@ -62,7 +63,7 @@ func Joined(first string, more []string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// IndentedTo is the first line from a place on that is empty, or not indented so far.
+// IndentedTo returns the index of the first line, from an index on, that is empty or indented less.
 func IndentedTo(lines []string, from int, indent string) int {
 	for from < len(lines) && !Blank(lines[from]) && strings.HasPrefix(lines[from], indent) {
 		from++
@@ -70,19 +71,20 @@ func IndentedTo(lines []string, from int, indent string) int {
 	return from
 }
 
-// KeyHint is a line that tells which keys a dialog takes. What interrupts work is not among them.
+// KeyHint matches a line that lists the keys of a dialog. A key that interrupts work is not among
+// them.
 var KeyHint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(enter|return|esc|escape|space)\b[:/]?\s+(to\s+)?` +
 		`(confirm|select|submit|continue|proceed|cancel|close|dismiss|back|go back|save|choose|accept|approve|reject|allow|deny|toggle|apply|exit)\b`)
 })
 
-// Bare is a line without white space and frames around it.
+// Bare returns a line without white space and frames around it.
 func Bare(line string) string { return strings.Trim(line, " \t\u00a0│┃|║") }
 
-// hintTail is how many of the last lines with words can tell which keys a dialog takes.
+// hintTail is how many of the last lines with words can list the keys of a dialog.
 const hintTail = 3
 
-// Hinted reports whether the end of a terminal tells which keys a dialog takes.
+// Hinted reports whether the end of a terminal lists the keys of a dialog.
 func Hinted(lines []string) bool {
 	seen := 0
 	for _, line := range slices.Backward(lines) {

@@ -11,12 +11,12 @@ import (
 	"agency"
 )
 
-// Escape is the key that refuses in every dialog that is answered here.
+// Escape is the key that refuses in every dialog that agency answers.
 const Escape = "\x1b"
 
-// Dialog is what a terminal asks, as far as it is read.
+// Dialog is a dialog on a terminal, as far as it was read.
 type Dialog struct {
-	Kind    agency.RequestKind // empty when its words do not tell
+	Kind    agency.RequestKind // empty when the text does not show it
 	Lines   []string           // above the options
 	Options []Option
 }
@@ -25,7 +25,7 @@ type Dialog struct {
 type Option struct {
 	Key    string // the digit
 	Text   string
-	Chosen bool // the cursor stands on it
+	Chosen bool // the cursor is on it
 }
 
 // ParseOption reads a numbered choice with or without a cursor.
@@ -43,13 +43,14 @@ func ParseOption(line string) (Option, bool) {
 	return Option{Key: key, Text: strings.TrimSpace(text), Chosen: chosen}, true
 }
 
-// DialogBelow makes the reader of dialogs whose first line begins with one of top.
+// DialogBelow returns a reader of dialogs whose first line begins with one of top.
 func DialogBelow(top ...string) func(plain, styled []string) *Dialog {
 	return func(plain, _ []string) *Dialog { return readDialog(plain, top) }
 }
 
-// readDialog reads the last dialog on a terminal: from a line that begins with one of top, over its text, to its options. It is
-// nil when there is none. Above it stands what the agent did before, which can look like anything.
+// readDialog reads the last dialog on a terminal: from a line that begins with one of top, over its
+// text, to its options. It returns nil when there is none. Above the dialog is the agent's earlier
+// output, which can look like anything.
 func readDialog(lines, top []string) *Dialog {
 	d, first := &Dialog{}, 0
 	for i, line := range lines {
@@ -71,34 +72,36 @@ func readDialog(lines, top []string) *Dialog {
 	return nil
 }
 
-// aboutLimit is how much of what is asked must stand in the terminal, in characters that are no space: a dialog cuts the rest off.
+// aboutLimit is how much of a request must be on the terminal, in characters without spaces: a
+// dialog cuts off the rest.
 const aboutLimit = 40
 
-// Match is how a dialog shows what is asked.
+// Match is how well a dialog shows a request.
 type Match struct {
 	level level
-	found string // what of it stands in the dialog, without spaces
+	found string // the part of it in the dialog, without spaces
 }
 
-// level is how much of what is asked is shown.
+// level is how much of a request is shown.
 type level int
 
 const (
 	notShown   level = iota
 	shownPart        // the beginning of its text, the file that it names, or the tool of a server
 	shownWhole       // its text, or the first line of it
-	shownLine        // on a line of its own
+	shownLine        // on its own line
 )
 
-// Shown reports whether the dialog shows it at all.
+// Shown reports whether the dialog shows the request at all.
 func (m Match) Shown() bool { return m.level > notShown }
 
-// Explains reports whether what was found of another request stands in the dialog because this one does.
+// Explains reports whether the match of another request is explained by the match of this one.
 func (m Match) Explains(other Match) bool {
 	return m.level > other.level && strings.Contains(m.found, other.found)
 }
 
-// About is how a dialog shows what is asked. Line breaks and indentation are the dialog's own.
+// About returns how well a dialog shows a request. It ignores line breaks and indentation, which
+// are the dialog's own.
 func (d *Dialog) About(r *agency.Request) Match {
 	shown := Squeeze(strings.Join(d.Lines, ""))
 	first, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
@@ -141,12 +144,13 @@ func Squeeze(s string) string {
 	}, s)
 }
 
-// Offers reports whether one of the options has just this text.
+// Offers reports whether one of the options has exactly this text.
 func (d *Dialog) Offers(text string) bool {
 	return slices.ContainsFunc(d.Options, func(o Option) bool { return o.Text == text })
 }
 
-// Press is the key of the option with just this text: its digit, unless another one is known.
+// Press returns the key of the option with exactly this text: its digit, unless another key is
+// known.
 func (d *Dialog) Press(text, key string) (string, error) {
 	i := slices.IndexFunc(d.Options, func(o Option) bool { return o.Text == text })
 	if i < 0 {
@@ -155,9 +159,9 @@ func (d *Dialog) Press(text, key string) (string, error) {
 	return cmp.Or(key, d.Options[i].Key), nil
 }
 
-// Choose is the next step of the answer to a question. An option is chosen by its digit, and confirmed where the cursor stands
-// on it. Words of one's own go into the option that begins with own, if there is one: it is chosen, the words are typed, and
-// confirmed when they stand there.
+// Choose returns the next step of the answer to a question. An option is chosen by its digit, and
+// confirmed when the cursor is on it. A free-form answer goes into the option that begins with own,
+// if there is one: the option is chosen, the text is typed, and confirmed when it shows.
 func (d *Dialog) Choose(text, own string) (string, error) {
 	for _, o := range d.Options {
 		label, _, _ := strings.Cut(o.Text, "  ") // a description follows

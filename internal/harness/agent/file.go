@@ -11,8 +11,8 @@ import (
 // tailLimit is the most that Tail reads at a time, in bytes.
 const tailLimit = 4 << 20
 
-// Tail reads the complete lines behind offset, and where they end. A file that became shorter is another one, and
-// read from its end.
+// Tail returns the complete lines after offset, and where they end. A file that became shorter is a
+// new one, and read from its end.
 func Tail(path string, offset int64) (lines []byte, next int64) {
 	f, err := file.OpenRegular(path)
 	if err != nil {
@@ -36,7 +36,8 @@ func Tail(path string, offset int64) (lines []byte, next int64) {
 	return nil, offset + tailLimit // a line without an end is skipped piece by piece
 }
 
-// SizeOf is how long a file is now, so that what an earlier attempt wrote into it is not read again.
+// SizeOf returns the size of a file now, so that the output of an earlier attempt is not read
+// again.
 func SizeOf(path string) int64 {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {

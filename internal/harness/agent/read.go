@@ -8,7 +8,7 @@ import (
 	"agency"
 )
 
-// ToolText is the input of a tool in the words that tell most of it.
+// ToolText returns the most telling part of a tool's input as text.
 func ToolText(input json.RawMessage) string {
 	var fields struct {
 		Questions []struct {
@@ -44,14 +44,15 @@ func ToolText(input json.RawMessage) string {
 	return ""
 }
 
-// Lenient reads JSON of another program. A field of a type that was not expected is left out; the rest counts.
+// Lenient reads JSON of another program. It leaves out a field of an unexpected type, and keeps the
+// rest.
 func Lenient(data []byte, into any) bool {
 	err := json.Unmarshal(data, into)
 	var mismatch *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &mismatch)
 }
 
-// StatusClass sorts an error by its HTTP status.
+// StatusClass returns the class of an error by its HTTP status.
 func StatusClass(status int) agency.ErrorClass {
 	switch {
 	case status == 401 || status == 403:
@@ -71,7 +72,7 @@ func StatusClass(status int) agency.ErrorClass {
 	}
 }
 
-// ErrorClass sorts an error by its words, for want of anything better.
+// ErrorClass returns the class of an error by its text, when there is nothing better.
 func ErrorClass(text string) agency.ErrorClass {
 	text = strings.ToLower(text)
 	says := func(parts ...string) bool {

@@ -13,16 +13,17 @@ import (
 	"agency"
 )
 
-// screenTail is how many lines around the input box are looked at. What the agent said stands above them, or, where it
-// quotes a dialog, not at the very bottom.
+// screenTail is how many lines around the input box are read. The agent's output is above them, or,
+// where it quotes a dialog, not at the very bottom.
 const screenTail = 24
 
-// pattern is one thing that a terminal can show.
+// pattern describes one thing that a terminal can show.
 type pattern struct {
 	Name string `toml:"name"`
-	// Last are texts of which one is in the last line that is not empty; without any, every last line will do.
+	// Last are texts of which one must be in the last line that is not empty; without any, every
+	// last line matches.
 	Last []string `toml:"last"`
-	// All are texts of which each is in one of the lines above.
+	// All are texts that must each be in one of the lines above.
 	All        []string           `toml:"all"`
 	Signal     agency.Signal      `toml:"signal"`
 	Kind       agency.RequestKind `toml:"kind"`
@@ -30,8 +31,8 @@ type pattern struct {
 	Confidence float64            `toml:"confidence"`
 }
 
-// ScreenOf returns the reader of a terminal that knows the patterns of a file, which are read when they are first wanted. A test
-// reads every agent's file; one that is wrong knows nothing.
+// ScreenOf returns a reader of a terminal by the patterns of a file, which it parses at its first
+// use. A test parses every agent's file; an invalid one matches nothing.
 func ScreenOf(file []byte) func(lines []string) []agency.Evidence {
 	patterns := sync.OnceValue(func() Patterns {
 		known, err := ParseScreen(file)
@@ -43,13 +44,14 @@ func ScreenOf(file []byte) func(lines []string) []agency.Evidence {
 	return func(lines []string) []agency.Evidence { return patterns().Read(lines) }
 }
 
-// ScreenVersion is the version of the form of files with patterns.
+// ScreenVersion is the version of the format of pattern files.
 const ScreenVersion = 1
 
-// Patterns are what the terminal of an agent can show, the first to win first.
+// Patterns are what the terminal of an agent can show, in order of precedence.
 type Patterns []pattern
 
-// ParseScreen reads a file of patterns, agency's own or a user's, strictly. Its errors say what is wrong in words for people.
+// ParseScreen reads a file of patterns, agency's own or a user's, strictly. Its errors are texts
+// for users.
 func ParseScreen(data []byte) (Patterns, error) {
 	var known struct {
 		Version  int      `toml:"version"`
@@ -96,12 +98,13 @@ func (p *pattern) check() error {
 	return nil
 }
 
-// ShowReady says that one of the patterns tells when a terminal takes a message.
+// ShowReady reports whether one of the patterns shows that a terminal takes a message.
 func (known Patterns) ShowReady() bool {
 	return slices.ContainsFunc(known, func(p pattern) bool { return p.Signal != agency.SignalAsked })
 }
 
-// Read is what the first pattern says that the visible lines show, the top line first.
+// Read returns the evidence of the first pattern that matches the visible lines, the top line
+// first.
 func (known Patterns) Read(lines []string) []agency.Evidence {
 	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
 		lines = lines[:len(lines)-1]

@@ -8,8 +8,9 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// answer answers Claude Code's dialogs. A digit chooses at once; which one says no differs from tool to tool, and the ones
-// in between change the mode of the conversation, so that leave is given by what is plainly "Yes" and refused by Escape.
+// answer answers Claude Code's dialogs. A digit chooses at once; the digit for no differs from tool
+// to tool, and the ones in between change the mode of the conversation. So permission is given by
+// the option that is plainly "Yes", and refused by Escape.
 func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, error) {
 	if reply.Decision == agency.Deny {
 		return agent.Escape, nil

@@ -1,4 +1,4 @@
-// Package claude is what is known about Claude Code.
+// Package claude describes  Claude Code.
 package claude
 
 import (
@@ -12,10 +12,10 @@ import (
 )
 
 //go:embed screen.toml
-var patterns []byte // what its terminal shows
+var patterns []byte // patterns of its terminal
 
-// Agent is what is known about Claude Code. Its hooks tell most; they are silent on an answer, a refusal, Escape and
-// calls of the model that are tried again, which its session file and its transcript tell.
+// Agent describes Claude Code. Its hooks report most; they do not report an answer, a refusal,
+// Escape or a retried call of the model, which its session file and its transcript show.
 var Agent = agent.Agent{
 	Kind: "claude_code", Name: "Claude Code", Program: "claude", Package: "@anthropic-ai/claude-code", Version: "2.1.329",
 	Command:     command,
@@ -33,14 +33,14 @@ var Agent = agent.Agent{
 	Answer:      answer,
 }
 
-// roleOptions are the options that set Claude Code's system prompt, or add to it.
+// roleOptions are the options that set or extend Claude Code's system prompt.
 var roleOptions = []string{"--append-system-prompt", "--append-system-prompt-file", "--system-prompt", "--system-prompt-file"}
 
 // roleFile is the name of a run's system prompt in the attempt's directory.
 const roleFile = "system-prompt.md"
 
-// command is Claude Code's command line. Its permission mode is always named, because the mode that it takes by itself
-// changed between versions and can deny everything in a headless run.
+// command returns Claude Code's command line. It always sets the permission mode, because the
+// default mode changed between versions and can deny everything in a headless run.
 func command(r agency.CommandRequest) agency.Command {
 	args, settings := agent.TakeOption(r.DefaultArgs, "--settings")
 	own, chosen := agent.TakeOption(r.Runner.Args, "--settings")
@@ -60,7 +60,8 @@ func command(r agency.CommandRequest) agency.Command {
 	case !agent.Names(all, "--permission-mode", "--dangerously-skip-permissions"):
 		args = append(args, "--permission-mode", mode)
 	}
-	// An agent that needed leave to report its status could not say that it waits for somebody.
+	// An agent that needed permission to report its status could not report that it waits for the
+	// user.
 	args = append(args, "--allowedTools=Edit(/"+agency.DotDir+"/**),Bash(agency report:*)")
 	var files map[string][]byte
 	switch {
@@ -72,7 +73,8 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, "--append-system-prompt", agent.Protocol)
 	}
 	if merged, ok := withHooks(settings, r); ok {
-		// A file, because arguments can be read by every user of the machine, and the user's settings may hold secrets.
+		// A file, because arguments can be read by every user of the machine, and the user's
+		// settings may hold secrets.
 		if files == nil {
 			files = map[string][]byte{}
 		}
@@ -90,7 +92,7 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 	args = append(args, own...)
 	return agency.Command{
-		// Several options take any number of values, so the prompt stands behind "--".
+		// Several options take any number of values, so the prompt comes after "--".
 		Argv:           append(args, "--", agent.Opening),
 		Env:            env,
 		Stdin:          agent.TaskOnStdin(r),
@@ -99,7 +101,8 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 }
 
-// title reads the sign before the name in the title: a star at rest, half a circle or braille dots at work.
+// title reads the symbol before the name in the title: a star at rest, half a circle or braille
+// dots at work.
 func title(title string) []agency.Evidence {
 	switch signal, _ := utf8.DecodeRuneInString(title); {
 	case signal == '✳':

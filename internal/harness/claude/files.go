@@ -17,8 +17,9 @@ const (
 	tailStep     = 256 << 10
 )
 
-// files are the session file, which says what the program does at the moment, and the transcript. Both are found by the
-// path of the transcript, CONFIG/projects/FOLDER/ID.jsonl. Without a terminal the stream tells all that they would.
+// files returns the session file, which holds the current state of the program, and the transcript.
+// Both are found by the path of the transcript, CONFIG/projects/FOLDER/ID.jsonl. Without a terminal
+// the stream reports all that they would.
 func files(s *agency.AgentState, runner *agency.Process) []string {
 	folder, name := filepath.Split(s.Transcript)
 	projects := filepath.Dir(filepath.Clean(folder))
@@ -49,7 +50,8 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	return evidence
 }
 
-// session reads the session file. It is silent about a state that was seen already: each has a time of its own.
+// session reads the session file. It returns nothing for a state that was seen already: each has
+// its own time.
 func session(path string, s *agency.AgentState) []agency.Evidence {
 	data, err := file.ReadRegular(path, sessionLimit)
 	if err != nil {
@@ -61,7 +63,7 @@ func session(path string, s *agency.AgentState) []agency.Evidence {
 		WaitingFor   string `json:"waitingFor"`
 		Since        int64  `json:"statusUpdatedAt"`
 	}
-	// A file that is being written cannot be read, and is read again when it was.
+	// A file that is being written cannot be parsed; it is read again after the write.
 	if !agent.Lenient(data, &session) || session.Status == "" {
 		return nil
 	}
@@ -73,17 +75,17 @@ func session(path string, s *agency.AgentState) []agency.Evidence {
 		return nil
 	}
 	if session.Status != "waiting" && s.AskedAfter(session.Since) {
-		return nil // it was so before the newest request, and will tell that it waits
+		return nil // it was so before the newest request; the next write shows that it waits
 	}
 	switch session.Status {
 	case "idle":
 		if s.Turn == agency.TurnWorking && s.TurnAt.UnixMilli() > session.Since {
-			return nil // it was at rest before the turn that is known by now began
+			return nil // it was at rest before the newest known turn began
 		}
 		e.Signal = agency.SignalResting
 	case "busy":
 		if s.Turn == agency.TurnEnded && s.TurnAt.UnixMilli() >= session.Since {
-			return nil // the turn was over before the file said so
+			return nil // the turn was over before the file showed it
 		}
 		e.Signal = agency.SignalBusy
 	case "waiting":
@@ -97,15 +99,15 @@ func session(path string, s *agency.AgentState) []agency.Evidence {
 	return []agency.Evidence{e}
 }
 
-// The events of a transcript that the next reading has to know.
+// The events of a transcript that the next read needs.
 const (
 	called    = "api-request"
 	answered  = "assistant "
 	interrupt = "[Request interrupted by user"
 )
 
-// transcript reads the lines that were added to the conversation. What they say about the turn counts only when
-// nothing came after it: hooks tell that sooner.
+// transcript reads the lines that were added to the conversation. Their evidence about the turn
+// counts only when nothing came after it: hooks report that sooner.
 func transcript(path string, s *agency.AgentState) []agency.Evidence {
 	lines, next := agent.Tail(path, s.TranscriptOffset)
 	if next == s.TranscriptOffset {
@@ -122,16 +124,18 @@ func transcript(path string, s *agency.AgentState) []agency.Evidence {
 		switch {
 		case l.Type == "assistant":
 			last = ""
-			// Every part of an answer comes with the usage of it so far, also after the result of a tool that an earlier part called.
+			// Every part of an answer has the usage of the answer so far, also after the result of
+			// a tool that an earlier part called.
 			if l.Message.Usage == nil || l.Error != "" {
 				continue
 			}
 			event = answered + l.Message.ID
 			used := agency.NewUsage(l.Message.Usage.of(l.Message.Model))
-			used.Estimated = true // helpers have transcripts of their own
+			used.Estimated = true // subagents have their own transcripts
 			evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Event: event, ID: l.Message.ID, Usage: used, Add: true})
 		case l.Type == called && strings.HasPrefix(l.Source, "repl_main_thread"):
-			// A second call without an answer to the first is the only trace of an error that is not final.
+			// A second call without an answer to the first is the only trace of an error that is
+			// not final.
 			if last = agency.SignalUsage; event == called {
 				last = agency.SignalRetrying
 			}

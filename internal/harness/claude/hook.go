@@ -11,7 +11,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// hookInput is what Claude Code gives a hook, as far as agency reads it.
+// hookInput is the input of a hook of Claude Code, as far as agency reads it.
 type hookInput struct {
 	Event        string            `json:"hook_event_name"`
 	Session      string            `json:"session_id"`
@@ -31,7 +31,7 @@ type hookInput struct {
 	Reason       string            `json:"reason"`
 }
 
-// hook reads what Claude Code tells a hook.
+// hook reads the input of a hook of Claude Code.
 func hook(payload []byte) []agency.Evidence {
 	var in hookInput
 	if !agent.Lenient(payload, &in) || in.Event == "" {
@@ -60,7 +60,7 @@ func (in *hookInput) evidence() []agency.Evidence {
 	case "PreToolUse":
 		started := one(agency.Evidence{Signal: agency.SignalToolStarted, ID: in.toolID(), Tool: in.Tool, Text: agent.ToolText(in.Input)})
 		if in.Tool == "AskUserQuestion" {
-			started = append(started, in.asked()) // where everything is permitted nothing more tells
+			started = append(started, in.asked()) // where everything is permitted, no other event follows
 		}
 		return started
 	case "PermissionRequest":
@@ -91,15 +91,15 @@ func (in *hookInput) evidence() []agency.Evidence {
 	}
 }
 
-// drafts reports whether a prompt is news of another agent, of a subagent that ended for example, which Claude Code submits
-// by itself: it is a person's answer to nothing.
+// drafts reports whether a prompt is a notice about another agent, such as a subagent that ended,
+// which Claude Code submits by itself. It answers no request.
 func drafts(prompt string) bool {
 	return slices.ContainsFunc([]string{"<task-notification>", "<teammate-message", "<cross-session-message"}, func(tag string) bool {
 		return strings.HasPrefix(strings.TrimSpace(prompt), tag)
 	})
 }
 
-// asked is a request for permission, which is also how a question shows.
+// asked returns a request for permission; a question comes as one too.
 func (in *hookInput) asked() agency.Evidence {
 	e := agency.Evidence{Signal: agency.SignalAsked, ID: in.toolID(), Kind: agency.AsksPermission, Tool: in.Tool, Text: agent.ToolText(in.Input)}
 	if in.Tool == "AskUserQuestion" {
@@ -108,7 +108,8 @@ func (in *hookInput) asked() agency.Evidence {
 	return e
 }
 
-// notified reads a notification. It comes seconds after what it is about, so that it only adds what nothing else told.
+// notified reads a notification. It comes seconds after its cause, so it only adds what nothing
+// else reported.
 func (in *hookInput) notified() []agency.Evidence {
 	switch in.Notification {
 	case "permission_prompt", "worker_permission_prompt":
@@ -118,12 +119,13 @@ func (in *hookInput) notified() []agency.Evidence {
 	case "idle_prompt":
 		return []agency.Evidence{{Signal: agency.SignalResting}}
 	default:
-		return nil // news that say nothing about the turn
+		return nil // it is not about the turn
 	}
 }
 
-// toolID names a call of a tool. The request for permission carries no id of Claude Code's own, so the name is made of
-// what stands in all three events of a call: tool and input. An answered question comes back with its answers.
+// toolID names a call of a tool. The request for permission has no id from Claude Code, so the name
+// is made of what all three events of a call have: tool and input. An answered question comes back
+// with its answers.
 func (in *hookInput) toolID() string {
 	var input any
 	if json.Unmarshal(in.Input, &input) != nil {
@@ -140,7 +142,8 @@ func (in *hookInput) toolID() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// errorClass sorts an error by Claude Code's name of it, and by its text where one name stands for several.
+// errorClass returns the class of an error by Claude Code's name of it, and by its text where a
+// name has several meanings.
 func errorClass(name, text string) agency.ErrorClass {
 	text = strings.ToLower(text)
 	switch name {

@@ -16,8 +16,9 @@ const settingsFile = "claude-settings.json"
 // settingsLimit is the most that is read of a user's settings, in bytes.
 const settingsLimit = 1 << 20
 
-// events are the hooks that are registered: few, and old ones, because a name that a version does not know stops
-// its start at a dialog. Without a terminal the stream tells of tools, and there is nobody to give permission.
+// events returns the hooks to register: few, and old ones, because a name that a version does not
+// know stops its start at a dialog. Without a terminal the stream reports tools, and no user can
+// give permission.
 func events(headless bool) []string {
 	events := []string{"SessionStart", "UserPromptSubmit", "Notification", "Stop", "StopFailure", "SubagentStop", "PreCompact", "SessionEnd"}
 	if !headless {
@@ -26,9 +27,10 @@ func events(headless bool) []string {
 	return events
 }
 
-// withHooks returns the user's settings, which are JSON or the name of a file or empty, with the hooks that report to
-// agency added to those that are there. It is false when there is nothing to add, or what the user gave cannot be read:
-// Claude Code itself tells what is wrong with it.
+// withHooks returns the user's settings, which are JSON or the name of a file or empty, with the
+// hooks that report to agency added to those that are there. It is false when there is nothing to
+// add, or when the user's settings cannot be read: Claude Code itself reports what is wrong with
+// them.
 func withHooks(users string, r agency.CommandRequest) (merged []byte, ok bool) {
 	if len(r.Hook) == 0 {
 		return nil, false
@@ -70,7 +72,7 @@ func readClaudeSettings(users, dir string) ([]byte, error) {
 	if !filepath.IsAbs(users) {
 		users = filepath.Join(dir, users)
 	}
-	path, err := filepath.EvalSymlinks(users) // it is the user's own, and people link their settings
+	path, err := filepath.EvalSymlinks(users) // it is the user's own, and may be a link
 	if err != nil {
 		return nil, err
 	}

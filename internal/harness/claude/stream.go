@@ -9,7 +9,8 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// entry is one line of Claude Code's output without a terminal, and of its transcript, as far as agency reads them.
+// entry is one line of Claude Code's output without a terminal, and of its transcript, as far as
+// agency reads them.
 type entry struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
@@ -24,7 +25,7 @@ type entry struct {
 		Usage   *usage `json:"usage"`
 	} `json:"message"`
 
-	// Of a call that is tried again, and of a request for permission.
+	// Fields of a retried call, and of a request for permission.
 	Error   string `json:"error"`
 	Attempt int    `json:"attempt"`
 	Request struct {
@@ -34,7 +35,7 @@ type entry struct {
 		ID      string          `json:"tool_use_id"`
 	} `json:"request"`
 
-	// Of a result.
+	// Fields of a result.
 	Failed    bool                  `json:"is_error"`
 	Result    string                `json:"result"`
 	Reason    string                `json:"terminal_reason"`
@@ -44,7 +45,7 @@ type entry struct {
 	Usage     *usage                `json:"usage"`
 	Models    map[string]modelUsage `json:"modelUsage"`
 
-	// Of a transcript alone.
+	// Fields of a transcript only.
 	Sidechain bool   `json:"isSidechain"`
 	Source    string `json:"querySource"`
 }
@@ -62,7 +63,7 @@ type block struct {
 // blocks are the parts of a message, which may also be one text.
 type blocks []block
 
-// UnmarshalJSON never fails: what is neither is no part.
+// UnmarshalJSON never fails: anything else yields no parts.
 func (b *blocks) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -82,7 +83,7 @@ type usage struct {
 	Written int64 `json:"cache_creation_input_tokens"`
 	Cached  int64 `json:"cache_read_input_tokens"`
 	Output  int64 `json:"output_tokens"`
-	// Kept are the written ones by how long they are kept.
+	// Kept are the cache writes by how long they are kept.
 	Kept struct {
 		Hour int64 `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
@@ -93,7 +94,8 @@ func (u *usage) of(model string) agency.ModelUsage {
 	return agency.ModelUsage{Model: model, Input: u.Input, CacheRead: u.Cached, CacheWrite5m: u.Written - hour, CacheWrite1h: hour, Output: u.Output}
 }
 
-// modelUsage is the usage of one model so far, that of subagents and of earlier processes of the conversation among it.
+// modelUsage is the usage of one model so far, including subagents and earlier processes of the
+// conversation.
 type modelUsage struct {
 	Input   int64 `json:"inputTokens"`
 	Written int64 `json:"cacheCreationInputTokens"`
@@ -101,7 +103,8 @@ type modelUsage struct {
 	Output  int64 `json:"outputTokens"`
 }
 
-// stream reads one line of the output without a terminal. What is no JSON is another output format, and says nothing.
+// stream reads one line of the output without a terminal. A line that is not JSON is another output
+// format, and yields nothing.
 func stream(line []byte) []agency.Evidence {
 	var l entry
 	if !agent.Lenient(line, &l) || l.Type == "" {
@@ -151,7 +154,7 @@ func (l *entry) system() []agency.Evidence {
 	case "session_state_changed":
 		switch l.State {
 		case "running":
-			return []agency.Evidence{{Signal: agency.SignalAnswered}} // it waits for nothing
+			return []agency.Evidence{{Signal: agency.SignalAnswered}} // no request is open
 		case "idle":
 			return []agency.Evidence{{Signal: agency.SignalResting}}
 		case "requires_action":
@@ -162,11 +165,11 @@ func (l *entry) system() []agency.Evidence {
 	case "api_retry":
 		return []agency.Evidence{{Signal: agency.SignalRetrying, Class: errorClass(l.Error, ""), Text: l.Error}}
 	default:
-		return nil // there are many, and none says that the turn began or ended
+		return nil // there are many, and none shows that the turn began or ended
 	}
 }
 
-// tools are the calls that a message makes or ends; without any, it is the sign that is given.
+// tools returns the calls that a message makes or ends; without any, the given signal.
 func (l *entry) tools(otherwise agency.Signal) []agency.Evidence {
 	var evidence []agency.Evidence
 	for _, b := range l.Message.Content {
@@ -183,9 +186,10 @@ func (l *entry) tools(otherwise agency.Signal) []agency.Evidence {
 	return evidence
 }
 
-// result is the end of a turn. Its subtype says success even when a call of the model failed.
+// result reads the end of a turn. Its subtype is success even when a call of the model failed.
 func (l *entry) result() []agency.Evidence {
-	// What its models used is kept with the conversation; without it there is only what this turn used.
+	// The usage of its models is kept with the conversation; without it there is only the usage of
+	// this turn.
 	evidence := []agency.Evidence{{Signal: agency.SignalUsage, Usage: l.total(), Whole: len(l.Models) > 0}}
 	switch {
 	case l.Reason == "aborted_streaming" || l.Reason == "aborted_tools":
@@ -198,7 +202,7 @@ func (l *entry) result() []agency.Evidence {
 	}
 }
 
-// total is what the conversation used so far.
+// total returns the usage of the conversation so far.
 func (l *entry) total() *agency.Usage {
 	total := &agency.Usage{}
 	switch {

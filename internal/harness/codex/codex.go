@@ -1,4 +1,4 @@
-// Package codex is what is known about Codex.
+// Package codex describes  Codex.
 package codex
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed screen.toml
-var patterns []byte // what its terminal shows
+var patterns []byte // patterns of its terminal
 
 // Agent is Codex.
 var Agent = agent.Agent{
@@ -35,10 +35,11 @@ var Agent = agent.Agent{
 	Answer:     answer,
 }
 
-// skip has Codex ask for nothing, and confines it to nothing.
+// skip makes Codex ask for no permission, without a sandbox.
 const skip = "--dangerously-bypass-approvals-and-sandbox"
 
-// command makes the command line. Codex makes its own conversation ids, and tells them to its hooks.
+// command returns the command line. Codex makes its own conversation ids, and passes them to its
+// hooks.
 func command(r agency.CommandRequest) agency.Command {
 	resume := r.Resume && r.ConversationID != ""
 	var args []string
@@ -48,13 +49,13 @@ func command(r agency.CommandRequest) agency.Command {
 	case resume:
 		args = append(args, "resume")
 	}
-	// What the user says about the same settings stands behind these, and wins.
+	// The user's own arguments for the same settings come after these, and win.
 	args = append(args, settings(r)...)
 	args = append(args, r.DefaultArgs...)
 	if r.Headless {
 		args = append(args, "--json")
 		if !r.SkipPermissions && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", skip) {
-			// In a repository that it was not told to trust it could only read, and could not even report that.
+			// In an untrusted repository it could only read, and could not even report that.
 			args = append(args, "-s", "workspace-write")
 		}
 	} else {
@@ -69,7 +70,8 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 	args = append(args, r.Runner.Args...)
 	if r.Headless && resume {
-		// "exec" knows options that "exec resume" does not, so all of them stand before the subcommand.
+		// "exec" knows options that "exec resume" does not, so all of them come before the
+		// subcommand.
 		args = append(args, "resume")
 	}
 	args = append(args, "--")
@@ -82,7 +84,7 @@ func command(r agency.CommandRequest) agency.Command {
 	return c
 }
 
-// settings are the settings of one run, which no file of the user's learns of.
+// settings returns the settings of one run; no file of the user changes.
 func settings(r agency.CommandRequest) []string {
 	told := agent.Role(r)
 	if own := instructions(r.Env); own != "" {
@@ -91,17 +93,18 @@ func settings(r agency.CommandRequest) []string {
 	args := []string{"-c", "developer_instructions=" + tomlString(told)}
 	if !r.Headless {
 		args = append(args,
-			// An offer to update itself would take the first Enter.
+			// An update dialog would take the first Enter.
 			"-c", "check_for_update_on_startup=false",
-			// Its state is told in words, because the wheel beside them does not turn where animations are off.
+			// The title has its state in words, because the spinner does not turn where animations
+			// are off.
 			"-c", `tui.terminal_title=["activity","run-state","project-name"]`,
 		)
 	}
 	return append(args, hooks(r)...)
 }
 
-// instructions are the developer instructions in the user's own configuration. A setting for one run takes their
-// place, so it has to say them again.
+// instructions returns the developer instructions of the user's own configuration. A setting for
+// one run replaces them, so it must repeat them.
 func instructions(env []string) string {
 	home := agency.Environ(env).Lookup("CODEX_HOME")
 	if home == "" {
@@ -124,11 +127,11 @@ func instructions(env []string) string {
 	return strings.TrimSpace(config.Instructions)
 }
 
-// tomlString is a text in quotes as TOML wants it.
+// tomlString returns a text as a quoted TOML string.
 func tomlString(s string) string {
 	var quoted strings.Builder
 	enc := json.NewEncoder(&quoted)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always can be
+	_ = enc.Encode(s) // encoding a string never fails
 	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007F`)
 }

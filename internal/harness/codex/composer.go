@@ -7,8 +7,8 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// composer reads the input box of Codex: from the last mark at the left to an empty line. In a dialog the mark is a cursor,
-// and the keys that it takes stand below.
+// composer reads the input box of Codex: from the last mark at the left to an empty line. In a
+// dialog the mark is a cursor, and its keys are listed below.
 func composer(lines []string) (text string, end int, shown bool) {
 	for i, line := range slices.Backward(lines) {
 		if !strings.HasPrefix(line, "›") {

@@ -14,11 +14,11 @@ import (
 // event is one event for which Codex calls hooks: its name, and the name in the key of its trust.
 type event struct{ name, key string }
 
-// events are the events that say something about a run. A version that does not know one of them passes over it.
+// events are the events that matter for a run. A version that does not know one of them skips it.
 func events(headless bool) []event {
 	events := []event{{"SessionStart", "session_start"}, {"Stop", "stop"}}
 	if headless {
-		return events // its stream tells the rest
+		return events // its stream reports the rest
 	}
 	return append(events,
 		event{"UserPromptSubmit", "user_prompt_submit"},
@@ -32,12 +32,13 @@ func events(headless bool) []event {
 	)
 }
 
-// hookTimeout is in seconds; Codex grants no more to some events, and says so in a warning.
+// hookTimeout is in seconds; Codex allows no more for some events, and warns about a longer one.
 const hookTimeout = 3
 
-// hooks are the settings with which Codex calls agency's hook. It runs only hooks that the user has reviewed, known
-// by where they stand and by a hash of what they do. The review of these is part of the same settings, so that they run
-// without a dialog, and any other hook still needs its own review.
+// hooks returns the settings with which Codex calls agency's hook. Codex runs only hooks that the
+// user has reviewed, identified by their place and by a hash of their content. The review of these
+// is part of the same settings, so that they run without a dialog; any other hook still needs its
+// own review.
 func hooks(r agency.CommandRequest) []string {
 	command := agent.HookCommand(r)
 	if command == "" {
@@ -53,8 +54,8 @@ func hooks(r agency.CommandRequest) []string {
 	return append(args, "-c", "hooks.state={"+strings.Join(reviewed, ",")+"}")
 }
 
-// hookHash is how Codex knows a hook again: a hash of it as JSON without spaces, its keys sorted, nothing escaped
-// that need not be.
+// hookHash returns the hash by which Codex recognises a hook: that of its JSON without spaces, with
+// sorted keys and the least escaping.
 func hookHash(event event, command string) string {
 	type handler struct {
 		Async   bool   `json:"async"`
@@ -65,7 +66,7 @@ func hookHash(event event, command string) string {
 	var identity strings.Builder
 	enc := json.NewEncoder(&identity)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(struct { // strings and numbers always can be
+	_ = enc.Encode(struct { // encoding strings and numbers never fails
 		Event string    `json:"event_name"`
 		Hooks []handler `json:"hooks"`
 	}{event.key, []handler{{Command: command, Timeout: hookTimeout, Type: "command"}}})
@@ -73,7 +74,7 @@ func hookHash(event event, command string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hook reads what Codex tells a hook.
+// hook reads the input of a hook of Codex.
 func hook(payload []byte) []agency.Evidence {
 	var in struct {
 		Event      string                     `json:"hook_event_name"`
@@ -128,7 +129,8 @@ func hook(payload []byte) []agency.Evidence {
 	return []agency.Evidence{e}
 }
 
-// call names a tool call. What Codex asks leave for has no id, and differs from the call itself by a description.
+// call returns a name for a tool call. A request for permission has no id, and differs from the
+// call itself by a description.
 func call(tool string, input map[string]json.RawMessage) string {
 	call := map[string]json.RawMessage{}
 	for key, value := range input {
@@ -141,7 +143,7 @@ func call(tool string, input map[string]json.RawMessage) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// input is what a tool is called with, in words.
+// input returns the input of a tool as text.
 func input(input map[string]json.RawMessage) string {
 	var command string
 	if json.Unmarshal(input["command"], &command) == nil && command != "" {

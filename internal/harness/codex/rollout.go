@@ -14,7 +14,7 @@ import (
 // rolloutPiece is the most of a rollout that is read at once, in bytes.
 const rolloutPiece = 4 << 20
 
-// files is the rollout, in which Codex keeps the conversation. Its hooks name it.
+// files returns the rollout, in which Codex keeps the conversation. Its hooks name the path.
 func files(s *agency.AgentState, _ *agency.Process) []string {
 	if ours, _ := filepath.Match("rollout-*.jsonl", filepath.Base(s.Transcript)); !ours || !filepath.IsAbs(s.Transcript) {
 		return nil
@@ -22,15 +22,15 @@ func files(s *agency.AgentState, _ *agency.Process) []string {
 	return []string{s.Transcript}
 }
 
-// readFile reads what no hook tells: turns that ended with an error, the model, and what was used. What hooks do tell
-// is left to them, because they are in order with one another and the rollout is read a moment later.
+// readFile reads what no hook reports: turns that ended with an error, the model, and the usage.
+// The rest is left to the hooks, because they come in order and the rollout is read a moment later.
 func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	if path != s.Transcript {
 		return nil // of an earlier conversation
 	}
 	f, err := file.OpenRegular(path)
 	if err != nil {
-		return nil // it is not there yet, or gone
+		return nil // it does not exist yet, or was removed
 	}
 	defer func() { _ = f.Close() }()
 	var evidence []agency.Evidence
@@ -56,7 +56,7 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 		return nil
 	}
 	if len(evidence) == 0 {
-		// Nothing but how far it was read.
+		// Only how far it was read.
 		evidence = []agency.Evidence{{Signal: agency.SignalUsage, Event: "read"}}
 	}
 	for i := range evidence {

@@ -45,7 +45,7 @@ func stream(line []byte) []agency.Evidence {
 	case "turn.failed":
 		e.Signal, e.Class, e.Text = agency.SignalFailed, errorClass(nil, in.Error.Message), in.Error.Message
 	case "error":
-		// Every try that failed is told so, and the last one again by the end of the turn.
+		// Every failed try is reported so, and the last one again by the end of the turn.
 		e.Signal, e.Class, e.Text = agency.SignalRetrying, errorClass(nil, in.Message), in.Message
 	default:
 		e.Signal = agency.SignalUnknown
@@ -53,7 +53,7 @@ func stream(line []byte) []agency.Evidence {
 	return []agency.Evidence{e}
 }
 
-// item is one thing that Codex says or does.
+// item is one message or action of Codex.
 type item struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
@@ -102,7 +102,7 @@ func (i *item) read(e agency.Evidence) []agency.Evidence {
 	return []agency.Evidence{e}
 }
 
-// usage is what Codex counts of a whole conversation, also of one that it goes on with.
+// usage is the usage of a whole conversation, also of a resumed one.
 type usage struct {
 	Input  *int64 `json:"input_tokens"`
 	Cached *int64 `json:"cached_input_tokens"`
@@ -113,10 +113,10 @@ func (u *usage) total() *agency.Usage {
 	return &agency.Usage{InputTokens: u.Input, CachedTokens: u.Cached, OutputTokens: u.Output}
 }
 
-// statusInText finds the HTTP status in the words of an error.
+// statusInText matches the HTTP status in the text of an error.
 var statusInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bstatus:? (\d{3})\b`) })
 
-// errorClass sorts an error of Codex by its own kind, or else by its words.
+// errorClass returns the class of an error by Codex's kind of it, or else by its text.
 func errorClass(kind json.RawMessage, message string) agency.ErrorClass {
 	var name string
 	if json.Unmarshal(kind, &name) == nil {

@@ -7,8 +7,9 @@ import (
 	"agency"
 )
 
-// title reads the title as settings asks for it: a turning wheel or a blinking mark, a word for the state, and
-// the folder. Only a state that is named counts as rest, because a title of the user's own may name none.
+// title reads the title in the form that settings sets: a spinner or a blinking mark, a word for
+// the state, and the folder. Only a named state counts as rest, because a user's own title may name
+// none.
 func title(title string) []agency.Evidence {
 	state, _, _ := strings.Cut(title, " | ")
 	wheel, width := utf8.DecodeRuneInString(state)

@@ -1,4 +1,4 @@
-// Package copilot is what is known about GitHub Copilot CLI.
+// Package copilot describes  GitHub Copilot CLI.
 package copilot
 
 import (
@@ -12,10 +12,11 @@ import (
 )
 
 //go:embed screen.toml
-var patterns []byte // what its terminal shows
+var patterns []byte // patterns of its terminal
 
-// Agent is the GitHub Copilot CLI. It writes all that happens into a file of the conversation, with and without a terminal;
-// only a call of the model that is tried again is not in it, which a hook tells. The title of its terminal tells nothing.
+// Agent describes the GitHub Copilot CLI. It writes all events into a file of the conversation,
+// with and without a terminal; only retried calls of the model are missing, which a hook reports.
+// The title of its terminal shows nothing.
 var Agent = agent.Agent{
 	Kind: "copilot", Name: "GitHub Copilot CLI", Program: "copilot", Package: "@github/copilot", Version: "1.0.102",
 	Command:    command,
@@ -33,7 +34,8 @@ var Agent = agent.Agent{
 // skips are the options with which Copilot asks for no permission.
 var skips = []string{"--allow-all", "--yolo"}
 
-// The files of an attempt. Its directory is a plugin of Copilot's and a folder of instructions, for this run alone.
+// The files of an attempt. Its directory is a plugin of Copilot and a folder of instructions, for
+// this run alone.
 const (
 	pluginFile = "plugin.json"
 	hooksFile  = "copilot-hooks.json"
@@ -43,12 +45,12 @@ const (
 // instructionsEnv lists folders of instructions, which add to those of the user and the repository.
 const instructionsEnv = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
 
-// command makes Copilot's command line. An id that it does not know begins a conversation, so a run that was cut off before its
-// first word goes on like any other.
+// command returns Copilot's command line. An unknown id begins a conversation, so a run that was
+// cut off before its first output resumes like any other.
 func command(r agency.CommandRequest) agency.Command {
 	args, prompt := slices.Clone(r.DefaultArgs), "--interactive"
-	// An agent that needed permission to report its status could not report that it waits for the user. A rule for the command
-	// `agency report` alone is not possible.
+	// An agent that needed permission to report its status could not report that it waits for the
+	// user. A rule for the command `agency report` alone is not possible.
 	args = append(args, "--allow-tool=write("+agency.ContractFile+")")
 	all := slices.Concat(r.DefaultArgs, r.Runner.Args)
 	if r.Headless {
@@ -85,7 +87,8 @@ func command(r agency.CommandRequest) agency.Command {
 	return c
 }
 
-// plugin is the plugin of a run, and its hooks: the one of an error of the model. The rest stands in the conversation's file.
+// plugin is the plugin of a run, and its hooks: the one of an error of the model. The rest is in
+// the conversation's file.
 func plugin(r agency.CommandRequest) (manifest, hooks []byte) {
 	manifest, _ = json.Marshal(map[string]string{
 		"name": "agency", "version": "1.0.0", "description": "Tells agency how the agent does", "hooks": hooksFile,
@@ -96,8 +99,9 @@ func plugin(r agency.CommandRequest) (manifest, hooks []byte) {
 	return manifest, hooks
 }
 
-// known is the evidence with which an attempt begins: which conversation it is, and the file in which Copilot will keep it. Nothing
-// but the caller's environment tells its folder. What is in an old conversation was read by the attempt that had it.
+// known returns the evidence with which an attempt begins: its conversation, and the file in which
+// Copilot will keep it. Only the caller's environment gives its folder. The content of an old
+// conversation was read by an earlier attempt.
 func known(r agency.CommandRequest) map[string][]byte {
 	home := agency.Environ(r.Env).Lookup("COPILOT_HOME")
 	if home == "" {
@@ -107,7 +111,7 @@ func known(r agency.CommandRequest) map[string][]byte {
 		return map[string][]byte{}
 	}
 	path := filepath.Join(home, "session-state", r.ConversationID, events)
-	// The file itself has said nothing yet, and must not silence the screen.
+	// The file has no evidence yet, and must not override the screen.
 	line, err := json.Marshal(agency.Evidence{
 		Source: agency.FromTitle, Signal: agency.SignalSession, Event: "start",
 		Conversation: r.ConversationID, Transcript: path, Offset: agent.SizeOf(path),

@@ -8,10 +8,11 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// own is the key of the option, or the field, that takes words of a person's own. Its text is what stands there.
+// own is the key of the option, or the field, for a free-form answer. Its text is the content of
+// the field.
 const own = "own"
 
-// The words of a question's dialog.
+// The texts of a question's dialog.
 const (
 	asksHead  = "Copilot needs information."
 	asksHint  = "enter accept"
@@ -35,8 +36,8 @@ func dialog(lines []string) *agent.Dialog {
 	return d
 }
 
-// asked reads a question: its text, then the name of what is asked for with its choices, or a field to type into. A form with
-// several of these has no options here.
+// asked reads a question: its text, then the name of the value with its choices, or a field to type
+// into. For a form with several of these it returns no options.
 func asked(lines []string) *agent.Dialog {
 	head := lastOf(lines, func(line string) bool { return line == asksHead })
 	hint := lastOf(lines, func(line string) bool { return strings.Contains(line, asksHint) })
@@ -78,7 +79,7 @@ func lastOf(lines []string, is func(line string) bool) int {
 	return -1
 }
 
-// typed is what stands in the field among these lines, between two rules.
+// typed returns the text of the field among these lines, between two rules.
 func typed(lines []string) (text string, drawn bool) {
 	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "❯") })
 	if i < 1 || !agent.Rule(lines[i-1]) {
@@ -86,7 +87,7 @@ func typed(lines []string) (text string, drawn bool) {
 	}
 	more := lines[i+1:]
 	end := slices.IndexFunc(more, agent.Rule)
-	if end < 0 || end+1 < len(more) { // below a field stands nothing: what does is drawn anew
+	if end < 0 || end+1 < len(more) { // nothing is below a field: the screen is being redrawn
 		return "", false
 	}
 	text = agent.Joined(strings.TrimPrefix(lines[i], "❯"), more[:end])
@@ -96,8 +97,9 @@ func typed(lines []string) (text string, drawn bool) {
 	return text, true
 }
 
-// answer answers Copilot's dialogs. A digit chooses in those for permission at once; what stands between "Yes" and "No" is for more than
-// this one. In a question the cursor is moved, one step at a time, and Enter takes what it stands on.
+// answer answers Copilot's dialogs. In a dialog for permission a digit chooses at once; the options
+// between "Yes" and "No" permit more than this call. In a question the cursor is moved, one step at
+// a time, and Enter takes the option under it.
 func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, error) {
 	if reply.Decision == agency.Deny {
 		return agent.Escape, nil
@@ -129,7 +131,8 @@ func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, err
 	}
 }
 
-// arrow moves the cursor by one. The two codes of each key take turns, so that the next step is never taken for the one before.
+// arrow returns the key that moves the cursor by one. The two codes of each key alternate, so that
+// the next step is never taken for the previous one.
 func arrow(cursor, target int) string {
 	key := "A"
 	if target > cursor {
@@ -141,7 +144,7 @@ func arrow(cursor, target int) string {
 	return "\x1bO" + key
 }
 
-// fill types a text into a field, and confirms it when it stands there.
+// fill types a text into a field, and confirms it when the field shows it.
 func fill(d *agent.Dialog, has, text string) (string, error) {
 	has, want := agent.Squeeze(has), agent.Squeeze(text)
 	switch {

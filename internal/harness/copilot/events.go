@@ -11,10 +11,10 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// events is the name of the file in which Copilot writes all that happens in a conversation.
+// events is the name of the file in which Copilot writes the events of a conversation.
 const events = "events.jsonl"
 
-// files is the file of the conversation, whose path the attempt knows from its start.
+// files returns the file of the conversation, whose path the attempt knows from its start.
 func files(s *agency.AgentState, _ *agency.Process) []string {
 	if !filepath.IsAbs(s.Transcript) || filepath.Base(s.Transcript) != events {
 		return nil
@@ -30,17 +30,17 @@ type event struct {
 		Content  string            `json:"content"`
 		Requests []json.RawMessage `json:"toolRequests"`
 
-		// Of a call of a tool.
+		// Fields of a call of a tool.
 		CallID    string          `json:"toolCallId"`
 		Tool      string          `json:"toolName"`
 		Arguments json.RawMessage `json:"arguments"`
 
-		// Of a permission.
+		// Fields of a permission.
 		RequestID  string     `json:"requestId"`
 		ByHook     bool       `json:"resolvedByHook"`
 		Permission permission `json:"permissionRequest"`
 
-		// Of an error.
+		// Fields of an error.
 		Class   string `json:"errorType"`
 		Status  int    `json:"statusCode"`
 		Message string `json:"message"`
@@ -49,7 +49,7 @@ type event struct {
 	} `json:"data"`
 }
 
-// permission is what leave is asked for.
+// permission is what a request for permission is about.
 type permission struct {
 	Kind    string `json:"kind"`
 	Command string `json:"fullCommandText"`
@@ -70,7 +70,7 @@ func (p *permission) text() string {
 	return p.Kind
 }
 
-// usage is what one call of the model used. Its input holds what came from a cache and went to one.
+// usage is the usage of one call of the model. Its input includes cache reads and writes.
 type usage struct {
 	Model   string `json:"model"`
 	Input   int64  `json:"inputTokens"`
@@ -85,19 +85,20 @@ func (u *usage) total() *agency.Usage {
 	})
 }
 
-// asks is the tool by which the agent asks a person.
+// asks is the tool by which the agent asks the user.
 const asks = "ask_user"
 
 // reader reads lines of the file, one after the other.
 type reader struct {
-	begun   bool // the attempt's first prompt was seen: what stands before it comes while the program may still show a dialog
+	begun   bool // the attempt's first prompt was seen: before it the program may still show a dialog
 	working bool
 	model   string
-	last    string // what its newest answer said, when it called no tool: the end of its turn ends the work
+	last    string // the text of its newest answer, when it called no tool: the end of its turn ends the work
 	ended   bool   // its newest answer called no tool
 }
 
-// The names of the evidence that only tells how far the file was read, and what the next reading has to know.
+// The names of the evidence that only records how far the file was read, and what the next read
+// needs.
 const (
 	readOn   = "read"
 	readLast = "read, the last answer"
@@ -127,7 +128,7 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	if r.ended {
 		read = readLast
 	}
-	// How far it was read goes with evidence that says nothing else.
+	// The offset goes with evidence that has no other content.
 	return append(evidence, agency.Evidence{Source: agency.FromTranscript, Signal: agency.SignalUsage, Event: read, Offset: next})
 }
 
@@ -162,13 +163,13 @@ func (r *reader) evidence(e *event) []agency.Evidence {
 		return r.used(d.Usage)
 	}
 	if e.Agent != "" {
-		return nil // of a helper; the agent's own turn goes on
+		return nil // of a subagent; the agent's own turn continues
 	}
 	return r.turn(e)
 }
 
-// turn reads what the agent itself does. It answers in several rounds, one for each call of the model, and the one that calls no
-// tool is the last.
+// turn reads what the agent itself does. It answers in several rounds, one for each call of the
+// model, and the one that calls no tool is the last.
 func (r *reader) turn(e *event) []agency.Evidence {
 	d := &e.Data
 	was := r.working
@@ -176,12 +177,13 @@ func (r *reader) turn(e *event) []agency.Evidence {
 	switch e.Type {
 	case "user.message":
 		r.working, r.ended = true, false
-		return []agency.Evidence{{Signal: agency.SignalPrompt}, {Signal: agency.SignalSession}} // no dialog of the start is left
+		return []agency.Evidence{{Signal: agency.SignalPrompt}, {Signal: agency.SignalSession}} // no dialog of the start is open
 	case "assistant.turn_start":
 		if r.working, r.ended = true, false; was {
 			return nil
 		}
-		// Work that nobody asked for now, after news from a helper for example: its requests stay open.
+		// The agent works without a prompt, for example after a notice from a subagent: its
+		// requests stay open.
 		evidence.Source, evidence.Signal = agency.FromTranscript, agency.SignalBusy
 	case "assistant.message":
 		r.ended, r.last = len(d.Requests) == 0, d.Content
@@ -201,7 +203,7 @@ func (r *reader) turn(e *event) []agency.Evidence {
 	case "session.shutdown":
 		evidence.Signal = agency.SignalEnded
 	default:
-		return nil // there are many, and none says that the turn began or ended
+		return nil // there are many, and none shows that the turn began or ended
 	}
 	return []agency.Evidence{evidence}
 }
@@ -218,7 +220,7 @@ func (r *reader) used(u *usage) []agency.Evidence {
 	return append(evidence, agency.Evidence{Signal: agency.SignalUsage, Usage: u.total(), Add: true})
 }
 
-// question is what the agent asks a person.
+// question is what the agent asks the user.
 func question(arguments json.RawMessage) string {
 	var in struct {
 		Message  string `json:"message"`
@@ -228,7 +230,7 @@ func question(arguments json.RawMessage) string {
 	return strings.TrimSpace(in.Message + in.Question)
 }
 
-// errorClass sorts an error by its status, by Copilot's name of it, or by its words.
+// errorClass returns the class of an error by its status, by Copilot's name of it, or by its text.
 func errorClass(name string, status int, text string) agency.ErrorClass {
 	if status != 0 && status != 400 {
 		return agent.StatusClass(status)

@@ -7,11 +7,12 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// errorHook is the hook that is called for each call of the model that failed, before it is tried again. In this spelling its input
-// names it.
+// errorHook is the hook that is called for each call of the model that failed, before it is tried
+// again. In this spelling its input names it.
 const errorHook = "ErrorOccurred"
 
-// hook reads what Copilot tells its hook. The last failure of a turn is told too; the conversation's file says then that the turn ended.
+// hook reads the input of a hook of Copilot. The last failure of a turn is reported too; the
+// conversation's file then shows that the turn ended.
 func hook(payload []byte) []agency.Evidence {
 	var in struct {
 		Event string `json:"hook_event_name"`

@@ -1,4 +1,5 @@
-// Package custom is what is known of programs that tell nothing of their own: scripts, and what a user configures.
+// Package custom describes programs that report nothing by themselves: scripts, and executables
+// that a user configures.
 package custom
 
 import (
@@ -12,11 +13,11 @@ import (
 // Shell runs the prompt as a script.
 var Shell = agent.Agent{Kind: agency.Shell, Name: "shell", Program: "sh", Command: shell}
 
-// Custom runs an executable of the user's own.
+// Custom runs an executable that the user configured.
 var Custom = agent.Agent{Kind: agency.Custom, Name: "custom", Command: command}
 
-// command fills in the arguments of an executable of the user's own. In its arguments {prompt_file}, {worktree} and {run_id} are replaced; no
-// shell reads them.
+// command fills in the arguments of a custom executable. In its arguments {prompt_file}, {worktree}
+// and {run_id} are replaced; no shell reads them.
 func command(r agency.CommandRequest) agency.Command {
 	known := strings.NewReplacer(
 		"{prompt_file}", r.PromptFile,

@@ -7,7 +7,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// composer reads the input box of Gemini: below the last rule that nothing frames.
+// composer reads the input box of Gemini: below the last rule that is not part of a frame.
 func composer(lines []string) (text string, end int, shown bool) {
 	for i, line := range slices.Backward(lines) {
 		first, ok := agent.Prompted(line, ">", "!", "*")

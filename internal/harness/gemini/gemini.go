@@ -1,4 +1,4 @@
-// Package gemini is what is known about Gemini CLI.
+// Package gemini describes  Gemini CLI.
 package gemini
 
 import (
@@ -11,13 +11,13 @@ import (
 )
 
 //go:embed screen.toml
-var patterns []byte // what its terminal shows
+var patterns []byte // patterns of its terminal
 
 var patternsOn = agent.ScreenOf(patterns)
 
-// Agent is the Gemini CLI. It takes hooks only from files of its user, of a project, or of the system, and from those
-// of the system only when they belong to root: none of these is a run's. In a terminal its title and the file in which it
-// keeps the conversation tell how it does, without one its stream.
+// Agent describes the Gemini CLI. It takes hooks only from files of its user, of a project, or of
+// the system, and from those of the system only when they belong to root: no run has its own. In a
+// terminal its title and its file of the conversation show its state, without one its stream.
 var Agent = agent.Agent{
 	Kind: "gemini", Name: "Gemini CLI", Program: "gemini", Package: "@google/gemini-cli", Version: "0.61.0",
 	Command:  command,
@@ -32,7 +32,7 @@ var Agent = agent.Agent{
 	Answer:   answer,
 }
 
-// command makes its command line.
+// command returns its command line.
 func command(r agency.CommandRequest) agency.Command {
 	args, prompt := slices.Clone(r.DefaultArgs), "--prompt-interactive"
 	if r.Headless {
@@ -61,8 +61,9 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 }
 
-// opening is the prompt. It is the only way for a role into one run: what Gemini reads of instructions belongs to its user
-// or to the project, and a system prompt for one run would take the place of its own.
+// opening is the prompt. It is the only way to give one run a role: the instructions that Gemini
+// reads belong to its user or to the project, and a system prompt for one run would replace
+// Gemini's own.
 func opening(r agency.CommandRequest) string {
 	if r.SystemPrompt == "" {
 		return agent.Opening
@@ -70,7 +71,7 @@ func opening(r agency.CommandRequest) string {
 	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + agent.Opening
 }
 
-// title reads the title, a mark of the state before words for people.
+// title reads the title: a mark of the state before a text.
 func title(title string) []agency.Evidence {
 	mark, _, _ := strings.Cut(title, " ")
 	switch mark {

@@ -10,7 +10,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// The words of Gemini's dialogs by which they are known.
+// The texts by which Gemini's dialogs are recognised.
 const (
 	allow  = "Allow once"
 	refuse = "No, suggest changes (esc)"
@@ -18,11 +18,11 @@ const (
 	own    = "Enter a custom value"
 )
 
-// sure is how sure it is that a dialog asks what it is read to ask.
+// sure is the confidence that a dialog asks what was read.
 const sure = 0.8
 
-// readScreen reads its terminal. That Gemini asks is told by its title, what it asks by nothing but the dialog, so this one is
-// read in full: its evidence carries an id, which is the same as long as the same is asked.
+// readScreen reads its terminal. Gemini's title shows that it asks, but only the dialog shows what,
+// so the dialog is read in full: its evidence has an id, which stays the same for the same request.
 func readScreen(lines []string) []agency.Evidence {
 	if d := dialog(lines); d != nil {
 		return []agency.Evidence{ask(d)}
@@ -30,7 +30,8 @@ func readScreen(lines []string) []agency.Evidence {
 	return patternsOn(lines)
 }
 
-// dialog reads the dialog at the bottom of a terminal; nil when there is none that is known in every part.
+// dialog reads the dialog at the bottom of a terminal; nil when there is none that is fully
+// understood.
 func dialog(lines []string) *agent.Dialog {
 	inside := lastBox(lines)
 	first := -1
@@ -55,7 +56,7 @@ func dialog(lines []string) *agent.Dialog {
 		}
 		d.Kind = agency.AsksPermission
 	case head == asking:
-		// A form with several questions or choices ends in other words.
+		// A form with several questions or choices ends in another text.
 		end := strings.TrimSpace(inside[len(inside)-1])
 		if end != "Enter to select · ↑/↓ to navigate · Esc to cancel" && end != "Enter to submit · Esc to cancel" {
 			return nil
@@ -67,7 +68,7 @@ func dialog(lines []string) *agent.Dialog {
 	return d
 }
 
-// option reads a choice, before which a dot stands for the cursor.
+// option reads a choice; a dot before it is the cursor.
 func option(line string) (agent.Option, bool) {
 	text, chosen := strings.CutPrefix(strings.TrimSpace(line), "● ")
 	o, ok := agent.ParseOption(text)
@@ -75,7 +76,8 @@ func option(line string) (agent.Option, bool) {
 	return o, ok
 }
 
-// lastBox is what stands in the last frame of a terminal, its head first, when no input box is below it.
+// lastBox returns the content of the last frame of a terminal, its head first, when no input box is
+// below it.
 func lastBox(lines []string) []string {
 	end := len(lines) - 1
 	for end >= 0 && !strings.HasPrefix(lines[end], "╰") {
@@ -98,10 +100,10 @@ func lastBox(lines []string) []string {
 			inside = append(inside, strings.TrimPrefix(line, " "))
 		}
 	}
-	return nil // its head is not to be seen
+	return nil // its head is not visible
 }
 
-// ask is what the dialog asks.
+// ask returns the request of the dialog.
 func ask(d *agent.Dialog) agency.Evidence {
 	sum := sha256.Sum256([]byte(strings.Join(d.Lines, "\n")))
 	e := agency.Evidence{
@@ -115,13 +117,13 @@ func ask(d *agent.Dialog) agency.Evidence {
 	e.Tool, e.Text = tool, strings.TrimSpace(about)
 	if slices.ContainsFunc(d.Lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "Allow execution of [") }) {
 		if command := framed(d.Lines); command != "" {
-			e.Text = command // the head holds what the model says about it
+			e.Text = command // the head holds the model's description of it
 		}
 	}
 	return e
 }
 
-// framed is the text in a frame inside of a dialog.
+// framed returns the text in a frame inside a dialog.
 func framed(lines []string) string {
 	var text []string
 	for _, line := range lines {
@@ -132,7 +134,8 @@ func framed(lines []string) string {
 	return strings.Join(text, "\n")
 }
 
-// answer answers Gemini's dialogs. A digit chooses at once; Escape refuses, and ends the turn with it.
+// answer answers Gemini's dialogs. A digit chooses at once; Escape refuses, and ends the turn with
+// it.
 func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, error) {
 	if reply.Decision == agency.Deny {
 		return agent.Escape, nil

@@ -17,8 +17,8 @@ import (
 // head is the most that is read of a conversation's first line, in bytes.
 const head = 4 << 10
 
-// known is the evidence with which an attempt in a terminal begins: which conversation it is, and the folder below
-// which Gemini will keep it. Nothing but the caller's environment tells that folder.
+// known returns the evidence with which an attempt in a terminal begins: its conversation, and the
+// folder below which Gemini will keep it. Only the caller's environment gives that folder.
 func known(r agency.CommandRequest) map[string][]byte {
 	home := agency.Environ(r.Env).Lookup("GEMINI_CLI_HOME")
 	if home == "" {
@@ -27,12 +27,12 @@ func known(r agency.CommandRequest) map[string][]byte {
 	if r.Headless || r.ConversationID == "" || !filepath.IsAbs(home) {
 		return nil
 	}
-	// The transcript itself has said nothing yet, and must not silence the screen.
+	// The transcript has no evidence yet, and must not override the screen.
 	known := agency.Evidence{
 		Source: agency.FromTitle, Signal: agency.SignalSession, Event: "start",
 		Conversation: r.ConversationID, Transcript: filepath.Join(home, ".gemini", "tmp"),
 	}
-	// What is in an old conversation was read by the attempt that had it.
+	// The content of an old conversation was read by an earlier attempt.
 	if old := conversation(known.Transcript, r.ConversationID); old != "" {
 		known.Transcript, known.Offset = old, agent.SizeOf(old)
 	}
@@ -43,7 +43,7 @@ func known(r agency.CommandRequest) map[string][]byte {
 	return map[string][]byte{agency.EventsFile: append(line, '\n')}
 }
 
-// files is the conversation, as soon as there is one.
+// files returns the conversation, as soon as there is one.
 func files(s *agency.AgentState, _ *agency.Process) []string {
 	path := s.Transcript
 	if filepath.Ext(path) == "" && filepath.IsAbs(path) {
@@ -55,13 +55,13 @@ func files(s *agency.AgentState, _ *agency.Process) []string {
 	return []string{path}
 }
 
-// conversation finds a conversation below the folder of all. Its name holds the beginning of its id, its first line
-// all of it.
+// conversation finds a conversation below the folder of all. Its name holds the beginning of its
+// id, its first line all of it.
 func conversation(folder, id string) string {
 	if len(id) < 8 || !agent.ConversationRule().MatchString(id) {
 		return ""
 	}
-	// Characters of a pattern in the folder's own name would find nothing, which is no harm.
+	// Pattern characters in the folder's own name would match nothing, which does no harm.
 	found, err := filepath.Glob(filepath.Join(folder, "*", "chats", "session-*-"+id[:8]+".jsonl"))
 	if err != nil {
 		return ""
@@ -87,7 +87,7 @@ func modified(path string) time.Time {
 	return info.ModTime()
 }
 
-// record is one line of a conversation. Most are messages; some say what changed.
+// record is one line of a conversation. Most are messages; some are changes.
 type record struct {
 	ID      string          `json:"id"`
 	Time    time.Time       `json:"timestamp"`
@@ -106,8 +106,8 @@ type record struct {
 	} `json:"toolCalls"`
 }
 
-// readTranscript reads what was added to a conversation. The title says that the agent works or rests, and often sooner:
-// what is older than the newest title changes no turn.
+// readTranscript reads what was added to a conversation. The title shows that the agent works or
+// rests, and often sooner: lines older than the newest title change no turn.
 func readTranscript(path string, s *agency.AgentState) []agency.Evidence {
 	offset := s.TranscriptOffset
 	var evidence []agency.Evidence
@@ -140,7 +140,7 @@ func readTranscript(path string, s *agency.AgentState) []agency.Evidence {
 			evidence = append(evidence, agency.Evidence{Signal: agency.SignalSession, Event: r.Type, Model: model})
 		}
 	}
-	// How far it was read goes with the last evidence, which says nothing else.
+	// The offset goes with the last evidence, which has no other content.
 	evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Event: "read", Offset: next})
 	for i := range evidence {
 		evidence[i].Source = agency.FromTranscript
@@ -159,8 +159,8 @@ func records(lines []byte) []record {
 	return records
 }
 
-// replayed says that a prompt is an old one: after an interruption Gemini writes all of a conversation once more, in one
-// moment.
+// replayed reports whether a prompt is an old one: after an interruption Gemini writes the whole
+// conversation again, all at once.
 func replayed(records []record, i int) bool {
 	same := func(j int) bool { return j >= 0 && j < len(records) && records[j].Time.Equal(records[i].Time) }
 	if same(i-1) || same(i+1) {
@@ -169,7 +169,7 @@ func replayed(records []record, i int) bool {
 	return i > 0 && records[i-1].Type == "info" && records[i].Time.Sub(records[i-1].Time).Abs() < 50*time.Millisecond
 }
 
-// prompt says that a line of the user is something that somebody said, not what a tool came to.
+// prompt reports whether a line of the user is a prompt, and not the result of a tool.
 func (r *record) prompt() bool {
 	var parts []struct {
 		Text string `json:"text"`
@@ -199,7 +199,8 @@ func (r *record) evidence() []agency.Evidence {
 	return []agency.Evidence{e}
 }
 
-// answer is an answer of the model. It is written again when its tools have ended, with their results and the same usage.
+// answer is an answer of the model. It is written again when its tools have ended, with their
+// results and the same usage.
 func (r *record) answer() []agency.Evidence {
 	var evidence []agency.Evidence
 	for _, call := range r.Calls {

@@ -13,18 +13,21 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// Facts are what the tests of all agents need to know of one. They stand in its folder, in facts_test.go.
+// Facts are what the common tests need to know about an agent. They are in its folder, in
+// facts_test.go.
 type Facts struct {
 	Kind agency.RunnerKind
-	// Boxes are the recorded screens that show an input box, with what is in it. Every other screen shows a dialog or a menu.
+	// Boxes are the recorded screens that show an input box, with the text in it. Every other
+	// screen shows a dialog or a menu.
 	Boxes   map[string]string
 	Answers []Answer
 	// Role returns where a command gives the agent its role and how to report.
 	Role func(c agency.Command) string
-	// Skips is what makes the agent ask for no permission: an argument that users may give themselves too, or part of a variable.
+	// Skips makes the agent ask for no permission: an argument that users may give themselves too,
+	// or part of a variable.
 	Skips      string
 	SkipsByEnv bool
-	// Errors are what the agent reported of its model, by class.
+	// Errors are the model's errors as the agent reported them, by class.
 	Errors map[agency.ErrorClass][][]agency.Evidence
 }
 
@@ -41,7 +44,7 @@ func On(screen string, request agency.Request, reply agency.Reply, want string) 
 	return Answer{screen, request, reply, want}
 }
 
-// What stands in place of keys: the screen does not show the request, or the reply does not fit it.
+// Values instead of keys: the screen does not show the request, or the reply does not fit it.
 const (
 	Hidden  = "(hidden)"
 	Refused = "(refused)"
@@ -53,7 +56,7 @@ var (
 	Deny  = agency.Reply{Decision: agency.Deny}
 )
 
-// Words returns a reply in words.
+// Words returns a free-form reply.
 func Words(s string) agency.Reply { return agency.Reply{Text: s} }
 
 // Permission returns a request for a permission.
@@ -69,7 +72,7 @@ func Question(text string) agency.Request {
 // Message is what was typed into the input box of a screen "typed".
 const Message = "say hello (in lower case):\n1. to them\n2. to us"
 
-// Check tests what is the same for every agent.
+// Check runs the tests that are the same for every agent.
 func Check(t *testing.T, f Facts) {
 	t.Run("sight", f.checkSight)
 	t.Run("answer", f.checkAnswers)
@@ -78,7 +81,8 @@ func Check(t *testing.T, f Facts) {
 	t.Run("errors", f.checkErrors)
 }
 
-// checkSight tests that each dialog and menu is seen as one, whoever made it, and each input box with what stands in it.
+// checkSight tests that each dialog and menu is recognised, whichever program drew it, and each
+// input box with its text.
 func (f *Facts) checkSight(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.screen.txt")
 	if err != nil || len(paths) < 5 || len(f.Boxes) < 3 {
@@ -127,7 +131,8 @@ func (f *Facts) checkAnswers(t *testing.T) {
 	}
 }
 
-// checkRole tests that a role reaches the agent by its own means, together with how to report.
+// checkRole tests that the agent gets its role through its own settings, together with how to
+// report.
 func (f *Facts) checkRole(t *testing.T) {
 	const text = "You watch the workers.\nSay \"nothing\" else."
 	c, err := harness.Build(agency.CommandRequest{
@@ -141,7 +146,7 @@ func (f *Facts) checkRole(t *testing.T) {
 	}
 }
 
-// checkSkips tests that an agent that is to ask for no permission is told so once, and nothing else.
+// checkSkips tests that an agent that must not ask for permission gets exactly one argument for it.
 func (f *Facts) checkSkips(t *testing.T) {
 	exe := Program(t)
 	for _, headless := range []bool{false, true} {
@@ -164,7 +169,8 @@ func (f *Facts) checkSkips(t *testing.T) {
 	}
 }
 
-// checkErrors tests that what went wrong between an agent and its model is sorted the same, in whatever words the agent reports it.
+// checkErrors tests that errors between an agent and its model get the same class, however the
+// agent reports them.
 func (f *Facts) checkErrors(t *testing.T) {
 	for _, want := range []agency.ErrorClass{
 		agency.ErrorAuth, agency.ErrorRateLimit, agency.ErrorBilling, agency.ErrorContext, agency.ErrorOverloaded, agency.ErrorOther,
@@ -180,7 +186,8 @@ func (f *Facts) checkErrors(t *testing.T) {
 	}
 }
 
-// FuzzAnswer presses only keys of the agent to allow what it asks, and nothing where it shows no dialog.
+// FuzzAnswer checks that an answer presses only the agent's keys, and nothing where it shows no
+// dialog.
 func FuzzAnswer(f *testing.F, kind agency.RunnerKind, keys string) {
 	f.Fuzz(func(t *testing.T, screen, text string) {
 		lines := strings.Split(screen, "\n")
@@ -189,7 +196,7 @@ func FuzzAnswer(f *testing.F, kind agency.RunnerKind, keys string) {
 			request.ID = e.ID
 		}
 		pressed, shown, err := harness.Answer(kind, lines, &request, agency.Reply{Decision: agency.Allow})
-		// Nothing at all where the dialog is not known, and a bare Enter only where the cursor is seen.
+		// No key where the dialog is unknown, and a bare Enter only where the cursor is visible.
 		if pressed != "" && (!shown || err != nil || !strings.Contains(keys, pressed)) {
 			t.Errorf("%s: got %q, %t, %v", kind, pressed, shown, err)
 		}

@@ -1,4 +1,5 @@
-// Package harnesstest is what the tests of several agents share: recorded lines and screens, and what evidence comes to.
+// Package harnesstest holds what the tests of several agents share: recorded lines and screens, and
+// the folding of evidence.
 package harnesstest
 
 import (
@@ -21,7 +22,8 @@ const (
 	Task = "/wt/.agency/prompt.md"
 )
 
-// Folded are the labels of a run while evidence is folded, each once in a row, and its situation in the end.
+// Folded are the labels of a run while evidence is folded, without repeats in a row, and its final
+// state.
 type Folded struct {
 	Labels     []agency.Label
 	AgentState agency.AgentState
@@ -50,7 +52,7 @@ func (f *Folded) derive(at time.Time) {
 	f.Status = status.Derive(status.Facts{Run: run, StallThreshold: agency.StallThreshold}, at)
 	n := len(f.Labels)
 	if n == 0 && f.Status.Label == agency.Active {
-		return // it told nothing yet
+		return // it reported nothing yet
 	}
 	if n == 0 || f.Labels[n-1] != f.Status.Label {
 		f.Labels = append(f.Labels, f.Status.Label)
@@ -78,7 +80,7 @@ func read(tb testing.TB, path string) []byte {
 	return data
 }
 
-// Program makes an executable file and returns its path.
+// Program creates an executable file and returns its path.
 func Program(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "agent")
@@ -88,7 +90,7 @@ func Program(tb testing.TB) string {
 	return path
 }
 
-// AppendTo adds a text to a file, which it makes when there is none.
+// AppendTo appends a text to a file, which it creates if missing.
 func AppendTo(tb testing.TB, path, text string) {
 	tb.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

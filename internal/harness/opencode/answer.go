@@ -10,7 +10,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// The words of OpenCode's dialogs by which they are known.
+// The texts by which OpenCode's dialogs are recognised.
 const (
 	leave = "△ Permission required"
 	allow = "Allow once"
@@ -18,13 +18,14 @@ const (
 	own   = "Type your own answer"
 )
 
-// indent is where nothing of a dialog begins, but a column beside it does.
+// indent is a column at which no part of a dialog begins, but a column beside it does.
 const indent = 20
 
 // choices are the choices of a permission, side by side.
 var choices = []string{allow, "Allow always", "Reject"}
 
-// dialog reads the dialog at the bottom of a terminal. The last of the choices is known by its colour alone.
+// dialog reads the dialog at the bottom of a terminal. The selected choice is known only by its
+// colour.
 func dialog(plain, styled []string) *agent.Dialog {
 	for i, shown := range slices.Backward(plain) {
 		line, framed := framedLine(shown)
@@ -38,7 +39,8 @@ func dialog(plain, styled []string) *agent.Dialog {
 	return nil
 }
 
-// framedLine is what stands on a line of a dialog, without the frame before it and the column beside it.
+// framedLine returns the text of a line of a dialog, without the frame before it and the column
+// beside it.
 func framedLine(line string) (text string, framed bool) {
 	text, framed = strings.CutPrefix(strings.TrimSpace(line), "┃")
 	if strings.HasPrefix(text, strings.Repeat(" ", indent)) {
@@ -50,7 +52,7 @@ func framedLine(line string) (text string, framed bool) {
 	return text, framed
 }
 
-// permission reads what stands above the choices, of which the cursor stands on one; -1 is not known.
+// permission reads the lines above the choices, of which the cursor is on one; -1 means unknown.
 func permission(above []string, chosen int) *agent.Dialog {
 	d := &agent.Dialog{Kind: agency.AsksPermission}
 	for i, text := range choices {
@@ -70,7 +72,7 @@ func permission(above []string, chosen int) *agent.Dialog {
 	return nil
 }
 
-// question reads a question and its options, which stand above the hint.
+// question reads a question and its options, which are above the hint.
 func question(above []string) *agent.Dialog {
 	var lines []string
 	for _, shown := range slices.Backward(above) {
@@ -89,7 +91,7 @@ func question(above []string) *agent.Dialog {
 			d.Lines = append(d.Lines, line)
 		case !ok:
 		case o.Text == own:
-			// What is typed stands below it, or else a word that asks for it.
+			// The typed text is below it, or else a placeholder.
 			if typed := strings.Join(lines[i+1:], ""); typed == own {
 				o.Chosen = true
 			} else if typed != "" {
@@ -106,8 +108,8 @@ func question(above []string) *agent.Dialog {
 	return d
 }
 
-// answer answers OpenCode's dialogs. Enter is pressed only where the cursor is seen to stand on the answer; Escape
-// refuses, and ends the turn with it. A digit answers a question at once.
+// answer answers OpenCode's dialogs. Enter is pressed only where the cursor is visibly on the
+// answer; Escape refuses, and ends the turn with it. A digit answers a question at once.
 func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, error) {
 	if reply.Decision == agency.Deny {
 		return agent.Escape, nil
@@ -115,7 +117,7 @@ func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, err
 	if r.Kind == agency.AsksQuestion {
 		last := d.Options[len(d.Options)-1]
 		if last.Chosen && last.Text != own && strings.HasPrefix(agent.Squeeze(reply.Text), agent.Squeeze(last.Text)) && agent.Squeeze(reply.Text) != agent.Squeeze(last.Text) {
-			return "", nil // it does not show yet all that was typed
+			return "", nil // it does not show the whole typed text yet
 		}
 		return d.Choose(reply.Text, own)
 	}
@@ -129,13 +131,14 @@ func answer(d *agent.Dialog, r *agency.Request, reply agency.Reply) (string, err
 	}
 }
 
-// left is the key that moves the cursor to the choice before.
+// left is the key that moves the cursor to the previous choice.
 const left = "\x1b[D"
 
-// sgr is a sequence that sets colours.
+// sgr matches a sequence that sets colours.
 var sgr = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[([0-9;:]*)m`) })
 
-// highlighted is the one of some texts on a line whose background differs from that of all others; -1 when that is none.
+// highlighted returns the index of the text on a line whose background differs from that of all
+// others; -1 when there is none.
 func highlighted(line string, texts []string) int {
 	backgrounds := make([]string, len(texts))
 	from := 0
@@ -166,7 +169,7 @@ func highlighted(line string, texts []string) int {
 	return found
 }
 
-// background is the colour behind what follows a text.
+// background returns the background colour after a text.
 func background(text string) string {
 	colour := ""
 	for _, set := range sgr().FindAllStringSubmatch(text, -1) {

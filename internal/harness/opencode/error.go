@@ -7,7 +7,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// failure is an error of OpenCode, of a session or in its stream.
+// failure is an error of OpenCode, from a session or its stream.
 type failure struct {
 	Name string `json:"name"`
 	Data struct {
@@ -17,8 +17,8 @@ type failure struct {
 	} `json:"data"`
 }
 
-// overflow is the name of an error that OpenCode meets by itself: it sums the conversation up and goes on, unless
-// its user forbade that.
+// overflow is the name of an error that OpenCode handles itself: it summarises the conversation and
+// continues, unless its user forbade that.
 const overflow = "ContextOverflowError"
 
 func (e *failure) evidence() agency.Evidence {
@@ -45,7 +45,7 @@ func (e *failure) class() agency.ErrorClass {
 	case overflow, "MessageOutputLengthError":
 		return agency.ErrorContext
 	}
-	// Some words say more than the status: a spent budget is a 429 too.
+	// Some texts are more precise than the status: a spent budget is a 429 too.
 	if class := agent.ErrorClass(e.Data.Message); class == agency.ErrorBilling || class == agency.ErrorContext {
 		return class
 	}

@@ -68,7 +68,8 @@ type used struct {
 	} `json:"tokens"`
 }
 
-// usage is nil when nothing was used yet. A cost of nothing is that of a model whose price OpenCode does not know.
+// usage returns nil when nothing was used yet. A cost of 0 means that OpenCode does not know the
+// model's price.
 func (u *used) usage() *agency.Usage {
 	t := u.Tokens
 	if t == nil {
@@ -85,7 +86,7 @@ func (u *used) usage() *agency.Usage {
 	return usage
 }
 
-// hook reads what the plugin passes on, a list of events.
+// hook reads a list of events that the plugin passes on.
 func hook(payload []byte) []agency.Evidence {
 	var list []json.RawMessage
 	if json.Unmarshal(payload, &list) != nil {
@@ -143,13 +144,14 @@ func (e *event) evidence() []agency.Evidence {
 		if of.Error.Name == overflow {
 			return one(agency.Evidence{Signal: agency.SignalFailed, Class: agency.ErrorContext, Text: of.Error.Data.Message})
 		}
-		return one(agency.Evidence{Signal: agency.SignalResting}) // the error said why
+		return one(agency.Evidence{Signal: agency.SignalResting}) // the error gave the reason
 	default:
 		return one(agency.Evidence{Signal: agency.SignalUnknown})
 	}
 }
 
-// session is what OpenCode keeps of a conversation, over all programs that went on with it. What a helper used is not part of the sum, and would replace it.
+// session is OpenCode's record of a conversation, over all programs that continued it. A subagent's
+// usage is not part of the sum, and would replace it.
 func (e *event) session() []agency.Evidence {
 	info := &e.Of.Info
 	known := agency.Evidence{Signal: agency.SignalSession, Conversation: info.ID}
@@ -186,7 +188,7 @@ func (s *status) evidence() agency.Evidence {
 	}
 }
 
-// request is what a permission or a question is about.
+// request returns the request of a permission or a question.
 type request struct {
 	Kind     string   `json:"permission"`
 	Patterns []string `json:"patterns"`

@@ -1,4 +1,4 @@
-// Package opencode is what is known about OpenCode.
+// Package opencode describes  OpenCode.
 package opencode
 
 import (
@@ -14,11 +14,11 @@ import (
 )
 
 //go:embed screen.toml
-var patterns []byte // what its terminal shows
+var patterns []byte // patterns of its terminal
 
 var patternsOn = agent.ScreenOf(patterns)
 
-// Agent is OpenCode. A plugin tells what it does; its title says nothing.
+// Agent describes OpenCode. A plugin reports its state; its title shows nothing.
 var Agent = agent.Agent{
 	Kind: "opencode", Name: "OpenCode", Program: "opencode", Package: "opencode-ai", Version: "1.18.33",
 	Command:  command,
@@ -30,7 +30,7 @@ var Agent = agent.Agent{
 	Answer:   answer,
 }
 
-// command makes its command line. It makes its own conversation ids.
+// command returns its command line. OpenCode makes its own conversation ids.
 func command(r agency.CommandRequest) agency.Command {
 	var args []string
 	if r.Headless {
@@ -65,7 +65,8 @@ func command(r agency.CommandRequest) agency.Command {
 	return c
 }
 
-// contentEnv is the variable that holds configuration for one run. It adds to all files and comes after them.
+// contentEnv is the variable that holds configuration for one run. It adds to all files and comes
+// after them.
 const contentEnv = "OPENCODE_CONFIG_CONTENT"
 
 // pluginFile is the name of a run's plugin in the attempt's directory.
@@ -74,9 +75,9 @@ const pluginFile = "opencode-plugin.js"
 // roleFile is the name of a run's system prompt in the attempt's directory.
 const roleFile = "system-prompt.md"
 
-// configFor is the user's configuration of that kind, which is empty or a JSON object, with agency's plugin and
-// instructions added to the lists that are there. It is false when there is nothing to add, or what the user gave cannot
-// be read: what counts is what he gave.
+// configFor returns the user's configuration of that kind, which is empty or a JSON object, with
+// agency's plugin and instructions added to its lists. It is false when there is nothing to add, or
+// when the user's configuration cannot be read: then it stays as the user gave it.
 func configFor(users string, r agency.CommandRequest) (content string, ok bool) {
 	if len(r.Hook) == 0 {
 		return "", false
@@ -117,7 +118,7 @@ func configFor(users string, r agency.CommandRequest) (content string, ok bool) 
 //go:embed plugin/opencode.js
 var pluginSource string
 
-// pluginFor is the plugin with the command that it calls. JSON is JavaScript.
+// pluginFor returns the plugin with the command that it calls. JSON is JavaScript.
 func pluginFor(r agency.CommandRequest) []byte {
 	command, err := json.Marshal(append(slices.Clip(r.Hook), string(r.Runner.Kind)))
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// readScreen reads its terminal. Its plugin says nothing before a prompt, and none comes in a conversation that OpenCode opens again:
-// there an empty input box, with no work shown below it, is an agent that waits.
+// readScreen reads its terminal. Its plugin reports nothing before a prompt, and none comes in a
+// conversation that OpenCode reopens: there an empty input box, with no work shown below it, means
+// that the agent waits.
 func readScreen(lines []string) []agency.Evidence {
 	evidence := patternsOn(lines)
 	if len(evidence) == 1 && evidence[0].Signal == agency.SignalSession && rests(agent.Trimmed(lines)) {
@@ -20,17 +21,19 @@ func readScreen(lines []string) []agency.Evidence {
 	return evidence
 }
 
-// rests reports whether a terminal shows a conversation at rest. Before the first prompt the input box is in the middle.
+// rests reports whether a terminal shows a conversation at rest. Before the first prompt the input
+// box is in the middle.
 func rests(lines []string) bool {
 	text, end, shown := composer(lines)
 	const margin = "    "
 	return shown && text == "" && !strings.HasPrefix(lines[end-1], margin) && !strings.Contains(strings.Join(lines[end:], "\n"), "esc interrupt")
 }
 
-// foot ends the input box of OpenCode.
+// foot matches the end of the input box of OpenCode.
 const foot = "╹▀▀▀▀"
 
-// over is the head of what OpenCode lays over everything else: a title, and the key that closes it.
+// over matches the head of what OpenCode shows over everything else: a title, and the key that
+// closes it.
 var over = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{2,}[^\s┃].*\s{8,}esc(\s{2,}.*)?$`) })
 
 // composer reads the input box of OpenCode. Its last line names the model.

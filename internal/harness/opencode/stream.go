@@ -37,7 +37,8 @@ func stream(line []byte) []agency.Evidence {
 	return evidence
 }
 
-// step is the end of one answer of the model, which ends the turn unless it called tools or was cut off.
+// step reads the end of one answer of the model, which ends the turn unless it called tools or was
+// cut off.
 func (p *part) step() []agency.Evidence {
 	var evidence []agency.Evidence
 	if usage := p.usage(); usage != nil {
