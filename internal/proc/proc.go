@@ -1,11 +1,10 @@
-// Package proc reads the state of processes and threads from /proc/PID/stat of Linux.
+// Package proc reads the state of processes from /proc/PID/stat of Linux.
 package proc
 
 import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -26,22 +25,8 @@ type Stat struct {
 
 // Of returns the state of a process. The error wraps fs.ErrNotExist when no process has the pid,
 // and where there is no /proc.
-func Of(pid int) (Stat, error) { return read("/proc/" + strconv.Itoa(pid) + "/stat") }
-
-// Threads returns the state of a process's threads, without those that end meanwhile.
-func Threads(pid int) []Stat {
-	paths, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
-	var threads []Stat
-	for _, path := range paths {
-		if s, err := read(path); err == nil {
-			threads = append(threads, s)
-		}
-	}
-	return threads
-}
-
-func read(path string) (Stat, error) {
-	data, err := os.ReadFile(path)
+func Of(pid int) (Stat, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return Stat{}, err
 	}
