@@ -1,4 +1,4 @@
-// Package duration writes lengths of time for people, and reads those that they write.
+// Package duration formats durations for users, and parses those that they write.
 package duration
 
 import (
@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Day is 24 hours, whatever the clock says.
+// Day is 24 hours, also when the clocks change.
 const Day = 24 * time.Hour
 
-// Short writes a duration in its largest unit, as in a table: 45s, 5m, 2h, 2h5m, 3d. One below zero is 0s.
+// Short formats a duration in its largest unit, as in a table: 45s, 5m, 2h, 2h5m, 3d. A negative
+// one is 0s.
 func Short(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -30,7 +31,8 @@ func Short(d time.Duration) string {
 	}
 }
 
-// Stopwatch writes a duration as it ticks, in its two largest units: 45s, 5m03s, 2h05m, 3d01h. One below zero is 0s.
+// Stopwatch formats a running duration in its two largest units: 45s, 5m03s, 2h05m, 3d01h. A
+// negative one is 0s.
 func Stopwatch(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -45,7 +47,8 @@ func Stopwatch(d time.Duration) string {
 	}
 }
 
-// Exact writes all of a duration, without units that are zero at its end, as the configuration has it: 90m is 1h30m, a day 24h.
+// Exact formats a duration exactly, without trailing zero units, as the configuration has it: 90m
+// is 1h30m, a day 24h.
 func Exact(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -56,7 +59,7 @@ func Exact(d time.Duration) string {
 	return text
 }
 
-// Text writes a duration as Parse reads it: Exact, but whole days as 7d.
+// Text formats a duration as Parse reads it: Exact, but whole days as 7d.
 func Text(d time.Duration) string {
 	if d != 0 && d%Day == 0 {
 		return fmt.Sprintf("%dd", d/Day)
@@ -64,7 +67,7 @@ func Text(d time.Duration) string {
 	return Exact(d)
 }
 
-// Parse reads a duration that is not below zero. Days come first: 7d, 1d12h, 30m.
+// Parse parses a duration that is not negative. Days come first: 7d, 1d12h, 30m.
 func Parse(text string) (time.Duration, error) {
 	const most = 100_000 // days
 	whole, rest := time.Duration(0), text

@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// ReadBeneath is ReadRegular for the file rel in the folder root, where everything beneath root belongs to somebody
-// else: no component of rel may be a link (ErrNotRegular), so nothing outside root is ever read.
+// ReadBeneath is ReadRegular for the file rel in the folder root, where everything beneath root is
+// untrusted: no component of rel may be a link (ErrNotRegular), so nothing outside root is ever
+// read.
 func ReadBeneath(root, rel string, limit int64) ([]byte, error) {
 	path := filepath.Join(root, rel)
 	dir, name, err := openParent(root, rel, false)
@@ -34,9 +35,10 @@ func ReadBeneath(root, rel string, limit int64) ([]byte, error) {
 	return read(f, path, before, limit)
 }
 
-// WriteBeneath is WriteAtomic for the file rel in the folder root, where everything beneath root belongs to somebody
-// else: a folder of rel that is a link is refused (ErrNotRegular), a link at rel itself is replaced, and so nothing
-// outside root is ever written. The mode becomes exactly perm, whatever the umask. Missing folders are made with mode 0755.
+// WriteBeneath is WriteAtomic for the file rel in the folder root, where everything beneath root is
+// untrusted: a folder of rel that is a link is refused (ErrNotRegular), a link at rel itself is
+// replaced, and so nothing outside root is ever written. The mode becomes exactly perm, whatever
+// the umask. Missing folders are made with mode 0755.
 func WriteBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {
@@ -49,8 +51,9 @@ func WriteBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// CreateBeneath is WriteBeneath for a file that must not exist yet, else fs.ErrExist. Of several processes that try at
-// once exactly one succeeds, nobody sees half a file, and when it returns the file is on the disk.
+// CreateBeneath is WriteBeneath for a file that must not exist yet, else fs.ErrExist. Of several
+// processes that try at once exactly one succeeds, no reader sees half a file, and when it returns
+// the file is on the disk.
 func CreateBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {
@@ -63,9 +66,9 @@ func CreateBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// AppendBeneath opens the file rel in the folder root for reading and appending, and makes it with perm where there is none,
-// where everything beneath root belongs to somebody else: a link, pipe or anything else that is no regular file is
-// ErrNotRegular. It never blocks on a pipe. The caller closes it.
+// AppendBeneath opens the file rel in the folder root for reading and appending, and creates it
+// with perm if missing, where everything beneath root is untrusted: a link, a pipe or any other
+// irregular file is ErrNotRegular. It never blocks on a pipe. The caller closes it.
 func AppendBeneath(root, rel string, perm fs.FileMode) (*os.File, error) {
 	const flags = os.O_RDWR | os.O_APPEND | syscall.O_NONBLOCK
 	dir, name, err := openParent(root, rel, true)
@@ -98,8 +101,8 @@ func AppendBeneath(root, rel string, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// RenameBeneath gives the file or folder rel in the folder root another name beside it, where everything beneath root belongs
-// to somebody else. A file that has that name already is replaced.
+// RenameBeneath renames the file or folder rel in the folder root within its folder,  where
+// everything beneath root is untrusted. A file that has that name already is replaced.
 func RenameBeneath(root, rel, name string) error {
 	dir, old, err := openParent(root, rel, false)
 	if err != nil {
@@ -112,7 +115,8 @@ func RenameBeneath(root, rel, name string) error {
 	return nil
 }
 
-// openParent opens the folder that holds rel, going down from root one component at a time and never through a link.
+// openParent opens the folder that holds rel, going down from root one component at a time and
+// never through a link.
 func openParent(root, rel string, create bool) (dir *os.Root, name string, err error) {
 	rel = filepath.Clean(rel)
 	if !filepath.IsLocal(rel) || rel == "." {
@@ -137,8 +141,8 @@ func openParent(root, rel string, create bool) (dir *os.Root, name string, err e
 
 var errLink = fmt.Errorf("%w: a link instead of a folder", ErrNotRegular)
 
-// descend opens one folder of dir. os.Root would follow a link that stays inside it, hence the look before, and the
-// comparison after, in case it was exchanged in between.
+// descend opens one folder of dir. os.Root would follow a link that stays inside it, hence the
+// check before, and the comparison after, in case it was replaced in between.
 func descend(dir *os.Root, name string, create bool) (*os.Root, error) {
 	if create {
 		if err := dir.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

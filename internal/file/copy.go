@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// CopyBeneath copies the file or folder rel of the folder from to the same place in the folder to. Neither is trusted: no
-// link is followed on either side, and nothing outside is read or written. Files keep their permissions and are new, so what
-// is there already is fs.ErrExist. skipped names what is neither a regular file nor a folder, links for example. Once limit
-// bytes are copied the error is ErrTooLarge. What is copied appears whole or not at all; a crash can leave a part under another
-// name, which the next copy takes away.
+// CopyBeneath copies the file or folder rel of the folder from to the same place in the folder to.
+// Neither is trusted: no link is followed on either side, and nothing outside is read or written.
+// Files keep their permissions and are new: an existing file is fs.ErrExist. skipped names entries
+// that are neither a regular file nor a folder, such as links. Once limit bytes are copied the
+// error is ErrTooLarge. The copy appears whole or not at all; a crash can leave a part under
+// another name, which the next copy removes.
 func CopyBeneath(ctx context.Context, from, to, rel string, limit int64) (skipped []string, err error) {
 	source, name, err := openParent(from, rel, false)
 	if err != nil {
@@ -41,7 +42,7 @@ func CopyBeneath(ctx context.Context, from, to, rel string, limit int64) (skippe
 		err = c.entry(source, target, name, temp, rel, info)
 	}
 	if err == nil && len(c.skipped) > 0 && c.skipped[0] == rel {
-		return c.skipped, nil // it is itself what cannot be copied
+		return c.skipped, nil // rel itself cannot be copied
 	}
 	if err == nil {
 		err = target.Rename(temp, name)
@@ -52,14 +53,14 @@ func CopyBeneath(ctx context.Context, from, to, rel string, limit int64) (skippe
 	return c.skipped, nil
 }
 
-// copying is one copy that is under way.
+// copying is one copy in progress.
 type copying struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as the one call
 	left    int64           // bytes
 	skipped []string
 }
 
-// entry copies one entry; as is its name over there.
+// entry copies one entry; as is its name in the target.
 func (c *copying) entry(from, to *os.Root, name, as, rel string, info fs.FileInfo) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -132,8 +133,8 @@ func (c *copying) file(from, to *os.Root, name, as string, before fs.FileInfo) e
 	return errors.Join(err, target.Close())
 }
 
-// LinkBeneath makes a link at rel in the folder root that leads to target. Folders on the way are made, none is reached
-// through a link, and what is there already is fs.ErrExist.
+// LinkBeneath creates a link at rel in the folder root that points to target. It creates missing
+// folders on the way and follows no link; an existing entry is fs.ErrExist.
 func LinkBeneath(root, rel, target string) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {
@@ -143,7 +144,8 @@ func LinkBeneath(root, rel, target string) error {
 	return dir.Symlink(target, name)
 }
 
-// ReplaceLinkBeneath is LinkBeneath for a link that replaces what is at rel in one step. A folder there is not replaced.
+// ReplaceLinkBeneath is LinkBeneath for a link that atomically replaces the entry at rel. A folder
+// there is not replaced.
 func ReplaceLinkBeneath(root, rel, target string) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {
@@ -163,8 +165,8 @@ func ReplaceLinkBeneath(root, rel, target string) error {
 	return nil
 }
 
-// StatBeneath is what is at rel in the folder root; no folder on the way may be a link (ErrNotRegular), and one at rel
-// itself is not followed.
+// StatBeneath returns what is at rel in the folder root; no folder on the way may be a link
+// (ErrNotRegular), and one at rel itself is not followed.
 func StatBeneath(root, rel string) (fs.FileInfo, error) {
 	dir, name, err := openParent(root, rel, false)
 	if err != nil {

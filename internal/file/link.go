@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// ReadLinkBeneath is where the symbolic link rel in the folder root leads to. No folder on the way may be a link
-// (ErrNotRegular).
+// ReadLinkBeneath returns the target of the symbolic link rel in the folder root. No folder on the
+// way may be a link (ErrNotRegular).
 func ReadLinkBeneath(root, rel string) (string, error) {
 	dir, name, err := openParent(root, rel, false)
 	if err != nil {
@@ -18,8 +18,8 @@ func ReadLinkBeneath(root, rel string) (string, error) {
 	return dir.Readlink(name)
 }
 
-// RemoveBeneath removes the file or folder rel in the folder root with everything in it, where everything beneath root belongs
-// to somebody else: no link is followed. One that is not there is no error.
+// RemoveBeneath removes the file or folder rel in the folder root with everything in it, where
+// everything beneath root is untrusted: no link is followed. A missing one is not an error.
 func RemoveBeneath(root, rel string) error {
 	dir, name, err := openParent(root, rel, false)
 	if errors.Is(err, fs.ErrNotExist) {

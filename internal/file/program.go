@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// FindProgram is the first program called name in the absolute folders of a PATH. What a relative one means depends on a folder that
-// somebody else filled, so it is left out.
+// FindProgram returns the first program called name in the absolute folders of a PATH. It skips
+// relative folders, because their meaning depends on a folder with untrusted content.
 func FindProgram(path, name string) (program string, found bool) {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {

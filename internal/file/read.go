@@ -9,13 +9,14 @@ import (
 	"syscall"
 )
 
-// The ways in which a file that somebody else wrote is refused.
+// The reasons to refuse an untrusted file.
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = errors.New("file too large")
 )
 
-// Cause returns the error of a file without the operation and the path, for a message that has them.
+// Cause returns the error of a file without the operation and the path, for a message that has
+// them.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -26,9 +27,10 @@ func Cause(err error) error {
 // readFlags keep a read from blocking on a pipe without a writer.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// ReadRegular reads a file of at most limit bytes. A link, directory, pipe, socket or device is ErrNotRegular, a larger
-// file is ErrTooLarge; both cost no more than opening it. It never blocks on a pipe. Only the last component of path is
-// protected from links; where the folders are not ours either, use ReadBeneath.
+// ReadRegular reads a file of at most limit bytes. A link, directory, pipe, socket or device is
+// ErrNotRegular, a larger file is ErrTooLarge; both cost no more than opening it. It never blocks
+// on a pipe. Only the last component of path is protected from links; where the folders are
+// untrusted too, use ReadBeneath.
 func ReadRegular(path string, limit int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
@@ -38,7 +40,8 @@ func ReadRegular(path string, limit int64) ([]byte, error) {
 	return read(f, path, nil, limit)
 }
 
-// OpenRegular opens a file of any size for reading, and refuses what ReadRegular refuses. The caller closes it.
+// OpenRegular opens a file of any size for reading, and refuses the files that ReadRegular refuses.
+// The caller closes it.
 func OpenRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, readFlags|syscall.O_NOFOLLOW, 0)
 	switch {
@@ -58,7 +61,7 @@ func OpenRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// read checks that f is a regular file, and the one that was looked at before if that is given, and reads it.
+// read checks that f is a regular file, and the same file as before if that is given, and reads it.
 func read(f *os.File, path string, before fs.FileInfo, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	switch {
@@ -70,7 +73,8 @@ func read(f *os.File, path string, before fs.FileInfo, limit int64) ([]byte, err
 		return nil, refuse(path, ErrTooLarge)
 	}
 	var b bytes.Buffer
-	// The size is only a hint: the file may grow while it is read. bytes.MinRead spares the last growth of the buffer.
+	// The size is only a hint: the file may grow while it is read. bytes.MinRead spares the last
+	// growth of the buffer.
 	b.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package file is the one way to replace a file so that no reader ever sees half of it, and to read files that others
-// wrote without being led astray by links, pipes, devices or sheer size.
+// Package file is the one way to replace a file so that no reader ever sees half of it, and to read
+// untrusted files safely despite links, pipes, devices or sheer size.
 package file
 
 import (
@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 )
 
-// WriteAtomic replaces the file at path: readers see all of the old content or all of the new. The mode becomes 0600. A
-// link at path is replaced, not followed. After a power failure the file may be the old one or empty; use WriteDurable
-// for what cannot be made again. A crash can leave a file named ".tmp-*" beside it.
+// WriteAtomic replaces the file at path: readers see all of the old content or all of the new. The
+// mode becomes 0600. A link at path is replaced, not followed. After a power failure the file may
+// be the old one or empty; use WriteDurable for content that cannot be made again. A crash can
+// leave a file named ".tmp-*" beside it.
 func WriteAtomic(path string, data []byte) error {
 	return write(path, data, false)
 }
@@ -41,7 +42,7 @@ func put(dir *os.Root, name string, data []byte, perm fs.FileMode, durable bool,
 	if err != nil {
 		return err
 	}
-	// After a rename this finds nothing, after a link or a failure it takes the temporary name away.
+	// After a rename this finds nothing; after a link or a failure it removes the temporary name.
 	defer func() { _ = dir.Remove(temp) }()
 	if err := fill(f, data, perm, durable); err != nil {
 		return err

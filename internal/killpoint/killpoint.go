@@ -1,3 +1,3 @@
-// Package killpoint is what the crash tests do to agency from outside: they end a process at a named place, set its clock, and
-// make it believe in a reboot. Without the build tag killpoints it is nothing.
+// Package killpoint lets the crash tests act on agency from outside: they end a process at a named
+// place, set its clock, and simulate a reboot. Without the build tag killpoints it does nothing.
 package killpoint

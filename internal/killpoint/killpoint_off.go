@@ -4,11 +4,11 @@ package killpoint
 
 import "time"
 
-// At marks a place. Nothing of it is left in the program.
+// At marks a place. The compiler removes it from the program.
 func At(...string) {}
 
-// Now is the time.
+// Now returns the time.
 func Now() time.Time { return time.Now() }
 
-// Boot is the boot id that the kernel gave.
+// Boot returns the boot id of the kernel.
 func Boot(id string) string { return id }

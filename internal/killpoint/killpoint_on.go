@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Variable names the file that arms a place. It holds the place's name, and "hold" behind it when the process shall wait
-// there instead of dying. Beside it FILE.clock holds by how much the clock is off, as a duration, and FILE.boot another
-// boot's id.
+// Variable names the file that arms a place. It holds the place's name, followed by "hold" when the
+// process must wait there instead of dying. Next to it FILE.clock holds the offset of the clock, as
+// a duration, and FILE.boot the id of another boot.
 const Variable = "AGENCY_KILLPOINT"
 
-// At ends the process with SIGKILL when the place, its parts joined with dots, is armed. The file is renamed to FILE.hit
-// first, so that a place is hit once, by one process. With "hold" the caller waits until FILE.hit is gone, while whoever
-// armed the place kills what he likes.
+// At ends the process with SIGKILL when the place, its parts joined with dots, is armed. The file
+// is renamed to FILE.hit first, so that a place is hit once, by one process. With "hold" the caller
+// waits until FILE.hit is gone, while the test that armed the place kills processes.
 func At(place ...string) {
 	armed := os.Getenv(Variable)
 	if armed == "" {
@@ -50,7 +50,8 @@ func At(place ...string) {
 	}
 }
 
-// Now is the time on a clock that FILE.clock has set. Only the time of day is off: durations are measured as ever.
+// Now returns the time with the offset of FILE.clock. Only the time of day changes: durations are
+// measured as before.
 func Now() time.Time {
 	now := time.Now()
 	data, err := os.ReadFile(os.Getenv(Variable) + ".clock")
@@ -65,7 +66,7 @@ func Now() time.Time {
 	return now.Round(0).Add(off)
 }
 
-// Boot is the boot id in FILE.boot, or else the kernel's.
+// Boot returns the boot id in FILE.boot, or else the kernel's.
 func Boot(id string) string {
 	data, err := os.ReadFile(os.Getenv(Variable) + ".boot")
 	if err != nil {

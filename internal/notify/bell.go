@@ -13,13 +13,13 @@ import (
 	"agency"
 )
 
-// Bell rings the terminals that people sit at.
+// Bell rings the terminals that users are attached to.
 type Bell struct {
 	name      string
 	terminals func(ctx context.Context) ([]string, error)
 }
 
-// NewBell makes a channel that rings the terminals at the paths that it is told each time.
+// NewBell returns a channel that rings the terminals whose paths it asks for each time.
 func NewBell(name string, terminals func(ctx context.Context) ([]string, error)) *Bell {
 	return &Bell{name: name, terminals: terminals}
 }
@@ -27,11 +27,11 @@ func NewBell(name string, terminals func(ctx context.Context) ([]string, error))
 // Name implements Channel.
 func (b *Bell) Name() string { return b.name }
 
-// ringTime bounds how long a terminal that takes nothing, as after Ctrl-S, is waited for.
+// ringTime bounds the wait for a terminal that accepts nothing, as after Ctrl-S.
 const ringTime = time.Second
 
-// Send implements Channel. One terminal that rings is a success. With nobody there it is given up: a bell says nothing of
-// what it rings for, and would be a riddle when it comes late.
+// Send implements Channel. One terminal that rings is a success. Without a terminal it gives up: a
+// bell does not say what it rings for, and would only confuse when late.
 func (b *Bell) Send(ctx context.Context, _ *agency.Notice) error {
 	paths, err := b.terminals(ctx)
 	if err != nil {

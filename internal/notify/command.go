@@ -20,7 +20,8 @@ type Command struct {
 	argv []string
 }
 
-// NewCommand makes a channel that runs argv with the notice as JSON on its standard input. No shell takes it apart.
+// NewCommand returns a channel that runs argv, without a shell, with the notice as JSON on its
+// standard input.
 func NewCommand(name string, argv []string) *Command { return &Command{name: name, argv: argv} }
 
 // Name implements Channel.
@@ -36,11 +37,11 @@ func (c *Command) Send(ctx context.Context, n *agency.Notice) error {
 }
 
 const (
-	killGrace = 500 * time.Millisecond // for what still holds the output of a program that has ended
-	mostWords = 1 << 10                // bytes of a program's complaint that are kept
+	killGrace = 500 * time.Millisecond // for processes that still hold the output of an ended program
+	mostWords = 1 << 10                // bytes of a program's error output to keep
 )
 
-// run runs a program in a process group of its own and ends the group with it.
+// run runs a program in its own process group and ends the group with it.
 func run(ctx context.Context, argv []string, input []byte) error {
 	words := &head{}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)

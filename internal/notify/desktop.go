@@ -14,7 +14,8 @@ type Desktop struct {
 	os   string
 }
 
-// NewDesktop makes a channel to the desktop of an operating system, as Go calls it: darwin has osascript, all else notify-send.
+// NewDesktop returns a channel to the desktop of an operating system, as Go calls it: darwin has
+// osascript, everything else notify-send.
 func NewDesktop(name, os string) *Desktop { return &Desktop{name: name, os: os} }
 
 // Name implements Channel.
@@ -25,14 +26,14 @@ func (d *Desktop) Send(ctx context.Context, n *agency.Notice) error {
 	return run(ctx, desktopArgv(d.os, n), nil)
 }
 
-// Lengths that a desktop has room for, in bytes.
+// The most bytes that a desktop shows.
 const (
 	titleLength = 200
 	bodyLength  = 1000
 )
 
-// desktopArgv is the command line that shows a notice. Title and body are arguments that nothing reads as options, markup or
-// script.
+// desktopArgv returns the command line that shows a notice. Title and body are arguments that are
+// never read as options, markup or script.
 func desktopArgv(os string, n *agency.Notice) []string {
 	title, body := shown(n.Title, titleLength), shown(n.Body, bodyLength)
 	if os == "darwin" {
@@ -44,10 +45,11 @@ func desktopArgv(os string, n *agency.Notice) []string {
 	return []string{"notify-send", "--app-name=agency", "--", title, plainBody.Replace(body)}
 }
 
-// plainBody makes a body what it says: notify-send reads escapes with a backslash, and desktops read markup.
+// plainBody escapes a body so that it shows literally: notify-send reads backslash escapes, and
+// desktops read markup.
 var plainBody = strings.NewReplacer(`\`, `\\`, "&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// shown is what is visible of a text, in at most so many bytes.
+// shown returns the visible part of a text, in at most this many bytes.
 func shown(s string, most int) string {
 	s = strings.ReplaceAll(agency.Visible(s), "\t", " ")
 	if len(s) <= most {

@@ -1,5 +1,6 @@
-// Package notify brings notices to people outside of agency: a desktop, a webhook, any command, the bell of a terminal. What
-// is to be sent stands in an outbox, so a crash loses nothing, and a slow channel keeps nobody waiting.
+// Package notify sends notices to the user outside of agency: a desktop, a webhook, any command,
+// the bell of a terminal. Notices wait in a durable outbox, so a crash loses nothing, and a slow
+// channel delays no caller.
 package notify
 
 import (
@@ -14,14 +15,15 @@ import (
 	"agency/internal/service"
 )
 
-// Channel is one way to people. Send returns when the notice is there, with an error when it is not, and soon after ctx ends.
-// It may get the same notice again when agency was killed before it had noted the success.
+// Channel is one way to reach the user. Send returns when the notice has arrived, with an error
+// when it has not, and soon after ctx ends. It may get the same notice again when agency was killed
+// before it recorded the success.
 type Channel interface {
 	Name() string
 	Send(ctx context.Context, n *agency.Notice) error
 }
 
-// Route is a channel and what goes there.
+// Route is a channel and the notices that go there.
 type Route struct {
 	Channel Channel
 	Kinds   []string // only notices of these; empty is all
@@ -29,7 +31,7 @@ type Route struct {
 	Urgent  []string // kinds that do not wait for the end of the quiet hours
 }
 
-// takes says whether a notice goes to the channel.
+// takes reports whether a notice goes to the channel.
 func (r *Route) takes(n *agency.Notice) bool {
 	return (len(r.Kinds) == 0 || slices.Contains(r.Kinds, n.Kind)) &&
 		(len(r.Tags) == 0 || slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(n.Tags, tag) }))
@@ -39,25 +41,29 @@ func (r *Route) urgent(n *agency.Notice) bool {
 	return n.Kind == agency.TestNotice || slices.Contains(r.Urgent, n.Kind)
 }
 
-// Outbox keeps what is to be sent. When a method that writes returns nil, what it wrote survives a crash.
+// Outbox stores the notices to send. When a method that writes returns nil, its change survives a
+// crash.
 type Outbox interface {
 	// AddDispatches adds a notice for each channel that does not have the same one already.
 	AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error
-	// NextDispatch is what a channel has to do next; nil when nothing waits. What is due after latest is due by now.
+	// NextDispatch returns a channel's next dispatch; nil when none waits. One that is due after
+	// latest counts as due now.
 	NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error)
-	// RecordDispatch notes how it stands with a dispatch, unless that is settled.
+	// RecordDispatch records the state of a dispatch, unless it is settled.
 	RecordDispatch(ctx context.Context, d *agency.Dispatch) error
-	// Dispatches are the ways of one notice.
+	// Dispatches returns the dispatches of one notice.
 	Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error)
-	// TidyOutbox gives up what waits for other channels than these, and forgets what was settled before a time.
+	// TidyOutbox gives up the dispatches of other channels than these, and deletes those settled
+	// before a time.
 	TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error
-	// ReleaseDispatches lets due say when what waits for a time after now is due instead, if that is earlier.
+	// ReleaseDispatches moves dispatches that are due after now to the time that due returns, if
+	// that is earlier.
 	ReleaseDispatches(ctx context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error
 	// Changed is closed after the next dispatch is settled, if not before.
 	Changed() <-chan struct{}
 }
 
-// Settings are the world of a Notifier.
+// Settings are the dependencies of a Notifier.
 type Settings struct {
 	Routes []Route // no two channels share a name
 	Quiet  agency.Hours
@@ -68,7 +74,7 @@ type Settings struct {
 	Random func() float64 // from 0 up to 1
 }
 
-// keep is how long a settled dispatch is remembered, dead letters among them.
+// keep is how long a settled dispatch is kept, dead letters included.
 const keep = 7 * 24 * time.Hour
 
 // Notifier sends notices through channels. All methods may be called from several goroutines.
@@ -79,7 +85,7 @@ type Notifier struct {
 	running service.Background
 }
 
-// New makes a notifier. It sends nothing until Start.
+// New returns a notifier. It sends nothing until Start.
 func New(settings Settings) *Notifier {
 	n := &Notifier{Settings: settings}
 	for _, r := range settings.Routes {
@@ -88,15 +94,15 @@ func New(settings Settings) *Notifier {
 	return n
 }
 
-// Start begins to send what waits and what is enqueued. What waits for a channel that is gone becomes a dead letter. The
-// second Start does nothing.
+// Start begins to send waiting and new notices. A notice for a channel that is gone becomes a dead
+// letter. The second Start does nothing.
 func (n *Notifier) Start(ctx context.Context) error { return n.running.Start(ctx, n.begin) }
 
 func (n *Notifier) begin(ctx context.Context) error {
 	if err := n.Tidy(ctx); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
 	}
-	// It waited for the end of quiet hours, which may be others now.
+	// It waited for the end of quiet hours, which may have changed.
 	now := n.Now()
 	if err := n.Outbox.ReleaseDispatches(ctx, now, func(d *agency.Dispatch) time.Time { return released(d, now) }); err != nil {
 		return fmt.Errorf("start the channels: %w", err)
@@ -107,14 +113,14 @@ func (n *Notifier) begin(ctx context.Context) error {
 	return nil
 }
 
-// Tidy forgets what was settled long ago, and gives up what waits for channels that are gone.
+// Tidy deletes dispatches settled long ago, and gives up those of channels that are gone.
 func (n *Notifier) Tidy(ctx context.Context) error {
 	now := n.Now()
 	return n.Outbox.TidyOutbox(ctx, n.names(), now, now.Add(-keep))
 }
 
-// Stop ends the sending and waits for that. A send that is under way is cut off, and begins again after the next Start.
-// Stop may be called at any time, and twice.
+// Stop stops the sending and waits until it has stopped. A send in progress is cut off, and begins
+// again after the next Start. Stop may be called at any time, and twice.
 func (n *Notifier) Stop() { n.running.Stop() }
 
 func (n *Notifier) names() []string {
@@ -125,8 +131,9 @@ func (n *Notifier) names() []string {
 	return names
 }
 
-// Enqueue hands a notice to the channels that take it and names them. It waits for the disk alone: when it returns, the
-// notice will be sent, whatever happens to the process. The same notice again changes nothing.
+// Enqueue passes a notice to the channels that take it and returns their names. It waits only for
+// the disk: when it returns, the notice will be sent, whatever happens to the process. The same
+// notice again changes nothing.
 func (n *Notifier) Enqueue(ctx context.Context, notice agency.Notice) (channels []string, err error) {
 	return n.enqueue(ctx, notice, func(l *worker) bool { return l.takes(&notice) })
 }
@@ -156,8 +163,9 @@ func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func
 	return channels, nil
 }
 
-// Test sends a notice to one channel, or to all when channel is empty, whatever the rules and the hours, and waits until each
-// has it or will not be tried again. It returns how far they are when ctx ends before. A channel that is not there is E_USAGE.
+// Test sends a notice to one channel, or to all when channel is empty, regardless of the rules and
+// the quiet hours, and waits until each has it or gave up. If ctx ends first it returns their state
+// so far. An unknown channel is E_USAGE.
 func (n *Notifier) Test(ctx context.Context, notice agency.Notice, channel string) ([]agency.Dispatch, error) {
 	notice.Kind = agency.TestNotice
 	sent, err := n.enqueue(ctx, notice, func(l *worker) bool { return channel == "" || l.Channel.Name() == channel })
@@ -169,7 +177,7 @@ func (n *Notifier) Test(ctx context.Context, notice agency.Notice, channel strin
 	}
 	for {
 		changed := n.Outbox.Changed()
-		// The answer is worth having when the time for it is over, too.
+		// The state is worth returning also after ctx has ended.
 		found, err := n.Outbox.Dispatches(context.WithoutCancel(ctx), notice.ID)
 		if err != nil {
 			return nil, fmt.Errorf("look after notice %s: %w", notice.ID, err)

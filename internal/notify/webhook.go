@@ -29,15 +29,16 @@ type Webhook struct {
 	client *http.Client
 }
 
-// NewWebhook makes a channel that posts to a URL. secret is asked for each time; nil leaves the requests unsigned. Unless
-// private is set, addresses that the internet does not reach are refused, whatever name leads there.
+// NewWebhook returns a channel that posts to a URL. secret is called each time; nil leaves the
+// requests unsigned. Unless private is set, addresses that are not public are refused, whatever
+// name resolves to them.
 func NewWebhook(name, url string, secret func() (string, error), private bool, now func() time.Time) *Webhook {
 	dialer := &net.Dialer{}
 	if !private {
 		dialer.Control = refusePrivate
 	}
 	return &Webhook{name: name, url: url, secret: secret, now: now, client: &http.Client{
-		// No proxy: it would be the one address that is looked at.
+		// No proxy: it would be the only address that is checked.
 		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -54,7 +55,7 @@ func (w *Webhook) Send(ctx context.Context, n *agency.Notice) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return final{errors.New("the url cannot be used")} // the error would quote it
+		return final{errors.New("the url cannot be used")} // the error would quote the URL
 	}
 	stamp := strconv.FormatInt(w.now().Unix(), 10)
 	request.Header.Set("Content-Type", "application/json")
@@ -87,7 +88,8 @@ func (w *Webhook) Send(ctx context.Context, n *agency.Notice) error {
 	}
 }
 
-// sign is what a receiver must come to with the same secret: of the time, a dot and the body.
+// sign returns the signature that a receiver computes with the same secret: of the time, a dot and
+// the body.
 func sign(secret, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(stamp + "."))
@@ -95,7 +97,7 @@ func sign(secret, stamp string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// refusePrivate is called with the address that a name has led to, just before it is connected to.
+// refusePrivate is called with the address that a name resolved to, just before the connection.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !public(to.Addr()) {
@@ -104,8 +106,9 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// special are the blocks of global unicast that lead elsewhere than to one public host: networks of providers, of tests and of
-// documents, the reserved end, and the IPv6 addresses with an IPv4 address in them.
+// special are the blocks of global unicast that do not belong to one public host: networks of
+// providers, for tests and for documentation, the reserved end, and the IPv6 addresses with an IPv4
+// address in them.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
@@ -114,10 +117,10 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// internet is all of IPv6 that was given out as public.
+// internet is the part of IPv6 that is allocated as public.
 var internet = netip.MustParsePrefix("2000::/3")
 
-// public says whether an address belongs to a host on the internet.
+// public reports whether an address belongs to a host on the internet.
 func public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !internet.Contains(a) {

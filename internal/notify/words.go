@@ -13,10 +13,11 @@ import (
 	"syscall"
 )
 
-// words are what went wrong with a channel, for people. What is not known here says it itself.
+// words returns what went wrong with a channel, as text for users. Other errors are returned as
+// their own text.
 func words(err error) string {
 	if f, ours := errors.AsType[final](err); ours {
-		return programWords(f.error) // without what a library put around it
+		return programWords(f.error) // without the library's wrapping
 	}
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		if name.IsNotFound {
@@ -46,7 +47,7 @@ func words(err error) string {
 	return programWords(err)
 }
 
-// certificateWords are what is wrong with the encryption of a receiver; empty when that is not it.
+// certificateWords returns the problem with the certificate of a receiver; empty for other errors.
 func certificateWords(err error) string {
 	if name, ok := errors.AsType[x509.HostnameError](err); ok {
 		return fmt.Sprintf("the certificate of the receiver is not for %s", name.Host)
@@ -64,7 +65,7 @@ func certificateWords(err error) string {
 	return ""
 }
 
-// programWords are what is wrong with a program that a channel starts.
+// programWords returns the problem with a program that a channel starts.
 func programWords(err error) string {
 	if missing, ok := errors.AsType[*exec.Error](err); ok {
 		return fmt.Sprintf("there is no program %s on the PATH of the daemon", missing.Name)

@@ -12,22 +12,23 @@ import (
 const (
 	// sendTimeout bounds one try.
 	sendTimeout = 15 * time.Second
-	// mostTries is how often a notice is tried: at once, after a second, and then after three times as long each time, which
-	// is a day in all.
+	// mostTries is how often a notice is tried: at once, after a second, and then after pauses that
+	// triple, about a day in all.
 	mostTries  = 12
 	firstPause = time.Second
-	// testTries is the same for a test, which nobody wants to arrive tomorrow.
+	// testTries is the same for a test, which must not arrive tomorrow.
 	testTries = 3
-	// outboxPause is how long an outbox that cannot be read or written is left alone.
+	// outboxPause is the pause after an outbox could not be read or written.
 	outboxPause = 5 * time.Second
-	// longestSleep makes up for a timer that stood still while the machine slept, for a clock that was set, and for a notice that
-	// somebody handed to the notifier before this one at the moment of the change.
+	// longestSleep bounds a sleep, in case the timer stopped while the machine slept, the clock was
+	// set, or an older notifier got a notice at the moment of the change.
 	longestSleep = time.Minute
-	// longestWait is more than any notice is put off for: by the last pause, or by the quiet hours of a day on which clocks are set back.
+	// longestWait is longer than any notice is delayed: by the last pause, or by the quiet hours of
+	// a day on which clocks are set back.
 	longestWait = 25 * time.Hour
 )
 
-// final is an error that another try would only repeat.
+// final is an error that another try would repeat.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
@@ -45,7 +46,7 @@ func (l *worker) wake() {
 	}
 }
 
-// serve sends what the channel has to do until ctx ends.
+// serve sends the channel's dispatches until ctx ends.
 func (n *Notifier) serve(ctx context.Context, l *worker) {
 	for ctx.Err() == nil {
 		next, err := n.work(ctx, l)
@@ -61,7 +62,7 @@ func (n *Notifier) serve(ctx context.Context, l *worker) {
 	}
 }
 
-// sleep waits for a time; at the latest until it is woken or ctx ends.
+// sleep waits until a time, until it is woken, or until ctx ends.
 func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -72,11 +73,11 @@ func sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// work sends what is due, and returns when something is due next; zero when nothing waits.
+// work sends what is due, and returns when the next dispatch is due; zero when none waits.
 func (n *Notifier) work(ctx context.Context, l *worker) (next time.Time, err error) {
 	for {
 		now := n.Now()
-		latest := now.Add(longestWait) // what waits for a later time was put off when the clock was ahead
+		latest := now.Add(longestWait) // a later time was set when the clock was ahead
 		d, err := n.Outbox.NextDispatch(ctx, l.Channel.Name(), now, latest)
 		switch {
 		case err != nil || d == nil:
@@ -87,7 +88,7 @@ func (n *Notifier) work(ctx context.Context, l *worker) (next time.Time, err err
 		if end, quiet := n.Quiet.Until(now.In(n.Zone)); quiet && !l.urgent(&d.Notice) {
 			d.DueAt = end
 		} else if !n.try(ctx, l, d) {
-			return time.Time{}, nil // it is stopping, and begins with this one again
+			return time.Time{}, nil // it is stopping, and starts with this one next time
 		}
 		if err := n.record(ctx, d); err != nil {
 			return time.Time{}, err
@@ -95,7 +96,8 @@ func (n *Notifier) work(ctx context.Context, l *worker) (next time.Time, err err
 	}
 }
 
-// try sends one notice and puts the outcome into the dispatch. It returns false when the outcome is not known.
+// try sends one notice and stores the outcome in the dispatch. It returns false when the outcome is
+// unknown.
 func (n *Notifier) try(ctx context.Context, l *worker, d *agency.Dispatch) bool {
 	sending, cancel := context.WithTimeoutCause(ctx, sendTimeout, fmt.Errorf("no answer within %s", sendTimeout))
 	defer cancel()
@@ -127,8 +129,8 @@ func (n *Notifier) try(ctx context.Context, l *worker, d *agency.Dispatch) bool 
 	return true
 }
 
-// pause is the time after the given try, longer or shorter by up to a quarter so that what failed together is not tried
-// together.
+// pause is the time after the given try, varied by up to a quarter so that notices that failed
+// together are not retried together.
 func (n *Notifier) pause(tries int) time.Duration {
 	return time.Duration(float64(usualPause(tries)) * (0.75 + n.Random()/2))
 }
@@ -141,7 +143,7 @@ func usualPause(tries int) time.Duration {
 	return pause
 }
 
-// released is when something that is put off is due but for the quiet hours.
+// released returns when a delayed dispatch would be due without the quiet hours.
 func released(d *agency.Dispatch, now time.Time) time.Time {
 	if d.Tries == 0 || d.FailedAt == nil {
 		return now
@@ -149,8 +151,8 @@ func released(d *agency.Dispatch, now time.Time) time.Time {
 	return d.FailedAt.Add(usualPause(d.Tries) * 5 / 4)
 }
 
-// record writes the outcome of a try, and does not give up while it can: a notice whose success is not on record would be sent
-// again. A stop waits for one attempt at it.
+// record writes the outcome of a try, and retries until it succeeds or the worker stops: a notice
+// whose success is not recorded would be sent again. A stop waits for one attempt.
 func (n *Notifier) record(ctx context.Context, d *agency.Dispatch) error {
 	for {
 		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), outboxPause)

@@ -29,10 +29,10 @@ var metaTemplate string
 //go:embed templates/state.json
 var stateTemplate string
 
-// ProjectTemplate is an agency.toml that says nothing but the defaults.
+// ProjectTemplate is an agency.toml with only the defaults.
 func ProjectTemplate() []byte { return []byte(projectTemplate) }
 
-// ClaudeMD is where Claude Code looks for what it should know, in a repository's root.
+// ClaudeMD is the file in a repository's root in which Claude Code looks for instructions.
 const ClaudeMD = "CLAUDE.md"
 
 // Action is what init does, or would do, to one path.
@@ -44,7 +44,7 @@ const (
 	Changed Action = "changed"
 	Moved   Action = "moved"
 	Exists  Action = "exists" // it stays as it is
-	Kept    Action = "kept"   // it cannot be moved because something is in the way
+	Kept    Action = "kept"   // it cannot be moved because its new name is taken
 )
 
 // Change is one path of a repository and what init does to it.
@@ -57,7 +57,7 @@ type Change struct {
 	data   []byte
 }
 
-// Diff is what changes in the content of a file, as a patch; empty where no content is written.
+// Diff returns the change of a file's content as a patch; empty where no content is written.
 func (c *Change) Diff() string {
 	if c.Action != Created && c.Action != Changed {
 		return ""
@@ -71,15 +71,16 @@ func (c *Change) Diff() string {
 	return string(patch)
 }
 
-// ProjectFiles is what init wants a repository to hold.
+// ProjectFiles describes the files that init wants in a repository.
 type ProjectFiles struct {
 	Config []byte // of agency.toml
 	Window bool   // the templates of agent_runs/, which is kept
-	// Standard wants the folders of the standard layout. Archive moves what is in ai_docs/scout to scout_outputs/archive.
+	// Standard wants the folders of the standard layout. Archive moves what is in ai_docs/scout to
+	// scout_outputs/archive.
 	Standard bool
 	Archive  bool
-	Force    bool // the templates anew, also where they were changed
-	Backup   bool // keep an agency.toml that is replaced
+	Force    bool // write the templates again, also changed ones
+	Backup   bool // keep a replaced agency.toml
 }
 
 const (
@@ -87,8 +88,9 @@ const (
 	archiveDir = "scout_outputs/archive"
 )
 
-// PlanProject says what would be done to the worktree in root. Nothing is written. The repository is not trusted: E_INVALID_PATH
-// names what is not a file or folder where one is needed.
+// PlanProject returns the changes that init would make to the worktree in root. It writes nothing.
+// The repository is not trusted: E_INVALID_PATH names an entry that is not a file or folder where
+// one is needed.
 func PlanProject(root string, want ProjectFiles) ([]Change, error) {
 	var changes []Change
 	add := func(c Change, err error) error {
@@ -127,7 +129,7 @@ func PlanProject(root string, want ProjectFiles) ([]Change, error) {
 	return changes, nil
 }
 
-// planFile wants a file with this content. One that is there is left alone unless replace.
+// planFile plans a file with this content. An existing file stays unless replace.
 func planFile(root, rel string, data []byte, replace, backup bool) (Change, error) {
 	c := Change{Path: rel, Action: Created, data: data}
 	old, err := file.ReadBeneath(root, rel, 1<<20)
@@ -147,7 +149,7 @@ func planFile(root, rel string, data []byte, replace, backup bool) (Change, erro
 	return c, nil
 }
 
-// planClaude wants a CLAUDE.md, and leaves alone whatever is there by that name.
+// planClaude plans a CLAUDE.md, and keeps any existing entry of that name.
 func planClaude(root string) (Change, error) {
 	c := Change{Path: ClaudeMD, Action: Created, data: []byte(claudeMD)}
 	_, err := file.StatBeneath(root, ClaudeMD)
@@ -166,7 +168,7 @@ const (
 	ignoreEnd   = "# <<< agency"
 )
 
-// planIgnore wants the marked block in .gitignore, in place of the one that is there.
+// planIgnore plans the marked block in .gitignore, in place of an existing one.
 func planIgnore(root string, window bool) (Change, error) {
 	c := Change{Path: ".gitignore", Action: Created}
 	old, err := file.ReadBeneath(root, c.Path, 1<<20)
@@ -187,7 +189,8 @@ func planIgnore(root string, window bool) (Change, error) {
 	return c, nil
 }
 
-// putBlock replaces the marked block of a text, or adds it at the end. A block without its end is only what begins it.
+// putBlock replaces the marked block of a text, or adds it at the end. A block without its end is
+// only its first line.
 func putBlock(text []byte, block []string) []byte {
 	eol := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -225,7 +228,7 @@ func putBlock(text []byte, block []string) []byte {
 	}
 }
 
-// planFolder wants a folder, with a file in it that makes git keep it.
+// planFolder plans a folder, with a file in it that makes git keep it.
 func planFolder(root, rel string) (Change, error) {
 	c := Change{Path: rel + "/", Action: Created}
 	info, err := file.StatBeneath(root, rel)
@@ -242,7 +245,7 @@ func planFolder(root, rel string) (Change, error) {
 	return c, nil
 }
 
-// planArchive wants everything in ai_docs/scout to be in the archive.
+// planArchive plans to move everything in ai_docs/scout to the archive.
 func planArchive(root string) ([]Change, error) {
 	names, err := Scouts(root)
 	if err != nil {
@@ -262,7 +265,8 @@ func planArchive(root string) ([]Change, error) {
 	return moves, nil
 }
 
-// Scouts are the names in ai_docs/scout, which the standard layout archives. There are none where it is no folder.
+// Scouts returns the names in ai_docs/scout, which the standard layout archives; none where it is
+// not a folder.
 func Scouts(root string) ([]string, error) {
 	info, err := file.StatBeneath(root, scoutDir)
 	if err != nil || !info.IsDir() {
@@ -279,7 +283,8 @@ func Scouts(root string) ([]string, error) {
 	return names, nil
 }
 
-// ApplyProject does what was planned. It can be repeated: what it was cut off in the middle of is planned again.
+// ApplyProject makes the planned changes. It can be repeated: an interrupted change is planned
+// again.
 func ApplyProject(root string, changes []Change) error {
 	moved := false
 	for i := range changes {
@@ -319,14 +324,14 @@ func apply(root string, c *Change) error {
 	if c.Path == ClaudeMD {
 		err := file.CreateBeneath(root, c.Path, c.data, perm)
 		if errors.Is(err, fs.ErrExist) {
-			err = nil // somebody was faster, and it is never overwritten
+			err = nil // another process was faster, and its file is never overwritten
 		}
 		return inTheWay(c.Path, err)
 	}
 	return inTheWay(c.Path, file.WriteBeneath(root, c.Path, c.data, perm))
 }
 
-// move gives a file or folder beneath root another name there, and overwrites nothing.
+// move renames a file or folder beneath root, and overwrites nothing.
 func move(root, from, to string) error {
 	for _, rel := range []string{from, filepath.Dir(to)} { // neither is reached through a link
 		if _, err := file.StatBeneath(root, rel); err != nil {
@@ -353,14 +358,14 @@ func removeEmpty(root, rel string) error {
 	return inTheWay(rel, dir.Remove(rel))
 }
 
-// inTheWay says what keeps init from a path; a nil error stays nil.
+// inTheWay returns what keeps init from a path; a nil error stays nil.
 func inTheWay(rel string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
-			err = errno // without the name of the file that was to become this one
+			err = errno // without the name of the temporary file
 		}
 		return agency.Errorf(agency.CodePermissionDenied, "%s cannot be read or written: %w", rel, err)
 	case errors.Is(err, file.ErrNotRegular), errors.Is(err, file.ErrTooLarge), errors.Is(err, fs.ErrExist),
@@ -372,7 +377,7 @@ func inTheWay(rel string, err error) error {
 	}
 }
 
-// marks are the files by which a type of project is known, in the order in which they decide.
+// marks are the files that identify a type of project, in order of precedence.
 var marks = []struct{ name, typ string }{
 	{"go.mod", "go"},
 	{"Cargo.toml", "rust"},
@@ -388,7 +393,7 @@ var marks = []struct{ name, typ string }{
 	{"CMakeLists.txt", "cpp"},
 }
 
-// ProjectType guesses the type of the project in root by the files there; "other" when none says.
+// ProjectType guesses the type of the project in root by the files there; "other" when none does.
 func ProjectType(root string) string {
 	for _, m := range marks {
 		if info, err := file.StatBeneath(root, m.name); err == nil && info.Mode().IsRegular() {

@@ -14,8 +14,8 @@ var report string
 // comment is an HTML comment; one that is never closed reaches to the end.
 var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<!--.*?(-->|\z)`) })
 
-// ReportUnfilled says whether a report says nothing yet: it has no letter and no digit outside its headings and
-// comments.
+// ReportUnfilled reports whether a report is still empty: it has no letter and no digit outside its
+// headings and comments.
 func ReportUnfilled(data []byte) bool {
 	for line := range bytes.Lines(comment().ReplaceAll(data, nil)) {
 		line = bytes.TrimSpace(line)

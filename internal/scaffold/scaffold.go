@@ -1,5 +1,5 @@
-// Package scaffold is what agency writes into a worktree: the task, the instructions, the report to fill in and the
-// first status.
+// Package scaffold writes agency's files into a worktree: the task, the instructions, the report to
+// fill in and the first status.
 package scaffold
 
 import (
@@ -15,15 +15,15 @@ import (
 	"agency/internal/file"
 )
 
-// instructions tell an agent what its run is and how it reports.
+// instructions is the template that tells an agent what its run is and how to report.
 //
 //go:embed templates/INSTRUCTIONS.md
 var instructions string
 
-// Worktree writes everything that a new worktree gets, under .agency in root. Until the runner starts it can be
-// repeated, after a crash for example: each file is written anew. The repository is not trusted: nothing outside root is
-// ever written, and where it brought a link or a file in place of a folder, or a folder in place of a file, the error
-// is E_INVALID_PATH and names it.
+// Worktree writes everything that a new worktree gets, under .agency in root. Until the runner
+// starts it can be repeated, for example after a crash: each file is written again. The repository
+// is not trusted: nothing outside root is ever written, and where it has a link or a file in place
+// of a folder, or a folder in place of a file, the error is E_INVALID_PATH and names it.
 func Worktree(root string, prompt []byte, at time.Time) error {
 	for _, f := range []struct {
 		rel  string
@@ -40,7 +40,8 @@ func Worktree(root string, prompt []byte, at time.Time) error {
 	return Contract(root, at)
 }
 
-// Contract writes the first status of an attempt into the worktree in root. It fails as Worktree does.
+// Contract writes the first status of an attempt into the worktree in root. It fails as Worktree
+// does.
 func Contract(root string, at time.Time) error {
 	data, err := json.MarshalIndent(agency.NewContract(at), "", "  ")
 	if err != nil {

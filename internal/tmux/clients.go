@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Terminals are the paths of the terminals that people look at the server through, whatever session they are attached to;
-// without a server there are none.
+// Terminals returns the paths of the terminals attached to the server, in any session; without a
+// server there are none.
 func (t *Tmux) Terminals(ctx context.Context) ([]string, error) {
 	out, err := t.run(ctx, "", "list-clients", "-F", "#{client_tty}")
 	if noSessions(err) {
@@ -16,5 +16,5 @@ func (t *Tmux) Terminals(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list tmux clients: %w", err)
 	}
-	return strings.Fields(out), nil // a program that controls tmux has none
+	return strings.Fields(out), nil // a control client has none
 }

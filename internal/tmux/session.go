@@ -13,7 +13,7 @@ import (
 	"agency"
 )
 
-// Session is what a new session is made of.
+// Session describes a new session.
 type Session struct {
 	Name          string   // letters, digits, "_" and "-": tmux would change other characters silently
 	Dir           string   // absolute path of an existing directory
@@ -21,17 +21,18 @@ type Session struct {
 	Width, Height int      // in cells
 }
 
-// Names that tmux keeps as they are, and that a target can hold without being read as something else.
+// Names that tmux keeps unchanged, and that a target can contain without another meaning.
 var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
 var paneRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%[0-9]+$`) })
 
-// Start makes a detached session with one pane that runs s.Argv, by a single tmux process, and returns the id of the
-// pane. The session outlives its clients and the pane outlives its program, whatever the user's configuration says;
-// only this session and its window are set so. When no server runs one is started, with Env.
+// Start creates a detached session with one pane that runs s.Argv, by a single tmux process, and
+// returns the id of the pane. The session outlives its clients and the pane outlives its program,
+// whatever the user's configuration says; only this session and its window get these options. When
+// no server runs, it starts one with Env.
 //
-// Any failure is E_TMUX_START_FAILED, and leaves no session behind unless tmux did not answer in time. A program that
-// cannot be executed is no failure here: it is a pane that is dead at once.
+// Any failure is E_TMUX_START_FAILED, and leaves no session behind unless tmux did not answer in
+// time. A program that cannot be executed is not a failure here: its pane is dead at once.
 func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	fail := func(format string, args ...any) error {
 		return agency.Errorf(agency.CodeTmuxStartFailed, "start tmux session "+format, args...)
@@ -47,7 +48,8 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 
 	argv := s.Argv
 	if len(argv) == 1 {
-		// tmux gives a single argument to the user's shell as a command line, and runs two or more as they are.
+		// tmux gives a single argument to the user's shell as a command line, and runs two or more
+		// as they are.
 		argv = []string{"/bin/sh", "-c", `exec "$0"`, argv[0]}
 	}
 	args := []string{
@@ -57,22 +59,25 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	for _, arg := range argv {
 		args = append(args, literal(arg))
 	}
-	// "=name:" is this session and its current window; without the colon the name could be taken for a window's.
+	// "=name:" is this session and its current window; without the colon the name could be taken
+	// for a window's.
 	target := "=" + s.Name + ":"
 	args = append(args, ";", "set-option", "-t", target, "destroy-unattached", "off")
 	args = append(args, ";", "set-option", "-w", "-t", target, "remain-on-exit", "on")
-	// tmux writes its note about a dead pane into the last row, and a smaller client then shows the empty rows above it
-	// instead of the text at the top. tmux 3.2 always does and does not know the option, hence -q.
+	// tmux writes its note about a dead pane into the last row, and a smaller client then shows the
+	// empty rows above it instead of the text at the top. tmux 3.2 always does and does not know
+	// the option, hence -q.
 	args = append(args, ";", "set-option", "-w", "-q", "-t", target, "remain-on-exit-format", "")
 
-	// The directory is that of the tmux process and not an argument of -c, which tmux expands as a format: a directory
-	// called "#(command)" would be a command, and some names cannot be escaped.
+	// The directory is that of the tmux process and not an argument of -c, which tmux expands as a
+	// format: a directory called "#(command)" would be a command, and some names cannot be escaped.
 	out, err := t.run(ctx, s.Dir, args...)
 	for range 5 {
 		if !serverExited(err) {
 			break
 		}
-		// The last session of the server has just ended, and the server with it. The next process starts a new one.
+		// The last session of the server has just ended, and the server with it. The next process
+		// starts a new one.
 		out, err = t.run(ctx, s.Dir, args...)
 	}
 	pane, _, _ = strings.Cut(out, "\n")
@@ -85,7 +90,7 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	case agency.IsCode(err, agency.CodeTmuxNotFound):
 		return "", err
 	case paneRule().MatchString(pane):
-		// The session is there but not as it must be. One that existed before has printed no pane.
+		// The session exists but not as it must be. One that existed before printed no pane.
 		if left := t.Kill(context.WithoutCancel(ctx), s.Name); left != nil && !agency.IsCode(left, agency.CodeTmuxSessionNotFound) {
 			err = fmt.Errorf("%w; then %w", err, left)
 		}
@@ -101,14 +106,14 @@ func literal(arg string) string {
 	return arg
 }
 
-// Exists says whether there is a session of exactly that name. Without a server there is none.
+// Exists reports whether there is a session of exactly that name. Without a server there is none.
 func (t *Tmux) Exists(ctx context.Context, name string) (bool, error) {
 	all, err := t.list(ctx)
 	return slices.ContainsFunc(all, func(s listed) bool { return s.name == name }), err
 }
 
-// Kill ends the session of exactly that name, with every window in it. It is E_TMUX_SESSION_NOT_FOUND when there is
-// none.
+// Kill ends the session of exactly that name, with every window in it. It is
+// E_TMUX_SESSION_NOT_FOUND when there is none.
 func (t *Tmux) Kill(ctx context.Context, name string) error {
 	if !nameRule().MatchString(name) {
 		return noSession(name)
@@ -123,7 +128,8 @@ func (t *Tmux) Kill(ctx context.Context, name string) error {
 	return nil
 }
 
-// Sessions are the names of agency's own sessions, in the order of tmux; without a server there are none.
+// Sessions returns the names of agency's own sessions, in the order of tmux; without a server there
+// are none.
 func (t *Tmux) Sessions(ctx context.Context) ([]string, error) {
 	all, err := t.list(ctx)
 	names := []string{}
@@ -135,8 +141,8 @@ func (t *Tmux) Sessions(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Attached is how many clients are attached to the session of exactly that name. It is E_TMUX_SESSION_NOT_FOUND when
-// there is none.
+// Attached returns how many clients are attached to the session of exactly that name. It is
+// E_TMUX_SESSION_NOT_FOUND when there is none.
 func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
 	all, err := t.list(ctx)
 	if err != nil {
@@ -149,14 +155,15 @@ func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
 	return all[i].clients, nil
 }
 
-// Capture is the visible screen of a pane as plain text with a newline after each row. It is E_TMUX_SESSION_NOT_FOUND when the
-// session of exactly that name has no such pane: a server that starts again gives the ids of panes anew, so the id alone may be
-// anybody's. The text is the program's: untrusted, but without escape sequences.
+// Capture returns the visible screen of a pane as plain text with a newline after each row. It is
+// E_TMUX_SESSION_NOT_FOUND when the session of exactly that name has no such pane: a restarted
+// server reuses the ids of panes, so the id alone may be of another pane. The text is the
+// program's: untrusted, but without escape sequences.
 func (t *Tmux) Capture(ctx context.Context, session, pane string) (string, error) {
 	return t.capture(ctx, session, pane)
 }
 
-// CaptureStyled is as Capture, with the escape sequences of the colours.
+// CaptureStyled is Capture with the escape sequences of the colours.
 func (t *Tmux) CaptureStyled(ctx context.Context, session, pane string) (string, error) {
 	return t.capture(ctx, session, pane, "-e")
 }
@@ -168,7 +175,7 @@ func (t *Tmux) capture(ctx context.Context, session, pane string, options ...str
 	if !paneRule().MatchString(pane) {
 		return "", fmt.Errorf("capture tmux pane %q: not a pane id", pane)
 	}
-	// "=session:.%1" is pane %1 if it is in a window of that session, and otherwise no pane.
+	// "=session:.%1" is pane %1 if it is in a window of that session, otherwise no pane.
 	target := "=" + session + ":." + pane
 	out, err := t.run(ctx, "", append([]string{"capture-pane", "-p", "-t", target}, options...)...)
 	if notFound(err) {
@@ -190,7 +197,7 @@ type listed struct {
 	clients int
 }
 
-// list is every session of the server, the user's too; without a server it is empty.
+// list returns every session of the server, the user's too; without a server it is empty.
 func (t *Tmux) list(ctx context.Context) ([]listed, error) {
 	out, err := t.run(ctx, "", "list-sessions", "-F", "#{session_attached} #{session_name}")
 	if noSessions(err) {

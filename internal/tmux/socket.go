@@ -9,7 +9,8 @@ import (
 	"agency"
 )
 
-// Socket is the path of the server's socket, as tmux itself works it out. The socket need not exist.
+// Socket returns the path of the server's socket, as tmux itself computes it. The socket need not
+// exist.
 func (t *Tmux) Socket() string {
 	if filepath.IsAbs(t.socket) {
 		return t.socket

@@ -18,19 +18,21 @@ import (
 	"agency/internal/file"
 )
 
-// Tmux talks to one tmux server, by one short-lived tmux process per call. It is safe for concurrent use.
+// Tmux talks to one tmux server, by one short-lived tmux process per call. It is safe for
+// concurrent use.
 type Tmux struct {
-	// Env is the environment of the tmux processes; nil is this process's own. A server that Start has to start keeps
-	// it for all its life and gives it to every pane. TMUX and TMUX_PANE are dropped: the socket alone says which
-	// server is meant, also when agency itself was started in a pane.
+	// Env is the environment of the tmux processes; nil is this process's own. A server that Start
+	// starts keeps it for all its life and gives it to every pane. TMUX and TMUX_PANE are dropped:
+	// only the socket decides which server is meant, also when agency itself was started in a pane.
 	Env []string
 
 	socket  string
 	timeout time.Duration
 }
 
-// New makes a Tmux for a server: the user's default one when socket is empty, else the socket at an absolute path, else
-// the server of that name (tmux -L). timeout bounds each tmux process. Nothing is run.
+// New returns a Tmux for a server: the user's default one when socket is empty, else the socket at
+// an absolute path, else the server of that name (tmux -L). timeout bounds each tmux process. New
+// runs nothing.
 func New(socket string, timeout time.Duration) *Tmux {
 	return &Tmux{socket: socket, timeout: timeout}
 }
@@ -38,7 +40,7 @@ func New(socket string, timeout time.Duration) *Tmux {
 // outputLimit is the most that is read from one tmux process, in bytes.
 const outputLimit = 16 << 20
 
-// failure is a tmux process that did not do what it was asked to.
+// failure is the error of a failed tmux process.
 type failure struct {
 	command string
 	said    string // what tmux wrote to its standard error, made safe
@@ -54,7 +56,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// As makes it the error that users see where nobody gives it another code.
+// As converts it to the error that users see where the caller gives it no other code.
 func (f *failure) As(target any) bool {
 	e, ok := target.(**agency.Error)
 	if !ok || agency.Exhausted(f.err) {
@@ -64,8 +66,8 @@ func (f *failure) As(target any) bool {
 	return true
 }
 
-// run runs one tmux process in dir (the current directory when empty) and returns its standard output, which also
-// comes with an error when there was some. Errors are E_TMUX_NOT_FOUND, or a *failure.
+// run runs one tmux process in dir (the current directory when empty) and returns its standard
+// output, also together with an error. Errors are E_TMUX_NOT_FOUND, or a *failure.
 func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, error) {
 	path, err := t.find()
 	if err != nil {
@@ -73,12 +75,12 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("no answer within %v", t.timeout))
 	defer cancel()
-	// -u: a client that does not claim UTF-8 gets "_" for every other character. The locale stays the user's, because
-	// a server that starts now hands it on to every pane.
+	// -u: a client that does not claim UTF-8 gets "_" for every other character. The locale stays
+	// the user's, because a server that starts now passes it on to every pane.
 	cmd := exec.CommandContext(ctx, path, slices.Concat([]string{"-u"}, t.server(), args)...)
 	cmd.Env = agency.Environ(t.environ()).Without("TMUX", "TMUX_PANE", "PWD")
 	if !filepath.IsAbs(agency.Environ(cmd.Env).Lookup("TMUX_TMPDIR")) {
-		// It would name another server in each directory.
+		// A relative path would name another server in each directory.
 		cmd.Env = agency.Environ(cmd.Env).Without("TMUX_TMPDIR")
 	}
 	if dir != "" {
@@ -97,7 +99,7 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	return stdout.String(), nil
 }
 
-// server is the option that chooses the server.
+// server returns the option that chooses the server.
 func (t *Tmux) server() []string {
 	switch {
 	case t.socket == "":
@@ -116,7 +118,7 @@ func (t *Tmux) environ() []string {
 	return t.Env
 }
 
-// find is the absolute path of tmux, by the PATH of Env.
+// find returns the absolute path of tmux, by the PATH of Env.
 func (t *Tmux) find() (string, error) {
 	if path, ok := t.look("tmux"); ok {
 		return path, nil
@@ -130,27 +132,29 @@ func (t *Tmux) look(program string) (string, bool) {
 	return file.FindProgram(agency.Environ(t.environ()).Lookup("PATH"), program)
 }
 
-// noSessions reports whether a process failed because there are no sessions: no server runs on the socket, or it is one without any,
-// which the user can want to stay, and which each server is for a moment on its way out. A command with a target does not look for that then.
+// noSessions reports whether a process failed because there are no sessions: no server runs on the
+// socket, or the server has none, as the user may configure, and as every server is for a moment
+// while it exits. A command with a target does not check for that.
 func noSessions(err error) bool {
 	var f *failure
 	return serverExited(err) || errors.As(err, &f) && (strings.HasPrefix(f.said, "no server running on ") || f.said == "no current target" ||
 		strings.HasPrefix(f.said, "error connecting to ") && strings.Contains(f.said, "(No such file or directory)"))
 }
 
-// serverExited says that a process failed because the server ended under it; its sessions are gone too.
+// serverExited reports whether a process failed because the server ended meanwhile; its sessions
+// are gone too.
 func serverExited(err error) bool {
 	var f *failure
 	return errors.As(err, &f) && (strings.HasPrefix(f.said, "server exited") || strings.HasPrefix(f.said, "lost server"))
 }
 
-// notFound says that a process failed because its target does not exist.
+// notFound reports whether a process failed because its target does not exist.
 func notFound(err error) bool {
 	var f *failure
 	return noSessions(err) || errors.As(err, &f) && strings.HasPrefix(f.said, "can't find ")
 }
 
-// readable turns what a program said into one short line that a terminal can show.
+// readable returns a program's message as one short line that is safe for a terminal.
 func readable(s string) string {
 	const most = 300
 	s = strings.Map(func(r rune) rune {

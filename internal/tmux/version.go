@@ -17,8 +17,8 @@ const (
 	minMinor = 2
 )
 
-// Version is the version of the installed tmux, such as "3.3a". It is E_TMUX_NOT_FOUND, with the command that installs
-// one, when tmux is missing or older than 3.2.
+// Version returns the version of the installed tmux, such as "3.3a". The error is E_TMUX_NOT_FOUND,
+// with the command that installs tmux, when it is missing or older than 3.2.
 func (t *Tmux) Version(ctx context.Context) (string, error) {
 	out, err := t.run(ctx, "", "-V")
 	if err != nil {
@@ -39,8 +39,8 @@ var versionRule = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^tmux ((?:next-)?([0-9]{1,4})\.([0-9]{1,4})[a-z]?(?:-rc[0-9]*)?|openbsd-[0-9]{1,4}\.[0-9]{1,4}|master)$`)
 })
 
-// parseVersion reads the answer to tmux -V. The tmux of OpenBSD carries the version of the system, and a build from
-// the repository calls itself master; both are taken for recent.
+// parseVersion reads the answer to tmux -V. The tmux of OpenBSD has the version of the system, and
+// a build from the repository calls itself master; both count as recent.
 func parseVersion(out string) (version string, recent bool, err error) {
 	m := versionRule().FindStringSubmatch(strings.TrimSpace(out))
 	if m == nil {
@@ -55,7 +55,7 @@ func parseVersion(out string) (version string, recent bool, err error) {
 	return m[1], major > minMajor || major == minMajor && minor >= minMinor, nil
 }
 
-// installHint is the line that installs tmux here, by the package manager that is there.
+// installHint returns the command line that installs tmux with the package manager of this machine.
 func (t *Tmux) installHint() string {
 	for _, manager := range []struct{ program, line string }{
 		{"apt-get", "sudo apt-get install tmux"},

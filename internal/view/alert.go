@@ -10,7 +10,8 @@ import (
 	"agency/internal/api"
 )
 
-// AlertNotified is how far an alert got: not yet, how often it was told, or what its recipient did about it.
+// AlertNotified returns the progress of an alert: not notified, how often its recipient was
+// notified, or what the recipient did about it.
 func AlertNotified(al *api.Alert) string {
 	switch {
 	case al.ResolvedAt != nil:
@@ -28,7 +29,7 @@ func AlertNotified(al *api.Alert) string {
 	}
 }
 
-// sessionWords are what a message of agency's says of a session.
+// sessionWords are the texts of agency's messages about a session.
 func sessionWords(kind string) string {
 	if slices.Contains(agency.SessionAlertKinds(), agency.AlertKind(kind)) {
 		return agency.AlertKind(kind).Words()
@@ -36,7 +37,8 @@ func sessionWords(kind string) string {
 	return agency.NoticeKind(kind).Words()
 }
 
-// MessageText is what a message says to people, in lines of untrusted text. One that says nothing in the usual words is shown as it is.
+// MessageText returns the text of a message for users, as lines of untrusted text. A payload
+// without the usual fields is shown as it is.
 func MessageText(m *agency.Message) string {
 	var said map[string]any
 	if json.Unmarshal(m.Payload, &said) != nil {

@@ -1,5 +1,6 @@
-// Package view is how runs and sessions are shown, for every face of the program: their order, marks, colours and words. It knows
-// no terminal, and makes no text safe: what comes from agents and repositories stays as the record has it.
+// Package view defines how every interface of the program shows runs and sessions: their order,
+// marks, colours and texts. It knows no terminal, and makes no text safe: text from agents and
+// repositories stays as the record has it.
 package view
 
 // Colour is the name of a colour.
@@ -7,14 +8,14 @@ type Colour string
 
 // The colours of marks.
 const (
-	Green  Colour = "green"  // at work
+	Green  Colour = "green"  // working
 	Yellow Colour = "yellow" // a person is needed
 	Red    Colour = "red"    // failed
 	Cyan   Colour = "cyan"   // done
-	Dim    Colour = "dim"    // all else
+	Dim    Colour = "dim"    // everything else
 )
 
-// MarkColour is the colour of a mark.
+// MarkColour returns the colour of a mark.
 func MarkColour(mark string) Colour {
 	switch mark {
 	case "●":

@@ -6,5 +6,5 @@ import (
 	"agency/internal/api"
 )
 
-// Summary is the summary of a run, or what is wrong with it. It is untrusted text.
+// Summary returns the summary of a run, or its problem. It is untrusted text.
 func Summary(r *api.Run) string { return cmp.Or(r.Problem, r.Summary) }

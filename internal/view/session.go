@@ -10,7 +10,8 @@ import (
 	"agency/internal/api"
 )
 
-// Urgency orders agents by how much they need a person: the smaller, the earlier in a list that has no room for all.
+// Urgency orders agents by how much they need a user: agents with a smaller value come first in a
+// list that has no space for all.
 func Urgency(a *api.SessionAgent) int {
 	switch {
 	case a.NeedsPerson:
@@ -26,7 +27,7 @@ func Urgency(a *api.SessionAgent) int {
 	}
 }
 
-// SessionMark is the mark of a session.
+// SessionMark returns the mark of a session.
 func SessionMark(s *api.Session) string {
 	switch {
 	case s.Status == agency.SessionComplete:
@@ -42,7 +43,7 @@ func SessionMark(s *api.Session) string {
 	}
 }
 
-// SessionStatus is the status of a session, or what is being done to it.
+// SessionStatus returns the status of a session, or the change in progress.
 func SessionStatus(s *api.Session) string {
 	if s.Cancelling {
 		return "being cancelled"
@@ -50,7 +51,7 @@ func SessionStatus(s *api.Session) string {
 	return string(s.Status)
 }
 
-// AgentMark is the mark of an agent of a session.
+// AgentMark returns the mark of an agent of a session.
 func AgentMark(a *api.SessionAgent) string {
 	switch {
 	case a.NeedsPerson:
@@ -70,7 +71,7 @@ func AgentMark(a *api.SessionAgent) string {
 	}
 }
 
-// AgentStatus is the status of an agent, or what its run waits for.
+// AgentStatus returns the status of an agent, or what its run waits for.
 func AgentStatus(a *api.SessionAgent) string {
 	if a.Status == agency.AgentRunning && a.NeedsPerson {
 		return string(a.Label)
@@ -81,7 +82,7 @@ func AgentStatus(a *api.SessionAgent) string {
 	return string(a.Status)
 }
 
-// AgentName is the name of an agent where it says more than the id, else empty. It is untrusted text.
+// AgentName returns the name of an agent if it differs from the id, else "". It is untrusted text.
 func AgentName(a *api.SessionAgent) string {
 	if agency.OneLine(a.Name) == a.ID {
 		return ""
@@ -94,7 +95,8 @@ func betweenAttempts(a *api.SessionAgent) bool {
 	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.WaitReason != "") && !a.NeedsPerson
 }
 
-// AgentNote is what there is to say of an agent: why it is not well, what it says, or what it waits for. It is untrusted text.
+// AgentNote returns the note about an agent: its problem, its summary, or what it waits for. It is
+// untrusted text.
 func AgentNote(a *api.SessionAgent) string {
 	switch {
 	case betweenAttempts(a):
@@ -112,8 +114,8 @@ func AgentNote(a *api.SessionAgent) string {
 	}
 }
 
-// Counts counts agents in words, those that somebody must look at first. waiting are those that need a person and are not
-// counted otherwise.
+// Counts returns the numbers of agents as text, those that need attention first. waiting is the
+// number of those that need a user and are not counted otherwise.
 func Counts(t agency.Counts, waiting int) string {
 	words := []string{}
 	for _, part := range []struct {
@@ -129,7 +131,8 @@ func Counts(t agency.Counts, waiting int) string {
 	return strings.Join(words, ", ")
 }
 
-// SessionEnding is how a session has settled, with the first reason when not all is well. It is untrusted text.
+// SessionEnding returns how a session has settled, with the first reason when it did not succeed.
+// It is untrusted text.
 func SessionEnding(resp *api.ShowSessionResponse) string {
 	s := &resp.Session
 	text, culprit := fmt.Sprintf("%s: %s", s.Status, s.Summary.String()), agency.AgentFailed
@@ -144,7 +147,7 @@ func SessionEnding(resp *api.ShowSessionResponse) string {
 	return text
 }
 
-// SessionNeeds is what somebody is needed for. It is untrusted text.
+// SessionNeeds returns what a session needs a user for. It is untrusted text.
 func SessionNeeds(resp *api.ShowSessionResponse) string {
 	switch paused := resp.Session.Paused; paused {
 	case "":
@@ -172,8 +175,9 @@ func SessionNeeds(resp *api.ShowSessionResponse) string {
 	return ""
 }
 
-// FitAgents returns the agents for which so many lines have room, in the order of their waves, and counts the others. Each wave has a
-// title of a line when there are several; 0 lines is no limit. Those that need a person come first when not all have room.
+// FitAgents returns the agents that fit into this many lines, in the order of their waves, and
+// counts the others. Each wave has a title of one line when there are several; 0 lines is no limit.
+// When not all fit, those that need a user come first.
 func FitAgents(agents []api.SessionAgent, room int) (shown []*api.SessionAgent, hidden agency.Counts) {
 	shown = make([]*api.SessionAgent, len(agents))
 	waves, place := map[int]bool{}, map[*api.SessionAgent]int{}

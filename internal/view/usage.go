@@ -7,7 +7,8 @@ import (
 	"agency"
 )
 
-// Tokens is how many tokens an agent has used in all, in thousands from a thousand on; a dash when it does not tell.
+// Tokens returns how many tokens an agent has used in all, in thousands from a thousand on; a dash
+// when unknown.
 func Tokens(u *agency.Usage) string {
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return "-"
@@ -28,7 +29,7 @@ func Tokens(u *agency.Usage) string {
 	}
 }
 
-// Cost is what an agent has cost in dollars; a dash when it does not tell.
+// Cost returns what an agent has cost in dollars; a dash when unknown.
 func Cost(u *agency.Usage) string {
 	if u.CostUSD == nil {
 		return "-"
@@ -36,7 +37,7 @@ func Cost(u *agency.Usage) string {
 	return fmt.Sprintf("$%.2f", *u.CostUSD)
 }
 
-// Usage is what an agent has used; what it does not tell is a dash.
+// Usage returns what an agent has used; an unknown part is a dash.
 func Usage(u *agency.Usage) string {
 	number := func(n *int64) string {
 		if n == nil {
@@ -58,7 +59,7 @@ func Usage(u *agency.Usage) string {
 	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
 }
 
-// ByteSize is a number of bytes for people.
+// ByteSize returns a number of bytes as text with a unit.
 func ByteSize(n int64) string {
 	const kib = 1 << 10
 	switch {
