@@ -1,4 +1,5 @@
-// Package config reads TOML and environment into one validated Config; every problem comes with its place and a way out.
+// Package config reads TOML and environment into one validated Config; every problem has its place
+// and a way out.
 package config
 
 import (
@@ -9,14 +10,16 @@ import (
 	"agency"
 )
 
-// Config is everything that a user can set, checked, with defaults where nothing is set. It does not change after Load.
+// Config holds all settings of a user, validated, with defaults for the others. It does not change
+// after Load.
 type Config struct {
-	// Path is the file that is read, absolute. Exists says whether it is there; without it the defaults hold.
+	// Path is the absolute path of the configuration file. Exists reports whether the file exists;
+	// without it the defaults apply.
 	Path   string
 	Exists bool
 	Home   string // data root, absolute
-	// Socket is where the daemon listens: absolute, and short enough for the kernel. SocketNote is a sentence for
-	// people when that is not the usual place, and else empty.
+	// Socket is where the daemon listens: absolute, and short enough for the kernel. SocketNote is
+	// a sentence for the user when that is not the usual place, else empty.
 	Socket     string
 	SocketNote string
 	LogLevel   slog.Level
@@ -40,81 +43,83 @@ type Config struct {
 	origins []Origin
 }
 
-// Defaults stand in for what a run does not say.
+// Defaults are the values for settings that a run leaves open.
 type Defaults struct {
 	Runner   string // a kind, or the name of a custom runner
-	Base     string // what a run starts from, as git understands it
+	Base     string // what a run starts from, as a git reference
 	Headless bool
 }
 
-// IDs is how handles are made.
+// IDs holds the settings for handles.
 type IDs struct {
 	Format agency.HandleFormat
 }
 
-// Runner is a program and the arguments that it always gets. Those of a custom runner may hold the placeholders
-// {prompt_file}, {worktree} and {run_id}.
+// Runner is a program with its default arguments. Those of a custom runner may contain the
+// placeholders {prompt_file}, {worktree} and {run_id}.
 type Runner struct {
 	Exec        string // a name to look up on PATH, or an absolute path
 	DefaultArgs []string
 }
 
-// Tmux chooses the tmux server.
+// Tmux selects the tmux server.
 type Tmux struct {
 	Socket string // empty is the user's default server, else a name (tmux -L) or an absolute path (tmux -S)
 }
 
-// Logs bounds what is kept of a runner's output.
+// Logs limits the logs of a runner's output.
 type Logs struct {
 	MaxBytes int64 // of each log
 }
 
-// Env is what runners do not inherit.
+// Env selects the variables that runners do not inherit.
 type Env struct {
 	Deny []string // patterns of names, by the rules of path.Match
 }
 
-// Watchdog is which runs are watched, and when somebody is told that one has gone quiet.
+// Watchdog selects the runs that are watched, and when an inactive one leads to an alert.
 type Watchdog struct {
 	StallThreshold  time.Duration
 	PollInterval    time.Duration
-	StuckIntervals  int // of PollInterval without a sign of life
+	StuckIntervals  int // number of PollIntervals without a sign of life
 	WorkerTags      []string
 	OrchestratorTag string
-	WorkerPattern   string // a regular expression for names; empty is every name
+	WorkerPattern   string // a regular expression for names; empty matches every name
 	PreviewLines    int    // of output in an alert
-	// ErrorPatterns are regular expressions: a line of output that one of them matches from its beginning is an error.
+	// ErrorPatterns are regular expressions: an output line that one of them matches from its
+	// beginning is an error.
 	ErrorPatterns []string
 }
 
-// Stop is how a run is stopped.
+// Stop holds the settings for stopping a run.
 type Stop struct {
-	Grace time.Duration // between asking a process to end and ending it
+	Grace time.Duration // between the request to a process to end and its kill
 }
 
-// Session is where sessions leave their status files.
+// Session holds the settings for sessions.
 type Session struct {
 	StatusDir string // absolute, or relative to the root of the repository
 }
 
-// DB is how the record is looked after.
+// DB holds the settings for the record.
 type DB struct {
-	Backups int // that agency makes by itself and keeps; 0 makes none
+	Backups int // number of automatic backups that are kept; 0 makes none
 }
 
-// Disk is how much of it must be free.
+// Disk holds the minimum free space.
 type Disk struct {
-	MinFree int64 // bytes, on the disk of the data root; of a small disk a tenth is enough. 0 is no limit
+	MinFree int64 // bytes, on the disk of the data root; on a small disk a tenth is enough. 0 is no limit
 }
 
-// MCP bounds what agents may do that start other agents, by the tools, by commands, or over the socket.
+// MCP limits what agents may do that start other agents, by the tools, by commands, or over the
+// socket.
 type MCP struct {
 	Allow       []string // words of Allowances
 	MaxChildren int      // live runs that a run may have started
-	MaxDepth    int      // generations of runs below those of a person
+	MaxDepth    int      // generations of runs below those of the user
 }
 
-// Allowances are what an agent may ask of a new run only when [mcp] allow names it.
+// Allowances returns what an agent may request for a new run only when [mcp] allow names it.
 func Allowances() []string {
 	return []string{AllowShell, AllowCustom, AllowArgs, AllowEnv, AllowSkipPermissions}
 }
@@ -125,27 +130,27 @@ const (
 	AllowCustom          = "custom"           // any [runners.custom.NAME]
 	AllowArgs            = "args"             // arguments for the runner
 	AllowEnv             = "env"              // variables, and the environment of the caller
-	AllowSkipPermissions = "skip_permissions" // an agent that asks for leave for nothing, of one that does
+	AllowSkipPermissions = "skip_permissions" // an agent that never asks for permission, started by one that does
 )
 
 // Allows reports whether agents are allowed something.
 func (m *MCP) Allows(what string) bool { return slices.Contains(m.Allow, what) }
 
-// Origin says where the value of one key came from.
+// Origin is the source of the value of one key.
 type Origin struct {
 	Key   string `json:"key"`   // as in the file: "logs.max_bytes"; "home", "socket" and "log_level" have no key there
 	Value string `json:"value"` // as it would be written in TOML
 	From  string `json:"from"`  // "default", a file name and line, or the name of an environment variable
 }
 
-// Origins are all keys, in the order of the file format.
+// Origins returns all keys, in the order of the file format.
 func (c *Config) Origins() []Origin { return slices.Clone(c.origins) }
 
-// placeholders are what the arguments of a custom runner may hold.
+// placeholders are the placeholders in the arguments of a custom runner.
 var placeholders = []string{"prompt_file", "worktree", "run_id"}
 
 func defaults() *Config {
-	format, _ := agency.ParseHandleFormat(agency.FormatMMDDSlugHash) // one of its own names
+	format, _ := agency.ParseHandleFormat(agency.FormatMMDDSlugHash) // a built-in format: always valid
 	return &Config{
 		LogLevel: slog.LevelInfo,
 		Defaults: Defaults{Runner: string(RunnerKinds()[0]), Base: "HEAD"},

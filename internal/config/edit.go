@@ -12,16 +12,16 @@ import (
 	"agency/internal/document"
 )
 
-// Setting is one key of agency.toml and the value that it shall have: a string or a bool. Nil takes SetupKey away.
+// Setting is one key of agency.toml with its new value: a string or a bool. Nil removes SetupKey.
 type Setting struct {
 	Key   string // "project.type"
 	Value any
 }
 
-// SetupKey is the one key that can be taken away.
+// SetupKey is the only key that can be removed.
 const SetupKey = "scripts.setup"
 
-// text is the value as TOML.
+// text returns the value as TOML.
 func (s Setting) text() string {
 	switch v := s.Value.(type) {
 	case bool:
@@ -54,9 +54,10 @@ func CheckSetting(s Setting) error {
 	return refused
 }
 
-// EditProject sets keys in an agency.toml and leaves everything else in it as it is, comments and line ends included. It
-// returns the new document and, for each key that changed, a line for people. The document must be one that ParseProject takes.
-// E_CONFIG_INVALID: a key is written in a way that cannot be edited; nothing is wrong with it, but a person has to.
+// EditProject sets keys in an agency.toml and leaves everything else unchanged, comments and line
+// ends included. It returns the new document and, for each key that changed, a line for the user.
+// The document must be one that ParseProject accepts. E_CONFIG_INVALID means that a key is written
+// in a valid way that cannot be edited automatically: the user has to do it.
 func EditProject(path string, data []byte, settings []Setting) (edited []byte, changes []string, err error) {
 	edited = slices.Clone(data)
 	for _, s := range settings {
@@ -89,14 +90,14 @@ func EditProject(path string, data []byte, settings []Setting) (edited []byte, c
 	return edited, changes, nil
 }
 
-// setKey is the document with one key set; was is what stood there before.
+// setKey returns the document with one key set; was is its value before.
 func setKey(data []byte, s Setting) (was string, edited []byte) {
 	table, name, _ := strings.Cut(s.Key, ".")
 	root, _ := document.TOML(data)
 	if v := root.Lookup(table, name); v != nil && (v.Kind == document.Text || v.Kind == document.Boolean) {
 		was = string(data[v.Span[0]:v.Span[1]])
 		if v.Text == settingText(s) {
-			return was, data // said already, perhaps in other quotes
+			return was, data // the same value, perhaps in other quotes
 		}
 		return was, slices.Concat(data[:v.Span[0]], []byte(s.text()), data[v.Span[1]:])
 	}
@@ -126,8 +127,8 @@ func setKey(data []byte, s Setting) (was string, edited []byte) {
 	return "", slices.Concat(data[:at], []byte(line), data[at:])
 }
 
-// removeSetup is the document without a setup; was is the one that it had, empty when there was none. The lines of the key go,
-// and only when they say nothing else.
+// removeSetup returns the document without a setup; was is the removed one, empty when there was
+// none. Only whole lines of the key are removed; they must contain nothing else.
 func removeSetup(path string, data []byte) (was string, edited []byte, err error) {
 	root, _ := document.TOML(data)
 	setup := root.Lookup(strings.Split(SetupKey, ".")...)
@@ -152,10 +153,10 @@ func removeSetup(path string, data []byte) (was string, edited []byte, err error
 		WithHint("take it out of %s yourself, under [scripts]", path)
 }
 
-// mostLines is how many lines a value may have that is taken away.
+// mostLines is the maximum number of lines of a value that is removed.
 const mostLines = 100
 
-// settingText is the value as the parser gives it.
+// settingText returns the value as the parser returns it.
 func settingText(s Setting) string {
 	if text, ok := s.Value.(string); ok {
 		return text
@@ -163,7 +164,7 @@ func settingText(s Setting) string {
 	return s.text()
 }
 
-// lineEnd is where the line after the given one begins, in bytes; lines count from 1.
+// lineEnd returns where the line after the given one begins, in bytes; lines count from 1.
 func lineEnd(data []byte, line int) int {
 	at := 0
 	for range line {

@@ -15,7 +15,8 @@ import (
 	"agency/internal/document"
 )
 
-// format is the file format bound to one Config: every table and key that may be written, and where its value goes.
+// format is the file format bound to one Config: every valid table and key, and the target of its
+// value.
 type format struct {
 	keys   map[string]key
 	order  []string            // of the keys
@@ -28,14 +29,14 @@ type format struct {
 	presets       map[string]*Preset
 
 	found   *document.Problems
-	seen    map[string]document.Position // where a key or a table stands
-	from    map[string]string            // what set a key
-	refused map[string]bool              // keys and tables with something wrong: it is said once, however often one is used
+	seen    map[string]document.Position // the place of each key or table
+	from    map[string]string            // the source of each key's value
+	refused map[string]bool              // invalid keys and tables: each is reported once, however often it is used
 }
 
 const customTable = "runners.custom"
 
-// emptyFormat is the format of a file at path.
+// emptyFormat returns the format of a file at path.
 func emptyFormat(path string) *format {
 	return &format{
 		keys: map[string]key{}, tables: map[string][]string{}, found: &document.Problems{Name: path},
@@ -94,7 +95,7 @@ func runnerKeys(r *Runner, checkArg func(string) error) []key {
 	return []key{textKey("exec", &r.Exec, checkExec), listKey("default_args", &r.DefaultArgs, checkArg)}
 }
 
-// table makes a table and its keys known.
+// table registers a table and its keys.
 func (f *format) table(parent, name string, keys ...key) {
 	f.tables[parent] = append(f.tables[parent], name)
 	table := dotted(parent, name)
@@ -107,7 +108,7 @@ func (f *format) table(parent, name string, keys ...key) {
 	}
 }
 
-// namesIn are the names that a table of the document gives to its own tables, those that check accepts.
+// namesIn returns the names of a table's own tables that check accepts.
 func namesIn(table *document.Value, check func(name string) error) []string {
 	names := map[string]bool{}
 	if table != nil {
@@ -127,7 +128,7 @@ func checkCustomName(name string) error {
 	return agency.CheckWord("runner name", name)
 }
 
-// read takes over what a table of the document holds.
+// read reads the values of a table of the document.
 func (f *format) read(name string, table *document.Value) {
 	under := func(key string) string { return named(dotted(name, key)) }
 	for _, field := range f.found.Fields(table, f.tables[name], under, func(field *document.Field) { f.unknown(name, field) }) {
@@ -152,7 +153,7 @@ func (f *format) read(name string, table *document.Value) {
 	}
 }
 
-// unknown adds that a table has no such key, and which one was meant.
+// unknown reports an unknown key of a table, with the nearest known one.
 func (f *format) unknown(table string, field *document.Field) {
 	check := map[string]func(string) error{customTable: checkCustomName, channelTable: checkChannelName, presetTable: checkPresetName}[table]
 	if check != nil {
@@ -164,7 +165,7 @@ func (f *format) unknown(table string, field *document.Field) {
 	f.found.Add(field.At, nearestOrAll(field.Key, f.tables[table], under), "unknown key %s", under(field.Key))
 }
 
-// nearestOrAll is a way out of a word that is not known.
+// nearestOrAll returns a hint for an unknown word.
 func nearestOrAll(word string, known []string, shown func(string) string) string {
 	if hint := document.DidYouMean(word, known, shown); hint != "" {
 		return hint
@@ -172,13 +173,13 @@ func nearestOrAll(word string, known []string, shown func(string) string) string
 	return "known here: " + strings.Join(known, ", ")
 }
 
-// runnerNames are all runners that the file may name.
+// runnerNames returns all runners that the file may name.
 func (f *format) runnerNames() []string {
 	names := slices.DeleteFunc(slices.Clone(f.tables["runners"]), func(s string) bool { return s == "custom" })
 	return append(names, f.tables[customTable]...)
 }
 
-// checkWhole checks what no single key can know.
+// checkWhole checks what concerns more than one key.
 func (f *format) checkWhole() {
 	names := f.runnerNames()
 	if !slices.Contains(names, *f.defaultRunner) && !f.refused["defaults.runner"] {
@@ -193,7 +194,7 @@ func (f *format) checkWhole() {
 	}
 }
 
-// origins are all keys with their values.
+// origins returns all keys with their values.
 func (f *format) origins() []Origin {
 	var all []Origin
 	for _, name := range f.order {
@@ -208,7 +209,8 @@ func (f *format) origins() []Origin {
 
 var bareRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
-// dotted is the name of a key in a table, with quotes where TOML needs them, so that no two keys share one.
+// dotted returns the name of a key in a table, with quotes where TOML needs them, so that no two
+// keys share a name.
 func dotted(table, name string) string {
 	if !bareRule().MatchString(name) {
 		name = quote(name)
@@ -222,5 +224,6 @@ func dotted(table, name string) string {
 // named quotes the name of a key for a message.
 func named(name string) string { return strconv.Quote(clip(name)) }
 
-// didYouMean asks for the known word nearest to what was written; it is "" when none is near.
+// didYouMean returns a question for the known word nearest to the written one, or "" when none is
+// near.
 func didYouMean(word string, known []string) string { return document.DidYouMean(word, known, named) }

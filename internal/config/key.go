@@ -19,15 +19,15 @@ import (
 	"agency/internal/duration"
 )
 
-// key is one key of the file format, bound to where its value goes. The errors of set continue a sentence that begins
-// with the key's name.
+// key is one key of the file format, bound to the target of its value. The errors of set continue a
+// sentence that begins with the key's name.
 type key struct {
 	name string // in its table
 	set  func(*document.Value) error
 	show func() string // the value as it would be written in TOML
 }
 
-// keyOf binds a key to p. It writes what as makes of a value, and leaves p as it is when that is an error.
+// keyOf binds a key to p. It writes the result of as for the value; on an error p stays unchanged.
 func keyOf[T any](name string, p *T, as func(*document.Value) (T, error), show func(T) string) key {
 	set := func(v *document.Value) error {
 		value, err := as(v)
@@ -109,7 +109,7 @@ func listKey(name string, p *[]string, check func(string) error) key {
 	return keyOf(name, p, func(v *document.Value) ([]string, error) { return v.AsStrings(check) }, showList)
 }
 
-// showList writes a list as TOML does.
+// showList returns a list as TOML.
 func showList(list []string) string {
 	quoted := make([]string, 0, len(list))
 	for _, s := range list {
@@ -206,13 +206,13 @@ func checkAllowance(s string) error {
 	return document.Hinted(fmt.Errorf("must be one of %s, not %q", strings.Join(Allowances(), ", "), clip(s)), didYouMean(s, Allowances()))
 }
 
-// Limits of the patterns for output.
+// Limits of the output patterns.
 const (
 	mostPatterns = 32
 	patternLimit = 500 // bytes
 )
 
-// patternsKey binds regular expressions for lines of output.
+// patternsKey binds regular expressions for output lines.
 func patternsKey(name string, p *[]string) key {
 	k := listKey(name, p, checkErrorPattern)
 	set := k.set
@@ -252,7 +252,7 @@ func checkExpression(s string) error {
 
 var placeholderRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
-// checkCustomArg refuses a placeholder that nobody would fill in. "${NAME}" is left to the shell that it is meant for.
+// checkCustomArg refuses unknown placeholders. "${NAME}" is left to the shell.
 func checkCustomArg(s string) error {
 	for _, m := range placeholderRule().FindAllStringSubmatch(s, -1) {
 		if strings.HasPrefix(m[0], "$") || slices.Contains(placeholders, m[1]) {
@@ -279,7 +279,7 @@ func clip(s string) string {
 	return s
 }
 
-// quote writes a text as TOML does.
+// quote returns a text as a TOML string.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

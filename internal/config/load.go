@@ -15,13 +15,14 @@ import (
 
 const fromDefault = "default"
 
-// Load reads the configuration of a user whose environment is env. The file is explicit (what --config says) or that of
-// AGENCY_CONFIG, which then must exist, or else $XDG_CONFIG_HOME/agency/config.toml, by default in ~/.config, which
-// need not.
+// Load reads the configuration of a user whose environment is env. The file is explicit (the value
+// of --config) or that of AGENCY_CONFIG, which then must exist, or else
+// $XDG_CONFIG_HOME/agency/config.toml, by default in ~/.config, which need not exist.
 //
-// Everything that is wrong is reported at once: E_CONFIG_INVALID carries the first problem, and all of them in the
-// detail "problems". No file names the data root and the socket, so a Config that holds nothing else to rely on comes with
-// an error of the rest. Without them it is nil: a bad socket in the environment is E_SOCKET_PATH_INVALID.
+// All problems are reported at once: E_CONFIG_INVALID carries the first, and all of them in the
+// detail "problems". The data root and the socket do not depend on the file, so an invalid file
+// still gives a Config, in which only they are reliable, together with the error. If they are
+// invalid, the Config is nil: a bad socket in the environment is E_SOCKET_PATH_INVALID.
 func Load(explicit string, env []string) (*Config, error) {
 	e := environment(env)
 	home, homeFrom, err := e.dataRoot()
@@ -65,7 +66,7 @@ func Load(explicit string, env []string) (*Config, error) {
 	return c, nil
 }
 
-// watchdogVariables are the variables that have the last word on keys of the watchdog.
+// watchdogVariables are the variables that override keys of the watchdog.
 var watchdogVariables = []struct{ variable, key string }{
 	{"AGENCY_WATCHDOG_POLL_INTERVAL", "watchdog.poll_interval_secs"},
 	{"AGENCY_WATCHDOG_STUCK_THRESHOLD", "watchdog.stuck_threshold_intervals"},
@@ -73,7 +74,7 @@ var watchdogVariables = []struct{ variable, key string }{
 	{"AGENCY_WATCHDOG_ORCHESTRATOR_TAG", "watchdog.orchestrator_tag"},
 }
 
-// override lays these variables over the file. A list has commas between its items.
+// override applies these variables on top of the file. Commas separate the items of a list.
 func (f *format) override(e environment) {
 	for _, o := range watchdogVariables {
 		text, variable := e.first(o.variable)
@@ -103,7 +104,7 @@ var logLevels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// logLevel sets the level that the environment asks for, and says what did.
+// logLevel sets the level that the environment selects, and returns its source.
 func (f *format) logLevel(c *Config, e environment) (text, from string) {
 	text, variable := e.first(envLog)
 	if text == "" {
@@ -119,7 +120,7 @@ func (f *format) logLevel(c *Config, e environment) (text, from string) {
 	return text, variable
 }
 
-// valuesOf is what the file has made of the tables of one kind.
+// valuesOf returns the values read from the tables of one kind.
 func valuesOf[K comparable, T any](tables map[K]*T) map[K]T {
 	values := map[K]T{}
 	for name, table := range tables {

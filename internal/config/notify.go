@@ -16,20 +16,21 @@ import (
 	"agency/internal/document"
 )
 
-// Notify is how people are told of alerts outside of agency.
+// Notify holds the settings for notices outside of agency.
 type Notify struct {
-	QuietHours agency.Hours       // in local time: what is not urgent waits for their end
+	QuietHours agency.Hours       // in local time: notices that are not urgent wait for their end
 	Channels   map[string]Channel // by name; never nil
 }
 
-// Channel is one way to people, and what goes there. Which fields mean something depends on its kind.
+// Channel is one way to notify the user, with a filter. Its kind decides which fields matter.
 type Channel struct {
 	Kind   string   // one of the Channel constants
 	Kinds  []string // only alerts of these kinds; empty is all
 	Tags   []string // only about runs with one of these; empty is all
 	Urgent []string // kinds that do not wait for the end of the quiet hours
 
-	// Of a webhook. At most one of the secrets is set: the name of a variable of the daemon, or an absolute path.
+	// For a webhook. At most one of the secrets is set: the name of a variable of the daemon, or an
+	// absolute path.
 	URL          string // may hold a secret itself
 	SecretEnv    string
 	SecretFile   string
@@ -50,7 +51,7 @@ var channelKinds = []string{ChannelDesktop, ChannelWebhook, ChannelCommand, Chan
 
 const channelTable = "notify.channels"
 
-// addNotify binds the table for notices to c, with one for each channel of these names.
+// addNotify binds the table for notices to c, with one table for each channel of these names.
 func (f *format) addNotify(c *Config, names []string) {
 	f.channels = map[string]*Channel{}
 	f.table("", "notify", hoursKey("quiet_hours", &c.Notify.QuietHours))
@@ -74,7 +75,7 @@ func (f *format) addNotify(c *Config, names []string) {
 
 func checkChannelName(name string) error { return agency.CheckWord("channel name", name) }
 
-// checkChannels checks what no single key of a channel can know.
+// checkChannels checks what concerns more than one key of a channel.
 func (f *format) checkChannels() {
 	for _, name := range slices.Sorted(maps.Keys(f.channels)) {
 		table, ch := dotted(channelTable, name), f.channels[name]
@@ -133,7 +134,8 @@ func hoursKey(name string, p *agency.Hours) key {
 	return k
 }
 
-// urlKey binds the URL of a webhook. It may hold a secret, so neither a message nor what is shown quotes more than its host.
+// urlKey binds the URL of a webhook. It may hold a secret, so messages and shown values contain its
+// host at most.
 func urlKey(name string, p *string) key {
 	k := textKey(name, p, checkURL)
 	k.show = func() string {

@@ -30,7 +30,7 @@ const (
 // environment is a list of NAME=value.
 type environment []string
 
-// first is the first of the variables that is set and not empty, with its name.
+// first returns the first of the variables that is set and not empty, with its name.
 func (e environment) first(names ...string) (value, name string) {
 	for _, name := range names {
 		if value := agency.Environ(e).Lookup(name); value != "" {
@@ -40,8 +40,8 @@ func (e environment) first(names ...string) (value, name string) {
 	return "", ""
 }
 
-// Absolute is an environment in which the configuration file is named absolutely, as seen from dir, so that it is the same one for a
-// process that runs elsewhere.
+// Absolute returns an environment in which the path of the configuration file is absolute, as seen
+// from dir, so that a process with another working directory uses the same file.
 func Absolute(env []string, dir string) []string {
 	fixed := slices.Clone(env)
 	for i, kv := range fixed {
@@ -53,7 +53,8 @@ func Absolute(env []string, dir string) []string {
 	return fixed
 }
 
-// Places are the entries of an environment that say where the configuration is, and what of it they overrule.
+// Places returns the entries of an environment that name the configuration's location or override
+// parts of it.
 func Places(env []string) []string {
 	names := []string{"HOME", "XDG_CONFIG_HOME", envConfig, envConfigOld}
 	for _, o := range watchdogVariables {
@@ -67,7 +68,7 @@ func Places(env []string) []string {
 	return kept
 }
 
-// userHome is the home directory of the user: HOME, or what the user database says.
+// userHome returns the home directory of the user: HOME, or that of the user database.
 func (e environment) userHome() (string, error) {
 	if dir, _ := e.first("HOME"); filepath.IsAbs(dir) {
 		return filepath.Clean(dir), nil
@@ -83,7 +84,7 @@ func (e environment) userHome() (string, error) {
 	return filepath.Clean(u.HomeDir), nil
 }
 
-// dataRoot finds the data root and says what named it.
+// dataRoot returns the data root and its source.
 func (e environment) dataRoot() (dir, from string, err error) {
 	if dir, name := e.first(envHome); dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -96,11 +97,13 @@ func (e environment) dataRoot() (dir, from string, err error) {
 	return filepath.Join(home, ".agency"), fromDefault, err
 }
 
-// socketLimit is the longest path of a socket: the field of the kernel's structure, less the byte that ends it.
+// socketLimit is the longest path of a socket: the size of the kernel's field, less the terminating
+// byte.
 const socketLimit = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// socket finds the daemon's socket. Below a long home directory it would be too long for the kernel, and lies in /tmp
-// under a name made of the home; note then says so.
+// socket returns the path of the daemon's socket. In a long home directory the path would be too
+// long for the kernel; the socket is then in /tmp, under a name derived from the home directory,
+// and note explains it.
 func (e environment) socket(home string) (path, from, note string, err error) {
 	if path, name := e.first(envSocket, envSocketOld); path != "" {
 		if !filepath.IsAbs(path) {
@@ -127,8 +130,8 @@ func (e environment) socket(home string) (path, from, note string, err error) {
 // fileLimit is the largest configuration file that is read, in bytes.
 const fileLimit = 64 << 10
 
-// file finds and reads the configuration file. A file that somebody named must be there; without one in the default
-// place, data is nil.
+// file finds and reads the configuration file. A file that was named explicitly must exist; without
+// a file in the default place, data is nil.
 func (e environment) file(explicit string) (path string, data []byte, err error) {
 	path, by := explicit, "--config"
 	if path == "" {
@@ -136,7 +139,7 @@ func (e environment) file(explicit string) (path string, data []byte, err error)
 	}
 	named := path != ""
 	if !named {
-		// DecidedBy the rule of XDG a relative path is ignored.
+		// By the rule of XDG a relative path is ignored.
 		dir, _ := e.first("XDG_CONFIG_HOME")
 		if !filepath.IsAbs(dir) {
 			if dir, err = e.userHome(); err != nil {
@@ -157,7 +160,7 @@ func (e environment) file(explicit string) (path string, data []byte, err error)
 		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: there is no such file, and %s names it", path, by).
 			WithHint("create it, or drop %s", by)
 	}
-	// Many keep their configuration elsewhere and link to it, so links are followed here.
+	// Many users keep their configuration elsewhere and link to it, so links are followed here.
 	target, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		data, err = file.ReadRegular(target, fileLimit)

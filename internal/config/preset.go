@@ -14,10 +14,10 @@ import (
 	"agency/internal/file"
 )
 
-// Preset is a role in one word: what a run gets where it does not say otherwise.
+// Preset is a named role: the settings of a run for what it does not set itself.
 type Preset struct {
 	Harness         string // a kind, or the name of a custom runner; empty is the default runner
-	Description     string // for people
+	Description     string // for the user
 	Model           string
 	SkipPermissions bool
 	Args            []string // for the runner, before those of the run
@@ -25,12 +25,13 @@ type Preset struct {
 	PromptFile      string   // of the system prompt, absolute; empty is none
 	Tags            []string
 	Headless        bool
-	StallThreshold  time.Duration // 0 is as [watchdog] says
-	StuckIntervals  int           // 0 is as [watchdog] says
-	ErrorPatterns   []string      // none is as [watchdog] says
+	StallThreshold  time.Duration // 0 takes the value of [watchdog]
+	StuckIntervals  int           // 0 takes the value of [watchdog]
+	ErrorPatterns   []string      // none takes the value of [watchdog]
 }
 
-// Preset finds a preset by its name. One that is not there is E_SPEC_INVALID, with the nearest name.
+// Preset returns a preset by its name. An unknown name is E_SPEC_INVALID, with the nearest known
+// one.
 func (c *Config) Preset(name string) (Preset, error) {
 	if p, ok := c.Presets[name]; ok {
 		return p, nil
@@ -47,12 +48,13 @@ func (c *Config) Preset(name string) (Preset, error) {
 	}
 }
 
-// SystemPrompt reads the system prompt; it is empty when there is none. A file that is missing, too large or no text is an error.
+// SystemPrompt returns the content of the system prompt; it is empty when there is none. A file
+// that is missing, too large or not text is an error.
 func (p *Preset) SystemPrompt() (string, error) {
 	if p.PromptFile == "" {
 		return "", nil
 	}
-	// Whoever keeps the configuration elsewhere and links to it does so with this file too.
+	// Users who keep the configuration elsewhere and link to it do so with this file too.
 	path, err := filepath.EvalSymlinks(p.PromptFile)
 	var data []byte
 	if err == nil {
@@ -70,7 +72,8 @@ func (p *Preset) SystemPrompt() (string, error) {
 
 const presetTable = "presets"
 
-// addPresets makes a table for each preset of these names known. dir is where relative paths begin.
+// addPresets registers a table for each preset of these names. dir is the folder for relative
+// paths.
 func (f *format) addPresets(names []string, dir string) {
 	f.presets = map[string]*Preset{}
 	f.table("", presetTable)
@@ -98,10 +101,11 @@ func (f *format) addPresets(names []string, dir string) {
 
 func checkPresetName(name string) error { return agency.CheckWord("preset name", name) }
 
-// claude is another word for Claude Code.
+// claude is an alias of the kind of Claude Code.
 const claude = "claude"
 
-// checkPresets checks what no single key of a preset can know, and makes one word of those for Claude Code.
+// checkPresets checks what concerns more than one key of a preset, and replaces the alias of Claude
+// Code by its kind.
 func (f *format) checkPresets() {
 	runners := append([]string{claude}, f.runnerNames()...)
 	for _, name := range slices.Sorted(maps.Keys(f.presets)) {
@@ -131,7 +135,7 @@ func (f *format) checkPresets() {
 	}
 }
 
-// pathKey binds a path; a relative one begins in dir.
+// pathKey binds a path; a relative one is resolved in dir.
 func pathKey(name string, p *string, dir string) key {
 	k := textKey(name, p, checkText)
 	set := k.set
@@ -145,7 +149,7 @@ func pathKey(name string, p *string, dir string) key {
 	return k
 }
 
-// envKey binds NAME=value, of which only the names are shown: values can be secrets.
+// envKey binds NAME=value. Only the names are shown: values can be secrets.
 func envKey(name string, p *[]string) key {
 	k := listKey(name, p, checkAssignment)
 	k.show = func() string {
@@ -166,7 +170,7 @@ func checkModel(s string) error {
 	return checkText(s)
 }
 
-// checkAssignment quotes no value: it can be a secret.
+// checkAssignment checks NAME=value. Its errors quote no value, which can be a secret.
 func checkAssignment(s string) error {
 	name, _, ok := strings.Cut(s, "=")
 	switch {

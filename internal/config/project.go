@@ -12,8 +12,9 @@ import (
 	"agency/internal/document"
 )
 
-// ParseProject reads a repository's agency.toml, which path names in messages. Everything that is wrong is reported at once,
-// as E_CONFIG_INVALID. Whether a runner or a base exists is not known here. Without a file data is nil: the defaults.
+// ParseProject reads a repository's agency.toml, which messages call path. All problems are
+// reported at once, as E_CONFIG_INVALID. It does not check whether a runner or a base exists.
+// Without a file data is nil: the defaults.
 func ParseProject(path string, data []byte) (agency.Project, error) {
 	p := agency.DefaultProject()
 	root, faults := document.TOML(data)
@@ -26,8 +27,8 @@ func ParseProject(path string, data []byte) (agency.Project, error) {
 	return p, nil
 }
 
-// projectFormat is the file format of the agency.toml at path, bound to p. Where a key is one of the user's configuration too, it has the
-// same name and meaning.
+// projectFormat returns the file format of the agency.toml at path, bound to p. A key that the
+// user's configuration has too has the same name and meaning.
 func projectFormat(path string, p *agency.Project) *format {
 	f := emptyFormat(path)
 	f.table("", "project",
@@ -124,7 +125,8 @@ func checkFormat(s string) error {
 	return nil
 }
 
-// checkLocal refuses a path that is not plainly one beneath the repository's root, and those that are git's or agency's own.
+// checkLocal refuses a path that is not plainly below the repository's root, and the paths of git
+// and agency.
 func checkLocal(s string) error {
 	clean := filepath.Clean(s)
 	first, _, _ := strings.Cut(clean, "/")

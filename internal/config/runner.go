@@ -8,10 +8,11 @@ import (
 	"agency/internal/harness"
 )
 
-// RunnerKinds returns the kinds of runners that a name alone stands for, the default first: all but custom ones.
+// RunnerKinds returns the kinds of runners that need only a name, the default first: all but custom
+// ones.
 func RunnerKinds() []agency.RunnerKind { return harness.Kinds() }
 
-// RunnerNames returns these kinds with commas between them, for people.
+// RunnerNames returns these kinds with commas between them, for the user.
 func RunnerNames() string {
 	names := make([]string, 0, len(RunnerKinds()))
 	for _, kind := range RunnerKinds() {
@@ -20,7 +21,8 @@ func RunnerNames() string {
 	return strings.Join(names, ", ")
 }
 
-// ParseRunner reads a runner as people name it: a kind, or else the name of a custom runner, which the configuration may know.
+// ParseRunner reads a runner as users write it: a kind, or else the name of a custom runner, which
+// may be in the configuration.
 func ParseRunner(name string) (kind agency.RunnerKind, custom string) {
 	if slices.Contains(RunnerKinds(), agency.RunnerKind(name)) {
 		return agency.RunnerKind(name), ""
@@ -28,7 +30,7 @@ func ParseRunner(name string) (kind agency.RunnerKind, custom string) {
 	return agency.Custom, name
 }
 
-// defaultRunners are all kinds with their usual programs.
+// defaultRunners returns all kinds with their default programs.
 func defaultRunners() map[agency.RunnerKind]Runner {
 	runners := map[agency.RunnerKind]Runner{}
 	for _, kind := range RunnerKinds() {

@@ -12,11 +12,11 @@ import (
 	"agency"
 )
 
-// Problem is one thing that is wrong with a document, and where. As the error of a check, its text continues a sentence that begins
-// with the name of the value.
+// Problem is one problem of a document, with its place. As the error of a check, its text continues
+// a sentence that begins with the name of the value.
 type Problem struct {
 	At       Position
-	Variable string // of the environment, that is wrong in place of the document
+	Variable string // the environment variable that is wrong, instead of the document
 	Text     string
 	Hint     string // a way out; empty for none
 }
@@ -24,7 +24,7 @@ type Problem struct {
 // Error returns the text alone.
 func (p *Problem) Error() string { return p.Text }
 
-// Hinted is an error with a way out.
+// Hinted returns an error with a way out.
 func Hinted(err error, way string) error { return &Problem{Text: err.Error(), Hint: way} }
 
 // hint returns the way out of an error; "" when there is none.
@@ -35,7 +35,7 @@ func hint(err error) string {
 	return ""
 }
 
-// Problems are all that is wrong with a document.
+// Problems collects the problems of a document.
 type Problems struct {
 	Name string // of the document, in messages
 	list []Problem
@@ -46,12 +46,13 @@ func (p *Problems) Add(at Position, hint, format string, args ...any) {
 	p.list = append(p.list, Problem{At: at, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// AddVariable adds a problem with a variable of the environment.
+// AddVariable adds a problem with an environment variable.
 func (p *Problems) AddVariable(variable string, err error) {
 	p.list = append(p.list, Problem{Variable: variable, Text: err.Error(), Hint: hint(err)})
 }
 
-// Refuse adds what a check found wrong with the value of the given name. It is at the place that the error has, or else the value's.
+// Refuse adds the error of a check for the value of the given name. Its place is that of the error,
+// or else the value's.
 func (p *Problems) Refuse(v *Value, name string, err error) {
 	at := v.At
 	if own, ok := errors.AsType[*Problem](err); ok {
@@ -60,7 +61,8 @@ func (p *Problems) Refuse(v *Value, name string, err error) {
 	p.Add(at, hint(err), "%s %v", name, err)
 }
 
-// AddFaults adds what a parser reported, except on lines where a problem is known: that one has the better words.
+// AddFaults adds the faults that a parser reported, except on lines with a known problem, whose
+// text is better.
 func (p *Problems) AddFaults(faults []Problem) {
 	for _, fault := range faults {
 		if !slices.ContainsFunc(p.list, func(known Problem) bool { return known.At.Line == fault.At.Line }) {
@@ -87,8 +89,8 @@ func (p *Problems) message(one Problem) string {
 	return p.Place(one.At) + ": " + Printable(one.Text)
 }
 
-// Err returns the first problem as an error, with up to 100 of them in its detail "problems", in the order of the document; those of
-// the environment come last. Without a problem it returns nil.
+// Err returns the first problem as an error, with up to 100 of them in its detail "problems", in
+// the order of the document; those of the environment come last. Without a problem it returns nil.
 func (p *Problems) Err(code agency.Code) error {
 	if len(p.list) == 0 {
 		return nil
@@ -105,7 +107,7 @@ func (p *Problems) Err(code agency.Code) error {
 	return first
 }
 
-// WithHint returns a line with its way out in brackets.
+// WithHint returns a line followed by its way out in parentheses.
 func WithHint(line, hint string) string {
 	if hint == "" {
 		return line
@@ -113,7 +115,8 @@ func WithHint(line, hint string) string {
 	return line + " (" + hint + ")"
 }
 
-// DidYouMean asks for the known word nearest to what was written; it is "" when none is near. shown is how a message calls the word.
+// DidYouMean returns a question for the known word nearest to the written one, or "" when none is
+// near. shown returns a word in the form for messages.
 func DidYouMean(word string, known []string, shown func(string) string) string {
 	near := agency.Nearest(word, known)
 	if near == "" {
@@ -122,8 +125,8 @@ func DidYouMean(word string, known []string, shown func(string) string) string {
 	return "did you mean " + shown(near) + "?"
 }
 
-// Fields returns the fields of a table whose keys are known, each once. Other keys go to unknown; a key that is written twice is a
-// problem. named is how a message calls a key.
+// Fields returns the fields of a table whose keys are known, each once. Other keys go to unknown; a
+// duplicate key is a problem. named returns a key in the form for messages.
 func (p *Problems) Fields(table *Value, known []string, named func(key string) string, unknown func(f *Field)) []*Field {
 	first, isKnown := map[string]*Field{}, map[string]bool{}
 	for _, key := range known {
@@ -151,7 +154,7 @@ func (p *Problems) Fields(table *Value, known []string, named func(key string) s
 // Quoted quotes what a document holds for a message, and shortens it.
 func Quoted(s string) string { return strconv.Quote(agency.Clip(s)) }
 
-// Printable replaces what a terminal would not show as it is.
+// Printable replaces characters that a terminal would not show unchanged.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -8,10 +8,12 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// TOML reads a document of TOML. The tree is whole even where the text is not TOML: it then ends before the first fault.
+// TOML reads a document of TOML. The tree is valid even when the text is not TOML: it then ends
+// before the first fault.
 //
-// The tree with places is the unstable part of the library. The decoder knows more rules (dates, ranges of numbers, tables that are
-// begun twice) but stops at the first that is broken, so both are asked.
+// The tree with places comes from the unstable part of the library. The decoder checks more rules
+// (dates, ranges of numbers, tables that begin twice) but stops at the first broken one, so both
+// are used.
 func TOML(data []byte) (root *Value, faults []Problem) {
 	root = &Value{Kind: Table}
 	table := root
@@ -40,7 +42,7 @@ func TOML(data []byte) (root *Value, faults []Problem) {
 	return root, faults
 }
 
-// tomlWalker is the parser of the library, with the places that it leaves out.
+// tomlWalker is the parser of the library, with the places that the library leaves out.
 type tomlWalker struct {
 	unstable.Parser
 	data []byte
@@ -48,7 +50,7 @@ type tomlWalker struct {
 
 func (w *tomlWalker) position(offset uint32) Position { return positionAt(w.data, int(offset)) }
 
-// add puts a new value into a table, behind those of the same key.
+// add puts a new value into a table, after those of the same key.
 func (v *Value) add(key string, value *Value) *Value {
 	if v.last == nil {
 		v.last = map[string]*Value{}
@@ -58,8 +60,8 @@ func (v *Value) add(key string, value *Value) *Value {
 	return value
 }
 
-// descend follows a dotted key to the table that holds its last part, and makes the tables on the way that are not there. It
-// returns that part and its place, too.
+// descend follows a dotted key to the table that holds its last part, and creates the missing
+// tables on the way. It also returns that part and its place.
 func (w *tomlWalker) descend(table *Value, key unstable.Iterator) (in *Value, name string, at Position) {
 	for key.Next() {
 		node := key.Node()
@@ -69,7 +71,7 @@ func (w *tomlWalker) descend(table *Value, key unstable.Iterator) (in *Value, na
 		}
 		next := table.last[name]
 		if next != nil && next.Kind == List && len(next.Items) > 0 {
-			next = next.Items[len(next.Items)-1] // a table of a list is the last one
+			next = next.Items[len(next.Items)-1] // for a list of tables, the last one
 		}
 		if next == nil || next.Kind != Table {
 			next = table.add(name, &Value{Kind: Table, At: at})
@@ -107,7 +109,7 @@ var tomlKinds = map[unstable.Kind]Kind{
 	unstable.String: Text, unstable.Integer: Integer, unstable.Float: Float, unstable.Bool: Boolean, unstable.Array: List, unstable.InlineTable: Table,
 }
 
-// fill reads one value, which has its place already.
+// fill reads one value, whose place is already set.
 func (w *tomlWalker) fill(v *Value, node *unstable.Node) {
 	kind, known := tomlKinds[node.Kind]
 	if !known {

@@ -1,4 +1,5 @@
-// Package document reads TOML and YAML into one tree, in which every value has its place, and collects what is wrong with it.
+// Package document reads TOML and YAML into one tree, in which every value has its place, and
+// collects the problems of a document.
 package document
 
 import (
@@ -12,7 +13,8 @@ import (
 	"agency"
 )
 
-// Position is a place in a document. Lines and columns count from 1; a column of TOML counts bytes. The zero Position is no place.
+// Position is a place in a document. Lines and columns count from 1; a column of TOML counts bytes.
+// The zero Position means no place.
 type Position struct{ Line, Column int }
 
 // positionAt returns the place of a byte.
@@ -21,7 +23,7 @@ func positionAt(data []byte, offset int) Position {
 	return Position{1 + bytes.Count(before, []byte{'\n'}), offset - bytes.LastIndexByte(before, '\n')}
 }
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind int
 
 // The kinds of values.
@@ -41,13 +43,14 @@ type Value struct {
 	Kind Kind
 	// At is where the value begins; in TOML, where its key does.
 	At   Position
-	Text string // of a text what it means, of another single value what is written
-	// Plain is set for YAML without quotes, block or brackets of its own: 001 may be a text as well as a number.
+	Text string // the meaning of a text; the spelling of any other single value
+	// Plain is set for YAML without quotes, block or brackets: 001 may be a text or a number.
 	Plain  bool
 	Items  []*Value // of a list, in order
-	Fields []*Field // of a table, in order; a key that is written twice is there twice
+	Fields []*Field // of a table, in order; a duplicate key has two entries
 
-	// Header is where the line of a TOML table stands that begins it: [table]. It is zero for a table without one.
+	// Header is the place of the line [table] that begins a TOML table. It is zero for a table
+	// without one.
 	Header Position
 	// Span is where a text or boolean of TOML begins and ends, in bytes.
 	Span [2]int
@@ -62,7 +65,8 @@ type Field struct {
 	Value *Value
 }
 
-// Lookup returns the value that the keys lead to from table to table, or nil. Of a key that is written twice it takes the first.
+// Lookup returns the value that the keys lead to from table to table, or nil. Of a duplicate key it
+// takes the first.
 func (v *Value) Lookup(keys ...string) *Value {
 	for _, key := range keys {
 		i := slices.IndexFunc(v.Fields, func(f *Field) bool { return f.Key == key })
@@ -74,7 +78,7 @@ func (v *Value) Lookup(keys ...string) *Value {
 	return v
 }
 
-// Words names the value in a message. It quotes no text of TOML: one can be a secret.
+// Words names the value in a message. It quotes no text of TOML, since a text can be a secret.
 func (v *Value) Words() string {
 	switch v.Kind {
 	case Nothing:
@@ -100,9 +104,10 @@ func (v *Value) Words() string {
 	}
 }
 
-// The methods below read a value as what it must be. Their errors continue a sentence that begins with its name.
+// The methods below read a value as a certain type. Their errors continue a sentence that begins
+// with the name of the value.
 
-// AsString returns a text. Plain YAML is one, as it is written.
+// AsString returns a text. Plain YAML counts as one, as it is written.
 func (v *Value) AsString() (string, error) {
 	switch {
 	case v.Kind == Nothing:
@@ -123,7 +128,7 @@ func (v *Value) AsBool() (bool, error) {
 	return v.Text == "true" || v.Text == "True" || v.Text == "TRUE", nil
 }
 
-// AsInt returns a whole number. One that is too large for an int64 comes as the nearest that is not.
+// AsInt returns a whole number. One that does not fit into an int64 becomes the nearest that does.
 func (v *Value) AsInt() (int64, error) {
 	base := 0
 	if v.Plain {
@@ -178,7 +183,8 @@ func (v *Value) AsStrings(check func(string) error) ([]string, error) {
 
 func (v *Value) mustBe(what string) error { return fmt.Errorf("must be %s, not %s", what, v.Words()) }
 
-// mustBeOne quotes a text, as a value that should be a number or a boolean is no secret.
+// mustBeOne quotes a text, since the text of a value that should be a number or a boolean is not a
+// secret.
 func (v *Value) mustBeOne(what string) error {
 	if v.Kind == Text && !v.Plain {
 		return fmt.Errorf("must be %s, not the text %q", what, agency.Clip(v.Text))

@@ -12,16 +12,17 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// Form is what a document of YAML should look like, for messages.
+// Form describes a kind of YAML document, for messages.
 type Form struct {
 	Name  string // such as "a plan"
-	Depth int    // how deep it may be nested
-	// Ways out: where the form is told, where what several parts share is written, and how a text with a colon is written.
+	Depth int    // maximum depth of nesting
+	// Ways out: where the form is documented, where to write what several parts share, and how to
+	// write a text with a colon.
 	Docs, Shared, Block string
 }
 
-// YAML reads a text that holds one document of YAML, without anchors, aliases and tags. The root is nil for a document that holds
-// nothing, and for one with faults.
+// YAML reads a text that holds one YAML document, without anchors, aliases and tags. The root is
+// nil for an empty document, and for one with faults.
 func YAML(data []byte, form Form) (root *Value, faults []Problem) {
 	y := yamlReader{form: form}
 	if n := y.parse(data); n != nil {
@@ -72,7 +73,7 @@ func (y *yamlReader) parse(data []byte) *yaml.Node {
 	return document.Content[0]
 }
 
-// unreadable finds the first byte that is no text.
+// unreadable finds the first byte that is not text.
 func unreadable(data []byte) (at int, bad bool) {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -84,7 +85,7 @@ func unreadable(data []byte) (at int, bad bool) {
 	return 0, false
 }
 
-// syntax adds what is not YAML.
+// syntax adds a syntax error.
 func (y *yamlReader) syntax(err error, data []byte) {
 	load, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -110,7 +111,8 @@ func (y *yamlReader) syntax(err error, data []byte) {
 	y.add(Position{load.Mark.Line, load.Mark.Column}, hint, "%s", text)
 }
 
-// indentedByTab reports whether there is a tab before the first word of a line, which counts from 1.
+// indentedByTab reports whether there is a tab before the first word of a line, which counts from
+// 1.
 func indentedByTab(data []byte, line int) bool {
 	for ; line > 1; line-- {
 		_, data, _ = bytes.Cut(data, []byte{'\n'})
@@ -125,7 +127,8 @@ func (y *yamlReader) noAnchors() string {
 
 var yamlKinds = map[string]Kind{"!!null": Nothing, "!!int": Integer, "!!float": Float, "!!bool": Boolean, "!!timestamp": Time}
 
-// value reads a node. The loader bounds the depth, and refused anchors keep one part of a document from standing for another.
+// value reads a node. The loader limits the depth, and since anchors are refused, every part
+// appears once.
 func (y *yamlReader) value(n *yaml.Node) *Value {
 	v := &Value{At: placeOf(n), Text: n.Value}
 	const quotes = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle

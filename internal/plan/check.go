@@ -10,9 +10,10 @@ import (
 	"agency"
 )
 
-// Check checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents that can run at once touch
-// the same files. What is wrong are Faults with E_PLAN_INVALID; their details "agent", "position" (from 0) and "key" say where. It
-// asks for no file, no repository and no configuration.
+// Check checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents
+// that can run at once touch the same files. Its errors are Faults with E_PLAN_INVALID; their
+// details "agent", "position" (from 0) and "key" name the place. It reads no file, no repository
+// and no configuration.
 func Check(p *agency.Plan) error {
 	var faults Faults
 	faults.Add(validateSettings(p))
@@ -42,13 +43,13 @@ func Check(p *agency.Plan) error {
 	return faults.Err()
 }
 
-// agentFault is what is wrong with one agent, at a key of it.
+// agentFault returns a fault at a key of one agent.
 func agentFault(p *agency.Plan, i int, key, format string, args ...any) *agency.Error {
 	return agency.Errorf(agency.CodePlanInvalid, format, args...).
 		WithDetail("agent", p.Agents[i].ID).WithDetail("position", i).WithDetail("key", key)
 }
 
-// settingFault is what is wrong with one setting of the whole plan.
+// settingFault returns a fault in a setting of the whole plan.
 func settingFault(key, format string, args ...any) *agency.Error {
 	return agency.Errorf(agency.CodePlanInvalid, format, args...).WithDetail("key", key)
 }
@@ -136,7 +137,8 @@ func validateAgent(p *agency.Plan, i int) error {
 	return nil
 }
 
-// positions are where the ids stand in the plan. Branches and log files of two agents must differ on every file system.
+// positions returns the index of each id in the plan. The ids must differ so that branches and log
+// files of two agents differ on every file system.
 func positions(p *agency.Plan) (map[string]int, error) {
 	var faults Faults
 	ids, folded := make(map[string]int, len(p.Agents)), make(map[string]int, len(p.Agents))
@@ -158,7 +160,7 @@ func positions(p *agency.Plan) (map[string]int, error) {
 	return ids, faults.Err()
 }
 
-// validateWaves refuses a wave that says something else than the dependencies.
+// validateWaves refuses a wave that contradicts the dependencies.
 func validateWaves(p *agency.Plan, g *planGraph) error {
 	var faults Faults
 	for i := range p.Agents {
@@ -183,7 +185,7 @@ func validateWaves(p *agency.Plan, g *planGraph) error {
 	return faults.Err()
 }
 
-// baseProblem says what no git reference can be.
+// baseProblem returns why a text cannot be a git reference, or "".
 func baseProblem(s string) string {
 	switch {
 	case strings.HasPrefix(s, "-"):

@@ -8,11 +8,11 @@ import (
 	"agency/internal/document"
 )
 
-// noAgents is a way out for a plan without agents.
+// noAgents is the hint for a plan without agents.
 const noAgents = `agents: [{id: one, prompt: "fix the login test"}]`
 
-// planKeys, settingKeys and agentKeys are the keys of the tables of a plan. Those of an agent are its own and the settings, which
-// defaults can hold for all of them.
+// planKeys, settingKeys and agentKeys return the keys of the tables of a plan. The keys of an agent
+// are its own and the settings, which the defaults can set for all agents.
 func planKeys() []string {
 	return []string{"name", "base", "max_parallel", "limits", "on_failure", "defaults", "agents"}
 }
@@ -25,7 +25,7 @@ func agentKeys() []string {
 	return slices.Concat([]string{"id", "name", "prompt", "prompt_path", "base", "after", "wave", "touches"}, settingKeys())
 }
 
-// settings are what an agent can have from the defaults.
+// settings are the values that an agent can take from the defaults.
 type settings struct {
 	runner, preset, model, doneWhen string
 	args, tags                      []string
@@ -47,8 +47,9 @@ func (s *settings) read(f fields) {
 	read(f, "done_when", &s.doneWhen, text)
 }
 
-// of are the defaults for one agent. The model and the arguments belong to a runner: an agent that chooses another one, by its
-// name or by a preset, has none of them, nor the runner where it chooses a preset.
+// of returns the defaults for one agent. The model and the arguments belong to a runner: an agent
+// that chooses another runner, by its name or by a preset, gets neither. An agent that chooses a
+// preset gets no runner either.
 func (s settings) of(f fields) settings {
 	chooses := func(key, usual string) bool { return f.values[key] != nil && f.values[key].Text != usual }
 	preset := chooses("preset", s.preset)
@@ -61,7 +62,7 @@ func (s settings) of(f fields) settings {
 	return s
 }
 
-// document reads a plan in YAML. dir is the canonical folder in which its paths begin.
+// document reads a plan in YAML. dir is the canonical folder for relative paths.
 func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, error) {
 	found := &document.Problems{Name: name}
 	root, faults := document.YAML(data, form)
@@ -125,7 +126,7 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 	return p, problemsErr(found)
 }
 
-// problemsErr is the error of the first problem; its message has lines for some of the others.
+// problemsErr returns the error of the first problem; its message has lines for some of the others.
 func problemsErr(found *document.Problems) error {
 	err := found.Err(agency.CodePlanInvalid)
 	if err == nil {
@@ -146,7 +147,7 @@ func (f fields) limits() map[string]int {
 		f.Add(v.At, "limits: {claude_code: 2}", "limits must be a table of runners, not %s", v.Words())
 		return limits
 	}
-	var runners []string // any name, and the caller knows which are right
+	var runners []string // any name: the caller knows the valid ones
 	for _, field := range v.Fields {
 		runners = append(runners, field.Key)
 	}
@@ -172,7 +173,7 @@ func (l *loader) agent(found *document.Problems, v *document.Value, defaults *se
 		return ""
 	})
 	at := f.places(found.Place(v.At))
-	for _, key := range settingKeys() { // what it has from the defaults stands there
+	for _, key := range settingKeys() { // the values from the defaults have their places there
 		if _, own := at[key]; !own && l.settings[key] != "" {
 			at[key] = l.settings[key]
 		}
@@ -191,7 +192,7 @@ func (l *loader) agent(found *document.Problems, v *document.Value, defaults *se
 	read(f, "after", &a.After, texts)
 	read(f, "wave", &a.Wave, counted)
 	read(f, "touches", &a.Touches, texts)
-	clean := found.Len() == before // otherwise what is missing may be there, under a wrong key
+	clean := found.Len() == before // otherwise the missing value may be there, under a wrong key
 	if clean && f.values["id"] == nil {
 		found.Add(v.At, "give it one: id: 001", "the agent has no id")
 	}
@@ -202,7 +203,7 @@ func (l *loader) agent(found *document.Problems, v *document.Value, defaults *se
 	return a
 }
 
-// prompt reads the task of an agent, which it can have in two ways.
+// prompt reads the task of an agent, which has two possible forms.
 func (l *loader) prompt(f fields, a *agency.PlanAgent, dir string) {
 	file := f.values["prompt_path"]
 	switch {
@@ -226,7 +227,7 @@ func (l *loader) prompt(f fields, a *agency.PlanAgent, dir string) {
 	}
 }
 
-// places are where the keys of a table stand, and the table itself.
+// places returns the places of a table's keys, and of the table itself.
 func (f fields) places(table string) places {
 	at := places{"": table}
 	for key, v := range f.values {

@@ -11,7 +11,7 @@ import (
 	"agency/internal/file"
 )
 
-// fan makes a plan of agents that all get the same prompt, and of which none waits for another.
+// fan returns a plan of independent agents with the same prompt.
 func (l *loader) fan() (*agency.Plan, error) {
 	bad := func(format string, args ...any) *agency.Error {
 		return agency.Errorf(agency.CodePlanInvalid, format, args...).WithHint("for example: --agents claude_code:3,codex:2")
@@ -36,7 +36,7 @@ func (l *loader) fan() (*agency.Plan, error) {
 		return nil, err
 	}
 	p := &agency.Plan{}
-	of := map[string]int{} // how many agents a runner has
+	of := map[string]int{} // the number of agents of each runner
 	for _, word := range src.Agents {
 		runner, many, counted := strings.Cut(word, ":")
 		n := 1

@@ -6,19 +6,19 @@ import (
 	"agency"
 )
 
-// Faults are the first things that are wrong with a plan, one or more. As one error they are the first of them.
+// Faults are the first faults of a plan, one or more. As an error they stand for the first of them.
 type Faults []*agency.Error
 
-// maxFaults is how many things that are wrong with a plan are reported at once.
+// maxFaults is the maximum number of faults that are reported at once.
 const maxFaults = 5
 
-// Error is the message of the first fault.
+// Error returns the message of the first fault.
 func (f Faults) Error() string { return f[0].Error() }
 
-// Unwrap is the first fault.
+// Unwrap returns the first fault.
 func (f Faults) Unwrap() error { return f[0] }
 
-// Add takes an error for one more fault, or for those that it is. It reports whether there is room for others.
+// Add adds an error, which may itself be Faults. It reports whether there is room for more.
 func (f *Faults) Add(err error) bool {
 	if more, ok := errors.AsType[Faults](err); ok {
 		*f = append(*f, more...)
@@ -29,7 +29,7 @@ func (f *Faults) Add(err error) bool {
 	return len(*f) < maxFaults
 }
 
-// Err is nil when there is no fault.
+// Err returns the faults as an error, or nil when there are none.
 func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil

@@ -10,19 +10,21 @@ import (
 	"agency/internal/document"
 )
 
-// form is what a plan looks like; a right one needs four levels.
+// form is the form of a plan; a valid one needs four levels.
 var form = document.Form{
 	Name: "a plan", Depth: 20, Docs: "docs/plan.md shows the form of a plan",
 	Shared: "what several agents have in common stands once under defaults:", Block: "prompt: |",
 }
 
-// fields are the keys of one table, read by name and type. What is wrong is added to the problems and leaves the target as it is.
+// fields are the keys of one table, read by name and type. A wrong value is added to the problems
+// and leaves the target unchanged.
 type fields struct {
 	*document.Problems
 	values map[string]*document.Value
 }
 
-// fieldsOf takes a table apart. elsewhere says of a key that belongs to another table where that is.
+// fieldsOf returns the fields of a table. elsewhere returns, for a key that belongs to another
+// table, where it belongs.
 func fieldsOf(found *document.Problems, v *document.Value, what string, known []string, elsewhere func(key string) string) fields {
 	f := fields{found, map[string]*document.Value{}}
 	if v.Kind != document.Table {
@@ -45,7 +47,7 @@ func fieldsOf(found *document.Problems, v *document.Value, what string, known []
 	return f
 }
 
-// read reads the value of a key, if it is there, and reports whether it has one now.
+// read reads the value of a key, if the key is present, and reports whether it read a valid one.
 func read[T any](f fields, key string, to *T, as func(*document.Value) (T, error)) bool {
 	v := f.values[key]
 	if v == nil {
@@ -60,7 +62,7 @@ func read[T any](f fields, key string, to *T, as func(*document.Value) (T, error
 	return true
 }
 
-// text reads a text as it is written.
+// text reads a text in the spelling of the document.
 func text(v *document.Value) (string, error) {
 	s, err := v.AsString()
 	if err == nil {
@@ -88,7 +90,7 @@ func number(v *document.Value) (int, error) {
 	return int(n), err
 }
 
-// counted reads what starts at 1, where 0 would otherwise count as not given.
+// counted reads a number from 1 on; 0 would otherwise count as not given.
 func counted(v *document.Value) (int, error) {
 	n, err := number(v)
 	if err == nil && n == 0 {

@@ -15,13 +15,13 @@ import (
 	"agency/internal/file"
 )
 
-// promptName is NNN-name.md, or NNN-NN-name.md.
+// promptName matches NNN-name.md and NNN-NN-name.md.
 var promptName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{3}(?:-[0-9]{2})?)-.+\.md$`) })
 
-// descriptionPrefix begins the names of what describes a whole folder and is nobody's prompt.
+// descriptionPrefix begins the names of files that describe a whole folder and are not a prompt.
 const descriptionPrefix = "000-"
 
-// promptOrder is the number of a prompt; of another file its name.
+// promptOrder returns the number of a prompt, or the name of another file.
 func promptOrder(entry os.DirEntry) string {
 	if number := promptName().FindStringSubmatch(entry.Name()); number != nil {
 		return number[1]
@@ -29,7 +29,7 @@ func promptOrder(entry os.DirEntry) string {
 	return entry.Name()
 }
 
-// folder makes a plan of a folder of prompts: one agent for each, and none waits for another.
+// folder returns a plan of a folder of prompts: one agent for each, without dependencies.
 func (l *loader) folder() (*agency.Plan, error) {
 	dir, err := filepath.EvalSymlinks(l.src.Path)
 	var entries []os.DirEntry
@@ -39,7 +39,7 @@ func (l *loader) folder() (*agency.Plan, error) {
 	if err != nil {
 		return nil, agency.Errorf(agency.CodeInvalidPath, "the folder %s cannot be read: %w", l.shown(l.src.Path), file.Cause(err))
 	}
-	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(promptOrder(a), promptOrder(b)) }) // 001-02 behind 001
+	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(promptOrder(a), promptOrder(b)) }) // 001-02 after 001
 	p := &agency.Plan{Name: filepath.Base(dir), Path: l.src.Path}
 	l.settings = places{"": l.shown(l.src.Path)}
 	var ignored []string

@@ -8,9 +8,10 @@ import (
 	"agency"
 )
 
-// Fill fills in what a plan leaves open: the usual limits and rules, names, the dependencies that follow from waves, and the
-// waves that follow from dependencies. An agent whose After is nil and whose Wave is given comes after all agents of the nearest
-// lower wave. Ids and dependencies that make no order are E_PLAN_INVALID, as Check says them.
+// Fill fills in what a plan leaves open: the default limits and rules, names, the dependencies that
+// follow from waves, and the waves that follow from dependencies. An agent with a Wave and a nil
+// After comes after all agents of the nearest lower wave. Ids and dependencies without a valid
+// order are E_PLAN_INVALID, as in Check.
 func Fill(p *agency.Plan) error {
 	if p.MaxParallel == 0 {
 		p.MaxParallel = agency.DefaultParallel
@@ -56,8 +57,9 @@ func Fill(p *agency.Plan) error {
 	return nil
 }
 
-// fillWaves gives each agent without a wave its depth, and then each without dependencies those of its wave. Waves that contradict the
-// dependencies that were written are refused before others follow from them.
+// fillWaves sets the depth of each agent without a wave, and then the dependencies of each agent
+// that has only a wave. Waves that contradict written dependencies are refused before others follow
+// from them.
 func fillWaves(p *agency.Plan, g *planGraph) error {
 	given := make([]bool, len(p.Agents))
 	for i := range p.Agents {
@@ -87,16 +89,16 @@ func fillWaves(p *agency.Plan, g *planGraph) error {
 			continue
 		}
 		if lower, _ := slices.BinarySearch(numbers, a.Wave); lower > 0 {
-			a.After = slices.Clip(waves[numbers[lower-1]]) // shared: a copy for each agent of a large wave would fill the memory
+			a.After = slices.Clip(waves[numbers[lower-1]]) // shared: a copy for each agent of a large wave would use too much memory
 		}
 	}
 	return nil
 }
 
-// planGraph is who comes after whom, by position in the plan.
+// planGraph is the graph of dependencies, by position in the plan.
 type planGraph struct {
 	after [][]int
-	order []int // of all agents: each behind those that it comes after
+	order []int // all agents, each after its dependencies
 }
 
 // graph checks the ids and the dependencies, and orders the agents.
@@ -181,7 +183,8 @@ func unknownAgent(p *agency.Plan, i int, id string, ids map[string]int) error {
 	return err.WithHint("the first of its agents are %s", strings.Join(known[:min(len(known), 5)], ", "))
 }
 
-// sort orders the agents, or returns a circle: each is followed by one that it comes after, and the last is the first.
+// sort orders the agents, or returns a cycle: each agent is followed by one of its dependencies,
+// and the last is the first.
 func (g *planGraph) sort() (cycle []int) {
 	const (
 		fresh = iota
@@ -227,7 +230,7 @@ type bits []uint64
 func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 func (b bits) add(i int)      { b[i/64] |= 1 << (i % 64) }
 
-// ancestors are, for each agent, all that it comes after, directly or through others.
+// ancestors returns, for each agent, all agents that it comes after, directly or through others.
 func (g *planGraph) ancestors() []bits {
 	words := (len(g.after) + 63) / 64
 	all := make([]bits, len(g.after))

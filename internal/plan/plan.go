@@ -1,4 +1,5 @@
-// Package plan reads plans of sessions: YAML, folders of prompts, and agents that all get one prompt.
+// Package plan reads plans of sessions: YAML, folders of prompts, and agents that all get the same
+// prompt.
 package plan
 
 import (
@@ -19,33 +20,36 @@ import (
 // fileLimit is the largest plan file, in bytes.
 const fileLimit = 4 << 20
 
-// Source says where a plan comes from: exactly one of Path, Text and Agents is given.
+// Source is the source of a plan: exactly one of Path, Text and Agents is set.
 type Source struct {
 	Path string // absolute: a YAML file, or a folder of NNN-name.md prompts
 	Text string // YAML
-	// Agents are runners with how many of each, such as claude_code:3. Prompt or the file PromptPath is what each of them gets.
+	// Agents are runners with their number of agents, such as claude_code:3. Each agent gets
+	// Prompt, or the content of the file PromptPath.
 	Agents     []string
 	Prompt     string
 	PromptPath string
 
-	// Dir is the absolute folder in which the paths of Text and PromptPath begin.
+	// Dir is the absolute folder for the relative paths of Text and PromptPath.
 	Dir string
-	// Root is the canonical folder that every prompt file must lie in; empty when the repository is bare and none can.
+	// Root is the canonical folder that must contain every prompt file; empty when the repository
+	// is bare, so that no file can.
 	Root string
 
-	// What follows takes the place of what the plan says, where it is given.
+	// The fields below override the plan's own values where they are set.
 	Name        string
 	Base        string
 	MaxParallel int
 	OnFailure   agency.OnFailure
 
-	// Check refuses what only the caller can know of, when the rest is right. Its errors have the details of those of
-	// Check, so that Load can say where.
+	// Check refuses what only the caller can judge, once the rest is valid. Its errors have the
+	// details of those of the function Check, so that Load can name the place.
 	Check func(p *agency.Plan) error
 }
 
-// Load reads a plan, fills it in and validates it. Prompt files are regular files in Root, reached without links. The warnings
-// are for people. What is wrong with a plan is E_PLAN_INVALID, whose message says where; a path that is none is E_INVALID_PATH.
+// Load reads a plan, fills it in and validates it. Prompt files are regular files in Root, reached
+// without links. The warnings are for the user. An invalid plan is E_PLAN_INVALID, whose message
+// names the place; an invalid path is E_INVALID_PATH.
 func Load(src Source) (*agency.Plan, []string, error) {
 	l := &loader{src: src, prompts: prompts{root: src.Root}}
 	p, err := l.load()
@@ -65,7 +69,7 @@ func Load(src Source) (*agency.Plan, []string, error) {
 		p.OnFailure = src.OnFailure
 	}
 	if err := Fill(p); err != nil {
-		return nil, nil, l.locate(cmp.Or(Check(l.withFolders(p)), err)) // which may know more
+		return nil, nil, l.locate(cmp.Or(Check(l.withFolders(p)), err)) // its error may be more precise
 	}
 	if err := Check(l.withFolders(p)); err != nil {
 		return nil, nil, l.locate(err)
@@ -78,8 +82,8 @@ func Load(src Source) (*agency.Plan, []string, error) {
 	return p, l.warnings, nil
 }
 
-// withFolders is the plan with a slash behind every path that its agents touch and that is a folder of the repository now. The plan
-// itself keeps what was written: folders come and go while a session runs.
+// withFolders returns the plan with a slash after every touched path that is now a folder of the
+// repository. The plan itself keeps the written paths: folders come and go while a session runs.
 func (l *loader) withFolders(p *agency.Plan) *agency.Plan {
 	marked := *p
 	marked.Agents = slices.Clone(p.Agents)
@@ -98,17 +102,18 @@ func (l *loader) withFolders(p *agency.Plan) *agency.Plan {
 	return &marked
 }
 
-// loader is one plan that is being read.
+// loader is the state of reading one plan.
 type loader struct {
 	src      Source
 	prompts  prompts
 	warnings []string
-	// settings are where the keys of the whole plan stand, agents where those of each agent do; the key "" is the agent itself.
+	// settings holds the places of the keys of the whole plan, agents those of each agent; the key
+	// "" is the agent itself.
 	settings places
 	agents   []places
 }
 
-// places are where keys stand, in words that an error begins with.
+// places are the places of keys, in words that begin an error.
 type places map[string]string
 
 func (l *loader) load() (*agency.Plan, error) {
@@ -160,7 +165,8 @@ func (l *loader) load() (*agency.Plan, error) {
 	return p, err
 }
 
-// locate puts the place before what is wrong, where the plan has one for it. Several faults become one error.
+// locate prefixes each fault with its place, if the plan has one for it. Several faults become one
+// error.
 func (l *loader) locate(err error) error {
 	faults, several := errors.AsType[Faults](err)
 	if !several || len(faults) == 1 {
@@ -203,7 +209,7 @@ func (l *loader) located(err error) error {
 	return e
 }
 
-// shown is how messages call a path: from the caller's folder where it lies in it.
+// shown returns a path for messages: relative to the caller's folder when it is inside it.
 func (l *loader) shown(path string) string {
 	if rel, err := filepath.Rel(l.src.Dir, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
@@ -211,7 +217,8 @@ func (l *loader) shown(path string) string {
 	return document.Printable(path)
 }
 
-// among is the message of the first of several problems, with lines for some of the others. lines has the first, too.
+// among returns the message of the first of several problems, with lines for some of the others.
+// lines includes the first.
 func among(first string, lines []string, total int) string {
 	if total == 1 {
 		return first

@@ -14,10 +14,10 @@ import (
 type prompts struct {
 	root string // canonical; empty when there is none
 	read map[string]string
-	size int // of all prompts of the plan, one that several agents have counts for each
+	size int // total size of the plan's prompts; a prompt counts for each agent that has it
 }
 
-// add counts a prompt that a plan has, and refuses one that makes it too large.
+// add counts a prompt of a plan, and refuses one that makes the total too large.
 func (p *prompts) add(text string) error {
 	if p.size += len(text); p.size > agency.MaxPromptBytes {
 		return agency.Errorf(agency.CodePlanInvalid, "the prompts of the plan have more than %d bytes together", agency.MaxPromptBytes).
@@ -26,7 +26,8 @@ func (p *prompts) add(text string) error {
 	return nil
 }
 
-// text reads the file at path, which is absolute or begins in the canonical folder dir. It returns the absolute path, too.
+// text reads the file at path, which is absolute or relative to the canonical folder dir. It also
+// returns the absolute path.
 func (p *prompts) text(dir, path string) (abs, text string, err error) {
 	bad := func(format string, args ...any) *agency.Error {
 		return agency.Errorf(agency.CodePlanInvalid, format, args...).WithDetail("path", abs)
@@ -35,7 +36,7 @@ func (p *prompts) text(dir, path string) (abs, text string, err error) {
 	if !filepath.IsAbs(path) {
 		abs = filepath.Join(dir, path)
 	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		// A path may go through links that the canonical root does not have, such as macOS's /tmp.
+		// A path may contain links that the canonical root lacks, such as macOS's /tmp.
 		abs = filepath.Join(folder, filepath.Base(path))
 	}
 	if p.root == "" {

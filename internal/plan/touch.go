@@ -9,30 +9,30 @@ import (
 	"agency"
 )
 
-// touch is a pattern of files, taken apart.
+// touch is a parsed pattern of files.
 type touch struct {
 	text     string
-	prefix   string // what every path that it matches begins with
-	literal  bool   // it is the path of one file, or of a folder that somebody forgot to mark with a slash
+	prefix   string // the beginning of every path that it matches
+	literal  bool   // it is the path of one file, or of a folder that was not marked with a slash
 	segments []touchSegment
 }
 
-// touchSegment is what stands between two slashes.
+// touchSegment is the part between two slashes.
 type touchSegment struct {
 	deep   bool // **: any number of folders
 	parts  []touchPart
-	weight int // what a comparison costs, together with that of the other
+	weight int // the cost of a comparison, together with that of the other segment
 }
 
-// touchPart is one character out of some, or with star any number of any.
+// touchPart is one character of a set or, with star, any number of any characters.
 type touchPart struct {
 	star bool
-	of   []runeSpan // sorted, apart from each other
+	of   []runeSpan // sorted and disjoint
 }
 
 type runeSpan struct{ low, high rune }
 
-// anyRune are the characters that a name can have; a slash cannot get into a segment.
+// anyRune is the set of characters that a name can have; a segment contains no slash.
 var anyRune = []runeSpan{{1, '/' - 1}, {'/' + 1, unicode.MaxRune}}
 
 const (
@@ -40,8 +40,9 @@ const (
 	mostTouches  = 1_000 // patterns of one agent
 )
 
-// parseTouch reads a pattern: * is any part of a name, ? one character, [a-z] one of some, [!a-z] one of the others, ** on its own
-// any number of folders, and a slash at the end everything in the folder. problem says what is wrong with it, and hint the way out.
+// parseTouch reads a pattern: * is any part of a name, ? one character, [a-z] one of a set, [!a-z]
+// one of the others, ** on its own any number of folders, and a slash at the end everything in the
+// folder. problem is what is wrong with it, and hint the way out.
 func parseTouch(text string) (t *touch, problem, hint string) {
 	switch {
 	case text == "":
@@ -60,7 +61,7 @@ func parseTouch(text string) (t *touch, problem, hint string) {
 		return nil, "is absolute", "begin at the root of the repository, without the slash"
 	}
 	t = &touch{text: text}
-	plain := true // nothing but literal characters so far
+	plain := true // only literal characters so far
 	path, folder := strings.CutSuffix(text, "/")
 	for i, name := range strings.Split(path, "/") {
 		if name == "" || name == "." || name == ".." {
@@ -117,7 +118,8 @@ func parseTouchParts(name []rune) ([]touchPart, bool) {
 	return parts, true
 }
 
-// parseSpans reads the [a-z] that name begins with, and says how long it is; 0 is that it is none.
+// parseSpans reads the set, such as [a-z], at the beginning of name and returns its length; 0 means
+// that there is none.
 func parseSpans(name []rune) (spans []runeSpan, length int) {
 	i := 1
 	others := i < len(name) && (name[i] == '!' || name[i] == '^')
@@ -151,7 +153,7 @@ func parseSpans(name []rune) (spans []runeSpan, length int) {
 	}
 }
 
-// complement are the characters of a name that are in none of the sorted spans.
+// complement returns the characters of a name that are in none of the sorted spans.
 func complement(spans []runeSpan) []runeSpan {
 	var rest []runeSpan
 	for _, all := range anyRune {
@@ -169,10 +171,10 @@ func complement(spans []runeSpan) []runeSpan {
 	return rest
 }
 
-// touchesMeet says whether some file belongs to both patterns. Each comparison is paid for from the budget; when that is used up
-// the answer means nothing.
+// touchesMeet reports whether a file can match both patterns. Each comparison costs a part of the
+// budget; when that is used up the result has no meaning.
 func touchesMeet(a, b *touch, budget *int) bool {
-	// below[j] is whether what comes from the next segment of a and from segment j of b meets.
+	// below[j] is whether the rest from the next segment of a and from segment j of b can meet.
 	below := make([]bool, len(b.segments)+1)
 	below[len(b.segments)] = true
 	for j := len(b.segments) - 1; j >= 0 && b.segments[j].deep; j-- {
@@ -195,9 +197,9 @@ func touchesMeet(a, b *touch, budget *int) bool {
 	return below[0]
 }
 
-// namesMeet says whether one name matches both.
+// namesMeet reports whether a name can match both.
 func namesMeet(a, b []touchPart) bool {
-	below := make([]bool, len(b)+1) // what comes from the next part of a and from part j of b meets
+	below := make([]bool, len(b)+1) // whether the rest from the next part of a and from part j of b can meet
 	below[len(b)] = true
 	for j := len(b) - 1; j >= 0 && b[j].star; j-- {
 		below[j] = true
@@ -228,10 +230,11 @@ func spansMeet(a, b []runeSpan) bool {
 	return false
 }
 
-// touchBudget is how much the comparison of a plan's patterns may cost: about a second.
+// touchBudget limits the cost of comparing a plan's patterns: about a second.
 const touchBudget = 200_000_000
 
-// validateTouches refuses two agents that can change the same file and of which neither waits for the other.
+// validateTouches refuses two agents that can change the same file while neither waits for the
+// other.
 func validateTouches(p *agency.Plan, g *planGraph) error {
 	type of struct {
 		*touch
@@ -254,7 +257,8 @@ func validateTouches(p *agency.Plan, g *planGraph) error {
 	if len(all) < 2 {
 		return nil
 	}
-	// Where two patterns meet, the prefix of one begins with that of the other, so those that can meet stand together.
+	// If two patterns meet, the prefix of one begins with that of the other, so sorting brings them
+	// together.
 	slices.SortStableFunc(all, func(a, b of) int { return strings.Compare(a.prefix, b.prefix) })
 	before, budget := g.ancestors(), touchBudget
 	for i := range all {

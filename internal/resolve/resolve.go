@@ -1,4 +1,5 @@
-// Package resolve makes one request for a run of what the client, a preset, the repository and the configuration say, in this order.
+// Package resolve combines the settings of the client, a preset, the repository and the
+// configuration, in this order, into one request for a run.
 package resolve
 
 import (
@@ -10,7 +11,8 @@ import (
 	"agency/internal/config"
 )
 
-// Run fills in what a spec leaves open: by its preset, then by what the repository says, then by the user's configuration.
+// Run fills in what a spec leaves open: from its preset, then from the repository, then from the
+// user's configuration.
 func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSettings, error) {
 	if err := applyPreset(cfg, spec); err != nil {
 		return agency.RunSettings{}, err
@@ -38,7 +40,8 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 	return chosen, err
 }
 
-// Named reads a runner as people name it: a kind, or the name of a custom one that may not be there.
+// Named returns the kind and the name of a runner as users write it: a kind, or the name of a
+// custom runner that may not exist.
 func Named(cfg *config.Config, name string) (agency.RunnerKind, string) {
 	if _, isKind := cfg.Runners[agency.RunnerKind(name)]; isKind {
 		return agency.RunnerKind(name), ""
@@ -46,7 +49,7 @@ func Named(cfg *config.Config, name string) (agency.RunnerKind, string) {
 	return agency.Custom, name
 }
 
-// Settings are what a configuration says about runs of a runner.
+// Settings returns the settings of a configuration for runs of a runner.
 func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
 	found, ok := cfg.Runners[r.Kind]
 	if r.Kind == agency.Custom {
@@ -68,8 +71,8 @@ func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
 	}, nil
 }
 
-// Agent is what the run of an agent is asked for, but for its names, its branch and, where its base is the results of others,
-// the commit to start from.
+// Agent returns the spec and settings for the run of an agent, without its names, its branch and,
+// when its base is the results of others, the start commit.
 func Agent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent) (agency.Spec, agency.RunSettings, error) {
 	spec := AgentSpec(a)
 	chosen, err := Run(cfg, &spec, project)
@@ -79,18 +82,18 @@ func Agent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent) (ag
 	return spec, chosen, err
 }
 
-// Runner is the runner of a spec that is filled in.
+// Runner returns the runner of a spec that is filled in.
 func Runner(spec *agency.Spec) agency.Runner {
 	return agency.Runner{Kind: spec.Runner.Kind, Name: cmp.Or(spec.Runner.Name, string(spec.Runner.Kind)), Args: spec.Runner.Args}
 }
 
-// RunnerOf reads a runner as people name it.
+// RunnerOf returns the runner that users write as name.
 func RunnerOf(cfg *config.Config, name string) agency.Runner {
 	kind, custom := Named(cfg, name)
 	return agency.Runner{Kind: kind, Name: cmp.Or(custom, string(kind))}
 }
 
-// KnownRunners are the runners that a configuration knows, as people name them.
+// KnownRunners returns the names of all runners of a configuration, as users write them.
 func KnownRunners(cfg *config.Config) []string {
 	names := slices.Sorted(maps.Keys(cfg.Custom))
 	for kind := range cfg.Runners {
@@ -99,7 +102,7 @@ func KnownRunners(cfg *config.Config) []string {
 	return names
 }
 
-// AgentSpec is what a plan says of the run of an agent.
+// AgentSpec returns the plan's part of the spec for an agent's run.
 func AgentSpec(a *agency.PlanAgent) agency.Spec {
 	spec := agency.Spec{
 		Preset: a.Preset, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
@@ -115,15 +118,15 @@ func AgentSpec(a *agency.PlanAgent) agency.Spec {
 	return spec
 }
 
-// Later are the settings of a later attempt of a run.
+// Later returns the settings of a later attempt of a run.
 func Later(cfg *config.Config, r *agency.Run) (agency.RunSettings, error) {
 	chosen, err := Settings(cfg, r.Runner)
-	chosen.Env = cfg.Presets[r.Preset].Env // as it is now: the record keeps no values
+	chosen.Env = cfg.Presets[r.Preset].Env // the current values: the record stores none
 	return chosen, err
 }
 
-// applyPreset fills in what a spec leaves open by the preset that it names. What belongs to one kind of runner, the model and the
-// arguments, is left out when the spec chooses another one.
+// applyPreset fills in what a spec leaves open from the preset that it names. The model and the
+// arguments belong to one kind of runner. They are left out when the spec chooses another one.
 func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	if spec.Preset == "" {
 		return nil
@@ -165,7 +168,8 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	return err
 }
 
-// LaterFrom returns a Later by the configuration that path and env name at the time of the call.
+// LaterFrom returns a Later that uses the configuration that path and env name at the time of the
+// call.
 func LaterFrom(path string, env []string) func(*agency.Run) (agency.RunSettings, error) {
 	return func(r *agency.Run) (agency.RunSettings, error) {
 		cfg, err := config.Load(path, env)

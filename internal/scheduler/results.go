@@ -185,7 +185,7 @@ func (r *Results) putOff(ctx context.Context, id agency.SessionID, o *outcome, e
 	r.Log.Warn("look after session", "session", id, "err", err, "again", o.notBefore)
 }
 
-// keepUp reads the changes of a session.
+// keepUp reads the changes of a session, if there are any.
 func (r *Results) keepUp(ctx context.Context, s *agency.Session, o *outcome) error {
 	if o.known == nil {
 		results, err := r.Store.SessionResults(ctx, s.ID)

@@ -17,7 +17,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// outputLines is how much of its last output an agent is told when it tries again.
+// outputLines is how many lines of its last output an agent gets when it tries again.
 const outputLines = 20
 
 // Agents gives the scheduler the runs of its agents.
@@ -36,11 +36,12 @@ func (a Agents) NeededBy(ctx context.Context, id agency.RunID) (agency.SessionID
 	return s.ID, nil
 }
 
-// MayStart refuses a start that would fail: a base that is missing, or a setup that the user does not trust.
+// MayStart refuses a start that would fail: a base that is missing, or a setup that the user does
+// not trust.
 func (a Agents) MayStart(ctx context.Context, s scheduler.Start) error {
 	root, repo := s.Session.Repo.Root, s.Session.Repo
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
-		repo.Toplevel = root // the record has none, and a bare repository no files
+		repo.Toplevel = root // the record has none, and a bare repository has no files
 	}
 	project, err := a.Projects.Of(ctx, repo)
 	if err != nil || s.Commit != "" && !project.NeedsTrust() {
@@ -60,11 +61,11 @@ func (a Agents) MayStart(ctx context.Context, s scheduler.Start) error {
 	return a.checkSetup(ctx, cfg, &project, s.Agent, root, root, s.Commit, s.Env)
 }
 
-// Start makes the run of an agent, unless it is there already.
+// Start makes the run of an agent, unless it exists.
 func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 	switch _, err := a.Store.Run(ctx, s.ID); {
 	case err == nil:
-		return nil // it is there already
+		return nil // it exists already
 	case !agency.IsCode(err, agency.CodeRunNotFound):
 		return err
 	}
@@ -94,7 +95,7 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 	return err
 }
 
-// Resume begins another attempt of an agent, and tells it how the one before ended.
+// Resume begins another attempt of an agent, and tells it how the attempt before ended.
 func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error {
 	r, err := a.Store.Run(ctx, again.ID)
 	if err != nil {
@@ -111,7 +112,8 @@ func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error
 	return err
 }
 
-// againPrompt returns a task with how the attempt before ended. What is added begins with #, so that a task that is a script stays one.
+// againPrompt returns a task with a note on how the attempt before ended. Each added line begins
+// with #, so that a script stays valid.
 func againPrompt(prompt string, attempt int, reason string, output []string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(prompt, "\n"))
@@ -137,7 +139,7 @@ func (a Agents) Stop(ctx context.Context, id agency.RunID, attempt int) error {
 	return err
 }
 
-// Outcome returns how an agent's run stands, and when the agent last gave a sign of life.
+// Outcome returns the state of an agent's run, and the agent's last sign of life.
 func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
 	r, status, drafts, err := a.Query.Worker(ctx, id)
 	if err != nil {
@@ -169,8 +171,8 @@ func orZero(at *time.Time) time.Time {
 	return *at
 }
 
-// Result returns the commit that others start from: what the agent's worktree holds, or, when that was removed, what was saved
-// of it or its branch holds since.
+// Result returns the commit from which other agents start: the content of the agent's worktree or,
+// when that was removed, its snapshot or the newer content of its branch.
 func (a Agents) Result(ctx context.Context, id agency.RunID) (string, error) {
 	r, err := a.Store.Run(ctx, id)
 	if err != nil {
@@ -191,7 +193,7 @@ func (a Agents) Result(ctx context.Context, id agency.RunID) (string, error) {
 	case branchErr == nil && newest < 0:
 		return branch, nil
 	case branchErr == nil:
-		// What the branch got after the worktree was removed is newer than what was saved then.
+		// Commits on the branch from after the removal of the worktree are newer than the snapshot.
 		if onTop, err := a.Git.Descends(ctx, r.Repo, saved[newest].Commit, branch); err != nil || !onTop {
 			return branch, err
 		}
@@ -200,7 +202,7 @@ func (a Agents) Result(ctx context.Context, id agency.RunID) (string, error) {
 			"%s was removed with its branch, and nothing of it was saved; point the branch %s at its work, or at %.12s where it began, then resume the session",
 			r.Ref(), r.Branch, r.Commit)
 	}
-	return saved[len(saved)-1].Commit, nil // what was in its worktree when that was removed
+	return saved[len(saved)-1].Commit, nil // the content of its worktree at the removal
 }
 
 // Merge merges the results of agents into one commit.

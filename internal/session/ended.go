@@ -12,8 +12,8 @@ import (
 	"agency"
 )
 
-// Leads reports whether a session leads a run: the run works for an agent of it, and was not started again since the session
-// settled.
+// Leads reports whether a session leads a run: the run works for an agent of it, and was not
+// started again since the session settled.
 func (a Agents) Leads(ctx context.Context, r *agency.Run) (bool, error) {
 	id, _, found, err := a.Store.AgentOfRun(ctx, r.ID)
 	if err != nil || !found {
@@ -34,17 +34,18 @@ func Title(s *agency.Session) string {
 	return s.Ref()
 }
 
-// Teller tells of the ends of sessions.
+// Teller sends the messages and notices about the ends of sessions.
 type Teller struct {
-	// Owner brings a message to the run that started a session, or to the user when that run is over. It returns the recipients.
+	// Owner sends a message to the run that started a session, or to the user when that run is
+	// over. It returns the recipients.
 	Owner func(ctx context.Context, owner string, m *agency.Message) ([]string, error)
-	// Notify brings a notice to the user's channels.
+	// Notify sends a notice to the user's channels.
 	Notify func(ctx context.Context, n agency.Notice) error
 	Now    func() time.Time
 }
 
-// Tell tells the owner of a session of its end by a message, and the user also by a notice. The ids make it the same message
-// and the same notice when Tell is repeated after a crash.
+// Tell notifies the owner of a session of its end by a message, and the user also by a notice.
+// Their ids make them the same message and the same notice when Tell is repeated after a crash.
 func (t Teller) Tell(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.ID, kind))
 	id := "m_" + hex.EncodeToString(sum[:10])

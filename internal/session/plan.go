@@ -17,8 +17,9 @@ import (
 	"agency/internal/resolve"
 )
 
-// loadPlan reads a plan for a client that stands in dir, and checks all that it can before anything starts: besides the plan
-// itself the runners and their programs, the presets, and the references to start from. It makes nothing.
+// loadPlan reads a plan for a client with the working directory dir, and checks all that it can
+// before anything starts: the plan itself, the runners and their programs, the presets, and the
+// base references. It creates nothing.
 func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir string, env []string, cfg *config.Config, may *policy.Permission) (*agency.Plan, agency.Repo, []string, error) {
 	repo, err := all.Git.Discover(ctx, dir)
 	if err != nil {
@@ -55,8 +56,8 @@ func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir strin
 	return p, repo, append([]string{}, warnings...), nil
 }
 
-// depsOfNobody are the first agents that are to start from the results of others and come after none. Where the whole plan says so that is the
-// way of its first agents, unless there are no others.
+// depsOfNobody returns the first agents whose base is the results of others but that come after
+// none. If the whole plan sets that base, its first agents may have it, unless there are no others.
 func depsOfNobody(p *agency.Plan) []string {
 	if p.Base == agency.BaseDeps && slices.ContainsFunc(p.Agents, func(a agency.PlanAgent) bool { return len(a.After) > 0 }) {
 		return nil
@@ -71,7 +72,7 @@ func depsOfNobody(p *agency.Plan) []string {
 	return ids
 }
 
-// planCheck checks what a plan asks of the configuration, the machine and the repository.
+// planCheck checks what a plan needs from the configuration, the machine and the repository.
 type planCheck struct {
 	git     Git
 	cfg     *config.Config
@@ -79,8 +80,8 @@ type planCheck struct {
 	project *agency.Project
 	dir     string
 	env     []string
-	used    map[string]bool // runners whose programs are there
-	bases   map[string]bool // references that are commits
+	used    map[string]bool // runners whose programs exist
+	bases   map[string]bool // references that name commits
 }
 
 func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
@@ -90,7 +91,7 @@ func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
 			faults.Add(c.fault("limits", runner, err).WithDetail("key", "limits"))
 		}
 	}
-	told := map[string]bool{} // what is wrong with the defaults is wrong with many agents
+	told := map[string]bool{} // a fault in the defaults affects many agents
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		key, err := c.agent(ctx, a)
@@ -109,7 +110,7 @@ func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
 	return faults.Err()
 }
 
-// agent checks one agent. key is what is wrong.
+// agent checks one agent. key is the key of the fault.
 func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string, err error) {
 	if a.Preset != "" {
 		if _, err := c.cfg.Preset(a.Preset); err != nil {
@@ -142,9 +143,9 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 	return "", nil
 }
 
-// checkSetup refuses an agent whose run could not be made because of what the repository wants done in new worktrees: when the
-// user does not trust that, or when it is missing. It resolves the agent's base in dir, unless commit is that; root is the
-// repository.
+// checkSetup refuses an agent whose run would fail because of the repository's setup: the user does
+// not trust it, or a file of it is missing. It resolves the agent's base in dir, unless commit is
+// given; root is the repository.
 func (d Deps) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
 	spec, _, err := resolve.Agent(cfg, project, a)
 	if err != nil {
@@ -157,7 +158,7 @@ func (d Deps) checkSetup(ctx context.Context, cfg *config.Config, project *agenc
 	return d.Projects.CheckSetup(ctx, root, ref, commit, env)
 }
 
-// checkSetups is checkSetup for those agents of a plan whose base is known.
+// checkSetups is checkSetup for the agents of a plan whose base is known.
 func (all *Sessions) checkSetups(ctx context.Context, cfg *config.Config, p *agency.Plan, repo agency.Repo, dir string, env []string) error {
 	project, err := all.Projects.Of(ctx, repo)
 	if err != nil || !project.NeedsTrust() {
@@ -177,7 +178,7 @@ func (all *Sessions) checkSetups(ctx context.Context, cfg *config.Config, p *age
 	return nil
 }
 
-// fault says what of a plan something is wrong with. A runner that is not known may be meant to be another one.
+// fault returns an error of a plan with its place. For an unknown runner it suggests a similar one.
 func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 	e := agency.AsError(err)
 	told := &agency.Error{Code: e.Code, Message: where + ": " + e.Message, Hint: e.Hint, Details: maps.Clone(e.Details), Err: err}
@@ -189,7 +190,7 @@ func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 		told.Code = agency.CodePlanInvalid
 	case agency.CodeSpecInvalid, agency.CodeBadRef, agency.CodeUsage:
 		told.Code = agency.CodePlanInvalid
-	default: // it says enough
+	default: // the error is sufficient
 	}
 	return told
 }
@@ -228,7 +229,8 @@ func (all *Sessions) Plan(ctx context.Context, req api.PlanSessionRequest) (api.
 	return resp, nil
 }
 
-// plannedAgent returns how an agent would be started. Words in capitals stand for what is not known before.
+// plannedAgent returns how an agent would be started. Words in capitals stand for values that are
+// unknown before the start.
 func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAgent, req api.PlanSessionRequest) (api.PlannedAgent, error) {
 	spec, chosen, err := resolve.Agent(cfg, project, a)
 	if err != nil {

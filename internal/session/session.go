@@ -1,5 +1,6 @@
-// Package session decides what clients' requests about sessions do: which plans start, what a retry takes over, how a session
-// is shown, and when a wait for it is over. It gives the scheduler the runs of its agents.
+// Package session decides clients' requests about sessions: which plans start, what a retry takes
+// over, how a session is shown, and when a wait for it is over. It provides the runs of a session's
+// agents to the scheduler.
 package session
 
 import (
@@ -23,7 +24,8 @@ type Store interface {
 	Session(ctx context.Context, id agency.SessionID) (*agency.Session, error)
 	Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error)
 	SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error)
-	// SessionSince returns a session and those of its agents that changed since a time, of one moment.
+	// SessionSince returns a session and those of its agents that changed since a time, both from
+	// the same moment.
 	SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error)
 	SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error)
 	SessionRuns(ctx context.Context, id agency.SessionID, live bool) (map[agency.RunID]*agency.Run, error)
@@ -32,7 +34,7 @@ type Store interface {
 	AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error)
 }
 
-// Git is what sessions ask of git.
+// Git is what sessions need from git.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
@@ -43,7 +45,7 @@ type Git interface {
 	Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error)
 }
 
-// Runs are the runs as their supervisor knows them.
+// Runs is the supervisor's access to runs.
 type Runs interface {
 	CreateRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error)
 	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
@@ -55,24 +57,24 @@ type Query interface {
 	Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error)
 }
 
-// Observer knows what the record does not say of live runs.
+// Observer has the knowledge about live runs that is not in the record.
 type Observer interface {
-	// Derive adds to a run what is known of it beyond the record.
+	// Derive returns the status of a run, including what is known beyond the record.
 	Derive(r *agency.Run) agency.Status
 }
 
-// Terminals shows what agents show and use.
+// Terminals reads what agents show and measures what they use.
 type Terminals interface {
 	Activity(r *agency.Run) agency.Activity
 	Preview(ctx context.Context, r *agency.Run, lines int) []string
 }
 
-// Repos knows the repositories that have runs.
+// Repos finds the repositories that have runs.
 type Repos interface {
 	At(ctx context.Context, dir string) (agency.Repo, error)
 }
 
-// Projects knows what repositories say about their runs.
+// Projects reads the repositories' configuration of their runs.
 type Projects interface {
 	Of(ctx context.Context, repo agency.Repo) (agency.Project, error)
 	// Locate returns where a run of a repository begins.
@@ -81,7 +83,7 @@ type Projects interface {
 	CheckSetup(ctx context.Context, root, ref, commit string, env []string) error
 }
 
-// Deps are the parts that sessions work with.
+// Deps are the dependencies of sessions.
 type Deps struct {
 	Store     Store
 	Git       Git
@@ -94,16 +96,16 @@ type Deps struct {
 	Log       *slog.Logger
 }
 
-// Sessions carries out requests of clients. All methods may be called from several goroutines.
+// Sessions handles requests of clients. All methods are safe for concurrent use.
 type Sessions struct {
 	Deps
 	Scheduler *scheduler.Scheduler
 	Files     *scheduler.Files
 	Finder    scheduler.Finder
 	Policy    *policy.Policy
-	Poll      func() time.Duration // between looks at statuses that change with time alone
+	Poll      func() time.Duration // interval between checks of statuses that change by time alone
 	Now       func() time.Time
-	Elapsed   func(since time.Time) time.Duration // how much of the time since then really passed
+	Elapsed   func(since time.Time) time.Duration // how much time really passed since then
 	Random    func(b []byte)
 }
 

@@ -49,7 +49,7 @@ func (all *Sessions) Create(ctx context.Context, req api.CreateSessionRequest) (
 	return all.response(ctx, s)
 }
 
-// Update carries out the reports of a request in order, up to the first that is refused.
+// Update applies the reports of a request in order, up to the first that is refused.
 func (all *Sessions) Update(ctx context.Context, req api.UpdateSessionRequest) (api.SessionResponse, error) {
 	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err != nil {
@@ -75,7 +75,7 @@ func (all *Sessions) Update(ctx context.Context, req api.UpdateSessionRequest) (
 	return all.response(ctx, s)
 }
 
-// UpdateOf returns the update that a client reports.
+// UpdateOf returns a client's report as an update for the scheduler.
 func UpdateOf(u *api.SessionUpdate) scheduler.Update {
 	return scheduler.Update{Agent: u.Agent, Action: string(u.Action), PID: u.PID, ExitCode: u.ExitCode, Error: u.Error}
 }
@@ -105,8 +105,8 @@ func (all *Sessions) List(ctx context.Context, req api.ListSessionsRequest) (api
 	return resp, nil
 }
 
-// Remove removes a session, or those that are over long enough. Without Apply it removes none of the latter, and returns
-// which it would remove.
+// Remove removes a session, or those that ended long enough ago. Without Apply it removes none of
+// the latter, and returns which it would remove.
 func (all *Sessions) Remove(ctx context.Context, req api.RemoveSessionsRequest) (api.RemoveSessionsResponse, error) {
 	age, err := api.Milliseconds("older_than_ms", req.OlderThanMS)
 	if err != nil {
@@ -156,7 +156,7 @@ func (all *Sessions) response(ctx context.Context, s *agency.Session) (api.Sessi
 	return api.SessionResponse{Session: view, Warnings: []string{}}, err
 }
 
-// view returns a session as clients see it.
+// view returns the client's view of a session.
 func (all *Sessions) view(ctx context.Context, s *agency.Session) (api.Session, error) {
 	view := headView(s)
 	if s.Status.Final() || s.External || s.Counts.Settled() {
@@ -169,7 +169,7 @@ func (all *Sessions) view(ctx context.Context, s *agency.Session) (api.Session, 
 	return view, err
 }
 
-// headView returns what clients see of a session without its agents.
+// headView returns the client's view of a session without its agents.
 func headView(s *agency.Session) api.Session {
 	view := api.Session{
 		ID: s.ID, Name: s.Name, Status: s.Status, Paused: s.Paused, Cancelling: s.CancelAt != nil && !s.Status.Final(), Source: s.Source, SourceFile: s.SourceFile, External: s.External,
@@ -214,7 +214,7 @@ func (all *Sessions) Show(ctx context.Context, req api.SessionRequest) (api.Show
 	return all.show(ctx, found.ID)
 }
 
-// show returns everything about a session, of one moment.
+// show returns everything about a session, from the same moment.
 func (all *Sessions) show(ctx context.Context, id agency.SessionID) (api.ShowSessionResponse, error) {
 	var none api.ShowSessionResponse
 	s, agents, err := all.Store.SessionSince(ctx, id, time.Time{})
@@ -292,7 +292,8 @@ func (all *Sessions) addWaits(views []api.SessionAgent, s *agency.Session, plan 
 	}
 }
 
-// agentView returns an agent as clients see it, with the status of its run; r is nil before the run is made.
+// agentView returns the client's view of an agent, with the status of its run; r is nil before the
+// run is made.
 func (all *Sessions) agentView(s *agency.Session, a *agency.SessionAgent, planned *agency.PlanAgent, r *agency.Run) api.SessionAgent {
 	view := api.SessionAgent{
 		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Status: a.Status, StartedAt: a.StartedAt, CompletedAt: a.CompletedAt,

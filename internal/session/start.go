@@ -14,7 +14,7 @@ import (
 	"agency/internal/scheduler"
 )
 
-// Start checks a plan, records it as a session, and lets its agents begin.
+// Start checks a plan, records it as a session, and starts it.
 func (all *Sessions) Start(ctx context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
 	may, err := all.Policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
@@ -69,7 +69,7 @@ func (all *Sessions) Start(ctx context.Context, req api.StartSessionRequest) (ap
 	return resp, err
 }
 
-// begin returns a session of agency's own in the repository of a folder that begins now, without a plan yet.
+// begin returns a new session of agency's own in the repository of a folder, without a plan yet.
 func (all *Sessions) begin(ctx context.Context, cfg *config.Config, dir, configPath string) (*agency.Session, error) {
 	owner, err := all.Policy.Caller(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func newAgents(s *agency.Session, p *agency.Plan) []agency.SessionAgent {
 	return agents
 }
 
-// within returns a path relative to a folder when it lies in there, else the path itself.
+// within returns a path relative to a folder when it is inside it, else the path itself.
 func within(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -111,8 +111,8 @@ func within(root, path string) string {
 	return path
 }
 
-// pinPlan writes into a plan what would otherwise depend on where and when its agents start: the runners that the configuration
-// chooses, and the commit of the caller's own worktree.
+// pinPlan fixes in a plan what would otherwise depend on where and when its agents start: the
+// runners that the configuration chooses, and the commit of the caller's own worktree.
 func (all *Sessions) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, dir string, cfg *config.Config) error {
 	project, err := all.Projects.Of(ctx, repo)
 	if err != nil {
@@ -134,8 +134,9 @@ func (all *Sessions) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Re
 	return nil
 }
 
-// sourceHash returns the hash of what the file or folder of a plan says by itself, without what the command line lays over it. A plan
-// that has none is its own source. Its prompts lie in root.
+// sourceHash returns the hash of the content of a plan's file or folder alone, without the
+// overrides of the command line. A plan without a file is its own source. Its prompts must be in
+// root.
 func sourceHash(path, root string, p *agency.Plan) (string, error) {
 	if path == "" {
 		return p.Hash(), nil
@@ -147,7 +148,7 @@ func sourceHash(path, root string, p *agency.Plan) (string, error) {
 	return read.Hash(), nil
 }
 
-// checkPlan refuses to go on with a session whose plan has changed, unless the client accepts that.
+// checkPlan refuses to continue a session whose plan has changed, unless the client accepts that.
 func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed bool) error {
 	if s.PlanPath == "" || changed {
 		return nil
@@ -158,7 +159,7 @@ func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed b
 	}
 	root := s.Repo.Root
 	if repo, err := all.Git.Discover(ctx, filepath.Dir(s.PlanPath)); err == nil {
-		root = repo.Toplevel // of another worktree, or the same
+		root = repo.Toplevel // its caller's worktree, possibly another one
 	}
 	hash, err := sourceHash(s.PlanPath, root, nil)
 	switch {
@@ -173,7 +174,7 @@ func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed b
 	return nil
 }
 
-// Pause keeps a session from starting more agents.
+// Pause stops a session from starting more agents.
 func (all *Sessions) Pause(ctx context.Context, req api.SessionRequest) (api.SessionResponse, error) {
 	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err == nil {
@@ -185,7 +186,8 @@ func (all *Sessions) Pause(ctx context.Context, req api.SessionRequest) (api.Ses
 	return all.response(ctx, s)
 }
 
-// Resume lets a paused session go on. It refuses a session whose plan has changed, unless the client accepts that.
+// Resume continues a paused session. It refuses a session whose plan has changed, unless the client
+// accepts that.
 func (all *Sessions) Resume(ctx context.Context, req api.ResumeSessionRequest) (api.SessionResponse, error) {
 	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err == nil && !s.Status.Final() {
@@ -212,8 +214,8 @@ func (all *Sessions) Cancel(ctx context.Context, req api.SessionRequest) (api.Se
 	return all.response(ctx, s)
 }
 
-// Retry begins a session with the plan of a settled one. What was complete there is complete here, with its runs, so that
-// what comes after it can start from its results.
+// Retry begins a session with the plan of a settled one. Agents that were complete there are
+// complete here, with their runs, so that later agents can start from their results.
 func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (api.SessionResponse, error) {
 	may, err := all.Policy.Permission(ctx, &req.Config, &req.Env)
 	if err != nil {
@@ -301,8 +303,9 @@ func victimsOf(s *agency.Session, p *agency.Plan, agents []agency.SessionAgent) 
 	return victims
 }
 
-// takeOver fills the agents of a new session with what is over in an old one. With failedOnly that is also what was cancelled
-// there and is no victim of a failure. open reports whether something is left to do.
+// takeOver copies the finished agents of an old session to a new one. With failedOnly that includes
+// agents that were cancelled for another reason than a failure. open reports whether any agent is
+// left to run.
 func takeOver(fresh, old []agency.SessionAgent, failedOnly bool, victims map[string]bool) (agents []agency.SessionAgent, open bool) {
 	for i := range fresh {
 		a, before := &fresh[i], &old[i]

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// reportTimeout is how long a wait goes on after a session has settled, for what its agents came to and for its report.
+	// reportTimeout is how long a wait continues after a session has settled, for the results of
+	// its agents and for its report.
 	reportTimeout = 5 * time.Second
-	// waitPause is the least time between two looks of a wait, however much happens.
+	// waitPause is the minimum time between two checks of a wait.
 	waitPause = 100 * time.Millisecond
 )
 
-// Wait waits until a session has settled and its results are known; with Attention until an agent needs the user, with Paused
-// until it is paused for the user. When the time of the request is up, it returns the session as it is. When ctx ends, it
-// returns the cause.
+// Wait waits until a session has settled and its results are known; with Attention also until an
+// agent needs the user, with Paused also until it is paused for the user. When the time of the
+// request is up, it returns the session as it is. When ctx ends, it returns the cause.
 func (all *Sessions) Wait(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
 	var none api.ShowSessionResponse
 	timeout, err := api.Milliseconds("timeout_ms", req.TimeoutMS)
@@ -49,14 +50,14 @@ func (all *Sessions) Wait(ctx context.Context, req api.WaitSessionRequest) (api.
 			if err != nil || timedOut || resp.Session.Status.Final() || req.Attention && resp.Session.NeedsPerson() || req.Paused && resp.Session.Stopped() {
 				return resp, err
 			}
-			w.stale = true // the user has helped meanwhile
+			w.stale = true // the user has acted meanwhile
 		}
-		// A wait for a session that changes all the time must not keep the daemon busy.
+		// Waiting for a session that changes all the time must not keep the daemon busy.
 		rested := time.After(max(waitPause, 5*time.Since(began)))
 		select {
 		case <-changed:
 		case <-clock.C:
-			w.stale = true // some statuses come with time alone, without an event
+			w.stale = true // some statuses change by time alone, without an event
 		case <-w.timeout:
 			w.noReport = true
 		case <-late:
@@ -84,13 +85,14 @@ type wait struct {
 	timeout  <-chan time.Time // for the report; nil until the session has settled
 	noReport bool
 
-	seq    int64 // the newest event that was taken into account
+	seq    int64 // the newest event that was processed
 	seen   time.Time
 	agents []agency.SessionAgent // as of seen, an UpdatedAt of the session
-	stale  bool                  // how the agents stand has to be looked at
+	stale  bool                  // the agents' states must be read again
 }
 
-// over reports whether the session is as the client wants it. Events of other sessions cost it next to nothing.
+// over reports whether the session has reached the state that the client waits for. Events of other
+// sessions cost it almost nothing.
 func (w *wait) over(ctx context.Context) (bool, error) {
 	s, err := w.Store.Session(ctx, w.id)
 	if err != nil {
@@ -111,7 +113,8 @@ func (w *wait) over(ctx context.Context) (bool, error) {
 	return w.needed(ctx, s)
 }
 
-// needed reports whether an agent needs the user. It looks only when something happened to the session or one of its runs.
+// needed reports whether an agent needs the user. It checks only after events of the session or one
+// of its runs.
 func (w *wait) needed(ctx context.Context, s *agency.Session) (bool, error) {
 	changed, seq, err := w.Store.ChangedRuns(ctx, w.seq)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"agency"
 )
 
-// ParseAgent reads one agent of a status file. Only id is needed. What cannot be told by the fields goes into Extra and
-// Absent, so that AgentObject says the same again. A value that no agent can have is E_USAGE.
+// ParseAgent reads one agent of a status file. Only id is required. What the fields cannot express
+// goes into Extra and Absent, so that AgentObject writes the same again. An invalid value is
+// E_USAGE.
 func ParseAgent(o Object) (agency.SessionAgent, error) {
 	a := agency.SessionAgent{Status: agency.AgentQueued}
 	p := objectParser{object: o}
@@ -66,8 +67,8 @@ func ParseAgent(o Object) (agency.SessionAgent, error) {
 	return a, nil
 }
 
-// StaysAbsent says that a member that an executor left out is left out of the status file, too. The others say how the agent
-// stands, and are always there.
+// StaysAbsent reports whether a member that an executor left out is left out of the status file,
+// too. The other members are the agent's state, and are always present.
 func StaysAbsent(member string) bool {
 	return member == "name" || member == "prompt_path" || member == "wave" || member == "model"
 }

@@ -1,4 +1,5 @@
-// Package sessionfile reads, checks and writes status.json, the file of schema 1.0 by which a session is known outside.
+// Package sessionfile reads, checks and writes status.json, the file of schema 1.0 in which other
+// programs read and report sessions.
 package sessionfile
 
 import (
@@ -26,15 +27,16 @@ var (
 	}
 )
 
-// File is a status file, status.json, of schema 1.0. It may be partial: a member that is missing stays missing, one
-// that is null stays null, and what is not known is kept.
+// File is a status file, status.json, of schema 1.0. It may be partial: a missing member stays
+// missing, a null stays null, and unknown members are kept.
 type File struct {
-	// Head are all members. The value of agents is in Agents.
+	// Head holds all members. The value of agents is in Agents.
 	Head   Object
 	Agents []Object
 }
 
-// Parse reads a status file. One that is not JSON, or whose agents are not objects with ids, is E_USAGE.
+// Parse reads a status file. Text that is not JSON, or agents that are not objects with ids, are
+// E_USAGE.
 func Parse(data []byte) (*File, error) {
 	fail := func(err error) (*File, error) {
 		return nil, agency.Errorf(agency.CodeUsage, "read status file: %w", err).WithHint("it has the form of status.json, schema 1.0: {\"agents\": [{\"id\": \"001\"}]}")
@@ -64,8 +66,9 @@ func Parse(data []byte) (*File, error) {
 	return &f, nil
 }
 
-// Encode writes the file as Python's json.dumps(indent=2, ensure_ascii=False) does: known members in the order of the schema, the
-// others behind them, no newline at the end. Numbers stay as they were written.
+// Encode writes the file as Python's json.dumps(indent=2, ensure_ascii=False) does: known members
+// in the order of the schema, the others after them, no newline at the end. Numbers stay as they
+// were written.
 func (f *File) Encode() []byte {
 	agents := make([][]byte, len(f.Agents))
 	for i := range f.Agents {
@@ -74,10 +77,10 @@ func (f *File) Encode() []byte {
 	return Encode(f.Head, agents)
 }
 
-// EncodeAgent writes one agent for EncodeSessionFile.
+// EncodeAgent encodes one agent for Encode.
 func EncodeAgent(agent Object) []byte { return appendObject(nil, agent, 2) }
 
-// Encode writes a file of encoded agents.
+// Encode returns a status file with encoded agents.
 func Encode(head Object, agents [][]byte) []byte {
 	size := 4096
 	for _, a := range agents {
@@ -115,7 +118,7 @@ func appendBlocks(to []byte, blocks [][]byte) []byte {
 	return append(appendLine(to, 1), ']')
 }
 
-// Head is what a status file says of a session itself.
+// Head returns the members of a status file about the session itself.
 func Head(s *agency.Session, waves []Wave) Object {
 	head := Object{
 		{"schema_version", jsonText(Version)},
@@ -132,11 +135,11 @@ func Head(s *agency.Session, waves []Wave) Object {
 	return head.with(s.Extra)
 }
 
-// AgentObject is what a status file says of an agent.
+// AgentObject returns an agent as an object of a status file.
 func AgentObject(a *agency.SessionAgent) Object {
 	took := json.RawMessage("null")
 	if a.StartedAt != nil && a.CompletedAt != nil {
-		took = strconv.AppendInt(nil, a.CompletedAt.Unix()-a.StartedAt.Unix(), 10) // of the times as they are written
+		took = strconv.AppendInt(nil, a.CompletedAt.Unix()-a.StartedAt.Unix(), 10) // difference of the times as they are written
 	}
 	failure := json.RawMessage("null")
 	if a.Error != "" {
@@ -158,7 +161,7 @@ func AgentObject(a *agency.SessionAgent) Object {
 		{"error", failure},
 	}
 	if len(a.Absent) > 0 {
-		// A wave that an agent is only said to be in by the list of waves is still not its own to say.
+		// An agent's wave that only the list of waves stated is still left out of the agent.
 		agent = slices.DeleteFunc(agent, func(m Member) bool {
 			return (empty(m.Value) || m.Name == "wave") && slices.Contains(a.Absent, m.Name)
 		})
@@ -166,19 +169,20 @@ func AgentObject(a *agency.SessionAgent) Object {
 	return agent.with(a.Extra)
 }
 
-// empty says that a value of a known member says nothing.
+// empty reports whether the value of a known member has no information.
 func empty(value json.RawMessage) bool {
 	return value == nil || string(value) == "null" || string(value) == `""` || string(value) == "0"
 }
 
-// with adds the members of extra, an object. One that is there already is replaced as long as it says nothing.
+// with adds the members of extra, an object. A present member is only replaced if its value is
+// empty.
 func (o Object) with(extra json.RawMessage) Object {
 	if extra == nil {
 		return o
 	}
 	members, err := ParseObject(extra)
 	if err != nil {
-		return o // only what was parsed before is kept
+		return o // only parsed text is stored
 	}
 	for _, m := range members {
 		if empty(o.Get(m.Name)) {
@@ -195,7 +199,7 @@ type Wave struct {
 	Agents []string
 }
 
-// Waves are the waves of agents that are in the order of the plan.
+// Waves returns the waves of agents that are in the order of the plan.
 func Waves(agents []agency.SessionAgent) []Wave {
 	var waves []Wave
 	index := map[int]int{}
@@ -237,7 +241,7 @@ func summary(t agency.Counts) json.RawMessage {
 		t.Total, t.Queued, t.Running, t.Complete, t.Failed, t.Cancelled)
 }
 
-// jsonTime is a time as the files have it: UTC, whole seconds.
+// jsonTime returns a time in the form of the files: UTC, whole seconds.
 func jsonTime(t *time.Time) json.RawMessage {
 	if t == nil {
 		return json.RawMessage("null")

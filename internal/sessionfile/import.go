@@ -15,9 +15,10 @@ import (
 // waveMembers are the members of a wave in a status file, in their order.
 var waveMembers = []string{"wave", "status", "agents"}
 
-// Import takes over what a status file says of a session, whose agents are those of the file: what it carries out, when it began
-// and ended, which waves there are, and everything that agency does not know. The id, the counts and how the session stands are
-// agency's to say. now stands for times that are not given. What no session can say, or what its agents contradict, is E_USAGE.
+// Import takes the data of a session from a status file whose agents are given: its source, its
+// times, its waves, and all members that agency does not know. The id, the counts and the status
+// are decided by agency. now replaces missing times. A value that no session can have, or that
+// contradicts the agents, is E_USAGE.
 func Import(s *agency.Session, head Object, agents []agency.SessionAgent, now time.Time) error {
 	var version, status string
 	var begun, ended *time.Time
@@ -71,7 +72,7 @@ func Import(s *agency.Session, head Object, agents []agency.SessionAgent, now ti
 	return nil
 }
 
-// settleAs gives the session its times, and ends it when its agents have ended.
+// settleAs sets the times of the session, and ends it when its agents have ended.
 func settleAs(s *agency.Session, said agency.SessionStatus, begun, ended *time.Time, now time.Time, p *objectParser) {
 	end := now
 	if ended != nil {
@@ -97,8 +98,8 @@ func settleAs(s *agency.Session, said agency.SessionStatus, begun, ended *time.T
 	}
 }
 
-// putWaves tells agents which waves they are in, where they do not say so themselves, and returns what else is said of waves: by
-// number, the members that agency does not know, and those of waves without agents.
+// putWaves sets the waves of agents that state none themselves. It returns the other data about
+// waves: by number, the members that agency does not know, and those of waves without agents.
 func putWaves(agents []agency.SessionAgent, waves json.RawMessage) ([]Object, error) {
 	if empty(waves) {
 		return nil, nil
@@ -142,7 +143,7 @@ func putWaves(agents []agency.SessionAgent, waves json.RawMessage) ([]Object, er
 	return kept, nil
 }
 
-// waveNumber is the number of a wave; 0 when it has none.
+// waveNumber returns the number of a wave; 0 when it has none.
 func waveNumber(wave Object) int {
 	var n int
 	if json.Unmarshal(wave.Get("wave"), &n) != nil {
@@ -151,14 +152,14 @@ func waveNumber(wave Object) int {
 	return n
 }
 
-// keptWaves is what putWaves kept.
+// keptWaves returns the data that putWaves kept.
 func keptWaves(extra json.RawMessage) []Object {
 	if extra == nil {
 		return nil
 	}
 	members, err := ParseObject(extra)
 	if err != nil {
-		return nil // only what was parsed before is kept
+		return nil // only parsed text is stored
 	}
 	var items []json.RawMessage
 	if waves := members.Get("waves"); waves == nil || json.Unmarshal(waves, &items) != nil {
@@ -173,7 +174,7 @@ func keptWaves(extra json.RawMessage) []Object {
 	return kept
 }
 
-// filedWaves are waves as a status file has them, with what was kept of them.
+// filedWaves returns waves in the form of a status file, with their kept data.
 func filedWaves(waves []Wave, kept []Object) json.RawMessage {
 	text := []byte{'['}
 	next := func() {
@@ -225,7 +226,7 @@ func (p *objectParser) fail(member, what string) {
 	}
 }
 
-// value is a member that is there and not null.
+// value returns a member that is present and not null.
 func (p *objectParser) value(member string) (json.RawMessage, bool) {
 	value := p.object.Get(member)
 	return value, value != nil && string(value) != "null"
@@ -270,11 +271,11 @@ func (p *objectParser) time(member string, to **time.Time) {
 		p.fail(member, "is not a time such as 2026-02-01T14:30:22Z")
 		return
 	}
-	at = at.UTC().Truncate(time.Second) // as the status files have it
+	at = at.UTC().Truncate(time.Second) // in the precision of the status files
 	*to = &at
 }
 
-// parseFileTime reads what executors write: with a zone, or without one, which is then UTC.
+// parseFileTime reads a time that an executor wrote; one without a zone is UTC.
 func parseFileTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {

@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// Object is a JSON object whose members keep their order. Of two with the same name the last counts, in the place of the
-// first.
+// Object is a JSON object whose members keep their order. Of two members with the same name the
+// last value counts, at the position of the first.
 type Object []Member
 
-// Member is one member. Its name is what stands between the quotes, in the form that appendQuoted gives it; its value is as
-// it was written.
+// Member is one member. Its name is the text between the quotes, as appendQuoted writes it; its
+// value is as it was written.
 type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Get is the value of a member; nil when there is none.
+// Get returns the value of a member; nil when there is none.
 func (o Object) Get(name string) json.RawMessage {
 	for i := range o {
 		if o[i].Name == name {
@@ -32,7 +32,7 @@ func (o Object) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Set puts a value in the place of the one before, or behind all others.
+// Set replaces the value of a member, or adds the member at the end.
 func (o *Object) Set(name string, value json.RawMessage) {
 	for i := range *o {
 		if (*o)[i].Name == name {
@@ -43,7 +43,8 @@ func (o *Object) Set(name string, value json.RawMessage) {
 	*o = append(*o, Member{name, value})
 }
 
-// inOrder has the members that order names come first and in that order, the others as they are behind them.
+// inOrder returns the object with the members named in order first, in that order, and the others
+// after them in their own.
 func (o Object) inOrder(order []string) Object {
 	sorted := make(Object, 0, len(o))
 	for _, name := range order {
@@ -59,7 +60,7 @@ func (o Object) inOrder(order []string) Object {
 	return sorted
 }
 
-// compact is the object on one line.
+// compact returns the object on one line.
 func (o Object) compact() json.RawMessage {
 	text := []byte{'{'}
 	for i, m := range o {
@@ -94,7 +95,7 @@ func parseObject(data []byte) (Object, error) {
 		if _, err := dec.Token(); err != nil {
 			return nil, err
 		}
-		// The decoder's own word on a name loses lone halves of surrogate pairs.
+		// The decoder's own result for a name loses lone halves of surrogate pairs.
 		quoted := data[start:dec.InputOffset()]
 		name := appendQuoted(nil, quoted[bytes.IndexByte(quoted, '"'):])
 		var value json.RawMessage
@@ -112,7 +113,7 @@ func parseObject(data []byte) (Object, error) {
 	return o, nil
 }
 
-// appendObject writes an object over several lines, its members one level deeper than indent.
+// appendObject appends an object on several lines, its members one level deeper than indent.
 func appendObject(to []byte, o Object, indent int) []byte {
 	if len(o) == 0 {
 		return append(to, "{}"...)
@@ -138,8 +139,8 @@ func appendLine(to []byte, level int) []byte {
 	return to
 }
 
-// appendValue writes a valid JSON value as Python's json.dumps(indent=2, ensure_ascii=False) does, except that numbers stay as
-// they were written.
+// appendValue appends a valid JSON value as Python's json.dumps(indent=2, ensure_ascii=False)
+// writes it, except that numbers stay as they were written.
 func appendValue(to, value []byte, level int) []byte {
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; c {
@@ -150,7 +151,7 @@ func appendValue(to, value []byte, level int) []byte {
 			i = end - 1
 		case '{', '[':
 			to = append(to, c)
-			if next := bytes.TrimLeft(value[i+1:], " \t\n\r"); next[0] == c+2 { // the closing ones are two further in ASCII
+			if next := bytes.TrimLeft(value[i+1:], " \t\n\r"); next[0] == c+2 { // in ASCII, the closing bracket is the opening one plus 2
 				to = append(to, c+2)
 				i = len(value) - len(next)
 				continue
@@ -171,7 +172,7 @@ func appendValue(to, value []byte, level int) []byte {
 	return to
 }
 
-// endOfString is the index behind the string that begins at start.
+// endOfString returns the index after the string that begins at start.
 func endOfString(text []byte, start int) int {
 	for i := start + 1; ; i++ {
 		switch text[i] {
@@ -183,8 +184,8 @@ func endOfString(text []byte, start int) int {
 	}
 }
 
-// appendQuoted writes a valid JSON string again, with no escape that it does not need. A lone half of a surrogate pair needs its
-// own: there is no other way to write it.
+// appendQuoted appends a valid JSON string, with only the escapes that it needs. A lone half of a
+// surrogate pair needs one: there is no other way to write it.
 func appendQuoted(to, quoted []byte) []byte {
 	to = append(to, '"')
 	for i := 1; i < len(quoted)-1; i++ {
@@ -241,7 +242,7 @@ func appendRune(to []byte, r rune) []byte {
 	}
 }
 
-// jsonText is a text as JSON. What is not UTF-8 in it becomes a replacement character.
+// jsonText returns a text as JSON. Bytes that are not UTF-8 become replacement characters.
 func jsonText(s string) json.RawMessage {
 	to := append(make([]byte, 0, len(s)+2), '"')
 	for _, r := range s {
