@@ -31,7 +31,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
-// allows says whether the schema takes a document.
+// allows reports whether the schema accepts a document.
 func allows(s *jsonschema.Schema, doc string) bool {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(doc))
 	return err == nil && s.Validate(value) == nil

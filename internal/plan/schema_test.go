@@ -15,7 +15,8 @@ import (
 	"agency/internal/plan"
 )
 
-// allowed reads the published schema as a stranger would, and says whether it takes a plan in YAML.
+// allowed reads the published schema as an outside program would, and reports whether it accepts a
+// plan in YAML.
 func allowed(t *testing.T) func(text string) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(agency.PlanSchema))

@@ -58,7 +58,7 @@ func allPaths(most int) [][]string {
 	return paths
 }
 
-// meetByTrying says whether one of the paths matches both patterns.
+// meetByTrying reports whether one of the paths matches both patterns.
 func meetByTrying(a, b *touch, paths [][]string) bool {
 	for _, path := range paths {
 		if matches(a.segments, path) && matches(b.segments, path) {
@@ -119,8 +119,8 @@ func TestTouchesMeet(t *testing.T) {
 	}
 }
 
-// Plans that would take long to compare are refused: too many patterns of one agent, and too many of agents of which each waits for
-// the one before, although these are not compared at all.
+// Plans that would take long to compare are refused: too many patterns of one agent, and too many
+// of agents of which each waits for the one before, although these are not compared at all.
 func TestTouchesCost(t *testing.T) {
 	t.Parallel()
 	p := &agency.Plan{MaxParallel: 1, OnFailure: agency.StopOnFailure}
@@ -182,7 +182,8 @@ func FuzzTouchesMeet(f *testing.F) {
 		if tried && !got {
 			t.Fatalf("%q and %q meet, and are said not to", x, y)
 		}
-		// The other way needs a path within what was tried: few characters, and of those that are tried.
+		// The other way needs a path within what was tried: few characters, and of those that are
+		// tried.
 		if got && !tried && len(x)+len(y) <= 6 && strings.Trim(x+y, "abc?*/") == "" {
 			t.Fatalf("%q and %q are said to meet, and no short path matches both", x, y)
 		}

@@ -39,7 +39,8 @@ func announces(w *worker) {
 	w.run.Attempt.AgentState.HeardAt = time.Now()
 }
 
-// One hour of three healthy workers, as recorded from real ones: none is alerted, by any length of the polls.
+// One hour of three healthy workers, as recorded from real ones: none is alerted, by any length of
+// the polls.
 func TestHealthyHour(t *testing.T) {
 	t.Parallel()
 	m := func(minutes, seconds int) time.Duration {
@@ -61,7 +62,8 @@ func TestHealthyHour(t *testing.T) {
 			{m(59, 30), idles},
 			{m(59, 31), toolEnds},
 		},
-		// Calls of a model that think for up to eleven minutes behind a wheel that turns; what it draws is no news.
+		// Calls of a model that think for up to eleven minutes behind a wheel that turns; what it
+		// draws is no news.
 		"model": {
 			{m(0, 2), prompted},
 			{m(4, 30), toolStarts},
@@ -77,7 +79,8 @@ func TestHealthyHour(t *testing.T) {
 			{m(53, 20), toolStarts},
 			{m(53, 22), toolEnds},
 		},
-		// A big test run of a script that tells nothing but a line now and then, waits for a database, and says once that it will be quiet.
+		// A big test run of a script that tells nothing but a line now and then, waits for a
+		// database, and says once that it will be quiet.
 		"tests": {
 			{m(0, 1), prints},
 			{m(0, 50), prints},
@@ -118,7 +121,8 @@ func TestHealthyHour(t *testing.T) {
 	}
 }
 
-// A clock that is set forward, or a machine that slept, makes nobody stuck: only time that passed counts.
+// A clock that is set forward, or a machine that slept, makes nobody stuck: only time that passed
+// counts.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +164,8 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// A worker between two states is told of once in each: what comes and goes within an interval is not hidden, and not repeated.
+// A worker between two states is told of once in each: what comes and goes within an interval is
+// not hidden, and not repeated.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,7 +180,7 @@ func TestFlapping(t *testing.T) {
 		if w.open() != 0 || len(w.kinds()) != 5 || len(w.tellings()) != 5 {
 			t.Errorf("%d are open; alerts %q, told %q", w.open(), w.kinds(), w.tellings())
 		}
-		// The end of a turn that goes on at once is nobody's business.
+		// The end of a turn that continues at once makes no alert.
 		for range 50 {
 			w.change(worker, func() { deeds["rests"](w, worker) })
 			w.pass(59 * time.Second)
@@ -238,8 +243,8 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// The events of an alert make the watchdog look at once; that moment is too short to tell work from rest, so a hung worker whose
-// process wakes up now and then stays stuck.
+// The events of an alert make the watchdog look at once; that moment is too short to tell work from
+// rest, so a hung worker whose process wakes up now and then stays stuck.
 func TestStuckStaysStuck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
