@@ -101,7 +101,7 @@ func AppendBeneath(root, rel string, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// RenameBeneath renames the file or folder rel in the folder root within its folder,  where
+// RenameBeneath renames the file or folder rel in the folder root within its folder, where
 // everything beneath root is untrusted. A file that has that name already is replaced.
 func RenameBeneath(root, rel, name string) error {
 	dir, old, err := openParent(root, rel, false)

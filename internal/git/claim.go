@@ -16,9 +16,10 @@ import (
 	"time"
 )
 
-// claim is the note that a git of agency's writes one ref, in a file of the folder Claims. The file is there from before that git
-// starts until it has ended by itself, and the git and all its children hold a kernel lock on it. So a claim that is there and not
-// locked is of a git that was killed, and the lock of git on that ref is what it left.
+// claim is the note that a git of agency's writes one ref, in a file of the folder Claims. The file
+// is there from before that git starts until it has ended by itself, and the git and all its
+// children hold a kernel lock on it. So a claim that is there and not locked is of a git that was
+// killed, and the lock of git on that ref is what it left.
 type claim struct {
 	*os.File
 	writes refOf
@@ -30,8 +31,8 @@ type refOf struct {
 	Ref       string `json:"ref"`
 }
 
-// claim notes that a git is about to write a ref. It waits for one that writes it still, and takes away what one that was killed
-// has left.
+// claim notes that a git is about to write a ref. It waits for one that writes it still, and takes
+// away what one that was killed has left.
 func (g *Git) claim(ctx context.Context, writes refOf) (*claim, error) {
 	note, err := json.Marshal(writes)
 	if err == nil {
@@ -55,8 +56,8 @@ func (g *Git) claim(ctx context.Context, writes refOf) (*claim, error) {
 	return c, nil
 }
 
-// takeClaim opens the claim at path, and makes it where there is none, once no git holds it. What it says is of a git that was
-// killed; it says nothing when there was none.
+// takeClaim opens the claim at path, and makes it where there is none, once no git holds it. What
+// it says is of a git that was killed; it says nothing when there was none.
 func takeClaim(ctx context.Context, path string) (*claim, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
@@ -87,12 +88,12 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && heldErr == nil && os.SameFile(named, held)
 }
 
-// freeWait is how long the lock of a branch must stay as it is before it is taken away: another git than agency's could have
-// made it just now, and holds it for milliseconds.
+// freeWait is how long the lock of a branch must stay unchanged before it is removed: another git
+// than agency's could have made it just now, and holds it for milliseconds.
 const freeWait = time.Second
 
-// free takes away the lock of git that a killed one has left. One that is older than the claim, or that changes meanwhile, is
-// another git's, and stays.
+// free takes away the lock of git that a killed one has left. One that is older than the claim, or
+// that changes meanwhile, is another git's, and stays.
 func (c *claim) free(ctx context.Context) error {
 	if c.writes.Ref == "" {
 		return nil
@@ -143,7 +144,8 @@ func (c *claim) left(root *os.Root, lock string) (fs.FileInfo, error) {
 	return found, nil
 }
 
-// done ends the claim of a git that has ended by itself. What one that was killed has left is taken away, now or by FreeClaims.
+// done ends the claim of a git that has ended by itself. What one that was killed has left is taken
+// away, now or by FreeClaims.
 func (c *claim) done(ended bool) {
 	if ended {
 		_ = os.Remove(c.Name())
@@ -154,8 +156,8 @@ func (c *claim) done(ended bool) {
 	}
 }
 
-// FreeClaims takes away the locks on refs that gits of agency's have left which were killed. What a git still writes is left to the
-// next one that writes it.
+// FreeClaims takes away the locks on refs that gits of agency's have left which were killed. What a
+// git still writes is left to the next one that writes it.
 func (g *Git) FreeClaims(ctx context.Context) error {
 	paths, err := filepath.Glob(filepath.Join(g.Claims, "*"))
 	if g.Claims == "" || err != nil {

@@ -52,7 +52,7 @@ func (g *Git) settings(ctx context.Context, commonDir string) ([]setting, error)
 	defer g.mu.Unlock()
 	delete(g.reads, commonDir)
 	if !slices.ContainsFunc(list, func(s setting) bool { return strings.HasPrefix(s.key, "include") }) {
-		g.reads[commonDir] = read{info, list} // of an included file nobody knows whether it is the same
+		g.reads[commonDir] = read{info, list} // an included file may have changed unnoticed
 	}
 	return list, nil
 }
@@ -86,8 +86,9 @@ func (s setting) parts() (section, sub, name string) {
 	return section, "", rest
 }
 
-// Which settings of a repository count when agency looks at its worktrees and saves them. All others are left out, so that a
-// key of a git to come does no harm. What these say is how to read files, and none of them names a program.
+// Which settings of a repository count when agency looks at its worktrees and saves them. All
+// others are left out, so that a key of a git to come does no harm. What these say is how to read
+// files, and none of them names a program.
 var plain = map[string][]string{
 	"core": {
 		"repositoryformatversion", "bare", "filemode", "symlinks", "ignorecase", "precomposeunicode", "protecthfs", "protectntfs", "autocrlf",
@@ -99,16 +100,16 @@ var plain = map[string][]string{
 	"remote":     {"promisor", "partialclonefilter"},
 }
 
-// programs are the settings that name programs which run when files are read or merged: those that a run recorded go on
-// working. lfs has some in its extensions.
+// programs are the settings that name programs which run when files are read or merged: those that
+// a run recorded go on working. lfs has some in its extensions.
 var programs = map[string][]string{
 	"filter": {"clean", "smudge", "process", "required"},
 	"merge":  {"name", "driver", "recursive"},
 	"lfs":    nil, // all
 }
 
-// elsewhere are the settings that name programs, or the way to some, which run only when a worktree is made, or never: a run
-// records a hash of them.
+// elsewhere are the settings that name programs, or the way to some, which run only when a worktree
+// is made, or never: a run records a hash of them.
 var elsewhere = map[string][]string{
 	"core":       {"hookspath", "sshcommand", "gitproxy", "askpass", "fsmonitor", "alternaterefscommand"},
 	"credential": nil, "url": nil, "protocol": nil, "include": nil, "includeif": nil,
@@ -124,8 +125,8 @@ func (s setting) in(table map[string][]string) bool {
 	return known && (names == nil || slices.Contains(names, name))
 }
 
-// relative reports whether a command names a file of the folder that it runs in, which is a worktree: then it is the word of
-// the files there, not of the configuration.
+// relative reports whether a command names a file of the folder that it runs in, which is a
+// worktree: then it is the word of the files there, not of the configuration.
 func relative(command string) bool {
 	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=", r) }) {
 		if i := strings.IndexByte(word, '/'); i > 0 && word[0] != '~' && word[0] != '$' {
@@ -165,9 +166,10 @@ func format(list []setting) string {
 	return b.String()
 }
 
-// Record keeps what counts of a repository's configuration for a run that is to be made there, and returns the repository with
-// the name of it: programs that are named in the repository later do not run when agency looks at that run. With the same
-// configuration it writes nothing. When it returns, it is on the disk.
+// Record keeps what counts of a repository's configuration for a run that is to be made there, and
+// returns the repository with the name of it: programs that are named in the repository later do
+// not run when agency looks at that run. With the same configuration it writes nothing. When it
+// returns, it is on the disk.
 func (g *Git) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
 	list, err := g.settings(ctx, repo.CommonDir)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"agency"
 )
 
-// Diff compares the commit from with the commit to, or with everything in the worktree that is not ignored when to is empty;
-// untracked files count. What there is too much of is left out before it is read. The worktree, its index and the repository
-// stay as they are, and no program runs but the filters of the user and of the configuration that was recorded. The patch is cut
-// off after so many bytes.
+// Diff compares the commit from with the commit to, or with everything in the worktree that is not
+// ignored when to is empty; untracked files count. What there is too much of is left out before it
+// is read. The worktree, its index and the repository stay as they are, and no program runs but the
+// filters of the user and of the configuration that was recorded. The patch is cut off after so
+// many bytes.
 func (g *Git) Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error) {
 	diff, err := g.diff(ctx, repo, worktree, from, to, limit)
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"agency"
 )
 
-// DiffStat counts what differs between the commit from and the commit to, or everything in the worktree that is not ignored
-// when to is empty; commits are then counted up to its HEAD. A file that moved is one less and one more, and a binary file, or
-// one that there is too much of to look at, has no lines. The worktree, its index and the repository stay as they are, and no
-// program runs but the filters of the user and of the configuration that was recorded.
+// DiffStat counts what differs between the commit from and the commit to, or everything in the
+// worktree that is not ignored when to is empty; commits are then counted up to its HEAD. A file
+// that moved is one less and one more, and a binary file, or one that there is too much of to look
+// at, has no lines. The worktree, its index and the repository stay as they are, and no program
+// runs but the filters of the user and of the configuration that was recorded.
 func (g *Git) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error) {
 	stat, err := g.diffStat(ctx, repo, worktree, from, to)
 	if err != nil {
@@ -67,7 +68,8 @@ func lines(number string) int {
 	return n
 }
 
-// look is a tree to compare with. The objects of a worktree's are apart from those of the repository.
+// look is a tree to compare with. The objects of a worktree's are apart from those of the
+// repository.
 type look struct {
 	git  *Git
 	repo agency.Repo
@@ -76,8 +78,8 @@ type look struct {
 	*saver
 }
 
-// look makes a tree of everything in a worktree that is not ignored, but for the repositories in it and what there is too much of.
-// The caller closes it.
+// look makes a tree of everything in a worktree that is not ignored, but for the repositories in it
+// and what there is too much of. The caller closes it.
 func (g *Git) look(ctx context.Context, repo agency.Repo, worktree string) (look, error) {
 	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 	"agency"
 )
 
-// Discover finds the repository of a folder: the repository itself, a folder of it, or a linked worktree of it. Root is
-// a function of the repository alone, whichever of these is asked. It is the main worktree; where there is none, or git
-// does not know where it is (init --separate-git-dir), it is the git directory. Fingerprint is empty until EnsureID.
+// Discover finds the repository of a folder: the repository itself, a folder of it, or a linked
+// worktree of it. Root is a function of the repository alone, whichever of these is asked. It is
+// the main worktree; where there is none, or git does not know where it is (init
+// --separate-git-dir), it is the git directory. Fingerprint is empty until EnsureID.
 //
 // E_INVALID_PATH: dir is no folder. E_NOT_GIT_REPO: it is in no repository that git can use.
 func (g *Git) Discover(ctx context.Context, dir string) (agency.Repo, error) {
@@ -62,8 +63,8 @@ type place struct {
 	hooks     string // folder of hooks that comes with the files, relative to a worktree; empty is another
 }
 
-// locate asks git for the place of dir in one process. A path may hold newlines, and then the answer cannot be taken
-// apart: each question is asked on its own.
+// locate asks git for the place of dir in one process. A path may hold newlines, and then the
+// answer cannot be taken apart: each question is asked on its own.
 func (g *Git) locate(ctx context.Context, dir string) (place, error) {
 	questions := [][]string{
 		{"--git-path", "hooks"}, // as it is configured: relative or absolute
@@ -109,7 +110,8 @@ func (g *Git) locate(ctx context.Context, dir string) (place, error) {
 	return p, nil
 }
 
-// hooksOfFiles is where the files of a worktree hold the hooks, when git names their folder so from dir.
+// hooksOfFiles is where the files of a worktree hold the hooks, when git names their folder so from
+// dir.
 func (p place) hooksOfFiles(dir, hooks string) string {
 	if filepath.IsAbs(hooks) {
 		return "" // the user's own, or the repository's seen from a linked worktree
@@ -124,8 +126,8 @@ func (p place) hooksOfFiles(dir, hooks string) string {
 	return rel
 }
 
-// root is the main worktree, or the git directory. In the usual layouts it is plain from where we stand; otherwise only
-// the configuration of the repository knows.
+// root returns the main worktree, or the git directory. In the usual layouts it is plain from where
+// we stand; otherwise only the configuration of the repository knows.
 func (g *Git) root(ctx context.Context, p place) (string, error) {
 	parent, isDotGit := filepath.Dir(p.commonDir), filepath.Base(p.commonDir) == ".git"
 	switch {

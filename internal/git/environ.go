@@ -8,9 +8,9 @@ import (
 	"agency"
 )
 
-// kept are the variables of git's own that say how this user's git is set up. All others say which repository is meant,
-// or carry the state of a git command that is running: a daemon that was started by a hook inherits them, and must not
-// work on that repository by mistake.
+// kept are the variables of git's own that say how this user's git is set up. All others say which
+// repository is meant, or carry the state of a git command that is running: a daemon that was
+// started by a hook inherits them, and must not work on that repository by mistake.
 var kept = []string{
 	"GIT_CEILING_DIRECTORIES",
 	"GIT_CONFIG_GLOBAL",
@@ -22,8 +22,8 @@ var kept = []string{
 	"GIT_SSH_COMMAND",
 }
 
-// environ is the environment of every git process: the user's, no questions, no translation, no locks taken for
-// convenience.
+// environ is the environment of every git process: the user's, no questions, no translation, no
+// locks taken for convenience.
 func environ() []string {
 	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)

@@ -12,11 +12,12 @@ import (
 	"agency/internal/file"
 )
 
-// excludeFile lists what git ignores in all worktrees of a repository, relative to its git common directory.
+// excludeFile lists what git ignores in all worktrees of a repository, relative to its git common
+// directory.
 const excludeFile = "info/exclude"
 
-// Exclude adds one line to the repository's info/exclude, unless it is there. Everything else in it stays as it is. Two
-// that add at once may lose one of the lines: hold the repository's lock.
+// Exclude adds one line to the repository's info/exclude, unless it is there. Everything else in it
+// stays as it is. Two that add at once may lose one of the lines: hold the repository's lock.
 func (g *Git) Exclude(repo agency.Repo, pattern string) error {
 	old, err := file.ReadBeneath(repo.CommonDir, excludeFile, 1<<20)
 	perm := fs.FileMode(0o644)

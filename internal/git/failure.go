@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// failure is a git process that did not do what it was asked to.
+// failure is the error of a failed git process.
 type failure struct {
 	command string // the first word of the command line
 	words   string // git's last line, safe for a terminal
@@ -22,7 +22,7 @@ func (f *failure) Error() string { return "git " + f.command + ": " + f.words }
 
 func (f *failure) Unwrap() error { return f.err }
 
-// As makes it the error that users see where nobody gives it another code.
+// As converts it to the error that users see where the caller gives it no other code.
 func (f *failure) As(target any) bool {
 	e, ok := target.(**agency.Error)
 	if !ok || agency.Exhausted(f.err) {
@@ -32,13 +32,13 @@ func (f *failure) As(target any) bool {
 	return true
 }
 
-// said says whether git itself failed with these words.
+// said reports whether git itself failed with these words.
 func said(err error, words string) bool {
 	f, ok := errors.AsType[*failure](err)
 	return ok && strings.Contains(f.stderr, words)
 }
 
-// exited says whether git ended with this status.
+// exited reports whether git ended with this status.
 func exited(err error, status int) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return ok && exit.ExitCode() == status
@@ -52,7 +52,8 @@ func words(err error) string {
 	return err.Error()
 }
 
-// understand turns a failed process into the error that users know, where there is one that fits every command.
+// understand turns a failed process into the error that users know, where there is one that fits
+// every command.
 func understand(c call, stderr string, err error) error {
 	switch {
 	case strings.Contains(stderr, "detected dubious ownership"), strings.Contains(stderr, "unsafe repository ("):
@@ -93,8 +94,8 @@ func lastLine(stderr string) string {
 	return line
 }
 
-// printable makes what git quotes from a repository safe for a terminal: no control characters, nothing that turns the
-// direction of writing, and not too long.
+// printable makes what git quotes from a repository safe for a terminal: no control characters,
+// nothing that turns the direction of writing, and not too long.
 func printable(s string) string {
 	const most = 400
 	clean := []rune(strings.Map(func(r rune) rune {

@@ -9,9 +9,9 @@ import (
 	"agency/internal/file"
 )
 
-// File is what a file of a commit would hold in a worktree, with line ends and filters applied. found is false when the
-// commit has no such file, or has a folder there; a link is file.ErrNotRegular, and a file of more than limit bytes is
-// file.ErrTooLarge.
+// File is what a file of a commit would hold in a worktree, with line ends and filters applied.
+// found is false when the commit has no such file, or has a folder there; a link is
+// file.ErrNotRegular, and a file of more than limit bytes is file.ErrTooLarge.
 func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error) {
 	fail := func(err error) ([]byte, bool, error) {
 		return nil, false, fmt.Errorf("read %s of commit %.12s: %w", path, commit, err)
@@ -42,7 +42,7 @@ func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, l
 // executable is the mode of a file that may be run.
 const executable = "100755"
 
-// Executable says whether a commit has a file, and whether that may be run.
+// Executable reports whether a commit has a file, and whether it is executable.
 func (g *Git) Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error) {
 	mode, err := g.mode(ctx, repo, commit, path)
 	return mode != "", mode == executable, err

@@ -1,4 +1,5 @@
-// Package git runs git: it finds repositories, makes and removes worktrees and branches, and saves work before it goes.
+// Package git runs git: it finds repositories, makes and removes worktrees and branches, and saves
+// work before it goes.
 package git
 
 import (
@@ -18,12 +19,13 @@ import (
 	"agency"
 )
 
-// Git runs the git of the PATH. It needs git 2.36 or newer and keeps nothing between calls. Every method that takes a
-// context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED when git refuses a repository because it belongs
-// to another user, and with an error that wraps context.DeadlineExceeded.
+// Git runs the git of the PATH. It needs git 2.36 or newer and keeps nothing between calls. Every
+// method that takes a context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED when git
+// refuses a repository because it belongs to another user, and with an error that wraps
+// context.DeadlineExceeded.
 type Git struct {
-	// Claims is the folder of the notes on which refs a git writes just now, so that the lock of one that was killed can be told from
-	// that of one at work; empty keeps none.
+	// Claims is the folder of the notes on which refs a git writes just now, so that the lock of
+	// one that was killed can be told from that of one at work; empty keeps none.
 	Claims string
 
 	timeout time.Duration
@@ -35,9 +37,10 @@ type Git struct {
 	reads map[string]read   // by common directory
 }
 
-// New makes a Git that gives each git process so much time. A process that takes longer is ended, with its hooks. Copies of indexes
-// and views of repositories are made in the folder temp, which need not exist; a process that is killed leaves them there. What
-// Record keeps is in the folder records, and stays.
+// New makes a Git that gives each git process so much time. A process that takes longer is ended,
+// with its hooks. Copies of indexes and views of repositories are made in the folder temp, which
+// need not exist; a process that is killed leaves them there. What Record keeps is in the folder
+// records, and stays.
 func New(timeout time.Duration, temp, records string) *Git {
 	return &Git{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}}
 }
@@ -50,10 +53,11 @@ func (g *Git) tempDir(prefix string) (string, error) {
 	return os.MkdirTemp(g.temp, prefix)
 }
 
-// oldest is the oldest git that will do: the first one whose "worktree list" can be read whatever the paths hold.
+// oldest is the oldest git that will do: the first one whose "worktree list" can be read whatever
+// the paths hold.
 const oldest = "2.36"
 
-// Version is the version of git, like "2.39.5". One older than 2.36 is E_GIT_NOT_FOUND.
+// Version returns the version of git, like "2.39.5". One older than 2.36 is E_GIT_NOT_FOUND.
 func (g *Git) Version(ctx context.Context) (string, error) {
 	out, err := g.do(ctx, call{args: []string{"version"}})
 	if err != nil {
@@ -78,7 +82,8 @@ func older(version, than string) bool {
 	return major < wantMajor || (major == wantMajor && minor < wantMinor)
 }
 
-// outputLimit is the most that one git process may answer, in bytes. The status of a million files fits.
+// outputLimit is the most that one git process may answer, in bytes. The status of a million files
+// fits.
 const outputLimit = 256 << 20
 
 // call is one git process.
@@ -128,8 +133,9 @@ func (g *Git) discover(ctx context.Context, dir string, args ...string) (string,
 	return g.do(ctx, c)
 }
 
-// do is run for calls that need more. Git fails when it comes across a worktree that another git is making or removing
-// just then, before it has changed anything: it is asked again, a few times. Where that does not help, the other git was killed.
+// do is run for calls that need more. Git fails when it comes across a worktree that another git is
+// making or removing just then, before it has changed anything: it is asked again, a few times.
+// Where that does not help, the other git was killed.
 func (g *Git) do(ctx context.Context, c call) (string, error) {
 	for tries := 1; ; tries++ {
 		out, err := g.once(ctx, c)
@@ -144,7 +150,8 @@ func (g *Git) do(ctx context.Context, c call) (string, error) {
 	}
 }
 
-// overtaken reports whether git failed because an entry of a worktree was half there, or went while git looked at it.
+// overtaken reports whether git failed because an entry of a worktree was half there, or went while
+// git looked at it.
 func overtaken(err error) bool {
 	return said(err, "failed to read ") && said(err, "/commondir: ") || said(err, "Invalid path '") && said(err, "/worktrees/")
 }
@@ -161,7 +168,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 	cmd.Dir = c.dir
 	cmd.Env = slices.Concat(environ(), c.site.env(), c.env)
 	if !c.fetch {
-		// What is missing is not fetched: that would run whatever the repository names to reach its remote.
+		// What is missing is not fetched: that would run whatever the repository names to reach its
+		// remote.
 		cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=")
 	}
 	if c.input != "" {
@@ -177,7 +185,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		defer func() { claim.done(cmd.ProcessState == nil || cmd.ProcessState.Exited()) }()
 		cmd.ExtraFiles = []*os.File{claim.File}
 	}
-	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets the chance.
+	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets
+	// the chance.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 500 * time.Millisecond
@@ -190,7 +199,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		return "", understand(c, string(stderr.kept), fs.ErrPermission)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil,
 		ctx.Err() == nil && cmd.ProcessState != nil && slices.Contains(c.answers, cmd.ProcessState.ExitCode()):
-		// Git is done; if a hook left something running that holds the pipe, that is not our concern.
+		// Git is done; if a hook left something running that holds the pipe, that is not our
+		// concern.
 		return stdout.String(), nil
 	case errors.Is(err, exec.ErrNotFound):
 		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed, or not in the PATH of the daemon: %s", os.Getenv("PATH")).

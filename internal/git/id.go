@@ -15,18 +15,20 @@ import (
 // idFile holds the identity of a repository, relative to its git common directory.
 const idFile = "agency/id"
 
-// isID reports whether s is a version 4 UUID in its one canonical spelling: it becomes the name of folders and locks.
+// isID reports whether s is a version 4 UUID in its one canonical spelling: it becomes the name of
+// folders and locks.
 func isID(s string) bool {
 	id, err := uuid.Parse(s)
 	return err == nil && id.Version() == 4 && id.Variant() == uuid.RFC4122 && id.String() == s
 }
 
-// ID is the identity of the repository whose git common directory this is, read without git; empty when there is no repository, or
-// one without an identity. An error proves neither.
+// ID returns the identity of the repository whose git common directory this is, read without git;
+// empty when there is no repository, or one without an identity. An error proves neither.
 func (g *Git) ID(commonDir string) (string, error) { return readID(commonDir) }
 
-// EnsureID returns the identity of a repository, and gives it the one that newID makes, a version 4 UUID, if it has none.
-// When several processes try at once, all return the same. E_INVALID_PATH: the file that holds it is damaged.
+// EnsureID returns the identity of a repository, and gives it the one that newID makes, a version 4
+// UUID, if it has none. When several processes try at once, all return the same. E_INVALID_PATH:
+// the file that holds it is damaged.
 func (g *Git) EnsureID(repo agency.Repo, newID func() string) (string, error) {
 	id, err := readID(repo.CommonDir)
 	if err != nil || id != "" {
@@ -48,7 +50,7 @@ func (g *Git) ReplaceID(repo agency.Repo, id string) error {
 	return err
 }
 
-// readID is the identity of a repository, or empty when it has none yet.
+// readID returns the identity of a repository, or empty when it has none yet.
 func readID(commonDir string) (string, error) {
 	data, err := file.ReadBeneath(commonDir, idFile, 64)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +67,7 @@ func readID(commonDir string) (string, error) {
 		WithHint("remove that file and try again; agency makes a new one")
 }
 
-// unwritable says that agency may not keep its few files in the git directory.
+// unwritable is the error when agency may not keep its few files in the git directory.
 func unwritable(repo agency.Repo, err error) error {
 	return agency.Errorf(agency.CodePermissionDenied, "cannot write into the git directory of %s: %w", repo.Root, err).
 		WithHint("agency keeps an identity and an exclude rule in %s", repo.CommonDir)

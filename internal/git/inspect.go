@@ -8,9 +8,10 @@ import (
 	"agency"
 )
 
-// Inspect says how a worktree stands against the commit it began at. It changes nothing, not even git's index. Without
-// baseCommit, or before the first commit, nothing is ahead or behind. A folder that cannot be read, and so may hold anything,
-// is an error. Work in a repository inside the worktree counts as a change, and so does one that cannot be read.
+// Inspect compares a worktree with the commit it began at. It changes nothing, not even git's
+// index. Without baseCommit, or before the first commit, nothing is ahead or behind. A folder that
+// cannot be read, and so may hold anything, is an error. Work in a repository inside the worktree
+// counts as a change, and so does one that cannot be read.
 func (g *Git) Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error) {
 	facts, err := g.inspect(ctx, repo, worktree)
 	if err != nil {

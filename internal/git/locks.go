@@ -11,15 +11,16 @@ import (
 	"agency"
 )
 
-// Lock is a file by which one git keeps the others away from what it changes. A git that is killed leaves it behind, and
-// from then on every other one fails.
+// Lock is a file by which one git keeps the others away from what it changes. A git that is killed
+// leaves it behind, and from then on every other one fails.
 type Lock struct {
 	Path string
 	At   time.Time // when it was made or last written
 }
 
-// Locks lists the lock files in a repository that can be in the way of runs: of the branches, of agency's own refs, of
-// what all worktrees share, and of the worktrees at the paths. Whether a git holds one it cannot say.
+// Locks lists the lock files in a repository that can be in the way of runs: of the branches, of
+// agency's own refs, of what all worktrees share, and of the worktrees at the paths. Whether a git
+// holds one it cannot say.
 func (g *Git) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, error) {
 	paths := []string{filepath.Join(repo.CommonDir, "config.lock"), filepath.Join(repo.CommonDir, "packed-refs.lock")}
 	for _, branch := range branches {

@@ -12,9 +12,10 @@ import (
 // oldestMerge is the first git that merges without a worktree.
 const oldestMerge = "2.38"
 
-// Merge makes a commit that holds everything of several commits, without a worktree: the first with the second, that with the third
-// and so on. What holds another one already is taken as it is, so that it makes no commit of its own. No hook runs, nothing is
-// signed, and no branch moves. E_MERGE_CONFLICT names the files in its detail "files"; E_GIT_NOT_FOUND is a git before 2.38.
+// Merge makes a commit that holds everything of several commits, without a worktree: the first with
+// the second, that with the third and so on. What holds another one already is taken as it is, so
+// that it makes no commit of its own. No hook runs, nothing is signed, and no branch moves.
+// E_MERGE_CONFLICT names the files in its detail "files"; E_GIT_NOT_FOUND is a git before 2.38.
 func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
 	commits, err := g.independent(ctx, repo, commits)
 	if err != nil {
@@ -48,7 +49,7 @@ func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []strin
 	return kept, nil
 }
 
-// Descends says whether a commit is another one, or on top of it.
+// Descends reports whether a commit is another one, or on top of it.
 func (g *Git) Descends(ctx context.Context, repo agency.Repo, commit, from string) (bool, error) {
 	_, err := g.run(ctx, repo, "merge-base", "--is-ancestor", from, commit)
 	if exited(err, 1) {
@@ -99,8 +100,9 @@ func conflicting(list string) error {
 	return agency.Errorf(agency.CodeMergeConflict, "conflict in %s", words).WithDetail("files", files)
 }
 
-// Result is a commit with everything in a worktree that is not ignored: its HEAD, or, when something in it is not committed, a
-// commit on top of that. The worktree, its index and its HEAD stay as they are, no hook runs and nothing is signed.
+// Result is a commit with everything in a worktree that is not ignored: its HEAD, or, when
+// something in it is not committed, a commit on top of that. The worktree, its index and its HEAD
+// stay as they are, no hook runs and nothing is signed.
 func (g *Git) Result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error) {
 	commit, err := g.result(ctx, repo, worktree, message)
 	if agency.IsCode(err, agency.CodeNotGitRepo) {

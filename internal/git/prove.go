@@ -12,9 +12,10 @@ import (
 	"agency/internal/file"
 )
 
-// Prove checks that the recorded repository has commits under their refs, by name, and every object of them that the commit base
-// does not have: each is read, so that one that an agent wrote in its place does not pass. It also fails where the repository
-// keeps any of it inside the worktree, with which it would go. E_CLEANUP_FAILED: it is not so, and nothing must be deleted.
+// Prove checks that the recorded repository has commits under their refs, by name, and every object
+// of them that the commit base does not have: each is read, so that one that an agent wrote in its
+// place does not pass. It also fails where the repository keeps any of it inside the worktree, with
+// which it would go. E_CLEANUP_FAILED: it is not so, and nothing must be deleted.
 func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error {
 	fail := func(err error) error {
 		return agency.Errorf(agency.CodeCleanupFailed, "what was saved cannot be proven to be in %s: %w", repo.CommonDir, err).
@@ -47,7 +48,8 @@ func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string
 	return nil
 }
 
-// keptExternal fails where the repository keeps refs or objects, or borrows objects, inside a worktree.
+// keptExternal fails where the repository keeps refs or objects, or borrows objects, inside a
+// worktree.
 func keptExternal(repo agency.Repo, worktree string, commits map[string]string) error {
 	inside, err := filepath.EvalSymlinks(worktree)
 	if missing(err) {

@@ -21,9 +21,9 @@ import (
 // sha is a full object name, SHA-1 or SHA-256.
 var sha = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 
-// ResolveCommit is the full name of the commit that ref means in the worktree dir: a branch, a tag, a name, HEAD~3. An
-// empty ref is HEAD. E_EMPTY_REPO: HEAD is meant and the repository has no commit at all. E_BAD_REF: there is no such
-// commit.
+// ResolveCommit returns the full name of the commit that ref means in the worktree dir: a branch, a
+// tag, a name, HEAD~3. An empty ref is HEAD. E_EMPTY_REPO: HEAD is meant and the repository has no
+// commit at all. E_BAD_REF: there is no such commit.
 func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
@@ -57,7 +57,7 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 	return "", bad.WithHint("%s", g.otherRefs(ctx, dir, ref))
 }
 
-// otherRefs says which branches and tags somebody who wrote ref could have meant.
+// otherRefs returns which branches and tags a user who wrote ref could have meant.
 func (g *Git) otherRefs(ctx context.Context, dir, ref string) string {
 	const most = 3
 	out, err := g.discover(ctx, dir, "for-each-ref", "--count=1000", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes", "refs/tags")
@@ -81,7 +81,7 @@ func (g *Git) otherRefs(ctx context.Context, dir, ref string) string {
 	return "there are " + strings.Join(known[:min(most, len(known))], ", ") + "; all of them: git branch --all"
 }
 
-// ownBranch is 1 for a branch that agency made, which nobody means first, and 0 for others.
+// ownBranch is 1 for a branch that agency made, which a user rarely means, and 0 for others.
 func ownBranch(name string) int {
 	if strings.HasPrefix(name, "agency/") || strings.HasPrefix(name, "agency-") {
 		return 1
@@ -89,8 +89,9 @@ func ownBranch(name string) int {
 	return 0
 }
 
-// OwnBranch is the name of a branch that agency makes: the one below agency/ that is asked for or, where a branch called agency is in
-// the way, one with a dash: agency-fix-login. Git keeps branches like files in folders.
+// OwnBranch returns the name of a branch that agency makes: the one below agency/ that is asked for
+// or, where a branch called agency is in the way, one with a dash: agency-fix-login. Git keeps
+// branches like files in folders.
 func (g *Git) OwnBranch(repo agency.Repo, branch string) string {
 	folder, rest, _ := strings.Cut(branch, "/")
 	ref := "refs/heads/" + folder
@@ -110,12 +111,13 @@ func (g *Git) OwnBranch(repo agency.Repo, branch string) string {
 	return branch
 }
 
-// longestPart is how many bytes a part of a branch's name may have: git keeps it in a file, and locks that by another of the
-// same name and five bytes more.
+// longestPart is how many bytes a part of a branch's name may have: git keeps it in a file, and
+// locks that by another of the same name and five bytes more.
 const longestPart = 250
 
-// CheckBranch says whether a branch of this name can be made. E_BAD_REF: git does not allow the name. E_BRANCH_EXISTS:
-// it is taken, or another branch stands in the way, as "a" does for "a/b".
+// CheckBranch reports whether a branch of this name can be created. E_BAD_REF: git does not allow
+// the name. E_BRANCH_EXISTS: it is taken, or another branch stands in the way, as "a" does for
+// "a/b".
 func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	bad := agency.Errorf(agency.CodeBadRef, "%q is not a name that git allows for a branch", branch).
 		WithHint("use letters, digits, - and /, for example agency/fix-login")
@@ -158,8 +160,8 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 	return nil
 }
 
-// DeleteBranch deletes a branch, merged or not. It is fine if there is none. E_CLEANUP_FAILED: git refuses, as it does
-// while a worktree has the branch checked out.
+// DeleteBranch deletes a branch, merged or not. It is fine if there is none. E_CLEANUP_FAILED: git
+// refuses, as it does while a worktree has the branch checked out.
 func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "-D", "--", branch))
 	if err == nil {
@@ -173,8 +175,8 @@ func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string)
 	return uncleaned(err, "delete branch %q", branch)
 }
 
-// DeleteBranchAt deletes a branch if it stands at the commit, where it holds no work of its own. It is fine if the branch
-// is elsewhere, or if there is none: then nothing is done.
+// DeleteBranchAt deletes a branch if it stands at the commit, where it holds no work of its own. It
+// is fine if the branch is elsewhere, or if there is none: then nothing is done.
 func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	ref := "refs/heads/" + branch
 	_, err := g.do(ctx, writing(repo, ref, "update-ref", "--no-deref", "-d", "--end-of-options", ref, commit))
@@ -188,7 +190,8 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 	return uncleaned(err, "delete branch %q", branch)
 }
 
-// HasBranch reports whether there is a branch of that name. A branch that cannot be read is an error.
+// HasBranch reports whether there is a branch of that name. A branch that cannot be read is an
+// error.
 func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
 	ref := "refs/heads/" + branch
 	_, err := g.run(ctx, repo, "show-ref", "--verify", "--quiet", "--", ref)
@@ -208,8 +211,9 @@ func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (b
 	return true, nil
 }
 
-// Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking branch and not in
-// the known commits: work that would be lost with it. A branch that does not exist has none.
+// Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking
+// branch and not in the known commits: work that would be lost with it. A branch that does not
+// exist has none.
 func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
 	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes"}
 	args = append(args, known...)

@@ -14,13 +14,15 @@ import (
 	"agency/internal/file"
 )
 
-// saver makes trees and commits of a worktree with an index of its own, by a view of the repository.
+// saver makes trees and commits of a worktree with an index of its own, by a view of the
+// repository.
 type saver struct {
 	git  *Git
 	dir  string // the worktree, or where the repository is
 	site site
 	temp string // holds the index
-	// apart says that new objects go into temp instead of the repository: they are only to be looked at.
+	// apart makes new objects go into temp instead of the repository: they are only to be looked
+	// at.
 	apart bool
 
 	nested []string       // repositories inside the worktree that have work of their own
@@ -67,7 +69,7 @@ func (s *saver) run(ctx context.Context, input string, args ...string) (string, 
 	})
 }
 
-// objects says in an environment where git writes new objects.
+// objects sets in an environment where git writes new objects.
 func (s *saver) objects() []string {
 	if !s.apart {
 		return nil
@@ -94,8 +96,8 @@ func (s *saver) paths(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
 }
 
-// copyIndex copies the worktree's index, with its time: git takes a file that changed later than the index was written
-// for possibly changed, and would miss the change if the copy looked younger.
+// copyIndex copies the worktree's index, with its time: git takes a file that changed later than
+// the index was written for possibly changed, and would miss the change if the copy looked younger.
 func (s *saver) copyIndex() error {
 	from, err := os.OpenFile(filepath.Join(s.site.gitDir, "index"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +125,7 @@ func (s *saver) copyIndex() error {
 	return os.Chtimes(s.index(), info.ModTime(), info.ModTime())
 }
 
-// head is the commit of HEAD, empty before the first.
+// head returns the commit of HEAD, empty before the first.
 func (s *saver) head(ctx context.Context) (string, error) {
 	head, err := s.line(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if exited(err, 1) {

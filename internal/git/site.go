@@ -9,9 +9,9 @@ import (
 	"agency/internal/file"
 )
 
-// site is where a git process works. It is told rather than left to git to discover: a worktree belongs to an agent, who
-// decides what its .git leads to, and the configuration found there names programs. The zero site lets git discover,
-// which only questions do that run no program.
+// site is where a git process works. It is told rather than left to git to discover: a worktree
+// belongs to an agent, who decides what its .git leads to, and the configuration found there names
+// programs. The zero site lets git discover, which only questions do that run no program.
 type site struct {
 	gitDir    string // of the worktree
 	commonDir string // of the repository, or a view of it
@@ -33,8 +33,8 @@ func (s site) env() []string {
 	return env
 }
 
-// within is a call in a recorded repository. Its configuration is whatever is written there by now, so this is only for
-// commands that run no program of its choice.
+// within is a call in a recorded repository. Its configuration is whatever is written there by now,
+// so this is only for commands that run no program of its choice.
 func within(repo agency.Repo, args ...string) call {
 	return call{dir: repo.Root, site: site{gitDir: repo.CommonDir, commonDir: repo.CommonDir}, args: args}
 }
@@ -46,8 +46,8 @@ func writing(repo agency.Repo, ref string, args ...string) call {
 	return c
 }
 
-// gitDir is where the repository keeps what it knows of the worktree at path. The worktree itself is not asked.
-// E_NOT_GIT_REPO: the repository knows of none there.
+// gitDir is where the repository keeps what it knows of the worktree at path. The worktree itself
+// is not asked. E_NOT_GIT_REPO: the repository knows of none there.
 func gitDir(repo agency.Repo, path string) (string, error) {
 	whole := canonical(path)
 	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
@@ -87,7 +87,8 @@ func notWorktree(repo agency.Repo, path string) error {
 		WithHint("repair it: git -C %s worktree repair -- %s", agency.ShellWord(repo.Root), agency.ShellWord(path))
 }
 
-// nested is the site of a repository inside a worktree, without a view yet. ok is false when it cannot be told.
+// nested is the site of a repository inside a worktree, without a view yet. ok is false when it
+// cannot be told.
 func nested(dir string) (s site, ok bool) {
 	link := filepath.Join(dir, ".git")
 	info, err := os.Lstat(link)
@@ -118,8 +119,9 @@ func nested(dir string) (s site, ok bool) {
 	return s, true
 }
 
-// discovered is a call that lets git discover the repository of a folder. A bare repository that lies in the worktree of
-// another one came with its files, so it is E_NOT_GIT_REPO: its configuration is not the user's.
+// discovered is a call that lets git discover the repository of a folder. A bare repository that
+// lies in the worktree of another one came with its files, so it is E_NOT_GIT_REPO: its
+// configuration is not the user's.
 func discovered(dir string, args ...string) (call, error) {
 	c := call{dir: dir, args: args}
 	bare := ""

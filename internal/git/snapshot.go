@@ -7,13 +7,14 @@ import (
 	"agency"
 )
 
-// Snapshot saves everything in a worktree that is not ignored under ref, as two commits: what is staged, and on top of it
-// what is in the files. During a merge with conflicts the first is left out, as git cannot write it. The worktree, its
-// index and its HEAD stay as they are, no hook runs and nothing is signed. If ref exists its reflog keeps the old value.
-// When it returns, what it saved is on the disk, and the repository was seen to have all of it since the commit base.
+// Snapshot saves everything in a worktree that is not ignored under ref, as two commits: what is
+// staged, and on top of it what is in the files. During a merge with conflicts the first is left
+// out, as git cannot write it. The worktree, its index and its HEAD stay as they are, no hook runs
+// and nothing is signed. If ref exists its reflog keeps the old value. When it returns, what it
+// saved is on the disk, and the repository was seen to have all of it since the commit base.
 //
-// Saved.Files counts the files that differ from HEAD. Saved.Nested names the repositories inside the worktree, relative
-// to it, that have work of their own: it is not saved.
+// Saved.Files counts the files that differ from HEAD. Saved.Nested names the repositories inside
+// the worktree, relative to it, that have work of their own: it is not saved.
 func (g *Git) Snapshot(ctx context.Context, repo agency.Repo, worktree, base, ref, message string) (agency.Saved, error) {
 	saved, err := g.snapshot(ctx, repo, worktree, ref, message)
 	if err == nil {

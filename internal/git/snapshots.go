@@ -63,7 +63,8 @@ func parseChanges(out string) []agency.FileChange {
 	return changes
 }
 
-// CreateBranch makes a branch at a commit. An existing branch is never moved: it is E_BRANCH_EXISTS.
+// CreateBranch makes a branch at a commit. An existing branch is never moved: it is
+// E_BRANCH_EXISTS.
 func (g *Git) CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "--no-track", "--", branch, commit))
 	switch {
@@ -76,7 +77,8 @@ func (g *Git) CreateBranch(ctx context.Context, repo agency.Repo, branch, commit
 	}
 }
 
-// Branches lists the branches whose names begin with a prefix that ends in a slash, and that no worktree has checked out.
+// Branches lists the branches whose names begin with a prefix that ends in a slash, and that no
+// worktree has checked out.
 func (g *Git) Branches(ctx context.Context, repo agency.Repo, prefix string) ([]string, error) {
 	out, err := g.run(ctx, repo, "for-each-ref", "--format=%(if)%(worktreepath)%(then)%(else)%(refname:lstrip=2)%(end)", "refs/heads/"+prefix)
 	if err != nil {

@@ -70,7 +70,8 @@ func lines0(paths []string) string {
 	return b.String()
 }
 
-// addAll stages everything that is not ignored. It notes the repositories in the worktree that have work of their own.
+// addAll stages everything that is not ignored. It notes the repositories in the worktree that have
+// work of their own.
 func (s *saver) addAll(ctx context.Context) error {
 	e, err := s.entries(ctx)
 	if err != nil {
@@ -92,8 +93,8 @@ func (s *saver) findNested(ctx context.Context, e entries) {
 	}
 }
 
-// add stages what differs from the index. Files are named one by one: by a pattern, git would run in each repository inside the
-// worktree, with that one's configuration.
+// add stages what differs from the index. Files are named one by one: by a pattern, git would run
+// in each repository inside the worktree, with that one's configuration.
 func (s *saver) add(ctx context.Context, e entries) error {
 	s.findNested(ctx, e)
 	changes, err := s.paths(ctx, "diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=dirty")

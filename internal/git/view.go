@@ -12,9 +12,10 @@ import (
 	"agency"
 )
 
-// A view is a git common directory of agency's own. Its links lead to the objects, refs and all else of a repository, and
-// its configuration is what a run recorded. Git that works through it never reads the repository's own configuration, which
-// an agent may be able to write, and finds no hooks.
+// A view is a git common directory of agency's own. Its links lead to the objects, refs and all
+// else of a repository, and its configuration is what a run recorded. Git that works through it
+// never reads the repository's own configuration, which an agent may be able to write, and finds no
+// hooks.
 
 // own are the parts of a git directory that a view does not take from the repository.
 var own = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", "HEAD", "index"}
@@ -78,8 +79,9 @@ func (g *Git) makeView(commonDir, config string) (string, error) {
 	return view, nil
 }
 
-// always are the settings of every view. A file that is marked as not checked out, and is there, is looked at; what an index
-// claims to know of untracked files is not believed; and objects of git-lfs belong into the repository, not into the view.
+// always are the settings of every view. A file that is marked as not checked out, and is there, is
+// looked at; what an index claims to know of untracked files is not believed; and objects of
+// git-lfs belong into the repository, not into the view.
 func always(commonDir, config string) []setting {
 	list := []setting{{key: "core.sparsecheckout", value: "true"}, {key: "core.untrackedcache", value: "false"}}
 	if !strings.Contains(config, "[lfs]\n\tstorage") {
@@ -88,8 +90,9 @@ func always(commonDir, config string) []setting {
 	return list
 }
 
-// hasWork reports whether a repository inside a worktree is dirty or has commits that no remote has. Git runs there with none of its
-// programs. ok is false when it cannot be told, and then it may hold anything.
+// hasWork reports whether a repository inside a worktree is dirty or has commits that no remote
+// has. Git runs there with none of its programs. ok is false when it cannot be told, and then it
+// may hold anything.
 func (g *Git) hasWork(ctx context.Context, dir string, depth int) (work, ok bool) {
 	s, ok := nested(dir)
 	if !ok || depth == 0 {

@@ -18,11 +18,12 @@ import (
 // CheckoutHooks are the hooks that git may run while it makes a worktree.
 var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-transaction"}
 
-// AddWorktree makes a branch at commit and a worktree of it at path, which must not exist. The branch tracks nothing, and
-// the user's own checkout is not touched. When it fails it leaves nothing behind; a crash may leave the branch, a
-// worktree that Worktree does not count, and git processes with AGENCY_MAKING=path in their environment that work on.
-// The user's and the repository's hooks run, but those that come with the files, repo.Hooks, only when they are trusted.
-// E_BRANCH_EXISTS, or E_WORKTREE_CREATE_FAILED with git's own words.
+// AddWorktree makes a branch at commit and a worktree of it at path, which must not exist. The
+// branch tracks nothing, and the user's own checkout is not touched. When it fails it leaves
+// nothing behind; a crash may leave the branch, a worktree that Worktree does not count, and git
+// processes with AGENCY_MAKING=path in their environment that work on. The user's and the
+// repository's hooks run, but those that come with the files, repo.Hooks, only when they are
+// trusted. E_BRANCH_EXISTS, or E_WORKTREE_CREATE_FAILED with git's own words.
 func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
 	fail := func(err error) *agency.Error {
 		e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
@@ -32,8 +33,8 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	if _, err := os.Lstat(path); err == nil {
 		return fail(fs.ErrExist)
 	}
-	// The branch comes first and by itself: what fails from here on is known to be ours to take back.
-	// The mark is for whoever comes after our death: git works on by itself.
+	// The branch comes first and by itself: what fails from here on is known to be ours to take
+	// back. The mark is for a later process, if this one dies: git continues by itself.
 	mark := []string{"AGENCY_MAKING=" + path}
 	branching := writing(repo, "refs/heads/"+branch, "branch", "--no-track", "--", branch, commit)
 	branching.env = mark
@@ -58,7 +59,8 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	_, err := g.do(ctx, call{
 		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true,
 		env: mark,
-		// As many workers as cores: half the time from 2,000 files on, but at a few hundred starting them costs more.
+		// As many workers as cores: half the time from 2,000 files on, but at a few hundred
+		// starting them costs more.
 		settings: append(hooks, "checkout.workers=0", "checkout.thresholdForParallelism=1000"),
 		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
 	})
@@ -70,7 +72,7 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		e.Message = fmt.Sprintf("create worktree %s: git's hook post-checkout fails: %s", path, words(err))
 		e = e.WithHint("fix it; where it is: git -C %s rev-parse --git-path hooks/post-checkout", agency.ShellWord(repo.Root))
 	}
-	// Undo even when the caller has given up.
+	// Undo even when the caller's context has ended.
 	ctx = context.WithoutCancel(ctx)
 	undo := g.RemoveWorktree(ctx, repo, path)
 	if undo == nil {
@@ -83,8 +85,9 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	return e
 }
 
-// Worktree is where the worktree is that was made at path, whose last part no other has: there, or where it was moved to with
-// git; "" is nowhere. One whose making was cut short does not count; RemoveWorktree takes it away.
+// Worktree returns the place of the worktree that was made at path, whose last part is unique:
+// there, or where git moved it; "" if it is nowhere. One whose making was cut short does not count;
+// RemoveWorktree takes it away.
 func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error) {
 	at = path
 	w, err := g.find(ctx, repo, at)
@@ -106,14 +109,16 @@ func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at s
 	}
 }
 
-// entryOf is where git keeps what it knows of a worktree: under the last part of its first path, which no other has.
+// entryOf is where git keeps what it knows of a worktree: under the last part of its first path,
+// which no other has.
 func entryOf(repo agency.Repo, path string) string {
 	return filepath.Join(repo.CommonDir, "worktrees", filepath.Base(path))
 }
 
-// finishWorktrees writes what a git that was killed while it made a worktree had not come to: a file that is empty, with which every
-// other git fails in the repository. It reports whether there was such a worktree, which stays unfinished. One that is still being
-// made is none the worse for it: its git writes the same.
+// finishWorktrees writes what a git that was killed while it made a worktree had not come to: a
+// file that is empty, with which every other git fails in the repository. It reports whether there
+// was such a worktree, which stays unfinished. One that is still being made is none the worse for
+// it: its git writes the same.
 func finishWorktrees(commonDir string) bool {
 	finished := false
 	entries, _ := os.ReadDir(filepath.Join(commonDir, "worktrees"))
@@ -155,8 +160,9 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Leftover reports whether anything is left of the worktree that was made at path: its files, whole or moved aside, or git's
-// knowledge of it there. One that git has moved elsewhere is not left. The files are those of a repository that is gone, too.
+// Leftover reports whether anything is left of the worktree that was made at path: its files, whole
+// or moved aside, or git's knowledge of it there. One that git has moved elsewhere is not left. The
+// files are those of a repository that is gone, too.
 func (g *Git) Leftover(repo agency.Repo, path string) (bool, error) {
 	for _, place := range []string{path, Aside(path)} {
 		if _, err := os.Lstat(place); !missing(err) {
@@ -167,10 +173,11 @@ func (g *Git) Leftover(repo agency.Repo, path string) (bool, error) {
 	return at != "" && (at == path || at == canonical(path)), err
 }
 
-// RemoveWorktree removes a worktree with everything in it, and git's knowledge of it. It is fine if it is gone already, or
-// half gone. After a crash it is either whole at path, or gone from there, so that nobody takes half of it for the work; the
-// next call removes the rest. Of the zero repository, which is one that is gone, only the files are removed. Nothing is asked
-// about changes: save them first. E_CLEANUP_FAILED: it is locked, it is not a worktree but a repository, or a file cannot be
+// RemoveWorktree removes a worktree with everything in it, and git's knowledge of it. It may be
+// gone already, or half gone. After a crash it is either whole at path, or gone from there, so that
+// half of it is never taken for the work; the next call removes the rest. Of the zero repository,
+// which is one that is gone, only the files are removed. Nothing is asked about changes: save them
+// first. E_CLEANUP_FAILED: it is locked, it is not a worktree but a repository, or a file cannot be
 // removed.
 func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
 	var w *worktree
@@ -227,7 +234,8 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 	return nil
 }
 
-// mendLink makes what git keeps of a worktree lead to its repository. Where an agent turned it elsewhere, git could fail in all of them.
+// mendLink makes what git keeps of a worktree lead to its repository. Where an agent turned it
+// elsewhere, git could fail in all of them.
 func mendLink(repo agency.Repo, path string) error {
 	const right = "../..\n"
 	dir, err := gitDir(repo, path)
@@ -260,7 +268,8 @@ func uncleaned(err error, format string, args ...any) *agency.Error {
 	return failed
 }
 
-// removeAll is os.RemoveAll that also gets through folders without write permission, which package managers make.
+// removeAll is os.RemoveAll that also gets through folders without write permission, which package
+// managers make.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -295,7 +304,7 @@ const initializing = "initializing"
 // unfinished reports whether the making of the worktree was cut short.
 func (w *worktree) unfinished() bool { return w.locked && w.reason == initializing }
 
-// find is git's entry for the worktree at path, or nil.
+// find returns git's entry for the worktree at path, or nil.
 func (g *Git) find(ctx context.Context, repo agency.Repo, path string) (*worktree, error) {
 	out, err := g.run(ctx, repo, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
@@ -310,7 +319,8 @@ func (g *Git) find(ctx context.Context, repo agency.Repo, path string) (*worktre
 	return nil, nil
 }
 
-// canonical is a path without links. It need not exist, but the folder that it is in may be reached through a link.
+// canonical returns a path without links. It need not exist, but the folder that it is in may be
+// reached through a link.
 func canonical(path string) string {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		return filepath.Join(dir, filepath.Base(path))
@@ -318,7 +328,8 @@ func canonical(path string) string {
 	return path
 }
 
-// parseWorktrees reads the output of worktree list --porcelain -z. The first entry is the main worktree.
+// parseWorktrees reads the output of worktree list --porcelain -z. The first entry is the main
+// worktree.
 func parseWorktrees(out string) []worktree {
 	var list []worktree
 	for record := range strings.SplitSeq(out, "\x00\x00") {

@@ -25,7 +25,7 @@ func scanAlert(row scanner) (agency.Alert, error) {
 	return a, err
 }
 
-// Alerts are the alerts that a filter chooses, oldest first.
+// Alerts returns the alerts that a filter chooses, oldest first.
 func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
 	query, args := `SELECT `+alertColumns+` FROM alerts WHERE seq > ?`, []any{f.After}
 	if len(f.IDs) > 0 {
@@ -62,8 +62,9 @@ func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Aler
 	return alerts, problem("read alerts from", s.path, err)
 }
 
-// OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added again: of a run, and a session's
-// failure, open or not; anything else of a session, and of the machine, while it is open.
+// OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added
+// again: of a run, and a session's failure, open or not; anything else of a session, and of the
+// machine, while it is open.
 func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
 	err = s.write(ctx, "open alert in", func(tx *transaction) error {
 		recipients, err := list(a.Recipients)
@@ -88,7 +89,8 @@ func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err
 	return added && err == nil, err
 }
 
-// alertDraft tells of an alert, and one thing more about it. Like all news of a session, that of its alerts has the session's id.
+// alertDraft tells of an alert, and one more value. Like all events of a session, those of its
+// alerts have the session's id.
 func alertDraft(a *agency.Alert, event agency.EventType, key string, value any) agency.EventDraft {
 	data := map[string]any{"alert": a.ID, "msg_type": a.Kind, key: value}
 	if a.Session != "" {
@@ -97,8 +99,9 @@ func alertDraft(a *agency.Alert, event agency.EventType, key string, value any) 
 	return agency.EventDraft{Type: event, Data: data}
 }
 
-// ChangeAlert lets change edit an alert's state, and writes it with the event that it returns; with none nothing is
-// written. An error of change is returned as it is. An alert that does not exist is E_ALERT_NOT_FOUND.
+// ChangeAlert lets change edit an alert's state, and writes it with the event that it returns;
+// without an event nothing is written. An error of change is returned as it is. An alert that does
+// not exist is E_ALERT_NOT_FOUND.
 func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
 	changed, err := s.ChangeAlerts(ctx, []string{id}, change)
 	if err != nil {
@@ -154,9 +157,9 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 	return a, tx.append(ctx, a.RunID, a.Attempt, alertDraft(&a, event, "recipients", a.Recipients))
 }
 
-// WatchedRuns are the runs that a watchdog has to look at when it starts: those that are not final, and those whose end could be
-// somebody's business. Whether somebody was told of that end is not asked: an alert may be over because the run was not watched for
-// a while, or be about something else.
+// WatchedRuns returns the runs that a watchdog must check when it starts: those that are not final,
+// and those whose end could need action. It does not check whether an alert told of that end: an
+// alert may be over because the run was not watched for a while, or be about another cause.
 func (s *Store) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
 		WHERE r.removed_at_ms IS NULL AND (a.state IN ('queued', 'running')
@@ -172,7 +175,8 @@ func (s *Store) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	return ids, problem("read runs from", s.path, err)
 }
 
-// ChangedRuns are the runs with events after the sequence number since, each once, and the newest number.
+// ChangedRuns returns the runs with events after the sequence number since, each once, and the
+// newest number.
 func (s *Store) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunID, newest int64, err error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)
 	if err != nil {

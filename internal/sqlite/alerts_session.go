@@ -8,8 +8,8 @@ import (
 	"agency"
 )
 
-// WatchedSessions are the sessions that a watchdog has to look at when it starts: agency's own that run, and those that failed
-// without an alert, because nobody watched.
+// WatchedSessions returns the sessions that a watchdog must check when it starts: agency's own
+// running ones, and those that failed without an alert, because no watchdog ran.
 func (s *Store) WatchedSessions(ctx context.Context) ([]agency.SessionID, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT id FROM sessions AS s WHERE outside = 0 AND (status = 'running' OR status = 'failed'
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE session = s.id AND kind = 'session.failed')) ORDER BY seq`)
@@ -24,8 +24,9 @@ func (s *Store) WatchedSessions(ctx context.Context) ([]agency.SessionID, error)
 	return ids, problem("read sessions from", s.path, err)
 }
 
-// OpenedSeq is the number before the event by which the oldest open alert of a session was opened that a turn of the session could
-// end: not a failure's, which stays. Without one it is the number of the newest event.
+// OpenedSeq returns the number before the event by which the oldest open alert of a session was
+// opened that a turn of the session could end: not a failure's, which stays. Without one it is the
+// number of the newest event.
 func (s *Store) OpenedSeq(ctx context.Context) (int64, error) {
 	var oldest string
 	err := s.readers.QueryRowContext(ctx, `SELECT id FROM alerts WHERE session IS NOT NULL AND resolved_at_ms IS NULL AND kind <> 'session.failed'
@@ -41,8 +42,8 @@ func (s *Store) OpenedSeq(ctx context.Context) (int64, error) {
 	return seq, problem("read events from", s.path, err)
 }
 
-// SessionTurns are what the events after the sequence number since tell of agency's own sessions and of their alerts, in order, and
-// the newest number.
+// SessionTurns returns the changes of agency's own sessions and of their alerts by the events after
+// the sequence number since, in order, and the newest number.
 func (s *Store) SessionTurns(ctx context.Context, since int64) (turns []agency.SessionTurn, newest int64, err error) {
 	if newest, err = s.LastSeq(ctx); err != nil || newest <= since {
 		return nil, since, err
@@ -66,8 +67,9 @@ func (s *Store) SessionTurns(ctx context.Context, since int64) (turns []agency.S
 	return turns, newest, nil
 }
 
-// Troubled is a session with those of its agents that failed or wait in the queue with an error, and whether another session took
-// over from it. All is of one moment. None is E_SESSION_NOT_FOUND.
+// Troubled returns a session with those of its agents that failed or wait in the queue with an
+// error, and whether another session took over from it. All is of one moment. None is
+// E_SESSION_NOT_FOUND.
 func (s *Store) Troubled(ctx context.Context, id agency.SessionID) (session *agency.Session, agents []agency.SessionAgent, retried bool, err error) {
 	session, agents, retried, err = s.troubled(ctx, id)
 	if err != nil {

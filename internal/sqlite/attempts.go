@@ -9,7 +9,8 @@ import (
 	"agency"
 )
 
-// attemptColumns are the columns that change in the life of an attempt, in the order of attemptValues and attemptDest.
+// attemptColumns are the columns that change in the life of an attempt, in the order of
+// attemptValues and attemptDest.
 const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_at_ms, stop_requested_at_ms, exit_code,
 	signal, ended_by, error_code, error, tmux_pane, wrapper, runner_process, contract, contract_problem, contract_at_ms, input_at_ms,
 	situation, restarting, log_lost`
@@ -51,7 +52,8 @@ func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *ag
 	return err
 }
 
-// Attempts are all attempts of a run, oldest first. A run that does not exist is E_RUN_NOT_FOUND.
+// Attempts returns all attempts of a run, oldest first. A run that does not exist is
+// E_RUN_NOT_FOUND.
 func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error) {
 	kept, unwritten := s.unwritten.all()[id]
 	rows, err := s.readers.QueryContext(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
@@ -75,7 +77,7 @@ func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt
 	return attempts, problem("read attempts from", s.path, err)
 }
 
-// SetToken replaces the hash of an attempt's token, by which the attempt proves who it is.
+// SetToken replaces the hash of an attempt's token, with which the attempt proves its identity.
 func (s *Store) SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error {
 	return s.write(ctx, "record token in", func(tx *transaction) error {
 		return tx.setToken(ctx, id, attempt, tokenHash)
@@ -94,7 +96,7 @@ func (tx *transaction) setToken(ctx context.Context, id agency.RunID, attempt in
 	return notFound(id)
 }
 
-// TokenHash is the hash of an attempt's token, empty when none was set.
+// TokenHash returns the hash of an attempt's token, empty when none was set.
 func (s *Store) TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error) {
 	var hash string
 	err := s.readers.QueryRowContext(ctx, `SELECT token_hash FROM attempts WHERE run_id = ? AND number = ?`,

@@ -14,13 +14,15 @@ import (
 // BackupFolder is where a store is backed up before its schema changes, beside its file.
 const BackupFolder = "backups"
 
-// BackupName is the name of a backup that agency makes by itself. By their names backups are in the order in which they were made.
+// BackupName is the name of a backup that agency makes by itself. By their names backups are in the
+// order in which they were made.
 func BackupName(at time.Time, suffix string) string {
 	return "agency-" + at.UTC().Format("20060102T150405.000Z") + suffix + ".db"
 }
 
-// Backup writes a copy of the store, as it is at this moment, to a new file of mode 0600. It does not disturb writers.
-// A file that is already there is refused with E_DB_ERROR; after a crash the copy is whole or absent.
+// Backup writes a copy of the store, as it is at this moment, to a new file of mode 0600. It does
+// not disturb writers. An existing file is refused with E_DB_ERROR; after a crash the copy is whole
+// or absent.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -64,7 +66,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Check reads the whole file and says what is wrong with it, as E_DB_ERROR with the findings in its details.
+// Check reads the whole file and returns what is wrong with it, as E_DB_ERROR with the findings in
+// its details.
 func (s *Store) Check(ctx context.Context) error {
 	findings, err := s.findings(ctx)
 	if err != nil {

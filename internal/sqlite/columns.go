@@ -16,7 +16,7 @@ import (
 // scanner is a row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
-// collect reads all rows and closes them. The result is never nil unless there is an error.
+// collect reads all rows and closes them. The result is nil only with an error.
 func collect[T any](rows *sql.Rows, scan func(scanner) (T, error)) ([]T, error) {
 	defer func() { _ = rows.Close() }()
 	all := []T{}
@@ -37,7 +37,7 @@ func collect[T any](rows *sql.Rows, scan func(scanner) (T, error)) ([]T, error) 
 	return all, nil
 }
 
-// column takes the value of one column to where it belongs. Scanning into fields of our own types without it goes
+// column stores the value of one column. Scanning into fields of our own types without it goes
 // through reflection and, for numbers, through text.
 type column func(value any) error
 
@@ -79,10 +79,11 @@ func optional(to **int) column {
 // columns counts the columns in a list of them.
 func columns(list string) int { return strings.Count(list, ",") + 1 }
 
-// marks are n parameters: "?, ?, ?".
+// marks returns n parameters: "?, ?, ?".
 func marks(n int) string { return strings.Repeat(", ?", n)[2:] }
 
-// Times are stored as whole milliseconds: the driver would write a time.Time as text, monotonic clock included.
+// Times are stored as whole milliseconds: the driver would write a time.Time as text, monotonic
+// clock included.
 
 func millis(t *time.Time) any {
 	if t == nil || t.IsZero() {
@@ -93,7 +94,7 @@ func millis(t *time.Time) any {
 
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// moment leaves the zero time where there is none.
+// moment leaves the zero time for null.
 func moment(to *time.Time) column {
 	return as(func(ms int64, ok bool) error {
 		if ok {
@@ -119,8 +120,8 @@ func number(n *int) any {
 	return *n
 }
 
-// A process is stored as "pid ticks boot": a list of runs reads two of them per run, and as JSON they would cost as
-// much as all the plain columns of the row.
+// A process is stored as "pid ticks boot": a list of runs reads two of them per run, and as JSON
+// they would cost as much as all the plain columns of the row.
 
 func process(p *agency.Process) any {
 	if p == nil {
@@ -163,7 +164,7 @@ func toContract(to **agency.Contract) column {
 	})
 }
 
-// rare is what most runs do not have, as JSON, and the empty text for nil.
+// rare is a value that most runs do not have, as JSON; the empty text for nil.
 func rare[T any](v *T) (string, error) {
 	if v == nil {
 		return "", nil

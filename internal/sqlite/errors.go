@@ -15,9 +15,10 @@ import (
 	"agency"
 )
 
-// problem is the one place where an error of SQLite or of the file system becomes one for users. doing says what was
-// going on, as in "open"; path is the database. SQLite's own words, which quote SQL, stay in the cause. An
-// *agency.Error, the end of the context and everything else that is not about the database pass as they are.
+// problem is the one place that converts an error of SQLite or of the file system for users. doing
+// names the operation, as in "open"; path is the database. SQLite's own words, which quote SQL,
+// stay in the cause. An *agency.Error, the end of the context and every other error that is not
+// about the database pass unchanged.
 func problem(doing, path string, err error) error {
 	var known *agency.Error
 	if err == nil || errors.As(err, &known) {
@@ -70,7 +71,8 @@ func isBusy(err error) bool {
 	return errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_BUSY
 }
 
-// restoreHint also says what to do without a backup: an old log next to a fresh file would damage it.
+// restoreHint also explains what to do without a backup: an old log next to a fresh file would
+// damage it.
 func restoreHint(path string) string {
 	backup := "one of agency db backup"
 	if made, _ := filepath.Glob(filepath.Join(filepath.Dir(path), BackupFolder, "agency-*.db")); len(made) > 0 { // sorted by name
@@ -80,13 +82,13 @@ func restoreHint(path string) string {
 		backup, path, path)
 }
 
-// interrupted says that an error is only the echo of a context that ended.
+// interrupted reports whether an error only follows from a context that ended.
 func interrupted(err error) bool {
 	var sqlErr *driver.Error
 	return errors.Is(err, sql.ErrTxDone) || errors.As(err, &sqlErr) && sqlErr.Code() == codes.SQLITE_INTERRUPT
 }
 
-// conflict tells which promise of uniqueness a write of the run broke; other errors pass as they are.
+// conflict returns which uniqueness a write of the run broke; other errors pass unchanged.
 func conflict(err error, r *agency.Run) error {
 	var sqlErr *driver.Error
 	if !errors.As(err, &sqlErr) || sqlErr.Code() != codes.SQLITE_CONSTRAINT_UNIQUE {

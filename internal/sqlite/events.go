@@ -17,7 +17,7 @@ func (s *Store) Append(ctx context.Context, drafts ...agency.EventDraft) error {
 
 const insertEvent = `INSERT INTO events (at_ms, type, run_id, attempt, data) VALUES (?, ?, nullif(?, ''), ?, ?)`
 
-// append adds events to the record, in the transaction of the change that they tell of.
+// append adds events to the record, in the transaction of the change that they describe.
 func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int, drafts ...agency.EventDraft) error {
 	for _, n := range drafts {
 		data := []byte("{}")
@@ -40,8 +40,8 @@ func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int
 	return nil
 }
 
-// Events are the events after the sequence number since, in order: of one run, or of everything when run is empty. A
-// limit of 0 is none.
+// Events returns the events after the sequence number since, in order: of one run, or of everything
+// when run is empty. A limit of 0 is none.
 func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error) {
 	query, args := `SELECT e.seq, e.at_ms, e.type, coalesce(e.run_id, ''), coalesce(nullif(r.name, ''), r.handle, ''), e.attempt, e.data
 		FROM events e LEFT JOIN runs r ON r.id = e.run_id WHERE e.seq > ?`, []any{since}
@@ -64,15 +64,15 @@ func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit
 	return events, problem("read events from", s.path, err)
 }
 
-// LastSeq is the sequence number of the newest event, 0 when there is none.
+// LastSeq returns the sequence number of the newest event, 0 when there is none.
 func (s *Store) LastSeq(ctx context.Context) (int64, error) {
 	var seq int64
 	err := s.readers.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events`).Scan(&seq)
 	return seq, problem("read events from", s.path, err)
 }
 
-// Changed is closed at the next commit that appends an event; call it again for the one after. Who takes the channel
-// before reading never misses an event.
+// Changed is closed at the next commit that appends an event; call it again for the one after. A
+// caller that takes the channel before reading never misses an event.
 func (s *Store) Changed() <-chan struct{} { return s.changed.next() }
 
 // SessionsChanged is Changed for the events of sessions alone.

@@ -13,7 +13,8 @@ func (s *Store) holdFiles(ctx context.Context) error {
 	if err := s.copier.QueryRowContext(ctx, "SELECT user_version FROM pragma_user_version").Scan(&version); err != nil {
 		return err
 	}
-	// An index of the log on the disk is another program's, or an earlier agency's. This process has the file to itself.
+	// An index of the log on the disk is another program's, or an earlier agency's. This process
+	// has the file to itself.
 	if err := os.Remove(s.path + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -29,8 +30,9 @@ func (s *Store) holdFiles(ctx context.Context) error {
 	return nil
 }
 
-// Displaced is the path of a file of the store that was deleted or replaced since it was opened; empty when none was. What is written
-// then is lost with this process. An error other than that a file is missing proves nothing.
+// Displaced returns the path of a file of the store that was deleted or replaced since it was
+// opened; empty when none was. What is written then is lost with this process. Only a missing file
+// proves it; other errors prove nothing.
 func (s *Store) Displaced() string {
 	for path, opened := range s.files {
 		named, err := os.Stat(path)
@@ -41,12 +43,13 @@ func (s *Store) Displaced() string {
 	return ""
 }
 
-// logRoom is how much of the disk the log has for itself, in bytes: what it needs between two checkpoints, and as much again for what is
-// written while the disk is full.
+// logRoom is how much of the disk the log has for itself, in bytes: what it needs between two
+// checkpoints, and as much again for what is written while the disk is full.
 const logRoom = 8 << 20
 
-// KeepRoom reserves room on the disk for the log, which no other program can take, so that an agent can be stopped, and its end be
-// recorded, on a full disk. It is to be repeated until the room is there, after which it does nothing.
+// KeepRoom reserves room on the disk for the log, which no other program can take, so that an agent
+// can be stopped, and its end be recorded, on a full disk. Repeat it until it succeeds; then it
+// does nothing.
 func (s *Store) KeepRoom() {
 	s.room.Lock()
 	defer s.room.Unlock()
@@ -57,7 +60,8 @@ func (s *Store) KeepRoom() {
 	s.kept = s.noRoom == nil
 }
 
-// NoRoom is why the room for the log is not there; nil when it is. errors.ErrUnsupported means that it cannot be had.
+// NoRoom returns why the room for the log is not there; nil when it is. errors.ErrUnsupported means
+// that the system cannot reserve it.
 func (s *Store) NoRoom() error {
 	s.room.Lock()
 	defer s.room.Unlock()

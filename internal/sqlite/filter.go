@@ -8,8 +8,8 @@ import (
 	"agency"
 )
 
-// Runs are the runs that a filter lets through, oldest first. What they point to is shared with other answers: it is to
-// be read only.
+// Runs returns the runs that match a filter, oldest first. Their pointers are shared with other
+// results: do not write to them.
 func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error) {
 	var where []string
 	var args []any
@@ -70,7 +70,7 @@ func (s *Store) queryRuns(ctx context.Context, query string, args ...any) ([]age
 	return runs, problem("read runs from", s.path, err)
 }
 
-// atMost is a limit for SQL, where a negative one is none.
+// atMost returns a limit for SQL, where a negative one is no limit.
 func atMost(limit int) int {
 	if limit <= 0 {
 		return -1

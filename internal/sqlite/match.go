@@ -7,8 +7,9 @@ import (
 	"agency"
 )
 
-// MatchRuns are the runs that ref can mean, oldest first and at most limit of them; 0 is no limit. One is an answer,
-// several are candidates, none is an empty slice. The first of these that finds something decides:
+// MatchRuns returns the runs that ref can mean, oldest first and at most limit of them; 0 is no
+// limit. One is an answer, several are candidates, none is an empty slice. The first of these that
+// matches decides:
 //
 //  1. the id, the handle, or the name of a run not removed; this is one run
 //  2. the beginning of one of these, for runs not removed

@@ -10,10 +10,12 @@ import (
 	"agency"
 )
 
-// SendMessage writes a message for its recipients with its event, and fills in Seq, CreatedAt and, when it reaches nobody, Dead. A
-// message whose id is known is not written again. What it answers is named by its id, or by the end of that, and came to the
-// sender; else it is E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason dead; so it is for a run that
-// was removed meanwhile. A sender that wrote too much in the last minute, and a recipient for whom too much waits, are E_LIMIT.
+// SendMessage writes a message for its recipients with its event, and fills in Seq, CreatedAt and,
+// when it reaches nobody, Dead. A message whose id is known is not written again. The message that
+// it answers is named by its id, or by the end of it, and must have reached the sender; else it is
+// E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason dead; so it is for a
+// run that was removed meanwhile. Too many messages of a sender in the last minute, or too many
+// waiting for a recipient, are E_LIMIT.
 func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
 	return s.write(ctx, "send message in", func(tx *transaction) error {
 		var known int
@@ -60,7 +62,8 @@ func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients [
 	})
 }
 
-// deliver puts a message into the inboxes of its recipients, and says why it reaches none of them; without any that is dead.
+// deliver puts a message into the inboxes of its recipients, and returns why it reaches none of
+// them; without recipients that is dead.
 func (tx *transaction) deliver(ctx context.Context, m *agency.Message, recipients []string, dead string) (string, error) {
 	const insert = `INSERT INTO deliveries (message, recipient, dead) VALUES (?, ?, ?)`
 	if len(recipients) == 0 {
@@ -89,7 +92,8 @@ func (tx *transaction) deliver(ctx context.Context, m *agency.Message, recipient
 	return dead, nil
 }
 
-// removedRun says why a recipient gets nothing any more: its run was removed. It is empty for everybody else.
+// removedRun says why a recipient gets no more messages: its run was removed. It is empty for all
+// others.
 func (tx *transaction) removedRun(ctx context.Context, recipient string) (string, error) {
 	var r agency.Run
 	err := tx.QueryRowContext(ctx, `SELECT name, handle FROM runs WHERE id = ? AND removed_at_ms IS NOT NULL`, recipient).Scan(text(&r.Name), text(&r.Handle))
@@ -102,13 +106,13 @@ func (tx *transaction) removedRun(ctx context.Context, recipient string) (string
 // wasRemoved is why messages to a removed run are dead.
 func wasRemoved(r *agency.Run) string { return r.Ref() + " was removed" }
 
-// sweepEvery is how many messages are sent between two looks for old ones.
+// sweepEvery is how many messages are sent between two removals of old ones.
 const sweepEvery = 100
 
-// forgetMessages removes what was sent so long ago that it is not kept, except what still waits for somebody. The newest message
-// stays, so no number is given twice.
+// forgetMessages removes messages past their keeping time, except those that still wait for a
+// recipient. The newest message stays, so no number is used twice.
 func (tx *transaction) forgetMessages(ctx context.Context) error {
-	// Messages are numbered in the order of their times: the look ends at the first that is young.
+	// Messages are numbered in the order of their times: the search ends at the first young one.
 	const old = `SELECT seq FROM messages WHERE seq < (SELECT seq FROM messages WHERE created_at_ms >= ? ORDER BY seq LIMIT 1)`
 	before := tx.now.Add(-agency.MessageAge).UnixMilli()
 	_, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE (acked_at_ms IS NOT NULL OR dead <> '') AND message IN (`+old+`)`, before)
@@ -119,8 +123,8 @@ func (tx *transaction) forgetMessages(ctx context.Context) error {
 	return err
 }
 
-// supersede takes back what a sender said of itself before: only the newest of it is worth reading, and an inbox that nobody
-// looks into must not fill up with it.
+// supersede removes a sender's earlier messages about itself: only the newest matters, and an
+// unread inbox must not fill up with them.
 func (tx *transaction) supersede(ctx context.Context, m *agency.Message, recipient string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = 'a newer one came' WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''
 		AND message IN (SELECT seq FROM messages WHERE sender = ? AND type = ?)`, recipient, m.From, m.Type)
@@ -154,7 +158,7 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 	return nil
 }
 
-// Messages are the messages that a filter chooses, one for each recipient, oldest first.
+// Messages returns the messages that a filter chooses, one for each recipient, oldest first.
 func (s *Store) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error) {
 	query, args := `SELECT m.seq, m.id, m.type, m.sender, m.target, m.payload, m.created_at_ms, m.reply_to, d.recipient,
 		d.delivered_at_ms, d.acked_at_ms, d.dead FROM deliveries d JOIN messages m ON m.seq = d.message WHERE 1`, []any{}
@@ -183,15 +187,16 @@ func (s *Store) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.
 	return messages, problem("read messages from", s.path, err)
 }
 
-// DeliverMessages notes that a recipient was given messages, the first time that it was.
+// DeliverMessages records the first time at which a recipient got messages.
 func (s *Store) DeliverMessages(ctx context.Context, recipient string, seqs []int64) error {
 	return s.changeDeliveries(ctx, "deliver messages in", `UPDATE deliveries SET delivered_at_ms = ?
 		WHERE recipient = ? AND delivered_at_ms IS NULL AND message IN (SELECT value FROM json_each(?))`, recipient, seqs)
 }
 
-// AckMessages notes that a recipient has dealt with messages; they are not delivered again. Each is named by its id, or by the
-// end of it, which means what waits before what was acknowledged. What was acknowledged before stays as it is. One that never came to the recipient is E_MESSAGE_NOT_FOUND, and then
-// none is acknowledged. It returns how many were acknowledged now.
+// AckMessages records that a recipient has handled messages; they are not delivered again. Each is
+// named by its id, or by the end of it, which means what waits before what was acknowledged. What
+// was acknowledged before stays as it is. One that never came to the recipient is
+// E_MESSAGE_NOT_FOUND, and then none is acknowledged. It returns how many were acknowledged now.
 func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
 	err = s.write(ctx, "acknowledge messages in", func(tx *transaction) error {
 		whole := make([]string, 0, len(ids))
@@ -222,7 +227,8 @@ func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string)
 	return acked, err
 }
 
-// The ids of messages that came to a recipient: the one, and of those that wait and of all the ones with an end.
+// The ids of messages that came to a recipient: the one, and of those that wait and of all the ones
+// with an end.
 const (
 	inboxOf      = `SELECT m.id FROM deliveries d JOIN messages m ON m.seq = d.message WHERE d.recipient = ? AND `
 	inboxEnd     = `substr(m.id, -length(?)) = ? LIMIT 2`
@@ -231,8 +237,9 @@ const (
 	inboxByEnd   = inboxOf + inboxEnd
 )
 
-// inboxID is the whole id of a message that came to a recipient. It is looked for by its index first, then by its end among what
-// waits, and only then among all messages, which takes long: the writer waits meanwhile.
+// inboxID returns the whole id of a message that came to a recipient. It is looked for by its index
+// first, then by its end among what waits, and only then among all messages, which takes long: the
+// writer waits meanwhile.
 func (tx *transaction) inboxID(ctx context.Context, recipient, id string) (string, error) {
 	found, err := tx.messageIDs(ctx, inboxByID, recipient, id)
 	if err == nil && len(found) == 0 && len(id) >= agency.MessageIDEnd {
@@ -264,7 +271,7 @@ func (tx *transaction) messageIDs(ctx context.Context, query string, args ...any
 	})
 }
 
-// buryMessages makes dead letters of what waits for a recipient who is gone.
+// buryMessages turns the messages that wait for a removed recipient into dead letters.
 func (tx *transaction) buryMessages(ctx context.Context, recipient, reason string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = ? WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''`, reason, recipient)
 	return err

@@ -1,4 +1,5 @@
-// Package sqlite is the store: the durable record of repositories, runs, attempts, steps and events in one SQLite file.
+// Package sqlite is the store: the durable record of repositories, runs, attempts, steps and events
+// in one SQLite file.
 package sqlite
 
 import (
@@ -16,8 +17,9 @@ import (
 	"agency"
 )
 
-// Store is the record. What a method has written when it returns survives a crash of the process and of the machine.
-// All methods may be called from several goroutines; writers take turns, readers wait for nobody.
+// Store is the record. What a method has written when it returns survives a crash of the process
+// and of the machine. All methods may be called from several goroutines; writers take turns,
+// readers never wait.
 type Store struct {
 	path    string
 	now     func() time.Time
@@ -41,7 +43,7 @@ type Store struct {
 	writerUpdateAgent            *sql.Stmt
 
 	changed broadcast
-	// sessionsChanged likewise, for those who care about nothing but sessions.
+	// sessionsChanged likewise, for readers that need only sessions.
 	sessionsChanged broadcast
 	memory          memory
 	unwritten       unwritten
@@ -56,7 +58,8 @@ const (
 // setting is one pragma and the value that it must have.
 type setting struct{ pragma, value string }
 
-// settings are what a connection is opened with. Opening is silent about a misspelt one, so each is read back.
+// settings are what a connection is opened with. Opening ignores a misspelt one, so each is read
+// back.
 func writerSettings() []setting {
 	return []setting{timeout(), {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
 }
@@ -69,12 +72,13 @@ func timeout() setting {
 	return setting{"busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10)}
 }
 
-// Open opens the store in the file at path, makes it if there is none, and brings its schema up to date; an existing
-// file is backed up into BackupFolder before its schema changes. The directory must exist. now is the clock of everything
-// that is written. The caller closes the store.
+// Open opens the store in the file at path, creates it if missing, and updates its schema; an
+// existing file is backed up into BackupFolder before its schema changes. The directory must exist.
+// now is the clock of everything that is written. The caller closes the store.
 //
-// A file that is damaged, foreign or of a newer schema is E_DB_ERROR and stays as it is, byte for byte. One that
-// another process keeps locked for five seconds is E_DB_LOCKED; one that may not be written is E_PERMISSION_DENIED.
+// A file that is damaged, foreign or of a newer schema is E_DB_ERROR and stays as it is, byte for
+// byte. One that another process keeps locked for five seconds is E_DB_LOCKED; one that may not be
+// written is E_PERMISSION_DENIED.
 func Open(ctx context.Context, path string, now func() time.Time) (*Store, error) {
 	steps, err := migrations()
 	if err != nil {
@@ -111,12 +115,14 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 	return s, nil
 }
 
-// start looks before it writes: nothing touches the file until inspect has found it to be one of ours.
+// start looks before it writes: nothing touches the file until inspect has recognised it as
+// agency's own.
 func (s *Store) start(ctx context.Context, steps []string) error {
 	if err := s.inspect(ctx, len(steps)); err != nil {
 		return problem("open", s.path, err)
 	}
-	// The journal mode belongs to the file, not to the connection, so it is not among the writer's parameters.
+	// The journal mode belongs to the file, not to the connection, so it is not among the writer's
+	// parameters.
 	if err := s.useWAL(ctx); err != nil {
 		return problem("open", s.path, err)
 	}
@@ -159,8 +165,8 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because two connections that
-// both want it could wait for each other.
+// useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because
+// two connections that both want it could wait for each other.
 func (s *Store) useWAL(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -177,16 +183,18 @@ func (s *Store) useWAL(ctx context.Context) error {
 	}
 }
 
-// Close writes everything back into the one file and closes it. It may be called twice. Calls that are still under way
-// end first or fail.
+// Close writes everything back into the one file and closes it. It may be called twice. Calls that
+// are still under way end first or fail.
 func (s *Store) Close() error {
-	// The writer goes last: the last connection to leave merges the log into the file, and a reader cannot.
+	// The writer goes last: the last connection to leave merges the log into the file, and a reader
+	// cannot.
 	return problem("close", s.path, errors.Join(s.copier.Close(), s.readers.Close(), s.writer.Close()))
 }
 
-// prepareFile makes sure that the file is there, private and regular: SQLite alone would make it readable to all, and
-// the files that it puts beside it take over this one's mode. An existing file is not opened, because closing it again
-// would drop the locks of every connection that this process has to it.
+// prepareFile makes sure that the file is there, private and regular: SQLite alone would make it
+// readable to all, and the files that it puts beside it take over this one's mode. An existing file
+// is not opened, because closing it again would drop the locks of every connection that this
+// process has to it.
 func prepareFile(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -211,8 +219,9 @@ func prepareFile(path string) error {
 	return nil
 }
 
-// dsn is the connection string of a process that has the file to itself: others cannot open it, and the index of the log is in memory,
-// where it needs no room on a disk. The path is escaped, so that a "?" or "%" in it is no parameter.
+// dsn returns the connection string of a process that has the file to itself: others cannot open
+// it, and the index of the log is in memory, where it needs no room on a disk. The path is escaped,
+// so that a "?" or "%" in it is no parameter.
 func dsn(path, mode string, settings []setting) string {
 	return dsnOf(path, url.Values{"mode": {mode}, "vfs": {"unix-excl"}, "_txlock": {"immediate"}}, settings)
 }

@@ -13,7 +13,7 @@ const dispatchColumns = `notice, channel, tries, due_at_ms, sent_at_ms, failed_a
 
 const selectDispatches = `SELECT ` + dispatchColumns + ` FROM outbox WHERE `
 
-// waiting is what is neither sent nor dead.
+// waiting matches dispatches that are neither sent nor dead.
 const waiting = `sent_at_ms IS NULL AND dead_at_ms IS NULL`
 
 func scanDispatch(row scanner) (agency.Dispatch, error) {
@@ -27,7 +27,7 @@ func scanDispatch(row scanner) (agency.Dispatch, error) {
 	return d, err
 }
 
-// dispatches are what a condition, with the order behind it, chooses.
+// dispatches returns those that match a condition, followed by an order.
 func (s *Store) dispatches(ctx context.Context, condition string, args ...any) ([]agency.Dispatch, error) {
 	rows, err := s.readers.QueryContext(ctx, selectDispatches+condition, args...)
 	if err != nil {
@@ -37,9 +37,10 @@ func (s *Store) dispatches(ctx context.Context, condition string, args ...any) (
 	return found, problem("read outbox of", s.path, err)
 }
 
-// AddDispatches writes a notice for each of the channels, first due at the given time. What a channel has of the same notice
-// already stays as it is. An alert is told of again and again, by notices with its id, a dash and a number: the new one takes the
-// place of those that are put off beyond that time, so that nobody gets them all at the end of the night.
+// AddDispatches writes a notice for each of the channels, first due at the given time. A channel's
+// existing dispatch of the same notice stays as it is. An alert is repeated by notices with its id,
+// a dash and a number: the new one replaces those delayed beyond that time, so that the user does
+// not get them all at the end of the night.
 func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error {
 	notice, err := json.Marshal(n)
 	if err != nil {
@@ -64,8 +65,9 @@ func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []
 	})
 }
 
-// NextDispatch is what a channel has to do next; nil when nothing waits. Of what is due by now, and of what is put off beyond latest,
-// which counts as due, the one that was tried least comes first, so that one that never succeeds keeps no other from its first try.
+// NextDispatch is a channel's next dispatch; nil when none waits. Of what is due by now, and of
+// what is put off beyond latest, which counts as due, the one that was tried least comes first, so
+// that one that never succeeds keeps no other from its first try.
 func (s *Store) NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error) {
 	found, err := s.dispatches(ctx, `channel = ? AND `+waiting+` ORDER BY max(iif(due_at_ms > ?, 0, due_at_ms), ?), tries, seq LIMIT 1`,
 		channel, latest.UnixMilli(), now.UnixMilli())
@@ -75,8 +77,8 @@ func (s *Store) NextDispatch(ctx context.Context, channel string, now, latest ti
 	return &found[0], nil
 }
 
-// RecordDispatch writes how it stands with a dispatch, with the event notice.sent or notice.dead when that settles it. One
-// that is settled stays as it is.
+// RecordDispatch writes the state of a dispatch, with the event notice.sent or notice.dead when
+// that settles it. One that is settled stays as it is.
 func (s *Store) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
 	return s.write(ctx, "write outbox of", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `UPDATE outbox SET tries = ?, due_at_ms = ?, sent_at_ms = ?, failed_at_ms = ?, error = ?, dead_at_ms = ?
@@ -103,7 +105,8 @@ func (tx *transaction) settled(ctx context.Context, d *agency.Dispatch) error {
 	return tx.append(ctx, "", 0, agency.EventDraft{Type: event, Data: data})
 }
 
-// TidyOutbox gives up what waits for a channel that is not among those given, and forgets what was settled before a time.
+// TidyOutbox gives up dispatches for channels that are not among those given, and deletes those
+// settled before a time.
 func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error {
 	kept, err := list(channels)
 	if err != nil {
@@ -132,7 +135,8 @@ func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before t
 	})
 }
 
-// ReleaseDispatches lets due say when what waits for a time after now is due instead, if that is earlier.
+// ReleaseDispatches moves dispatches that are due after now to the time that due returns, if that
+// is earlier.
 func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error {
 	return s.write(ctx, "write outbox of", func(tx *transaction) error {
 		rows, err := tx.QueryContext(ctx, selectDispatches+waiting+` AND due_at_ms > ?`, now.UnixMilli())
@@ -158,17 +162,17 @@ func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time, due func(d
 	})
 }
 
-// Dispatches are the ways of one notice, by channel.
+// Dispatches returns the dispatches of one notice, by channel.
 func (s *Store) Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error) {
 	return s.dispatches(ctx, `notice_id = ? ORDER BY channel`, noticeID)
 }
 
-// DeadDispatches are the newest of what was given up, newest first.
+// DeadDispatches returns the newest of what was given up, newest first.
 func (s *Store) DeadDispatches(ctx context.Context, limit int) ([]agency.Dispatch, error) {
 	return s.dispatches(ctx, `dead_at_ms IS NOT NULL ORDER BY dead_at_ms DESC, seq DESC LIMIT ?`, atMost(limit))
 }
 
-// ChannelStates are how it stands with every channel that ever got something to do, by name.
+// ChannelStates returns the state of every channel that ever had a dispatch, by name.
 func (s *Store) ChannelStates(ctx context.Context) ([]agency.ChannelState, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT channel, count(*) FILTER (WHERE `+waiting+`), count(dead_at_ms),
 		min(due_at_ms) FILTER (WHERE `+waiting+`), max(sent_at_ms), max(failed_at_ms), coalesce((SELECT error FROM outbox o

@@ -11,7 +11,7 @@ import (
 	"agency"
 )
 
-// Found is a run as its folder tells of it.
+// Found is a run as its folder describes it.
 type Found struct {
 	Run       *agency.Run      // its Attempt is the newest
 	Earlier   []agency.Attempt // from attempt 1 on
@@ -26,9 +26,10 @@ const (
 	RunKnown   = "known" // what the store says is as new
 )
 
-// Rebuild brings what a run's folder tells into the store, unless that is older than what the store says. What only the store can know
-// of the run, such as its agent's word, stays. A name, a branch or a handle that another run has by now is refused as by CreateRun, and
-// what cannot be a run is E_SPEC_INVALID; any other error says nothing of the run.
+// Rebuild adds what a run's folder holds to the store, unless the store is newer. Facts that only
+// the store has, such as its agent's report, stay. A name, a branch or a handle that another run
+// has by now is refused as by CreateRun, and an invalid run is E_SPEC_INVALID; any other error is
+// not about the run.
 func (s *Store) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 	err = s.write(ctx, "rebuild run in", func(tx *transaction) error {
 		stored, err := readRun(ctx, tx.StmtContext(ctx, s.writerRun), f.Run.ID)

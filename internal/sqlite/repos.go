@@ -8,8 +8,8 @@ import (
 	"agency"
 )
 
-// PutRepo records where a repository is. When it was known at another place, that is the event repository.moved, and
-// from then on its runs name the new place.
+// PutRepo records where a repository is. When it was known at another place, that is the event
+// repository.moved, and from then on its runs name the new place.
 func (s *Store) PutRepo(ctx context.Context, repo agency.Repo) error {
 	return s.write(ctx, "record repository in", func(tx *transaction) error {
 		return tx.putRepo(ctx, repo)
@@ -40,7 +40,7 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 	}})
 }
 
-// Repo is the repository with a fingerprint, nil when it is not known.
+// Repo returns the repository with a fingerprint, nil when it is not known.
 func (s *Store) Repo(ctx context.Context, fingerprint string) (*agency.Repo, error) {
 	var r agency.Repo
 	err := s.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos WHERE fingerprint = ?`, fingerprint).

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve has a file own so many bytes of its disk, beyond its end too. It is fine to repeat.
+// reserve reserves this many bytes of the disk for a file, also beyond its end. It can be repeated.
 func reserve(path string, bytes int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -4,5 +4,5 @@ package sqlite
 
 import "errors"
 
-// reserve is not to be had here.
+// reserve is not supported here.
 func reserve(string, int64) error { return errors.ErrUnsupported }

@@ -55,9 +55,10 @@ func runScanner() func(scanner) (agency.Run, error) {
 	}
 }
 
-// CreateRun writes a new run with its repository, its attempt and its steps, and fills in what the store decides:
-// r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not removed has is E_NAME_EXISTS, a branch
-// of the same repository that such a run has is E_BRANCH_EXISTS, and a handle that any run has is agency.ErrHandleTaken.
+// CreateRun writes a new run with its repository, its attempt and its steps, and fills in what the
+// store decides: r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not
+// removed has is E_NAME_EXISTS, a branch of the same repository that such a run has is
+// E_BRANCH_EXISTS, and a handle that any run has is agency.ErrHandleTaken.
 func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error {
 	run := *r
 	err := s.write(ctx, "create run in", func(tx *transaction) error {
@@ -104,12 +105,13 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 	return err
 }
 
-// ChangeRun lets change edit a run and its newest attempt, and writes the result with the events that it returns, all
-// or nothing. No other change comes in between; change must not call the store. To begin a new attempt, change sets
-// r.Attempt to it, with the next number. An error of change is returned as it is and nothing is written; nor is
-// anything when there is no news and nothing is different. Id, order, times of creation and the repository's place stay
-// as they are, whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is the one
-// that is now stored.
+// ChangeRun lets change edit a run and its newest attempt, and writes the result with the events
+// that it returns, all or nothing. No other change comes in between; change must not call the
+// store. To begin a new attempt, change sets r.Attempt to it, with the next number. An error of
+// change is returned as it is and nothing is written; nor is anything when there is no news and
+// nothing is different. Id, order, times of creation and the repository's place stay as they are,
+// whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is
+// the one that is now stored.
 func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, false, change)
 }
@@ -203,10 +205,11 @@ func (rec record) equal(other record) bool {
 	return slices.Equal(rec.run, other.run) && slices.Equal(rec.attempt, other.attempt)
 }
 
-// later is the time of a change: after that of the one before, even within a millisecond or when the clock goes back.
+// later is the time of a change: after that of the one before, even within a millisecond or when
+// the clock goes back.
 const later = `max(?, updated_at_ms + 1)`
 
-// What every change of a run writes is prepared once: to parse it takes longer than to do it.
+// What every change of a run writes is prepared once: parsing takes longer than running it.
 var (
 	updateRun = `UPDATE runs SET (` + runColumns + `, updated_at_ms) = (` + marks(columns(runColumns)) + `, ` + later + `) WHERE id = ?`
 
@@ -230,7 +233,7 @@ func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency
 	}
 }
 
-// Run is one run, removed or not. A run that does not exist is E_RUN_NOT_FOUND.
+// Run returns one run, removed or not. A run that does not exist is E_RUN_NOT_FOUND.
 func (s *Store) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
 	facts := s.unwritten.all()
 	r, err := readRun(ctx, s.readerRun, id)
@@ -252,7 +255,7 @@ func readRun(ctx context.Context, selectRun *sql.Stmt, id agency.RunID) (agency.
 	return r, err
 }
 
-// Spec is the request that a run was made from, as it was given to CreateRun.
+// Spec returns the request that a run was made from, as it was given to CreateRun.
 func (s *Store) Spec(ctx context.Context, id agency.RunID) ([]byte, error) {
 	var spec []byte
 	err := s.readers.QueryRowContext(ctx, `SELECT spec FROM specs WHERE run_id = ?`, string(id)).Scan(&spec)

@@ -9,7 +9,8 @@ import (
 	"agency"
 )
 
-// sessionColumns are the columns that a change may write, in the order of sessionValues and sessionDest.
+// sessionColumns are the columns that a change may write, in the order of sessionValues and
+// sessionDest.
 const sessionColumns = `name, source, source_file, outside, repo, status, queued, running, complete, failed, cancelled, status_dir, dir,
 	plan_path, plan_hash, max_parallel, paused, cancel_at_ms, retry_of, owner, config, started_at_ms, completed_at_ms, extra`
 
@@ -57,9 +58,10 @@ func toObject(to *json.RawMessage) column {
 	})
 }
 
-// CreateSession writes a new session with its repository, its agents and the plan, nil for none, together with the event
-// session.created, and fills in what the store decides: Seq, UpdatedAt and Tally. What is known of runs that it takes over from
-// RetryOf is known of it, too. An id that is taken is E_NAME_EXISTS: draw another.
+// CreateSession writes a new session with its repository, its agents and the plan, nil for none,
+// together with the event session.created, and fills in what the store decides: Seq, UpdatedAt and
+// Tally. What is known of runs that it takes over from RetryOf is known of it, too. An id that is
+// taken is E_NAME_EXISTS: draw another.
 func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
 	created := *session
 	err := s.write(ctx, "create session in", func(tx *transaction) error {
@@ -106,7 +108,7 @@ func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agen
 	return nil
 }
 
-// Session is one session. One that does not exist is E_SESSION_NOT_FOUND.
+// Session returns one session. One that does not exist is E_SESSION_NOT_FOUND.
 func (s *Store) Session(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
 	session, err := readSession(ctx, s.readerSession, id)
 	if err != nil {
@@ -127,9 +129,10 @@ func noSession(id agency.SessionID) error {
 	return agency.Errorf(agency.CodeSessionNotFound, "no session %q", string(id)).WithHint("agency session ls shows the sessions there are")
 }
 
-// MatchSessions are the sessions that ref can mean, those that run first, then newest first, and at most limit of them; 0 is no limit. The
-// first of these that finds something decides: the id, the name, the beginning of an id, of its last eight characters or of a name. A
-// beginning has agency.MinPrefix characters or more.
+// MatchSessions returns the sessions that ref can mean, those that run first, then newest first,
+// and at most limit of them; 0 is no limit. The first of these that matches decides: the id, the
+// name, the beginning of an id, of its last eight characters or of a name. A beginning has
+// agency.MinPrefix characters or more.
 func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
 	const last = "\U0010ffff" // sorts after every character that an id or a name can hold
 	for _, q := range []struct {
@@ -157,7 +160,7 @@ func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]age
 	return []agency.Session{}, nil
 }
 
-// Sessions are the sessions that a filter lets through, newest first.
+// Sessions returns the sessions that match a filter, newest first.
 func (s *Store) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error) {
 	where, args := `WHERE true`, []any{}
 	if f.Repo != "" {
@@ -170,13 +173,13 @@ func (s *Store) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.
 	return s.querySessions(ctx, where+` ORDER BY s.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
 }
 
-// SessionsWithStaleFiles are those whose status files may not say yet how they stand, oldest first: all that run, and the settled ones
-// that MarkFilesWritten was not called for.
+// SessionsWithStaleFiles returns those whose status files may be out of date, oldest first: all
+// that run, and the settled ones that MarkFilesWritten was not called for.
 func (s *Store) SessionsWithStaleFiles(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.filed = 0 ORDER BY s.seq`)
 }
 
-// MarkFilesWritten records that the status file of a settled session says how it ended.
+// MarkFilesWritten records that the status file of a settled session shows how it ended.
 func (s *Store) MarkFilesWritten(ctx context.Context, id agency.SessionID) error {
 	return s.write(ctx, "change session in", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `UPDATE sessions SET filed = 1 WHERE id = ? AND status <> 'running'`, string(id))
@@ -193,7 +196,7 @@ func (s *Store) querySessions(ctx context.Context, where string, args ...any) ([
 	return sessions, problem("read sessions from", s.path, err)
 }
 
-// SessionPlan is the plan as CreateSession was given it; nil for a session without one.
+// SessionPlan returns the plan as CreateSession was given it; nil for a session without one.
 func (s *Store) SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error) {
 	var plan []byte
 	err := s.readers.QueryRowContext(ctx, `SELECT p.plan FROM sessions s LEFT JOIN session_plans p ON p.session = s.seq WHERE s.id = ?`,

@@ -62,7 +62,8 @@ func (tx *transaction) insertAgents(ctx context.Context, s *agency.Session, agen
 	return nil
 }
 
-// SessionAgents are the agents of a session in the order of the plan; none when there is no such session.
+// SessionAgents returns the agents of a session in the order of the plan; none when there is no
+// such session.
 func (s *Store) SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error) {
 	rows, err := s.readers.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(id))
 	if err != nil {
@@ -72,8 +73,8 @@ func (s *Store) SessionAgents(ctx context.Context, id agency.SessionID) ([]agenc
 	return agents, problem("read session from", s.path, err)
 }
 
-// SessionSince is a session and those of its agents that changed after the time since, an UpdatedAt of the session; the zero
-// time gives all. Both are of one moment.
+// SessionSince returns a session and those of its agents that changed after the time since, an
+// UpdatedAt of the session; the zero time gives all. Both are of one moment.
 func (s *Store) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
 	session, agents, err := s.sessionSince(ctx, id, since)
 	if err != nil {
@@ -104,8 +105,8 @@ func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since tim
 	return session, agents, err
 }
 
-// SessionRuns are the runs of the agents of a session by their ids, with running only those of agents that run. What they point to
-// is shared with other answers: it is to be read only.
+// SessionRuns returns the runs of the agents of a session by their ids, with running only those of
+// agents that run. Their pointers are shared with other results: do not write to them.
 func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
 	facts := s.unwritten.all()
 	versions, err := s.queryVersions(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
@@ -122,7 +123,7 @@ func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bo
 	return byID, err
 }
 
-// AgentOfRun is the agent that a run works for; found is false for a run that works for none.
+// AgentOfRun returns the agent that a run works for; found is false for a run that works for none.
 func (s *Store) AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error) {
 	err = s.readers.QueryRowContext(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
 		WHERE a.run = ? AND a.run <> '' ORDER BY s.seq DESC LIMIT 1`, string(id)).Scan(&session, &agent)

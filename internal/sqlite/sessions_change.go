@@ -11,7 +11,7 @@ import (
 	"agency"
 )
 
-// What every change of a session writes is prepared once: to parse it takes longer than to do it.
+// What every change of a session writes is prepared once: parsing takes longer than running it.
 var (
 	updateSession = `UPDATE sessions SET (` + sessionColumns + `, updated_at_ms) = (` + marks(columns(sessionColumns)+1) + `) WHERE seq = ?`
 
@@ -19,12 +19,14 @@ var (
 		WHERE session = ? AND id = ?`
 )
 
-// ChangeSession lets change edit a session and the agents that are named, all of them when agents is nil, and writes what is
-// different with the events that it returns, all or nothing. No other change comes in between; change must not call the
-// store. The session's Tally follows from the agents, whatever change does to it; so do ids, order and UpdatedAt stay. A transition that
-// agency.NextAgent refuses, or any change of a session that has settled, is E_INVALID_STATE. An error of change is returned as it is and
-// nothing is written; nor is anything when there is no news and nothing is different. A session or agent that does not exist is
-// E_SESSION_NOT_FOUND or E_AGENT_NOT_FOUND. The session returned is the one that is now stored.
+// ChangeSession lets change edit a session and the agents that are named, all of them when agents
+// is nil, and writes what is different with the events that it returns, all or nothing. No other
+// change comes in between; change must not call the store. The session's Tally follows from the
+// agents, whatever change does to it; so do ids, order and UpdatedAt stay. A transition that
+// agency.NextAgent refuses, or any change of a session that has settled, is E_INVALID_STATE. An
+// error of change is returned as it is and nothing is written; nor is anything when there is no
+// news and nothing is different. A session or agent that does not exist is E_SESSION_NOT_FOUND or
+// E_AGENT_NOT_FOUND. The session returned is the one that is now stored.
 func (s *Store) ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
 	change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error),
 ) (*agency.Session, error) {
@@ -66,7 +68,8 @@ func (s *Store) ChangeSession(ctx context.Context, id agency.SessionID, agents [
 	return &stored, nil
 }
 
-// changing is a session that is changed in one transaction. Agents are written at the end, each once.
+// changing is a session that is changed in one transaction. Agents are written at the end, each
+// once.
 type changing struct {
 	tx      *transaction
 	stored  agency.Session // as it was
@@ -119,7 +122,8 @@ func (c *changing) agentsOf(ctx context.Context, ids []string) ([]agency.Session
 	return agents, nil
 }
 
-// set takes an agent that was changed, unless it is as before. With force it is written all the same.
+// set takes an agent that was changed, unless it is as before. With force it is written all the
+// same.
 func (c *changing) set(before, after *agency.SessionAgent, force bool) error {
 	after.Session, after.ID, after.Position = before.Session, before.ID, before.Position
 	was, err1 := agentValues(before)
@@ -169,7 +173,8 @@ func (c *changing) open() error {
 	return nil
 }
 
-// save writes what was taken. UpdatedAt grows with each change, even within a millisecond or when the clock goes back.
+// save writes what was taken. UpdatedAt grows with each change, even within a millisecond or when
+// the clock goes back.
 func (c *changing) save(ctx context.Context) error {
 	if !c.touched {
 		return nil

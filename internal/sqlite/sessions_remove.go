@@ -7,8 +7,9 @@ import (
 	"agency"
 )
 
-// RemoveSession takes a settled session out of the record, with the event session.removed; the events of its life stay. Where its
-// status files lie is kept until ForgetSession. One that is running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
+// RemoveSession takes a settled session out of the record, with the event session.removed; the
+// events of its life stay. Where its status files lie is kept until ForgetSession. One that is
+// running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
 func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
 	return s.write(ctx, "remove session from", func(tx *transaction) error {
 		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
@@ -34,7 +35,8 @@ func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
 	})
 }
 
-// RemovedSessions are those out of the record whose status files may still be there: ids and places, and nothing else of them.
+// RemovedSessions returns the removed sessions whose status files may still exist: ids and places,
+// and nothing else of them.
 func (s *Store) RemovedSessions(ctx context.Context) ([]agency.Session, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT id, root, status_dir, dir FROM removed_sessions ORDER BY id`)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"agency"
 )
 
-// UpdateAgents carries out reports of outside executors, each with its event session.agent, and returns one error for each, in
-// order. Those of callers that come while a transaction is under way share the next one: what they wait for is the disk. A
-// report that is refused is no harm to the others; of those without an error nothing is lost. The last agent's end settles
-// the session. The context only has a say until the reports are taken.
+// UpdateAgents applies the reports of external executors, each with its event session.agent, and
+// returns one error for each, in order. Those of callers that come while a transaction is under way
+// share the next one: what they wait for is the disk. A report that is refused is no harm to the
+// others; of those without an error nothing is lost. The last agent's end settles the session. The
+// context only has a say until the reports are taken.
 func (s *Store) UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error {
 	b := &batch{reports: reports, errs: make([]error, len(reports)), turn: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := ctx.Err(); err != nil {
@@ -68,7 +69,8 @@ func (q *batches) take() []*batch {
 	return taken
 }
 
-// pass gives the turn to one of those that came meanwhile, so that nobody works for others for ever.
+// pass gives the turn to one of those that came meanwhile, so that no caller works for others
+// forever.
 func (q *batches) pass() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +81,8 @@ func (q *batches) pass() {
 
 var errNotCarriedOut = errors.New("the report was not carried out")
 
-// carryOut puts everything that waits into one transaction. Whatever happens, those that wait are told.
+// carryOut writes all waiting reports in one transaction. Whatever happens, every waiting caller
+// gets its result.
 func (s *Store) carryOut(ctx context.Context) {
 	taken, err := s.batches.take(), errNotCarriedOut
 	defer func() {
@@ -111,13 +114,14 @@ func (s *Store) carryOut(ctx context.Context) {
 	})
 }
 
-// refused says that a report is at fault, not the database.
+// refused reports whether a report is at fault, not the database.
 func refused(err error) bool {
 	var known *agency.Error
 	return errors.As(err, &known)
 }
 
-// report carries out one report in memory, on sessions that are open already or are opened for it, and writes its events.
+// report carries out one report in memory, on sessions that are open already or are opened for it,
+// and writes its events.
 func (tx *transaction) report(ctx context.Context, open map[agency.SessionID]*changing, r *agency.AgentReport) error {
 	c := open[r.Session]
 	if c == nil {

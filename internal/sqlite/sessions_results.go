@@ -8,13 +8,14 @@ import (
 	"agency"
 )
 
-// UnreportedSessions are those of agency's own that ReportSession was not called for, oldest first: all that run among them.
+// UnreportedSessions returns those of agency's own that ReportSession was not called for, oldest
+// first: all that run among them.
 func (s *Store) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.reported = 0 AND s.outside = 0 ORDER BY s.seq`)
 }
 
-// ReportSession records that everything that follows the end of a settled session is done, with the event session.reported. The
-// second time it does nothing.
+// ReportSession records that everything that follows the end of a settled session is done, with the
+// event session.reported. The second time it does nothing.
 func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
 	return s.write(ctx, "change session in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `UPDATE sessions SET reported = 1 WHERE id = ? AND status <> 'running' AND reported = 0`, string(id))
@@ -32,7 +33,8 @@ func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
 	})
 }
 
-// AddResult keeps what an agent came to. The second time it does nothing, and neither for a session that was removed.
+// AddResult stores the result of an agent. The second time it does nothing, and neither for a
+// session that was removed.
 func (s *Store) AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -45,7 +47,8 @@ func (s *Store) AddResult(ctx context.Context, id agency.SessionID, agent string
 	})
 }
 
-// inheritResults copies what is known of the runs that a new session takes over from the one that it retries.
+// inheritResults copies what is known of the runs that a new session takes over from the one that
+// it retries.
 func (tx *transaction) inheritResults(ctx context.Context, s *agency.Session) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO session_results (session, agent, result)
 		SELECT a.session, a.id, r.result FROM session_agents a
@@ -56,7 +59,7 @@ func (tx *transaction) inheritResults(ctx context.Context, s *agency.Session) er
 	return err
 }
 
-// SessionResults are what is known of what the agents of a session came to, by their ids.
+// SessionResults returns the known results of the agents of a session, by their ids.
 func (s *Store) SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT r.agent, r.result FROM session_results r JOIN sessions s ON s.seq = r.session WHERE s.id = ?`, string(id))
 	if err != nil {

@@ -17,8 +17,8 @@ func (tx *transaction) planSteps(ctx context.Context, id agency.RunID, attempt i
 	return nil
 }
 
-// FinishStep records that a step is done, with the event run.step. The second time it writes nothing. A step that was
-// not planned is added behind the others.
+// FinishStep records that a step is done, with the event run.step. The second time it writes
+// nothing. A step that was not planned is added behind the others.
 func (s *Store) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
 	return s.write(ctx, "record step in", func(tx *transaction) error {
 		var known bool
@@ -43,7 +43,7 @@ func (s *Store) FinishStep(ctx context.Context, id agency.RunID, attempt int, na
 	})
 }
 
-// Steps are the steps of an attempt in their order.
+// Steps returns the steps of an attempt in their order.
 func (s *Store) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT name, done_at_ms FROM steps WHERE run_id = ? AND attempt = ? ORDER BY seq`,
 		string(id), attempt)

@@ -22,7 +22,7 @@ func scanTimer(row scanner) (agency.Timer, error) {
 	return t, err
 }
 
-// Timers are all timers by their names, those that ended by themselves too.
+// Timers returns all timers by their names, those that ended by themselves too.
 func (s *Store) Timers(ctx context.Context) ([]agency.Timer, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT `+timerColumns+` FROM timers ORDER BY name`)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *Store) Timers(ctx context.Context) ([]agency.Timer, error) {
 	return timers, problem("read timers from", s.path, err)
 }
 
-// PutTimer adds a timer in the place of the one with its name, with its event, and fills in its Seq. The name of a timer that goes on
-// and belongs to somebody else is E_NAME_EXISTS, but for the person.
+// PutTimer adds a timer in the place of the one with its name, with its event, and fills in its
+// Seq. The name of an active timer of another owner is E_NAME_EXISTS, except for the user.
 func (s *Store) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
 	err = s.write(ctx, "start timer in", func(tx *transaction) error {
 		if err := tx.mayReplace(ctx, t); err != nil {
@@ -62,7 +62,7 @@ func (s *Store) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, e
 	return replaced && err == nil, err
 }
 
-// mayReplace refuses a timer whose name is not for its owner to take.
+// mayReplace refuses a timer whose owner may not take its name.
 func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
 	var owner string
 	err := tx.QueryRowContext(ctx, `SELECT owner FROM timers WHERE name = ? AND stopped_at_ms IS NULL`, t.Name).Scan(&owner)
@@ -78,8 +78,8 @@ func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
 		WithHint("agency watchdog start --run %s --name OTHER", t.RunID)
 }
 
-// ChangeTimer lets change edit what a timer has done, and writes it. A timer that ends by that has its event. It is false when
-// the timer is not there any more, or another one has taken its name.
+// ChangeTimer lets change edit what a timer has done, and writes it. A timer that ends by that has
+// its event. It is false when the timer is not there any more, or another one has taken its name.
 func (s *Store) ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error) {
 	err = s.write(ctx, "change timer in", func(tx *transaction) error {
 		t, err := scanTimer(tx.QueryRowContext(ctx, `SELECT `+timerColumns+` FROM timers WHERE seq = ?`, seq))
@@ -103,7 +103,7 @@ func (s *Store) ChangeTimer(ctx context.Context, seq int64, change func(t *agenc
 	return found && err == nil, err
 }
 
-// DeleteTimer ends a timer that somebody does not want any more, with its event.
+// DeleteTimer ends a timer on request, with its event.
 func (s *Store) DeleteTimer(ctx context.Context, t *agency.Timer) error {
 	return s.write(ctx, "stop timer in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `DELETE FROM timers WHERE seq = ?`, t.Seq)

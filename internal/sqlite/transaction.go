@@ -14,12 +14,12 @@ type transaction struct {
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
 	sessions bool // an event of a session was appended
-	// committed, if not nil, is called when it is durable, before anybody is told.
+	// committed, if not nil, is called when it is durable, before any reader is told.
 	committed func()
 }
 
-// write runs do in one immediate transaction: everything that it writes is durable when write returns nil, and nothing
-// is kept otherwise. doing names the work in errors.
+// write runs do in one immediate transaction: everything that it writes is durable when write
+// returns nil, and nothing is kept otherwise. doing names the work in errors.
 func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction) error) error {
 	tx, err := s.transact(ctx, do)
 	if ctx.Err() != nil && interrupted(err) {

@@ -13,14 +13,15 @@ import (
 	"agency"
 )
 
-// unwritten is what the disk did not take of runs' newest attempts. Who reads gets it in place of the record.
+// unwritten holds the states of runs' newest attempts that could not be written. Readers get them
+// instead of the record.
 type unwritten struct {
 	turn  sync.Mutex // held by the one who changes a run
 	mu    sync.Mutex // guards facts, which is replaced and never changed
 	facts map[agency.RunID]fact
 }
 
-// fact is how an attempt stands, and the news of it.
+// fact is the state of an attempt, and its event.
 type fact struct {
 	attempt agency.Attempt
 	drafts  []agency.EventDraft
@@ -47,8 +48,8 @@ func (u *unwritten) set(id agency.RunID, f *fact) {
 	}
 }
 
-// overlay puts facts in the place of what the record says of runs. They are those from before the record was read: what was written
-// meanwhile is in both then, and never in neither.
+// overlay puts facts in the place of what the record says of runs. They are those from before the
+// record was read: what was written meanwhile is in both then, and never in neither.
 func overlay(facts map[agency.RunID]fact, runs []agency.Run) {
 	for i := range runs {
 		overlayRun(facts, &runs[i])
@@ -61,9 +62,9 @@ func overlayRun(facts map[agency.RunID]fact, r *agency.Run) {
 	}
 }
 
-// RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not. Where the disk takes nothing it is kept
-// in memory: all who read get it, Run.Unrecorded says so, and it is written with the next change of the run or by WriteFacts. It is lost
-// with this process.
+// RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not.
+// Where the disk takes nothing it is kept in memory: all who read get it, Run.Unrecorded says so,
+// and it is written with the next change of the run or by WriteFacts. It is lost with this process.
 func (s *Store) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, true, change)
 }
@@ -79,7 +80,7 @@ func (s *Store) WriteFacts(ctx context.Context) error {
 	return nil
 }
 
-// Full reports whether an error is that the disk takes nothing: it has no room, or fails.
+// Full reports whether an error means that the disk accepts no writes: it is full, or fails.
 func Full(err error) bool {
 	sqlErr, ok := errors.AsType[*driver.Error](err)
 	return ok && (sqlErr.Code()&0xff == codes.SQLITE_FULL || sqlErr.Code()&0xff == codes.SQLITE_IOERR)

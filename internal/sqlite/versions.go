@@ -8,11 +8,12 @@ import (
 	"agency"
 )
 
-// version is a state of one run: every change of it gives it a later time, so that the pair never means two things.
+// version is a state of one run: every change of it gives it a later time, so that the pair never
+// means two things.
 type version struct{ seq, updated int64 }
 
-// memory keeps runs that were read, since most of a list is as it was at the last look. A version cannot be stale: it is
-// asked from the database each time.
+// memory keeps runs that were read, since most of a list is as it was at the last look. A version
+// cannot be stale: it is asked from the database each time.
 type memory struct {
 	mu   sync.Mutex
 	runs map[int64]agency.Run // by seq
@@ -50,7 +51,7 @@ func (m *memory) keep(runs []agency.Run) {
 	}
 }
 
-// runsOf are the runs with these versions, which are in the order of seq, or with later ones.
+// runsOf returns the runs with these versions, which are in the order of seq, or with later ones.
 func (s *Store) runsOf(ctx context.Context, versions []version) ([]agency.Run, error) {
 	runs := make([]agency.Run, len(versions))
 	missing := s.memory.recall(versions, runs)
