@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// claim is the note that a git of agency's writes one ref, in a file of the folder Claims. The file
-// is there from before that git starts until it has ended by itself, and the git and all its
+// claim is the record, in a file of the folder Claims, that a git of agency writes one ref. The
+// file is there from before that git starts until it has ended by itself, and the git and all its
 // children hold a kernel lock on it. So a claim that is there and not locked is of a git that was
 // killed, and the lock of git on that ref is what it left.
 type claim struct {
@@ -31,8 +31,8 @@ type refOf struct {
 	Ref       string `json:"ref"`
 }
 
-// claim notes that a git is about to write a ref. It waits for one that writes it still, and takes
-// away what one that was killed has left.
+// claim notes that a git is about to write a ref. It waits for one that still writes it, and
+// removes the lock that a killed one left.
 func (g *Git) claim(ctx context.Context, writes refOf) (*claim, error) {
 	note, err := json.Marshal(writes)
 	if err == nil {
@@ -65,7 +65,7 @@ func takeClaim(ctx context.Context, path string) (*claim, error) {
 			return nil, fmt.Errorf("note what git writes: %w", err)
 		}
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case err == nil && isAt(f, path): // else whoever held it before has removed it
+		case err == nil && isAt(f, path): // else the git that held it before has removed it
 			c := &claim{File: f}
 			_ = json.NewDecoder(io.LimitReader(f, 64<<10)).Decode(&c.writes) // half a note is of a git that had not begun
 			return c, nil
@@ -92,8 +92,8 @@ func isAt(f *os.File, path string) bool {
 // than agency's could have made it just now, and holds it for milliseconds.
 const freeWait = time.Second
 
-// free takes away the lock of git that a killed one has left. One that is older than the claim, or
-// that changes meanwhile, is another git's, and stays.
+// free removes the git lock that a killed git left. A lock that is older than the claim, or that
+// changes meanwhile, belongs to another git and stays.
 func (c *claim) free(ctx context.Context) error {
 	if c.writes.Ref == "" {
 		return nil
@@ -144,8 +144,8 @@ func (c *claim) left(root *os.Root, lock string) (fs.FileInfo, error) {
 	return found, nil
 }
 
-// done ends the claim of a git that has ended by itself. What one that was killed has left is taken
-// away, now or by FreeClaims.
+// done ends the claim of a git that has ended by itself. The lock of a killed one is removed now or
+// by FreeClaims.
 func (c *claim) done(ended bool) {
 	if ended {
 		_ = os.Remove(c.Name())
@@ -156,8 +156,8 @@ func (c *claim) done(ended bool) {
 	}
 }
 
-// FreeClaims takes away the locks on refs that gits of agency's have left which were killed. What a
-// git still writes is left to the next one that writes it.
+// FreeClaims removes the locks on refs that killed gits of agency left. A ref that a git still
+// writes is left to the next git that writes it.
 func (g *Git) FreeClaims(ctx context.Context) error {
 	paths, err := filepath.Glob(filepath.Join(g.Claims, "*"))
 	if g.Claims == "" || err != nil {

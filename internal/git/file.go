@@ -39,7 +39,7 @@ func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, l
 	return []byte(out), true, nil
 }
 
-// executable is the mode of a file that may be run.
+// executable is the mode of an executable file.
 const executable = "100755"
 
 // Executable reports whether a commit has a file, and whether it is executable.
@@ -65,7 +65,7 @@ func (g *Git) mode(ctx context.Context, repo agency.Repo, commit, path string) (
 	return mode, nil
 }
 
-// Ignored are those of the paths, relative to a worktree, that git ignores there.
+// Ignored returns those of the paths, relative to a worktree, that git ignores there.
 func (g *Git) Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error) {
 	at, err := g.through(ctx, repo, worktree)
 	if err != nil {

@@ -82,7 +82,7 @@ func older(version, than string) bool {
 	return major < wantMajor || (major == wantMajor && minor < wantMinor)
 }
 
-// outputLimit is the most that one git process may answer, in bytes. The status of a million files
+// outputLimit is the longest answer of one git process, in bytes. The status of a million files
 // fits.
 const outputLimit = 256 << 20
 

@@ -211,9 +211,9 @@ func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (b
 	return true, nil
 }
 
-// Unmerged says whether the branch has commits that are in no other branch, in no remote-tracking
-// branch and not in the known commits: work that would be lost with it. A branch that does not
-// exist has none.
+// Unmerged reports whether the branch has commits that are in no other branch, in no
+// remote-tracking branch and not in the known commits: work that would be lost with it. A branch
+// that does not exist has none.
 func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
 	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes"}
 	args = append(args, known...)

@@ -46,8 +46,8 @@ func writing(repo agency.Repo, ref string, args ...string) call {
 	return c
 }
 
-// gitDir is where the repository keeps what it knows of the worktree at path. The worktree itself
-// is not asked. E_NOT_GIT_REPO: the repository knows of none there.
+// gitDir returns the folder in which the repository keeps its knowledge of the worktree at path. It
+// does not read the worktree itself. E_NOT_GIT_REPO: the repository knows of none there.
 func gitDir(repo agency.Repo, path string) (string, error) {
 	whole := canonical(path)
 	if info, err := os.Lstat(path); err == nil && !info.IsDir() {

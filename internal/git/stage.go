@@ -61,7 +61,7 @@ func (s *saver) entries(ctx context.Context) (entries, error) {
 	return e, err
 }
 
-// lines0 are paths that end in NUL.
+// lines0 returns paths that end in NUL.
 func lines0(paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {

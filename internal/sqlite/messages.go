@@ -11,11 +11,11 @@ import (
 )
 
 // SendMessage writes a message for its recipients with its event, and fills in Seq, CreatedAt and,
-// when it reaches nobody, Dead. A message whose id is known is not written again. The message that
-// it answers is named by its id, or by the end of it, and must have reached the sender; else it is
-// E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason dead; so it is for a
-// run that was removed meanwhile. Too many messages of a sender in the last minute, or too many
-// waiting for a recipient, are E_LIMIT.
+// when it has no recipient left, Dead. A message whose id is known is not written again. The
+// message that it answers is named by its id, or by the end of it, and must have reached the
+// sender; else it is E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason
+// dead; so it is for a run that was removed meanwhile. Too many messages of a sender in the last
+// minute, or too many waiting for a recipient, are E_LIMIT.
 func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
 	return s.write(ctx, "send message in", func(tx *transaction) error {
 		var known int

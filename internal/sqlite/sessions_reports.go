@@ -33,7 +33,7 @@ type batch struct {
 	reports []agency.AgentReport
 	errs    []error
 	turn    chan struct{} // the caller is to carry out everything that waits
-	done    chan struct{} // somebody has
+	done    chan struct{} // closed when the reports are carried out
 }
 
 func (b *batch) fail(err error) {

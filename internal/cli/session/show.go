@@ -55,7 +55,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	return o.Print(resp, func(w io.Writer) { o.showSession(w, &resp) })
 }
 
-// showSession writes a session for people: facts, agents by wave, and a table of their results.
+// showSession writes a session as text: facts, agents by wave, and a table of their results.
 func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	s := &resp.Session
 	shown := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}

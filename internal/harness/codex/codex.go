@@ -122,7 +122,7 @@ func instructions(env []string) string {
 		Instructions string `toml:"developer_instructions"`
 	}
 	if toml.Unmarshal(data, &config) != nil {
-		return "" // Codex itself says what is wrong with it
+		return "" // Codex itself reports what is wrong with it
 	}
 	return strings.TrimSpace(config.Instructions)
 }
