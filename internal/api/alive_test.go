@@ -58,7 +58,7 @@ func TestSuspendedDaemon(t *testing.T) {
 		says  string
 	}{
 		"an act that was not asked for": {stop, 0, 0, "which is suspended; nothing was asked of it"},
-		"an act that is under way":      {stop, 10 * time.Minute, 1, "which is suspended; what was asked may be done, or come to be done"},
+		"an act that is under way":      {stop, 10 * time.Minute, 1, "which is suspended; the request may be done already, or be done"},
 		"a wait":                        {waitFor(0), time.Hour, 1, "which is suspended"},
 		"a wait with a limit":           {waitFor(time.Hour), 0, 0, "which is suspended"},
 		"what git looks at": {func(ctx context.Context, c *api.Client) error {

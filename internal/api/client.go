@@ -263,7 +263,7 @@ func (c *Client) stopOld(ctx context.Context, version string) error {
 			return nil // the listener is a new daemon, started by another process
 		}
 	}
-	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon (pid %d, version %s) was told to stop but is still there", status.PID, version).
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon (pid %d, version %s) was asked to stop but is still there", status.PID, version).
 		WithHint("agency daemon logs")
 }
 
@@ -282,7 +282,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	case refused(err):
 		return nil, unwrapURL(err)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, agency.Errorf(agency.CodePermissionDenied, "the daemon's socket %s belongs to somebody else", c.Socket).
+		return nil, agency.Errorf(agency.CodePermissionDenied, "the daemon's socket %s belongs to another user", c.Socket).
 			WithHint("set AGENCY_HOME to a folder of your own")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "%w on %s", ErrNobody, c.Socket).WithHint("agency daemon start")

@@ -110,7 +110,7 @@ func (w *walker) object(t reflect.Type, path string) error {
 		full := strings.TrimPrefix(path+"."+key, ".")
 		if seen[key] {
 			w.offset = w.quoteAfter(before)
-			return fmt.Errorf("key %q stands twice", full)
+			return fmt.Errorf("key %q is there twice", full)
 		}
 		seen[key] = true
 		next, ok := fields[key]

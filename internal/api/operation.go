@@ -111,7 +111,7 @@ func Find(name string) (*Description, error) {
 func (d *Description) NewRequest(body []byte) (any, error) {
 	req := reflect.New(d.Request)
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is empty", d.Name).WithHint("an empty request is {}; or leave the - away")
+		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is empty", d.Name).WithHint("an empty request is {}; or leave out the -")
 	}
 	if err := Decode(body, req.Interface()); err != nil {
 		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", d.Name, err)

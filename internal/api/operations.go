@@ -89,7 +89,7 @@ blockers), how to test the work that it offers, and the state of its worktree.` 
 		},
 		Example: `{"run": "fix-login", "prompt_id": "permission:toolu_01", "decision": "allow"}`,
 		Tool: &Tool{Name: "run_answer", Required: []string{"run", "prompt_id"}, Optional: []string{"decision", "text"}, Help: `Answer the permission or question that a run waits for. Read its request first (run_status): a permission lets it do that. The
-answer is refused if the run waits for something else by now. confirmed: agency saw the agent accept the answer; if false, look at run_output.`},
+answer is refused if the run no longer waits for it. confirmed: agency saw the agent accept the answer; if false, look at run_output.`},
 	}
 	ShowOutput = Operation[ShowOutputRequest, ShowOutputResponse]{
 		Name: "run.output", Kind: Reads,

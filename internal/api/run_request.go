@@ -50,7 +50,7 @@ type ListRunsResponse struct {
 type SendInputRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
 	Text     string `json:"text" jsonschema:"the message; Enter is pressed after it"`
-	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run waits for something else by now"`
+	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run no longer waits for it"`
 }
 
 // SendInputResponse tells whether the text arrived.

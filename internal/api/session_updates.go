@@ -118,5 +118,5 @@ func lostUpdate(err error) error {
 	if errors.Is(err, ErrSilent) {
 		return unanswered(err)
 	}
-	return agency.AsError(lost(err)).WithHint("see what was taken down: agency session show")
+	return agency.AsError(lost(err)).WithHint("see what was recorded: agency session show")
 }

@@ -128,7 +128,7 @@ func checkKeys(data []byte) error {
 		key, _ := token.(string)
 		switch {
 		case seen[key]:
-			return fmt.Errorf("key %q stands twice", agency.Clip(key))
+			return fmt.Errorf("key %q is there twice", agency.Clip(key))
 		case !slices.Contains(contractKeys, key):
 			return fmt.Errorf("unknown key %q", agency.Clip(key))
 		}

@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		{"two documents", head + `"status":"working"} {}`, "more than one JSON value"},
 		{"a list", `[]`, "the document must be an object"},
 		{"text", `"working"`, "the document must be an object"},
-		{"a key twice", head + `"status":"working","status":"blocked"}`, `key "status" stands twice`},
+		{"a key twice", head + `"status":"working","status":"blocked"}`, `key "status" is there twice`},
 		{"a key in the wrong case", head + `"status":"working","Risks":[]}`, `unknown key "Risks"`},
 		{"null", `null`, `the document must be an object`},
 		{"unknown key", head + `"status":"working","mood":"good"}`, `unknown key "mood"`},

@@ -30,7 +30,7 @@ func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api
 	}
 	switch {
 	case r.RemovedAt != nil || r.Attempt.State.Final():
-		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the messages", r.Ref(), r.Attempt.State).
+		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the messages", r.Ref(), r.Attempt.State).
 			WithHint("agency resume %s", r.Ref())
 	case r.Attempt.Headless:
 		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is headless: it reads no messages", r.Ref()).

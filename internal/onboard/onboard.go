@@ -113,7 +113,7 @@ func (i Init) trust(ctx context.Context, of supervisor.TrustRequest, mine, dryRu
 	case err != nil:
 		return false, agency.AsError(err).Message
 	case !t.Trusted:
-		return false, "it was here before, and nobody has trusted it"
+		return false, "it was here before and is not trusted"
 	default:
 		return true, ""
 	}

@@ -55,7 +55,7 @@ func (p *Policy) identify(ctx context.Context, c *Claim) (string, error) {
 	id, err := runner.RunOfProcess(c.PID, live, p.Serving)
 	switch {
 	case err != nil && claimed == agency.User:
-		return "", agency.Errorf(agency.CodePermissionDenied, "whose process sent this cannot be told: %w", err).WithHint("try it again")
+		return "", agency.Errorf(agency.CodePermissionDenied, "agency cannot find the run whose process sent this: %w", err).WithHint("try it again")
 	case err != nil || id == "" || claimed == string(id):
 		return claimed, nil
 	case claimed == agency.User:

@@ -82,7 +82,7 @@ func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 	}
 	free, err := p.free(ctx)
 	if err == nil && !free {
-		err = p.refused("an agent that asks for leave for nothing", config.AllowSkipPermissions)
+		err = p.refused("an agent that asks for no permissions", config.AllowSkipPermissions)
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func (p *Permission) refused(what, allowance string) error {
 		who = p.by.Ref()
 	}
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not start a run with %s", who, what).WithDetail("allow", allowance).
-		WithHint("the person can allow it in %s: [mcp] allow = [%q]", p.cfg.Path, allowance)
+		WithHint("the user can allow it in %s: [mcp] allow = [%q]", p.cfg.Path, allowance)
 }
 
 // children are the runs being created for agents, by the agent's run. The store may not have them
@@ -148,8 +148,8 @@ func (p *Permission) Reserve(ctx context.Context, wanted int, ids ...agency.RunI
 		return 0, nil, err
 	}
 	if depth, most := len(above)+1, p.cfg.MCP.MaxDepth; depth > most {
-		return 0, nil, agency.Errorf(agency.CodePermissionDenied, "%s would start runs %d generations below those of the person, and %d is the most", p.by.Ref(), depth, most).
-			WithHint("the person can change it in %s: [mcp] max_depth", p.cfg.Path)
+		return 0, nil, agency.Errorf(agency.CodePermissionDenied, "%s would start runs %d generations below those of the user, and the most is %d", p.by.Ref(), depth, most).
+			WithHint("the user can change it in %s: [mcp] max_depth", p.cfg.Path)
 	}
 	c := &p.policy.children
 	c.mu.Lock()
@@ -160,8 +160,8 @@ func (p *Permission) Reserve(ctx context.Context, wanted int, ids ...agency.RunI
 	}
 	most := p.cfg.MCP.MaxChildren
 	if taken >= most {
-		return 0, nil, agency.Errorf(agency.CodePermissionDenied, "%s has started %d runs that live or may begin, and %d is the most", p.by.Ref(), taken, most).
-			WithHint("agency stop those that are done; the person can change it in %s: [mcp] max_children", p.cfg.Path)
+		return 0, nil, agency.Errorf(agency.CodePermissionDenied, "%s has started %d runs that are live or may begin, and the most is %d", p.by.Ref(), taken, most).
+			WithHint("agency stop those that are done; the user can change it in %s: [mcp] max_children", p.cfg.Path)
 	}
 	if c.making == nil {
 		c.making = map[agency.RunID][]agency.RunID{}

@@ -241,13 +241,13 @@ func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
 // may.
 func notAllowed(operation string, by *agency.Run, may pending) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s here: %s", by.Ref(), strings.TrimPrefix(operation, "/v1/"), may.words()).
-		WithDetail("operation", operation).WithHint("docs/policy.md says what a run may do; ask the person: agency report needs-input")
+		WithDetail("operation", operation).WithHint("docs/policy.md says what a run may do; ask the user: agency report needs-input")
 }
 
 // words describes the callers that may do an operation, besides the user.
 func (s pending) words() string {
 	if s == 0 {
-		return "only the person may"
+		return "only the user may"
 	}
 	if s&anyRun != 0 {
 		return "every run may"
@@ -325,7 +325,7 @@ func limitRemoval(_ *Policy, _ *agency.Run, r *api.RemoveRunRequest) error {
 	if !r.Force {
 		return nil
 	}
-	return agency.Errorf(agency.CodePermissionDenied, "only the person may remove work that cannot be saved").WithHint("leave the run as it is, or drop --force")
+	return agency.Errorf(agency.CodePermissionDenied, "only the user may remove work that cannot be saved").WithHint("leave the run as it is, or drop --force")
 }
 
 // limitTags keeps an agent that is not an orchestrator from making another one.
@@ -338,7 +338,7 @@ func (p *Policy) limitTags(by *agency.Run, tags []string) error {
 	if by == nil || by.HasTag(tag) || !slices.Contains(tags, tag) {
 		return nil
 	}
-	return agency.Errorf(agency.CodePermissionDenied, "%s has not the tag %s, and cannot give it", by.Ref(), tag).WithHint("the person can: agency tags add")
+	return agency.Errorf(agency.CodePermissionDenied, "%s does not have the tag %s, so it cannot give it", by.Ref(), tag).WithHint("the user can: agency tags add")
 }
 
 // limitUpdate keeps an agent from changing how many agents of a session run at once.
@@ -346,5 +346,5 @@ func limitUpdate(_ *Policy, by *agency.Run, r *api.UpdateSessionRequest) error {
 	if by == nil || r.MaxParallel == 0 {
 		return nil
 	}
-	return agency.Errorf(agency.CodePermissionDenied, "only the person may change how many agents of a session run at once").WithHint("agency report needs-input")
+	return agency.Errorf(agency.CodePermissionDenied, "only the user may change how many agents of a session run at once").WithHint("agency report needs-input")
 }

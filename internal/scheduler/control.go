@@ -147,10 +147,10 @@ func controls(session *agency.Session) error {
 		if session.External || session.Counts.Complete == session.Counts.Total {
 			return e.WithHint("agency session show %s", session.ID)
 		}
-		return e.WithHint("run again what it left undone: agency session retry %s", session.ID)
+		return e.WithHint("run again what is not complete: agency session retry %s", session.ID)
 	case session.External:
-		return agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", session.ID).
-			WithHint("whoever does reports on them; to give them all up: agency session update %s cancel", session.ID)
+		return agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by another program", session.ID).
+			WithHint("that program reports on them; to give them all up: agency session update %s cancel", session.ID)
 	}
 	return nil
 }

@@ -439,14 +439,14 @@ func TestStartNeedsPerson(t *testing.T) {
 	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) {
 		if !trusted {
 			trusted = true
-			return nil, agency.Errorf(agency.CodeTrustRequired, "nobody has trusted that yet")
+			return nil, agency.Errorf(agency.CodeTrustRequired, "that is not trusted yet")
 		}
 		return exits(0), nil
 	})
 	s := c.engine(t, t.TempDir(), 1)
 	id := create(t, s, agency.Plan{}, "a").ID
 	paused := c.until(t, id, "the pause", func(s *agency.Session) bool { return s.Paused != "" })
-	if want := "agent a cannot start: nobody has trusted that yet: agency trust, then agency session resume"; paused.Paused != want {
+	if want := "agent a cannot start: that is not trusted yet: agency trust, then agency session resume"; paused.Paused != want {
 		t.Errorf("it is paused: %s, want %s", paused.Paused, want)
 	}
 	if _, err := s.Resume(t.Context(), id); err != nil {

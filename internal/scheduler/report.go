@@ -97,9 +97,9 @@ func problems(b *strings.Builder, agents []agency.SessionAgent, results map[stri
 			lines = append(lines, fmt.Sprintf("- `%s` %s: %s\n", a.ID, a.Status, plainText(a.Error)))
 		}
 		if r := results[a.ID]; r.Problem != "" {
-			lines = append(lines, fmt.Sprintf("- `%s` left nothing to count: %s\n", a.ID, plainText(r.Problem)))
+			lines = append(lines, fmt.Sprintf("- `%s` has no result to count: %s\n", a.ID, plainText(r.Problem)))
 		} else if len(r.Nested) > 0 {
-			lines = append(lines, fmt.Sprintf("- `%s`: repositories of their own, not in its result: %s\n", a.ID, plainText(strings.Join(r.Nested, ", "))))
+			lines = append(lines, fmt.Sprintf("- `%s`: other repositories, not in its result: %s\n", a.ID, plainText(strings.Join(r.Nested, ", "))))
 		}
 	}
 	if len(lines) > 0 {
@@ -117,7 +117,7 @@ func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]
 		}
 		if !titled {
 			titled = true
-			b.WriteString("\n## How to test\n\nIn the words of the agents, which nobody has checked.\n")
+			b.WriteString("\n## How to test\n\nIn the words of the agents; agency has not checked them.\n")
 		}
 		fence := "```"
 		for strings.Contains(text, fence) {

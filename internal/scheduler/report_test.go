@@ -56,14 +56,14 @@ func TestReport(t *testing.T) {
 
 ## Not well
 
-- ` + "`001`" + `: repositories of their own, not in its result: vendor/x\_y
+- ` + "`001`" + `: other repositories, not in its result: vendor/x\_y
 - ` + "`002`" + ` failed: exit status 1 \| \<b\>bold\</b\>
-- ` + "`002`" + ` left nothing to count: the worktree is gone
+- ` + "`002`" + ` has no result to count: the worktree is gone
 - ` + "`003`" + ` cancelled: dependency 002 failed
 
 ## How to test
 
-In the words of the agents, which nobody has checked.
+In the words of the agents; agency has not checked them.
 
 ` + "`001`:\n\n````text\nrun\n```\nmake test\n```[31m\n````\n"
 	s, agents, results := settledSession()

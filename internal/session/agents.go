@@ -199,7 +199,7 @@ func (a Agents) Result(ctx context.Context, id agency.RunID) (string, error) {
 		}
 	case newest < 0:
 		return "", agency.Errorf(agency.CodeResultGone,
-			"%s was removed with its branch, and nothing of it was saved; point the branch %s at its work, or at %.12s where it began, then resume the session",
+			"%s was removed with its branch, and without a snapshot; point the branch %s at its work, or at %.12s where it began, then resume the session",
 			r.Ref(), r.Branch, r.Commit)
 	}
 	return saved[len(saved)-1].Commit, nil // the content of its worktree at the removal

@@ -41,11 +41,11 @@ func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir strin
 	}
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
 		if !check.used[runner] {
-			warnings = append(warnings, fmt.Sprintf("the limit of %s holds for no agent of the plan", runner))
+			warnings = append(warnings, fmt.Sprintf("the limit of %s applies to no agent of the plan", runner))
 		}
 	}
 	if idle := depsOfNobody(p); len(idle) > 0 {
-		warnings = append(warnings, fmt.Sprintf("base is deps, and nobody comes before %s: there are no results to start from, and the usual base holds", strings.Join(idle, ", ")))
+		warnings = append(warnings, fmt.Sprintf("base is deps, but no agent comes before %s: there are no results to start from, so the usual base is used", strings.Join(idle, ", ")))
 	}
 	if !project.Parallel && p.MaxParallel > 1 {
 		p.MaxParallel = 1

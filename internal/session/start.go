@@ -231,8 +231,8 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 	}
 	switch {
 	case old.External:
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by somebody else", old.ID).
-			WithHint("what it left undone is theirs to run again, in a session of its own: agency session create")
+		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by another program", old.ID).
+			WithHint("that program can run the rest again, in a new session: agency session create")
 	case !old.Status.Final():
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s is running", old.ID).WithHint("agency session wait %s", old.ID)
 	}
@@ -268,7 +268,7 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "no agent of session %s failed", old.ID).
 			WithHint("to run again what is not complete: agency session retry %s", old.ID)
 	default:
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s left nothing undone", old.ID).WithHint("agency session show %s", old.ID)
+		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s is complete, so there is nothing to run again", old.ID).WithHint("agency session show %s", old.ID)
 	}
 	if err := all.Scheduler.Create(ctx, s, p, taken, req.Env); err != nil {
 		return api.SessionResponse{}, err

@@ -53,9 +53,9 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	asked := in.request(r.ID, req.PromptID)
 	switch now := status.PromptID(); {
 	case r.Attempt.State != agency.Running:
-		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the answer", r.Ref(), r.Attempt.State)
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.Attempt.State)
 	case req.PromptID == "" && status.Label == agency.NeedsAttention:
-		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is flagged, so what it waits for cannot be told: %s", r.Ref(), status.Summary).
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is flagged, so agency does not know what it waits for: %s", r.Ref(), status.Summary).
 			WithHint("see what it does: agency show %s; then: agency unflag %s", r.Ref(), r.Ref())
 	case req.PromptID == "":
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s and waits for no answer", r.Ref(), status.Label).
@@ -94,13 +94,13 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 	switch {
 	case asked.Kind == agency.AsksDialog:
-		return agency.Errorf(agency.CodeInputRefused, "%s shows a dialog of its program that only a person may answer: %s", r.Ref(), asked.Text).
+		return agency.Errorf(agency.CodeInputRefused, "%s shows a dialog of its program that only the user may answer: %s", r.Ref(), asked.Text).
 			WithHint("agency attach %s", r.Ref())
 	case asked.Source == agency.FromTitle && asked.ID == "":
 		return agency.Errorf(agency.CodeInputRefused, "%s asks for something in its terminal that agency cannot read", r.Ref()).
 			WithHint("agency attach %s", r.Ref())
 	case asked.Kind == agency.AsksPermission && reply.Decision == "":
-		return agency.Errorf(agency.CodeUsage, "%s asks for leave, so the answer is allow or deny", r.Ref()).WithHint("agency answer %s deny", r.Ref())
+		return agency.Errorf(agency.CodeUsage, "%s asks for permission, so the answer is allow or deny", r.Ref()).WithHint("agency answer %s deny", r.Ref())
 	case asked.Kind == agency.AsksQuestion && reply.Decision == agency.Allow:
 		return agency.Errorf(agency.CodeUsage, "%s asks a question, so the answer is a text, or deny to give none", r.Ref()).
 			WithHint("agency answer %s TEXT", r.Ref())
@@ -182,7 +182,7 @@ func (in *Input) pressFor(ctx context.Context, r *agency.Run, id string, reply a
 	err = in.typeKeys(ctx, r, keys, func(ctx context.Context) error {
 		now, shown, err := in.nextKeys(ctx, r, id, reply)
 		if changed = err != nil || !shown || now != keys; changed {
-			return agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows something else by now", r.Ref())
+			return agency.Errorf(agency.CodeInputRefused, "the terminal of %s no longer shows this request", r.Ref())
 		}
 		return nil
 	})

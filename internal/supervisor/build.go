@@ -100,7 +100,7 @@ func (la *launcher) archiveWord(r *agency.Run) error {
 	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
 	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
 		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).
-			WithHint("what stands there belongs to no run; take it away, and try again")
+			WithHint("what is there belongs to no run; move it away and try again")
 	}
 	// An attempt that was cut off at its start has no folder.
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number-1)

@@ -25,7 +25,7 @@ func (cs *Callers) Identify(ctx context.Context, c Caller) (string, error) {
 		return agency.User, nil
 	}
 	refused := agency.Errorf(agency.CodePermissionDenied, "the token is not that of attempt %d of %s", c.Attempt, c.Run).
-		WithHint("AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN belong together; a person unsets all three")
+		WithHint("AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN belong together; outside of a run, unset all three")
 	hash, err := cs.store.TokenHash(ctx, c.Run, c.Attempt)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return "", refused

@@ -63,7 +63,7 @@ func (s *settler) stopAndAwait(ctx context.Context, r *agency.Run, how urgency) 
 	number := r.Attempt.Number
 	_, err := s.live.awaitState(ctx, r.ID, func(r *agency.Run) bool { return r.Attempt.Number != number || r.Attempt.State.Final() })
 	if err != nil {
-		return agency.Errorf(agency.CodeCleanupFailed, "%s was told to stop but lives on: %w", r.Ref(), err).WithHint("agency doctor")
+		return agency.Errorf(agency.CodeCleanupFailed, "%s was asked to stop but is still alive: %w", r.Ref(), err).WithHint("agency doctor")
 	}
 	killpoint.At("stop.ended")
 	if err := s.endSession(ctx, r, l); err != nil {

@@ -31,7 +31,7 @@ func (m *Marks) Flag(ctx context.Context, ref, reason, by string) (r *agency.Run
 		case r.Flag != nil && r.Flag.Reason == reason:
 			return nil, nil
 		case r.Flag != nil && by == string(r.ID) && r.Flag.By != by:
-			return nil, agency.Errorf(agency.CodePermissionDenied, "%s is flagged by somebody else, and may not say for what: %s", r.Ref(), r.Flag.Reason).
+			return nil, agency.Errorf(agency.CodePermissionDenied, "%s was flagged by another caller, and may not change the reason: %s", r.Ref(), r.Flag.Reason).
 				WithHint("agency report needs-input")
 		}
 		r.Flag = &agency.Flag{Reason: reason, By: by, At: m.now().UTC()}

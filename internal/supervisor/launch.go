@@ -136,7 +136,7 @@ func (la *launcher) awaitStart(ctx context.Context, l *launching) error {
 	r, err := la.live.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return agency.Errorf(agency.CodeTmuxStartFailed, "the session %s was started, but no word came from it in %s", l.run.Session(), startTimeout).
+		return agency.Errorf(agency.CodeTmuxStartFailed, "the tmux session %s was started, but its wrapper did not answer in %s", l.run.Session(), startTimeout).
 			WithHint("agency doctor")
 	case err != nil:
 		return err

@@ -242,7 +242,7 @@ func (lv *Live) Environ(ctx context.Context, r *agency.Run) ([]string, error) {
 	}
 	env, err := link.Environ(ctx)
 	if ctx.Err() != nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s does not tell the environment of its run", r.Ref()).
+		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s cannot report the environment of its run", r.Ref()).
 			WithHint("it may be older than this daemon: agency resume --restart %s", r.Ref())
 	}
 	return env, err

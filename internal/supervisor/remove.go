@@ -56,7 +56,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	if session, err := s.NeededBy(ctx, r.ID); err != nil {
 		return nil, err
 	} else if session != "" {
-		return nil, agency.Errorf(agency.CodeInvalidState, "%s works for session %s, which needs what it came to", r.Ref(), session).
+		return nil, agency.Errorf(agency.CodeInvalidState, "%s works for session %s, which needs its result", r.Ref(), session).
 			WithHint("wait for its end: agency session wait %s; or end it: agency session cancel %s", session, session)
 	}
 	if !req.again {

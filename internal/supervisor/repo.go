@@ -122,7 +122,7 @@ func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner stri
 		return err
 	}
 	return agency.Errorf(agency.CodeTrustRequired, "the git configuration or hooks of %s name programs that they did not when %s began", repo.Root, r.Ref()).
-		WithHint("a person can start the run: agency run --repo %s ...", agency.ShellWord(repo.Root))
+		WithHint("the user can start the run: agency run --repo %s ...", agency.ShellWord(repo.Root))
 }
 
 // checkWorktree returns E_INVALID_STATE, with the present place, when the worktree of a run is not
@@ -154,7 +154,7 @@ func (rs *Repos) movedHome(r *agency.Run) error {
 		return nil
 	}
 	return agency.Errorf(agency.CodeInvalidState, "agency's data was moved from %s to %s, and the worktree of %s with it", before, rs.home, r.Ref()).
-		WithHint("move it back, or leave a link in its place: ln -s %s %s", agency.ShellWord(rs.home), agency.ShellWord(before))
+		WithHint("move it back, or put a link in its place: ln -s %s %s", agency.ShellWord(rs.home), agency.ShellWord(before))
 }
 
 // moved repairs the worktrees of a repository that is in a new place.

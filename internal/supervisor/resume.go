@@ -148,7 +148,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	case req.Fresh:
 		resumption.Note = "a fresh start was asked for"
 	case conversation == "":
-		resumption.Note = fmt.Sprintf("%s told no conversation that could go on, so it begins a new one in the same worktree", r.Runner.Name)
+		resumption.Note = fmt.Sprintf("%s has no conversation to continue, so it begins a new one in the same worktree", r.Runner.Name)
 	default:
 		resumption.Continued = true
 	}

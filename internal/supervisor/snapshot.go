@@ -100,7 +100,7 @@ func (w *Work) findSnapshot(ctx context.Context, r *agency.Run, repo agency.Repo
 		}
 	}
 	if number == 0 {
-		return nil, agency.Errorf(agency.CodeRunNotFound, "nothing of %s was ever saved", r.Ref()).WithHint("agency snapshot %s", r.Ref())
+		return nil, agency.Errorf(agency.CodeRunNotFound, "%s has no snapshots", r.Ref()).WithHint("agency snapshot %s", r.Ref())
 	}
 	return nil, agency.Errorf(agency.CodeRunNotFound, "%s has no snapshot %d", r.Ref(), number).WithHint("agency snapshot ls %s", r.Ref())
 }
@@ -136,7 +136,7 @@ func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) 
 	case err != nil:
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	case unmerged:
-		return agency.Errorf(agency.CodeCleanupFailed, "the branch %s has commits that are nowhere else, and the worktree of %s is gone or has something else checked out", r.Branch, r.Ref()).
+		return agency.Errorf(agency.CodeCleanupFailed, "the branch %s has commits that are on no other branch, and the worktree of %s is gone or has something else checked out", r.Branch, r.Ref()).
 			WithHint("keep the branch: agency rm %s; or give them up: agency rm --force --delete-branch %s", r.Ref(), r.Ref())
 	}
 	return nil
@@ -195,7 +195,7 @@ func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, fo
 		return err
 	}
 	if len(saved.Nested) > 0 && !force {
-		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds repositories of their own whose work cannot be saved: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
+		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds other repositories, whose work agency cannot save: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
 			WithDetail("nested", saved.Nested).
 			WithHint("save or push them first, or give them up: agency rm --force %s", r.Ref())
 	}

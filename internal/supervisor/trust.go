@@ -318,7 +318,7 @@ func setupScript(argv []string) (path string, isFile bool) {
 // untrusted is the error for a setup that is not trusted. again is the command that trusts it;
 // without is a command that continues without it, if there is one.
 func untrusted(t *agency.SetupTrust, again, without string) *agency.Error {
-	why := "and nobody has trusted that yet"
+	why := "which is not trusted yet"
 	if t.Changed {
 		why = "which is not what was trusted before"
 	}

@@ -78,7 +78,7 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 		}
 	}
 	if r.Attempt.State != agency.Running {
-		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so nobody would read the message", r.Ref(), r.Attempt.State)
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the message", r.Ref(), r.Attempt.State)
 	}
 	link, err := in.live.mustLink(ctx, r)
 	if err != nil {
@@ -139,7 +139,7 @@ func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, e
 		sight, err := in.sight(ctx, r)
 		switch {
 		case err != nil:
-			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s cannot be looked at, so nothing is typed into it: %s", r.Ref(), agency.AsError(err).Message).
+			return sight, agency.Errorf(agency.CodeInputRefused, "agency cannot read the terminal of %s, so it types nothing into it: %s", r.Ref(), agency.AsError(err).Message).
 				WithHint("agency attach %s", r.Ref())
 		case sight.Dialog != "":
 			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows a dialog, and what is typed would answer it: %s", r.Ref(), sight.Dialog).
@@ -147,7 +147,7 @@ func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, e
 		case !sight.Boxless:
 			return sight, nil
 		case time.Now().After(deadline):
-			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows no input box, and what is typed could be taken for something else", r.Ref()).
+			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows no input box, and the text could go elsewhere", r.Ref()).
 				WithHint("agency attach %s", r.Ref())
 		}
 		select {
@@ -266,7 +266,7 @@ func (in *Input) awaitReady(ctx context.Context, r *agency.Run) error {
 			return nil
 		}
 		if len(l.AgentState.Requests) > 0 {
-			return agency.Errorf(agency.CodeInvalidState, "%s waits for an answer in its terminal, and a message would be taken for it: %s",
+			return agency.Errorf(agency.CodeInvalidState, "%s waits for an answer in its terminal, and a message would be read as the answer: %s",
 				r.Ref(), l.AgentState.Requests[0].Summary()).WithHint("agency attach %s", r.Ref())
 		}
 		_, began := l.AgentState.Sources[agency.FromTranscript]
@@ -281,7 +281,7 @@ func (in *Input) awaitReady(ctx context.Context, r *agency.Run) error {
 			return nil
 		}
 		if now.After(deadline) {
-			return agency.Errorf(agency.CodeInvalidState, "%s shows no input box yet, and a message could be taken for something else", r.Ref()).
+			return agency.Errorf(agency.CodeInvalidState, "%s shows no input box yet, and the message could go elsewhere", r.Ref()).
 				WithHint("agency attach %s", r.Ref())
 		}
 		select {

@@ -96,7 +96,7 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 		return err
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
-		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was taken back"); err != nil {
+		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was undone"); err != nil {
 			return err
 		}
 	}

@@ -159,7 +159,7 @@ func TestSuspendedInTheMiddle(t *testing.T) {
 	w.hold("stop.intended", "stop", "target")
 	w.suspend(pid)
 	w.awaitClient()
-	if said := w.said(); w.client.ProcessState.ExitCode() != 6 || !strings.Contains(said, "what was asked may be done, or come to be done") {
+	if said := w.said(); w.client.ProcessState.ExitCode() != 6 || !strings.Contains(said, "the request may be done already, or be done") {
 		t.Errorf("exit %d: %s", w.client.ProcessState.ExitCode(), said)
 	}
 	clients.Wait()

@@ -61,7 +61,7 @@ func newSnapshotList(d *command.Deps) *cobra.Command {
 				rows = append(rows, []string{strconv.Itoa(s.Number), s.At.Local().Format(time.DateTime), fmt.Sprintf("%.12s", s.Commit), term.SafeLine(s.Message)})
 			}
 			if len(rows) == 1 {
-				d.Chat("nothing of %s was ever saved", args[0])
+				d.Chat("%s has no snapshots", args[0])
 				return
 			}
 			_, _ = io.WriteString(w, d.TextTable(rows))

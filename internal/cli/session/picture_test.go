@@ -152,7 +152,7 @@ results:
   001    ✓ complete   2m00s  1      2        +120 -7  83k     $0.50  make test  agency/20260201-143022-abc12345/001
   005    ✕ failed     2m00s  1      0+       +1 -0    -       -      -          agency/20260201-143022-abc12345/005
   006    - cancelled  -      0      -        -        12      -      -          agency/20260201-143022-abc12345/006
-  006 left nothing to count: no branch agency/x
+  006 has no result to count: no branch agency/x
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

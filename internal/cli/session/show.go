@@ -136,9 +136,9 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 		switch a := &resp.Agents[i]; {
 		case a.Result == nil:
 		case a.Result.Problem != "":
-			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+" left nothing to count: "+a.Result.Problem), width))
+			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+" has no result to count: "+a.Result.Problem), width))
 		case len(a.Result.Nested) > 0:
-			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+": repositories of their own, not in its result: "+strings.Join(a.Result.Nested, ", ")), width))
+			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+": other repositories, not in its result: "+strings.Join(a.Result.Nested, ", ")), width))
 		}
 	}
 }
