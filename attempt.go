@@ -45,7 +45,7 @@ type Attempt struct {
 	Wrapper       *Process   `json:"wrapper"`
 	RunnerProcess *Process   `json:"runner_process"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
-	Word Observed `json:"-"`
+	Reported Observed `json:"-"`
 	// AgentState is the sum of this attempt's evidence.
 	AgentState AgentState `json:"-"`
 }

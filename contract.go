@@ -58,10 +58,10 @@ type Contract struct {
 // startingWork is the summary that agency itself writes before the agent has reported anything.
 const startingWork = "Starting work"
 
-// OwnWord returns the newest contract that the agent of an attempt wrote itself; nil when it wrote
+// OwnReport returns the newest contract that the agent of an attempt wrote itself; nil when it wrote
 // none, or none that is readable. The contract that agency writes before the start does not count.
-func (a *Attempt) OwnWord() *Contract {
-	c := a.Word.Contract
+func (a *Attempt) OwnReport() *Contract {
+	c := a.Reported.Contract
 	if c != nil && c.Status == ReportedWorking && c.Summary == startingWork && c.UpdatedAt == NewContract(a.CreatedAt).UpdatedAt {
 		return nil
 	}

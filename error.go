@@ -77,7 +77,7 @@ const (
 	ExitConflict    = 4
 	ExitTimeout     = 5
 	ExitUnknown     = 6 // whether it was done, or the answer, could not be determined
-	ExitNeedsPerson = 8
+	ExitNeedsUser   = 8
 	ExitInterrupted = 130 // after Ctrl-C, as in shells
 	ExitBrokenPipe  = 141 // the reader of the output is gone, as in shells
 )
@@ -121,7 +121,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeBranchExists:        {ExitError, http.StatusConflict},
 	CodeNameExists:          {ExitError, http.StatusConflict},
 	CodeRepoBusy:            {ExitConflict, http.StatusConflict},
-	CodeTrustRequired:       {ExitNeedsPerson, http.StatusForbidden},
+	CodeTrustRequired:       {ExitNeedsUser, http.StatusForbidden},
 	CodeSetupFailed:         {ExitError, http.StatusInternalServerError},
 	CodeCleanupFailed:       {ExitError, http.StatusInternalServerError},
 	CodeDBLocked:            {ExitError, http.StatusInternalServerError},

@@ -94,7 +94,7 @@ func TestDocumentedExits(t *testing.T) {
 	t.Parallel()
 	// These come without an error: all is well, a wait whose runs need a person, and output that
 	// nobody wants any more.
-	exits := map[int]bool{agency.ExitOK: true, agency.ExitNeedsPerson: true, agency.ExitInterrupted: true, agency.ExitBrokenPipe: true}
+	exits := map[int]bool{agency.ExitOK: true, agency.ExitNeedsUser: true, agency.ExitInterrupted: true, agency.ExitBrokenPipe: true}
 	for _, c := range codes(t) {
 		exits[c.Exit()] = true
 	}

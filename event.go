@@ -24,7 +24,7 @@ const (
 	ContractChanged EventType = "contract.changed" // the runner's status file changed, or became invalid
 	// AgentStateChanged means that the agent's evidence changed its state: a turn, a request, an
 	// error, a report.
-	AgentStateChanged EventType = "situation.changed"
+	AgentStateChanged EventType = "agent_state.changed"
 	InputDelivered    EventType = "input.delivered"
 	WrapperAdopted    EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
 	RunTagged         EventType = "run.tagged"

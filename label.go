@@ -68,8 +68,8 @@ func (l Label) Mark() string {
 	}
 }
 
-// NeedsPerson reports whether the run cannot continue until a user or agent acts.
-func (l Label) NeedsPerson() bool {
+// NeedsUser reports whether the run cannot continue until a user or agent acts.
+func (l Label) NeedsUser() bool {
 	return l == NeedsInput || l == Blocked || l == NeedsAttention || l == Stalled || l == Waiting
 }
 

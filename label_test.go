@@ -30,10 +30,10 @@ func TestParseLabel(t *testing.T) {
 func TestLabelKinds(t *testing.T) {
 	t.Parallel()
 	for _, l := range agency.Labels() {
-		if l.NeedsPerson() != (l.Mark() == "◐") {
-			t.Errorf("%s: needs a person is %v, and its mark is %s", l, l.NeedsPerson(), l.Mark())
+		if l.NeedsUser() != (l.Mark() == "◐") {
+			t.Errorf("%s: needs a person is %v, and its mark is %s", l, l.NeedsUser(), l.Mark())
 		}
-		if l.NeedsPerson() && !l.Settled() {
+		if l.NeedsUser() && !l.Settled() {
 			t.Errorf("%s needs a person and is not settled", l)
 		}
 		if l.Mark() == "●" && l.Settled() {

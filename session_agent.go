@@ -96,15 +96,15 @@ func (a *SessionAgent) Duration() (time.Duration, bool) {
 	return a.CompletedAt.Sub(*a.StartedAt), true
 }
 
-// NeedsPerson reports whether the agent cannot continue until a user or agent acts: it cannot
+// NeedsUser reports whether the agent cannot continue until a user or agent acts: it cannot
 // start, or its run waits. attempt and label describe the newest attempt of that run. An attempt
 // whose end was processed does not count: another one follows.
-func (a *SessionAgent) NeedsPerson(attempt int, label Label) bool {
+func (a *SessionAgent) NeedsUser(attempt int, label Label) bool {
 	switch a.Status {
 	case AgentQueued:
 		return a.WaitReason() != ""
 	case AgentRunning:
-		return attempt > a.Attempt && label.NeedsPerson()
+		return attempt > a.Attempt && label.NeedsUser()
 	default:
 		return false
 	}

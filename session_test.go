@@ -27,7 +27,7 @@ func TestAgentNeedsPerson(t *testing.T) {
 		"failed":             {agency.SessionAgent{Status: agency.AgentFailed, Error: "exit 1"}, 1, agency.NeedsAttention, false},
 		"ended while asking": {agency.SessionAgent{Status: agency.AgentCancelled}, 1, agency.NeedsInput, false},
 	} {
-		if got := c.a.NeedsPerson(c.attempt, c.label); got != c.want {
+		if got := c.a.NeedsUser(c.attempt, c.label); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -285,7 +285,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 		return nil, agency.Errorf(agency.CodePermissionDenied, "the daemon's socket %s belongs to another user", c.Socket).
 			WithHint("set AGENCY_HOME to a folder of your own")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "%w on %s", ErrNobody, c.Socket).WithHint("agency daemon start")
+		return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "%w on %s", ErrNoDaemon, c.Socket).WithHint("agency daemon start")
 	default:
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 			return nil, agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s cannot be reached: %w", c.Socket, op.Err).WithHint("agency daemon logs")
@@ -380,9 +380,9 @@ const stopWait = 10 * time.Second
 var (
 	// ErrSilent means that a daemon listens but accepts no requests.
 	ErrSilent = errors.New("has not answered")
-	// ErrNobody means that no process listens. A daemon that is starting or stopping does not
+	// ErrNoDaemon means that no process listens. A daemon that is starting or stopping does not
 	// listen either.
-	ErrNobody = errors.New("no daemon listens")
+	ErrNoDaemon = errors.New("no daemon listens")
 	// ErrStartKilled means that a signal ended a daemon while it started. It is wrapped in
 	// E_DAEMON_START_FAILED; another daemon may start.
 	ErrStartKilled = errors.New("was killed while it started")

@@ -33,9 +33,9 @@ type Session struct {
 // Ref returns the name of the session for users.
 func (s *Session) Ref() string { return string(s.ID) }
 
-// NeedsPerson reports whether the session, or one of its agents, can continue only after the user
+// NeedsUser reports whether the session, or one of its agents, can continue only after the user
 // or an agent acts.
-func (s *Session) NeedsPerson() bool {
+func (s *Session) NeedsUser() bool {
 	return !s.Status.Final() && (s.Paused != "" || s.Waiting > 0)
 }
 
@@ -72,9 +72,9 @@ type SessionAgent struct {
 	// WaitReason is why it has no attempt although no action is needed: an agent that it comes
 	// after, a limit, a pause. Empty when it has one.
 	WaitReason string `json:"wait_reason"`
-	// NeedsPerson is true when it cannot start, or its run waits, until the user or an agent acts.
-	NeedsPerson bool                `json:"needs_person"`
-	Result      *agency.AgentResult `json:"result"` // null until it is final and the result is known, and for an agent that never ran
+	// NeedsUser is true when it cannot start, or its run waits, until the user or an agent acts.
+	NeedsUser bool                `json:"needs_user"`
+	Result    *agency.AgentResult `json:"result"` // null until it is final and the result is known, and for an agent that never ran
 }
 
 // Wave is one wave of a session.

@@ -54,7 +54,7 @@ func TestExitStatus(t *testing.T) {
 		"settled":           {[]string{"wait", "x"}, waited(agency.LabelCompleted, agency.ReadyForReview), "", agency.ExitOK},
 		"one failed":        {[]string{"wait", "x", "y"}, waited(agency.LabelFailed, agency.LabelCompleted), "", agency.ExitError},
 		"one was stopped":   {[]string{"wait", "x", "y"}, waited(agency.LabelKilled), "", agency.ExitError},
-		"one asks":          {[]string{"wait", "x", "y"}, waited(agency.LabelFailed, agency.NeedsInput), "", agency.ExitNeedsPerson},
+		"one asks":          {[]string{"wait", "x", "y"}, waited(agency.LabelFailed, agency.NeedsInput), "", agency.ExitNeedsUser},
 		"as asked for":      {[]string{"wait", "x", "--for", "failed"}, waited(agency.LabelFailed), "", agency.ExitOK},
 		"time is up":        {[]string{"wait", "x", "--timeout", "1s"}, api.WaitRunsResponse{Runs: []api.Run{}, TimedOut: true}, "", agency.ExitTimeout},
 		"negative timeout":  {[]string{"wait", "x", "--timeout", "-1s"}, nil, "", agency.ExitUsage},

@@ -54,7 +54,7 @@ func TestLockHolder(t *testing.T) {
 	if _, err := api.Call(t.Context(), client(t, cfg, version, nil), api.StopDaemon, api.Empty{}); err != nil {
 		t.Fatal(err)
 	}
-	for c := client(t, cfg, version, nil); !errors.Is(err, api.ErrNobody); {
+	for c := client(t, cfg, version, nil); !errors.Is(err, api.ErrNoDaemon); {
 		_, err = api.Call(t.Context(), c, api.DaemonStatus, api.Empty{})
 	}
 	look("draining", "stopping", true)

@@ -142,7 +142,7 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 	}
 	return api.ShowRunResponse{
 		Run: run, Requests: requests,
-		Contract: r.Attempt.OwnWord(), Word: r.Attempt.Word.At,
+		Contract: r.Attempt.OwnReport(), Word: r.Attempt.Reported.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
 		Git: details.Git, GitProblem: details.GitProblem,
 		Connected: details.Connected, LastOutput: details.LastOutput,

@@ -14,27 +14,27 @@ import (
 
 // row is a run in a list.
 type row struct {
-	ID         agency.RunID `json:"id"`
-	Name       string       `json:"name"`
-	Status     agency.Label `json:"status"`
-	Summary    string       `json:"summary"`
-	Since      time.Time    `json:"since"`
-	Tags       []string     `json:"tags"`
-	Input      bool         `json:"is_awaiting_input"`
-	Confirm    bool         `json:"is_awaiting_confirmation"`
-	PromptID   string       `json:"prompt_id,omitempty"`
-	Flag       *agency.Flag `json:"flag,omitempty"`
-	Problem    string       `json:"problem,omitempty"`
-	Runner     string       `json:"runner"`
-	Model      string       `json:"model,omitempty"`
-	Attempt    int          `json:"attempt"`
-	Branch     string       `json:"branch"`
-	Repo       string       `json:"repo"`
-	ErrorCode  agency.Code  `json:"error_code,omitempty"`
-	StartedAt  *time.Time   `json:"started_at"`
-	EndedAt    *time.Time   `json:"ended_at,omitempty"`
-	Removed    bool         `json:"removed,omitempty"`
-	OnlyPerson bool         `json:"needs_person_at_terminal,omitempty"` // a dialog that run_answer cannot answer
+	ID        agency.RunID `json:"id"`
+	Name      string       `json:"name"`
+	Status    agency.Label `json:"status"`
+	Summary   string       `json:"summary"`
+	Since     time.Time    `json:"since"`
+	Tags      []string     `json:"tags"`
+	Input     bool         `json:"is_awaiting_input"`
+	Confirm   bool         `json:"is_awaiting_confirmation"`
+	PromptID  string       `json:"prompt_id,omitempty"`
+	Flag      *agency.Flag `json:"flag,omitempty"`
+	Problem   string       `json:"problem,omitempty"`
+	Runner    string       `json:"runner"`
+	Model     string       `json:"model,omitempty"`
+	Attempt   int          `json:"attempt"`
+	Branch    string       `json:"branch"`
+	Repo      string       `json:"repo"`
+	ErrorCode agency.Code  `json:"error_code,omitempty"`
+	StartedAt *time.Time   `json:"started_at"`
+	EndedAt   *time.Time   `json:"ended_at,omitempty"`
+	Removed   bool         `json:"removed,omitempty"`
+	OnlyUser  bool         `json:"needs_user_at_terminal,omitempty"` // a dialog that run_answer cannot answer
 }
 
 func newRow(r *api.Run) row {
@@ -45,7 +45,7 @@ func newRow(r *api.Run) row {
 		Input: prompt != "" && !confirm, Confirm: confirm, PromptID: prompt, Flag: r.Flag, Problem: r.Problem,
 		Runner: r.Runner, Model: r.Model, Attempt: r.Attempt, Branch: r.Branch, Repo: r.Repo, ErrorCode: r.ErrorCode,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt, Removed: r.RemovedAt != nil,
-		OnlyPerson: r.Request != nil && r.Request.Kind == agency.AsksDialog,
+		OnlyUser: r.Request != nil && r.Request.Kind == agency.AsksDialog,
 	}
 }
 

@@ -223,7 +223,7 @@ func (s *Server) addSessionWait(server *sdk.Server) error {
 			return nil, err
 		}
 		resp.Agents = slices.DeleteFunc(resp.Agents, well)
-		needed := !in.Settled && resp.Session.NeedsPerson()
+		needed := !in.Settled && resp.Session.NeedsUser()
 		timedOut := !resp.Session.Status.Final() && !needed
 		answer := newSessionAnswer(&resp, nil)
 		answer.TimedOut = &timedOut
@@ -237,7 +237,7 @@ func well(a api.SessionAgent) bool {
 	case agency.AgentComplete:
 		return true
 	case agency.AgentQueued, agency.AgentRunning:
-		return !a.NeedsPerson
+		return !a.NeedsUser
 	default:
 		return false
 	}

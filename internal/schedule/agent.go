@@ -207,7 +207,7 @@ func (d *State) failure(i, attempt int, reason string, of faultKind, c Clock) Ac
 		x.Waits, x.Reason, x.NotBefore = a.Waits+1, agency.WaitingWord+reason, c.Now.Add(nth(d.Retry.Wait, a.Waits))
 	case of == notItsTurn:
 		x.Waits, x.Reason, x.NotBefore = min(a.Waits+1, len(d.Retry.Wait)), agency.WaitingWord+reason, c.Now.Add(nth(d.Retry.Wait, a.Waits))
-	case of == needsPerson:
+	case of == needsUser:
 		x.Reason, x.Pause = agency.WaitingWord+reason, "agent "+a.ID+" cannot start: "+reason
 	default:
 		end := d.ended(i, agency.AgentFailed, reason)

@@ -12,7 +12,7 @@ const (
 	loss                          // an attempt that had begun was lost
 	machineFault                  // the fault of the machine or its surroundings: the start is tried again, patiently
 	notItsTurn                    // the repository accepts no run now
-	needsPerson                   // the user must decide
+	needsUser                     // the user must decide
 )
 
 // faultOf returns the fault behind a code. ran reports whether the program of the attempt was
@@ -30,12 +30,12 @@ func faultOf(code agency.Code, ran bool) faultKind {
 	case agency.CodeRepoBusy:
 		return notItsTurn
 	case agency.CodeTrustRequired, agency.CodeMergeConflict, agency.CodeResultGone, agency.CodeBadRef:
-		return needsPerson
+		return needsUser
 	default:
 		return ownFault
 	}
 }
 
-// WaitsForPerson reports whether a start that failed with a code is tried again only after the
+// WaitsForUser reports whether a start that failed with a code is tried again only after the
 // user's decision.
-func WaitsForPerson(c agency.Code) bool { return faultOf(c, false) == needsPerson }
+func WaitsForUser(c agency.Code) bool { return faultOf(c, false) == needsUser }

@@ -182,7 +182,7 @@ func (s *Scheduler) failBeforeCreate(j *job, failure error) {
 	case j.agent.Status != agency.AgentQueued:
 		s.over(j, failure)
 		return
-	case !schedule.WaitsForPerson(e.Code):
+	case !schedule.WaitsForUser(e.Code):
 		if s.begin(j, agency.NewRunID(s.Now(), s.random10())) {
 			s.over(j, failure)
 		}

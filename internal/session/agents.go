@@ -147,7 +147,7 @@ func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcom
 	}
 	last := &r.Attempt
 	signal := last.CreatedAt
-	for _, at := range []time.Time{drafts, last.AgentState.HeardAt, last.Word.At, orZero(last.StartedAt), orZero(last.InputAt)} {
+	for _, at := range []time.Time{drafts, last.AgentState.HeardAt, last.Reported.At, orZero(last.StartedAt), orZero(last.InputAt)} {
 		if at.After(signal) {
 			signal = at
 		}

@@ -44,7 +44,7 @@ func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir strin
 			warnings = append(warnings, fmt.Sprintf("the limit of %s applies to no agent of the plan", runner))
 		}
 	}
-	if idle := depsOfNobody(p); len(idle) > 0 {
+	if idle := depsOfOthers(p); len(idle) > 0 {
 		warnings = append(warnings, fmt.Sprintf("base is deps, but no agent comes before %s: there are no results to start from, so the usual base is used", strings.Join(idle, ", ")))
 	}
 	if !project.Parallel && p.MaxParallel > 1 {
@@ -56,9 +56,9 @@ func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir strin
 	return p, repo, append([]string{}, warnings...), nil
 }
 
-// depsOfNobody returns the first agents whose base is the results of others but that come after
+// depsOfOthers returns the first agents whose base is the results of others but that come after
 // none. If the whole plan sets that base, its first agents may have it, unless there are no others.
-func depsOfNobody(p *agency.Plan) []string {
+func depsOfOthers(p *agency.Plan) []string {
 	if p.Base == agency.BaseDeps && slices.ContainsFunc(p.Agents, func(a agency.PlanAgent) bool { return len(a.After) > 0 }) {
 		return nil
 	}

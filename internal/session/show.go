@@ -198,7 +198,7 @@ func (all *Sessions) waiting(ctx context.Context, s *agency.Session, agents []ag
 		if r := runs[agents[i].Run]; r != nil {
 			attempt, label = r.Attempt.Number, all.Observer.Derive(r).Label
 		}
-		if agents[i].NeedsPerson(attempt, label) {
+		if agents[i].NeedsUser(attempt, label) {
 			n++
 		}
 	}
@@ -243,7 +243,7 @@ func (all *Sessions) show(ctx context.Context, id agency.SessionID) (api.ShowSes
 			planned = &plan.Agents[i]
 		}
 		resp.Agents[i] = all.agentView(s, a, planned, runs[a.Run])
-		if resp.Agents[i].NeedsPerson {
+		if resp.Agents[i].NeedsUser {
 			resp.Session.Waiting++
 		}
 		if result, ok := results[a.ID]; ok {
@@ -317,6 +317,6 @@ func (all *Sessions) agentView(s *agency.Session, a *agency.SessionAgent, planne
 	if a.Status == agency.AgentRunning && a.Stopping == view.Attempts && a.StopReason != "" {
 		view.Note = a.StopReason + "; it is being ended"
 	}
-	view.NeedsPerson = a.NeedsPerson(view.Attempts, view.Label)
+	view.NeedsUser = a.NeedsUser(view.Attempts, view.Label)
 	return view
 }

@@ -47,7 +47,7 @@ func (all *Sessions) Wait(ctx context.Context, req api.WaitSessionRequest) (api.
 		}
 		if over || timedOut {
 			resp, err := all.show(ctx, w.id)
-			if err != nil || timedOut || resp.Session.Status.Final() || req.Attention && resp.Session.NeedsPerson() || req.Paused && resp.Session.Stopped() {
+			if err != nil || timedOut || resp.Session.Status.Final() || req.Attention && resp.Session.NeedsUser() || req.Paused && resp.Session.Stopped() {
 				return resp, err
 			}
 			w.stale = true // the user has acted meanwhile

@@ -16,12 +16,12 @@ const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_a
 	situation, restarting, log_lost`
 
 func attemptValues(a *agency.Attempt) ([]any, error) {
-	word, err1 := contract(a.Word.Contract)
+	word, err1 := contract(a.Reported.Contract)
 	sit, err2 := agentState(&a.AgentState)
 	return []any{
 		string(a.State), a.Headless, a.ConversationID, millis(a.StartedAt), millis(a.EndedAt), millis(a.StopRequestedAt),
 		number(a.ExitCode), a.Signal, string(a.EndedBy), string(a.ErrorCode), a.Error, a.Pane, process(a.Wrapper),
-		process(a.RunnerProcess), word, a.Word.Problem, millis(&a.Word.At), millis(a.InputAt),
+		process(a.RunnerProcess), word, a.Reported.Problem, millis(&a.Reported.At), millis(a.InputAt),
 		sit, a.Restarting, a.LogLost,
 	}, errors.Join(err1, err2)
 }
@@ -32,7 +32,7 @@ func attemptDest(a *agency.Attempt) []any {
 		whole(&a.Number), moment(&a.CreatedAt), text(&a.State), flag(&a.Headless), text(&a.ConversationID),
 		optionalMoment(&a.StartedAt), optionalMoment(&a.EndedAt), optionalMoment(&a.StopRequestedAt), optional(&a.ExitCode),
 		text(&a.Signal), text(&a.EndedBy), text(&a.ErrorCode), text(&a.Error), text(&a.Pane), toProcess(&a.Wrapper),
-		toProcess(&a.RunnerProcess), toContract(&a.Word.Contract), text(&a.Word.Problem), moment(&a.Word.At),
+		toProcess(&a.RunnerProcess), toContract(&a.Reported.Contract), text(&a.Reported.Problem), moment(&a.Reported.At),
 		optionalMoment(&a.InputAt), toAgentState(&a.AgentState), flag(&a.Restarting), whole(&a.LogLost),
 	}
 }

@@ -20,7 +20,7 @@ func fill(b *testing.B, s *sqlite.Store, n int, state agency.State) {
 		r := newRun(i)
 		r.Name = fmt.Sprintf("fix-%d", i)
 		r.Attempt = fullRun(i).Attempt
-		r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ExitCode, r.Attempt.Word.Problem = state, nil, nil, ""
+		r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ExitCode, r.Attempt.Reported.Problem = state, nil, nil, ""
 		create(b, s, r)
 	}
 	if _, err := s.Writer().Exec("PRAGMA synchronous = FULL"); err != nil {
@@ -66,7 +66,7 @@ func BenchmarkChangeRun(b *testing.B) {
 	id := newRun(500).ID
 	for i := 0; b.Loop(); i++ {
 		change(b, s, id, func(r *agency.Run) ([]agency.EventDraft, error) {
-			r.Attempt.Word.Contract.Summary = fmt.Sprint("step ", i)
+			r.Attempt.Reported.Contract.Summary = fmt.Sprint("step ", i)
 			return []agency.EventDraft{{Type: agency.ContractChanged}}, nil
 		})
 	}

@@ -81,7 +81,7 @@ func (tx *transaction) updateFound(ctx context.Context, f *Found, stored *agency
 	r := *f.Run
 	newest := stored.Attempt.Number
 	if r.Attempt.Number == newest {
-		r.Attempt.Word, r.Attempt.AgentState, r.Attempt.Restarting = stored.Attempt.Word, stored.Attempt.AgentState, stored.Attempt.Restarting
+		r.Attempt.Reported, r.Attempt.AgentState, r.Attempt.Restarting = stored.Attempt.Reported, stored.Attempt.AgentState, stored.Attempt.Restarting
 	}
 	for _, a := range f.Earlier {
 		if a.Number > newest {

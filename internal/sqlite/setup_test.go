@@ -93,7 +93,7 @@ func fullRun(n int) *agency.Run {
 		LogLost: 4096, ErrorCode: agency.CodeTimeLimit, Error: "stopped at its time limit", Pane: "%3",
 		Wrapper:       &agency.Process{PID: 1000 + n, StartTicks: 1<<64 - 1, BootID: "5c0f3f5e-0000-4000-8000-00000000b007"},
 		RunnerProcess: &agency.Process{PID: 2000 + n, StartTicks: 12345678, BootID: "with a space"},
-		Word:          agency.Observed{Contract: &contract, Problem: "not JSON at byte 3", At: epoch.Add(2 * time.Second)},
+		Reported:      agency.Observed{Contract: &contract, Problem: "not JSON at byte 3", At: epoch.Add(2 * time.Second)},
 	}
 	return r
 }

@@ -54,15 +54,15 @@ func waitingSummary(a *agency.Attempt) string {
 	case s.Interrupted:
 		return "(interrupted)"
 	default:
-		if word := lastWord(a.OwnWord()); word != "" {
+		if word := lastReported(a.OwnReport()); word != "" {
 			return word
 		}
 		return "(its turn ended)"
 	}
 }
 
-// lastWord returns the summary of a run that is over.
-func lastWord(c *agency.Contract) string {
+// lastReported returns the summary of a run that is over.
+func lastReported(c *agency.Contract) string {
 	if c == nil {
 		return ""
 	}

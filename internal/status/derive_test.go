@@ -122,7 +122,7 @@ func (x *example) facts() status.Facts {
 		c := agency.NewContract(begun)
 		c.Status, c.Summary, c.HowToTest = x.word, "a summary", "a test"
 		c.Questions, c.Blockers = []string{" ", "a question"}, []string{"", "a blocker"}
-		a.Word = agency.Observed{Contract: &c, At: said}
+		a.Reported = agency.Observed{Contract: &c, At: said}
 	}
 	f := status.Facts{Run: r, StallThreshold: agency.StallThreshold, SessionGone: x.gone}
 	if x.broken {
@@ -319,7 +319,7 @@ func TestDeriveWords(t *testing.T) {
 	leaving.Headless = true
 	status.Observe(&leaving.AgentState, agency.Evidence{Source: agency.FromStream, Signal: agency.SignalTurnEnded, At: begun})
 	invalid := running
-	invalid.Word = agency.Observed{Problem: "not JSON at byte 1", At: begun}
+	invalid.Reported = agency.Observed{Problem: "not JSON at byte 1", At: begun}
 	tests := []struct {
 		name    string
 		status  agency.Status
@@ -357,7 +357,7 @@ func TestStallCountsFromTheStart(t *testing.T) {
 	t.Parallel()
 	c := agency.NewContract(begun)
 	started := begun.Add(10 * time.Minute)
-	run := &agency.Run{Attempt: agency.Attempt{State: agency.Running, CreatedAt: begun, StartedAt: &started, Word: agency.Observed{Contract: &c, At: begun}}}
+	run := &agency.Run{Attempt: agency.Attempt{State: agency.Running, CreatedAt: begun, StartedAt: &started, Reported: agency.Observed{Contract: &c, At: begun}}}
 	for after, want := range map[time.Duration]agency.Label{
 		agency.StallThreshold - 1: agency.Active,
 		agency.StallThreshold:     agency.Stalled,
@@ -381,7 +381,7 @@ func TestStallBoundary(t *testing.T) {
 		return a
 	}
 	for name, a := range map[string]agency.Attempt{
-		"contract": {State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &word, At: newest}},
+		"contract": {State: agency.Running, StartedAt: &begun, Reported: agency.Observed{Contract: &word, At: newest}},
 		"start":    {State: agency.Running, StartedAt: &newest},
 		"hook":     signal(agency.Evidence{Source: agency.FromHook, Signal: agency.SignalToolStarted}),
 		"unknown":  signal(agency.Evidence{Source: agency.FromHook, Signal: agency.SignalUnknown}),
@@ -474,7 +474,7 @@ func TestDeriveAnswered(t *testing.T) {
 	} {
 		c := agency.NewContract(start)
 		c.Status, c.Questions, c.Blockers, c.HowToTest = tt.word, []string{"Which?"}, []string{"a wall"}, "look"
-		r := agency.Run{Attempt: agency.Attempt{State: tt.state, StartedAt: &start, Word: agency.Observed{Contract: &c, At: asked}}}
+		r := agency.Run{Attempt: agency.Attempt{State: tt.state, StartedAt: &start, Reported: agency.Observed{Contract: &c, At: asked}}}
 		if tt.input != 0 {
 			at := asked.Add(tt.input)
 			r.Attempt.InputAt = &at

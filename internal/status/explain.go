@@ -166,7 +166,7 @@ func (v *view) requestFindings() []finding {
 func (v *view) over() string { return "the attempt is " + string(v.attempt.State) }
 
 func (v *view) contractFinding() finding {
-	word := &v.attempt.Word
+	word := &v.attempt.Reported
 	c := v.finding(pieceContract, agency.ByContract, agency.TrustSelfReport, word.At, "")
 	switch {
 	case word.Problem != "":
@@ -209,8 +209,8 @@ func (v *view) reportFindings() []finding {
 	all := []finding{}
 	if r := v.agentState.Reported; r != nil {
 		c := v.finding(pieceReport, agency.DecidedBy(agency.FromReport), agency.TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
-		if c.Ignored = v.undone(reportLabel(r.Report), r.At); c.Ignored == "" && r.At.Before(v.attempt.Word.At) {
-			c.Ignored = "the status file changed " + v.ago(v.attempt.Word.At)
+		if c.Ignored = v.undone(reportLabel(r.Report), r.At); c.Ignored == "" && r.At.Before(v.attempt.Reported.At) {
+			c.Ignored = "the status file changed " + v.ago(v.attempt.Reported.At)
 		}
 		all = append(all, c)
 	}

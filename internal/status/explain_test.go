@@ -58,13 +58,13 @@ func TestExplain(t *testing.T) {
 		run  agency.Run
 		want []string // source, mark, says and why it was ignored
 	}{
-		{"a question", agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &asking, At: now}}}, []string{
+		{"a question", agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &begun, Reported: agency.Observed{Contract: &asking, At: now}}}, []string{
 			"process alive",
 			"contract * needs_input: Which library?",
 			"clock nothing new for 0s; it is stalled after 15m",
 		}},
 		{"an answered question", agency.Run{Attempt: agency.Attempt{
-			Number: 1, State: agency.Running, StartedAt: &begun, InputAt: at(2 * time.Minute), Word: agency.Observed{Contract: &asking, At: begun},
+			Number: 1, State: agency.Running, StartedAt: &begun, InputAt: at(2 * time.Minute), Reported: agency.Observed{Contract: &asking, At: begun},
 		}}, []string{
 			"process alive",
 			"contract needs_input: Which library?: answered by a message 2m ago",
@@ -72,7 +72,7 @@ func TestExplain(t *testing.T) {
 			"clock nothing new for 2m; it is stalled after 15m",
 		}},
 		{"an invalid word", agency.Run{Attempt: agency.Attempt{
-			Number: 2, State: agency.Running, StartedAt: at(time.Minute), Word: agency.Observed{Problem: "questions must be a list of texts", At: *at(time.Second)},
+			Number: 2, State: agency.Running, StartedAt: at(time.Minute), Reported: agency.Observed{Problem: "questions must be a list of texts", At: *at(time.Second)},
 			RunnerProcess: &agency.Process{PID: 12},
 		}}, []string{
 			"process * alive, pid 12",
@@ -81,7 +81,7 @@ func TestExplain(t *testing.T) {
 			"process failed (exit 3): of attempt 1; attempt 2 is the newest",
 		}},
 		{"a killed agent that asked", agency.Run{Flag: &agency.Flag{Reason: "budget", At: now}, Attempt: agency.Attempt{
-			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Word: agency.Observed{Contract: &asking, At: begun}, AgentState: prompted,
+			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Reported: agency.Observed{Contract: &asking, At: begun}, AgentState: prompted,
 		}}, []string{
 			"record * flagged: budget",
 			"process stopped: rule 6 (needs attention) comes before rule 11 (killed)",
@@ -90,7 +90,7 @@ func TestExplain(t *testing.T) {
 			"hook 2 signs, the newest: tool_started",
 		}},
 		{"at work", agency.Run{StallAfterMS: 1000, Attempt: agency.Attempt{
-			Number: 1, State: agency.Running, StartedAt: &begun, Word: agency.Observed{Contract: &asking, At: begun.Add(-time.Second)}, AgentState: prompted,
+			Number: 1, State: agency.Running, StartedAt: &begun, Reported: agency.Observed{Contract: &asking, At: begun.Add(-time.Second)}, AgentState: prompted,
 		}}, []string{
 			"process alive",
 			"contract needs_input: Which library?: a new prompt was submitted 1h ago",

@@ -80,7 +80,7 @@ func newView(f Facts, now time.Time) view {
 		return v
 	}
 	v.attempt = &f.Run.Attempt
-	v.agentState, v.contract = &v.attempt.AgentState, v.attempt.OwnWord()
+	v.agentState, v.contract = &v.attempt.AgentState, v.attempt.OwnReport()
 	v.changed = lastChange(v.attempt)
 	v.heard = heard(v.attempt, v.changed)
 	if label, said := v.pending(); v.counts(label) {
@@ -105,8 +105,8 @@ func (v *view) counts(label agency.Label) bool {
 // status returns the status that users see when a rule decides.
 func (v *view) status(r *Rule, f basis) agency.Status {
 	s := agency.Status{Label: r.Label, Decided: f.by, Since: f.at, Summary: f.text, Request: f.request}
-	if v.attempt != nil && v.attempt.Word.Problem != "" {
-		s.Problem = problemPrefix + v.attempt.Word.Problem
+	if v.attempt != nil && v.attempt.Reported.Problem != "" {
+		s.Problem = problemPrefix + v.attempt.Reported.Problem
 	}
 	if v.attempt != nil && v.frozen() {
 		s.Problem = frozenProblem // whatever the agent reported before, its state now is unknown
@@ -143,11 +143,11 @@ func (v *view) merged() (basis, bool) {
 	if v.Run.MergedAt == nil {
 		return basis{}, false
 	}
-	return v.record(*v.Run.MergedAt, lastWord(v.contract)), true
+	return v.record(*v.Run.MergedAt, lastReported(v.contract)), true
 }
 
 func (v *view) abandoned() (basis, bool) {
-	return v.record(v.changed, lastWord(v.contract)), v.Run.Abandoned
+	return v.record(v.changed, lastReported(v.contract)), v.Run.Abandoned
 }
 
 func (v *view) failed() (basis, bool) {
@@ -197,7 +197,7 @@ func (v *view) offers() (basis, bool) { return v.said, v.saying == agency.ReadyF
 func (v *view) blocked() (basis, bool) { return v.said, v.saying == agency.Blocked }
 
 func (v *view) completed() (basis, bool) {
-	return v.process(lastWord(v.contract)), v.attempt.State == agency.Completed
+	return v.process(lastReported(v.contract)), v.attempt.State == agency.Completed
 }
 
 func (v *view) killed() (basis, bool) {
@@ -267,8 +267,8 @@ func (v *view) working() (basis, bool) {
 
 func (v *view) active() (basis, bool) {
 	text := ""
-	if v.attempt.Word.Problem != "" {
-		text = problemPrefix + v.attempt.Word.Problem
+	if v.attempt.Reported.Problem != "" {
+		text = problemPrefix + v.attempt.Reported.Problem
 	}
 	return v.process(text), v.alive() && !v.SessionGone
 }
@@ -280,7 +280,7 @@ func (v *view) idle() (basis, bool) { return v.process(""), true }
 func (v *view) pending() (agency.Label, basis) {
 	label, found := agency.Label(""), basis{}
 	if c := v.contract; c != nil {
-		label, found = claimOf(c, v.attempt.Word.At)
+		label, found = claimOf(c, v.attempt.Reported.At)
 	}
 	if r := v.agentState.Reported; r != nil && !r.At.Before(found.at) {
 		label, found = reportLabel(r.Report), basis{piece: pieceReport, by: agency.DecidedBy(agency.FromReport), at: r.At, text: reportText(r)}
@@ -356,7 +356,7 @@ func lastChange(a *agency.Attempt) time.Time {
 // agent time to answer.
 func heard(a *agency.Attempt, changed time.Time) time.Time {
 	newest := changed
-	for _, t := range []time.Time{a.Word.At, a.AgentState.HeardAt} {
+	for _, t := range []time.Time{a.Reported.At, a.AgentState.HeardAt} {
 		if t.After(newest) {
 			newest = t
 		}

@@ -79,7 +79,7 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 	}
 	killpoint.At("resume.token")
 	return la.takeSteps(ctx, l, "resume", []step{
-		{stepArchive, func() error { return la.archiveWord(l.run) }},
+		{stepArchive, func() error { return la.archiveStatusFile(l.run) }},
 		{stepFiles, func() error { return la.makeAttemptFiles(l.run, prompt) }},
 		{stepSetup, func() error { return la.doSetup(ctx, l) }},
 		{stepSession, func() error {
@@ -93,10 +93,10 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 	})
 }
 
-// archiveWord moves the status file of the previous attempt beside its logs, so that an old status
+// archiveStatusFile moves the status file of the previous attempt beside its logs, so that an old status
 // never describes a new attempt. First it writes the number of the new attempt, by which agency
 // report refuses processes of older attempts.
-func (la *launcher) archiveWord(r *agency.Run) error {
+func (la *launcher) archiveStatusFile(r *agency.Run) error {
 	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
 	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
 		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).

@@ -215,7 +215,7 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	first := agency.NewContract(now)
 	r.Attempt = agency.Attempt{
 		Number: 1, State: agency.Queued, Headless: spec.Headless != nil && *spec.Headless, CreatedAt: now,
-		Word: agency.Observed{Contract: &first, At: now},
+		Reported: agency.Observed{Contract: &first, At: now},
 	}
 	p.run = r
 	if err := s.launcher.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {

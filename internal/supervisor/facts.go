@@ -38,7 +38,7 @@ func (q *Query) Result(ctx context.Context, id agency.RunID) (result agency.Agen
 		}
 	}
 	result.Usage = status.UsageOf(attempts)
-	if word := r.Attempt.OwnWord(); word != nil {
+	if word := r.Attempt.OwnReport(); word != nil {
 		result.Tests = word.HowToTest
 	}
 	stat, dirty, err := q.work.diffStat(ctx, r)

@@ -278,7 +278,7 @@ func TestAnOldWordIsArchived(t *testing.T) {
 		t.Errorf("archived: got %s", text)
 	}
 	attempts, err := w.store.Attempts(t.Context(), r.ID)
-	if err != nil || len(attempts) != 2 || attempts[0].Word.Contract.Questions[0] != "Which one?" {
+	if err != nil || len(attempts) != 2 || attempts[0].Reported.Contract.Questions[0] != "Which one?" {
 		t.Errorf("got %+v, %v", attempts, err)
 	}
 }
@@ -312,7 +312,7 @@ func TestAStaleReadingIsDropped(t *testing.T) {
 	}
 	close(goOn)
 	w.sup.Stop() // waits for the reading
-	if c := w.run(r.ID).Attempt.Word.Contract; c == nil || c.Status != agency.ReportedWorking {
+	if c := w.run(r.ID).Attempt.Reported.Contract; c == nil || c.Status != agency.ReportedWorking {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -155,7 +155,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	next := *r
 	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, CreatedAt: s.Now()}
 	first := agency.NewContract(next.Attempt.CreatedAt)
-	next.Attempt.Word = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
+	next.Attempt.Reported = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
 	env := append(runnerEnv(req.Env, settings.Env, settings.EnvDeny), req.Set...)
 	if missing := missingNames(spec.Env, env); len(missing) > 0 {
 		req.Warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))

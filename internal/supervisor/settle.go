@@ -364,7 +364,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 			s.life.Go(func() { s.settler.settleWhenDead(r.ID) })
 		}
 		if alive {
-			s.Observer.ReadWords(r) // before the first answer
+			s.Observer.ReadStatusFiles(r) // before the first answer
 		}
 	}
 	kept, err := s.Records.Runs(ctx, agency.Filter{})

@@ -94,8 +94,8 @@ func (w *world) outcome(id agency.RunID) outcome {
 		State: a.State, Started: a.StartedAt != nil, ExitCode: -1, Signal: a.Signal, EndedBy: a.EndedBy, Code: a.ErrorCode,
 		Removed: r.RemovedAt != nil, Ended: w.count(id, agency.AttemptEnded), Undone: w.count(id, agency.RunUndone),
 	}
-	if a.Word.Contract != nil {
-		o.Word = a.Word.Contract.Summary
+	if a.Reported.Contract != nil {
+		o.Word = a.Reported.Contract.Summary
 	}
 	if a.ExitCode != nil {
 		o.ExitCode = *a.ExitCode

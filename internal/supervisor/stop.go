@@ -11,7 +11,7 @@ import (
 type purpose int
 
 const (
-	forPerson  purpose = iota // a user wants it to end; a second request ends the rest of the grace
+	forUser    purpose = iota // a user wants it to end; a second request ends the rest of the grace
 	forSession                // the scheduler of a session wants it to end
 	forRestart                // the next attempt follows
 )
@@ -25,7 +25,7 @@ func (s *Supervisor) StopRun(ctx context.Context, ref string) (*agency.Run, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.stopRun(ctx, r.ID, 0, forPerson)
+	return s.stopRun(ctx, r.ID, 0, forUser)
 }
 
 // StopAttempt is StopRun for one attempt, 0 being the live one, and never forces the end. The error
@@ -65,7 +65,7 @@ func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, w
 		return nil, err
 	}
 	killpoint.At("stop.intended")
-	if why == forPerson && s.askedBefore(r) && how == askAgain {
+	if why == forUser && s.askedBefore(r) && how == askAgain {
 		how = askForce
 	}
 	ctx = context.WithoutCancel(ctx)

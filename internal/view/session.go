@@ -14,7 +14,7 @@ import (
 // list that has no space for all.
 func Urgency(a *api.SessionAgent) int {
 	switch {
-	case a.NeedsPerson:
+	case a.NeedsUser:
 		return 0
 	case a.Status == agency.AgentFailed:
 		return 1
@@ -36,7 +36,7 @@ func SessionMark(s *api.Session) string {
 		return "✕"
 	case s.Status == agency.SessionCancelled:
 		return "-"
-	case s.NeedsPerson():
+	case s.NeedsUser():
 		return "◐"
 	default:
 		return "●"
@@ -54,7 +54,7 @@ func SessionStatus(s *api.Session) string {
 // AgentMark returns the mark of an agent of a session.
 func AgentMark(a *api.SessionAgent) string {
 	switch {
-	case a.NeedsPerson:
+	case a.NeedsUser:
 		return "◐"
 	case betweenAttempts(a):
 		return "○"
@@ -73,7 +73,7 @@ func AgentMark(a *api.SessionAgent) string {
 
 // AgentStatus returns the status of an agent, or what its run waits for.
 func AgentStatus(a *api.SessionAgent) string {
-	if a.Status == agency.AgentRunning && a.NeedsPerson {
+	if a.Status == agency.AgentRunning && a.NeedsUser {
 		return string(a.Label)
 	}
 	if betweenAttempts(a) {
@@ -92,7 +92,7 @@ func AgentName(a *api.SessionAgent) string {
 
 // betweenAttempts reports whether an agent has no attempt and waits for the next one.
 func betweenAttempts(a *api.SessionAgent) bool {
-	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.WaitReason != "") && !a.NeedsPerson
+	return a.Status == agency.AgentRunning && (a.NotBefore != nil || a.WaitReason != "") && !a.NeedsUser
 }
 
 // AgentNote returns the note about an agent: its problem, its summary, or what it waits for. It is
@@ -158,7 +158,7 @@ func SessionNeeds(resp *api.ShowSessionResponse) string {
 	}
 	for i := range resp.Agents {
 		switch a := &resp.Agents[i]; {
-		case !a.NeedsPerson:
+		case !a.NeedsUser:
 		case a.Status == agency.AgentQueued:
 			return "agent " + a.ID + " is " + a.Error
 		default:

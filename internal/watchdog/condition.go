@@ -28,8 +28,8 @@ type Condition struct {
 	FirmAt time.Time
 }
 
-// WordsTimeout is how long an alert about a request waits for the text of the request.
-const WordsTimeout = 300 * time.Millisecond
+// DetailTimeout is how long an alert about a request waits for the text of the request.
+const DetailTimeout = 300 * time.Millisecond
 
 // Alarm returns the condition of a worker, from the same status that users see; its kind is empty
 // while no action is needed. active is the newest sign of life. Stuck is not among the conditions:
@@ -58,7 +58,7 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 			// episode.
 			c.Cause, c.PromptType = "request "+stamp(s.Request.At), promptType(s.Request)
 			if !firm(&a.AgentState, s.Request) {
-				c.FirmAt = s.Request.At.Add(WordsTimeout)
+				c.FirmAt = s.Request.At.Add(DetailTimeout)
 			}
 		}
 		return c

@@ -167,7 +167,7 @@ func payload(worker *Worker, c Condition, d Detail, s *Settings, now time.Time) 
 	case agency.AlertNeedsInput:
 		p["prompt_type"], p["prompt_preview"], p["prompt_id"] = c.PromptType, c.Text, c.PromptID
 		p["questions"], p["blockers"] = []string{}, []string{}
-		if word := r.Attempt.OwnWord(); word != nil {
+		if word := r.Attempt.OwnReport(); word != nil {
 			p["questions"], p["blockers"] = word.Questions, word.Blockers
 		}
 	case agency.AlertComplete:

@@ -15,7 +15,7 @@ type signs struct{ word, heard, output, input, started time.Time }
 
 func signsOf(w *Worker) signs {
 	a := &w.Run.Attempt
-	s := signs{word: a.Word.At, heard: a.AgentState.HeardAt, output: w.OutputAt}
+	s := signs{word: a.Reported.At, heard: a.AgentState.HeardAt, output: w.OutputAt}
 	if a.InputAt != nil {
 		s.input = *a.InputAt
 	}
@@ -157,7 +157,7 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *i
 	switch {
 	case q == nil || q.attempt != number || q.since.After(now) || q.pulsed.After(now):
 		q = &inactivity{attempt: number, since: now}
-		if since, told := toldOf(open, number); told && since.Before(now) && !signs.newest().After(since) {
+		if since, told := notifiedOf(open, number); told && since.Before(now) && !signs.newest().After(since) {
 			q.since, q.stuck = since, true
 		}
 		w.inactivity[id] = q
@@ -190,8 +190,8 @@ func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now t
 // cause returns the name of one inactivity.
 func cause(since time.Time) string { return fmt.Sprintf("silent %d", since.UnixNano()) }
 
-// toldOf finds the inactivity of an attempt among open alerts, and when it began.
-func toldOf(open []agency.Alert, attempt int) (since time.Time, told bool) {
+// notifiedOf finds the inactivity of an attempt among open alerts, and when it began.
+func notifiedOf(open []agency.Alert, attempt int) (since time.Time, told bool) {
 	for i := range open {
 		var nanos int64
 		if n, err := fmt.Sscanf(open[i].Cause, "silent %d", &nanos); n == 1 && err == nil && open[i].Attempt == attempt {

@@ -92,7 +92,7 @@ func printsError(worker *worker, line string) {
 func active(worker *worker) time.Time {
 	a := &worker.run.Attempt
 	newest := worker.output
-	for _, at := range []time.Time{a.AgentState.HeardAt, a.Word.At, *a.StartedAt} {
+	for _, at := range []time.Time{a.AgentState.HeardAt, a.Reported.At, *a.StartedAt} {
 		if at.After(newest) {
 			newest = at
 		}

@@ -99,7 +99,7 @@ func (w *world) add(name string) *worker {
 	word := agency.NewContract(now)
 	worker := &worker{begun: now, output: now, run: agency.Run{
 		ID: agency.RunID("r_" + name), Name: name, Tags: []string{"worker"},
-		Attempt: agency.Attempt{Number: 1, State: agency.Running, CreatedAt: now, StartedAt: &now, Word: agency.Observed{Contract: &word, At: now}},
+		Attempt: agency.Attempt{Number: 1, State: agency.Running, CreatedAt: now, StartedAt: &now, Reported: agency.Observed{Contract: &word, At: now}},
 	}}
 	w.mu.Lock()
 	w.workers[worker.run.ID] = worker
@@ -310,12 +310,12 @@ func (w *world) act(i int, change func(a *agency.Alert)) {
 func asks(r *agency.Run, question string) {
 	c := agency.NewContract(time.Now())
 	c.Status, c.Questions = agency.ReportedNeedsInput, []string{question}
-	r.Attempt.Word = agency.Observed{Contract: &c, At: time.Now()}
+	r.Attempt.Reported = agency.Observed{Contract: &c, At: time.Now()}
 }
 
 func works(r *agency.Run) {
 	c := agency.NewContract(time.Now())
-	r.Attempt.Word = agency.Observed{Contract: &c, At: time.Now()}
+	r.Attempt.Reported = agency.Observed{Contract: &c, At: time.Now()}
 }
 
 func ends(r *agency.Run, state agency.State, code agency.Code) {

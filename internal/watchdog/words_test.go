@@ -20,7 +20,7 @@ func TestAlertWaitsForWords(t *testing.T) {
 		w.change(worker, func() {
 			observes(worker, agency.Evidence{Source: agency.FromSession, Signal: agency.SignalAsked, Kind: agency.AsksPermission, Text: "permission prompt"})
 		})
-		w.pass(watchdog.WordsTimeout / 3)
+		w.pass(watchdog.DetailTimeout / 3)
 		w.want()
 		w.change(worker, func() {
 			observes(worker, agency.Evidence{Signal: agency.SignalAsked, ID: "1", Kind: agency.AsksPermission, Tool: "Bash", Text: "make"})
@@ -40,7 +40,7 @@ func TestAlertTakesBetterWords(t *testing.T) {
 		w.change(worker, func() {
 			observes(worker, agency.Evidence{Source: agency.FromTitle, Signal: agency.SignalAsked, Kind: agency.AsksQuestion, Text: "it asks for something in its terminal"})
 		})
-		w.pass(2 * watchdog.WordsTimeout)
+		w.pass(2 * watchdog.DetailTimeout)
 		w.want(agency.AlertNeedsInput)
 		w.wantWords("it asks for something in its terminal")
 		w.change(worker, func() {

@@ -79,7 +79,7 @@ func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: []string{"worker"}, Host: "here",
 		Attempt: agency.Attempt{
 			Number: 1, State: agency.Running, StartedAt: &at, Pane: "%1", Wrapper: &process, RunnerProcess: &process,
-			Word: agency.Observed{Contract: &contract, At: at},
+			Reported: agency.Observed{Contract: &contract, At: at},
 		},
 	}
 	if !live {

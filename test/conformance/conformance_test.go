@@ -150,8 +150,8 @@ func testInteractive(t *testing.T, binary string, a agent) {
 	if heard := f.asked(0); !strings.Contains(heard, described.Opening) {
 		t.Errorf("the opening is not in the first request:\n%s", heard)
 	}
-	if r, exit := f.wait(run); r.Status != agency.NeedsInput || r.Summary != question || exit != agency.ExitNeedsPerson {
-		t.Fatalf("got %s, %q, exit %d of wait, want needs input, %q, %d", r.Status, r.Summary, exit, question, agency.ExitNeedsPerson)
+	if r, exit := f.wait(run); r.Status != agency.NeedsInput || r.Summary != question || exit != agency.ExitNeedsUser {
+		t.Fatalf("got %s, %q, exit %d of wait, want needs input, %q, %d", r.Status, r.Summary, exit, question, agency.ExitNeedsUser)
 	}
 	f.asked(3) // from here on the answer can only come with the next turn
 	var sent api.SendInputResponse

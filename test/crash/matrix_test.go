@@ -18,7 +18,7 @@ const (
 	outUndone    = "undone"
 	outFailed    = "failed" // and the record says so
 	outViolation = "VIOLATION"
-	outNobody    = "-" // the victim does not exist at this point
+	outUnknown   = "-" // the victim does not exist at this point
 )
 
 type cell struct {
@@ -113,7 +113,7 @@ func killAt(t *testing.T, op *operation, point string, v *victim) {
 	}
 	c.outcome = w.decide(op, v.name == "tmux" && died)
 	if !died && c.outcome != outViolation {
-		c.outcome = outNobody
+		c.outcome = outUnknown
 	}
 	c.took = time.Since(begin)
 	note(c)
@@ -240,5 +240,5 @@ func printTable(out io.Writer) {
 		_, _ = fmt.Fprintf(out, " %.1f\n", took.Seconds())
 	}
 	_, _ = fmt.Fprintf(out, "\n%d cells: %d done, %d undone, %d failed, %d without a victim, %d violations; %.0f s of work\n", len(results),
-		count[outDone], count[outUndone], count[outFailed], count[outNobody], count[outViolation], total.Seconds())
+		count[outDone], count[outUndone], count[outFailed], count[outUnknown], count[outViolation], total.Seconds())
 }

@@ -93,7 +93,7 @@ func killSession(t *testing.T, point string, v *victim) {
 		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
 		c.outcome = outViolation
 	case !died:
-		c.outcome = outNobody
+		c.outcome = outUnknown
 	}
 	c.took = time.Since(begin)
 	note(c)

@@ -281,7 +281,7 @@ func commands(t *testing.T, b *bench) {
 		{"run-no-task", "run", 2, ""},
 		{"run-no-runner", "run --runner aider --prompt a", 1, ""},
 		{"session-start", "session start - --name mural", 0, "agents:\n- {id: 001, prompt: ask which colour}\n- {id: 002, prompt: say bye, after: [001]}\n"},
-		{"session-wait-needs-person", "session wait mural --attention --timeout 30s", 8, ""},
+		{"session-wait-needs-user", "session wait mural --attention --timeout 30s", 8, ""},
 		{"session-wait-timeout", "session wait mural --timeout 50ms", 5, ""},
 		{"session-pause", "session pause mural", 0, ""},
 		{"session-resume", "session resume mural", 0, ""},

@@ -20,7 +20,7 @@ func SomeSession(status agency.SessionStatus, agents ...api.SessionAgent) api.Sh
 	}
 	for i := range agents {
 		resp.Session.Summary.Add(agents[i].Status, 1)
-		if agents[i].NeedsPerson {
+		if agents[i].NeedsUser {
 			resp.Session.Waiting++
 		}
 	}

@@ -91,7 +91,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 		field("removed", "%s", ago(*r.RemovedAt))
 	}
 	showRequests(w, s, ago, width)
-	showWord(w, s, ago, width)
+	showReported(w, s, ago, width)
 	showAttempts(w, s, ago, width)
 	showGit(w, s, width)
 	_, _ = fmt.Fprintln(w)
@@ -144,7 +144,7 @@ func showRequest(w io.Writer, r *agency.Request, ago func(time.Time) string, wid
 	}
 }
 
-func showWord(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
+func showReported(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
 	c := s.Contract
 	if c == nil {
 		if strings.HasPrefix(s.Run.Problem, "invalid status file") {

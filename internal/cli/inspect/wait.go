@@ -76,8 +76,8 @@ func outcome(runs []api.Run) int {
 	status := agency.ExitOK
 	for i := range runs {
 		switch l := runs[i].Status; {
-		case l.NeedsPerson():
-			return agency.ExitNeedsPerson
+		case l.NeedsUser():
+			return agency.ExitNeedsUser
 		case l.Mark() == "✕":
 			status = agency.ExitError
 		}

@@ -76,7 +76,7 @@ func daemonStatus(ctx context.Context, d *command.Deps, start bool) error {
 		client.Version = "" // a daemon of any version may tell
 	}
 	status, err := api.Call(ctx, client, api.DaemonStatus, api.Empty{})
-	if errors.Is(err, api.ErrNobody) && !start {
+	if errors.Is(err, api.ErrNoDaemon) && !start {
 		return unheard(d, client.Socket)
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 				told, words = &status, fmt.Sprintf("stopped; %s going on", command.Count(status.LiveRuns, "live run"))
 			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock tells
 				words = "stopped"
-			case !errors.Is(err, api.ErrNobody):
+			case !errors.Is(err, api.ErrNoDaemon):
 				return err
 			}
 		}

@@ -56,7 +56,7 @@ func (v *picture) pending() string {
 	text := fmt.Sprintf("%s %s %s", view.SessionMark(&v.Session), view.SessionStatus(&v.Session), duration.Stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
 	for i := range v.Agents {
-		if a := &v.Agents[i]; a.NeedsPerson {
+		if a := &v.Agents[i]; a.NeedsUser {
 			waiting++
 			t.Add(a.Status, -1)
 		}
@@ -87,7 +87,7 @@ func (v *picture) footer() []string {
 	}
 	for i := range v.Agents {
 		switch a := &v.Agents[i]; {
-		case !a.NeedsPerson:
+		case !a.NeedsUser:
 		case a.Run != "":
 			return []string{fmt.Sprintf("%s waits for you: agency attach %s", a.ID, term.SafeLine(a.Run))}
 		default:

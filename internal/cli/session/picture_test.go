@@ -21,7 +21,7 @@ import (
 func mixedSession() api.ShowSessionResponse {
 	done, asks, works, waits := clitest.SomeAgent("001", 1, agency.AgentComplete), clitest.SomeAgent("002", 1, agency.AgentRunning), clitest.SomeAgent("003", 1, agency.AgentRunning), clitest.SomeAgent("004", 2, agency.AgentQueued)
 	failed, off := clitest.SomeAgent("005", 1, agency.AgentFailed), clitest.SomeAgent("006", 2, agency.AgentCancelled)
-	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "Which\x1b[31m database?\nA or B"
+	asks.Label, asks.NeedsUser, asks.Note = agency.NeedsInput, true, "Which\x1b[31m database?\nA or B"
 	works.Label, works.Note = agency.Working, "runs the tests"
 	waits.After, waits.WaitReason = []string{"001", "002"}, "after 001, 002"
 	failed.Error, off.Error, off.StartedAt, off.RunID, off.Attempts = "exit status 1", "dependency 005 failed", nil, "", 0
@@ -89,7 +89,7 @@ func TestSessionPictureFits(t *testing.T) {
 			a := clitest.SomeAgent(fmt.Sprintf("%03d", i), rapid.IntRange(0, 4).Draw(t, "wave"), rapid.SampledFrom(agency.AgentStatuses()).Draw(t, "status"))
 			a.Name, a.Note, a.Error = text.Draw(t, "name"), text.Draw(t, "note"), rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")
 			a.Label = rapid.SampledFrom([]agency.Label{"", agency.Working, agency.NeedsInput, agency.Stalled}).Draw(t, "label")
-			a.NeedsPerson = a.Status == agency.AgentRunning && a.Label.NeedsPerson()
+			a.NeedsUser = a.Status == agency.AgentRunning && a.Label.NeedsUser()
 			agents = append(agents, a)
 		}
 		s := clitest.SomeSession(agency.SessionRunning, agents...)
@@ -170,7 +170,7 @@ func TestSessionWatchLines(t *testing.T) {
 		b.App.Now = func() time.Time { return clitest.SessionStart.Add(10 * time.Minute).Local() }
 		one, two := clitest.SomeAgent("001", 1, agency.AgentRunning), clitest.SomeAgent("002", 2, agency.AgentQueued)
 		oneDone, asks, twoDone := clitest.SomeAgent("001", 1, agency.AgentComplete), clitest.SomeAgent("002", 2, agency.AgentRunning), clitest.SomeAgent("002", 2, agency.AgentComplete)
-		asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "A or B?"
+		asks.Label, asks.NeedsUser, asks.Note = agency.NeedsInput, true, "A or B?"
 		life := []api.ShowSessionResponse{
 			clitest.SomeSession(agency.SessionRunning, one, two), clitest.SomeSession(agency.SessionRunning, oneDone, two),
 			clitest.SomeSession(agency.SessionRunning, oneDone, asks), clitest.SomeSession(status, oneDone, twoDone),
@@ -247,8 +247,8 @@ func TestSessionWaitEnds(t *testing.T) {
 	complete, failed, off := clitest.SomeAgent("001", 1, agency.AgentComplete), clitest.SomeAgent("002", 1, agency.AgentFailed), clitest.SomeAgent("003", 2, agency.AgentCancelled)
 	off.Error, failed.Error = "stopped\x1b[31m by hand", "exit 1"
 	asks, stuck := clitest.SomeAgent("004", 1, agency.AgentRunning), clitest.SomeAgent("005", 1, agency.AgentQueued)
-	asks.Label, asks.NeedsPerson, asks.Note = agency.NeedsInput, true, "A or B?"
-	stuck.Error, stuck.NeedsPerson = "waiting: conflict", true
+	asks.Label, asks.NeedsUser, asks.Note = agency.NeedsInput, true, "A or B?"
+	stuck.Error, stuck.NeedsUser = "waiting: conflict", true
 	paused, byHand := clitest.SomeSession(agency.SessionRunning, complete), clitest.SomeSession(agency.SessionRunning, complete)
 	paused.Session.Paused, byHand.Session.Paused = "agent 002 failed", agency.PausedByHand
 	for name, c := range map[string]struct {
@@ -261,10 +261,10 @@ func TestSessionWaitEnds(t *testing.T) {
 		"cancelled":         {clitest.SomeSession(agency.SessionCancelled, complete, off), agency.ExitConflict, "is cancelled: 1 complete, 1 cancelled\n"},
 		"complete in parts": {clitest.SomeSession(agency.SessionComplete, complete, off), agency.ExitConflict, "is complete: 1 complete, 1 cancelled; 003: stopped by hand\n"},
 		"nothing done":      {clitest.SomeSession(agency.SessionComplete, off), agency.ExitConflict, "is complete: 1 cancelled; 003: stopped by hand\n"},
-		"asks":              {clitest.SomeSession(agency.SessionRunning, complete, asks), agency.ExitNeedsPerson, "needs you: agent 004 needs input: A or B?\n"},
-		"cannot start":      {clitest.SomeSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsPerson, "needs you: agent 005 is waiting: conflict\n"},
-		"paused":            {paused, agency.ExitNeedsPerson, "needs you: it is paused: agent 002 failed\n"},
-		"paused by hand":    {byHand, agency.ExitNeedsPerson, "needs you: somebody has paused it\n"},
+		"asks":              {clitest.SomeSession(agency.SessionRunning, complete, asks), agency.ExitNeedsUser, "needs you: agent 004 needs input: A or B?\n"},
+		"cannot start":      {clitest.SomeSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsUser, "needs you: agent 005 is waiting: conflict\n"},
+		"paused":            {paused, agency.ExitNeedsUser, "needs you: it is paused: agent 002 failed\n"},
+		"paused by hand":    {byHand, agency.ExitNeedsUser, "needs you: somebody has paused it\n"},
 		"late":              {clitest.SomeSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h passed and session 20260201-143022-abc12345 is not over"},
 	} {
 		b := clitest.New(t)

@@ -66,10 +66,10 @@ func await(ctx context.Context, d *command.Deps, req api.WaitSessionRequest, tim
 		return err
 	}
 	s := &resp.Session
-	needed := req.Attention && s.NeedsPerson() || req.Paused && s.Stopped()
+	needed := req.Attention && s.NeedsUser() || req.Paused && s.Stopped()
 	switch {
 	case needed:
-		d.Status = agency.ExitNeedsPerson
+		d.Status = agency.ExitNeedsUser
 	case s.Status.Final():
 		d.Status = exitStatus(s)
 	default:

@@ -192,11 +192,11 @@ func (w *watching) append(v *picture) {
 		if a.CompletedAt != nil && a.StartedAt != nil {
 			line += " after " + v.took(a)
 		}
-		if said := term.Fit(note(a), noteColumns); said != "" && (a.NeedsPerson || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
+		if said := term.Fit(note(a), noteColumns); said != "" && (a.NeedsUser || a.Status.Final() || a.Error != "" || a.NotBefore != nil) {
 			line += "  " + said
 		}
 		state := view.AgentMark(a) + view.AgentStatus(a)
-		if a.NeedsPerson || a.NotBefore != nil {
+		if a.NeedsUser || a.NotBefore != nil {
 			state += note(a)
 		}
 		say(a.ID, state, line)

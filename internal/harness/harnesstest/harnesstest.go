@@ -47,7 +47,7 @@ func (f *Folded) derive(at time.Time) {
 	first := agency.NewContract(begun)
 	run := &agency.Run{Attempt: agency.Attempt{
 		State: agency.Running, CreatedAt: begun, StartedAt: &begun, AgentState: f.AgentState,
-		Word: agency.Observed{Contract: &first, At: begun},
+		Reported: agency.Observed{Contract: &first, At: begun},
 	}}
 	f.Status = status.Derive(status.Facts{Run: run, StallThreshold: agency.StallThreshold}, at)
 	n := len(f.Labels)

@@ -44,16 +44,16 @@ func (ob *Observer) LookAgain(r *agency.Run) {
 	if r.Attempt.State == agency.Queued {
 		return
 	}
-	ob.ReadWords(r)
+	ob.ReadStatusFiles(r)
 	ob.followFiles(l.id, r.Runner.Kind, l.agentState, r.Attempt.RunnerProcess)
 	for _, path := range ob.Harness.Files(r.Runner.Kind, l.agentState, r.Attempt.RunnerProcess) {
 		ob.follow(ob.ctx, l.id, path)
 	}
 }
 
-// ReadWords reads an agent's status file and reports, and the evidence of its hooks. Before an
+// ReadStatusFiles reads an agent's status file and reports, and the evidence of its hooks. Before an
 // attempt has begun, its worktree holds the files of the previous attempt.
-func (ob *Observer) ReadWords(r *agency.Run) {
+func (ob *Observer) ReadStatusFiles(r *agency.Run) {
 	l, ok := ob.copyOf(r.ID)
 	if !ok || r.Attempt.State == agency.Queued {
 		return
@@ -81,7 +81,7 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 		return
 	}
 	stamp := stampOf(filepath.Join(l.worktree, agency.ContractFile))
-	word := readWord(l.worktree, ob.Now())
+	word := readStatusFile(l.worktree, ob.Now())
 	// The file is being replaced, or a writer that writes in place is in the middle of it.
 	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
@@ -89,14 +89,14 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 		case <-ctx.Done():
 			return
 		}
-		word = readWord(l.worktree, ob.Now())
+		word = readStatusFile(l.worktree, ob.Now())
 	}
 	ob.outputs.offered(ctx, &l, word, stamp)
 	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}
-		return takeWord(&l, &r.Attempt, word, stamp), nil
+		return takeReported(&l, &r.Attempt, word, stamp), nil
 	})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -111,11 +111,11 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 // life.
 const heardEvery = time.Second
 
-// takeWord makes a reading of the status file the status of an attempt. The same status counts as
+// takeReported makes a reading of the status file the status of an attempt. The same status counts as
 // new when the agent wrote it again after a message, a prompt or a report; from a working agent it
 // is a sign of life, and otherwise it changes nothing.
-func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.EventDraft {
-	before := a.Word
+func takeReported(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.EventDraft {
+	before := a.Reported
 	again := wroteAgain(l, before.At, stamp, word.At)
 	var since time.Time
 	if before.Contract != nil {
@@ -125,14 +125,14 @@ func takeWord(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileSta
 	// last change.
 	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, word.At)
 	anew := again && superseded(a, l.agentState, before.At) && !superseded(a, l.agentState, word.At)
-	if sameWord(before, word) && !anew {
+	if sameReported(before, word) && !anew {
 		works := word.Contract != nil && word.Contract.Status == agency.ReportedWorking
 		if again && works && word.At.Sub(before.At) >= heardEvery {
-			a.Word = word
+			a.Reported = word
 		}
 		return nil
 	}
-	a.Word = word
+	a.Reported = word
 	data := map[string]any{"problem": word.Problem}
 	if word.Contract != nil {
 		data["status"], data["summary"] = word.Contract.Status, word.Contract.Summary
@@ -169,8 +169,8 @@ func ChangeTime(path string) time.Time {
 	return time.Time{}
 }
 
-// readWord reads the status file of a worktree.
-func readWord(worktree string, now time.Time) agency.Observed {
+// readStatusFile reads the status file of a worktree.
+func readStatusFile(worktree string, now time.Time) agency.Observed {
 	word := agency.Observed{At: now}
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
@@ -202,8 +202,8 @@ func whyUnreadable(err error) string {
 	}
 }
 
-// sameWord reports whether two readings are the same, apart from the time that the agent wrote.
-func sameWord(a, b agency.Observed) bool {
+// sameReported reports whether two readings are the same, apart from the time that the agent wrote.
+func sameReported(a, b agency.Observed) bool {
 	return a.Problem == b.Problem && reflect.DeepEqual(undated(a.Contract), undated(b.Contract))
 }
 

@@ -258,7 +258,7 @@ func (ob *Observer) printed(ctx context.Context, id agency.RunID, line string) {
 	}
 	a := r.Attempt
 	a.AgentState = *l.agentState
-	active := slices.MaxFunc([]time.Time{l.lastNews, a.AgentState.HeardAt, a.Word.At}, time.Time.Compare)
+	active := slices.MaxFunc([]time.Time{l.lastNews, a.AgentState.HeardAt, a.Reported.At}, time.Time.Compare)
 	e := agency.Evidence{Source: agency.FromOutput, Signal: agency.SignalPrinted, Text: safeLine(line)}
 	if status.ErrorStands(&a, active) {
 		if ob.Elapsed(a.AgentState.PrintedAt) < printedEvery {

@@ -116,7 +116,7 @@ func (op *outputs) offered(ctx context.Context, l *liveRun, word agency.Observed
 		return
 	}
 	r, err := op.store.Run(ctx, l.id)
-	if err == nil && (!sameWord(r.Attempt.Word, word) || wroteAgain(l, r.Attempt.Word.At, stamp, word.At)) {
+	if err == nil && (!sameReported(r.Attempt.Reported, word) || wroteAgain(l, r.Attempt.Reported.At, stamp, word.At)) {
 		op.write(ctx, l.id, false)
 	}
 }
@@ -127,7 +127,7 @@ func (op *outputs) answered(ctx context.Context, id agency.RunID, agentState *ag
 	if err != nil {
 		return
 	}
-	c, said := r.Attempt.Word.Contract, agentState.Reported
+	c, said := r.Attempt.Reported.Contract, agentState.Reported
 	if c != nil && c.Status == agency.ReportedReadyForReview || said != nil && said.Report == agency.ReportsComplete {
 		op.write(ctx, id, true)
 	}
