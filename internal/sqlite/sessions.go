@@ -60,7 +60,7 @@ func toObject(to *json.RawMessage) column {
 
 // CreateSession writes a new session with its repository, its agents and the plan, nil for none,
 // together with the event session.created, and fills in what the store decides: Seq, UpdatedAt and
-// Tally. What is known of runs that it takes over from RetryOf is known of it, too. An id that is
+// Counts. What is known of runs that it takes over from RetryOf is known of it, too. An id that is
 // taken is E_NAME_EXISTS: draw another.
 func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
 	created := *session

@@ -21,7 +21,7 @@ var (
 
 // ChangeSession lets change edit a session and the agents that are named, all of them when agents
 // is nil, and writes what is different with the events that it returns, all or nothing. No other
-// change comes in between; change must not call the store. The session's Tally follows from the
+// change comes in between; change must not call the store. The session's Counts follows from the
 // agents, whatever change does to it; so do ids, order and UpdatedAt stay. A transition that
 // agency.NextAgent refuses, or any change of a session that has settled, is E_INVALID_STATE. An
 // error of change is returned as it is and nothing is written; nor is anything when there is no

@@ -70,7 +70,7 @@ func TestSessionRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := (agency.Counts{Total: 3, Queued: 2, Failed: 1}); session.Counts != want {
-		t.Errorf("tally %+v", session.Counts)
+		t.Errorf("counts %+v", session.Counts)
 	}
 	other := newSession(2)
 	createSession(t, s, other, nil)
@@ -148,7 +148,7 @@ func idsOf(sessions []agency.Session) []agency.SessionID {
 	return ids
 }
 
-// A change is all or nothing, keeps the tally, and is seen by who asks what changed.
+// A change is all or nothing, keeps the counts, and is seen by who asks what changed.
 func TestChangeSession(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -339,7 +339,7 @@ func TestUpdateAgentsAtOnce(t *testing.T) {
 	}
 	got, err := s.Session(ctx, session.ID)
 	if want := (agency.Counts{Total: callers + 1, Queued: 1, Running: callers}); err != nil || got.Counts != want {
-		t.Errorf("tally %+v, %v", got.Counts, err)
+		t.Errorf("counts %+v, %v", got.Counts, err)
 	}
 	if now, err := s.LastSeq(ctx); err != nil || now != before+callers*each {
 		t.Errorf("%d events, %v", now-before, err)
@@ -351,7 +351,7 @@ func TestUpdateAgentsAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever is reported, an agent only goes where it may, the tally is what one counts, and the session settles with the
+// Whatever is reported, an agent only goes where it may, the counts is what one counts, and the session settles with the
 // last agent.
 func TestReportsFollowTheTransitions(t *testing.T) {
 	t.Parallel()
