@@ -91,7 +91,7 @@ type LeftFile struct {
 func SnapshotRefs(id RunID) string { return "refs/agency/snapshots/" + string(id) + "/" }
 
 // ErrHandleTaken means that a new run's handle is in use: draw another hash and try again.
-var ErrHandleTaken = errors.New("the handle is taken")
+var ErrHandleTaken = errors.New("another run has the handle")
 
 // Disk is the free space of a disk that agency writes to.
 type Disk struct {

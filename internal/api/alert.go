@@ -124,7 +124,7 @@ func AlertText(payload json.RawMessage) string {
 		}
 	}
 	if p.Silent > 0 {
-		return "nothing moves for " + duration.Short(time.Duration(p.Silent)*time.Second)
+		return "no sign of life for " + duration.Short(time.Duration(p.Silent)*time.Second)
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func EditProject(path string, data []byte, settings []Setting) (edited []byte, c
 				return nil, nil, err
 			}
 			if was != "" {
-				changes = append(changes, SetupKey+" is taken away (was "+was+")")
+				changes = append(changes, SetupKey+" is removed (was "+was+")")
 			}
 			edited = next
 			continue
@@ -83,7 +83,7 @@ func EditProject(path string, data []byte, settings []Setting) (edited []byte, c
 		}
 		edited = next
 		if _, err := ParseProject(path, edited); err != nil {
-			return nil, nil, agency.Errorf(agency.CodeConfigInvalid, "%s: %q cannot be set to %s without a person's help", path, s.Key, s.text()).
+			return nil, nil, agency.Errorf(agency.CodeConfigInvalid, "%s: agency cannot set %q to %s", path, s.Key, s.text()).
 				WithHint("write it into %s yourself, under [%s]", path, strings.Split(s.Key, ".")[0])
 		}
 	}
@@ -149,8 +149,8 @@ func removeSetup(path string, data []byte) (was string, edited []byte, err error
 			return was, edited, nil
 		}
 	}
-	return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: %q cannot be taken away without a person's help", path, SetupKey).
-		WithHint("take it out of %s yourself, under [scripts]", path)
+	return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: agency cannot remove %q", path, SetupKey).
+		WithHint("remove it from %s yourself, under [scripts]", path)
 }
 
 // mostLines is the maximum number of lines of a value that is removed.

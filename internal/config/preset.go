@@ -124,11 +124,11 @@ func (f *format) checkPresets() {
 		}
 		if isCustom || p.Harness == string(agency.Shell) {
 			if p.SkipPermissions {
-				about("config.dangerously_skip_permissions", fmt.Sprintf("%s means nothing for %s", named(table+".config.dangerously_skip_permissions"), quote(clip(p.Harness))),
+				about("config.dangerously_skip_permissions", fmt.Sprintf("%s has no effect for %s", named(table+".config.dangerously_skip_permissions"), quote(clip(p.Harness))),
 					"what the program needs goes into args")
 			}
 			if p.PromptFile != "" {
-				about("config.system_prompt_file", fmt.Sprintf("%s means nothing for %s", named(table+".config.system_prompt_file"), quote(clip(p.Harness))),
+				about("config.system_prompt_file", fmt.Sprintf("%s has no effect for %s", named(table+".config.system_prompt_file"), quote(clip(p.Harness))),
 					"say it in the prompt of the run")
 			}
 		}

@@ -74,8 +74,8 @@ func TestPresetProblems(t *testing.T) {
 		"[presets.x.config]\nenv = [\"AGENCY_RUN_ID=SECRET\"]":                         `2:1: "presets.x.config.env" is wrong at item 1: it must not set AGENCY_RUN_ID, which belongs to agency []`,
 		"[presets.x.config]\nstuck_threshold_intervals = -1":                           `2:1: "presets.x.config.stuck_threshold_intervals" must be from 0 to 10000, not -1 []`,
 		"[presets.\"X Y\"]":                                                            `1:10: the preset name "X Y" `,
-		"[presets.x]\nharness = \"shell\"\nconfig.dangerously_skip_permissions = true": `3:8: "presets.x.config.dangerously_skip_permissions" means nothing for "shell" [what the program needs goes into args]`,
-		"presets.x.harness = \"shell\"\npresets.x.config.system_prompt_file = \"a\"":   `2:18: "presets.x.config.system_prompt_file" means nothing for "shell" [say it in the prompt of the run]`,
+		"[presets.x]\nharness = \"shell\"\nconfig.dangerously_skip_permissions = true": `3:8: "presets.x.config.dangerously_skip_permissions" has no effect for "shell" [what the program needs goes into args]`,
+		"presets.x.harness = \"shell\"\npresets.x.config.system_prompt_file = \"a\"":   `2:18: "presets.x.config.system_prompt_file" has no effect for "shell" [say it in the prompt of the run]`,
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "config.toml"), text)
 		_, err := config.Load(path, []string{"HOME=/home/u"})

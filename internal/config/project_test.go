@@ -133,7 +133,7 @@ func TestEditProject(t *testing.T) {
 		got, changes, err := config.EditProject("agency.toml", []byte(text), []config.Setting{{Key: config.SetupKey}})
 		var wanted []string
 		if want.was != "" {
-			wanted = []string{"scripts.setup is taken away (was " + want.was + ")"}
+			wanted = []string{"scripts.setup is removed (was " + want.was + ")"}
 		}
 		if err != nil || string(got) != want.text || !slices.Equal(changes, wanted) {
 			t.Errorf("%q without setup: got %q, %q, %v", text, got, changes, err)

@@ -40,7 +40,7 @@ func makeSocketFolder(cfg *config.Config) error {
 		return err
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return agency.Errorf(agency.CodeSocketPathInvalid, "others can write in the folder %s, and could put a socket of theirs into it", path).
+		return agency.Errorf(agency.CodeSocketPathInvalid, "other users can write in the folder %s, and could put their own socket into it", path).
 			WithHint("set AGENCY_SOCKET to a path in a folder of your own, or unset it: then it is %s", filepath.Join(cfg.Home, "agencyd.sock"))
 	}
 	return nil
@@ -54,7 +54,7 @@ func ownFolder(path, variable string) error {
 	}
 	switch {
 	case info.Mode()&fs.ModeSticky != 0:
-		return agency.Errorf(agency.CodePermissionDenied, "the folder %s is one that many share, and cannot be made private", path).
+		return agency.Errorf(agency.CodePermissionDenied, "the folder %s is shared by many users, and cannot be made private", path).
 			WithHint("set %s to a folder for agency alone, such as %s", variable, filepath.Join(path, "agency"))
 	case info.Mode().Perm()&0o077 != 0:
 		if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a directory needs its x bit

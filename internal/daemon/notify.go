@@ -100,7 +100,7 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 		return api.TestNotifyResponse{}, err
 	}
 	if who != agency.User {
-		return api.TestNotifyResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run cannot send notices to people").
+		return api.TestNotifyResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run cannot send notices to the user").
 			WithHint("agency messages send --user, or agency report needs_input")
 	}
 	d.reload(ctx) // a user who has just changed the file wants to test the new settings

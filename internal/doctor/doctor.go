@@ -135,7 +135,7 @@ func (d *Doctor) checkFiles() []api.Check {
 	for _, id := range slices.Sorted(maps.Keys(failures)) {
 		checks = append(checks, api.Check{
 			Name: "status files", Level: levelWarning, Text: fmt.Sprintf("those of session %s are behind: %s", id, failures[id]),
-			Fix: "make the way to its folder free of links and writable; it is tried again: agency session show " + string(id) + " --path",
+			Fix: "remove links from the path to its folder and make it writable; agency tries again: agency session show " + string(id) + " --path",
 		})
 	}
 	return checks
@@ -241,9 +241,9 @@ func (d *Doctor) checkActive() api.Check {
 	check := api.Check{Name: "daemon config", Level: levelOK, Text: "up to date"}
 	switch {
 	case s.Problem != "":
-		check.Level, check.Text, check.Fix = levelError, "the one before still holds: "+s.Problem, "agency config check"
+		check.Level, check.Text, check.Fix = levelError, "the previous one is still used: "+s.Problem, "agency config check"
 	case len(s.NeedsRestart) > 0:
-		check.Level, check.Text, check.Fix = levelWarning, "tmux.socket changed, and holds when the daemon starts again", "agency daemon stop && agency daemon start"
+		check.Level, check.Text, check.Fix = levelWarning, "tmux.socket changed, and takes effect when the daemon starts again", "agency daemon stop && agency daemon start"
 	}
 	return check
 }

@@ -116,7 +116,7 @@ func TestProblems(t *testing.T) {
 	found := m.look(t)
 	for _, want := range []string{
 		"warning | data root | the disk is nearly full; no run is made | make room",
-		"error | daemon config | the one before still holds: no such key | agency config check",
+		"error | daemon config | the previous one is still used: no such key | agency config check",
 	} {
 		if !strings.Contains(found, want) {
 			t.Errorf("it does not find %q in:\n%s", want, found)

@@ -38,7 +38,7 @@ func (b *Bell) Send(ctx context.Context, _ *agency.Notice) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return final{errors.New("nobody is attached to the tmux server")}
+		return final{errors.New("no terminal is attached to the tmux server")}
 	}
 	rung := false
 	for _, path := range paths {

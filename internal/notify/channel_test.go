@@ -162,7 +162,7 @@ func TestBell(t *testing.T) {
 	if data, err := os.ReadFile(plain); err != nil || len(data) != 0 {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
-	if err := at().Send(t.Context(), fullNotice()); err == nil || err.Error() != "nobody is attached to the tmux server" || !notify.Final(err) {
+	if err := at().Send(t.Context(), fullNotice()); err == nil || err.Error() != "no terminal is attached to the tmux server" || !notify.Final(err) {
 		t.Errorf("nobody: %v", err)
 	}
 	failing := notify.NewBell("bell", func(context.Context) ([]string, error) { return nil, errors.New("no tmux") })

@@ -195,7 +195,7 @@ func (n *Notifier) Test(ctx context.Context, notice agency.Notice, channel strin
 func noChannel(channel string, known []string) error {
 	if len(known) == 0 {
 		return agency.Errorf(agency.CodeUsage, "no channel is configured").
-			WithHint(`add one to the file that "agency config path" names: [notify.channels.desk] and kind = "desktop" below it; it holds within seconds`)
+			WithHint(`add one to the file that "agency config path" names: [notify.channels.desk] and kind = "desktop" below it; it takes effect within seconds`)
 	}
 	err := agency.Errorf(agency.CodeUsage, "there is no channel %q", channel)
 	if near := agency.Nearest(channel, known); near != "" {

@@ -36,9 +36,9 @@ func words(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens at " + at
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return "no way leads to " + at
+		return "there is no route to " + at
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return at + " broke the connection off without an answer"
+		return at + " closed the connection without an answer"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return at + " did not answer in time"
 	case strings.Contains(err.Error(), "transport connection broken"): // the library gives it no type
@@ -56,9 +56,9 @@ func certificateWords(err error) string {
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case unknown:
-		return "the certificate of the receiver is signed by nobody that this machine trusts"
+		return "the certificate of the receiver is not signed by an authority that this machine trusts"
 	case invalid:
-		return "the certificate of the receiver is not valid, or not any more"
+		return "the certificate of the receiver is not valid, or has expired"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the receiver does not speak https"
 	}

@@ -46,10 +46,10 @@ func TestWords(t *testing.T) {
 		want string
 	}{
 		{hook("http://"+nobody+"/TOKEN", true), "nothing listens at " + nobody},
-		{hook(plain.URL+"/TOKEN", true), "the receiver broke the connection off without an answer"},
+		{hook(plain.URL+"/TOKEN", true), "the receiver closed the connection without an answer"},
 		{hook(vast.URL, true), "the receiver gave an answer that is not HTTP, or too large"},
 		{hook(strings.Replace(plain.URL, "http:", "https:", 1), true), "the receiver does not speak https"},
-		{hook(secure.URL, true), "the certificate of the receiver is signed by nobody that this machine trusts"},
+		{hook(secure.URL, true), "the certificate of the receiver is not signed by an authority that this machine trusts"},
 		{hook(plain.URL, false), at + " is not an address of the internet, and allow_private is not set"},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "hooks.example", IsNotFound: true}}, "the name hooks.example is not known"},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "hooks.example"}}, "the name hooks.example could not be looked up"},

@@ -94,7 +94,7 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 		of := fieldsOf(found, n, "defaults", settingKeys(), func(key string) string {
 			switch {
 			case slices.Contains(planKeys(), key):
-				return "it stands at the top, outside of defaults"
+				return "it belongs at the top, outside of defaults"
 			case slices.Contains(agentKeys(), key):
 				return "each agent says it itself"
 			}

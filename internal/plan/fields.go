@@ -13,7 +13,7 @@ import (
 // form is the form of a plan; a valid one needs four levels.
 var form = document.Form{
 	Name: "a plan", Depth: 20, Docs: "docs/plan.md shows the form of a plan",
-	Shared: "what several agents have in common stands once under defaults:", Block: "prompt: |",
+	Shared: "write what several agents have in common once under defaults:", Block: "prompt: |",
 }
 
 // fields are the keys of one table, read by name and type. A wrong value is added to the problems

@@ -122,7 +122,7 @@ func graph(p *agency.Plan) (*planGraph, error) {
 			j, known := ids[id]
 			switch {
 			case id == a.ID:
-				err = agentFault(p, i, "after", "agent %q comes after itself", id).WithHint("take it out of its own after")
+				err = agentFault(p, i, "after", "agent %q comes after itself", id).WithHint("remove it from its own after")
 			case seen[id]:
 				err = agentFault(p, i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
 			case !known:
@@ -178,7 +178,7 @@ func unknownAgent(p *agency.Plan, i int, id string, ids map[string]int) error {
 		return err.WithHint("did you mean %s?", near)
 	}
 	if len(known) == 0 {
-		return err.WithHint("leave after out: there is no other agent")
+		return err.WithHint("leave out after: there is no other agent")
 	}
 	return err.WithHint("the first of its agents are %s", strings.Join(known[:min(len(known), 5)], ", "))
 }

@@ -130,7 +130,7 @@ func (l *loader) load() (*agency.Plan, error) {
 	case given > 1:
 		return nil, agency.Errorf(agency.CodeUsage, "more than one plan is given").WithHint("name a file or a folder, or give --agents with --prompt")
 	case len(src.Agents) == 0 && (src.Prompt != "" || src.PromptPath != ""):
-		return nil, agency.Errorf(agency.CodeUsage, "a prompt is given without agents to do it").WithHint("the prompts of a plan stand in it; for one task use: --agents claude_code:3 --prompt TEXT")
+		return nil, agency.Errorf(agency.CodeUsage, "a prompt is given without agents to do it").WithHint("the prompts of a plan are in it; for one task use: --agents claude_code:3 --prompt TEXT")
 	case src.Text != "":
 		return l.document("stdin", []byte(src.Text), src.Dir)
 	case len(src.Agents) > 0:

@@ -75,7 +75,7 @@ func parseTouch(text string) (t *touch, problem, hint string) {
 			continue
 		}
 		if strings.Contains(name, "**") {
-			return nil, "has ** beside other characters", "** stands alone between slashes: src/**/*.go"
+			return nil, "has ** beside other characters", "** must be alone between slashes: src/**/*.go"
 		}
 		parts, ok := parseTouchParts([]rune(name))
 		if !ok {

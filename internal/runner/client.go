@@ -292,7 +292,7 @@ func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64) error {
 		defer l.mu.Unlock()
 		delete(l.waiting, id)
 	}()
-	unseen := agency.Errorf(agency.CodeInputRefused, "the daemon did not look at the terminal, so nothing is typed into it")
+	unseen := agency.Errorf(agency.CodeInputRefused, "the daemon did not look at the terminal, so the wrapper types nothing into it")
 	if wire.send(message{Kind: kindLook, ID: id}) != nil {
 		return unseen
 	}

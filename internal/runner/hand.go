@@ -49,7 +49,7 @@ func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
 	h := &hand{w: w, look: look, release: func() { <-t.writing }}
 	if t.keys.busy(time.Now()) {
 		h.release()
-		return nil, agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", w.launch.RunID).
+		return nil, agency.Errorf(agency.CodeInputRefused, "the user is typing in %s", w.launch.RunID).
 			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
 	}
 	return h, nil

@@ -284,7 +284,7 @@ func TestInputRefused(t *testing.T) {
 	f.typeKeys("half a sent")
 	f.logged("half a sent")
 	_, err := link.Input(t.Context(), "hello", anything)
-	if !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "a person is typing in r_") {
+	if !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "the user is typing in r_") {
 		t.Errorf("error %v", err)
 	}
 	if strings.Contains(f.log("runner"), "hello") {

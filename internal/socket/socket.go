@@ -50,7 +50,7 @@ func CheckFolder(path string) error {
 		return err
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return agency.Errorf(agency.CodeSocketPathInvalid, "others can write in the folder %s, and could put a socket of theirs into it", path).
+		return agency.Errorf(agency.CodeSocketPathInvalid, "other users can write in the folder %s, and could put their own socket into it", path).
 			WithHint("chmod go-w %s, or set AGENCY_SOCKET to a path in a folder of your own", path)
 	}
 	return nil

@@ -97,7 +97,7 @@ func conflict(err error, r *agency.Run) error {
 	// SQLite names the columns of the broken index in its text, and only there.
 	switch text := sqlErr.Error(); {
 	case strings.Contains(text, "runs.name"):
-		return agency.Errorf(agency.CodeNameExists, "the name %q is taken by another run", r.Name).
+		return agency.Errorf(agency.CodeNameExists, "another run has the name %q", r.Name).
 			WithHint("choose another --name, or remove that run: agency rm %s", r.Name)
 	case strings.Contains(text, "runs.handle"):
 		return fmt.Errorf("create run %s: %w", r.Handle, agency.ErrHandleTaken)

@@ -72,7 +72,7 @@ func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
 	case err != nil || owner == t.Owner || t.Owner == agency.User:
 		return err
 	case owner == agency.User:
-		owner = "the person"
+		owner = "the user"
 	}
 	return agency.Errorf(agency.CodeNameExists, "%s started a timer %q, and it goes on", owner, t.Name).
 		WithHint("agency watchdog start --run %s --name OTHER", t.RunID)

@@ -287,7 +287,7 @@ func (v *view) sourceFindings() []finding {
 	}
 	if p := v.agentState.Printed; p != nil {
 		c := v.finding(pieceNone, agency.DecidedBy(agency.FromOutput), trustOf(agency.FromOutput), p.At, "printed an error: "+p.Text)
-		c.Ignored = "what is printed decides no status; the watchdog tells of it"
+		c.Ignored = "printed text decides no status; the watchdog reports it"
 		all = append(all, c)
 	}
 	return all

@@ -117,10 +117,10 @@ func TestInputIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")
-	p.link.refusal = agency.Errorf(agency.CodeInputRefused, "a person is typing in %s", r.ID).WithHint("agency attach %s", r.ID)
+	p.link.refusal = agency.Errorf(agency.CodeInputRefused, "the user is typing in %s", r.ID).WithHint("agency attach %s", r.ID)
 	_, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", "")
 	e := agency.AsError(err)
-	if e == nil || e.Code != agency.CodeInputRefused || e.Message != "a person is typing in fix-login" || e.Hint != "agency attach fix-login" {
+	if e == nil || e.Code != agency.CodeInputRefused || e.Message != "the user is typing in fix-login" || e.Hint != "agency attach fix-login" {
 		t.Errorf("got %+v", e)
 	}
 }

@@ -152,7 +152,7 @@ func SessionNeeds(resp *api.ShowSessionResponse) string {
 	switch paused := resp.Session.Paused; paused {
 	case "":
 	case agency.PausedByHand:
-		return "somebody has paused it"
+		return "it was paused by hand"
 	default:
 		return "it is paused: " + paused
 	}

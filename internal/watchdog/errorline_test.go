@@ -86,7 +86,7 @@ func TestPrintedErrorComesLast(t *testing.T) {
 		w.change(worker, func() { printsError(worker, "error: quota") })
 		w.want(agency.AlertNeedsInput)
 		verdict, _ := w.dog.Explain(t.Context(), worker.run.ID)
-		if why := verdict.Rules[1].Why; verdict.Rules[1].Holds || !strings.Contains(why, "comes behind what it says") {
+		if why := verdict.Rules[1].Why; verdict.Rules[1].Holds || !strings.Contains(why, "nothing newer follows it") {
 			t.Error(why)
 		}
 		w.change(worker, func() { works(&worker.run) })

@@ -46,7 +46,7 @@ func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error
 		label += ", and flagged"
 	}
 	if worker.Led {
-		label += ", and its session sees to its ends"
+		label += ", and its session handles its ends"
 	}
 	for _, kind := range agency.AlertKinds() {
 		rule := Rule{Kind: kind, Holds: c.Kind == kind, Why: label}
@@ -73,7 +73,7 @@ func printedWhy(worker *Worker, holds bool, now time.Time) string {
 	case holds:
 		return why
 	case status.ErrorStands(a, signsOf(worker).newest()):
-		return why + ", which comes behind what it says"
+		return why + ", and nothing newer follows it"
 	default:
 		return why + ", and went on"
 	}
@@ -81,15 +81,15 @@ func printedWhy(worker *Worker, holds bool, now time.Time) string {
 
 func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, now time.Time) (holds bool, why string) {
 	if !Watchable(worker.Status.Label) {
-		return false, fmt.Sprintf("it is %s, which is no work", worker.Status.Label)
+		return false, fmt.Sprintf("it is %s, so it does not work", worker.Status.Label)
 	}
 	for i := range open {
 		if open[i].Kind == agency.AlertStuck {
-			return true, fmt.Sprintf("nothing moves%s; the alert is open since %s", retryingWhy(worker, now), open[i].OpenedAt.Format(time.RFC3339))
+			return true, fmt.Sprintf("no sign of life%s; the alert has been open since %s", retryingWhy(worker, now), open[i].OpenedAt.Format(time.RFC3339))
 		}
 	}
 	last := lastActivity(worker)
-	return false, fmt.Sprintf("its last sign of life came %s ago, and %s of silence are too long%s",
+	return false, fmt.Sprintf("its last sign of life was %s ago, and the limit is %s%s",
 		duration.Short(now.Sub(last)), s.timeout(worker), retryingWhy(worker, now))
 }
 
@@ -99,5 +99,5 @@ func retryingWhy(worker *Worker, now time.Time) string {
 	if retry == nil {
 		return ""
 	}
-	return fmt.Sprintf("; it tries again for %s, as long as which is too long as well: %q", duration.Short(now.Sub(retry.At)), retry.Text)
+	return fmt.Sprintf("; it has been trying again for %s, and the same limit applies: %q", duration.Short(now.Sub(retry.At)), retry.Text)
 }

@@ -47,7 +47,7 @@ func TestRetryingWithoutEnd(t *testing.T) {
 			t.Errorf("%+v, %v", payload, err)
 		}
 		verdict, err := w.dog.Explain(t.Context(), worker.run.ID)
-		if why := verdict.Rules[len(verdict.Rules)-1].Why; err != nil || !strings.Contains(why, "it tries again for") {
+		if why := verdict.Rules[len(verdict.Rules)-1].Why; err != nil || !strings.Contains(why, "it has been trying again for") {
 			t.Errorf("%q, %v", why, err)
 		}
 		// More of the same, and a new daemon, tell nobody again.

@@ -168,7 +168,7 @@ func TestTimerSkips(t *testing.T) {
 			},
 			why: "its model failed: rate limit",
 		},
-		"a person types": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "a person is typing") }, why: "a person is typing"},
+		"a person types": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "the user is typing") }, why: "the user is typing"},
 		"a deaf agent":   {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInvalidState, "it is deaf") }, why: "it is deaf", fail: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (f *fixture) refuses(run api.Run, question string) {
 	var sent string
 	f.until("a refusal for the dialog, when the person has typed", func() bool {
 		sent = refused("send", run.Handle, "yes")
-		return !strings.Contains(sent, "a person is typing")
+		return !strings.Contains(sent, "the user is typing")
 	})
 	checkHolds(f.t, sent, "E_INPUT_REFUSED", "shows a dialog", question, "agency attach")
 	for _, text := range []string{"allow", "yes"} {

@@ -18,7 +18,7 @@ func TestSendWhileAPersonTypes(t *testing.T) {
 	c.shows("hello from the agent")
 	c.types("half a li")
 	p.shows("half a li")
-	refused(t, f.Agency("send", r.Handle, "a message"), agency.CodeInputRefused, "a person is typing", "hint: ", "agency attach "+r.Handle)
+	refused(t, f.Agency("send", r.Handle, "a message"), agency.CodeInputRefused, "the user is typing", "hint: ", "agency attach "+r.Handle)
 	c.types("ne\r")
 	p.line("got half a line")
 	await(t, "the message goes", func() (bool, string) {

@@ -71,7 +71,7 @@ func (o *alertsOptions) run(cmd *cobra.Command, args []string) error {
 	if !o.follow {
 		return o.Print(resp, func(w io.Writer) {
 			if len(resp.Alerts) == 0 {
-				o.Chat("nobody has to act")
+				o.Chat("no alert needs an action")
 				return
 			}
 			_, _ = io.WriteString(w, alertTable(o.Deps, resp.Alerts))

@@ -65,7 +65,7 @@ func newMessagesSend(d *command.Deps) *cobra.Command {
 
 func (o *messagesSendOptions) run(cmd *cobra.Command, _ []string) error {
 	if o.to == (agency.Target{}) {
-		return agency.Errorf(agency.CodeUsage, "a message needs somebody to go to: --to RUN, --tag TAG, --owner, --repo PATH, --broadcast or --user").
+		return agency.Errorf(agency.CodeUsage, "a message needs a recipient: --to RUN, --tag TAG, --owner, --repo PATH, --broadcast or --user").
 			WithHint("agency messages send --user --text 'hello'")
 	}
 	if (o.text == "") == (o.payload == "") {
@@ -93,7 +93,7 @@ func (o *messagesSendOptions) run(cmd *cobra.Command, _ []string) error {
 	}
 	return o.Print(resp, func(w io.Writer) {
 		if resp.Dead != "" {
-			_, _ = fmt.Fprintf(w, "%s reaches nobody: %s\n", resp.ID, term.SafeLine(resp.Dead))
+			_, _ = fmt.Fprintf(w, "%s has no recipient: %s\n", resp.ID, term.SafeLine(resp.Dead))
 			return
 		}
 		named := o.Names(cmd.Context())

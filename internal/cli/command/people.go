@@ -13,7 +13,7 @@ import (
 func (d *Deps) Names(ctx context.Context) func(id string) string {
 	known := map[string]string{"": "nobody", agency.Daemon: agency.Daemon, agency.User: "you"}
 	if self := d.Getenv("AGENCY_RUN_ID"); self != "" {
-		known[self], known[agency.User] = "you", "the person"
+		known[self], known[agency.User] = "you", "the user"
 	}
 	return func(id string) string {
 		if name, ok := known[id]; ok {

@@ -156,7 +156,7 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 		case !holder.Locked, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
 			return d.Print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, words) })
 		case time.Now().After(deadline):
-			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was told to stop but is still there", holder.PID).WithHint("agency daemon logs")
+			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was asked to stop but is still there", holder.PID).WithHint("agency daemon logs")
 		case told == nil:
 			words = "stopped"
 		}

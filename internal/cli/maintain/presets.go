@@ -131,7 +131,7 @@ func newPresetsShow(d *command.Deps) *cobra.Command {
 				field("mode", "headless")
 			}
 			if p.SkipPermissions {
-				field("permissions", "skipped: it asks for leave for nothing")
+				field("permissions", "skipped: it asks for no permissions")
 			}
 			if p.StallAfterMS > 0 {
 				field("stalled", "after "+duration.Short(time.Duration(p.StallAfterMS)*time.Millisecond)+" without a sign")

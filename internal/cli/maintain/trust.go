@@ -69,7 +69,7 @@ func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
 		})
 	}
 	if !o.show && o.InsideRun() {
-		return agency.Errorf(agency.CodePermissionDenied, "trust is given by a person, not from inside a run").
+		return agency.Errorf(agency.CodePermissionDenied, "only the user can trust a setup, not a run").
 			WithHint("type it in a terminal of your own: agency trust")
 	}
 	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.runRef, Env: o.Env, Config: o.CallerConfig()}

@@ -196,7 +196,7 @@ func runWorktree(d *command.Deps) (string, error) {
 		}
 		if dir == filepath.Dir(dir) {
 			return "", agency.Errorf(agency.CodeInvalidPath, "%s is not in the worktree of a run: no folder above it holds %s", d.Dir, agency.StateDir).
-				WithHint("agency report is for agents; a person looks: agency ls")
+				WithHint("agency report is for agents; to look from outside: agency ls")
 		}
 	}
 }

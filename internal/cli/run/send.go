@@ -55,7 +55,7 @@ box is empty and it works.`,
 			case resp.Confirmed:
 				_, _ = fmt.Fprintln(w, "delivered")
 			case resp.Composer != "":
-				_, _ = fmt.Fprintf(w, "delivered, not confirmed: in its input box stands: %s\n", term.SafeLine(resp.Composer))
+				_, _ = fmt.Fprintf(w, "delivered, not confirmed: its input box holds: %s\n", term.SafeLine(resp.Composer))
 				d.Chat("look: agency attach %s", args[0])
 			default:
 				_, _ = fmt.Fprintln(w, "delivered, not confirmed: nothing shows that the agent took it")

@@ -64,7 +64,7 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case s.Session.External:
-		return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by somebody else, who writes their logs", s.Session.ID).
+		return agency.Errorf(agency.CodeInvalidState, "the agents of %s are run by another program, which writes their logs", s.Session.ID).
 			WithHint("ls %s", s.Session.Dir)
 	case len(args) == 2:
 		err = o.logOfAgent(cmd.Context(), client, &s, since, args[1], o.followed)

@@ -264,7 +264,7 @@ func TestSessionWaitEnds(t *testing.T) {
 		"asks":              {clitest.SomeSession(agency.SessionRunning, complete, asks), agency.ExitNeedsUser, "needs you: agent 004 needs input: A or B?\n"},
 		"cannot start":      {clitest.SomeSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsUser, "needs you: agent 005 is waiting: conflict\n"},
 		"paused":            {paused, agency.ExitNeedsUser, "needs you: it is paused: agent 002 failed\n"},
-		"paused by hand":    {byHand, agency.ExitNeedsUser, "needs you: somebody has paused it\n"},
+		"paused by hand":    {byHand, agency.ExitNeedsUser, "needs you: it was paused by hand\n"},
 		"late":              {clitest.SomeSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h passed and session 20260201-143022-abc12345 is not over"},
 	} {
 		b := clitest.New(t)

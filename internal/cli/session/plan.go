@@ -50,7 +50,7 @@ func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (
 	case len(args) == 0 && !given("agents"):
 		return src, agency.Errorf(agency.CodeUsage, "there is no plan").WithHint("%s, or a folder of prompts, or: %s --agents claude_code:3 --prompt TEXT", example, cmd.CommandPath())
 	case !given("agents") && (given("prompt") || given("prompt-file")):
-		return src, agency.Errorf(agency.CodeUsage, "--prompt is for --agents; the prompts of a plan stand in it").WithHint("%s", example)
+		return src, agency.Errorf(agency.CodeUsage, "--prompt is for --agents; the prompts of a plan are in it").WithHint("%s", example)
 	case given("prompt") && given("prompt-file"):
 		return src, agency.Errorf(agency.CodeUsage, "--prompt and --prompt-file exclude each other")
 	case given("agents") && !given("prompt") && !given("prompt-file"):

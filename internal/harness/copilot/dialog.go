@@ -155,6 +155,6 @@ func fill(d *agent.Dialog, has, text string) (string, error) {
 	case strings.HasPrefix(want, has), strings.HasPrefix(has, want):
 		return "", nil // it is being drawn
 	default:
-		return "", d.CannotAnswer("something else stands in its field")
+		return "", d.CannotAnswer("its field holds another text")
 	}
 }
