@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"agency"
 	"agency/internal/harness/agent"
@@ -26,6 +27,7 @@ func files(s *agency.AgentState, _ *agency.Process) []string {
 type event struct {
 	Type  string `json:"type"`
 	Agent string `json:"agentId"` // of a subagent
+	At    string `json:"timestamp"`
 	Data  struct {
 		Content  string            `json:"content"`
 		Requests []json.RawMessage `json:"toolRequests"`
@@ -119,7 +121,13 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 			continue
 		}
 		of := r.evidence(&e)
+		// Copilot writes its file in pieces: an event is older than the moment it is read.
+		at, err := time.Parse(time.RFC3339, e.At)
+		if err != nil || at.Before(s.HeardAt) {
+			at = time.Time{}
+		}
 		for i := range of {
+			of[i].At = at
 			of[i].Source, of[i].Event, of[i].Subagent = cmp.Or(of[i].Source, agency.FromSession), e.Type, e.Agent
 		}
 		evidence = append(evidence, of...)
