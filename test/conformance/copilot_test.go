@@ -84,7 +84,8 @@ func copilotTrust(t *testing.T, binary string, a agent) {
 		t.Helper()
 		return append(a.home(t, dir, repo, url), "COPILOT_HOME="+filepath.Join(dir, "untrusting"))
 	}
-	f := newFixture(t, binary, untrusting, modelserver.Scenario{{Text: "Good morning."}})
+	gate := make(chan struct{})
+	f := newFixture(t, binary, untrusting, modelserver.Scenario{{Text: "Good morning.", Gate: gate}})
 	run := f.start(a)
 	tl := f.watch(run)
 	asks := tl.await(agency.NeedsInput)
@@ -95,6 +96,8 @@ func copilotTrust(t *testing.T, binary string, a agent) {
 		t.Errorf("the dialog was answered: %s", out)
 	}
 	f.answer(run, tl, "Do you trust the files in this folder?", "1")
+	tl.await(agency.Working)
+	close(gate)
 	tl.await(agency.Waiting)
 	tl.checkPassing(agency.Active, agency.NeedsInput, agency.Working, agency.Waiting)
 }
