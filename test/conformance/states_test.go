@@ -74,11 +74,14 @@ type leave struct{ tool, dialog string }
 // is held back by a gate, if there is one.
 func (l leave) asked(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
 	t.Helper()
+	begin := make(chan struct{}) // holds the run in working until that was seen
 	f := newFixture(t, binary, a, modelserver.Scenario{
-		{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
+		{Text: "I run it.", Shell: "mkdir -p made", Gate: begin}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
 	})
 	run := f.start(a)
 	tl := f.watch(run)
+	tl.await(agency.Working)
+	close(begin)
 	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != l.tool || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
