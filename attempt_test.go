@@ -92,7 +92,7 @@ func TestNextAgreesWithTheDocument(t *testing.T) {
 		for from := range strings.SplitSeq(row[0], ", ") {
 			for _, f := range facts() {
 				if matches(f) && to != "refused:" {
-					want[key{agency.State(from), f}] = agency.State(to) // a later row, about a stop, has the last word
+					want[key{agency.State(from), f}] = agency.State(to) // a later row, about a stop, wins
 				}
 			}
 		}
@@ -160,7 +160,7 @@ func TestExitFailure(t *testing.T) {
 		if code, text := tt.exit.Failure(); code != tt.code || text != tt.text {
 			t.Errorf("%+v is %q, %q; want %q, %q", tt.exit, code, text, tt.code, tt.text)
 		}
-		// What ends without a failure is completed, and nothing else is.
+		// Whatever ends without a failure is completed, and nothing else is.
 		state, err := agency.Next(agency.Running, tt.exit.Fact(false))
 		if clean := tt.text == ""; err != nil || clean != (state == agency.Completed) {
 			t.Errorf("%+v leads to %s, %v", tt.exit, state, err)

@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// The bytes of every variable come back, whatever they are.
+// The bytes of every variable are returned unchanged.
 func FuzzEnviron(f *testing.F) {
 	f.Add("A=1", "B=\xff\xfe")
 	f.Add("", "NAME=grün\n\"quoted\"")

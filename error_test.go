@@ -69,7 +69,7 @@ func TestEveryCodeHasAnOutcome(t *testing.T) {
 	}
 }
 
-// docs/json.md tells scripts what to rely on: one row for each code, and no other.
+// The table of docs/json.md has one row for each code, and no other.
 func TestDocumentedCodes(t *testing.T) {
 	t.Parallel()
 	documented := map[string]string{}
@@ -92,8 +92,8 @@ func TestDocumentedCodes(t *testing.T) {
 
 func TestDocumentedExits(t *testing.T) {
 	t.Parallel()
-	// These come without an error: all is well, a wait whose runs need a person, and output that
-	// nobody wants any more.
+	// These exit statuses come without an error: success, a wait whose runs need the user, and
+	// output whose reader has gone.
 	exits := map[int]bool{agency.ExitOK: true, agency.ExitNeedsUser: true, agency.ExitInterrupted: true, agency.ExitBrokenPipe: true}
 	for _, c := range codes(t) {
 		exits[c.Exit()] = true
@@ -148,7 +148,7 @@ func TestAsError(t *testing.T) {
 	}
 }
 
-// What wraps an error in another code keeps its way out, unless it knows a better one.
+// An error that is wrapped in another code keeps its hint, unless the new one has a better hint.
 func TestErrorfKeepsTheHint(t *testing.T) {
 	t.Parallel()
 	cause := agency.Errorf(agency.CodePermissionDenied, "no").WithHint("unlock it")
@@ -160,7 +160,7 @@ func TestErrorfKeepsTheHint(t *testing.T) {
 	}
 }
 
-// What somebody gave can be of any length, and an error that repeats it stays short and whole.
+// A value of any length is quoted in an error, and the error stays short and whole.
 func TestErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{"x", `"`, "ü", "日本", "\xff"} {
@@ -179,7 +179,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// That the system has no more of something is no defect of agency.
+// A missing resource of the system is not a defect of agency.
 func TestExhausted(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]agency.Code{

@@ -44,7 +44,7 @@ func TestCtrlCWhileReading(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Errorf("%q goes on after Ctrl-C", args)
 		}
-		_ = out.Close() // which ends what was left behind
+		_ = out.Close() // which ends the process that was left behind
 		_ = in.Close()
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// What stays goes on with the next daemon: everything is shown once, and what changed while nobody was there, too.
+// Commands that follow continue with the next daemon: they show everything once, and also what
+// changed while no daemon ran.
 func TestDaemonGoesAway(t *testing.T) {
 	t.Parallel()
 	event := func(seq int64) string {
@@ -30,13 +31,13 @@ func TestDaemonGoesAway(t *testing.T) {
 			n := streams.Load()
 			switch op {
 			case strings.TrimPrefix(api.EventsPath, "/v1/"):
-				for args[0] == "ls" && listed.Load() != n && t.Context().Err() == nil { // the list is shown as it stands now
+				for args[0] == "ls" && listed.Load() != n && t.Context().Err() == nil { // the list shows the present state
 					time.Sleep(time.Millisecond)
 				}
 				if streams.Add(1); n == 3 {
 					return nil, agency.Errorf(agency.CodeRunNotFound, "enough")
 				}
-				return event(7 + n), nil // and there it is cut off
+				return event(7 + n), nil // the stream is cut off here
 			case api.ListEvents.Name:
 				return api.ListEventsResponse{Events: []agency.Event{}, LastSeq: 6}, nil
 			case api.ListAlerts.Name:

@@ -104,7 +104,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// A wrong value of a flag is told in the words of the one who typed it.
+// A wrong value of a flag is reported in the words that the user typed.
 func TestWrongFlagValue(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
@@ -123,7 +123,7 @@ func TestWrongFlagValue(t *testing.T) {
 	}
 }
 
-// Without a daemon one is started, once; what only looks at the daemon starts none.
+// A command starts a missing daemon, once; a command that only looks at the daemon starts none.
 func TestNoDaemon(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -174,7 +174,7 @@ func TestUnknownCommandHints(t *testing.T) {
 		{[]string{"config", "shwo"}, "did you mean: agency config show"},
 		{[]string{"photosynthesis"}, "agency --help"},
 		{[]string{"daemon", "photosynthesis"}, "agency daemon --help"},
-		{[]string{"wrappr", "x"}, "agency --help"}, // it is no command for people
+		{[]string{"wrappr", "x"}, "agency --help"}, // the command is not for users
 		{[]string{"ls", "--stauts", "x"}, "did you mean --status"},
 		{[]string{"report", "working", "--questions", "x"}, "did you mean --question"},
 		{[]string{"ls", "--photosynthesis"}, "agency ls --help"},
@@ -189,7 +189,7 @@ func TestUnknownCommandHints(t *testing.T) {
 	}
 }
 
-// own are the commands that are agency's own and for people, which leaves out what cobra adds.
+// own returns the commands that are agency's own and for users, without those that cobra adds.
 func own(root *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{root}
 	for _, c := range root.Commands() {
@@ -200,7 +200,8 @@ func own(root *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// examples are the command lines of agency in a help text, split as a shell does, without what follows "agency".
+// examples returns the command lines of agency in a help text, split as a shell does, without the
+// leading "agency".
 func examples(t *testing.T, text string) [][]string {
 	t.Helper()
 	var found [][]string
@@ -298,8 +299,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every command that fails with --json prints one envelope and nothing else: on a wrong flag, on too many arguments, on
-// an error of the daemon, and without a daemon.
+// Every command that fails with --json prints one envelope and nothing else: on a wrong flag, on
+// too many arguments, on an error of the daemon, and without a daemon.
 func TestOneEnvelopePerFailure(t *testing.T) {
 	t.Parallel()
 	for _, c := range own(clitest.New(t).App.Root()) {
@@ -336,7 +337,7 @@ func TestOneEnvelopePerFailure(t *testing.T) {
 	}
 }
 
-// A name that completion offers comes from the daemon that runs; none is started for it.
+// Completion offers the names that a running daemon returns; it starts no daemon.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSpace(strings.Repeat("long ", 8)) // 39 columns

@@ -85,7 +85,7 @@ func TestClockIsSetAround(t *testing.T) {
 			if ahead < 0 {
 				t.Fatalf("it is %v behind", -ahead)
 			}
-			// A leap of less than two seconds counts as a clock that runs wrong.
+			// A jump of less than two seconds counts as drift.
 			if got := h.clock.Elapsed(since); got < 0 || got > passed+40*minLeap {
 				t.Fatalf("%v passed, and it says %v", passed, got)
 			}

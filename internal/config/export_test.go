@@ -5,5 +5,6 @@ import _ "embed"
 //go:embed example.toml
 var example string
 
-// SampleFile is the configuration file with every key, its meaning and its default, which the README names.
+// SampleFile returns the configuration file with every key, its meaning and its default, which the
+// README names.
 func SampleFile() string { return example }

@@ -56,7 +56,8 @@ func mustFormat(t testing.TB, s string) agency.HandleFormat {
 	return f
 }
 
-// same compares two configurations without the places that their values came from.
+// same compares two configurations without the origins of their values. It returns the difference,
+// or "".
 func same(want, got *config.Config) string {
 	return cmp.Diff(want, got,
 		cmp.Comparer(func(a, b agency.HandleFormat) bool { return a == b }),
@@ -278,7 +279,7 @@ func TestWhichFile(t *testing.T) {
 		{"", append(all[:1:1], "XDG_CONFIG_HOME=relative"), "home"},
 		{"", all[:1], "home"},
 		{"", []string{"HOME=" + dir}, "HEAD"},
-		{"", []string{"HOME=" + flag}, "HEAD"}, // a home that is no directory
+		{"", []string{"HOME=" + flag}, "HEAD"}, // a home that is not a directory
 		{"", append(all[:1:1], "XDG_CONFIG_HOME="+dir+"/other"), "HEAD"},
 	} {
 		c, err := config.Load(tt.explicit, tt.env)
@@ -312,7 +313,7 @@ func TestUnreadableFile(t *testing.T) {
 		"directory": {dir, nil, dir},
 		"device":    {os.DevNull, nil, os.DevNull},
 		"large":     {large, nil, large},
-		"dangling":  {"", []string{"HOME=" + dir + "/home"}, dangling}, // the user means to have one
+		"dangling":  {"", []string{"HOME=" + dir + "/home"}, dangling}, // the user intends a configuration
 	} {
 		_, err := config.Load(tt.explicit, append([]string{"HOME=" + dir}, tt.env...))
 		if !agency.IsCode(err, agency.CodeConfigInvalid) || !strings.HasPrefix(err.Error(), tt.path+": ") || agency.AsError(err).Hint == "" {

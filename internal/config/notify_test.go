@@ -43,7 +43,7 @@ kind = "bell"
 	}
 }
 
-// The channels in the example work when they are no comments any more.
+// The channels in the example are valid when they are uncommented.
 func TestNotifyExample(t *testing.T) {
 	t.Parallel()
 	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.SampleFile(), "$1")
@@ -53,7 +53,8 @@ func TestNotifyExample(t *testing.T) {
 	}
 }
 
-// What is shown of a channel can be read back, and of its URL only what is no secret is shown.
+// The printed form of a channel can be read back, and shows only those parts of its URL that are
+// not secret.
 func TestNotifyOrigins(t *testing.T) {
 	t.Parallel()
 	c := mustLoad(t, `

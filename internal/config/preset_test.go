@@ -90,7 +90,8 @@ func TestPresetProblems(t *testing.T) {
 	}
 }
 
-// A system prompt is read when it is wanted, beside the configuration, through links but from nothing that could block.
+// The file of a system prompt is read when it is needed, relative to the configuration, through
+// links but never from a file that could block.
 func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,7 +124,7 @@ func TestSystemPrompt(t *testing.T) {
 	}
 }
 
-// The presets of the example work when they are no comments any more.
+// The presets in the example are valid when they are uncommented.
 func TestPresetExample(t *testing.T) {
 	t.Parallel()
 	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.SampleFile(), "$1")

@@ -109,7 +109,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What is not TOML is told in the library's words, but never with the names of Go.
+// Text that is not TOML is reported in the library's words, but never with the names of Go.
 func TestSyntaxProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ file, at string }{
@@ -184,7 +184,8 @@ func TestEnvironmentProblems(t *testing.T) {
 	}
 }
 
-// Any bytes end in a configuration that reads back, or in an error that names its place or at least the file.
+// Any bytes end in a configuration that reads back, or in an error that names its place or at least
+// the file.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		config.SampleFile(), "", "[runners.custom.x]\nexec = 'y'", "a.b.c = [[1], {x=1}]", "[[stop]]", "stop = {grace = \"1s\", grace = 2}",

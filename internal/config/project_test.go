@@ -121,7 +121,7 @@ func TestEditProject(t *testing.T) {
 			t.Errorf("%s: got %q, %q, %v", name, got, changes, err)
 		}
 	}
-	// A setup can be taken away again, with its lines and nothing else.
+	// A setup can be removed again, with its lines and nothing else.
 	for text, want := range map[string]struct{ text, was string }{
 		"[scripts] # s\n# why\nsetup = 'a.sh' # now\ntimeout = \"2m\"\n":           {"[scripts] # s\n# why\ntimeout = \"2m\"\n", `"./a.sh"`},
 		"scripts.setup = \"a.sh\"":                                                 {"", `"./a.sh"`},
@@ -143,7 +143,7 @@ func TestEditProject(t *testing.T) {
 	if e := agency.AsError(err); e == nil || e.Code != agency.CodeConfigInvalid || !strings.Contains(e.Hint, "yourself, under [scripts]") {
 		t.Errorf("beside another key: got %v", err)
 	}
-	// What cannot be edited is left to the user, and told.
+	// A form that agency cannot edit is left to the user, with an error.
 	for _, text := range []string{"[scripts]\nsetup = [\"make\"]\n", "scripts = {}\n"} {
 		_, _, err := config.EditProject("agency.toml", []byte(text), []config.Setting{{Key: "scripts.setup", Value: "a.sh"}})
 		if e := agency.AsError(err); e == nil || e.Code != agency.CodeConfigInvalid || !strings.Contains(e.Hint, "yourself, under [scripts]") {
@@ -165,7 +165,8 @@ func TestCheckSetting(t *testing.T) {
 	}
 }
 
-// Whatever a repository brings: no panic, every problem in a safe line, and an edit does what it says or is refused.
+// For any agency.toml: no panic, every problem is a safe line, and an edit does what it reports or
+// is refused.
 func FuzzProject(f *testing.F) {
 	f.Add([]byte("[project]\nparallel = false\n"), "codex")
 	f.Add([]byte("[defaults]\r\nrunner = 'x' # c\r\n"), "a\"b\\")

@@ -111,7 +111,7 @@ func FuzzParse(f *testing.F) {
 		if utf8.RuneCountInString(text) > 200 || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			t.Errorf("the error is not a short line: %q", text)
 		}
-		// %q is in the way of knowing which words are the file's own, so only the unquoted part is looked at.
+		// %q may quote words of the file, so only the text before the first quote is compared.
 		own, _, _ := strings.Cut(text, `"`)
 		for _, word := range []string{"Go ", "json:", "agency.", "struct", "[]string", "unmarshal"} {
 			if strings.Contains(own, word) {

@@ -12,7 +12,7 @@ import (
 	"agency/internal/contract"
 )
 
-// schema reads the published schema as a stranger would.
+// schema reads the published schema as an independent program would.
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(contract.Schema))
@@ -94,7 +94,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// Whatever a document holds, the schema and the reader agree on it.
+// For any document, the schema and the reader agree.
 func TestSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	s := schema(t)

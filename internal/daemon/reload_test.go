@@ -58,7 +58,7 @@ func arrives(t *testing.T, d *Daemon) {
 	}
 }
 
-// The client that asked for the reload may be gone before it is done: the channels keep running.
+// The client that requested the reload may disconnect before it is done: the channels keep running.
 func TestReloadForSomebodyWhoLeft(t *testing.T) {
 	t.Parallel()
 	d, says := reloading(t, filepath.Join(t.TempDir(), "agency.db"))

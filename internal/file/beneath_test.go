@@ -117,7 +117,8 @@ func TestAppendBeneath(t *testing.T) {
 	wantNames(t, filepath.Join(root, "a"), "old")
 }
 
-// An attacker who exchanges a folder for a link, again and again, never gets a byte written or read outside.
+// An attacker who repeatedly exchanges a folder for a link never gets a byte written or read
+// outside.
 func TestBeneathRace(t *testing.T) {
 	t.Parallel()
 	external, root := t.TempDir(), t.TempDir()
@@ -177,7 +178,7 @@ func TestCreateBeneathHasOneWinner(t *testing.T) {
 	wantNames(t, filepath.Join(root, "agency"), "id")
 }
 
-// Whatever the name, a write ends in an error or in a file below the root that reads back.
+// For any name, a write ends in an error or in a file below the root that reads back.
 func FuzzBeneath(f *testing.F) {
 	for _, rel := range []string{"a", "a/b", "../a", "/a", "a//b/", "a/./b", "a/../..", "a\x00b", "🚦/\n", strings.Repeat("n", 300)} {
 		f.Add(rel)

@@ -60,7 +60,7 @@ func TestCopyBeneath(t *testing.T) {
 		"nothing":    fs.ErrNotExist,
 		"../outside": fs.ErrInvalid,
 		"etc/passwd": file.ErrNotRegular,
-		// Over there it is a link that leads out.
+		// In the other tree it is a link that leads out.
 		"elsewhere/file": file.ErrNotRegular,
 	} {
 		if _, err := file.CopyBeneath(t.Context(), from, to, rel, 1<<20); !errors.Is(err, want) {

@@ -9,7 +9,7 @@ import (
 	"agency/internal/file"
 )
 
-// Links are read and things removed beneath a folder, and no link is taken on the way.
+// Reading a link and removing an entry beneath a folder follow no link on the way.
 func TestReadLinkAndRemoveBeneath(t *testing.T) {
 	t.Parallel()
 	root, external := t.TempDir(), t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"agency/internal/file"
 )
 
-// hostile is one thing that may stand where a file is expected.
+// hostile is one thing that may be in the place of a file.
 type hostile struct {
 	make func(t *testing.T, path string)
 	want error
@@ -84,7 +84,7 @@ func TestReadDevice(t *testing.T) {
 	}
 }
 
-// A file whose size is unknown is bounded too: those of /proc say 0.
+// A file of unknown size is limited too: files of /proc have size 0.
 func TestReadUnknownSize(t *testing.T) {
 	t.Parallel()
 	const path = "/proc/self/status"

@@ -12,7 +12,7 @@ import (
 	"agency/internal/git"
 )
 
-// killingGit is a git that, told to write a ref, makes its lock and dies.
+// killingGit is a git that makes the lock of a ref and dies when it is asked to write that ref.
 const killingGit = `#!/bin/sh
 case " $* " in
 *" update-ref "*|*" branch "*)
@@ -21,7 +21,7 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// The lock of a ref goes with the git that left it, when that was agency's; that of another git stays.
+// The lock of a ref is removed when a git of agency left it; the lock of another git stays.
 func TestLockOfAKilledGit(t *testing.T) {
 	base := tempDir(t)
 	newRepo(t, filepath.Join(base, "repo"))
@@ -69,7 +69,7 @@ func TestLockOfAKilledGit(t *testing.T) {
 	}
 }
 
-// What a git that outlives its daemon still writes is left to it.
+// A git that outlives its daemon keeps its lock.
 func TestClaimOfALivingGit(t *testing.T) {
 	t.Parallel()
 	base := tempDir(t)

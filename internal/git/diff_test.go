@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A diff holds what was committed, changed and added, runs no program of the repository's, and leaves the index alone.
+// A diff contains committed, changed and new files, runs no program of the repository, and leaves
+// the index unchanged.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

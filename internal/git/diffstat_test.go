@@ -9,7 +9,8 @@ import (
 	"agency"
 )
 
-// What counts are commits, and the lines of everything that is not ignored, committed or not; no program of the repository's runs.
+// The diffstat counts commits, and lines of all files that are not ignored, committed or not; it
+// runs no program of the repository.
 func TestDiffStat(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

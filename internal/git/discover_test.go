@@ -11,12 +11,12 @@ import (
 	"agency"
 )
 
-// oddNames are names of folders that tools get wrong.
+// oddNames are names of folders that many tools handle wrongly.
 var oddNames = []string{
 	"plain", "with space", "new\nline", "\n", "ends in newline\n", "true\nfalse", "quote'\"`$(x)\\", "🚦 été", "-dash", "*[a-z]?", "tab\t",
 }
 
-// Wherever one stands, it is the same repository.
+// Discovery from every folder of a repository finds the same repository.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
 	for _, name := range oddNames {
@@ -88,7 +88,7 @@ func TestDiscoverSubmodule(t *testing.T) {
 	}
 }
 
-// Git does not know the main worktree of such a repository; Root is the same from everywhere all the same.
+// Git does not know the main worktree of such a repository; Root is still the same from everywhere.
 func TestDiscoverSeparateGitDir(t *testing.T) {
 	t.Parallel()
 	g, base := newGit(), tempDir(t)

@@ -10,20 +10,21 @@ var (
 	LastLine       = lastLine
 )
 
-// Says runs a git that ends well, after it has said something on its standard error. complete is of the call.
+// Says runs a git that prints words on its standard error and exits with 0. complete is the option
+// of the call.
 func (g *Git) Says(ctx context.Context, dir, words string, complete bool) error {
 	script := "alias.says=!printf '%s' \"" + words + "\" >&2"
 	_, err := g.do(ctx, call{dir: dir, complete: complete, settings: []string{script}, args: []string{"says"}})
 	return err
 }
 
-// UUID says whether s is an identity.
+// UUID reports whether s is an identity.
 func UUID(s string) bool { return isID(s) }
 
 // Ref is a ref of the repository with that git common directory.
 func Ref(commonDir, ref string) refOf { return refOf{commonDir, ref} }
 
-// Claim is as the claim of a git; end is its death.
+// Claim claims a ref as a git of agency does; end does what the death of that git does.
 func (g *Git) Claim(ctx context.Context, writes refOf) (end func() error, err error) {
 	c, err := g.claim(ctx, writes)
 	if err != nil {

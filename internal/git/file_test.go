@@ -45,7 +45,7 @@ func TestIgnored(t *testing.T) {
 	g, repo := setup(t)
 	write(t, filepath.Join(repo.Root, ".gitignore"), "*.log\n/modules/\n")
 	write(t, filepath.Join(repo.Root, "new\nline.log"), "")
-	check(t, os.Symlink("/tmp", filepath.Join(repo.Root, "modules"))) // the rule is for a folder, and this is none
+	check(t, os.Symlink("/tmp", filepath.Join(repo.Root, "modules"))) // the rule is for a folder, and this is a link
 	got, err := g.Ignored(t.Context(), repo, repo.Root, []string{"a", "new\nline.log", "modules", "none"})
 	if err != nil || !slices.Equal(got, []string{"new\nline.log"}) {
 		t.Errorf("got %q, %v", got, err)

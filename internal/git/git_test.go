@@ -16,11 +16,11 @@ import (
 	"agency/test/fixture"
 )
 
-// TestMain keeps the user's own git configuration out, and poisons what a hook would leave in the environment: every
-// test thereby shows that it is not inherited.
+// TestMain keeps the user's own git configuration out, and sets variables as a hook of git would:
+// every test thereby shows that git does not inherit them.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// scratch is the data folder of every Git of the tests.
+// scratch is the data folder of every Git in the tests.
 var scratch string
 
 func run(m *testing.M) int {
@@ -53,7 +53,8 @@ func run(m *testing.M) int {
 
 func newGit() *git.Git { return git.New(30*time.Second, scratch, scratch) }
 
-// sh runs git for the set-up of a test, with an identity, and returns its output without the last newline.
+// sh runs git for the setup of a test, with an identity, and returns its output without the last
+// newline.
 func sh(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	out, err := try(dir, args...)
@@ -77,7 +78,7 @@ func try(dir string, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// tempDir is a canonical temporary folder: on macOS the usual one is reached through a link.
+// tempDir returns a canonical temporary folder: on macOS the usual one is reached through a link.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -98,7 +99,7 @@ func newRepo(t *testing.T, dir string) {
 	sh(t, dir, "commit", "-qm", "second")
 }
 
-// setup is a new repository, discovered.
+// setup returns a new repository, discovered.
 func setup(t *testing.T) (*git.Git, agency.Repo) {
 	t.Helper()
 	dir := filepath.Join(tempDir(t), "repo")
@@ -122,7 +123,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// wantCode checks the code of an error, and that what people see of it is fit for a terminal.
+// wantCode checks the code of an error, and that a terminal can show its text.
 func wantCode(t *testing.T, err error, want agency.Code) {
 	t.Helper()
 	if !agency.IsCode(err, want) {
@@ -152,7 +153,7 @@ func TestGitNotFound(t *testing.T) {
 	}
 }
 
-// A process that takes too long is ended with everything that its hooks started.
+// A git that takes too long is ended with everything that its hooks started.
 func TestTimeoutEndsHooks(t *testing.T) {
 	t.Parallel()
 	_, repo := setup(t)
@@ -170,7 +171,7 @@ func TestTimeoutEndsHooks(t *testing.T) {
 	wantNothingLeft(t, repo, path, "b")
 }
 
-// gone says whether a process has ended, reaped or not.
+// gone reports whether a process has ended, reaped or not.
 func gone(pid string) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
 	return err != nil || strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
@@ -185,7 +186,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// A hook that leaves a process behind, holding our pipe, does not hold us up.
+// A process that a hook leaves behind with agency's pipe open does not delay agency.
 func TestLingeringHook(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

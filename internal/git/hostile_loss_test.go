@@ -8,7 +8,7 @@ import (
 	"agency"
 )
 
-// work is the object of the agent's file.
+// work returns the object of the agent's file.
 func (h *hostile) work(dir string) string {
 	return sh(h.t, dir, "hash-object", "-w", h.in("a"))
 }
@@ -24,7 +24,8 @@ func (h *hostile) move(from, to string) {
 	check(h.t, os.Symlink(to, from))
 }
 
-// Ways in which work could be called saved, and go with the worktree. Each either makes the snapshot fail, or it is whole.
+// These attacks make work count as saved that would be lost with the worktree. Each either makes
+// the snapshot fail, or the snapshot is complete.
 var lossAttacks = map[string]struct {
 	do    func(h *hostile)
 	fails bool
@@ -85,7 +86,7 @@ var lossAttacks = map[string]struct {
 	}, true},
 }
 
-// What is called saved is in the recorded repository when the worktree is gone.
+// Work that counts as saved is in the recorded repository after the worktree is removed.
 func TestHostileLoss(t *testing.T) {
 	t.Parallel()
 	for name, attack := range lossAttacks {

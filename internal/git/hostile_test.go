@@ -13,17 +13,17 @@ import (
 	"agency/test/fixture"
 )
 
-// hostile is a run's worktree in the hands of an agent that can write everything but the user's own configuration.
+// hostile is a run's worktree whose agent can write everything but the user's own configuration.
 type hostile struct {
 	t      *testing.T
 	g      *git.Git
 	repo   agency.Repo
 	path   string // of the worktree
-	admin  string // what git keeps of it
-	evil   string // a command that leaves ran and hands on what it reads
+	admin  string // git's folder for it
+	evil   string // a command that writes the file ran and passes its input on
 	ran    string
 	base   string
-	nested []string // what a snapshot must name as not saved
+	nested []string // repositories that a snapshot must name as not saved
 }
 
 func newHostile(t *testing.T) *hostile {
@@ -55,17 +55,17 @@ func (h *hostile) config(keysAndValues ...string) {
 	}
 }
 
-// filter is a configuration with a filter that runs the program.
+// filter adds a filter to the configuration that runs the program.
 func (h *hostile) filter() string {
 	return "[filter \"evil\"]\n\tclean = " + h.evil + "\n\tsmudge = " + h.evil + "\n[core]\n\tfsmonitor = " + h.evil + "\n"
 }
 
-// attributes puts every file under the filter, difference and merge driver.
+// attributes assigns the filter, the diff driver and the merge driver to every file.
 func (h *hostile) attributes() {
 	write(h.t, h.in(".gitattributes"), "* filter=evil diff=evil merge=evil\n")
 }
 
-// fake is a git directory of the agent's own, with the filter.
+// fake makes a git directory of the agent's own, with the filter.
 func (h *hostile) fake(dir string) {
 	h.t.Helper()
 	sh(h.t, h.path, "clone", "-q", "--bare", "--", h.repo.Root, dir)
@@ -92,7 +92,8 @@ func appendTo(t *testing.T, path, text string) {
 	check(t, errors.Join(err, f.Close()))
 }
 
-// Ways in which an agent could have a program run by the git of the daemon, which has none of the agent's limits.
+// These attacks try to make the daemon's git run a program of the agent's: the daemon has none of
+// the agent's limits.
 var programAttacks = map[string]func(h *hostile){
 	"the worktree's .git leads to another git directory": func(h *hostile) {
 		h.fake(h.in(".x"))
@@ -211,11 +212,12 @@ func (h *hostile) promise(url string) {
 	blob := sh(h.t, h.path, "rev-parse", "HEAD:sub/b")
 	h.config("core.repositoryFormatVersion", "1", "extensions.partialClone", "evil", "remote.evil.promisor", "true", "remote.evil.url", url)
 	check(h.t, os.Remove(filepath.Join(h.repo.CommonDir, "objects", blob[:2], blob[2:])))
-	check(h.t, os.Remove(h.in("sub", "b"))) // so that it is looked for
+	check(h.t, os.Remove(h.in("sub", "b"))) // so that git looks for it
 	write(h.t, h.in("sub", "c"), "two\n")
 }
 
-// No program of an agent's choice runs when its worktree is looked at, saved and removed, and its work is saved.
+// Looking at a worktree, saving it and removing it run no program of the agent's choice, and save
+// its work.
 func TestHostilePrograms(t *testing.T) {
 	t.Parallel()
 	for name, attack := range programAttacks {
@@ -253,7 +255,7 @@ func TestHostilePrograms(t *testing.T) {
 			if _, err := os.Lstat(h.ran); err == nil {
 				t.Error("a program of the agent's choice ran")
 			}
-			check(t, os.WriteFile(filepath.Join(h.repo.CommonDir, "config"), nil, 0o644)) // for the look at it
+			check(t, os.WriteFile(filepath.Join(h.repo.CommonDir, "config"), nil, 0o644)) // so that the test can read it
 			for file, want := range map[string]string{"a": "the work", "new": "more work"} {
 				if got := sh(t, h.repo.CommonDir, "cat-file", "blob", saved.Ref+":"+file); got != want {
 					t.Errorf("%s is saved as %q", file, got)
@@ -263,7 +265,7 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// ours is a commit that contradicts the agent's.
+// ours makes a commit that contradicts the agent's.
 func (h *hostile) ours() string {
 	dir := tempDir(h.t)
 	sh(h.t, dir, "init", "-q")

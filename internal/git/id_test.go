@@ -16,7 +16,7 @@ import (
 
 func id(n int64) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", n) }
 
-// However many try at once, a repository gets one identity, and keeps it.
+// However many processes ask at once, a repository gets one identity, and keeps it.
 func TestEnsureID(t *testing.T) {
 	t.Parallel()
 	_, repo := setup(t)

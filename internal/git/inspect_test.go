@@ -31,7 +31,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	expect(agency.GitFacts{Branch: "main"})
-	check(t, os.Chtimes(filepath.Join(root, "a"), time0, time0)) // git would like to refresh its index
+	check(t, os.Chtimes(filepath.Join(root, "a"), time0, time0)) // so that git would refresh its index
 	expect(agency.GitFacts{Branch: "main"})
 	for _, name := range oddNames {
 		write(t, filepath.Join(root, "new "+name), "x")
@@ -75,7 +75,8 @@ func FuzzParseStatus(f *testing.F) {
 	})
 }
 
-// Git takes a folder that it cannot read for an empty one. What may hold work is not clean.
+// Git treats a folder that it cannot read as empty. A worktree with such a folder does not count as
+// clean.
 func TestUnreadableFolder(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

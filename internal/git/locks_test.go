@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The locks that can be in the way of runs are found, and those of other branches and worktrees are not.
+// The locks that can block runs are found, and those of other branches and worktrees are not.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

@@ -10,7 +10,7 @@ import (
 	"agency/internal/git"
 )
 
-// worktree makes a worktree of a new branch at main.
+// worktree makes a worktree with a new branch at main.
 func worktree(t *testing.T, g *git.Git, repo agency.Repo, branch string) string {
 	t.Helper()
 	path := filepath.Join(tempDir(t), branch)
@@ -18,7 +18,7 @@ func worktree(t *testing.T, g *git.Git, repo agency.Repo, branch string) string 
 	return path
 }
 
-// A result holds what is committed and what is not, and making it changes nothing in the worktree.
+// A result contains committed and uncommitted work, and making it changes nothing in the worktree.
 func TestResult(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
@@ -48,7 +48,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// Results are merged without a worktree, a hook or an identity; what one of them holds already makes no commit.
+// Results are merged without a worktree, a hook or an identity; a merge that adds nothing makes no
+// commit.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

@@ -34,7 +34,7 @@ func TestResolveCommit(t *testing.T) {
 	wantCode(t, err, agency.CodeNotGitRepo)
 }
 
-// Who mistypes a branch is told which one there is.
+// The error for a mistyped branch names the existing ones.
 func TestResolveCommitNamesOthers(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
@@ -64,7 +64,7 @@ func TestResolveCommitEmptyAndShallow(t *testing.T) {
 	newRepo(t, filepath.Join(dir, "full"))
 	sh(t, filepath.Join(dir, "full"), "checkout", "-q", "--orphan", "unborn")
 	_, err := g.ResolveCommit(t.Context(), filepath.Join(dir, "full"), "")
-	wantCode(t, err, agency.CodeBadRef) // there are commits, only not here
+	wantCode(t, err, agency.CodeBadRef) // the repository has commits, but not in this worktree
 
 	sh(t, dir, "clone", "-q", "--depth=1", "-b", "main", "file://"+filepath.Join(dir, "full"), "shallow")
 	if _, err := g.ResolveCommit(t.Context(), filepath.Join(dir, "shallow"), "HEAD"); err != nil {

@@ -19,8 +19,8 @@ import (
 
 var time0 = time.Unix(1_700_000_000, 0)
 
-// fingerprint is a hash of each file of a worktree and of what git keeps about it there, except its store of objects and
-// agency's own refs.
+// fingerprint returns a hash of each file of a worktree and of what git keeps about the worktree,
+// except its store of objects and agency's own refs.
 func fingerprint(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -43,7 +43,7 @@ func fingerprint(t *testing.T, root string) map[string]string {
 	return files
 }
 
-// A snapshot holds what was staged and what was in the files, and taking it changes nothing.
+// A snapshot contains the staged and the unstaged work, and taking it changes nothing.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
@@ -110,12 +110,13 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A change of the same size in the second in which git wrote its index cannot be told by size and time: git then looks into
-// the file, but only because the index is no younger. So it must be with the copy.
+// A change of the same size, in the second in which git wrote its index, cannot be seen from size
+// and time. Git then reads the file, but only because the index is not younger than the file. The
+// copied index must keep that property.
 func TestSnapshotSeesRacyChange(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
-	sh(t, repo.Root, "config", "core.trustctime", "false") // which a test cannot set
+	sh(t, repo.Root, "config", "core.trustctime", "false") // the test cannot set these times
 	path, index := filepath.Join(repo.Root, "a"), filepath.Join(repo.CommonDir, "index")
 	for i := range 5 {
 		write(t, path, fmt.Sprintf("%03d\n", i))
@@ -131,7 +132,7 @@ func TestSnapshotSeesRacyChange(t *testing.T) {
 			t.Fatalf("the snapshot has %q, the file %q", got, want)
 		}
 	}
-	// Each has replaced the one before, which the reflog keeps.
+	// Each snapshot replaced the one before, and the reflog keeps them.
 	if got := strings.Count(sh(t, repo.Root, "reflog", "show", "refs/agency/snapshots/r/1"), "\n"); got != 4 {
 		t.Errorf("the reflog has %d lines, want 5", got+1)
 	}
@@ -181,7 +182,8 @@ func TestSnapshotBeforeFirstCommit(t *testing.T) {
 	}
 }
 
-// Repositories inside the worktree that have work of their own are named, and do not get in the way.
+// Repositories inside the worktree that have unsaved work are named, and do not prevent the
+// snapshot.
 func TestSnapshotNested(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
@@ -221,7 +223,7 @@ func TestSnapshotNested(t *testing.T) {
 	}
 }
 
-// A snapshot works where not all files are checked out, and does not take the others for deleted.
+// A snapshot of a sparse checkout does not treat the files outside it as deleted.
 func TestSnapshotSparse(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

@@ -36,7 +36,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// A branch goes only when it stands where the caller thinks.
+// A branch is deleted only if it is at the commit that the caller names.
 func TestDeleteBranchAt(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

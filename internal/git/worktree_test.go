@@ -26,7 +26,7 @@ func TestWorktreeLife(t *testing.T) {
 			t.Parallel()
 			g, base := newGit(), filepath.Join(tempDir(t), name)
 			newRepo(t, filepath.Join(base, "repo"))
-			sh(t, filepath.Join(base, "repo"), "tag", "agency/x") // a tag of the same name is another thing
+			sh(t, filepath.Join(base, "repo"), "tag", "agency/x") // a tag of the same name does not matter
 			repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
 			check(t, err)
 			before := fingerprint(t, repo.Root)
@@ -52,7 +52,7 @@ func TestWorktreeLife(t *testing.T) {
 	}
 }
 
-// wantWorktree checks that the worktree that was made of a branch at path is there, or nowhere.
+// wantWorktree checks that the worktree of a branch exists at path, or does not exist at all.
 func wantWorktree(t *testing.T, g *git.Git, repo agency.Repo, path, branch string, exists bool) {
 	t.Helper()
 	want := ""
@@ -70,7 +70,7 @@ func wantWorktree(t *testing.T, g *git.Git, repo agency.Repo, path, branch strin
 	}
 }
 
-// wantNothingLeft checks that no worktree, no knowledge of it and no branch is there.
+// wantNothingLeft checks that no worktree, no entry of it and no branch is left.
 func wantNothingLeft(t *testing.T, repo agency.Repo, path, branch string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func TestAddWorktreeTracksNothing(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, what was there stays and what was made goes.
+// Whatever fails, existing files stay and new ones are removed.
 func TestAddWorktreeFails(t *testing.T) {
 	t.Parallel()
 	t.Run("branch exists", func(t *testing.T) {
@@ -205,7 +205,8 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	}
 }
 
-// A git that comes across another worktree just when that goes fails before it has done anything, and is asked again.
+// A git that meets another worktree at the moment of its removal fails before it has changed
+// anything, and is repeated.
 func TestRemoveWorktreeBesideAnother(t *testing.T) {
 	g, repo := setup(t)
 	real, err := exec.LookPath("git")
@@ -228,7 +229,7 @@ exec %q "$@"
 	}
 }
 
-// A worktree that somebody moved is found, whatever it has checked out.
+// A worktree that the user moved is found, whatever it has checked out.
 func TestMovedWorktree(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
@@ -245,7 +246,7 @@ func TestMovedWorktree(t *testing.T) {
 	wantWorktree(t, g, repo, path, "b", false)
 }
 
-// The folder with the worktrees was moved, and a link left in its place.
+// The folder of the worktrees was moved, and a link left in its place.
 func TestWorktreeBehindALink(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
@@ -275,7 +276,7 @@ func TestUnfinishedWorktree(t *testing.T) {
 	wantNothingLeft(t, repo, path, "b")
 }
 
-// A git that was killed earlier still leaves an entry with which no other git can do anything.
+// A git that was killed even earlier leaves an entry that no other git can use.
 func TestWorktreeCutOffAtItsBeginning(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]func(entry string) error{
@@ -369,7 +370,7 @@ func TestRemoveMainWorktree(t *testing.T) {
 	}
 }
 
-// The user's other worktrees are not ours, not even when their folder is away for the moment.
+// The user's other worktrees are never removed, not even while their folder is missing.
 func TestRemoveWorktreeLeavesOthers(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

@@ -8,7 +8,7 @@ import (
 	"agency/internal/harness"
 )
 
-// An answer in words of one's own takes three steps, each for what the terminal shows.
+// An answer in the user's own words takes three steps; what the terminal shows selects each.
 func TestAnswerOwnWords(t *testing.T) {
 	t.Parallel()
 	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}
@@ -25,7 +25,7 @@ func TestAnswerOwnWords(t *testing.T) {
 	}
 }
 
-// A form with several questions or choices is left to a person.
+// A form with several questions or choices is left to the user.
 func TestAnswerOfForm(t *testing.T) {
 	t.Parallel()
 	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}
@@ -37,7 +37,7 @@ func TestAnswerOfForm(t *testing.T) {
 	}
 }
 
-// Of two calls at the same time the dialog shows one, while both stand in what the agent did above it.
+// Of two calls at the same time the dialog shows one, while the agent's output above it names both.
 func TestAnswerOfTwo(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split("● Bash(make first)\n● Bash(make second)\n──────\n Bash command\n make first\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel", "\n")
@@ -49,8 +49,9 @@ func TestAnswerOfTwo(t *testing.T) {
 	}
 }
 
-// Of several open requests the dialog is about one, whatever the order in which they were told; it can be told also where one command is the
-// beginning of the other, or both begin alike, unless both stand there as a whole.
+// The dialog shows one of several open requests, whatever the order of their reports. It is
+// recognised also where one command is the beginning of another, or both begin alike, unless the
+// screen contains both as a whole.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	asked := func(texts ...string) []agency.Request {
@@ -72,7 +73,7 @@ func TestShown(t *testing.T) {
 		{"make two", "Run it", asked("make", "make two"), 1},
 		{"make", "Run it", asked("make two", "make"), 1},
 		{folder + "two", "Run it", asked(folder+"one", folder+"two"), 1},
-		{"make two", "make one", asked("make one", "make two"), -1}, // which is asked and which described cannot be told
+		{"make two", "make one", asked("make one", "make two"), -1}, // the dialog's own request cannot be told from the described one
 		{"make one", "Run it", asked("make one", "make one"), 0},
 		{"make one", "Run it", nil, -1},
 	} {
@@ -86,7 +87,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// What agency cannot answer is left to a person.
+// A dialog that agency cannot answer is left to the user.
 func TestAnswerOfOthers(t *testing.T) {
 	t.Parallel()
 	request := agency.Request{Kind: agency.AsksPermission, Text: "ls"}

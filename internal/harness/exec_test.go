@@ -58,7 +58,7 @@ func TestFindExec(t *testing.T) {
 		name string
 		exec string
 		env  []string
-		want string // a path, or else what the error says
+		want string // a path, or else the text of the error
 	}{
 		{"by name", "agent", path("none", "bin", "later"), agent},
 		{"the first in PATH", "agent", path("later", "bin"), later},
@@ -195,7 +195,8 @@ func TestVersionEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, fifo := filepath.Join(dir, "agent"), filepath.Join(dir, "fifo")
-	// The child keeps standard output open, as the launchers of real agents do, and the FIFO for as long as it lives.
+	// The child keeps standard output open, as the launchers of real agents do, and the FIFO for as
+	// long as it lives.
 	script := "#!/bin/sh\nexec 3>" + fifo + "\nsleep 60 &\nwait\n"
 	if err := errors.Join(fixture.WriteProgram(path, script), syscall.Mkfifo(fifo, 0o600)); err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestVersionEndsWithItsContext(t *testing.T) {
 	if got := <-version; got != "" {
 		t.Errorf("got %q from a program that says nothing", got)
 	}
-	if _, err := io.ReadAll(started); err != nil { // ends when nobody holds the other end
+	if _, err := io.ReadAll(started); err != nil { // ends when no process holds the other end
 		t.Error(err)
 	}
 }

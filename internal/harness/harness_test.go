@@ -15,7 +15,7 @@ import (
 const (
 	minted = harnesstest.Minted
 	task   = harnesstest.Task
-	// allowed is what Claude Code does without asking, so that it can always report.
+	// allowed is what Claude Code may do without a permission, so that it can always report.
 	allowed = "--allowedTools=Edit(/.agency/**),Bash(agency report:*)"
 )
 

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write what docs say of the registry")
 
-// docs/agents.md says what the registry does.
+// docs/agents.md agrees with the registry.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "../../docs/agents.md", "-run Docs -update -->\n", "<!-- end of agents -->"
@@ -77,7 +77,8 @@ func readers(a agent.Agent) []string {
 	return names
 }
 
-// The registry is the one list of agents: no line of the product or of its docs names most of them.
+// The registry is the only list of agents: no line of the product or of its docs names most of
+// them.
 func TestAgentsAreListedOnce(t *testing.T) {
 	t.Parallel()
 	files, err := exec.Command("git", "-C", "../..", "ls-files", "--", "*.go", "*.md", "*.toml", "*.json", "*.sh", "Makefile", ":!*_test.go", ":!**/testdata/**", ":!CHANGELOG.md").Output()
@@ -87,7 +88,7 @@ func TestAgentsAreListedOnce(t *testing.T) {
 	for name := range strings.FieldsSeq(string(files)) {
 		data, err := os.ReadFile("../../" + name)
 		if os.IsNotExist(err) {
-			continue // it is removed, and not committed yet
+			continue // it is removed, but not yet in a commit
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +107,8 @@ func TestAgentsAreListedOnce(t *testing.T) {
 	}
 }
 
-// A test reads the registry too: outside of an agent's own folder no file has three kinds of agents as texts.
+// A test reads the registry too: outside of an agent's own folder no file contains three kinds of
+// agents as texts.
 func TestTestsListNoAgents(t *testing.T) {
 	t.Parallel()
 	files, err := exec.Command("git", "-C", "../..", "ls-files", "--", "*.go", ":!internal/harness").Output()
@@ -116,7 +118,7 @@ func TestTestsListNoAgents(t *testing.T) {
 	for name := range strings.FieldsSeq(string(files)) {
 		file, err := parser.ParseFile(token.NewFileSet(), "../../"+name, nil, parser.SkipObjectResolution)
 		if os.IsNotExist(err) {
-			continue // it is removed, and not committed yet
+			continue // it is removed, but not yet in a commit
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +141,7 @@ func TestTestsListNoAgents(t *testing.T) {
 	}
 }
 
-// Each agent is whole: people can name it, install it and see what it was tested with.
+// Each agent is complete: it has a name, a way to install it and a tested version.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	seen := map[agency.RunnerKind]bool{}

@@ -11,7 +11,7 @@ import (
 	"agency/internal/harness"
 )
 
-// Menus of programs that nobody knows, and what only looks like one.
+// Menus of unknown programs, and texts that only look like one.
 func TestMenus(t *testing.T) {
 	t.Parallel()
 	for screen, dialog := range map[string]string{
@@ -35,7 +35,7 @@ func TestMenus(t *testing.T) {
 	}
 }
 
-// A menu that an agent quotes stands above its input box.
+// A menu that an agent quotes is above its input box.
 func TestMenuQuoted(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("claude/testdata/resting.screen.txt")
@@ -48,7 +48,7 @@ func TestMenuQuoted(t *testing.T) {
 	}
 }
 
-// Whatever the screen of any agent is, reading it ends, and below any text a menu is a menu.
+// For any screen of any agent, reading it ends, and a menu below any text is recognised.
 func TestMenuBelowAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

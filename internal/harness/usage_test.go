@@ -13,7 +13,8 @@ import (
 	"agency/internal/status"
 )
 
-// What agents count when they go on with a conversation: two attempts each, as the programs told them.
+// These are the tokens that agents count when they continue a conversation: two attempts each, as
+// the programs reported them.
 func TestUsageOverAttempts(t *testing.T) {
 	t.Parallel()
 	claude := func(turn, total, output int, cost float64) []byte {

@@ -12,7 +12,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// All that is open is acknowledged once; what was over meanwhile needs nobody.
+// ack --all acknowledges each open alert once; one that has ended meanwhile is not an error.
 func TestAckAll(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)

@@ -10,7 +10,8 @@ import (
 	"agency/internal/cli/command"
 )
 
-// Who follows waits after an end that somebody asked for until there is another daemon, and after no other end; it tells once.
+// A client that follows waits for another daemon after an end that a user requested, and after no
+// other end; it prints that once.
 func TestFollowersWait(t *testing.T) {
 	t.Parallel()
 	stopping, stopped := api.Holder{PID: 4711, Doing: api.DoingStop, Locked: true}, api.Holder{PID: 4711, Doing: api.DoingStop}

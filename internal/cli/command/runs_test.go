@@ -10,7 +10,8 @@ import (
 	"agency/internal/cli/term"
 )
 
-// A table of runs that is too wide gives up the end of the handle first, and nothing while there is room.
+// A table of runs that is too wide shortens the handles first, and shortens nothing while there is
+// room.
 func TestSqueeze(t *testing.T) {
 	t.Parallel()
 	table := func() [][]string {

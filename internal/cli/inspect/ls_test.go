@@ -13,7 +13,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// What an agent wrote does not reach the terminal as it is.
+// An agent's text is printed without its control characters.
 func TestHostileRunsAreShownSafely(t *testing.T) {
 	t.Parallel()
 	evil := "ev\x1b]0;x\x07il\x1b[2J\u202e\r\n界"
@@ -95,7 +95,7 @@ func TestListAsksForItsRepository(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", test.args, diff)
 		}
 	}
-	// External of every repository it is all runs.
+	// Outside of every repository, ls lists all runs.
 	b := clitest.New(t)
 	d := b.Serve(func(_ string, body []byte) (any, error) {
 		if strings.Contains(string(body), b.Home) {

@@ -12,7 +12,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// A run that changed nothing has no files to line up.
+// The diff of a run without changes has no files to line up.
 func TestDiffOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"diff", "fix-login"}, {"diff", "--stat", "fix-login"}} {
@@ -67,7 +67,7 @@ newest:
 	}
 }
 
-// What an agent waits for and what it has used stand in show; what is unknown is a dash.
+// show prints what an agent waits for and what it has used; an unknown value is a dash.
 func TestShowText(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)

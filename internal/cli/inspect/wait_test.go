@@ -14,7 +14,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// asked is what a daemon was asked with one operation, by keys.
+// asked returns the request of one operation, as a map.
 func asked(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var req map[string]any
@@ -24,7 +24,8 @@ func asked(t *testing.T, body []byte) map[string]any {
 	return req
 }
 
-// Whoever waits names by their ids what it waits for: it may ask several daemons, and a name can mean something else meanwhile.
+// A waiting client names runs by their ids: it may ask several daemons, and a name can mean another
+// run by then.
 func TestWaitByID(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)
@@ -67,7 +68,7 @@ func TestWaitByID(t *testing.T) {
 	}
 }
 
-// A time of less than a millisecond is short, and not for ever.
+// A timeout of less than a millisecond is short, and not unlimited.
 func TestShortWaits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -89,7 +90,7 @@ func TestShortWaits(t *testing.T) {
 			}
 			got := asked(t, d.Last)[test.key]
 			if got == nil {
-				got = 0.0 // requests leave out what is 0
+				got = 0.0 // requests omit 0
 			}
 			if got != want {
 				t.Errorf("%s %s: %s is %v, want %v", strings.Join(test.args, " "), given, test.key, got, want)
@@ -98,7 +99,7 @@ func TestShortWaits(t *testing.T) {
 	}
 }
 
-// stopAtOutput ends a context as soon as something is written.
+// stopAtOutput cancels a context as soon as something is written.
 type stopAtOutput struct {
 	io.Writer
 	stop context.CancelFunc
@@ -109,7 +110,7 @@ func (s stopAtOutput) Write(p []byte) (int, error) {
 	return s.Writer.Write(p)
 }
 
-// Ctrl-C is a good end of what would go on for ever; a log that it cut off is no whole log.
+// Ctrl-C is a normal end of a command that follows for ever; a log that it cut off is incomplete.
 func TestLogsCutOff(t *testing.T) {
 	t.Parallel()
 	part := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// A configuration that is named relatively is the same one for a daemon, which runs elsewhere.
+// A relative path of a configuration means the same file to a daemon, which runs in another folder.
 func TestRelativeConfig(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -43,7 +43,7 @@ func TestRelativeConfig(t *testing.T) {
 	}
 }
 
-// A daemon that does not listen is none only if nobody has the data root to himself.
+// A daemon that does not listen counts as absent only if no process holds the data root.
 func TestUnheardDaemon(t *testing.T) {
 	t.Parallel()
 	for doing, want := range map[string]string{"": "not running\n", "stopping": "stopping, pid 4711; it does not listen on "} {
@@ -61,8 +61,8 @@ func TestUnheardDaemon(t *testing.T) {
 	}
 }
 
-// A stop returns when the daemon has let go of the data root, also of one that was ending already, and not later when there is another
-// one by then.
+// A stop returns when the daemon has released the data root, also when it was ending already, and
+// it does not wait for a daemon that starts later.
 func TestStopWaits(t *testing.T) {
 	t.Parallel()
 	mine, next := api.Holder{PID: 4711, Doing: api.DoingStop, Locked: true}, api.Holder{PID: 4712, Doing: api.DoingStart, Locked: true}
@@ -92,7 +92,7 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a stop that waits.
+// Ctrl-C ends a waiting stop.
 func TestStopGivenUp(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)

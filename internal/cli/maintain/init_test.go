@@ -10,7 +10,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// An empty setup is an answer: there shall be none.
+// An empty setup is an answer: the repository wants none.
 func TestInitTakesSetupAway(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)

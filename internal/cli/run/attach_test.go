@@ -12,7 +12,7 @@ import (
 
 const attachedRun = agency.RunID("r_01JD4QJ5T0Y7R8V6W3N2M1K0HG")
 
-// Whether attach moves the client or makes one depends on the pane that it stands in.
+// Whether attach moves a client or starts one depends on the pane that it runs in.
 func TestAttachArgv(t *testing.T) {
 	t.Parallel()
 	socket := clitest.OwnSocket(t)
@@ -43,7 +43,7 @@ func TestAttachArgv(t *testing.T) {
 	}
 }
 
-// What a daemon answers is no command, and no way to a tmux server that is not the user's.
+// attach runs no command of a daemon's answer, and uses no tmux server that is not the user's.
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
 	socket := clitest.OwnSocket(t)

@@ -14,7 +14,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// Ctrl-C while the last lost run is resumed is no failure of that run.
+// Ctrl-C while the last lost run is resumed is not a failure of that run.
 func TestResumeLostCutOff(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)
@@ -34,7 +34,8 @@ func TestResumeLostCutOff(t *testing.T) {
 	}
 }
 
-// A variable without a value has the one that it has here; agency resume sends them beside the environment.
+// A variable without a value gets its value from the caller's environment; agency resume sends such
+// variables apart from the environment.
 func TestResumeEnv(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)

@@ -15,7 +15,7 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// Flags win over the spec, the spec over nothing; lists are put together.
+// Flags override the spec; lists of both are joined.
 func TestMaterialise(t *testing.T) {
 	t.Parallel()
 	const full = `{

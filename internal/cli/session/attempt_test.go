@@ -10,7 +10,8 @@ import (
 	"agency/internal/cli/session"
 )
 
-// An agent without an attempt does not look as if it worked: it shows when the next one begins, and why.
+// An agent between two attempts does not look as if it worked: the picture shows when its next
+// attempt begins, and why.
 func TestSessionShowsNextAttempt(t *testing.T) {
 	t.Parallel()
 	retries := clitest.SomeAgent("001", 1, agency.AgentRunning)

@@ -28,7 +28,8 @@ func mixedSession() api.ShowSessionResponse {
 	return clitest.SomeSession(agency.SessionRunning, done, asks, works, waits, failed, off)
 }
 
-// The picture of a session fits its terminal, and what somebody must look at is in it however small that is.
+// The picture of a session fits its terminal, and shows what the user must look at even on a small
+// one.
 func TestSessionPicture(t *testing.T) {
 	t.Parallel()
 	s := mixedSession()
@@ -79,7 +80,8 @@ func sorted(lines []string) map[string]bool {
 	return set
 }
 
-// Whatever the session and the terminal, the picture fits, has no agent twice, and counts the others.
+// For any session and terminal, the picture fits, has no agent twice, and counts those that it
+// omits.
 func TestSessionPictureFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -159,8 +161,8 @@ results:
 	}
 }
 
-// Into a pipe a watch writes a line for each change, and none for what stays queued; it outlives a daemon, and ends as the
-// session did.
+// Into a pipe, watch writes a line for each change, and none for agents that stay queued; it
+// outlives a daemon, and its exit status is that of the session.
 func TestSessionWatchLines(t *testing.T) {
 	t.Parallel()
 	for status, exit := range map[agency.SessionStatus]int{
@@ -183,7 +185,7 @@ func TestSessionWatchLines(t *testing.T) {
 			case api.ShowSession.Name:
 				return life[min(shown.Add(1)-1, int64(len(life)-1))], nil
 			default:
-				return sessionEvent, nil // and there it is cut off
+				return sessionEvent, nil // the stream is cut off here
 			}
 		})
 		if got := b.Run("session", "watch"); got != exit {
@@ -204,7 +206,7 @@ report: /src/app/.agency/status/sessions/20260201-143022-abc12345/report.md
 	}
 }
 
-// sessionEvent is an event of someSession, and events of others around it.
+// sessionEvent is an event of someSession, with events of others around it.
 const sessionEvent = `id: 7
 data: {"seq":7,"type":"session.agent","data":{"session":"20260201-143022-abc12345","agent":"001"}}
 
@@ -216,7 +218,8 @@ data: {"seq":9,"type":"attempt.started","run_id":"r_other","data":{}}
 
 `
 
-// Whoever follows a session looks again when something happened to it or to its runs, also those that come later, and at nothing else.
+// A client that follows a session looks again after each event of the session or of its runs,
+// including later runs, and after no other event.
 func TestSessionEvents(t *testing.T) {
 	t.Parallel()
 	const ours, other = `{"session":"20260201-143022-abc12345","run":"r_2"}`, `{"session":"20260201-143023-00000000","run":"r_3"}`
@@ -241,7 +244,7 @@ func TestSessionEvents(t *testing.T) {
 	}
 }
 
-// How a wait ends tells of the session by its words and its exit status.
+// The last line of a wait and its exit status describe the end of the session.
 func TestSessionWaitEnds(t *testing.T) {
 	t.Parallel()
 	complete, failed, off := clitest.SomeAgent("001", 1, agency.AgentComplete), clitest.SomeAgent("002", 1, agency.AgentFailed), clitest.SomeAgent("003", 2, agency.AgentCancelled)
@@ -276,7 +279,7 @@ func TestSessionWaitEnds(t *testing.T) {
 	}
 }
 
-// Where a command has no --repo, nobody is told to give it.
+// An error of a command without --repo does not suggest --repo.
 func TestSessionsOutsideOfRepositories(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)

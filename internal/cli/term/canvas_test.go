@@ -10,7 +10,8 @@ import (
 	"agency/internal/cli/term"
 )
 
-// A list that did not change writes nothing, and one that did writes only the lines that differ; nothing clears the screen.
+// Repainting an unchanged list writes nothing, and a changed one writes only the lines that differ;
+// nothing clears the screen.
 func TestRepaint(t *testing.T) {
 	t.Parallel()
 	got := repaint(
@@ -29,7 +30,8 @@ func TestRepaint(t *testing.T) {
 	}
 }
 
-// repaint shows one list after the other on a terminal of 80 columns and 24 rows, and returns what is written for each.
+// repaint shows one list after the other on a terminal of 80 columns and 24 rows, and returns what
+// it writes for each.
 func repaint(lists ...[]string) []string {
 	var out bytes.Buffer
 	c := term.Canvas{}

@@ -54,7 +54,7 @@ func TestSafeText(t *testing.T) {
 	}
 }
 
-// Wherever a read ends, the text is the same.
+// The text does not depend on how reads cut it.
 func FuzzCopySafe(f *testing.F) {
 	for i, s := range clitest.Hostile {
 		f.Add([]byte(s), i%7+1)
@@ -162,7 +162,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Columns stand under each other, whatever the width of the characters.
+// Columns are aligned, whatever the width of the characters.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
@@ -197,7 +197,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// A text stands beside its head, broken at spaces, or below it where the terminal is too narrow for that.
+// A text follows its head on the same line, broken at spaces, or below it where the terminal is too
+// narrow.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	const head, text = "a_01M7ZB39940XRQG4  worker.lost  ", "the runner disappeared from /a/path/that/is/long/enough/not/to/fit/anywhere/at/all now"
@@ -234,7 +235,8 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// No line is wider than the terminal unless a long word ends it, nothing is lost, and what is no terminal is not broken at all.
+// No line is wider than the terminal unless a long word ends it, no text is lost, and output to a
+// file is not broken at all.
 func TestTextRows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -245,7 +247,7 @@ func TestTextRows(t *testing.T) {
 		}
 		width := rapid.IntRange(1, 100).Draw(t, "room")
 		for i, text := range term.TextRows(rows, width) {
-			// What has no spaces may be broken anywhere.
+			// A text without spaces may be broken anywhere.
 			if got := strings.Join(strings.Fields(text), ""); !strings.HasSuffix(got, strings.ReplaceAll(rows[i][2], " ", "")) {
 				t.Errorf("%q is not at the end of %q", rows[i][2], got)
 			}

@@ -17,7 +17,7 @@ import (
 	"agency/internal/status"
 )
 
-// replay is a run of Claude Code made of what a real one emitted.
+// replay plays a run of Claude Code from what a real one emitted.
 type replay struct {
 	t          *testing.T
 	config     string // its configuration folder
@@ -51,8 +51,9 @@ func (r *replay) observe(evidence []agency.Evidence) {
 	}
 }
 
-// do takes one step: "hook" and "line" are the next recorded one, "title X" a title, "status X" a state in the session file
-// and "late X" one that is older than the last step, "says X" a line of the transcript.
+// do takes one step: "hook" and "line" are the next recorded one, "title X" is a title, "status X"
+// a state in the session file, "late X" a state that is older than the last step, and "says X" a
+// line of the transcript.
 func (r *replay) do(step string) {
 	r.t.Helper()
 	what, rest, _ := strings.Cut(step, " ")
@@ -86,7 +87,7 @@ func (r *replay) do(step string) {
 	}
 }
 
-// file writes the agent's own file of that kind and lets it be read.
+// file writes the agent's own file of that kind and has it read.
 func (r *replay) file(ext string, data []byte) {
 	r.t.Helper()
 	for _, path := range harness.Files("claude_code", &r.agentState, claudeProcess) {
@@ -123,7 +124,7 @@ const (
 	backgrounded = `{"hook_event_name":"Stop","last_assistant_message":"It runs.","background_tasks":[{"id":"b1","type":"shell","status":"running"}]}`
 )
 
-// Every step of a recorded session shows the label that a person would give it.
+// Every step of a recorded session shows the label that a user would expect.
 func TestClaudeLabels(t *testing.T) {
 	t.Parallel()
 	const active, working, waiting, needs = agency.Active, agency.Working, agency.Waiting, agency.NeedsInput
@@ -348,7 +349,7 @@ func TestClaudeUsage(t *testing.T) {
 	}
 }
 
-// What was said in a conversation before it was resumed is not read again.
+// The part of a conversation before it was resumed is not read again.
 func TestClaudeResumesAConversation(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "exit-slash.hooks.jsonl")
@@ -372,7 +373,8 @@ func TestClaudeResumesAConversation(t *testing.T) {
 	}
 }
 
-// Work in the background keeps a run at work when its turn ended, and helpers neither begin nor end it.
+// Work in the background keeps a run at work after its turn ended, and subagents neither begin nor
+// end the turn.
 func TestClaudeBackground(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "exit-slash.hooks.jsonl")

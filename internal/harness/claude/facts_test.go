@@ -10,7 +10,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What the tests of all agents need to know of this one.
+// TestFacts gives this agent's facts to the tests of all agents.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	const shell = "mkdir -p made && date > made/stamp.txt"
@@ -34,7 +34,7 @@ func TestFacts(t *testing.T) {
 			harnesstest.On("permission-write", harnesstest.Permission("/home/dev/work/greeting.txt"), harnesstest.Allow, "1"),
 			harnesstest.On("permission-write", harnesstest.Permission("/home/dev/work/other.txt"), harnesstest.Allow, harnesstest.Hidden),
 			harnesstest.On("question", harnesstest.Question("Which colour should it use?"), harnesstest.Words("blue"), "2"),
-			harnesstest.On("question", harnesstest.Question("Which colour should it use?"), harnesstest.Words("Red"), "\r"), // the cursor stands on it
+			harnesstest.On("question", harnesstest.Question("Which colour should it use?"), harnesstest.Words("Red"), "\r"), // the cursor is on it
 			harnesstest.On("question", harnesstest.Question("Which colour should it use?"), harnesstest.Words("green"), "3"),
 			harnesstest.On("question", harnesstest.Question("Which colour should it use?"), harnesstest.Deny, "\x1b"),
 			harnesstest.On("question", harnesstest.Question("How many?"), harnesstest.Words("blue"), harnesstest.Hidden),

@@ -7,8 +7,8 @@ import (
 	"agency/internal/harness"
 )
 
-// A recorded session: helper one asks for leave while the agent's turn ends, helper two ends, and the news of that come as a prompt.
-// The request stays until its dialog is answered.
+// A recorded session: subagent one asks for permission while the agent's turn ends, and subagent
+// two ends; its end arrives as a prompt. The request stays open until its dialog is answered.
 func TestClaudeSubagentAsks(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "helpers.hooks.jsonl")
@@ -28,7 +28,7 @@ func TestClaudeSubagentAsks(t *testing.T) {
 		{"status waiting permission prompt", agency.NeedsInput},
 		{"hook", agency.NeedsInput}, // Stop, with work in the background
 		{"hook", agency.NeedsInput}, // SubagentStop of two
-		{"hook", agency.NeedsInput}, // UserPromptSubmit with the news of it
+		{"hook", agency.NeedsInput}, // UserPromptSubmit with that end
 		{"hook", agency.NeedsInput}, // Stop
 		{"status busy", agency.Working},
 		{"hook", agency.Working},
@@ -43,7 +43,7 @@ func TestClaudeSubagentAsks(t *testing.T) {
 	}
 }
 
-// What says nothing of a request leaves it open.
+// Evidence without a word about a request leaves it open.
 func TestClaudeRequestStays(t *testing.T) {
 	t.Parallel()
 	for name, payload := range map[string]string{
@@ -60,7 +60,7 @@ func TestClaudeRequestStays(t *testing.T) {
 		r.do("hook")
 		r.do("hook")
 		r.observe(harness.Hook("claude_code", []byte(`{"hook_event_name":"PermissionRequest","agent_id":"a1","tool_name":"Bash","tool_input":{"command":"make"}}`)))
-		r.do("late idle") // it was at rest before, and will tell that it waits
+		r.do("late idle") // it was at rest before, and will report that it waits
 		r.observe(harness.Hook("claude_code", []byte(payload)))
 		if got := r.status(); got.Label != agency.NeedsInput || got.Request.Text != "make" {
 			t.Errorf("after %s: got %s (%s)", name, got.Label, got.Summary)
@@ -68,7 +68,7 @@ func TestClaudeRequestStays(t *testing.T) {
 	}
 }
 
-// EventDraft of a helper answer nothing that the agent asked in its own words.
+// The end of a subagent does not answer a question of the agent in plain text.
 func TestClaudeNewsAnswerNothing(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "exit-slash.hooks.jsonl")

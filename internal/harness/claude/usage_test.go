@@ -9,7 +9,8 @@ import (
 	"agency"
 )
 
-// An answer is counted for the most that one of its lines tells of each kind, also where the result of a tool stands between them.
+// The usage of an answer is, for each kind of token, the largest number of its lines, also when the
+// result of a tool is between them.
 func TestClaudeUsageGrows(t *testing.T) {
 	t.Parallel()
 	part := func(id, model string, output int) string {

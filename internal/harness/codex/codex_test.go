@@ -18,7 +18,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What Codex 0.169 told its hooks, its title and its rollout in its terminal, in the order in which it came.
+// These are the events of Codex 0.169 in its terminal, in order: hooks, title and rollout.
 func TestCodexInItsTerminal(t *testing.T) {
 	t.Parallel()
 	const (
@@ -39,7 +39,7 @@ func TestCodexInItsTerminal(t *testing.T) {
 		{"esc-stream", []agency.Label{working, waiting}, "(interrupted)"},
 		{"err-401", []agency.Label{working, waiting}, "(auth: unexpected status 401"},
 		{"exit-slash", []agency.Label{working, waiting}, "(its turn ended)"},
-		{"exit-sigkill", []agency.Label{working}, ""}, // its exit is told by the wrapper
+		{"exit-sigkill", []agency.Label{working}, ""}, // the wrapper reports its exit
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCodexInItsTerminal(t *testing.T) {
 	}
 }
 
-// What Codex asks is told with the command or the question, and answered by the same name.
+// A request of Codex contains the command or the question, and its answer has the same id.
 func TestCodexRequests(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]agency.Request{
@@ -119,7 +119,7 @@ func TestCodexRequests(t *testing.T) {
 	}
 }
 
-// A helper of the agent does not end its turn, and an event of a later version is counted.
+// A subagent of Codex does not end its turn, and an event of a later version is counted.
 func TestCodexHooksOfOthers(t *testing.T) {
 	t.Parallel()
 	var f harnesstest.Folded
@@ -143,12 +143,13 @@ func TestCodexHooksOfOthers(t *testing.T) {
 	}
 }
 
-// What codex exec --json printed: warnings are no errors, and every try that failed is told before the end of the turn.
+// This is the output of codex exec --json: warnings are not errors, and every failed try is
+// reported before the end of the turn.
 func TestCodexStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		retry   agency.ErrorClass // seen on the way
+		retry   agency.ErrorClass // the error reported on the way
 		failure agency.ErrorClass
 		input   int64
 	}{
@@ -199,7 +200,7 @@ func TestCodexTitle(t *testing.T) {
 		"Ready | work":                          agency.SignalResting,
 		"⠋ Working | work":                      agency.SignalBusy,
 		"Working | work":                        agency.SignalBusy, // with animations off
-		"⠼ stub answer | work":                  agency.SignalBusy, // with a title of the user's own
+		"⠼ stub answer | work":                  agency.SignalBusy, // with the user's own title
 		"⠋ Starting | work":                     "",
 		"[ ! ] Action Required | work":          agency.SignalAsked,
 		"[ . ] Action Required | stub answer |": agency.SignalAsked,
@@ -219,7 +220,7 @@ func TestCodexTitle(t *testing.T) {
 	}
 }
 
-// A request that a hook told is answered when the title shows work again, but not by work that the title showed before.
+// Work in the title answers a request of a hook, but only if the title showed it after the request.
 func TestCodexTitleAnswers(t *testing.T) {
 	t.Parallel()
 	var f harnesstest.Folded
@@ -258,7 +259,7 @@ func TestCodexScreen(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
-		// The same, quoted by the agent above its composer.
+		// The same text, quoted by the agent above its composer.
 		quoted := append(slices.Clone(shown), "", "› Ask Codex to do anything", "", "  GPT-5.5 default · /tmp/work", "  ← for agents · ? for shortcuts")
 		if got := harness.Screen("codex", quoted); len(got) != 1 || got[0].Signal != agency.SignalSession {
 			t.Errorf("%s quoted: got %+v", name, got)

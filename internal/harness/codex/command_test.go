@@ -76,7 +76,7 @@ func TestCodexCommand(t *testing.T) {
 	}
 }
 
-// codexConfig is what Codex makes of the settings in a command line.
+// codexConfig returns the configuration that Codex derives from the settings of a command line.
 func codexConfig(t *testing.T, r agency.CommandRequest) map[string]any {
 	t.Helper()
 	r.Runner, r.Exec = agency.Runner{Kind: "codex"}, harnesstest.Program(t)
@@ -118,12 +118,12 @@ func TestCodexHooksAreReviewed(t *testing.T) {
 		if len(hooks)-1 != len(state) || len(state) < 2 {
 			t.Errorf("headless %t: %d hooks and %d reviews", headless, len(hooks)-1, len(state))
 		}
-		// The hash is the one that Codex 0.169 itself makes of this hook.
+		// The hash is the one that Codex 0.169 computes for this hook.
 		want := map[string]any{"trusted_hash": "sha256:552d2876cf74e8057b05f368a02b7ccafc4df189f7c6c92a23f4adc13fa6a72d"}
 		if diff := cmp.Diff(want, state["/<session-flags>/config.toml:stop:0:0"]); diff != "" {
 			t.Errorf("headless %t: review of Stop (-want +got):\n%s", headless, diff)
 		}
-		// It is the user's, and speaks for the conversation that makes a title as well.
+		// notify belongs to the user, and is also called for the conversation that makes a title.
 		if config["notify"] != nil {
 			t.Errorf("headless %t: notify is %v", headless, config["notify"])
 		}

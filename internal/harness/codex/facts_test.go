@@ -11,7 +11,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What the tests of all agents need to know of this one.
+// TestFacts gives this agent's facts to the tests of all agents.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	failed := func(text string) []agency.Evidence {

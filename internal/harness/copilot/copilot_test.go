@@ -19,7 +19,7 @@ import (
 	"agency/internal/status"
 )
 
-// build makes the command of an attempt whose home is a folder.
+// build returns the command of an attempt with this home.
 func build(t *testing.T, home string, r agency.CommandRequest) agency.Command {
 	t.Helper()
 	r.Runner.Kind, r.Exec, r.AttemptDir, r.Hook = "copilot", harnesstest.Program(t), "/run/attempts/1", []string{"/opt/it's/agency", "hook"}
@@ -64,14 +64,14 @@ func (r *run) fold(evidence []agency.Evidence) {
 	r.Fold(evidence, r.now)
 }
 
-// write adds lines to the conversation, and reads them.
+// write adds lines to the conversation, and has them read.
 func (r *run) write(lines ...[]byte) {
 	r.t.Helper()
 	harnesstest.AppendTo(r.t, r.path, string(bytes.Join(lines, []byte("\n")))+"\n")
 	r.fold(harness.ReadFile("copilot", r.path, &r.AgentState))
 }
 
-// What Copilot 1.0.102 wrote into its file, read line by line and all at once.
+// This is the file of Copilot 1.0.102, read line by line and all at once.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	working, asks, waiting := agency.Working, agency.NeedsInput, agency.Waiting
@@ -118,8 +118,8 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Until its first prompt nothing that stands in the file counts: a dialog of the program's start may be open, and what was cut off in
-// the attempt before is told as ended then.
+// Nothing in the file counts until the first prompt: a dialog of the program's start may be open,
+// and calls that the attempt before left open are reported as ended only then.
 func TestResumed(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -143,7 +143,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// A call that is tried again is told by a hook alone; the next answer, or the end, shows that it is over.
+// Only a hook reports that a call is tried again; the next answer, or the end, shows that it is
+// over.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	const failed = `{"hook_event_name":"ErrorOccurred","session_id":"s","error":{"name":"Error","message":"{\"message\":\"slow down\",\"type\":\"rate_limit_error\",\"code\":null}"}}`
@@ -197,7 +198,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A run's hook, role and instructions stand in files of the attempt; folders of the user's own instructions stay.
+// A run's hook, role and instructions are in files of the attempt; the folders of the user's own
+// instructions stay.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	c := build(t, "/home/dev", agency.CommandRequest{SystemPrompt: "You watch.", Env: []string{"COPILOT_CUSTOM_INSTRUCTIONS_DIRS=/mine"}})
@@ -222,7 +224,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// The file is where Copilot's own variable says, or below the home; without either nothing is read.
+// The file is where Copilot's own variable points, or below the home; without either nothing is
+// read.
 func TestFilesOfTheConversation(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[string]string{
@@ -237,7 +240,7 @@ func TestFilesOfTheConversation(t *testing.T) {
 			t.Fatal(err)
 		}
 		var known agency.Evidence
-		_ = json.Unmarshal(c.Files[agency.EventsFile], &known) // there may be none
+		_ = json.Unmarshal(c.Files[agency.EventsFile], &known) // there may be no such file
 		if known.Transcript != want {
 			t.Errorf("%s: got %q, want %q", env, known.Transcript, want)
 		}
@@ -271,7 +274,8 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// Moving the cursor by two takes two different keys, so that a terminal that is slow to show the first is not moved twice for it.
+// Moving the cursor by two uses two different keys, so that a slow terminal does not get the same
+// key twice.
 func TestStepsDiffer(t *testing.T) {
 	t.Parallel()
 	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}

@@ -12,7 +12,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What the tests of all agents need to know of this one.
+// TestFacts gives this agent's facts to the tests of all agents.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	const write, colour = "/home/dev/work/stub-file.txt", "Which colour?"
@@ -20,7 +20,7 @@ func TestFacts(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
 		harnesstest.AppendTo(t, path, fmt.Sprintf(`{"type":"session.error","data":{"errorType":%q,"statusCode":%d,"message":%q}}`+"\n", name, status, text))
 		told := harness.ReadFile("copilot", path, &agency.AgentState{})
-		return told[:len(told)-1] // the last is how far it was read
+		return told[:len(told)-1] // the last piece is the position in the file
 	}
 	harnesstest.Check(t, harnesstest.Facts{
 		Kind: "copilot",
@@ -35,17 +35,17 @@ func TestFacts(t *testing.T) {
 			harnesstest.On("permission-write", harnesstest.Permission(write), harnesstest.Deny, "\x1b"),
 			harnesstest.On("permission-write", harnesstest.Permission("/home/dev/work/other.txt"), harnesstest.Allow, harnesstest.Hidden), // another request's dialog
 			harnesstest.On("permission-write", harnesstest.Question(write), harnesstest.Words("x"), harnesstest.Hidden),
-			harnesstest.On("path", harnesstest.Permission("/home/dev/elsewhere.txt"), harnesstest.Allow, "1"), // the cursor stands on more than that
-			harnesstest.On("question", harnesstest.Question(colour), harnesstest.Words("red"), "\r"),          // the cursor stands on it
+			harnesstest.On("path", harnesstest.Permission("/home/dev/elsewhere.txt"), harnesstest.Allow, "1"), // the cursor is on more than that
+			harnesstest.On("question", harnesstest.Question(colour), harnesstest.Words("red"), "\r"),          // the cursor is on it
 			harnesstest.On("question", harnesstest.Question(colour), harnesstest.Words("Blue"), "\x1b[B"),
 			harnesstest.On("question", harnesstest.Question(colour), harnesstest.Words("a warm green"), "\x1b[B"), // on the way to the last
 			harnesstest.On("question", harnesstest.Question(colour), harnesstest.Deny, "\x1b"),
 			harnesstest.On("question", harnesstest.Question("How many?"), harnesstest.Words("red"), harnesstest.Hidden),
 			harnesstest.On("question-other", harnesstest.Question(colour), harnesstest.Words("a warm green"), "a warm green"),
 			harnesstest.On("question-other", harnesstest.Question(colour), harnesstest.Words("Red"), "\x1b[A"),
-			harnesstest.On("question-own", harnesstest.Question(colour), harnesstest.Words("a warm green"), ""), // the rest is to come
+			harnesstest.On("question-own", harnesstest.Question(colour), harnesstest.Words("a warm green"), ""), // the rest follows
 			harnesstest.On("question-own", harnesstest.Question(colour), harnesstest.Words("a warm"), "\r"),
-			harnesstest.On("question-own", harnesstest.Question(colour), harnesstest.Words("a"), ""), // as while it is being drawn
+			harnesstest.On("question-own", harnesstest.Question(colour), harnesstest.Words("a"), ""), // while it is being drawn
 			harnesstest.On("question-own", harnesstest.Question(colour), harnesstest.Words("brown"), harnesstest.Refused),
 			harnesstest.On("question-two", harnesstest.Question("Colour and size?"), harnesstest.Words("red"), harnesstest.Refused),
 			harnesstest.On("question-two", harnesstest.Question("Colour and size?"), harnesstest.Deny, "\x1b"),

@@ -10,7 +10,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What the tests of all agents need to know of this one.
+// TestFacts gives this agent's facts to the tests of all agents.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	failed := func(text string) []agency.Evidence {
@@ -26,11 +26,11 @@ func TestFacts(t *testing.T) {
 		Answers: []harnesstest.Answer{
 			harnesstest.On("permission", harnesstest.Permission("touch made.txt"), harnesstest.Allow, "1"),
 			harnesstest.On("permission", harnesstest.Permission("touch made.txt"), harnesstest.Deny, "\x1b"),
-			harnesstest.On("permission", harnesstest.Permission("touch"), harnesstest.Allow, harnesstest.Hidden), // the beginning of a command is another one
+			harnesstest.On("permission", harnesstest.Permission("touch"), harnesstest.Allow, harnesstest.Hidden), // the beginning of a command is another command
 			harnesstest.On("permission", harnesstest.Question("touch made.txt"), harnesstest.Allow, harnesstest.Hidden),
 			harnesstest.On("permission-write", harnesstest.Permission("Writing to made.txt"), harnesstest.Allow, "1"),
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("blue"), "2"),
-			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("red"), "\r"), // the cursor stands on it
+			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("red"), "\r"), // the cursor is on it
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("green"), "3"),
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Deny, "\x1b"),
 			harnesstest.On("question-own", harnesstest.Question("Which colour?"), harnesstest.Words("green"), "green"),

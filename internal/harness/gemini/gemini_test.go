@@ -48,7 +48,7 @@ func (g *geminiRun) title(text string) {
 	g.Fold(harness.Title("gemini", text), g.now)
 }
 
-// say adds a line to the conversation, in which TIME stands for now.
+// say adds a line to the conversation; TIME in it becomes the present time.
 func (g *geminiRun) say(line string) {
 	g.t.Helper()
 	if g.path == "" {
@@ -82,7 +82,7 @@ const (
 	geminiFailed    = `{"id":"4","timestamp":"TIME","type":"error","content":"[API Error: {\"error\":{\"code\":401,\"message\":\"invalid x-api-key\",\"status\":\"UNAUTHENTICATED\"}}]"}`
 )
 
-// What Gemini 0.61 wrote into its title and its conversation, in the order in which it came.
+// This is what Gemini 0.61 wrote into its title and its conversation, in order.
 func TestGeminiInItsTerminal(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -151,7 +151,8 @@ func TestGeminiInItsTerminal(t *testing.T) {
 	}
 }
 
-// A conversation that is read after its titles were changes no turn, but what was prompted and used counts.
+// A conversation that is read after its titles changes no turn, but its prompts and its usage
+// count.
 func TestGeminiReadLate(t *testing.T) {
 	t.Parallel()
 	g := newGeminiRun(t, false, t.TempDir())
@@ -176,7 +177,7 @@ func TestGeminiReadLate(t *testing.T) {
 	}
 }
 
-// After an interruption Gemini writes all of the conversation once more, which is no prompt.
+// After an interruption Gemini writes the whole conversation again, which is not a prompt.
 func TestGeminiWritesItsHistoryAgain(t *testing.T) {
 	t.Parallel()
 	g := newGeminiRun(t, false, t.TempDir())
@@ -199,7 +200,7 @@ func TestGeminiWritesItsHistoryAgain(t *testing.T) {
 	}
 }
 
-// An attempt that goes on with a conversation reads only what is new in it, and no other conversation's.
+// An attempt that continues a conversation reads only new lines of it, and no other conversation.
 func TestGeminiResumes(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -232,7 +233,7 @@ func TestGeminiFilesLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// What Gemini wrote without a terminal.
+// This is the output of Gemini without a terminal.
 func TestGeminiStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -290,7 +291,7 @@ func TestGeminiScreen(t *testing.T) {
 	}
 }
 
-// A title says that Gemini asks, and its dialog what.
+// The title shows that Gemini asks, and its dialog shows what.
 func TestGeminiTellsWhatItAsks(t *testing.T) {
 	t.Parallel()
 	var all harnesstest.Folded

@@ -12,7 +12,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What the tests of all agents need to know of this one.
+// TestFacts gives this agent's facts to the tests of all agents.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	failed := func(status int, text string) []agency.Evidence {
@@ -29,11 +29,11 @@ func TestFacts(t *testing.T) {
 			"pasted":  "[Pasted ~30 lines]",
 		},
 		Answers: []harnesstest.Answer{
-			harnesstest.On("permission", harnesstest.Permission("touch made.txt"), harnesstest.Allow, "\r"), // the cursor stands on it
+			harnesstest.On("permission", harnesstest.Permission("touch made.txt"), harnesstest.Allow, "\r"), // the cursor is on it
 			harnesstest.On("permission", harnesstest.Permission("touch made.txt"), harnesstest.Deny, "\x1b"),
 			harnesstest.On("permission", harnesstest.Permission("touch other.txt"), harnesstest.Allow, harnesstest.Hidden),
 			harnesstest.On("permission", harnesstest.Question("touch made.txt"), harnesstest.Allow, harnesstest.Hidden),
-			harnesstest.On("permission-last", harnesstest.Permission("touch made.txt"), harnesstest.Allow, "\x1b[D"), // the cursor stands on another one
+			harnesstest.On("permission-last", harnesstest.Permission("touch made.txt"), harnesstest.Allow, "\x1b[D"), // the cursor is on another choice
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("blue"), "2"),
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("red"), "1"),
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Words("a warm green"), "3"),
@@ -41,7 +41,7 @@ func TestFacts(t *testing.T) {
 			harnesstest.On("question", harnesstest.Question("Which colour?"), harnesstest.Deny, "\x1b"),
 			harnesstest.On("question-own", harnesstest.Question("Which colour?"), harnesstest.Words("a warm green"), "a warm green"),
 			harnesstest.On("question-typed", harnesstest.Question("Which colour?"), harnesstest.Words("a warm green"), "\r"),
-			harnesstest.On("question-typed", harnesstest.Question("Which colour?"), harnesstest.Words("a warm green, please"), ""), // the rest is to come
+			harnesstest.On("question-typed", harnesstest.Question("Which colour?"), harnesstest.Words("a warm green, please"), ""), // the rest follows
 			harnesstest.On("question-typed", harnesstest.Question("Which colour?"), harnesstest.Words("brown"), harnesstest.Refused),
 			harnesstest.On("resting", harnesstest.Permission("touch made.txt"), harnesstest.Deny, harnesstest.Hidden),
 		},

@@ -13,7 +13,7 @@ import (
 	"agency/internal/harness/harnesstest"
 )
 
-// What the plugin passed on of OpenCode 1.18.33, and the labels that it came to.
+// This is what the plugin of OpenCode 1.18.33 passed on, with the labels that follow from it.
 func TestOpenCodeLabels(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -28,7 +28,7 @@ func TestOpenCodeLabels(t *testing.T) {
 		{"abort", []agency.Label{agency.Working, agency.Waiting}, "interrupted"},
 		{"err-401", []agency.Label{agency.Working, agency.Waiting}, "auth"},
 		{"err-429-twice", []agency.Label{agency.Working, agency.Waiting}, "its turn ended"},
-		{"err-400", []agency.Label{agency.Working, agency.Waiting}, "its turn ended"}, // it summed the conversation up, and went on
+		{"err-400", []agency.Label{agency.Working, agency.Waiting}, "its turn ended"}, // OpenCode summed the conversation up, and continued
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,7 +76,8 @@ func TestOpenCodeTellsWhatItAsks(t *testing.T) {
 	}
 }
 
-// Being tried again shows, and so does a conversation that is too long when OpenCode does nothing about it.
+// A repeated call shows in the status, and so does a conversation that is too long when OpenCode
+// does nothing about it.
 func TestOpenCodeErrors(t *testing.T) {
 	t.Parallel()
 	event := func(kind, properties string) string {
@@ -127,7 +128,7 @@ func TestOpenCodeErrors(t *testing.T) {
 	}
 }
 
-// A helper's session asks in the agent's place and ends nothing but itself.
+// The session of a subagent asks for the agent, and its end ends only itself.
 func TestOpenCodeSubagents(t *testing.T) {
 	t.Parallel()
 	var all harnesstest.Folded
@@ -157,7 +158,7 @@ func TestOpenCodeSubagents(t *testing.T) {
 	}
 }
 
-// What OpenCode wrote without a terminal.
+// This is the output of OpenCode without a terminal.
 func TestOpenCodeStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -200,7 +201,8 @@ func TestOpenCodeStream(t *testing.T) {
 	}
 }
 
-// The plugin and the instructions are added to what the user's environment brings; what cannot be read is left as it is.
+// The plugin and the instructions are added to the configuration in the user's environment; an
+// unreadable one stays unchanged.
 func TestOpenCodeConfig(t *testing.T) {
 	t.Parallel()
 	const plugin = "file:///runs/it%27s%201/opencode-plugin.js"

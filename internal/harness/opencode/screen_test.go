@@ -12,7 +12,8 @@ import (
 	"agency/internal/status"
 )
 
-// An empty input box below a conversation is an agent that waits; above the line of its work, or before any conversation, it is not.
+// An empty input box below a conversation means that the agent waits; above the line of its work,
+// or before any conversation, it does not.
 func TestOpenCodeAtRest(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]agency.Signal{
@@ -29,7 +30,7 @@ func TestOpenCodeAtRest(t *testing.T) {
 	}
 }
 
-// Answers of the model that end early are one trouble since the first of them.
+// Answers of the model that end early are one trouble, which began with the first of them.
 func TestOpenCodeAnswersEndEarly(t *testing.T) {
 	t.Parallel()
 	var s agency.AgentState
