@@ -26,7 +26,7 @@ func TestParseLabel(t *testing.T) {
 	}
 }
 
-// A label that needs a person is settled, and nothing that works is.
+// Every label that needs the user is settled, and no label of a working run is.
 func TestLabelKinds(t *testing.T) {
 	t.Parallel()
 	for _, l := range agency.Labels() {

@@ -62,8 +62,8 @@ func TestHoursUntil(t *testing.T) {
 	}
 }
 
-// Whatever the hours, and where the clock is changed twice a year, too: they end later and soon, at
-// the latest after one more look.
+// For any quiet hours, also where the clock changes twice a year: they end later than now and soon,
+// at the latest after one more look.
 func TestHoursEnd(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)

@@ -8,8 +8,7 @@ import (
 	"agency"
 )
 
-// A disk that gets low is so until it has a quarter more than it needs: between the two all stays
-// as it is.
+// A disk counts as low until it has a quarter more than it needs: between the two nothing changes.
 func TestDiskLow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -23,7 +23,7 @@ func TestPromptID(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	// A source that knew less told of the same request first.
+	// A source with fewer details reported the same request first.
 	for id, want := range map[string]bool{"a@1700000000123": true, "@1700000000123": true, "b@1700000000123": false, "a@1": false, "@1": false} {
 		if got := request.Is(id); got != want {
 			t.Errorf("%s: %t", id, got)

@@ -6,7 +6,7 @@ import (
 	"agency"
 )
 
-// An agent needs a person when it cannot start, or when the attempt that goes on waits for one; not
+// An agent needs the user when it cannot start, or when its running attempt waits for the user; not
 // when another attempt follows.
 func TestAgentNeedsPerson(t *testing.T) {
 	t.Parallel()

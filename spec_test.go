@@ -12,7 +12,7 @@ func TestSpecValidate(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(s *agency.Spec)
-		code   agency.Code // empty when it is fine
+		code   agency.Code // empty for a valid spec
 	}{
 		{"as it is", func(*agency.Spec) {}, ""},
 		{"everything", func(s *agency.Spec) {

@@ -59,7 +59,7 @@ func TestCommandFailures(t *testing.T) {
 	}
 }
 
-// A program ends with its time, and so does everything that it started.
+// A program is ended at its timeout, with everything that it started.
 func TestCommandEnds(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -117,7 +117,7 @@ func TestDesktop(t *testing.T) {
 	}
 }
 
-// Whatever an agent says, the arguments are text, short, and without control characters.
+// Whatever an agent says, the arguments are short text without control characters.
 func TestDesktopArguments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

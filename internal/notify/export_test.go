@@ -12,5 +12,5 @@ func Final(err error) bool {
 	return ok
 }
 
-// Words are what a failure is called.
+// Words returns the words for a failure.
 func Words(err error) string { return words(err) }

@@ -10,7 +10,8 @@ import (
 	"agency"
 )
 
-// memory is an outbox that outlives the notifiers of a test as a file outlives processes, only faster.
+// memory is an outbox that outlives the notifiers of a test, as a file outlives processes, but
+// faster.
 type memory struct {
 	mu   sync.Mutex
 	rows []agency.Dispatch

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a channel that does what do says, and remembers what it was given.
+// fake is a channel that calls do, and records the notices that it gets.
 type fake struct {
 	name string
 	do   func(ctx context.Context, n *agency.Notice) error
@@ -63,7 +63,7 @@ func sometimes(n int) func(context.Context, *agency.Notice) error {
 
 func never(context.Context, *agency.Notice) error { return errors.New("not ever") }
 
-// hangs until it is told to end.
+// hangs waits until its context ends.
 func hangs(ctx context.Context, _ *agency.Notice) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -114,7 +114,7 @@ func wantReceived(t testing.TB, f *fake, want ...string) {
 	}
 }
 
-// A notice goes to every channel whose rules take it, once, however often it is enqueued.
+// A notice goes once to every channel whose rules accept it, however often it is enqueued.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -138,7 +138,7 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// A channel that hangs costs the others nothing, and neither whoever enqueues.
+// A channel that hangs delays neither the other channels nor the caller that enqueues.
 func TestSlowChannel(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -157,7 +157,7 @@ func TestSlowChannel(t *testing.T) {
 		}
 		wantReceived(t, fast, "n0", "n1", "n2", "n3", "n4")
 		wantReceived(t, slow, "n0")
-		// One that fails keeps no other from its first try.
+		// A channel that fails does not delay the first try of another.
 		time.Sleep(5*15*time.Second + time.Millisecond)
 		synctest.Wait()
 		if got := slow.received(); !slices.Equal(got[:5], []string{"n0", "n1", "n2", "n3", "n4"}) {
@@ -170,7 +170,7 @@ func TestSlowChannel(t *testing.T) {
 	})
 }
 
-// What fails is tried twelve times over a day, and then never again.
+// A failed notice is tried twelve times over a day, and never again.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -197,7 +197,7 @@ func TestRetries(t *testing.T) {
 		if err != nil || len(letters) != 1 || letters[0].Channel != "dead" || letters[0].Error != "not ever" || letters[0].Tries != 12 {
 			t.Errorf("dead letters %+v, %v", letters, err)
 		}
-		// Not after a restart either, and not when it is enqueued again.
+		// It is not tried after a restart either, and not when it is enqueued again.
 		n.Stop()
 		start(t, n)
 		enqueue(t, n, notice("n1"))
@@ -208,7 +208,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// In quiet hours only what is urgent goes out; the rest goes out at their end, also what was to be tried again.
+// In quiet hours only urgent notices are sent; the others, and those due for another try, are sent
+// at the end.
 func TestQuietHours(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -243,7 +244,8 @@ func TestQuietHours(t *testing.T) {
 	})
 }
 
-// Other quiet hours hold for all that waits, also for what failed before they began; what waits for its next try goes on to wait.
+// Changed quiet hours apply to all waiting notices, also to those that failed before; a notice that
+// waits for its next try keeps waiting.
 func TestOtherQuietHours(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -274,7 +276,7 @@ func TestOtherQuietHours(t *testing.T) {
 	})
 }
 
-// A notice that comes by the notifier before, which has stopped, is sent all the same.
+// A notice that arrives through the previous, stopped notifier is still sent.
 func TestEnqueuedThroughTheOneBefore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -292,7 +294,7 @@ func TestEnqueuedThroughTheOneBefore(t *testing.T) {
 	})
 }
 
-// What was put off by a clock that was far ahead goes out when the clock is right again.
+// A notice that was delayed by a clock that was far ahead is sent when the clock is right again.
 func TestClockWasAhead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -340,7 +342,7 @@ func TestStartStop(t *testing.T) {
 	})
 }
 
-// A stop cuts off what hangs, and that counts as no try.
+// A stop interrupts a hanging send, which does not count as a try.
 func TestStopCutsOff(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -363,7 +365,7 @@ func TestStopCutsOff(t *testing.T) {
 	})
 }
 
-// A test tells what became of it at each channel.
+// A test reports its result for each channel.
 func TestTest(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -407,7 +409,7 @@ func TestNoChannels(t *testing.T) {
 	}
 }
 
-// broken is an outbox that loses what it is told for a while.
+// broken is an outbox that cannot write for a while.
 type broken struct {
 	*sqlite.Store
 	fails int
@@ -420,7 +422,7 @@ func (b *broken) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
 	return b.Store.RecordDispatch(ctx, d)
 }
 
-// While success cannot be written down, nothing is sent twice.
+// While a success cannot be recorded, nothing is sent twice.
 func TestBrokenOutbox(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -435,7 +437,7 @@ func TestBrokenOutbox(t *testing.T) {
 	})
 }
 
-// crashing is an outbox of a process that may die after a send, before that is written down.
+// crashing is an outbox of a process that may die after a send, before the success is recorded.
 type crashing struct {
 	*memory
 	dies func() bool
@@ -452,8 +454,9 @@ func (c *crashing) RecordDispatch(ctx context.Context, d *agency.Dispatch) error
 	return c.memory.RecordDispatch(ctx, d)
 }
 
-// In any history of notices, failures and crashes: a channel that answers gets each notice once, one more time for each crash
-// between the sending and the record at most, and never again after it is dead.
+// In any history of notices, failures and crashes, a channel that answers gets each notice once,
+// plus at most once for each crash between the sending and its record, and never again after the
+// notice was given up.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

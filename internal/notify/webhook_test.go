@@ -34,7 +34,7 @@ func clock() time.Time { return time.Unix(1_800_000_000, 0) }
 
 func secret() (string, error) { return "s3cret", nil }
 
-// What arrives is the notice, and the receiver can check where it came from.
+// The request contains the notice, and the receiver can verify its sender.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	var got agency.Notice
@@ -105,7 +105,7 @@ func TestWebhookFailures(t *testing.T) {
 	}
 }
 
-// A receiver that never answers is given up with the context.
+// The send to a receiver that never answers ends with its context.
 func TestWebhookTimeout(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
@@ -119,7 +119,8 @@ func TestWebhookTimeout(t *testing.T) {
 	}
 }
 
-// Without allow_private no name and no number leads into the machine or its network, and nothing is sent there.
+// Without allow_private no name and no address leads into the machine or its network, and nothing
+// is sent there.
 func TestWebhookPrivate(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Bool

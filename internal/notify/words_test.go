@@ -15,7 +15,7 @@ import (
 	"agency/internal/notify"
 )
 
-// What goes wrong is told in words for people, without what the URL holds beside its host.
+// A failure is described in words for users, with no part of the URL beyond its host.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	closed, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -224,7 +224,8 @@ func TestPlanHash(t *testing.T) {
 	}
 }
 
-// randomPlan draws a plan without circles: each agent comes after some of those before it in a random order.
+// randomPlan draws a plan without circles: each agent depends on some of those before it in a
+// random order.
 func randomPlan(t *rapid.T) *agency.Plan {
 	n := rapid.IntRange(1, 40).Draw(t, "agents")
 	p := &agency.Plan{}
@@ -278,7 +279,7 @@ func TestPlanEveryCircleIsFound(t *testing.T) {
 		if err := check(p); err != nil {
 			t.Fatal(err)
 		}
-		// An edge back from an agent to one that waits for it closes a circle.
+		// A dependency of an agent on one of its dependents makes a circle.
 		var pairs [][2]string
 		for i := range p.Agents {
 			for _, late := range p.Dependents(p.Agents[i].ID) {

@@ -12,7 +12,7 @@ import (
 	"agency/internal/plan"
 )
 
-// repository makes a folder with files, whose names end in / for folders.
+// repository makes a folder with files; a name that ends in / makes a folder.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -36,7 +36,7 @@ func repository(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// load reads a plan text that stands in the root of a repository.
+// load reads a plan from text, as if the file were in the root of a repository.
 func load(root, text string) (*agency.Plan, error) {
 	p, _, err := plan.Load(plan.Source{Text: text, Dir: root, Root: root})
 	return p, err
@@ -210,7 +210,7 @@ func TestAllFaultsAreTold(t *testing.T) {
 	}
 }
 
-// What is wrong with the values is told like what is wrong with the keys: the first few at once, each with its place.
+// Invalid values are reported like invalid keys: the first few at once, each with its place.
 func TestAllBadValuesAreTold(t *testing.T) {
 	t.Parallel()
 	_, err := load(t.TempDir(), `on_failure: never

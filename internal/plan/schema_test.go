@@ -15,8 +15,8 @@ import (
 	"agency/internal/plan"
 )
 
-// allowed reads the published schema as an outside program would, and reports whether it accepts a
-// plan in YAML.
+// allowed reads the published schema as an independent program would. The function that it returns
+// fails for a plan in YAML that the schema does not accept.
 func allowed(t *testing.T) func(text string) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(agency.PlanSchema))
@@ -107,7 +107,7 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	}
 }
 
-// TestExamplesOfTheDocs takes every YAML block of the document for a plan.
+// TestExamplesOfTheDocs reads every YAML block of the document as a plan.
 func TestExamplesOfTheDocs(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/plan.md")

@@ -7,7 +7,7 @@ import (
 	"agency"
 )
 
-// matches says by trying whether a path matches segments.
+// matches reports, by trying, whether a path matches segments.
 func matches(segments []touchSegment, path []string) bool {
 	switch {
 	case len(segments) == 0:
@@ -37,7 +37,7 @@ func matchesName(parts []touchPart, name []rune) bool {
 	return false
 }
 
-// allPaths are all paths of so many characters out of a, b and c, and slashes.
+// allPaths returns all paths of up to that many characters of a, b, c and slash.
 func allPaths(most int) [][]string {
 	var paths [][]string
 	var grow func(s string)
@@ -119,8 +119,8 @@ func TestTouchesMeet(t *testing.T) {
 	}
 }
 
-// Plans that would take long to compare are refused: too many patterns of one agent, and too many
-// of agents of which each waits for the one before, although these are not compared at all.
+// Plans that would take long to compare are refused: too many patterns of one agent, or too many of
+// agents that depend on each other, although those are not compared at all.
 func TestTouchesCost(t *testing.T) {
 	t.Parallel()
 	p := &agency.Plan{MaxParallel: 1, OnFailure: agency.StopOnFailure}
@@ -182,8 +182,8 @@ func FuzzTouchesMeet(f *testing.F) {
 		if tried && !got {
 			t.Fatalf("%q and %q meet, and are said not to", x, y)
 		}
-		// The other way needs a path within what was tried: few characters, and of those that are
-		// tried.
+		// The converse needs a common path among those that were tried: few characters, and only
+		// those of the alphabet.
 		if got && !tried && len(x)+len(y) <= 6 && strings.Trim(x+y, "abc?*/") == "" {
 			t.Fatalf("%q and %q are said to meet, and no short path matches both", x, y)
 		}

@@ -1,4 +1,4 @@
 package scaffold
 
-// Instructions are what every worktree gets.
+// Instructions returns the instructions that every worktree gets.
 func Instructions() []byte { return []byte(instructions) }

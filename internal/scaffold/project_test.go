@@ -25,7 +25,7 @@ func put(t *testing.T, root, rel, text string) {
 	}
 }
 
-// initialise plans and applies, and returns what was done by path.
+// initialise plans and applies, and returns the action of each path.
 func initialise(t *testing.T, root string, want scaffold.ProjectFiles) map[string]scaffold.Action {
 	t.Helper()
 	changes, err := scaffold.PlanProject(root, want)
@@ -61,13 +61,13 @@ func TestProject(t *testing.T) {
 			t.Errorf("%s is missing", rel)
 		}
 	}
-	// The example in it is a word that an agent may say.
+	// The example in it is a status that an agent may report.
 	_, example, _ := strings.Cut(files["CLAUDE.md"], "```json\n")
 	example, _, _ = strings.Cut(example, "```")
 	if _, err := contract.Parse([]byte(example)); err != nil {
 		t.Errorf("the example of CLAUDE.md: %v", err)
 	}
-	// Again, and after a word of the user's own.
+	// The second time, and after an edit of the user's.
 	for path, action := range initialise(t, root, want) {
 		if action != scaffold.Exists {
 			t.Errorf("again: %s: got %s", path, action)
@@ -111,7 +111,7 @@ func TestIgnoreBlock(t *testing.T) {
 	}
 }
 
-// Whatever stands in a .gitignore stays there, and a second time changes nothing.
+// The other lines of a .gitignore stay, and a second time changes nothing.
 func TestIgnoreBlockKeepsAll(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -162,7 +162,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// Nothing outside is read or written, wherever the repository has a link.
+// Nothing outside is read or written, wherever the repository contains a link.
 func TestProjectFollowsNoLinks(t *testing.T) {
 	t.Parallel()
 	for _, rel := range []string{agency.ProjectFile, ".gitignore", "agent_runs", "agent_runs/.template", "specs", "scout_outputs", "ai_docs"} {
@@ -199,7 +199,7 @@ func TestProjectType(t *testing.T) {
 	}
 }
 
-// What is written is shown before: all of a new file, and what changes in one that is there.
+// The diff shows what would be written: all of a new file, and the changes of an existing one.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -19,7 +19,7 @@ import (
 
 var at = time.Date(2026, 1, 31, 10, 30, 0, 0, time.FixedZone("", 3600))
 
-// tree is every file beneath a folder with its content, links with where they point.
+// tree returns every file beneath a folder with its content, and each link with its target.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -8,7 +8,8 @@ import (
 	"agency/internal/schedule"
 )
 
-// silentAgent is a session with one agent that nothing is heard of, and what a measurement of it finds.
+// silentAgent is a session with one agent that gives no sign of life, and what a measurement of the
+// agent finds.
 type silentAgent struct {
 	state    *schedule.State
 	began    time.Time
@@ -32,7 +33,8 @@ func (s *silentAgent) clock() schedule.Clock {
 	return schedule.Clock{Now: s.now, Elapsed: func(since time.Time) time.Duration { return s.now.Sub(since) }}
 }
 
-// goOn lets time pass until the agent is stopped, and says when and why; or until so much has passed.
+// goOn lets time pass until the agent is stopped, or until most has passed. It returns when and why
+// the agent was stopped.
 func (s *silentAgent) goOn(t *testing.T, most time.Duration) (after time.Duration, why string) {
 	t.Helper()
 	for rounds := 0; s.now.Sub(s.began) < most; rounds++ {
@@ -62,7 +64,7 @@ func TestIdleTimeout(t *testing.T) {
 	began := newSilentAgent(timeout, nil).began
 	for name, test := range map[string]struct {
 		activity func(now time.Time) agency.Activity
-		quiet    time.Duration // that it declared
+		quiet    time.Duration // declared by the agent
 		after    time.Duration
 		ends     bool
 	}{
@@ -104,7 +106,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// A sign of life that needs no measurement spares one.
+// A sign of life that is already known makes a measurement unnecessary.
 func TestIdleTimeoutMeasuresLate(t *testing.T) {
 	t.Parallel()
 	s := newSilentAgent(time.Minute, func(time.Time) agency.Activity { return agency.Activity{} })
@@ -118,7 +120,7 @@ func TestIdleTimeoutMeasuresLate(t *testing.T) {
 	}
 }
 
-// A daemon that finds an agent silent measures twice, too, before it says so.
+// A daemon that finds an idle agent also measures twice before it reports that.
 func TestIdleTimeoutAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := newSilentAgent(time.Minute, func(time.Time) agency.Activity { return agency.Activity{} })

@@ -21,7 +21,8 @@ func limited(now time.Time, change func(a *agency.SessionAgent, f *schedule.RunF
 	return d
 }
 
-// What was put off by a clock that was wrong by days is not put off when the clock is right again, whoever waits for it.
+// A wait that was set by a clock that was wrong by days ends when the clock is right again, for
+// every kind of wait.
 func TestScheduleAfterAWrongClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
@@ -64,7 +65,8 @@ func TestScheduleAfterAWrongClock(t *testing.T) {
 	}
 }
 
-// A rate limit is the runner's: it goes on when the agent that met it is cancelled, and nothing is known of its run any more.
+// A rate limit belongs to the runner: it stays in effect when the agent that met it is cancelled,
+// and its run is unknown.
 func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)

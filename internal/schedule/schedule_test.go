@@ -15,7 +15,8 @@ import (
 	"agency/internal/schedule"
 )
 
-// stage plays a session: the record, the runs and the clock are here, and the decisions come from the state.
+// stage simulates a session: it holds the record, the runs and the clock, and the decisions come
+// from schedule.Decide.
 type stage struct {
 	t       *rapid.T
 	plan    agency.Plan
@@ -26,8 +27,8 @@ type stage struct {
 	now     time.Time
 	drawn   int
 	starts  int          // attempts
-	stopped map[int]bool // agents, by hand
-	works   map[int]bool // in silence, so that only a measurement tells
+	stopped map[int]bool // agents that the user stopped
+	works   map[int]bool // agents without output: only a measurement finds their work
 }
 
 var retry = schedule.RetryPolicy{
@@ -65,7 +66,7 @@ func newStage(t *rapid.T) *stage {
 	return s
 }
 
-// restart is a new daemon, which knows only the record.
+// restart starts a new daemon, which knows only the record.
 func (s *stage) restart() {
 	s.count()
 	s.state = schedule.NewState(s.session, &s.plan, s.agents, retry)
@@ -82,7 +83,8 @@ func (s *stage) clock() schedule.Clock {
 	return schedule.Clock{Now: s.now, Elapsed: func(since time.Time) time.Duration { return s.now.Sub(since) }}
 }
 
-// apply writes an action down as an engine does, and checks that it is a transition and that doing it again changes nothing.
+// apply records an action as an engine does. It checks that the action is an allowed transition,
+// and that repeating it changes nothing.
 func (s *stage) apply(x *schedule.Action) bool {
 	if x.Kind == schedule.ActSettle {
 		s.count()
@@ -109,7 +111,7 @@ func (s *stage) apply(x *schedule.Action) bool {
 	return done
 }
 
-// decide lets the session go on until it has nothing to do. It returns when to look again.
+// decide lets the session continue until nothing is left to do. It returns when to look again.
 func (s *stage) decide() time.Time {
 	for round := 0; ; round++ {
 		if round > 50+10*len(s.agents) {
@@ -138,7 +140,8 @@ func (s *stage) decide() time.Time {
 	}
 }
 
-// within checks the limits, of which none is lowered in this play, when an attempt begins. Only a person goes beyond them.
+// within checks the limits when an attempt begins; the simulation never lowers one. Only the user
+// exceeds them.
 func (s *stage) within(begins int) {
 	running, ofA := 0, 0
 	for i := range s.agents {
@@ -207,7 +210,7 @@ func (s *stage) carryOut(x *schedule.Action, holds map[string]time.Time) {
 	}
 }
 
-// fault is the end of the daemon in the middle of something, now and then.
+// fault sometimes ends the daemon in the middle of an operation.
 func (s *stage) fault(where string) bool {
 	if rapid.IntRange(0, 9).Draw(s.t, "fault at "+where) > 0 {
 		return false
@@ -216,11 +219,11 @@ func (s *stage) fault(where string) bool {
 	return true
 }
 
-// begin makes a run, or another attempt of it, unless that fails.
+// begin creates a run, or another attempt of it, unless that fails.
 func (s *stage) begin(i int, kind schedule.ActionKind) {
 	a := &s.agents[i]
 	if s.fault(string(kind)) {
-		return // before it was made
+		return // before it was created
 	}
 	s.starts++
 	if rapid.IntRange(0, 9).Draw(s.t, "start fails") == 0 {
@@ -241,15 +244,15 @@ func (s *stage) begin(i int, kind schedule.ActionKind) {
 	s.fault("started")
 }
 
-// live is the next attempt of a run, whoever makes it.
+// live begins the next attempt of a run, whether the scheduler or the user started it.
 func (s *stage) live(i int) {
 	f := s.runs[s.agents[i].Run]
 	*f = schedule.RunFacts{Made: true, Attempt: f.Attempt + 1, State: agency.Running, Ran: true, PID: 77, SignalAt: s.now}
 	s.state.DropFacts(i)
 }
 
-// restartByHand is somebody's agency resume --restart: the agent keeps its place for the next attempt, which comes unless the daemon
-// dies in between.
+// restartByHand is a user's agency resume --restart: the agent keeps its place for the next
+// attempt, which follows unless the daemon dies in between.
 func (s *stage) restartByHand(i int) {
 	f := s.runs[s.agents[i].Run]
 	f.State, f.PID, f.Restarting, f.EndedAt = agency.Killed, 0, true, s.now
@@ -263,7 +266,8 @@ func (s *stage) restartByHand(i int) {
 	}
 }
 
-// resumeByHand is somebody's agency resume of an agent that waits for its next attempt: that one goes on, and nothing is spent.
+// resumeByHand is a user's agency resume of an agent that waits for its next attempt: that attempt
+// begins, and no retry is spent.
 func (s *stage) resumeByHand() {
 	for i := range s.agents {
 		a, before := &s.agents[i], s.agents[i]
@@ -281,7 +285,7 @@ func (s *stage) resumeByHand() {
 	}
 }
 
-// happen has something happen to an agent that runs. With calm it ends well.
+// happen lets something happen to a running agent. With calm it ends well.
 func (s *stage) happen(calm bool) {
 	live := []int{}
 	for i := range s.agents {
@@ -298,7 +302,7 @@ func (s *stage) happen(calm bool) {
 	if !calm {
 		what = rapid.SampledFrom([]string{"exit 0", "exit 1", "lost", "ready", "asks", "asked and left", "by hand", "restart", "limited", "sign", "works in silence"}).Draw(s.t, "what")
 	}
-	if f.State.Final() { // it asked and left: somebody resumes it
+	if f.State.Final() { // it asked and ended: the user resumes it
 		s.live(i)
 	}
 	f.Asks, f.EndedAt = false, s.now
@@ -331,7 +335,7 @@ func (s *stage) happen(calm bool) {
 	s.state.DropFacts(i)
 }
 
-// person is what people do to a session now and then.
+// person does what users sometimes do to a session.
 func (s *stage) person() {
 	switch rapid.IntRange(0, 19).Draw(s.t, "person") {
 	case 0:
@@ -348,8 +352,9 @@ func (s *stage) person() {
 	s.state.Session = s.session
 }
 
-// Whatever the plan, and whatever its agents, people and crashes do: each agent runs at most once at a time, after those that it
-// comes after, within the limits; the session settles; and whoever never ran is told why.
+// For any plan, and any actions of agents, users and crashes: each agent runs at most once at a
+// time, after its dependencies, within the limits; the session settles; and each agent that never
+// ran has a reason.
 func TestScheduleSettles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -423,7 +428,8 @@ func (s *stage) settled() {
 	}
 }
 
-// Those that never start because of a failure name it, however far away it is; the others go on.
+// Agents that never start because of a failure name it, however many dependencies lie between; the
+// others continue.
 func TestSchedulePolicies(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -477,7 +483,8 @@ func TestSchedulePolicies(t *testing.T) {
 	}
 }
 
-// Whoever waits for a next attempt needs no place, of the session or of its runner, and is before the queued when it may go on.
+// An agent that waits for a next attempt occupies no place, of the session or of its runner, and
+// comes before queued agents when it may start.
 func TestScheduleWaitingNeedsNoPlace(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)

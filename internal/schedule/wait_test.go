@@ -10,7 +10,8 @@ import (
 	"agency/internal/schedule"
 )
 
-// Whoever looks at a session learns why an agent has no attempt, and that is why Decide begins none.
+// The reason that a session shows for an agent without an attempt is the reason why Decide begins
+// none.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)

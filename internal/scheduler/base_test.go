@@ -12,7 +12,7 @@ import (
 	"agency/internal/scheduler"
 )
 
-// merging is a fakeRuns whose results can be merged, and that counts what it is asked for.
+// merging is a fakeRuns whose results can be merged, and that counts the merges requested of it.
 type merging struct {
 	*fakeRuns
 	merge func(ctx context.Context) error
@@ -50,7 +50,7 @@ func (m *merging) Merge(ctx context.Context, _ *agency.Session, commits []string
 	return "merged", nil
 }
 
-// Those that start from the same results have them looked up and merged once.
+// Agents with the same dependencies share one lookup and one merge of the results.
 func TestBaseOnce(t *testing.T) {
 	t.Parallel()
 	m := &merging{
@@ -65,10 +65,10 @@ func TestBaseOnce(t *testing.T) {
 	}
 }
 
-// What a person fixed is looked at again when they have the session go on.
+// A conflict that the user resolved is examined again when the session is resumed.
 func TestBaseAnew(t *testing.T) {
 	t.Parallel()
-	conflicts := true // written before anybody resumes
+	conflicts := true // written before the session is resumed
 	m := &merging{fakeRuns: newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })}
 	m.merge = func(context.Context) error {
 		if conflicts {
@@ -92,7 +92,7 @@ func TestBaseAnew(t *testing.T) {
 	}
 }
 
-// Nobody waits for a merge when the session is cancelled.
+// A cancelled session does not wait for a merge.
 func TestBaseCancelled(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})

@@ -22,10 +22,11 @@ import (
 	"agency/internal/status"
 )
 
-// fakeRuns is an executor in memory, beside the real record. What an attempt comes to is the test's to say.
+// fakeRuns is an executor in memory, beside the real record. The test decides the outcome of each
+// attempt.
 type fakeRuns struct {
 	*sqlite.Store
-	// play says what attempt n of an agent comes to; a nil attempt works on until it is stopped.
+	// play returns the outcome of attempt n of an agent; a nil attempt works until it is stopped.
 	play func(agent string, n int) (*agency.Attempt, error)
 	gate chan struct{} // starts wait until it is closed; nil is open
 
@@ -33,8 +34,8 @@ type fakeRuns struct {
 	runs    map[agency.RunID]*agency.Run
 	drafts  []agency.RunID
 	changed chan struct{}
-	log     []string // what was asked for, in order
-	twice   []string // what was asked for although it lived
+	log     []string // the requests, in order
+	twice   []string // runs that were started while they lived
 }
 
 func newFakeRuns(t *testing.T, play func(agent string, n int) (*agency.Attempt, error)) *fakeRuns {
@@ -140,7 +141,7 @@ func (c *fakeRuns) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// end has the attempt of an agent complete.
+// end completes the attempt of an agent.
 func (c *fakeRuns) end(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +192,8 @@ func (c *fakeRuns) engineOf(t *testing.T, runs scheduler.Runs, home string, star
 	return s
 }
 
-// create begins a session of agents in the notation "b: a" for b that comes after a, and "b@runner" for one of another runner.
+// create begins a session of agents in the notation "b: a" for b that depends on a, and "b@runner"
+// for one of another runner.
 func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...string) *agency.Session {
 	t.Helper()
 	dir := t.TempDir()
@@ -236,7 +238,8 @@ func (c *fakeRuns) until(t *testing.T, id agency.SessionID, what string, met fun
 
 func settled(s *agency.Session) bool { return s.Status.Final() }
 
-// What is the agent's own fault spends its retries; a loss and a rate limit do not, and a start that fails is a failure.
+// Failures of the agent itself spend its retries; a loss and a rate limit do not; a failed start is
+// a failure.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	lost := &agency.Attempt{State: agency.Failed, ErrorCode: agency.CodeRunnerDisappeared, Error: "the runner disappeared"}
@@ -289,7 +292,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// A session that was going on goes on with the next scheduler: what runs is not started again, what was only intended is.
+// A session continues with the next scheduler: running agents are not started again, intended ones
+// are.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	c := newFakeRuns(t, func(agent string, n int) (*agency.Attempt, error) {
@@ -303,7 +307,7 @@ func TestRecovery(t *testing.T) {
 	id := create(t, s, agency.Plan{MaxParallel: 2}, "live", "after: live").ID
 	c.until(t, id, "the run", func(*agency.Session) bool { return len(c.asked()) == 1 })
 	s.Stop()
-	// The next one was asked for, and the daemon died before it was made.
+	// The start of the next agent was recorded, and the daemon died before the run existed.
 	if _, err := c.ChangeSession(t.Context(), id, []string{"after"}, func(_ *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		agents[0].Status, agents[0].Run = agency.AgentRunning, "r_lost"
 		return []agency.EventDraft{agents[0].EventDraft()}, nil
@@ -320,7 +324,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// Sessions take turns: a small one does not wait for all of a large one.
+// Sessions take turns: a small one does not wait for a whole large one.
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
@@ -329,7 +333,7 @@ func TestFairness(t *testing.T) {
 	large := create(t, s, agency.Plan{MaxParallel: 20}, "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9", "l10").ID
 	c.until(t, large, "the first start", func(s *agency.Session) bool { return s.Counts.Running == 1 })
 	small := create(t, s, agency.Plan{MaxParallel: 20}, "s1", "s2").ID
-	// Its starts wait their turn once the scheduler has taken it.
+	// Its starts are queued once the scheduler has read it.
 	c.until(t, small, "the small session", func(*agency.Session) bool { return s.Waiting() >= 11 })
 	close(c.gate)
 	c.until(t, small, "the end of the small session", settled)
@@ -340,7 +344,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// Cancel ends what runs and what waits, pause only holds back.
+// Cancel ends running and waiting agents; pause only keeps new ones from starting.
 func TestSteering(t *testing.T) {
 	t.Parallel()
 	c := newFakeRuns(t, func(agent string, _ int) (*agency.Attempt, error) {
@@ -376,7 +380,8 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-// A rate limit outlives the agent that met it and its session: nothing of that runner starts before the time, unless somebody resumes.
+// A rate limit outlives the agent that met it and its session: no agent of that runner starts
+// before the time, unless a user resumes it.
 func TestRateLimitOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	c := newFakeRuns(t, func(agent string, _ int) (*agency.Attempt, error) {
@@ -408,7 +413,7 @@ func TestRateLimitOutlivesItsSession(t *testing.T) {
 	c.until(t, second, "the end of what was resumed", settled)
 }
 
-// A session that is being cancelled is not paused any more, and nobody has it go on.
+// A session that is being cancelled can be neither paused nor resumed.
 func TestCancelling(t *testing.T) {
 	t.Parallel()
 	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) { return exits(0), nil })
@@ -432,7 +437,7 @@ func TestCancelling(t *testing.T) {
 	c.until(t, id, "the end", settled)
 }
 
-// A start that somebody has to decide about holds the session until they have, and spends nothing.
+// A start that needs a decision of the user holds the session until then, and spends no retry.
 func TestStartNeedsPerson(t *testing.T) {
 	t.Parallel()
 	trusted := false
@@ -458,7 +463,8 @@ func TestStartNeedsPerson(t *testing.T) {
 	}
 }
 
-// Nothing starts in an empty environment because that of the starter is lost; one that only cannot be read now is tried again.
+// No agent starts without an environment because the starter's is lost; one that cannot be read now
+// is tried again.
 func TestLostEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
@@ -468,7 +474,7 @@ func TestLostEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "unreadable" && os.Getuid() == 0 {
-				return // root reads everything
+				return // root can read every file
 			}
 			c := newFakeRuns(t, func(agent string, _ int) (*agency.Attempt, error) {
 				if agent == "works" {

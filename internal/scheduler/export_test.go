@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What the executor of an outside session can report of an agent.
+// These are the actions that an external executor can report of an agent.
 var (
 	ReportStart  = start
 	ReportFail   = fail
@@ -15,14 +15,14 @@ var (
 // PassEvery is the time between two looks at what changed.
 const PassEvery = passEvery
 
-// Pass writes what is due, waits for that, and says when to come again.
+// Pass writes the files that are due, waits for that, and returns when to come again.
 func (f *Files) Pass(ctx context.Context) time.Time {
 	next := f.pass(ctx, false)
 	f.workers.Wait()
 	return next
 }
 
-// Waiting is how many starts wait for their turn.
+// Waiting returns how many starts wait for their turn.
 func (s *Scheduler) Waiting() int {
 	s.starts.mu.Lock()
 	defer s.starts.mu.Unlock()

@@ -81,7 +81,7 @@ func (f *filing) start() {
 	f.t.Cleanup(f.files.Stop)
 }
 
-// session makes a session of n agents, each later than the one before.
+// session makes a session of n agents, each dependent on the one before.
 func (f *filing) session(statusDir string, external bool, n int) *agency.Session {
 	f.t.Helper()
 	f.made++
@@ -112,7 +112,7 @@ func (f *filing) report(s *agency.Session, agent string, apply func(*agency.Sess
 	}
 }
 
-// finish has all agents of a session be cancelled.
+// finish cancels all agents of a session.
 func (f *filing) finish(s *agency.Session, agents ...string) {
 	f.t.Helper()
 	for _, id := range agents {
@@ -120,7 +120,7 @@ func (f *filing) finish(s *agency.Session, agents ...string) {
 	}
 }
 
-// soon waits until something holds.
+// soon waits until a condition holds.
 func (f *filing) soon(what string, holds func() bool) {
 	f.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
@@ -130,7 +130,7 @@ func (f *filing) soon(what string, holds func() bool) {
 	}
 }
 
-// says waits until the file of a session is what the record says.
+// says waits until the file of a session agrees with the record.
 func (f *filing) says(s *agency.Session) {
 	f.t.Helper()
 	f.soon("the file of "+string(s.ID)+" is what the record says", func() bool {
@@ -142,7 +142,7 @@ func (f *filing) says(s *agency.Session) {
 	})
 }
 
-// document is the file as it should be.
+// document returns the file that the record implies.
 func (f *filing) document(s *agency.Session) []byte {
 	f.t.Helper()
 	now, agents, err := f.store.SessionSince(f.t.Context(), s.ID, time.Time{})
@@ -161,7 +161,8 @@ func (f *filing) active(dir string) string {
 	return target
 }
 
-// The file follows the record, the link leads to the newest session that runs, and a log of agency's own is a link to the run's.
+// The file follows the record, the link leads to the newest running session, and a log of agency's
+// own is a link to the run's log.
 func TestFilesFollowTheRecord(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -202,7 +203,7 @@ func TestFilesFollowTheRecord(t *testing.T) {
 		left, err := f.store.SessionsWithStaleFiles(t.Context())
 		return err == nil && len(left) == 0
 	})
-	leadsTo(first) // and stays there
+	leadsTo(first) // and stays that way
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !slices.Contains(f.excluded, ".agency/status") || !strings.Contains(f.log.String(), "it is no repository") {
@@ -221,7 +222,7 @@ func TestFilesFollowTheRecord(t *testing.T) {
 	}
 }
 
-// Whoever reads sees one whole document whose numbers fit each other, and the last one is what was reported last.
+// A reader always sees one whole document with consistent numbers, and in the end the last report.
 func TestFilesAreNeverTorn(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -268,7 +269,7 @@ func TestFilesAreNeverTorn(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	f.files.Stop() // writes what is left
+	f.files.Stop() // writes the rest
 	done.Store(true)
 	reading.Wait()
 	if got, err := os.ReadFile(filepath.Join(s.Dir, "status.json")); err != nil || !bytes.Equal(got, f.document(s)) {
@@ -276,7 +277,8 @@ func TestFilesAreNeverTorn(t *testing.T) {
 	}
 }
 
-// What was lost or changed while nobody wrote is there again after a start, also of a session that settled meanwhile.
+// A file that was lost or changed while no daemon ran is written again after a start, also for a
+// session that settled meanwhile.
 func TestFilesAreRebuilt(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -297,7 +299,8 @@ func TestFilesAreRebuilt(t *testing.T) {
 	f.soon("the link leads to the one that runs", func() bool { return f.active(dir) == "sessions/"+string(second.ID) })
 }
 
-// A folder that somebody removes is there again after the next change, with the link to the active session.
+// A folder that the user removes exists again after the next change, with the link to the active
+// session.
 func TestFolderRemoved(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -314,8 +317,8 @@ func TestFolderRemoved(t *testing.T) {
 	f.soon("the link leads to the session again", leads)
 }
 
-// A status folder that leads out of the repository is not followed, one that cannot be made is no reason to stop, and both are
-// tried again.
+// A status folder that leads out of the repository is not followed, one that cannot be made does
+// not stop the session, and both are tried again.
 func TestHostileStatusFolders(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)

@@ -15,7 +15,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// slowStore has something happen when a session is read for its file.
+// slowStore calls a function when a session is read for its file.
 type slowStore struct {
 	*sqlite.Store
 	since func(id agency.SessionID)
@@ -26,7 +26,8 @@ func (s *slowStore) SessionSince(ctx context.Context, id agency.SessionID, since
 	return s.Store.SessionSince(ctx, id, since)
 }
 
-// A session that takes long to write, or whose repository somebody else works on, holds up no other.
+// A session whose file takes long to write, or whose repository another process locks, delays no
+// other session.
 func TestSlowFilesHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -76,8 +77,8 @@ func TestSlowFilesHoldUpNobody(t *testing.T) {
 	f.says(locked)
 }
 
-// What changes is in the file after 50 ms, or after ten times as long as it takes to write, and a folder that could not be kept out
-// of git is tried again.
+// A change is in the file after 50 ms, or after ten times as long as writing takes, and a folder
+// that could not be ignored by git is tried again.
 func TestFilesLag(t *testing.T) {
 	t.Parallel()
 	for _, took := range []time.Duration{0, time.Millisecond, 4 * time.Millisecond, 5 * time.Millisecond, 6 * time.Millisecond, 300 * time.Millisecond} {
@@ -90,7 +91,7 @@ func TestFilesLag(t *testing.T) {
 				Store: &slowStore{f.store, func(agency.SessionID) { writes++; now = now.Add(took) }},
 				Log:   slog.New(slog.NewTextHandler(&f.log, nil)), Now: func() time.Time { return now }, Home: "/home/u/.agency",
 				Exclude: func(context.Context, agency.Repo, string) error {
-					now = now.Add(time.Second) // which is no part of the writing
+					now = now.Add(time.Second) // which does not count as writing
 					if excludes++; excludes == 1 {
 						return errors.New("it is locked")
 					}
@@ -101,7 +102,7 @@ func TestFilesLag(t *testing.T) {
 			if next := f.files.Pass(t.Context()); !next.IsZero() || writes != 1 {
 				t.Fatalf("next is %s after %d writes", next, writes)
 			}
-			// The worst is a change right after the file was begun.
+			// The worst case is a change right after the writing began.
 			changed := now.Add(-took)
 			f.finish(s, "001")
 			due := f.files.Pass(t.Context())
@@ -131,7 +132,7 @@ func TestFilesLag(t *testing.T) {
 	}
 }
 
-// What was put off by a clock that was wrong by days is written when the clock is right again.
+// A write that was delayed by a clock that was wrong by days happens when the clock is right again.
 func TestFilesAfterAWrongClock(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -155,7 +156,7 @@ func TestFilesAfterAWrongClock(t *testing.T) {
 		t.Fatalf("next is %s after %d writes", next, writes)
 	}
 	f.says(s)
-	refused = true // it is kept out of git by now
+	refused = true // the folder is ignored by git now
 	now = now.Add(time.Hour)
 	f.finish(s, "002")
 	if f.files.Pass(t.Context()); strings.Count(f.log.String(), "it is locked") != 1 {
@@ -163,7 +164,7 @@ func TestFilesAfterAWrongClock(t *testing.T) {
 	}
 }
 
-// That a client goes away takes nothing from the files, and nothing is noted as done that was not.
+// A client that disconnects does not affect the files, and nothing counts as done that was not.
 func TestFilesOutliveTheirClient(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -182,7 +183,7 @@ func TestFilesOutliveTheirClient(t *testing.T) {
 		t.Errorf("%d tries, the link leads to %q\n%s", excludes, f.active(s.StatusDir), f.log.String())
 	}
 
-	// A write that fails is repeated, although nothing else changes.
+	// A failed write is repeated, even without another change.
 	f.finish(s, "001")
 	if err := errors.Join(os.RemoveAll(s.StatusDir), os.WriteFile(s.StatusDir, nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -198,7 +199,8 @@ func TestFilesOutliveTheirClient(t *testing.T) {
 	}
 }
 
-// A folder that somebody removes while its session runs is there again after the next change, with the links to the logs.
+// A folder that the user removes while its session runs exists again after the next change, with
+// the links to the logs.
 func TestFilesOfARemovedFolder(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
@@ -230,7 +232,7 @@ func TestFilesOfARemovedFolder(t *testing.T) {
 	f.says(s)
 }
 
-// A removal that was cut off is finished at the next start.
+// An interrupted removal is finished at the next start.
 func TestFilesFinishRemovals(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)

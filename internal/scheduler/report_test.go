@@ -72,10 +72,10 @@ In the words of the agents; agency has not checked them.
 	}
 }
 
-// meaning is what Markdown would make something of.
+// meaning matches characters that Markdown would interpret.
 var meaning = regexp.MustCompile(`(^|[^\\])([<>\[\]@!]|www\.|://)`)
 
-// Whatever agents say, it adds no row, no heading, no tag and no link to the report.
+// No text of an agent adds a row, heading, tag or link to the report.
 func TestReportIsSafe(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -30,7 +30,7 @@ func TestResetIn(t *testing.T) {
 	}
 }
 
-// What an agent is told at the very hour at which its limit ends, or a moment after it, is no hour of tomorrow.
+// A limit that ends at the present hour, or ended a moment ago, does not mean tomorrow.
 func TestResetInAtItsOwnHour(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

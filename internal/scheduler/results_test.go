@@ -20,27 +20,27 @@ import (
 	"agency/internal/sqlite"
 )
 
-// aftermath is a session in a real record, with what its end brings about.
+// aftermath is a session in a real record, with everything that follows its end.
 type aftermath struct {
 	t        *testing.T
 	store    *busyStore
 	s        *agency.Session
 	alive    atomic.Bool   // the run of 002 has not ended
-	failures atomic.Int32  // of git, to come
-	stuck    chan struct{} // git does not answer about 001 until it is closed; nil when it does
-	// meanwhile happens while git is asked about 001.
+	failures atomic.Int32  // of git, still to come
+	stuck    chan struct{} // git answers about 001 only once it is closed; nil answers at once
+	// meanwhile is called while git is asked about 001.
 	meanwhile func()
 
 	mu    sync.Mutex
-	told  []string // as they arrive: kind and text
-	asked int      // how often git was asked
+	told  []string // messages in order: kind and text
+	asked int      // number of questions to git
 }
 
-// busyStore is a record in which something happens all the time.
+// busyStore is a record that other writers change all the time.
 type busyStore struct {
 	*sqlite.Store
 	looks, reads, checks atomic.Int64
-	found                func() // after the record of a session was found
+	found                func() // called after the record of a session was found
 }
 
 func (s *busyStore) SessionsChanged() <-chan struct{} {
@@ -136,7 +136,7 @@ func (m *aftermath) settle(status agency.AgentStatus) {
 	}
 }
 
-// results makes what a daemon starts.
+// results returns a new Results, as a daemon starts it.
 func (m *aftermath) results() *scheduler.Results {
 	return scheduler.NewResults(scheduler.ResultDeps{
 		Store: m.store, Log: slog.New(slog.DiscardHandler), Now: time.Now,
@@ -163,7 +163,7 @@ func (m *aftermath) results() *scheduler.Results {
 		Tell: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, text string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.told, telling) { // one id, one message
+			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.told, telling) { // an id makes one message
 				m.told = append(m.told, telling)
 			}
 			return nil
@@ -200,7 +200,7 @@ func (m *aftermath) reported() bool {
 	return s.Reported
 }
 
-// rest has a daemon look three times, after which it has done whatever it found to do.
+// rest has a daemon look three times, after which it has done everything.
 func (m *aftermath) rest() {
 	m.t.Helper()
 	before := m.store.looks.Load()
@@ -220,8 +220,8 @@ func (m *aftermath) timesAsked() int {
 	return m.asked
 }
 
-// What agents came to is found out once each, as soon as they are final and their runs have ended, and again nothing by a later
-// daemon; the end of the session is told and reported once all is known.
+// The result of each agent is determined once, as soon as the agent is final and its run has ended,
+// and not again by a later daemon; the end of the session is reported once all results are known.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	m := newAftermath(t)
@@ -256,7 +256,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// A daemon that starts takes over what one before it has found out, and what it has not told.
+// A new daemon takes over the results of the one before, and sends the messages that are missing.
 func TestResultsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	m := newAftermath(t)
@@ -281,7 +281,7 @@ func TestResultsAreTakenOver(t *testing.T) {
 	}
 }
 
-// A session is read when it has changed, and not at every commit.
+// A session is read when it has changed, not at every commit.
 func TestResultsReadWhatChanged(t *testing.T) {
 	t.Parallel()
 	m := newAftermath(t)
@@ -314,7 +314,8 @@ func TestResultsOfASlowRepository(t *testing.T) {
 	m.until("reported", m.reported)
 }
 
-// What git could not tell at one moment is known soon after, before those who wait for the report give up.
+// A result that git could not determine is known soon after, before clients that wait for the
+// report give up.
 func TestResultsAfterAFailure(t *testing.T) {
 	t.Parallel()
 	m := newAftermath(t)
@@ -328,7 +329,7 @@ func TestResultsAfterAFailure(t *testing.T) {
 	}
 }
 
-// A session that is removed as soon as it has settled leaves no files, and nobody is told of it.
+// A session that is removed as soon as it has settled leaves no files, and sends no message.
 func TestResultsOfARemovedSession(t *testing.T) {
 	t.Parallel()
 	for removal, checks := range map[string]int64{"before the report": 1, "while it is written": 2} {

@@ -16,7 +16,8 @@ import (
 	"agency/internal/sqlite"
 )
 
-// outsiders is a scheduler for outside executors on a record, with a clock that the test moves.
+// outsiders returns a scheduler for external executors on a record, with a clock that the test
+// moves.
 func outsiders(t *testing.T) (*scheduler.Scheduler, *sqlite.Store, *time.Time) {
 	t.Helper()
 	now := new(time.Date(2026, 2, 1, 14, 30, 22, 600_000_000, time.UTC))
@@ -30,7 +31,7 @@ func outsiders(t *testing.T) (*scheduler.Scheduler, *sqlite.Store, *time.Time) {
 	return scheduler.New(scheduler.Deps{Store: store, Now: clock, Random: func(b []byte) {
 		drawn++
 		clear(b)
-		b[0] = drawn / 2 // each is drawn twice, so that ids clash
+		b[0] = drawn / 2 // each number is drawn twice, so that ids clash
 		if len(b) > 1 {
 			b[1] = byte(now.Unix())
 		}
@@ -48,8 +49,8 @@ func external(agents ...string) scheduler.External {
 	return o
 }
 
-// The helpers of the file protocol mean what they meant there: times in whole seconds, a pid while it runs, an exit code and an
-// error at its end.
+// Reports mean what they meant in the file protocol: times in whole seconds, a pid while the agent
+// runs, an exit code and an error at its end.
 func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	t.Parallel()
 	s, store, now := outsiders(t)
@@ -68,9 +69,9 @@ func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	}
 	report(scheduler.Update{Agent: "001", Action: "start", PID: new(7)}, scheduler.Update{Agent: "002", Action: "start"}, scheduler.Update{Agent: "003", Action: "start", PID: new(9)})
 	*now = now.Add(3500 * time.Millisecond)
-	end := start.Add(4 * time.Second) // 22.6 + 3.5 is 26.1, and what is written is 22 and 26
+	end := start.Add(4 * time.Second) // 22.6 + 3.5 is 26.1; the file gets 22 and 26
 	report(
-		scheduler.Update{Agent: "001", Action: "start", PID: new(8)}, // another program in its place
+		scheduler.Update{Agent: "001", Action: "start", PID: new(8)}, // another process of the same agent
 		scheduler.Update{Agent: "001", Action: "complete"}, scheduler.Update{Agent: "002", Action: "fail", Error: "no"},
 		scheduler.Update{Agent: "003", Action: "fail", Error: "why", ExitCode: new(-9)}, scheduler.Update{Agent: "004", Action: "cancel"},
 		scheduler.Update{Action: "complete"},
@@ -99,7 +100,8 @@ func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	}
 }
 
-// Whatever is reported in whatever order, what is accepted is what a life can be, and nothing else changes anything.
+// Whatever is reported in any order, only possible transitions are accepted, and nothing else
+// changes anything.
 func TestReportsFollowALife(t *testing.T) {
 	t.Parallel()
 	s, store, now := outsiders(t)
@@ -167,7 +169,7 @@ func TestReportsFollowALife(t *testing.T) {
 	})
 }
 
-// What cannot be a session is refused, and so are reports on agents that agency runs.
+// An impossible session is refused, and so are reports on agents that agency runs.
 func TestExternalRefusals(t *testing.T) {
 	t.Parallel()
 	s, store, _ := outsiders(t)

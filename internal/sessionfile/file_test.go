@@ -22,7 +22,7 @@ import (
 const python = `import json, sys
 sys.stdout.buffer.write(json.dumps(json.loads(sys.stdin.buffer.read()), indent=2, ensure_ascii=False).encode())`
 
-// dumps is what Python makes of a document; false where there is no Python.
+// dumps returns what Python makes of a document, or false without Python.
 func dumps(t *testing.T, document []byte) ([]byte, bool) {
 	t.Helper()
 	path, err := exec.LookPath("python3")
@@ -47,8 +47,9 @@ func decoded(t *testing.T, document []byte) any {
 	return v
 }
 
-// The documents that executors leave, partial as they are, mean the same when agency has read and written them, and look as
-// Python would have written them. So they do when they have been a record in between.
+// The partial documents of other executors keep their meaning when agency reads and writes them,
+// and have the form that Python would write. The same holds for documents that were a record in
+// between.
 func TestSessionFileExamples(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.json")
@@ -103,7 +104,8 @@ func TestSessionFileExamples(t *testing.T) {
 	}
 }
 
-// What agency writes of its own has every member of the schema, in its order, with times in UTC and whole seconds.
+// A file of agency's own sessions has every member of the schema, in its order, with times in UTC
+// and whole seconds.
 func TestSessionFileOfRecord(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2026, 2, 1, 15, 30, 22, 900_000_000, time.FixedZone("", 3600))
@@ -193,7 +195,8 @@ func TestSessionFileOfRecord(t *testing.T) {
 	}
 }
 
-// Any document that means something means the same after it was read and written, and writing it again changes nothing.
+// A valid document keeps its meaning when it is read and written, and writing it again changes
+// nothing.
 func FuzzSessionFile(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"agents": []}`, `{"agents": [{"id": "1", "x": {"y": [ ] , "z":{ } }}], "a\u0062\/\ud83d\ude00\ud800": "\ud800\udbff\udc00\u0000é\\u"}`,
@@ -234,11 +237,11 @@ func FuzzSessionFile(f *testing.F) {
 	})
 }
 
-// Whatever the texts, Python writes the same bytes.
+// For any text, Python writes the same bytes.
 func TestSessionFileLikePython(t *testing.T) {
 	t.Parallel()
 	if _, ok := dumps(t, []byte(`{}`)); !ok {
-		return // the goldens hold
+		return // the golden files cover it
 	}
 	var all []any
 	rapid.Check(t, func(t *rapid.T) { // one process for all of them: it takes long to start
@@ -266,8 +269,8 @@ func anyValue(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(kinds...)
 }
 
-// What a whole status file says of a session is in its record, and in the file again: unknown members of it and of its waves, waves
-// without agents, how it ended and when.
+// A session keeps everything of a status file, in its record and in its own file: unknown members
+// of the session and of its waves, waves without agents, and how and when it ended.
 func TestSessionTakesFile(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 1, 15, 0, 0, 0, time.UTC)

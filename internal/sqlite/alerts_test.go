@@ -16,7 +16,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// ownSession is session number n, which agency runs.
+// ownSession returns session number n, which agency runs.
 func ownSession(tb testing.TB, s *sqlite.Store, n int) *agency.Session {
 	tb.Helper()
 	session := newSession(n)
@@ -29,18 +29,19 @@ func sessionAlert(id string, kind agency.AlertKind, of *agency.Session, cause st
 	return &agency.Alert{ID: id, Kind: kind, Session: of.ID, Cause: cause, Payload: json.RawMessage(`{"text":"x"}`), OpenedAt: epoch, Recipients: []string{}}
 }
 
-// alertsOf are the ids of the alerts that events tell of.
+// alertsOf returns the ids of the alerts in events.
 func alertsOf(events []agency.Event) []string {
 	ids := []string{}
 	for i := range events {
 		var data struct{ Alert string }
-		_ = json.Unmarshal(events[i].Data, &data) // none is no id
+		_ = json.Unmarshal(events[i].Data, &data) // an event without one has ""
 		ids = append(ids, data.Alert)
 	}
 	return ids
 }
 
-// An alert of a session is open once, comes back as it was, and can come again when it is over; a failure cannot.
+// An alert of a session is open once, is read back unchanged, and can open again after it ended; a
+// failure cannot.
 func TestSessionAlerts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -93,7 +94,7 @@ func TestSessionAlerts(t *testing.T) {
 	opens(sessionAlert("a_5", agency.AlertSessionFailed, session, "failed"), true)
 	resolve("a_3")
 	resolve("a_4")
-	opened("[]") // a failure stays, whatever the session does
+	opened("[]") // a failure stays open, whatever the session does
 	resolve("a_5")
 	opens(sessionAlert("a_6", agency.AlertSessionFailed, session, "failed"), false)
 	events, err := s.Events(t.Context(), 0, "", 0)
@@ -107,7 +108,8 @@ func TestSessionAlerts(t *testing.T) {
 	}
 }
 
-// An alert of the machine is open once for each cause, is there in every repository, and comes again when it was over.
+// An alert of the machine is open once for each cause, shows in every repository, and opens again
+// after it ended.
 func TestHostAlerts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -150,8 +152,8 @@ func TestHostAlerts(t *testing.T) {
 	opens("a_4", "/data", true)
 }
 
-// A watchdog looks at what lives, and at every end that could be somebody's business, also when the attempt had alerts before: about
-// something else, or about this end while nobody watched the run.
+// A watchdog looks at live runs, and at every end that may need an alert, also when the attempt had
+// alerts before: about another cause, or about this end while the run was not watched.
 func TestWatchedRuns(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -198,7 +200,8 @@ func TestWatchedRuns(t *testing.T) {
 	}
 }
 
-// What the watchdog reads of sessions: those to look at, what was told of them, and what they wait for.
+// The watchdog reads which sessions to look at, which alerts were sent for them, and what they wait
+// for.
 func TestWatchedSessions(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -281,7 +284,7 @@ func TestWatchedSessions(t *testing.T) {
 	}
 }
 
-// Alerts from before sessions had them are as they were, and old failures are no news.
+// Alerts from before sessions had alerts are unchanged, and an old failure opens none.
 func TestAlertsBeforeSessions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")

@@ -9,10 +9,10 @@ import (
 	"agency/internal/sqlite"
 )
 
-// fill makes n runs as they are while an agent works.
+// fill creates n runs in the state of a working agent.
 func fill(b *testing.B, s *sqlite.Store, n int, state agency.State) {
 	b.Helper()
-	// Only the filling is not durable.
+	// Only this filling is not durable.
 	if _, err := s.Writer().Exec("PRAGMA synchronous = OFF"); err != nil {
 		b.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func writeUntilKilled(path string) {
 	}
 }
 
-// What a killed writer has acknowledged is there, with its event, and the file is sound.
+// A change that a killed writer has acknowledged is in the file, with its event, and the file is
+// sound.
 func TestKilledWriterLosesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -83,7 +84,8 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	}
 }
 
-// killWriter runs a writer, kills it after some commits, and says what it acknowledged last.
+// killWriter runs a writer, kills it after some commits, and returns the last number that it
+// acknowledged.
 func killWriter(t *testing.T, path string, commits int) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -29,7 +29,7 @@ func lastEvent(t *testing.T, s *sqlite.Store) agency.Event {
 	return events[0]
 }
 
-// Nothing that is in the record can be changed, replaced or taken out.
+// No event can be changed, replaced or deleted.
 func TestEventsAreAppendOnly(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -51,7 +51,8 @@ func TestEventsAreAppendOnly(t *testing.T) {
 	}
 }
 
-// Events have the time of their transaction, their run and an object, and are read from any place on.
+// Events have the time of their transaction, their run and an object, and are read from any number
+// on.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -91,7 +92,8 @@ func TestEvents(t *testing.T) {
 	check(4, "", 0, []agency.Event{})
 }
 
-// A follower that takes the channel before it reads sees every event, in order, however commits and reads mix.
+// A follower that takes the channel before it reads sees every event, in order, however commits and
+// reads mix.
 func TestChangedNeverMisses(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -187,7 +189,7 @@ func TestRepos(t *testing.T) {
 	}
 }
 
-// What is to be written is looked at once more just before it is, when nobody can see it yet.
+// A guard runs once more just before a change is committed, while no reader can see the change.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

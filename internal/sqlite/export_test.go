@@ -11,10 +11,10 @@ func OpenSteps(ctx context.Context, path string, now func() time.Time, steps []s
 	return open(ctx, path, now, steps)
 }
 
-// Migrations are the product's migrations.
+// Migrations returns the product's migrations.
 func Migrations() ([]string, error) { return migrations() }
 
-// WriterDSN is the writer's connection string.
+// WriterDSN returns the writer's connection string.
 func WriterDSN(path string) string { return dsn(path, "rw", writerSettings()) }
 
 // CheckWriter reads the writer's settings back from a connection.
@@ -22,14 +22,14 @@ func CheckWriter(ctx context.Context, db *sql.DB, path string) error {
 	return checkSettings(ctx, db, path, writerSettings())
 }
 
-// InboxByID and InboxWaiting are the queries by which messages are found that are acknowledged.
+// InboxByID and InboxWaiting are the queries that find the messages to acknowledge.
 const (
 	InboxByID    = inboxByID
 	InboxWaiting = inboxWaiting
 )
 
-// Writer is the connection that writes.
+// Writer returns the connection that writes.
 func (s *Store) Writer() *sql.DB { return s.writer }
 
-// Readers are the connections that read.
+// Readers returns the connections that read.
 func (s *Store) Readers() *sql.DB { return s.readers }

@@ -10,7 +10,8 @@ import (
 	"agency"
 )
 
-// What people type means what they expect: exact before beginning, kept before removed, newest of the removed.
+// A reference matches as users expect: an exact match before a beginning, existing runs before
+// removed ones, and the newest of the removed.
 func TestMatchRuns(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -48,7 +49,7 @@ func TestMatchRuns(t *testing.T) {
 		{"u_de", []int{}},
 		{"unde%", []int{}},
 		{"1122-scout-aaaa", []int{4}},
-		{"1122-scout-aaac", []int{6}}, // a handle is never given away
+		{"1122-scout-aaac", []int{6}}, // a handle is never reused
 		{"1122-scout-aaa", []int{4, 5}},
 		{"1122-scout", []int{4, 5}},
 		{"old-one", []int{9}},

@@ -20,7 +20,7 @@ func send(t *testing.T, s *sqlite.Store, id, from, replyTo string, recipients ..
 	return s.SendMessage(context.Background(), m, recipients, "nobody is there")
 }
 
-// A message is acknowledged and answered by its id or the end of it, by whom it came to alone.
+// Only its recipient can acknowledge or answer a message, by its id or the end of the id.
 func TestMessageIDs(t *testing.T) {
 	t.Parallel()
 	s, ctx := setup(t), context.Background()
@@ -61,7 +61,7 @@ func TestMessageIDs(t *testing.T) {
 	}
 }
 
-// No message that is acknowledged has the writer look at all messages: an inbox may have had a hundred thousand.
+// Acknowledging a message never scans all messages: an inbox may hold a hundred thousand.
 func TestMessagesAreFoundByIndex(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -86,7 +86,7 @@ func TestMessagesAreFoundByIndex(t *testing.T) {
 	plan(sqlite.InboxWaiting, agency.User, "m_number_1", "m_number_1")
 }
 
-// The end of an id means what waits, before what was dealt with.
+// The end of an id means a waiting message before an acknowledged one.
 func TestMessageEndsOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	s, ctx := setup(t), context.Background()
@@ -103,7 +103,7 @@ func TestMessageEndsOfWhatWaits(t *testing.T) {
 	}
 }
 
-// A run that is removed while a message is on its way to it leaves a dead letter, and its sender knows.
+// A message to a run that is removed meanwhile becomes a dead letter, and its sender is notified.
 func TestMessageToTheRemoved(t *testing.T) {
 	t.Parallel()
 	s, ctx := setup(t), context.Background()
@@ -141,7 +141,7 @@ func TestMessageToTheRemoved(t *testing.T) {
 	}
 }
 
-// What waits for a run that is removed is a dead letter.
+// A message that waits for a run becomes a dead letter when the run is removed.
 func TestMessagesOfTheRemoved(t *testing.T) {
 	t.Parallel()
 	s, ctx := setup(t), context.Background()
@@ -164,7 +164,8 @@ func TestMessagesOfTheRemoved(t *testing.T) {
 	}
 }
 
-// What was dealt with, or reached nobody, is forgotten a week after it was sent; what waits never is.
+// An acknowledged message or a dead letter is deleted a week after it was sent; a waiting message
+// never is.
 func TestOldMessages(t *testing.T) {
 	t.Parallel()
 	ctx, now := context.Background(), epoch
@@ -183,7 +184,7 @@ func TestOldMessages(t *testing.T) {
 		return id
 	}
 	done, half, waits := must("r_1"), must("r_1", "r_2"), must("r_1")
-	must() // reaches nobody
+	must() // a dead letter
 	if _, err := s.AckMessages(ctx, "r_1", []string{done, half}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// nextSchema is a schema one version after the product's.
+// nextSchema returns a schema one version after the product's.
 func nextSchema(t *testing.T) []string {
 	t.Helper()
 	steps, err := sqlite.Migrations()
@@ -44,7 +44,7 @@ func backups(t *testing.T, path string) []string {
 	return found
 }
 
-// A new file has the newest schema, is sound, and had nothing to back up.
+// A new file has the newest schema, is sound, and needed no backup.
 func TestFreshSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -85,7 +85,7 @@ func TestMigrationNumbers(t *testing.T) {
 	}
 }
 
-// An older database is backed up, then brought up to date with what it holds.
+// An older database is backed up, then migrated with its data.
 func TestOlderSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -126,7 +126,7 @@ func TestOlderSchema(t *testing.T) {
 	}
 }
 
-// A step that fails leaves the old schema with all its data, and the old agency can go on.
+// A failed step leaves the old schema with all its data, which the old agency can use.
 func TestFailedMigration(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -142,8 +142,8 @@ func TestFailedMigration(t *testing.T) {
 	}
 }
 
-// A newer database is refused with what it needs, and not one byte of it changes, not even after a crash, when part of
-// it is still in the log.
+// A newer database is refused with the version that it needs, and not one byte of it changes, not
+// even after a crash that left a part of it in the log.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -178,7 +178,7 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// Of four that open at once one does the work, and all can go on.
+// Of four processes that open a file at once one migrates it, and all can use it.
 func TestConcurrentOpens(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -218,7 +218,7 @@ func TestConcurrentOpens(t *testing.T) {
 	}
 }
 
-// A backup is a store of its own, and never replaces a file.
+// A backup is an independent store, and never replaces a file.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -240,7 +240,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// Check finds what opening does not.
+// Check finds damage that opening does not.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")

@@ -16,7 +16,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// Every connection has the settings on which the promises of the store rest.
+// Every connection has the settings that the store's guarantees need.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A misspelt parameter opens without a word; reading the settings back finds it.
+// SQLite ignores a misspelt parameter silently; reading the settings back finds it.
 func TestMisspeltSetting(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -94,7 +94,8 @@ func TestTransactionsAreImmediate(t *testing.T) {
 	})
 }
 
-// The file, and what SQLite puts beside it, is for its owner alone, also when it was not before.
+// Only the owner may read the file and SQLite's files beside it, even if their modes were wider
+// before.
 func TestFileMode(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -133,7 +134,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// No character of a path is special.
+// No character in a path is special.
 func TestSpecialPaths(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a b", "what?mode=memory", "50%20", "#1", `"quoted"`, "it's", "file:x", "ü&=+;", "a\\b", "x:y"} {
@@ -160,7 +161,8 @@ func TestSpecialPaths(t *testing.T) {
 	}
 }
 
-// A file that is not a sound database of ours is refused, with its name and a way out, and not one byte changes.
+// A file that is not a sound database of agency is refused, with its name and a way out, and not
+// one byte of it changes.
 func TestForeignAndDamagedFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency.db")
@@ -209,7 +211,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 	}
 }
 
-// foreignDatabase is the content of a sound database that another program made.
+// foreignDatabase returns a sound database of another program.
 func foreignDatabase(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "other.db")
@@ -228,7 +230,7 @@ func foreignDatabase(t *testing.T) []byte {
 	return content
 }
 
-// A crash while the file was being made leaves a journal that the next start plays back.
+// A crash while the file was created leaves a journal that the next start rolls back.
 func TestHotJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -262,7 +264,7 @@ func TestHotJournal(t *testing.T) {
 	create(t, s, newRun(1))
 }
 
-// What stands in the way of the file is named.
+// An error about an unusable place names what is there.
 func TestUnusablePlaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -324,12 +326,12 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// A full disk takes nothing of a change, says so, and breaks nothing.
+// A change that a full disk interrupts is undone and reported, and damages nothing.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	create(t, s, newRun(1))
-	if _, err := s.Writer().Exec("PRAGMA max_page_count = 1"); err != nil { // it stops at the present size
+	if _, err := s.Writer().Exec("PRAGMA max_page_count = 1"); err != nil { // the file may not grow
 		t.Fatal(err)
 	}
 	large := agency.Creation{Spec: make([]byte, 1<<20)}
@@ -344,7 +346,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A call whose caller has gone says so, and leaves the store usable.
+// A call whose context has ended returns an error, and leaves the store usable.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

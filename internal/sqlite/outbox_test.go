@@ -97,7 +97,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// Of what is due, the untried goes first, then in order; what is not due waits.
+// Among due notices the untried go first, then the oldest; a notice that is not due waits.
 func TestOutboxOrder(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -120,7 +120,7 @@ func TestOutboxOrder(t *testing.T) {
 	}
 }
 
-// Channels that are gone get nothing more, and what was settled long ago is forgotten.
+// Removed channels get nothing more, and old settled notices are deleted.
 func TestTidyOutbox(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -153,7 +153,8 @@ func TestTidyOutbox(t *testing.T) {
 	}
 }
 
-// What is put off makes place for a later notice of the same alert; what is due, or on its way, does not.
+// A delayed notice is replaced by a later one of the same alert; one that is due, or being sent, is
+// not.
 func TestToldAgain(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -182,7 +183,7 @@ func TestToldAgain(t *testing.T) {
 	}
 }
 
-// What is put off is due at another time if that is earlier, and never later.
+// Releasing delayed notices makes them due earlier, never later.
 func TestReleaseDispatches(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -210,7 +211,7 @@ func TestReleaseDispatches(t *testing.T) {
 	}
 }
 
-// What is put off for longer than anything could be is due, and keeps its turn.
+// A notice whose time is impossibly far ahead is due, and keeps its turn.
 func TestPutOffForEver(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

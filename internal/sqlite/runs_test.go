@@ -13,7 +13,7 @@ import (
 	"agency"
 )
 
-// Everything that a run can hold comes back as it was, empty and full.
+// Every field of a run is read back as it was written, empty and full.
 func TestRunRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -43,7 +43,7 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 }
 
-// A change of every column is kept, and what is returned is what is stored.
+// A change of every column is stored, and the returned run is the stored one.
 func TestChangeRunWritesEverything(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -73,7 +73,7 @@ func TestChangeRunWritesEverything(t *testing.T) {
 	}
 }
 
-// A new attempt leaves the older one as it was, and only the next number can follow.
+// A new attempt does not change the older one, and must have the next number.
 func TestNewAttempt(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -108,7 +108,7 @@ func TestNewAttempt(t *testing.T) {
 	}
 }
 
-// A change that fails leaves neither a change nor an event, and its error comes back as it is.
+// A failed change leaves neither a change nor an event, and its error is returned unwrapped.
 func TestFailedChange(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -157,7 +157,7 @@ func TestFailedChange(t *testing.T) {
 	wantCode(t, err, agency.CodeRunNotFound)
 }
 
-// A change of nothing writes nothing.
+// A change that changes no field writes nothing.
 func TestChangeOfNothing(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -172,8 +172,8 @@ func TestChangeOfNothing(t *testing.T) {
 	}
 }
 
-// Each promise of uniqueness has an error of its own, which leaves nothing behind; a removed run holds nothing back
-// but its handle.
+// Each uniqueness rule has its own error, which leaves nothing behind; a removed run keeps only its
+// handle taken.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -206,10 +206,10 @@ func TestConflicts(t *testing.T) {
 		return nil, nil
 	})
 	wantCode(t, err, agency.CodeNameExists)
-	create(t, s, newRun(6), newRun(7)) // without names, which are no clash
+	create(t, s, newRun(6), newRun(7)) // without names, which do not clash
 }
 
-// Changes take turns: none is lost, whatever comes together.
+// Concurrent changes take turns: none is lost.
 func TestConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -249,7 +249,7 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
-// Each filter lets through what it names, oldest first.
+// Each filter returns what it names, oldest first.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -301,7 +301,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// places are the places of the runs got among runs.
+// places returns the positions of the runs got among runs.
 func places(runs []*agency.Run, got []agency.Run) []int {
 	list := []int{}
 	for _, g := range got {
@@ -314,7 +314,7 @@ func places(runs []*agency.Run, got []agency.Run) []int {
 	return list
 }
 
-// Steps are finished once, in any order, and listed as they were planned.
+// Steps are finished once, in any order, and listed in the planned order.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -348,7 +348,7 @@ func TestSteps(t *testing.T) {
 	wantCode(t, s.FinishStep(ctx, r.ID, 2, "files"), agency.CodeRunNotFound)
 }
 
-// A token belongs to one attempt, and a change of the run leaves it alone.
+// A token belongs to one attempt, and changes of the run do not affect it.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -378,7 +378,7 @@ func TestToken(t *testing.T) {
 	wantCode(t, s.SetToken(ctx, r.ID, 3, "third"), agency.CodeRunNotFound)
 }
 
-// What belongs to a run that does not exist is E_RUN_NOT_FOUND.
+// Every operation about a run that does not exist returns E_RUN_NOT_FOUND.
 func TestNoSuchRun(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -11,7 +11,7 @@ import (
 	"agency"
 )
 
-// What is known of a run stays known in the session that takes it over, and of no other run.
+// A session that takes an agent over keeps what is known of that agent's run, and of no other run.
 func TestResultsAreInherited(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -30,7 +30,7 @@ func TestResultsAreInherited(t *testing.T) {
 	retry := newSession(2)
 	retry.RetryOf = old.ID
 	taken := newAgents(retry, 3)
-	taken[0].Status, taken[0].Run = agency.AgentComplete, "r_0" // 002 begins anew; 003 is taken over, and nothing is known of it
+	taken[0].Status, taken[0].Run = agency.AgentComplete, "r_0" // 002 begins anew; 003 is taken over, and has no result
 	taken[2].Status, taken[2].Run = agency.AgentComplete, "r_2"
 	createSession(t, s, retry, taken)
 	if err := s.RemoveSession(ctx, old.ID); err == nil {
@@ -42,7 +42,7 @@ func TestResultsAreInherited(t *testing.T) {
 	}
 }
 
-// The runs of a session come with one question, and only those that are made.
+// One query returns the runs of a session, and only those that exist.
 func TestSessionRuns(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -53,7 +53,7 @@ func TestSessionRuns(t *testing.T) {
 	for i, status := range []agency.AgentStatus{agency.AgentRunning, agency.AgentComplete} {
 		agents[i].Status, agents[i].Run = status, runs[i].ID
 	}
-	agents[2].Status, agents[2].Run = agency.AgentRunning, newRun(9).ID // drawn, and not made yet
+	agents[2].Status, agents[2].Run = agency.AgentRunning, newRun(9).ID // its id is drawn, but the run does not exist yet
 	createSession(t, s, session, agents)
 	for running, want := range map[bool][]*agency.Run{false: runs[:2], true: runs[:1]} {
 		got, err := s.SessionRuns(ctx, session.ID, running)
@@ -68,7 +68,7 @@ func TestSessionRuns(t *testing.T) {
 	}
 }
 
-// BenchmarkSessionRuns reads the runs of a large session, at once and one by one.
+// BenchmarkSessionRuns reads the runs of a large session, with one query and one by one.
 func BenchmarkSessionRuns(b *testing.B) {
 	ctx, s := context.Background(), setup(b)
 	session := newSession(1)

@@ -17,7 +17,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// newSession is session number n; an outside executor runs its agents.
+// newSession returns session number n; an external executor runs its agents.
 func newSession(n int) *agency.Session {
 	id := agency.NewSessionID(epoch, [4]byte{0, 0, byte(n >> 8), byte(n)})
 	return &agency.Session{
@@ -51,7 +51,7 @@ func to(status agency.AgentStatus) func(*agency.Session, *agency.SessionAgent, t
 	}
 }
 
-// Everything about a session and its agents comes back as it was, and by every way of asking.
+// Everything about a session and its agents is read back as it was written, by every query.
 func TestSessionRoundTrip(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -120,7 +120,7 @@ func TestSessionRoundTrip(t *testing.T) {
 		}
 	}
 	night := newSession(4)
-	night.Name = "nighté" // behind every ASCII character
+	night.Name = "nighté" // sorts after every ASCII name
 	createSession(t, s, night, nil)
 	if found, err := s.MatchSessions(ctx, "nigh", 0); err != nil || !slices.Equal(idsOf(found), []agency.SessionID{night.ID, session.ID}) {
 		t.Errorf("matches %v, %v", idsOf(found), err)
@@ -148,7 +148,7 @@ func idsOf(sessions []agency.Session) []agency.SessionID {
 	return ids
 }
 
-// A change is all or nothing, keeps the counts, and is seen by who asks what changed.
+// A change is all or nothing, updates the counts, and is listed among the changed sessions.
 func TestChangeSession(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -182,7 +182,7 @@ func TestChangeSession(t *testing.T) {
 		}
 	}
 	same, err := s.ChangeSession(ctx, session.ID, nil, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
-		s.ID, s.Seq, s.Counts = "x", 99, agency.Counts{Failed: 4} // not for change to say
+		s.ID, s.Seq, s.Counts = "x", 99, agency.Counts{Failed: 4} // fields that a change cannot set
 		return nil, nil
 	})
 	if diff := cmp.Diff(session, same); err != nil || diff != "" {
@@ -216,8 +216,8 @@ func TestChangeSession(t *testing.T) {
 	}
 }
 
-// What has settled does not change, leaves the list of unfiled ones when its file is written, and only then can be removed; its
-// events stay.
+// A settled session does not change, leaves the list of unfiled ones when its file is written, and
+// only then can be removed; its events stay.
 func TestSettledSession(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -290,8 +290,8 @@ func TestSettledSession(t *testing.T) {
 	}
 }
 
-// Many at once share transactions: everybody gets the answers to what he reported, a report that is refused harms no other, and
-// what was accepted is there, with one event each.
+// Concurrent reports share transactions: each caller gets the answers to its own reports, a refused
+// report affects no other, and each accepted one is stored, with one event.
 func TestUpdateAgentsAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -351,8 +351,8 @@ func TestUpdateAgentsAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever is reported, an agent only goes where it may, the counts is what one counts, and the session settles with the
-// last agent.
+// For any reports, an agent makes only allowed transitions, the stored counts are right, and the
+// session settles with its last agent.
 func TestReportsFollowTheTransitions(t *testing.T) {
 	t.Parallel()
 	ctx, s, n := context.Background(), setup(t), 0
@@ -393,7 +393,7 @@ func TestReportsFollowTheTransitions(t *testing.T) {
 	})
 }
 
-// What is asked often is found by an index, however many sessions there are.
+// Frequent queries use an index, however many sessions there are.
 func TestSessionQueriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 
 var epoch = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// clock ticks one second at each reading, so that every transaction has a time of its own, with a part that the store
-// cannot keep.
+// clock advances one second at each reading, so that every transaction has its own time, with a
+// fraction that the store cannot keep.
 type clock struct{ seconds atomic.Int64 }
 
 func (c *clock) now() time.Time {
@@ -52,7 +52,7 @@ func setup(tb testing.TB) *sqlite.Store {
 	return openAt(tb, filepath.Join(tb.TempDir(), "agency.db"))
 }
 
-// newRun is run number n: no two of them clash.
+// newRun returns run number n: no two of them clash.
 func newRun(n int) *agency.Run {
 	var random [10]byte
 	random[8], random[9] = byte(n>>8), byte(n)
@@ -74,7 +74,7 @@ func newRun(n int) *agency.Run {
 	}
 }
 
-// fullRun is run number n with something in every column.
+// fullRun returns run number n with a value in every column.
 func fullRun(n int) *agency.Run {
 	r := newRun(n)
 	r.Name, r.Type, r.Model, r.MaxMinutes = fmt.Sprintf("fix-%d", n), "build", "large", 30
@@ -126,7 +126,7 @@ func change(tb testing.TB, s *sqlite.Store, id agency.RunID, f func(r *agency.Ru
 	return r
 }
 
-// wantCode fails unless the error has the code and, like every error for users, says how to go on.
+// wantCode fails unless the error has the code and, like every error for users, a hint.
 func wantCode(tb testing.TB, err error, code agency.Code) agency.Error {
 	tb.Helper()
 	if !agency.IsCode(err, code) {

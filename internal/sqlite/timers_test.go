@@ -11,7 +11,8 @@ import (
 	"agency"
 )
 
-// A timer is kept with all that it did; another one takes its name and nothing else; what ends has its event.
+// A timer is stored with its counters; another one of its name replaces it and nothing else; its
+// end has an event.
 func TestTimers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -45,7 +46,7 @@ func TestTimers(t *testing.T) {
 	if found, err := s.ChangeTimer(ctx, first.Seq, func(*agency.Timer) { t.Error("it is gone") }); err != nil || found {
 		t.Error(found, err)
 	}
-	for range 2 { // to end twice is one event
+	for range 2 { // the second end makes no event
 		if _, err := s.ChangeTimer(ctx, second.Seq, func(timer *agency.Timer) { timer.StoppedAt, timer.StopReason = &later, "it ended" }); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,8 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// A timer makes place for another one of its owner, for one of the person, and when it is over; for nobody else's.
+// A timer can be replaced by its owner, by the user, and once it has ended; another run cannot
+// replace it.
 func TestTimerOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	s, mine, theirs := setup(t), newRun(1), newRun(2)

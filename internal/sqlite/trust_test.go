@@ -25,7 +25,7 @@ func TestTrust(t *testing.T) {
 		}
 	}
 	expect(one, "h1", false, false)
-	for range 2 { // the second time says nothing new
+	for range 2 { // the second time makes no event
 		if err := s.GrantTrust(t.Context(), one, "h1"); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func setRoom(s *sqlite.Store, yes bool) error {
 	return err
 }
 
-// large is so much that the database grows by it.
+// large is large enough that the database must grow for it.
 var large = strings.Repeat("a", 16<<10)
 
 func asked(at time.Time) func(*agency.Run) ([]agency.EventDraft, error) {
@@ -47,7 +47,8 @@ func ended(r *agency.Run) ([]agency.EventDraft, error) {
 	return []agency.EventDraft{{Type: agency.AttemptEnded, Data: map[string]string{"note": large}}}, nil
 }
 
-// What the disk does not take is seen by all who read, one fact on the other, and is in the record once when it takes something again.
+// Readers see changes that the disk does not take, one fact on top of another; once the disk has
+// room, the record contains them once.
 func TestRecordFact(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), setup(t)
@@ -91,8 +92,9 @@ func TestRecordFact(t *testing.T) {
 	}
 }
 
-// However facts, other changes, new attempts and attempts to write follow each other on a disk that fills and has room again: the record
-// comes to what it had come to on another disk, but for the changes that were refused, and tells all of it once and in order.
+// For any order of facts, other changes, new attempts and tries to write, on a disk that fills and
+// has room again: the record ends in the same state as on a disk with room, except for refused
+// changes, and has every event once and in order.
 func TestFactsComeToTheSame(t *testing.T) {
 	t.Parallel()
 	dir, n := t.TempDir(), 0

@@ -11,7 +11,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// A list is never older than the last change, even when the clock stands still or goes back.
+// A list is never older than the last change, even when the clock stands still or is set back.
 func TestRunsAreFresh(t *testing.T) {
 	t.Parallel()
 	ctx, now := context.Background(), epoch
@@ -20,7 +20,7 @@ func TestRunsAreFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if _, err := s.Writer().Exec("PRAGMA synchronous = OFF"); err != nil { // nothing here is about crashes
+	if _, err := s.Writer().Exec("PRAGMA synchronous = OFF"); err != nil { // this test has no crashes
 		t.Fatal(err)
 	}
 	const many = 5000 // more than is kept in memory

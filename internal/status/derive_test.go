@@ -19,29 +19,29 @@ var (
 	now   = begun.Add(time.Hour)
 )
 
-// example is everything that the rules look at.
+// example holds all inputs of the rules.
 type example struct {
 	broken, merged, abandoned, attention bool
 	state                                agency.State
 	headless                             bool
-	word                                 agency.ReportedStatus // empty when it said nothing readable
+	word                                 agency.ReportedStatus // empty without a readable report
 	kind                                 kind
-	quiet                                time.Duration // since the newest sign
+	quiet                                time.Duration // time since the newest sign
 	gone                                 bool          // no session
 }
 
-// kind is what the evidence of an attempt comes to. Its last piece is the newest sign; what the agent says in its contract
-// comes 2 seconds before that.
+// kind is a combination of evidence of an attempt. Its last piece is the newest sign; the agent's
+// status file is 2 seconds older.
 type kind struct {
 	name     string
-	evidence []agency.Evidence // At is negative: before the newest sign
+	evidence []agency.Evidence // a negative At is before the newest sign
 	turn     agency.Turn
 	open     bool         // a request
 	reports  agency.Label // by a report
-	older    bool         // the report is older than the contract
-	prompted bool         // after the contract
+	older    bool         // the report is older than the status file
+	prompted bool         // after the status file
 	message  bool         // sent after the contract
-	declared bool         // quiet time
+	declared bool         // a quiet time
 }
 
 func before(d time.Duration, e agency.Evidence) agency.Evidence {
@@ -52,7 +52,7 @@ func before(d time.Duration, e agency.Evidence) agency.Evidence {
 	return e
 }
 
-// kinds are all kinds of evidence that make a difference.
+// kinds returns all kinds of evidence that make a difference.
 func kinds() []kind {
 	prompt := before(5*time.Second, agency.Evidence{Signal: agency.SignalPrompt})
 	list := func(e ...agency.Evidence) []agency.Evidence { return e }
@@ -114,7 +114,7 @@ func (x *example) facts() status.Facts {
 		a.InputAt = &heard
 	case len(x.kind.evidence) > 0:
 	case x.word == "":
-		a.StartedAt = &heard // without a word the start is the last that was heard
+		a.StartedAt = &heard // without a report the start is the newest sign
 	default:
 		said = heard
 	}
@@ -133,7 +133,8 @@ func (x *example) facts() status.Facts {
 
 func (x example) derive() agency.Status { return status.Derive(x.facts(), now) }
 
-// says is the label that the agent's word asks for, by its contract or a report, unless it was answered.
+// says returns the label that the agent reported, by its status file or a report, unless it was
+// answered.
 func (x *example) says() agency.Label {
 	label := map[agency.ReportedStatus]agency.Label{
 		agency.ReportedNeedsInput: agency.NeedsInput, agency.ReportedBlocked: agency.Blocked, agency.ReportedReadyForReview: agency.ReadyForReview,
@@ -153,14 +154,15 @@ func (x *example) says() agency.Label {
 
 func (x *example) alive() bool { return x.state == agency.Running }
 
-// rests is false without a terminal: such an agent leaves when its turn has ended.
+// rests returns false without a terminal: such an agent ends with its turn.
 func (x *example) rests() bool { return x.kind.turn == agency.TurnEnded && !x.headless }
 
 func (x *example) atWork() bool {
 	return x.kind.turn == agency.TurnWorking || x.kind.turn == agency.TurnEnded && x.headless || x.word != ""
 }
 
-// examples are all that differ for the rules: every rule is met alone, and with every other that it can coexist with.
+// examples returns all combinations that differ for the rules: every rule occurs alone, and with
+// every other rule that can hold at the same time.
 func examples() []example {
 	all := []example{}
 	all = append(all, example{})
@@ -223,7 +225,7 @@ func rows() []row {
 	}
 }
 
-// Every rule decides something, and two that can both hold are decided by their order.
+// Every rule decides something, and the order of the rules decides between two that hold at once.
 func TestDeriveEveryRuleAndPair(t *testing.T) {
 	t.Parallel()
 	all, list := examples(), rows()
@@ -258,8 +260,8 @@ func TestDeriveEveryRuleAndPair(t *testing.T) {
 	}
 }
 
-// apart says that two rules cannot hold at once: an attempt is in one state and has one last word, and a turn that ended
-// is not stalled.
+// apart reports whether two rules cannot hold at once: an attempt is in one state and has one
+// newest report, and a turn that ended is not stalled.
 func apart(a, b agency.Label) bool {
 	ended := []agency.Label{agency.LabelFailed, agency.LabelQueued, agency.LabelKilled}
 	spoken := []agency.Label{agency.NeedsInput, agency.ReadyForReview, agency.Blocked}
@@ -277,7 +279,7 @@ func apart(a, b agency.Label) bool {
 	}
 }
 
-// The document lists the rules as the code has them.
+// The document lists the rules in the code's order.
 func TestRulesAgreeWithTheDocument(t *testing.T) {
 	t.Parallel()
 	rules, shared := status.Rules(), ""
@@ -352,7 +354,7 @@ func TestDeriveWords(t *testing.T) {
 	}
 }
 
-// A word that came before the runner started does not make it older than its start.
+// A report from before the start does not make the last sign older than the start.
 func TestStallCountsFromTheStart(t *testing.T) {
 	t.Parallel()
 	c := agency.NewContract(begun)
@@ -369,7 +371,8 @@ func TestStallCountsFromTheStart(t *testing.T) {
 	}
 }
 
-// The boundary is exact, counts from the newest sign whatever it is, and a run's own threshold wins.
+// The boundary is exact, counts from the newest sign of any kind, and a run's own threshold
+// overrides the default.
 func TestStallBoundary(t *testing.T) {
 	t.Parallel()
 	newest := begun.Add(20 * time.Minute)
@@ -413,7 +416,8 @@ func TestStallBoundary(t *testing.T) {
 	}
 }
 
-// What an agent asks shows although it was flagged before, and can be answered although it was flagged since.
+// A request shows although the run was flagged before it, and can be answered although the run was
+// flagged since.
 func TestFlagAndRequest(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -452,7 +456,8 @@ func TestPermissionAfterOffer(t *testing.T) {
 	}
 }
 
-// A question stands until somebody answers or the agent says something else; a question that comes with the answer is new.
+// A question stays open until it is answered or the agent reports something else; a question at the
+// time of the answer is new.
 func TestDeriveAnswered(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -460,7 +465,7 @@ func TestDeriveAnswered(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		state agency.State
-		input time.Duration // after it asked; 0 is never
+		input time.Duration // when it was answered, after the question; 0 is never
 		word  agency.ReportedStatus
 		want  agency.Label
 	}{

@@ -12,7 +12,7 @@ import (
 	"agency/internal/status"
 )
 
-// An explanation agrees with the status, and rests on something unless nothing is known.
+// An explanation agrees with the status, and names a basis unless nothing is known.
 func TestExplainEveryExample(t *testing.T) {
 	t.Parallel()
 	numbers := map[agency.Label]status.Rule{}

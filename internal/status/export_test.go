@@ -1,4 +1,4 @@
 package status
 
-// Rules are all rules, in the order in which they are tried.
+// Rules returns all rules, in the order in which they are tried.
 func Rules() []Rule { return rules }

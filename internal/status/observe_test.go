@@ -18,7 +18,7 @@ var allSigns = []agency.Signal{
 	agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown, "of the future",
 }
 
-// anyEvidence is what an agent, its terminal or who pretends to be one could have spooled.
+// anyEvidence draws evidence that an agent, its terminal or an impostor could have spooled.
 func anyEvidence() *rapid.Generator[agency.Evidence] {
 	return rapid.Custom(func(t *rapid.T) agency.Evidence {
 		word := func(label string, words ...string) string { return rapid.SampledFrom(words).Draw(t, label) }
@@ -55,7 +55,8 @@ func asJSON(t interface{ Fatal(args ...any) }, s *agency.AgentState) string {
 	return string(data)
 }
 
-// Whatever comes, and wherever the daemon was restarted in between, the situation is the same and stays small.
+// For any evidence, and any restarts of the daemon in between, the state is the same and stays
+// small.
 func TestObserveAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,7 +99,7 @@ func TestObserveAnything(t *testing.T) {
 	})
 }
 
-// observed is what evidence comes to, a second apart.
+// observed returns the state after evidence that is a second apart.
 func observed(evidence ...agency.Evidence) agency.AgentState {
 	var s agency.AgentState
 	for i, e := range evidence {
@@ -179,7 +180,7 @@ func TestObserveUsage(t *testing.T) {
 	}
 }
 
-// An agent of a newer version still gives signs of life by what is not understood.
+// Unknown evidence of a newer agent is still a sign of life.
 func TestObserveUnknown(t *testing.T) {
 	t.Parallel()
 	s := observed(agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalUnknown, Event: "New"}, agency.Evidence{Signal: agency.SignalUnknown, Event: "New"})
@@ -192,7 +193,8 @@ func TestObserveUnknown(t *testing.T) {
 	}
 }
 
-// What a title asks is settled when the title shows rest; what a hook asks is not, because a title rests while it waits.
+// A title's request is settled when the title shows rest; a hook's request is not, because the
+// title also rests while the agent waits.
 func TestRestSettlesWhatTheSameSourceAsked(t *testing.T) {
 	t.Parallel()
 	var s agency.AgentState
@@ -215,8 +217,8 @@ func TestRestSettlesWhatTheSameSourceAsked(t *testing.T) {
 	}
 }
 
-// A hook that asks can come after the tool has ended, when a person was quick: nothing is open then. The same tool asks again
-// when it is used again.
+// A hook's request can arrive after the tool has ended, when the user was quick: nothing is open
+// then. Another use of the same tool asks again.
 func TestAskedTooLate(t *testing.T) {
 	t.Parallel()
 	started := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalToolStarted, ID: "1", Tool: "Bash"}
@@ -237,7 +239,8 @@ func TestAskedTooLate(t *testing.T) {
 	}
 }
 
-// A line of output that is an error says nothing of how the agent does. It stands until a prompt, a message, or work for a while.
+// An error line says nothing about the agent's activity. It stays until a prompt, a message, or a
+// while of work.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	printed := func(event, text string) agency.Evidence {

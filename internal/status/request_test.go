@@ -10,8 +10,9 @@ import (
 	"agency/internal/status"
 )
 
-// proves reports whether a piece of evidence proves that a request is over: its own answer or the end of its tool call, the end of
-// the turn of the agent or helper that asked, the goodbye of the program, or the word of a view that saw the program wait.
+// proves reports whether a piece of evidence proves that a request is over: its own answer, the end
+// of its tool call, the end of the turn of the agent or subagent that asked, the end of the
+// program, or a report that the whole program no longer waits.
 func proves(e *agency.Evidence, r *agency.Request) bool {
 	view := e.Source == agency.FromTitle || e.Source == agency.FromScreen
 	program := e.Source == agency.FromSession || e.Source == agency.FromStream
@@ -37,21 +38,21 @@ func proves(e *agency.Evidence, r *agency.Request) bool {
 	}
 }
 
-// stands reports whether a request is still open, also where more is known of it now.
+// stands reports whether a request is still open, also when more is known of it now.
 func stands(r *agency.Request, now []agency.Request) bool {
 	return slices.ContainsFunc(now, func(n agency.Request) bool {
 		return n.ID == r.ID || r.ID == "" && n.At.Equal(r.At)
 	})
 }
 
-// No request disappears without a proof that it is over, and no prompt, of a person or a helper's news, is one.
+// No request ends without a proof, and no prompt, of a user or from a subagent's end, is one.
 func TestRequestsEndByProof(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var s agency.AgentState
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			e := anyEvidence().Draw(t, "evidence")
-			if rapid.Bool().Draw(t, "asks") { // requests among it that the rest is about
+			if rapid.Bool().Draw(t, "asks") { // requests that the rest may refer to
 				e.Signal, e.Source = agency.SignalAsked, rapid.SampledFrom([]agency.Source{agency.FromHook, agency.FromSession, agency.FromTitle}).Draw(t, "asker")
 			}
 			before := s.Clone()
@@ -66,7 +67,8 @@ func TestRequestsEndByProof(t *testing.T) {
 	})
 }
 
-// A person can answer the request whose dialog the terminal shows, so that one stands first. The others stay open.
+// The request whose dialog the terminal shows can be answered, so it comes first. The others stay
+// open.
 func TestShownRequestStandsFirst(t *testing.T) {
 	t.Parallel()
 	shown := func(id string) agency.Evidence {

@@ -56,7 +56,7 @@ func TestNothingIsTypedIntoADialog(t *testing.T) {
 				for way, do := range ways {
 					e := agency.AsError(do())
 					if way == "answer" && e.Code == agency.CodeInvalidState && !strings.Contains(e.Hint, "send") {
-						continue // it waits for nothing
+						continue // the agent waits for nothing
 					}
 					if e.Code != agency.CodeInputRefused || !strings.Contains(e.Message, want) || !strings.Contains(e.Hint, "agency attach") || strings.Contains(e.Hint, "send") {
 						t.Errorf("%s, %s, %s: got %v, hint %q", name, screen, way, e, e.Hint)

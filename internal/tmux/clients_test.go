@@ -8,7 +8,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// The terminals are those of the people who look at the server, and nobody's where there is none.
+// Terminals returns the terminals of all clients of the server, and none without a server.
 func TestTerminals(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")

@@ -24,7 +24,8 @@ type server struct {
 	path   string // of the real tmux
 }
 
-// newServer prepares a server that the first Start will start, with config as the user's ~/.tmux.conf.
+// newServer prepares a server that the first Start will start, with config as the user's
+// ~/.tmux.conf.
 func newServer(t testing.TB, config string) *server {
 	t.Helper()
 	path, err := exec.LookPath("tmux")
@@ -48,7 +49,7 @@ func newServer(t testing.TB, config string) *server {
 	return s
 }
 
-// command is the real tmux on the test's server, for what the package has no call for.
+// command runs the real tmux on the test's server, for commands that the package does not offer.
 func (s *server) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.path, append([]string{"-u", "-L", s.socket}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "TMUX_TMPDIR=" + s.home, "TERM=xterm"}
@@ -74,7 +75,7 @@ func (s *server) start(t *testing.T, name string, argv ...string) (pane string) 
 	return pane
 }
 
-// eventually waits until ok says yes, or fails the test with what was waited for.
+// eventually waits until ok returns true, or fails the test and names the condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
@@ -96,7 +97,7 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-// contents waits for a file that is complete once it ends in a line "end".
+// contents waits for a file whose last line is "end", and returns it.
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	var text string
@@ -108,7 +109,7 @@ func contents(t *testing.T, path string) string {
 	return strings.TrimSuffix(text, "end\n")
 }
 
-// The socket is where tmux says it is, whatever its place comes from.
+// The socket is the one that tmux itself uses, wherever its path comes from.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")

@@ -35,7 +35,7 @@ func TestWithoutServer(t *testing.T) {
 		t.Errorf("Capture: %v", err)
 	}
 
-	// A socket that nobody listens on any more is what a killed server leaves behind.
+	// A killed server leaves a socket on which no process listens.
 	s.start(t, "agency_r_1", "/bin/cat")
 	s.ask(t, "kill-server")
 	eventually(t, "the server is gone", func() bool { return s.command("list-sessions").Run() != nil })
@@ -44,7 +44,8 @@ func TestWithoutServer(t *testing.T) {
 	}
 }
 
-// A server may stay without sessions: the user can want that, and each one is so for a moment on its way out.
+// A server can have no sessions: the user can configure that, and every server is in that state for
+// a moment before it ends.
 func TestServerWithoutSessions(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "set -g exit-empty off\n")
@@ -146,14 +147,14 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// The id of a pane is given again by the next server, so it means a pane only together with its session.
+// The next server uses the same pane ids again, so a pane is named together with its session.
 func TestCaptureOfAnotherSession(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")
 	ctx := context.Background()
 	own := s.start(t, "agency_r_1", "/bin/sh", "-c", "echo mine; exec cat")
 	other := s.start(t, "agency_r_10", "/bin/sh", "-c", "echo secret; exec cat")
-	s.ask(t, "split-window", "-t", "=agency_r_1:", "exec cat") // by the person: the pane is not the current one any more
+	s.ask(t, "split-window", "-t", "=agency_r_1:", "exec cat") // by the user: the pane is no longer the current one
 	s.ask(t, "new-window", "-t", "=agency_r_1:", "exec cat")
 	eventually(t, "both screens are drawn", func() bool {
 		first, err1 := s.Capture(ctx, "agency_r_1", own)
@@ -196,7 +197,7 @@ func TestAttach(t *testing.T) {
 	go func() { _, _ = terminal.WriteTo(discard{}) }() // until the client's end closes it
 	eventually(t, "the client is attached", attached("agency_r_1", 1))
 
-	// From inside, the same client moves over. The pane's own TMUX says where inside is.
+	// Inside tmux, the same client switches. TMUX of the pane names its server.
 	inside := append(caller, "TMUX="+s.ask(t, "display-message", "-p", "-t", "=agency_r_1:", "#{socket_path},#{pid},0"))
 	argv = []string{s.path, "-S", s.Socket(), "switch-client", "-t", "=agency_r_10"}
 	move := s.command()
@@ -214,7 +215,7 @@ func TestAttach(t *testing.T) {
 	eventually(t, "nobody is attached", attached("agency_r_10", 0))
 }
 
-// The socket that a user is sent to must be the one where tmux itself put the sessions.
+// The socket that attach uses must be the one that tmux itself used for the sessions.
 func TestSocketPath(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")

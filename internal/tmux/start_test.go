@@ -13,7 +13,7 @@ import (
 	"agency/test/fixture"
 )
 
-// Everything that a user may have set and that would hurt a session of ours, or change what it runs.
+// nasty has every setting of a user that would harm a session of agency's, or change what it runs.
 const nasty = `
 set -g destroy-unattached on
 set -g remain-on-exit off
@@ -34,7 +34,7 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	s := newServer(t, nasty)
 	ctx := context.Background()
 
-	// What ends in its first moment can be lost on tmux; a wrapper never does.
+	// tmux can lose a program that ends in its first moment; a wrapper never does that.
 	end := filepath.Join(t.TempDir(), "end")
 	wait := "until [ -e '" + end + "' ]; do sleep 0.01; done; "
 	pane := s.start(t, "agency_r_1", "/bin/sh", "-c", "echo from the runner; "+wait+"exit 3")
@@ -44,11 +44,11 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	}
 	eventually(t, "the program writes", shown)
 	write(t, end, "")
-	// tmux does not always learn the status; agency never asks it.
+	// tmux does not always get the exit status; agency never asks for it.
 	eventually(t, "the program has ended", func() bool {
 		return s.ask(t, "display-message", "-p", "-t", pane, "#{pane_dead}") == "1"
 	})
-	// Another client's comings and goings make tmux look for unattached sessions.
+	// Another client that comes and goes makes tmux look for unattached sessions.
 	s.ask(t, "list-sessions")
 	if ok, err := s.Exists(ctx, "agency_r_1"); err != nil || !ok {
 		t.Errorf("after the program's end: Exists = %v, %v", ok, err)
@@ -60,7 +60,7 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 		t.Errorf("size = %s, want 80x24", got)
 	}
 
-	// One argument must not pass the shell either, /bin/false here.
+	// A single argument must not go through the shell either, which is /bin/false here.
 	script, ran := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "ran")
 	if err := fixture.WriteProgram(script, "#!/bin/sh\necho yes >'"+ran+"'\n"); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestStartPassesArgumentsIntact(t *testing.T) {
 	}
 	write(t, filepath.Join(s.home, "print"), `for a; do printf '<%s>\n' "$a"; done > "$OUT.tmp"; echo end >> "$OUT.tmp"; mv "$OUT.tmp" "$OUT"`)
 	out := filepath.Join(s.home, "out")
-	s.Env = append(s.Env, "OUT="+out) // this Start starts the server, which keeps Env
+	s.Env = append(s.Env, "OUT="+out) // this Start starts the server, which keeps its Env
 	s.start(t, "agency_r_1", append([]string{"/bin/sh", filepath.Join(s.home, "print")}, args...)...)
 
 	want := "<" + strings.Join(args, ">\n<") + ">\n"
@@ -140,7 +140,7 @@ func TestStartTakesAnyDirectory(t *testing.T) {
 		if got := strings.TrimSuffix(contents(t, out), "\n"); got != dir {
 			t.Errorf("%q: the program is in %q", name, got)
 		}
-		// Where the windows open that the user adds.
+		// This is where windows open that the user adds.
 		if got := s.ask(t, "display-message", "-p", "-t", "="+session+":", "#{session_path}"); got != dir && !strings.ContainsAny(dir, "\n\\") {
 			t.Errorf("%q: the session is in %q", name, got)
 		}
@@ -192,7 +192,7 @@ func TestStartFailures(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
-	// A clash of names must leave the older session alone.
+	// A clash of names must not affect the older session.
 	if got, err := s.Sessions(ctx); err != nil || len(got) != 1 || got[0] != "agency_r_1" {
 		t.Errorf("Sessions = %v, %v", got, err)
 	}
@@ -215,7 +215,7 @@ func TestStartCostsOneProcess(t *testing.T) {
 	}
 }
 
-// The end of the last session ends the server, and the next start may meet it on its way out.
+// The end of the last session ends the server, and the next start may meet the ending server.
 func TestStartAfterTheLastKill(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "")

@@ -9,7 +9,7 @@ import (
 	"agency"
 )
 
-// A snoozed alert comes back when its time is over, and not before.
+// A snoozed alert opens again when its time is over, and not before.
 func TestSnooze(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestSnooze(t *testing.T) {
 	})
 }
 
-// A snooze in the very moment in which somebody is told counts.
+// A snooze counts even at the very moment of a notification.
 func TestSnoozeWhileTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,8 @@ func TestSnoozeWhileTold(t *testing.T) {
 	})
 }
 
-// What was told, put off or measured by a clock that was far ahead does not wait until the world has caught up.
+// Alerts that a clock far ahead notified, snoozed or measured do not wait until the real time has
+// caught up.
 func TestClockWasAhead(t *testing.T) {
 	t.Parallel()
 	for _, restarts := range []bool{false, true} {

@@ -11,8 +11,8 @@ import (
 	"agency/internal/status"
 )
 
-// A line of output that the user calls an error is one alert, however often it is printed. It is past when the worker goes on for
-// a while, or is written to; then another line is another alert.
+// Lines that match an error pattern are one alert, however often they are printed. It ends when the
+// worker continues for a while, or gets a message; then another line is another alert.
 func TestPrintedError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestPrintedError(t *testing.T) {
 		if err != nil || !strings.Contains(verdict.Rules[1].Why, `printed "error: quota" `) || !verdict.Rules[1].Holds {
 			t.Errorf("%+v, %v", verdict.Rules, err)
 		}
-		// Silence and repetition change nothing, nor does work that comes at once.
+		// Inactivity and repetition change nothing, nor does work right after the line.
 		for range 3 {
 			w.pass(status.PrintedTimeout - time.Second)
 			w.change(worker, func() { printsError(worker, "error: quota") })
@@ -45,7 +45,8 @@ func TestPrintedError(t *testing.T) {
 		if w.open() != 1 {
 			t.Error("it is over")
 		}
-		// It goes on: a look at the next interval sees that, though output is no event.
+		// The worker continues: a look at the next interval finds that, though output makes no
+		// event.
 		w.pass(2 * time.Second)
 		w.mu.Lock()
 		worker.output = time.Now()
@@ -58,7 +59,7 @@ func TestPrintedError(t *testing.T) {
 		w.want(agency.AlertError)
 		w.change(worker, func() { printsError(worker, "error: again") })
 		w.want(agency.AlertError, agency.AlertError)
-		// A message or a prompt is the answer.
+		// A message or a prompt ends the alert.
 		w.pass(time.Second)
 		w.change(worker, func() { now := time.Now(); worker.run.Attempt.InputAt = &now })
 		if w.open() != 0 {
@@ -76,7 +77,7 @@ func TestPrintedError(t *testing.T) {
 	})
 }
 
-// What an agent says by other means comes before what it prints.
+// The agent's own reports rank before its printed errors.
 func TestPrintedErrorComesLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,4 +1,4 @@
 package watchdog
 
-// Busy returns why a timer should not write to a run now.
+// Busy returns why a timer should not write to a run now, or "".
 var Busy = busy

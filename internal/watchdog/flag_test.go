@@ -8,8 +8,8 @@ import (
 	"agency"
 )
 
-// A flag that was taken away and set again, for the same reason, is another episode; one that stays is not, and is the same one again
-// when what the worker asked meanwhile was answered.
+// A flag that was removed and set again, for the same reason, is another episode. A flag that stays
+// is the same episode, also after another question of the worker was answered.
 func TestFlaggedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"agency"
 )
 
-// A question that only hid behind a permission dialog is open again when that was answered. It is the same alert: it is not told
-// again at once, but goes on up from where it was.
+// A question that was hidden by a permission dialog is open again after the answer to the dialog.
+// It is the same alert: it is not repeated at once, and its escalation continues.
 func TestHiddenQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,8 @@ func TestHiddenQuestion(t *testing.T) {
 	})
 }
 
-// The end of a worker is told, also when no daemon saw it and the attempt had an alert before: a permission that was answered long ago.
+// The end of a worker makes an alert, also when no daemon saw it and the attempt had an alert
+// before: a permission that was answered long ago.
 func TestUnseenEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestUnseenEnd(t *testing.T) {
 	})
 }
 
-// Who is watched may change for a while, by mistake. The end of a worker that is watched again is open again, and not told anew.
+// The set of watched workers may change for a while by mistake. The end of a worker that is watched
+// again is open again, without another notification.
 func TestUnwatchedForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +82,8 @@ func TestUnwatchedForAWhile(t *testing.T) {
 	})
 }
 
-// A worker that hung while somebody looked at its terminal, and has moved since, does not hang when they leave.
+// A worker that hung while a user looked at its terminal, and has moved since, is not stuck when
+// the user detaches.
 func TestMovedWhileLookedAt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,8 @@ func (w *world) DeliverHost(_ context.Context, a *agency.Alert) ([]string, error
 	return []string{"user"}, nil
 }
 
-// fill leaves so much of the disk of a path, of which 100 must be free; less than nothing is no answer. The watchdog looks at it.
+// fill sets the free part of the disk of a path, of which 100 must be free; a negative number is an
+// error. The watchdog then looks at it.
 func (w *world) fill(path string, free int64) {
 	w.mu.Lock()
 	w.blind = free < 0
@@ -37,7 +38,8 @@ func (w *world) fill(path string, free int64) {
 	w.pass(poll)
 }
 
-// A disk that gets low is one episode until it has room again, whatever happens to the daemon, and each disk has its own.
+// A full disk is one episode until it has room again, across restarts of the daemon, and each disk
+// has its own.
 func TestLowDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +67,7 @@ func TestLowDisk(t *testing.T) {
 	})
 }
 
-// It is told again like every other alert, and no more when the person knows.
+// It is repeated like every other alert, until the user acknowledges it.
 func TestLowDiskAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"agency/internal/watchdog"
 )
 
-// moment is one line of a recording: what a worker was seen to do, and when.
+// moment is one line of a recording: an action of a worker, and its time.
 type moment struct {
 	at time.Duration
 	do func(w *worker)
@@ -39,8 +39,8 @@ func announces(w *worker) {
 	w.run.Attempt.AgentState.HeardAt = time.Now()
 }
 
-// One hour of three healthy workers, as recorded from real ones: none is alerted, by any length of
-// the polls.
+// One hour of three healthy workers, recorded from real ones, makes no alert, for any polling
+// interval.
 func TestHealthyHour(t *testing.T) {
 	t.Parallel()
 	m := func(minutes, seconds int) time.Duration {
@@ -62,8 +62,8 @@ func TestHealthyHour(t *testing.T) {
 			{m(59, 30), idles},
 			{m(59, 31), toolEnds},
 		},
-		// Calls of a model that think for up to eleven minutes behind a wheel that turns; what it
-		// draws is no news.
+		// Calls of a model that thinks for up to eleven minutes behind a spinner, whose output does
+		// not count as new.
 		"model": {
 			{m(0, 2), prompted},
 			{m(4, 30), toolStarts},
@@ -79,8 +79,8 @@ func TestHealthyHour(t *testing.T) {
 			{m(53, 20), toolStarts},
 			{m(53, 22), toolEnds},
 		},
-		// A big test run of a script that tells nothing but a line now and then, waits for a
-		// database, and says once that it will be quiet.
+		// A large test run of a script that prints a line now and then, waits for a database, and
+		// once announces a quiet time.
 		"tests": {
 			{m(0, 1), prints},
 			{m(0, 50), prints},
@@ -106,7 +106,7 @@ func TestHealthyHour(t *testing.T) {
 				for _, moment := range moments {
 					time.AfterFunc(moment.at, func() {
 						if name == "tests" {
-							w.mu.Lock() // it has no hooks: nothing tells the watchdog
+							w.mu.Lock() // it has no hooks: no event reaches the watchdog
 							defer w.mu.Unlock()
 							moment.do(worker)
 							return
@@ -121,7 +121,7 @@ func TestHealthyHour(t *testing.T) {
 	}
 }
 
-// A clock that is set forward, or a machine that slept, makes nobody stuck: only time that passed
+// A clock that is set forward, or a machine that slept, makes no worker stuck: only elapsed time
 // counts.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestClockJumps(t *testing.T) {
 		mu.Lock()
 		setAt, ahead = time.Now(), 8*time.Hour
 		mu.Unlock()
-		w.change(worker, func() {}) // the machine wakes up, and much happens
+		w.change(worker, func() {}) // the machine wakes up, with many events
 		w.pass(50*time.Second - time.Nanosecond)
 		w.want()
 		w.pass(time.Nanosecond)
@@ -164,8 +164,8 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// A worker between two states is told of once in each: what comes and goes within an interval is
-// not hidden, and not repeated.
+// A worker that alternates between two states makes one alert for each: a state that ends within an
+// interval is not hidden, and not repeated.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestFlapping(t *testing.T) {
 	})
 }
 
-// A run's own patience wins over the settings, for both thresholds.
+// A run's own timeouts override the settings, for both thresholds.
 func TestOwnTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -221,7 +221,7 @@ func TestOwnTimeout(t *testing.T) {
 	}
 }
 
-// New settings hold at once, also for who is a worker.
+// New settings apply at once, also to the choice of workers.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -243,8 +243,8 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// The events of an alert make the watchdog look at once; that moment is too short to tell work from
-// rest, so a hung worker whose process wakes up now and then stays stuck.
+// The events of an alert make the watchdog look at once. That moment is too short to distinguish
+// work from rest, so a hung worker whose process wakes up now and then stays stuck.
 func TestStuckStaysStuck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -25,7 +25,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%s after %s, unseen: %v", s.what, s.wait, s.unseen)
 }
 
-// deeds are what changes a worker; time, restarts and people who look change nothing about it.
+// deeds change a worker; time, restarts and users who look change nothing about it.
 var deeds = map[string]func(w *world, worker *worker){
 	"asks":     func(_ *world, worker *worker) { asks(&worker.run, "Which?") },
 	"works":    func(_ *world, worker *worker) { works(&worker.run) },
@@ -71,13 +71,13 @@ func begins(r *agency.Run, tools ...string) {
 	}
 }
 
-// observes has the situation of a worker take what its hooks tell.
+// observes updates the state of a worker from the evidence of a hook.
 func observes(worker *worker, e agency.Evidence) {
 	e.At, e.Source = time.Now(), cmp.Or(e.Source, agency.FromHook)
 	status.Observe(&worker.run.Attempt.AgentState, e)
 }
 
-// printsError has the output of a worker show a line that its user calls an error.
+// printsError makes the output of a worker show a line that matches an error pattern.
 func printsError(worker *worker, line string) {
 	a := &worker.run.Attempt
 	e := agency.Evidence{At: time.Now(), Source: agency.FromOutput, Signal: agency.SignalPrinted, Text: line}
@@ -88,7 +88,7 @@ func printsError(worker *worker, line string) {
 	worker.output = time.Now()
 }
 
-// active is the newest sign of life of a worker.
+// active returns the time of a worker's newest sign of life.
 func active(worker *worker) time.Time {
 	a := &worker.run.Attempt
 	newest := worker.output
@@ -100,8 +100,8 @@ func active(worker *worker) time.Time {
 	return newest
 }
 
-// In any history there is one alert for each episode: two of the same kind have a deed of the worker between them, never only
-// time, a restart or a look. One that is due in the end is there.
+// Any history has one alert for each episode: between two of the same kind is a deed of the worker,
+// never only time, a restart or a look. An alert that is due at the end exists.
 func TestOneAlertPerEpisode(t *testing.T) {
 	t.Parallel()
 	names := []string{"restart", "restart", "restart", "attach", "detach", "set", "typo"}
@@ -125,12 +125,12 @@ func TestOneAlertPerEpisode(t *testing.T) {
 	})
 }
 
-// live goes through a history, and returns what is wrong.
+// live runs a history, and returns what is wrong.
 func live(t *testing.T, history []step) string {
 	w := newWorld(t)
 	worker := w.add("a")
 	done, seen := 0, 0
-	last := map[agency.AlertKind]int{} // how many deeds were done at the newest alert
+	last := map[agency.AlertKind]int{} // the number of deeds at the newest alert
 	check := func(at step) string {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func live(t *testing.T, history []step) string {
 			w.pass(time.Second)
 			w.dog.Set(w.settings())
 			synctest.Wait()
-			delete(last, agency.AlertStuck) // for who was not watched the clock of the stuck begins anew
+			delete(last, agency.AlertStuck) // the stuck timeout of an unwatched worker begins again
 		case "attach", "detach":
 			w.mu.Lock()
 			worker.attached = at.what == "attach"
@@ -212,10 +212,11 @@ func live(t *testing.T, history []step) string {
 	return ""
 }
 
-// A healthy worker is never alerted, whatever it does: each of its signs of life comes before its patience is over.
+// A healthy worker is never alerted, whatever it does: each sign of life comes before its stuck
+// timeout.
 func TestHealthyHistories(t *testing.T) {
 	t.Parallel()
-	// The longest silence that each leaves behind it.
+	// The longest inactivity that may follow each deed.
 	leaves := map[string]time.Duration{
 		"says": 3 * poll, "hears": 3 * poll, "writes": 3 * poll, "works": 3 * poll, "tool": stall, "model": stall, "background": stall,
 		"busy": 0, "quiet": 40 * time.Minute,
@@ -256,7 +257,7 @@ func TestHealthyHistories(t *testing.T) {
 	})
 }
 
-// healthy has a worker do something that is followed by its kind of silence.
+// healthy lets a worker do a deed, and then stay inactive as long as is usual for it.
 func healthy(worker *worker, what string) {
 	s := &worker.run.Attempt.AgentState
 	s.Turn, s.Tools, s.Background, s.QuietUntil = agency.TurnUnknown, nil, 0, time.Time{}

@@ -12,19 +12,20 @@ import (
 	"agency/internal/status"
 )
 
-// fails is a call of the model that failed and is tried again.
+// fails adds calls of the model that failed and are repeated.
 func fails(worker *worker, times int) {
 	status.Observe(&worker.run.Attempt.AgentState, agency.Evidence{
 		At: time.Now(), Source: agency.FromHook, Signal: agency.SignalRetrying, Class: agency.ErrorNetwork, Text: fmt.Sprintf("ended early %d times", times),
 	})
 }
 
-// goesOn is a call that did not fail.
+// goesOn adds a call that succeeded.
 func goesOn(worker *worker) {
 	status.Observe(&worker.run.Attempt.AgentState, agency.Evidence{At: time.Now(), Source: agency.FromHook, Signal: agency.SignalBusy})
 }
 
-// A worker whose model fails again and again moves all the time, and gets nowhere: that is one alert, after the usual patience.
+// A worker whose model fails again and again shows activity without progress: that is one alert,
+// after the usual timeout.
 func TestRetryingWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestRetryingWithoutEnd(t *testing.T) {
 		if why := verdict.Rules[len(verdict.Rules)-1].Why; err != nil || !strings.Contains(why, "it has been trying again for") {
 			t.Errorf("%q, %v", why, err)
 		}
-		// More of the same, and a new daemon, tell nobody again.
+		// More failures, and a new daemon, send no other notification.
 		w.change(worker, func() { fails(worker, 128) })
 		w.restart()
 		w.want(agency.AlertStuck)
@@ -67,7 +68,7 @@ func TestRetryingWithoutEnd(t *testing.T) {
 	})
 }
 
-// A failure that passes in time is none.
+// A failure that passes in time makes no alert.
 func TestRetryingThatPasses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

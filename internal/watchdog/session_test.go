@@ -25,7 +25,7 @@ type plan struct {
 	removed bool
 }
 
-// play adds a session that runs.
+// play adds a running session.
 func (w *world) play(name string, agents ...string) *plan {
 	p := &plan{session: agency.Session{ID: agency.SessionID("s_" + name), Name: name, Status: agency.SessionRunning, Dir: "/status/" + name}}
 	for i, id := range agents {
@@ -38,14 +38,14 @@ func (w *world) play(name string, agents ...string) *plan {
 	return p
 }
 
-// turn tells of a session, as an event of the record would.
+// turn records turns of a session as the record's events do.
 func (w *world) turn(turns ...agency.SessionTurn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.append(turns...)
 }
 
-// append is turn for who holds the lock.
+// append is turn for a caller that holds the lock.
 func (w *world) append(turns ...agency.SessionTurn) {
 	for _, t := range turns {
 		w.seq++
@@ -61,7 +61,7 @@ type numbered struct {
 	turn agency.SessionTurn
 }
 
-// pauses has a session paused, or go on when why is empty.
+// pauses pauses a session, or resumes it when why is empty.
 func (w *world) pauses(p *plan, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *world) pauses(p *plan, why string) {
 	w.append(agency.SessionTurn{Type: agency.SessionChanged, Session: p.session.ID, Paused: why})
 }
 
-// waits has an agent wait for somebody, or no more when why is empty.
+// waits lets an agent wait for the user, or no longer when why is empty.
 func (w *world) waits(p *plan, agent int, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +78,7 @@ func (w *world) waits(p *plan, agent int, why string) {
 	w.append(agency.SessionTurn{Type: agency.SessionAgentEvent, Session: p.session.ID, Agent: a.ID, Status: a.Status, Error: why})
 }
 
-// fails has a session settle, and be reported.
+// fails settles a session with a failure and its report.
 func (w *world) fails(p *plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +148,7 @@ func (w *world) DeliverSession(_ context.Context, a *agency.Alert, s *agency.Ses
 	return []string{"user"}, nil
 }
 
-// sees has a person say that an alert about a session was seen.
+// sees acknowledges an alert about a session.
 func (w *world) sees(i int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,8 +173,8 @@ func (w *world) wantOpen(n int) {
 	}
 }
 
-// A session that agency paused has one alert until it goes on, over all restarts; one that was paused by hand has none, and
-// neither has one that goes on.
+// A session that agency paused has one alert until it continues, across all restarts; a session
+// that its user paused has none, and neither has a running one.
 func TestSessionPaused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,8 @@ func TestSessionPaused(t *testing.T) {
 	})
 }
 
-// What was told of before a restart or came about during it is known by its cause.
+// An alert about a session is recognised by its cause, whether it opened before a restart or its
+// cause arose during one.
 func TestSessionAcrossRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -234,8 +235,8 @@ func TestSessionAcrossRestart(t *testing.T) {
 	})
 }
 
-// Agents that wait for the same are one thing to do. It is over when none of them waits, and another one when they wait again,
-// however fast that goes.
+// Agents that wait for the same cause make one alert. It ends when none of them waits, and another
+// opens when they wait again, however soon.
 func TestSessionWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -265,7 +266,8 @@ func TestSessionWaiting(t *testing.T) {
 	})
 }
 
-// A failure is told with the report. It is over when somebody saw it, tried it again, or removed it, and does not come back.
+// The alert of a failure contains the report. It ends when the user acknowledges it, retries the
+// session or removes it, and does not return.
 func TestSessionFailed(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]func(w *world, p *plan){
@@ -311,7 +313,8 @@ func TestSessionFailed(t *testing.T) {
 	}
 }
 
-// A reason that went and came again is another one, also when a look failed meanwhile, or no daemon ran.
+// A reason that ended and came again is another alert, also when a look failed meanwhile, or no
+// daemon ran.
 func TestSessionTurnsAreNotLost(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{false, true} {
@@ -343,7 +346,7 @@ func TestSessionTurnsAreNotLost(t *testing.T) {
 	}
 }
 
-// Sessions in which nothing happens cost nothing, however long they take.
+// Sessions without events cost nothing, however long they take.
 func TestQuietSessionIsNotLookedAt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,7 +365,8 @@ func TestQuietSessionIsNotLookedAt(t *testing.T) {
 	})
 }
 
-// Whatever happens to sessions and to daemons, each episode has one alert, which is told once and open while it lasts.
+// For any history of sessions and daemons, each episode has one alert, with one notification, which
+// is open while the episode lasts.
 func TestEpisodesOfSessions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

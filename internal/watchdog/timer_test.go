@@ -13,7 +13,7 @@ import (
 	"agency/internal/watchdog"
 )
 
-// clockwork is one run, a memory of timers, and what was typed.
+// clockwork is one run, a store of timers in memory, and the texts that were typed.
 type clockwork struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -56,7 +56,7 @@ func (c *clockwork) do(edit func()) {
 	edit()
 }
 
-// first is the first of the timers as it is kept.
+// first returns the first of the stored timers.
 func (c *clockwork) first() agency.Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *clockwork) DeleteTimer(_ context.Context, t *agency.Timer) error {
 	return nil
 }
 
-// The first tick comes after one interval, and then one each.
+// The first tick comes after one interval, and then one after each.
 func TestTimerTicks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,8 @@ func TestTimerTicks(t *testing.T) {
 	})
 }
 
-// Nobody who is at work, asks for something, or types, is interrupted; each tick is counted with its reason.
+// A timer does not write while the agent works or asks, or the user types; each tick is counted
+// with its reason.
 func TestTimerSkips(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -188,7 +189,7 @@ func TestTimerSkips(t *testing.T) {
 	}
 }
 
-// The same name is another timer; the old one ticks no more.
+// Setting a name again replaces the timer; the old one stops.
 func TestTimerReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -208,7 +209,7 @@ func TestTimerReplaced(t *testing.T) {
 	})
 }
 
-// A timer goes on after a restart: what was missed meanwhile is one tick.
+// A timer continues after a restart: the ticks that were missed count as one.
 func TestTimerRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +237,7 @@ func TestTimerRestart(t *testing.T) {
 	})
 }
 
-// A run that ended or is gone ends its timers, and the reason stays.
+// A run that ended or was removed ends its timers, and the reason is kept.
 func TestTimerEnds(t *testing.T) {
 	t.Parallel()
 	for why, end := range map[string]func(c *clockwork){
@@ -256,12 +257,12 @@ func TestTimerEnds(t *testing.T) {
 			c.timers.Stop()
 			c.start()
 			c.pass(time.Hour)
-			c.want() // over is over
+			c.want() // it has ended
 		})
 	}
 }
 
-// Between two attempts of a run that is restarted a timer waits; when no other attempt comes it ends as ever.
+// Between two attempts of a restarted run a timer waits; without another attempt it ends as usual.
 func TestTimerOfRestartedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -292,7 +293,7 @@ func TestTimerOfRestartedRun(t *testing.T) {
 	})
 }
 
-// A timer may write to a run that rests or offers its work, under no other label.
+// A timer may write to a run that rests or offers its work, and in no other status.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	for _, label := range agency.Labels() {

@@ -22,7 +22,7 @@ const (
 	stall = 15 * time.Minute
 )
 
-// world is a set of workers, a memory of alerts and somebody who is told, under a simulated clock.
+// world is a set of workers, a store of alerts in memory and a recipient, under a simulated clock.
 type world struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -34,7 +34,7 @@ type world struct {
 	changed  chan struct{}
 	told     []string
 	nobody   bool
-	telling  func()       // called while somebody is told; nil is nothing
+	telling  func()       // called during a notification; may be nil
 	ahead    atomic.Int64 // how far the clock of the watchdog is
 	measured int
 
@@ -46,12 +46,12 @@ type world struct {
 	drawn      atomic.Int64
 
 	disks []agency.Disk
-	blind bool // the disks cannot be looked at
+	blind bool // the free space cannot be read
 
 	dog *watchdog.Watchdog
 }
 
-// worker is one run and what can be measured of it.
+// worker is one run and its measurable activity.
 type worker struct {
 	run      agency.Run
 	output   time.Time
@@ -93,7 +93,7 @@ func (w *world) restart() {
 	w.start()
 }
 
-// add starts a worker that works.
+// add starts a worker in the status working.
 func (w *world) add(name string) *worker {
 	now := time.Now()
 	word := agency.NewContract(now)
@@ -108,13 +108,13 @@ func (w *world) add(name string) *worker {
 	return worker
 }
 
-// change edits a worker and tells of it, as an event of the record would.
+// change edits a worker and reports it, as an event of the record does.
 func (w *world) change(worker *worker, edit func()) {
 	w.tell(worker, edit)
 	synctest.Wait()
 }
 
-// tell is change without waiting for what comes of it.
+// tell is change without waiting for its effects.
 func (w *world) tell(worker *worker, edit func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// kinds are the kinds of all alerts so far.
+// kinds returns the kinds of all alerts so far.
 func (w *world) kinds() []agency.AlertKind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *world) kinds() []agency.AlertKind {
 	return kinds
 }
 
-// alert is one of the alerts so far, and tellings are who was told.
+// alert returns one of the alerts so far, tellings the recipients of the notifications.
 func (w *world) alert(i int) agency.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -298,7 +298,7 @@ func (w *world) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker)
 	return []string{"user"}, nil
 }
 
-// act changes an alert as a person does.
+// act changes an alert as a user does.
 func (w *world) act(i int, change func(a *agency.Alert)) {
 	w.mu.Lock()
 	change(&w.alerts[i])
@@ -322,7 +322,7 @@ func ends(r *agency.Run, state agency.State, code agency.Code) {
 	r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ErrorCode, r.Attempt.Error = state, new(time.Now()), code, string(code)
 }
 
-// A worker that shows any sign of work is never alerted, however long it takes.
+// A worker with any sign of work is never alerted, however long it takes.
 func TestHealthyIsSilent(t *testing.T) {
 	t.Parallel()
 	for name, life := range map[string]func(w *world, worker *worker){
@@ -348,7 +348,8 @@ func TestHealthyIsSilent(t *testing.T) {
 	}
 }
 
-// A worker that shows nothing is stuck after three intervals and not before, once; it is resolved when it moves.
+// A worker without a sign of life is stuck after three intervals and not before, once; the alert
+// ends when it moves.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -376,11 +377,12 @@ func TestStuck(t *testing.T) {
 			t.Error("it moved, and the alert is open")
 		}
 		w.pass(3 * poll)
-		w.want(agency.AlertStuck, agency.AlertStuck) // another silence is another episode
+		w.want(agency.AlertStuck, agency.AlertStuck) // another inactivity is another episode
 	})
 }
 
-// A spinner that turns is no progress: its output says nothing new, and it needs little of a processor.
+// A turning spinner is not progress: its output contains nothing new, and it needs little processor
+// time.
 func TestHungSpinner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -396,7 +398,7 @@ func TestHungSpinner(t *testing.T) {
 	})
 }
 
-// Something long that is known to go on gets the longer threshold, and announced silence its own time.
+// A known long operation gets the longer threshold, and an announced quiet time its own.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -424,7 +426,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Each condition is told at once, with what its kind carries.
+// Each condition makes an alert at once, with the data of its kind.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -477,7 +479,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// An agent that rests after its turn, without a word, is told of after a minute.
+// An agent that rests after its turn, without a report, makes an alert after a minute.
 func TestTurnEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -493,7 +495,7 @@ func TestTurnEnded(t *testing.T) {
 	})
 }
 
-// A person at the terminal needs no alert about what stands there, and gets it when the terminal is left.
+// A user at the terminal needs no alert about what it shows, and gets it after detaching.
 func TestAttached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -507,13 +509,13 @@ func TestAttached(t *testing.T) {
 		w.mu.Unlock()
 		w.pass(poll)
 		w.want(agency.AlertNeedsInput)
-		w.change(worker, func() { worker.attached = true; ends(&worker.run, agency.Failed, "") }) // that is told in any case
+		w.change(worker, func() { worker.attached = true; ends(&worker.run, agency.Failed, "") }) // this alert comes in any case
 		w.want(agency.AlertNeedsInput, agency.AlertError)
 	})
 }
 
-// Nobody acts: the alert comes again, each time later, and goes up from the owner to people. Who says that it was seen
-// hears no more of it.
+// An alert without a reaction is repeated, each time later, and escalates from the owner to the
+// user. After an acknowledgement it is not repeated.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -538,7 +540,8 @@ func TestEscalation(t *testing.T) {
 	})
 }
 
-// A restart neither repeats an alert nor loses one, and does not take the time before it for silence.
+// A restart neither repeats an alert nor loses one, and the time before it does not count as
+// inactivity.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -566,7 +569,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Runs that are no workers are left alone, and a removed one is forgotten.
+// Runs that are not workers are not watched, and a removed one is forgotten.
 func TestOnlyWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

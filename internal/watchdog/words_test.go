@@ -11,7 +11,8 @@ import (
 	"agency/internal/watchdog"
 )
 
-// A session file tells a moment before the hook that something is asked. The alert waits for the words of it.
+// A session file reports a moment before the hook that the agent asks. The alert waits for the text
+// of the question.
 func TestAlertWaitsForWords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +32,7 @@ func TestAlertWaitsForWords(t *testing.T) {
 	})
 }
 
-// Words that come later than that change the alert, which is no new one and is not told again.
+// A text that arrives later changes the alert, without a new alert or another notification.
 func TestAlertTakesBetterWords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
