@@ -1,4 +1,4 @@
-// Package agent_test tests the scripted agent against the shells that are here.
+// Package agent_test tests the scripted agent with the shells that are installed.
 package agent_test
 
 import (
@@ -23,7 +23,7 @@ import (
 	"agency/test/fixture"
 )
 
-// shells are the interpreters to try: the system's own, and others by name where they exist.
+// shells returns the interpreters to try: the system's own, and others by name where they exist.
 func shells() []string {
 	found := []string{"/bin/sh"}
 	for _, name := range []string{"dash", "bash", "busybox", "ksh"} {
@@ -76,7 +76,7 @@ func start(t *testing.T, shell, dir string, lines ...string) *agent {
 	return a
 }
 
-// line is the next line that the agent prints.
+// line returns the next line that the agent prints.
 func (a *agent) line() string {
 	a.t.Helper()
 	s, err := a.out.ReadString('\n')
@@ -86,7 +86,7 @@ func (a *agent) line() string {
 	return strings.TrimSuffix(s, "\n")
 }
 
-// answer gives the agent a line of input.
+// answer sends the agent a line of input.
 func (a *agent) answer(s string) {
 	a.t.Helper()
 	if _, err := io.WriteString(a.in, s+"\n"); err != nil {
@@ -94,7 +94,7 @@ func (a *agent) answer(s string) {
 	}
 }
 
-// end waits for the exit and returns what was left to read and the exit status.
+// end waits for the exit and returns the remaining output and the exit status.
 func (a *agent) end() (string, int) {
 	a.t.Helper()
 	_ = a.in.Close()
@@ -109,7 +109,7 @@ func (a *agent) end() (string, int) {
 	return string(rest), a.ProcessState.ExitCode()
 }
 
-// contract reads what the agent reported last, without the time.
+// contract returns the agent's last status file, without the time.
 func (a *agent) contract() agency.Contract {
 	a.t.Helper()
 	data, err := os.ReadFile(filepath.Join(a.dir, agency.ContractFile))
@@ -145,7 +145,8 @@ func TestScenario(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			git(t, dir, "init", "-q")
-			// Neither hooks nor signing of the repository or the user touch the commit.
+			// Neither hooks nor a signing configuration of the repository or the user affect the
+			// commit.
 			git(t, dir, "config", "commit.gpgsign", "true")
 			hook := filepath.Join(dir, ".git", "hooks", "pre-commit")
 			if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
@@ -288,7 +289,8 @@ func TestChild(t *testing.T) {
 	a.line()
 	a.answer("yes")
 	a.line()
-	// The child holds standard output open, so the agent's end has to be waited for without reading to the end.
+	// The child holds standard output open, so the test must wait for the agent's end without
+	// reading to the end.
 	if err := a.Wait(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 	"agency/internal/api"
 )
 
-// measureAdopt is how long the wrappers of live runs take to come back to a daemon that starts after one that was killed.
+// measureAdopt measures how long the wrappers of live runs take to connect to a new daemon after
+// the last one was killed.
 func measureAdopt(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 20)
 	if err != nil {
@@ -33,7 +34,7 @@ func measureAdopt(ctx context.Context, b *bench) (err error) {
 	}
 	var connected, listed samples
 	for n := range b.reps(10, 3) {
-		// Away for various times: how soon a wrapper looks again depends on it.
+		// The daemon is away for various times: how soon a wrapper tries again depends on that.
 		c, l, err := adopt(ctx, w, live, time.Duration(n%5)*700*time.Millisecond)
 		if err != nil {
 			return err
@@ -48,7 +49,8 @@ func measureAdopt(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// adopt kills the daemon, starts another after a while, and waits until every wrapper is connected to it.
+// adopt kills the daemon, starts another after a while, and waits until every wrapper is connected
+// to it.
 func adopt(ctx context.Context, w *world, live int, away time.Duration) (connected, answered time.Duration, err error) {
 	page, err := api.Call(ctx, w.client, api.ListEvents, api.ListEventsRequest{Since: 1 << 40})
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"text/tabwriter"
 )
 
-// rounds is how often each of two programs is measured.
+// rounds is the number of measurements of each of two programs.
 const rounds = 3
 
-// build builds the program of a commit in a folder below root, without changing the repository, and returns its path.
+// build builds the program of a commit in a folder below root, without changing the repository, and
+// returns its path.
 func build(ctx context.Context, root, commit string) (string, error) {
 	source, program := filepath.Join(root, "source"), filepath.Join(root, "agency")
 	if err := os.Mkdir(source, 0o700); err != nil {
@@ -38,8 +39,8 @@ func build(ctx context.Context, root, commit string) (string, error) {
 	return program, nil
 }
 
-// inTurns measures a section with both programs, one after the other, several times, and prints the medians of each row beside each
-// other. The one that begins changes.
+// inTurns measures a section with both programs, one after the other, several times, and prints the
+// medians of each row beside each other. The programs alternate in which is first.
 func (b *bench) inTurns(ctx context.Context, s section, commit, other string) error {
 	programs := [2]string{b.agency, other}
 	defer func() { b.agency = programs[0] }()
@@ -56,7 +57,7 @@ func (b *bench) inTurns(ctx context.Context, s section, commit, other string) er
 	return printCompared(os.Stdout, s.title, commit, measured)
 }
 
-// comparison holds the values of the rows of one program, by what they are of.
+// comparison holds the values of the rows of one program, by the row's subject.
 type comparison struct {
 	order  []string
 	values map[string][]float64
@@ -85,7 +86,8 @@ func (c *comparison) median(what string) (float64, bool) {
 	return values[len(values)/2], true
 }
 
-// printCompared writes the rows that both programs have. A ratio above 1 is a larger value of this program.
+// printCompared writes the rows that both programs have. A ratio above 1 is a larger value of this
+// program.
 func printCompared(out io.Writer, title, commit string, measured [2]comparison) error {
 	_, _ = fmt.Fprintf(out, "\n%s, this program beside %s, medians of %d\n", title, commit, rounds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -11,9 +11,10 @@ import (
 	"agency/internal/api"
 )
 
-// measureCreate starts runs, each beside the same thing by hand, in turns and in the same repository. Both start
-// "sleep 1000" and are stopped before the next pair, so that neither side has more to carry. The worktrees stay until
-// everything is over: on some file systems making files is many times slower just after others were deleted.
+// measureCreate starts runs, and does the same by hand, in turns and in the same repository. Both
+// start "sleep 1000" and are stopped before the next pair, so that neither side has more load. The
+// worktrees stay until the end: on some file systems creating files is many times slower just after
+// others were deleted.
 func measureCreate(ctx context.Context, b *bench) error {
 	for _, size := range []struct {
 		files, pairs int

@@ -15,14 +15,16 @@ import (
 	"agency/internal/api"
 )
 
-// crew plays the wrappers of runs that have none: it holds their locks and their connections to the daemon.
+// crew plays the wrappers of runs without any: it holds their locks and their connections to the
+// daemon.
 type crew struct {
 	runs  *filling
 	locks []*os.File
 	conns []net.Conn
 }
 
-// newCrew takes the locks, by which a daemon that starts knows that a wrapper lives. The caller closes the crew.
+// newCrew takes the locks, which prove to a new daemon that a wrapper lives. The caller closes the
+// crew.
 func newCrew(f *filling) (*crew, error) {
 	c := &crew{runs: f}
 	for i := range f.runs {

@@ -15,7 +15,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// filling is a store that was filled without starting anything.
+// filling is a store that is filled without starting a process.
 type filling struct {
 	repo string
 	home string
@@ -24,7 +24,8 @@ type filling struct {
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// fill brings the store up to so many runs. The first has a real worktree, for what show asks of git. No daemon may run.
+// fill adds runs to the store until it has total. The first has a real worktree, which show reads
+// with git. No daemon may run.
 func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	repo, err := git.New(time.Minute, f.home, f.home).Discover(ctx, f.repo)
 	if err != nil {
@@ -47,7 +48,7 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 		}
 		for _, dir := range []string{filepath.Join(r.Worktree, agency.StateDir), filepath.Join(r.Dir, "attempts", "1")} {
 			if !live {
-				break // nobody looks for the folders of an ended run
+				break // the daemon does not look for the folders of an ended run
 			}
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return err
@@ -62,7 +63,7 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	return nil
 }
 
-// run is number n as it is while an agent works, or after it is done.
+// run returns run number n in the state of a working agent, or of an ended one.
 func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 	var random [10]byte
 	binary.BigEndian.PutUint32(random[6:], uint32(n))
@@ -83,7 +84,7 @@ func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 		},
 	}
 	if !live {
-		r.Tags = []string{"done"} // no worker: the watchdog would tell of each that its work can be looked at
+		r.Tags = []string{"done"} // no worker: the watchdog would open an alert for the work of each
 		code, ended := 0, at.Add(time.Minute)
 		r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ExitCode, r.Attempt.EndedBy = agency.Completed, &ended, &code, agency.EndedByRunner
 	}

@@ -14,8 +14,8 @@ import (
 	"agency/internal/api"
 )
 
-// measureFirst is how long the first answer takes after a daemon was killed and all its agents ended while there was none, and how
-// many runs it still shows as live.
+// measureFirst measures how long the first answer takes after a daemon was killed and all its
+// agents ended meanwhile, and how many runs it still shows as live.
 func measureFirst(ctx context.Context, b *bench) error {
 	live := b.reps(100, 10)
 	var answers samples
@@ -36,7 +36,8 @@ func measureFirst(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// firstAnswer starts runs, kills the daemon, ends the agents, and asks the next daemon once all their exit records are there.
+// firstAnswer starts runs, kills the daemon, ends the agents, and asks the next daemon once all
+// their exit records exist.
 func firstAnswer(ctx context.Context, b *bench, live int) (took time.Duration, shown int, err error) {
 	repo, err := makeRepo(ctx, b, 20)
 	if err != nil {

@@ -17,11 +17,12 @@ import (
 	"agency/internal/spool"
 )
 
-// hookCall is what Claude Code tells its hook before it uses a tool.
+// hookCall is the input that Claude Code gives its hook before it uses a tool.
 const hookCall = `{"session_id":"7ad418f5-22ac-4def-9922-b44f123d2b77","transcript_path":"/nowhere/t.jsonl","cwd":"/","hook_event_name":"PreToolUse",` +
 	`"tool_name":"Bash","tool_input":{"command":"make test"},"tool_use_id":"toolu_1"}`
 
-// measureHooks is what the daemon does with the evidence of many busy agents, and what one call of a hook costs.
+// measureHooks measures what the daemon does with the evidence of many busy agents, and the cost of
+// one call of a hook.
 func measureHooks(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 20)
 	if err != nil {
@@ -53,7 +54,8 @@ func measureHooks(ctx context.Context, b *bench) (err error) {
 	return hookProcess(ctx, b, w, &runs[0])
 }
 
-// cycle is what one turn of an agent tells, so that a situation is known to be right only if nothing was lost or moved.
+// cycle returns the evidence of one turn of an agent, so that the state is right only if nothing
+// was lost or reordered.
 func cycle(n int) agency.Evidence {
 	e := agency.Evidence{At: time.Now().UTC(), Source: agency.FromHook, ID: fmt.Sprint(n / 2)}
 	switch step := n % 10; {
@@ -69,7 +71,8 @@ func cycle(n int) agency.Evidence {
 	return e
 }
 
-// hookFlood writes 10,000 pieces of evidence a minute into the files of all runs, and then asks for all of it.
+// hookFlood writes 10,000 pieces of evidence a minute into the files of all runs, and then waits
+// until the daemon has read all of it.
 func hookFlood(ctx context.Context, b *bench, w *world, runs []api.Run) error {
 	const perMinute = 10_000
 	each := b.reps(100, 20) // pieces for each run
@@ -94,7 +97,7 @@ func hookFlood(ctx context.Context, b *bench, w *world, runs []api.Run) error {
 		}
 	}
 	window := time.Since(began)
-	// Before it is asked for what it made of them, which is not its own work.
+	// The usage is read before the daemon is asked for its results, which is extra work.
 	after, err := usageOf([]int{w.pid})
 	if err != nil {
 		return err
@@ -112,7 +115,8 @@ func hookFlood(ctx context.Context, b *bench, w *world, runs []api.Run) error {
 	return nil
 }
 
-// awaitHooks waits until the daemon counts all evidence of a run and has the status that it comes to.
+// awaitHooks waits until the daemon counts all evidence of a run and shows the status that follows
+// from it.
 func awaitHooks(ctx context.Context, w *world, handle string, count int) error {
 	want := fmt.Sprintf("%d signs", count)
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -136,7 +140,8 @@ func awaitHooks(ctx context.Context, w *world, handle string, count int) error {
 	}
 }
 
-// hookProcess is one call of the hook as an agent makes it: from the start of the process to its end.
+// hookProcess measures one call of the hook as an agent makes it: from the start of the process to
+// its end.
 func hookProcess(ctx context.Context, b *bench, w *world, run *api.Run) error {
 	var took samples
 	env := append(slices.Clip(w.env), "AGENCY_RUN_ID="+string(run.ID), "AGENCY_ATTEMPT=1")

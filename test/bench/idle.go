@@ -11,7 +11,7 @@ import (
 	"agency/internal/proc"
 )
 
-// measureIdle is what a daemon costs while nothing happens, with runs that sleep.
+// measureIdle measures the cost of a daemon while nothing happens, with runs that sleep.
 func measureIdle(ctx context.Context, b *bench) (err error) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.table.add(row{what: "skipped", got: "there is no /proc here"}, 0, nil)
@@ -67,7 +67,7 @@ func startSleeper(ctx context.Context, w *world, repo string) (int, error) {
 	return shown.Attempts[0].Wrapper.PID, nil
 }
 
-// idle measures over a whole interval of the daemon's rescan, 30 seconds.
+// idle measures during a whole interval of the daemon's rescan, 30 seconds.
 func idle(ctx context.Context, b *bench, daemon int, wrappers []int, cpu *bar) error {
 	window := time.Duration(b.reps(30, 5)) * time.Second
 	settle := time.NewTimer(2 * time.Second)
@@ -114,7 +114,7 @@ const ticksPerSecond = 100
 
 type usage struct{ ticks, rss int64 }
 
-// usageOf reads the processor time and the memory of processes.
+// usageOf returns the processor time and the memory of processes.
 func usageOf(pids []int) ([]usage, error) {
 	all := make([]usage, 0, len(pids))
 	for _, pid := range pids {

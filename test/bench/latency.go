@@ -17,7 +17,7 @@ import (
 	"agency/internal/api"
 )
 
-// measureLatency waits on the stream of events for what it does itself.
+// measureLatency causes changes and waits for them on the stream of events.
 func measureLatency(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 50)
 	if err != nil {
@@ -40,7 +40,7 @@ func measureLatency(ctx context.Context, b *bench) (err error) {
 	return exitLatency(ctx, b, w, repo)
 }
 
-// waiter hands on the events of the record as they come.
+// waiter passes the events of the record on as they arrive.
 type waiter struct {
 	events chan seen
 	cancel context.CancelFunc
@@ -68,7 +68,7 @@ func wait(ctx context.Context, w *world) (*waiter, error) {
 	return wt, nil
 }
 
-// until returns when the first event came that is the awaited one.
+// until returns when the first event arrives for which awaited returns true.
 func (wt *waiter) until(ctx context.Context, awaited func(e agency.Event) bool) (time.Time, error) {
 	timeout := time.After(10 * time.Second)
 	for {
@@ -88,7 +88,7 @@ func (wt *waiter) until(ctx context.Context, awaited func(e agency.Event) bool) 
 	}
 }
 
-// statusLatency replaces the status file, as agents are told to, and waits for the event.
+// statusLatency replaces the status file, as agents do, and waits for the event.
 func statusLatency(ctx context.Context, b *bench, w *world, repo string) error {
 	handle, err := w.startRun(ctx, repo, "exec sleep 1000")
 	if err != nil {
@@ -123,7 +123,7 @@ func statusLatency(ctx context.Context, b *bench, w *world, repo string) error {
 	return nil
 }
 
-// replaceContract exchanges the status file in a worktree, and says when.
+// replaceContract replaces the status file in a worktree, and returns the time.
 func replaceContract(worktree, summary string) (time.Time, error) {
 	path := filepath.Join(worktree, agency.ContractFile)
 	contract := agency.NewContract(time.Now())
@@ -193,7 +193,8 @@ func watchLatency(ctx context.Context, b *bench, w *world, repo string) (err err
 	return nil
 }
 
-// exitLatency lets runners end one after the other. Each waits on a pipe, so the moment is ours to choose.
+// exitLatency ends runners one after the other. Each waits on a pipe, so the test chooses the
+// moment.
 func exitLatency(ctx context.Context, b *bench, w *world, repo string) error {
 	type run struct {
 		id   agency.RunID

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// measureList looks at records of growing size, from inside the repository as people do. The runs are put into the store
-// without processes, and are therefore final: a daemon settles what claims to run and does not. The last store holds
-// runs that are running, with wrappers that this program plays.
+// measureList lists records of growing size, from inside the repository as users do. The runs are
+// put into the store without processes, and are therefore final: a daemon settles a live run
+// without a process. The last store holds running runs, whose wrappers this program plays.
 func measureList(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 100)
 	if err != nil {
@@ -65,11 +65,11 @@ func lookAtLive(ctx context.Context, b *bench, repo string) (err error) {
 		return err
 	}
 	err = look(ctx, b, w, f, "active", atMost(25, " ms"))
-	// Before the crew goes: the daemon would settle a thousand runs whose wrappers die.
+	// The daemon stops before the crew: it would settle a thousand runs whose wrappers die.
 	return errors.Join(err, w.stopDaemon(ctx))
 }
 
-// look measures the commands that show runs. The bar is for ls.
+// look measures the commands that show runs. The limit applies to ls.
 func look(ctx context.Context, b *bench, w *world, f *filling, state string, limit *bar) error {
 	reps := b.reps(40, 10)
 	if len(f.runs) >= 10_000 {
@@ -100,5 +100,5 @@ func look(ctx context.Context, b *bench, w *world, f *filling, state string, lim
 	return ctx.Err()
 }
 
-// epoch is when the first run of a filled store was made.
+// epoch is the creation time of the first run in a filled store.
 var epoch = time.Now().Add(-24 * time.Hour).Truncate(time.Second)

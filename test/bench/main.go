@@ -1,4 +1,5 @@
-// Command bench measures the bars of docs/benchmarks.md on this machine: each beside what it is compared with, in one run.
+// Command bench measures the limits of docs/benchmarks.md on this machine, each beside its
+// comparison, in one run.
 package main
 
 import (
@@ -45,7 +46,7 @@ type bench struct {
 	table  *table
 }
 
-// reps is how often something is repeated.
+// reps returns the number of repetitions.
 func (b *bench) reps(full, quick int) int {
 	if b.quick {
 		return quick
@@ -92,7 +93,7 @@ func measure(ctx context.Context, program string, quick bool, only, compare stri
 	if err != nil {
 		return err
 	}
-	// Short: the path of a unix socket has to fit in 104 bytes.
+	// The path is short because that of a unix socket must fit in 104 bytes.
 	root, err := os.MkdirTemp("/tmp", "agb")
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// measureProgram is the size of the program and the start of a process.
+// measureProgram measures the size of the program and the start of a process.
 func measureProgram(ctx context.Context, b *bench) error {
 	info, err := os.Stat(b.agency)
 	if err != nil {

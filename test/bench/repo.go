@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// makeRepo makes a git repository of so many small files.
+// makeRepo makes a git repository with that many small files.
 func makeRepo(ctx context.Context, b *bench, files int) (string, error) {
 	repo, err := os.MkdirTemp(b.root, fmt.Sprintf("repo-%d-", files)) // each section has its own
 	if err != nil {

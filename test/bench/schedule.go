@@ -43,7 +43,8 @@ func measureSchedule(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// startLatency is the time from the end of an agent's program to the start of that of the agent that comes after it.
+// startLatency measures the time from the end of an agent's program to the start of the program of
+// its dependent.
 func startLatency(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 50)
 	if err != nil {
@@ -110,8 +111,8 @@ func readJSON(path string, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// scheduleInstant is how long a plan of so many agents takes when each takes no time, each after up to a hundred others, with the
-// scheduler and the record as they are and runs in memory.
+// scheduleInstant measures a plan of n agents that take no time, each after up to a hundred others,
+// with the real scheduler and record and with runs in memory.
 func scheduleInstant(ctx context.Context, b *bench, n int) (took time.Duration, err error) {
 	dir, err := os.MkdirTemp(b.root, "schedule")
 	if err != nil {
@@ -177,7 +178,7 @@ func scheduleInstant(ctx context.Context, b *bench, n int) (took time.Duration, 
 	}
 }
 
-// instant is an executor whose runs end the moment they start, and a record that tells of them.
+// instant is an executor whose runs end the moment they start, and a record that reports them.
 type instant struct {
 	*sqlite.Store
 
@@ -228,7 +229,7 @@ func (x *instant) Outcome(_ context.Context, id agency.RunID) (*scheduler.Outcom
 	}, nil
 }
 
-// ChangedRuns are those that ended since it was asked last.
+// ChangedRuns returns the runs that ended since the last call.
 func (x *instant) ChangedRuns(ctx context.Context, _ int64) ([]agency.RunID, int64, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

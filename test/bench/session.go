@@ -22,10 +22,10 @@ import (
 //go:embed status_lock.py
 var statusLock []byte
 
-// ahead is how many updates a writer has on their way at once.
+// ahead is the number of updates that a writer may have sent without an answer.
 const ahead = 8
 
-// updating is what writers of updates did, all of them together.
+// updating is the sum of what all writers of updates did.
 type updating struct {
 	seconds float64
 	counts  []int // by writer
@@ -43,13 +43,13 @@ func (u *updating) total() (n int) {
 
 func (u *updating) rate() float64 { return float64(u.total()) / u.seconds }
 
-// fairness is the least that a writer did by the most.
+// fairness returns the updates of the slowest writer divided by those of the fastest.
 func (u *updating) fairness() float64 {
 	return float64(slices.Min(u.counts)) / float64(max(slices.Max(u.counts), 1))
 }
 
-// measureSessions has processes report on the agents of a session: each over one connection to agency, and beside it in the same minutes
-// each by the file protocol that agency replaces.
+// measureSessions has processes report on the agents of a session, each over one connection to
+// agency, and in the same minutes each by the file protocol that agency replaces.
 func measureSessions(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 100)
 	if err != nil {
@@ -77,7 +77,7 @@ func measureSessions(ctx context.Context, b *bench) (err error) {
 	return oneByOne(ctx, b, w, repo)
 }
 
-// compareUpdates alternates between the two, so that both see the same load.
+// compareUpdates alternates between the two, so that both run under the same load.
 func compareUpdates(ctx context.Context, b *bench, w *world, repo, python string, agents, writers int) error {
 	seconds := time.Duration(b.reps(2000, 500)) * time.Millisecond
 	var ours, theirs []updating
@@ -137,7 +137,7 @@ func compareUpdates(ctx context.Context, b *bench, w *world, repo, python string
 	return nil
 }
 
-// oneByOne is one writer that waits for each answer: what the disk takes for a durable write, and little more.
+// oneByOne measures one writer that waits for each answer: nearly only the time of a durable write.
 func oneByOne(ctx context.Context, b *bench, w *world, repo string) error {
 	u, err := reportUpdates(ctx, w, repo, 100, 1, 1, time.Duration(b.reps(2000, 500))*time.Millisecond)
 	if err != nil {
@@ -147,13 +147,13 @@ func oneByOne(ctx context.Context, b *bench, w *world, repo string) error {
 	return nil
 }
 
-// middle is the pass with the median rate.
+// middle returns the pass with the median rate.
 func middle(passes []updating) *updating {
 	sorted := slices.SortedFunc(slices.Values(passes), func(a, b updating) int { return int(a.rate() - b.rate()) })
 	return &sorted[len(sorted)/2]
 }
 
-// lockUpdates runs the file protocol.
+// lockUpdates measures the file protocol.
 func lockUpdates(ctx context.Context, b *bench, w *world, python string, agents, writers int, d time.Duration) (updating, error) {
 	dir, err := os.MkdirTemp(b.root, "lock")
 	if err != nil {
@@ -183,7 +183,8 @@ func lockUpdates(ctx context.Context, b *bench, w *world, python string, agents,
 	return updating{seconds: said.Seconds, counts: said.Counts, took: said.Took, lost: said.Lost, torn: *torn}, nil
 }
 
-// reportUpdates makes a session and has writers report on its agents, each a process of the program with one connection.
+// reportUpdates makes a session and has writers report on its agents, each a process of the program
+// with one connection.
 func reportUpdates(ctx context.Context, w *world, repo string, agents, writers, window int, d time.Duration) (updating, error) {
 	list := make([]string, agents)
 	for i := range list {
@@ -234,7 +235,7 @@ func reportUpdates(ctx context.Context, w *world, repo string, agents, writers, 
 		return u, err
 	}
 	u.lost, u.torn = u.total()-int(after.LastSeq-before.LastSeq), *torn // each update is one event
-	// It is not wedged: it ends, and can be removed.
+	// The session is not wedged: it ends, and can be removed.
 	for _, args := range [][]string{{"update", s.Ref(), "cancel"}, {"rm", s.Ref()}} {
 		if _, err := w.run(ctx, repo, append([]string{w.agency, "session"}, args...)...); err != nil {
 			return u, err
@@ -294,7 +295,8 @@ func (c *writer) answer() error {
 	return nil
 }
 
-// write reports until the end, never further ahead of the answers than the window, and waits for the last answer.
+// write reports until the end, never more than the window ahead of the answers, and waits for the
+// last answer.
 func (c *writer) write(end time.Time) error {
 	sent := make(chan time.Time, c.window)
 	failed := make(chan error, 1)
@@ -331,7 +333,8 @@ func (c *writer) write(end time.Time) error {
 	return errors.Join(err, c.in.Flush(), <-failed)
 }
 
-// watchFile reads a status file again and again until stop, and counts the readings that were no document.
+// watchFile reads a status file again and again until stop, and counts the readings that were not a
+// document.
 func watchFile(path string) (torn *int, stop func()) {
 	torn = new(int)
 	done, ended := make(chan struct{}), make(chan struct{})

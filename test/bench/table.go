@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// row is one line: what was measured, beside what, and the bar.
+// row is one line: what was measured, its comparison, and the limit.
 type row struct {
 	what   string
 	got    string
 	beside string
 	ratio  string
 	bar    string
-	value  float64 // 0: there is none to compare
+	value  float64 // 0: without a comparison
 }
 
 // table collects the rows of one section.
@@ -34,7 +34,7 @@ type bar struct {
 func atMost(limit float64, unit string) *bar  { return &bar{limit: limit, unit: unit} }
 func atLeast(limit float64, unit string) *bar { return &bar{limit: limit, unit: unit, atLeast: true} }
 
-// add appends a row; value is held against bar, which may be nil.
+// add appends a row and compares value with bar, which may be nil.
 func (t *table) add(r row, value float64, b *bar) {
 	if b != nil {
 		r.bar = t.verdict(value, b)
@@ -74,10 +74,10 @@ func orDash(s string) string {
 	return s
 }
 
-// samples are durations of the same thing.
+// samples are durations of the same operation.
 type samples []time.Duration
 
-// at is the value below which the share q of the samples lies.
+// at returns the value below which the share q of the samples lies.
 func (s samples) at(q float64) time.Duration {
 	if len(s) == 0 {
 		return 0
@@ -88,7 +88,7 @@ func (s samples) at(q float64) time.Duration {
 
 func (s samples) median() time.Duration { return s.at(0.5) }
 
-// String is the median and the fastest.
+// String returns the median and the fastest.
 func (s samples) String() string { return fmt.Sprintf("%s (%s)", ms(s.median()), ms(s.at(0))) }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", inMS(d)) }

@@ -12,7 +12,8 @@ import (
 	"agency/internal/file"
 )
 
-// measureWatchdog is how soon somebody is told, and what watching costs, with many workers of which one changes each second.
+// measureWatchdog measures how soon an alert arrives, and the cost of watching, with many workers
+// of which one changes each second.
 func measureWatchdog(ctx context.Context, b *bench) (err error) {
 	repo, err := makeRepo(ctx, b, 20)
 	if err != nil {
@@ -30,7 +31,7 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	// These workers have no processes and never do anything but what is written for them.
+	// These workers have no processes and change only as the benchmark writes.
 	w.env = append(w.env, "AGENCY_WATCHDOG_STUCK_THRESHOLD=10000")
 	f := &filling{repo: repo, home: w.home}
 	if err := f.fill(ctx, b.reps(1000, 100), true); err != nil {
@@ -86,11 +87,11 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 	used := 100 * float64(after[0].ticks-before[0].ticks) / ticksPerSecond / window.Seconds()
 	b.table.add(row{what: name + "daemon's cpu", got: fmt.Sprintf("%.2f %% of a core", used)}, used, atMost(3, " %"))
 	b.table.add(row{what: name + "memory (RSS)", got: mib(after[0].rss)}, float64(after[0].rss)/(1<<20), atMost(80, " MiB"))
-	// Before the crew goes: the daemon would settle a thousand runs whose wrappers die.
+	// The daemon stops before the crew: it would settle a thousand runs whose wrappers die.
 	return w.stopDaemon(ctx)
 }
 
-// ask lets a worker ask something, and returns when it did.
+// ask makes a worker ask a question, and returns the time.
 func ask(r *agency.Run, n int) (time.Time, error) {
 	c := agency.NewContract(time.Now())
 	c.Status, c.Questions = agency.ReportedNeedsInput, []string{fmt.Sprintf("Question %d?", n)}
@@ -102,7 +103,7 @@ func ask(r *agency.Run, n int) (time.Time, error) {
 	return began, file.WriteAtomic(filepath.Join(r.Worktree, agency.ContractFile), data)
 }
 
-// watchSilent is how long after its time a worker that hangs is told of.
+// watchSilent measures how long after its stuck timeout a worker that hangs gets its alert.
 func watchSilent(ctx context.Context, b *bench, repo string) (err error) {
 	const poll, intervals = time.Second, 3
 	w, err := newWorld(b)

@@ -47,7 +47,8 @@ func newWorld(b *bench) (*world, error) {
 	return w, nil
 }
 
-// plainEnv is this environment without what would lead to somebody's own agency, tmux or git configuration.
+// plainEnv returns this environment without variables that lead to the user's own agency, tmux or
+// git configuration.
 func plainEnv(home string) []string {
 	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(strings.ToUpper(name), "AGENCY") || strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "GIT_") ||
@@ -56,7 +57,8 @@ func plainEnv(home string) []string {
 	return append(env, "HOME="+home, "GIT_CONFIG_NOSYSTEM=1")
 }
 
-// startDaemon starts a daemon and, so that sessions come and go on a warm server, a tmux server that stays.
+// startDaemon starts a daemon and, so that sessions start and end on a warm one, a tmux server that
+// stays.
 func (w *world) startDaemon(ctx context.Context) error {
 	out, err := w.run(ctx, w.dir, w.agency, "daemon", "start", "--json")
 	if err != nil {
@@ -87,14 +89,14 @@ func (w *world) stopDaemon(ctx context.Context) error {
 	return nil
 }
 
-// startTmux starts a tmux server that stays, so that sessions come and go on a warm one.
+// startTmux starts a tmux server that stays, so that sessions start and end on a warm one.
 func (w *world) startTmux(ctx context.Context) error {
 	_, err := w.run(ctx, w.dir, "tmux", "-S", w.socket, "new-session", "-d", "-s", "keep", "sleep 100000")
 	return err
 }
 
-// close ends everything of the world: the runs with their tmux server, and the daemon. It works after an interrupt too.
-// The folders go with the root of them all.
+// close ends everything of the world: the runs with their tmux server, and the daemon, also after
+// an interrupt. The caller removes the folders with their root.
 func (w *world) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -13,7 +13,8 @@ var (
 	terminalSpeed = regexp.MustCompile(`BenchmarkInteractive\S*\s.*?([0-9.]+) x-bare-loop`)
 )
 
-// measureWrapper runs the benchmarks of the wrapper, which hold it against a bare loop that copies the same terminal.
+// measureWrapper runs the benchmarks of the wrapper, which compare it with a bare loop that copies
+// the same terminal.
 func measureWrapper(ctx context.Context, b *bench) error {
 	out, _, err := timed(ctx, ".", os.Environ(), "go", "test", "-run", "^$", "-bench", "Headless|Interactive",
 		"-benchtime", fmt.Sprintf("%dx", b.reps(5, 1)), "agency/internal/runner")

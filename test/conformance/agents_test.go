@@ -13,22 +13,22 @@ import (
 
 // agent is one of the real programs.
 type agent struct {
-	runner  string // as agency calls it
+	runner  string // its name in agency
 	program string
 	setup
 }
 
-// setup is what tests have to know of an agent.
+// setup holds what the tests must know of an agent.
 type setup struct {
-	// home makes a home of its own for the agent, in which the repository is trusted and the model is the one at url,
-	// and returns the environment that leads there.
+	// home makes a home of its own for the agent, in which the repository is trusted and the model
+	// is the one at url. It returns the environment for that home.
 	home func(t *testing.T, dir, repo, url string) []string
-	// asks are the arguments of a run with which the agent asks before it runs a command.
+	// asks are the arguments of a run whose agent asks before it runs a command.
 	asks []string
 	// noInput is set for a program that reads no task from its standard input: its model reads it.
 	noInput bool
-	// tools are the arguments of a run with which the agent has the tools of agency mcp; searchesTools is set for an agent that has
-	// its model search for the tools of servers.
+	// tools returns the arguments of a run whose agent has the tools of agency mcp; searchesTools
+	// is set for an agent whose model must search for the tools of servers.
 	tools         func(f *fixture) []string
 	searchesTools bool
 	answers       []answered
@@ -41,13 +41,13 @@ type answered struct {
 	ask    modelserver.Turn
 	answer string
 	made   string // a file that the agent then made
-	heard  string // in the next request; empty when nothing is
+	heard  string // a text of the next request; empty for none
 }
 
-// setups are those of the agents that agency knows. The file of each agent adds its own.
+// setups are those of the agents in the registry. The file of each agent adds its own.
 var setups = map[agency.RunnerKind]setup{}
 
-// agents are the programs that agency knows, as scripts/agents.sh installed them into a folder.
+// agents returns the agents of the registry, as scripts/agents.sh installed them into a folder.
 func agents(t *testing.T, dir string) []agent {
 	t.Helper()
 	var all []agent
@@ -61,7 +61,7 @@ func agents(t *testing.T, dir string) []agent {
 	return all
 }
 
-// runners are the agents that agency knows.
+// runners returns the names of the agents.
 func runners() []string {
 	var names []string
 	for _, a := range harness.Agents() {
@@ -70,7 +70,7 @@ func runners() []string {
 	return names
 }
 
-// table is where the configuration has the agent, below "runners".
+// table returns the configuration table of the agent, below "runners".
 func (a agent) table() string {
 	if _, custom := config.ParseRunner(a.runner); custom != "" {
 		return "custom." + custom

@@ -12,12 +12,13 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// helping is a turn in which a helper is started that works in the background.
+// helping is a turn that starts a subagent in the background.
 func helping(name string, scenario ...modelserver.Turn) modelserver.Turn {
 	return modelserver.Turn{Subagent: &modelserver.Subagent{Prompt: "You are helper " + name + ".", Scenario: scenario}}
 }
 
-// One helper asks for leave while another one ends. Claude Code tells the agent of that end as a prompt, while the dialog stays.
+// One subagent asks for permission while another one ends. Claude Code reports that end to the
+// agent as a prompt, while the dialog stays.
 func claudeSubagentAsks(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f := newFixture(t, binary, a, modelserver.Scenario{
@@ -58,7 +59,7 @@ func claudeSubagentAsks(t *testing.T, binary string, a agent) {
 	}
 }
 
-// Every alert of a turn with two permissions names what is asked.
+// Every alert of a turn with two permissions names the requested action.
 func claudeAsksTwice(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Shell: "mkdir first"}, {Shell: "mkdir second"}, {Text: "All done."}})
 	run := f.start(a)
@@ -78,7 +79,7 @@ func claudeAsksTwice(t *testing.T, binary string, a agent) {
 	}
 }
 
-// alerts are what the alerts so far are about.
+// alerts returns the subjects of the alerts so far.
 func (f *fixture) alerts() []string {
 	f.t.Helper()
 	var list api.ListAlertsResponse
@@ -90,7 +91,7 @@ func (f *fixture) alerts() []string {
 	return texts
 }
 
-// evidence is what was told of the run's first attempt.
+// evidence returns the evidence of the run's first attempt.
 func (f *fixture) evidence(run api.Run) string {
 	f.t.Helper()
 	events, err := os.ReadFile(filepath.Join(run.RunDir, "attempts", "1", agency.EventsFile))
@@ -100,8 +101,9 @@ func (f *fixture) evidence(run api.Run) string {
 	return string(events)
 }
 
-// Two helpers ask for different things. The terminal shows one dialog at a time, and the run waits for just that one; both are listed. A
-// hook of the user's holds the first dialog back, so that they are told of in another order than they are shown.
+// Two subagents ask for different permissions. The terminal shows one dialog at a time, and the run
+// waits for that one; both are listed. A hook of the user's delays the first dialog, so that the
+// reports arrive in another order than the dialogs.
 func claudeSubagentsAsk(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		helping("one", modelserver.Turn{Shell: "mkdir first"}, modelserver.Turn{Text: "It is made."}),
@@ -135,7 +137,7 @@ func claudeSubagentsAsk(t *testing.T, binary string, a agent) {
 	tl.await(agency.Waiting)
 }
 
-// asks reports whether the run's terminal shows a dialog with a line of just this text.
+// asks reports whether the run's terminal shows a dialog with a line of exactly this text.
 func (f *fixture) asks(run api.Run, text string) bool {
 	f.t.Helper()
 	screen := f.screen(run)

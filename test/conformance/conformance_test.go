@@ -1,5 +1,5 @@
-// Package conformance_test runs the real coding agents, and one of them as a custom runner, under agency, against a scripted model on
-// loopback.
+// Package conformance_test runs the real coding agents, and one of them as a custom runner, under
+// agency, against a scripted model on loopback.
 package conformance_test
 
 import (
@@ -58,11 +58,11 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// A run with a preset is told its role, first and after it went on, and asks for leave for nothing.
+// A run with a preset gets its role, at the start and after a resume, and asks for no permission.
 func testPreset(t *testing.T, binary string, a agent) {
 	const role = "Thy role: speak as a watchman of the night."
 	f := newFixture(t, binary, a, modelserver.Scenario{{Shell: "echo here > watchman.txt"}, {Text: "Twelve o'clock, and all is well."}, {Text: "One o'clock."}})
-	skip := a.runner != "claude_code" || os.Getuid() != 0 // Claude Code does not do it for root
+	skip := a.runner != "claude_code" || os.Getuid() != 0 // Claude Code refuses that for root
 	f.addConfig(fmt.Sprintf("[presets.watchman]\nharness = %q\n[presets.watchman.config]\ndangerously_skip_permissions = %t\nsystem_prompt_file = \"role.md\"\n", a.runner, skip))
 	write(t, filepath.Join(f.dir, "role.md"), role+"\n")
 	run := f.start(a, "--headless", "--preset", "watchman")
@@ -126,7 +126,8 @@ func testHeadless(t *testing.T, binary string, a agent) {
 	f.checkGone(run.ID)
 }
 
-// An interactive run asks something in its status file, takes the answer as a message, offers its work, and is stopped.
+// An interactive run asks a question in its status file, takes the answer as a message, offers its
+// work, and is stopped.
 func testInteractive(t *testing.T, binary string, a agent) {
 	const question, answer = "Which greeting?", "say hello (in lower case)\nand nothing else"
 	asks, offers := agency.NewContract(time.Now()), agency.NewContract(time.Now())
@@ -153,7 +154,7 @@ func testInteractive(t *testing.T, binary string, a agent) {
 	if r, exit := f.wait(run); r.Status != agency.NeedsInput || r.Summary != question || exit != agency.ExitNeedsUser {
 		t.Fatalf("got %s, %q, exit %d of wait, want needs input, %q, %d", r.Status, r.Summary, exit, question, agency.ExitNeedsUser)
 	}
-	f.asked(3) // from here on the answer can only come with the next turn
+	f.asked(3) // from here on only the next turn can bring the answer
 	var sent api.SendInputResponse
 	f.agency(&sent, "send", string(run.ID), answer)
 	if !sent.Confirmed {
@@ -181,7 +182,7 @@ func contractFile(t *testing.T, c agency.Contract) *modelserver.File {
 	return &modelserver.File{Path: agency.ContractFile, Content: string(data) + "\n"}
 }
 
-// status is what stands in the status file of the only run.
+// status returns the status file of the only run.
 func (f *fixture) status() string {
 	found, err := filepath.Glob(filepath.Join(f.dir, "data", "worktrees", "*", "*", agency.ContractFile))
 	if err != nil || len(found) != 1 {
@@ -194,14 +195,14 @@ func (f *fixture) status() string {
 	return string(data)
 }
 
-// A run whose tmux session is killed in the middle of a turn has failed, and takes everything with it.
+// A run whose tmux session is killed in the middle of a turn has failed, and leaves no process.
 func testSessionKilled(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}})
 	run := f.start(a)
 	f.asked(0)
 	f.checkAlive(run.ID)
 	f.output("tmux", "-S", f.tmuxSocket(), "kill-session", "-t", "="+run.Session)
-	// An agent that sees its terminal go can say on the way out that its turn is over.
+	// An agent that loses its terminal can report on the way out that its turn is over.
 	run, exit := f.wait(run, "--for", "failed")
 	if run.State != agency.Failed || run.ErrorCode != agency.CodeRunnerDisappeared || exit != agency.ExitOK {
 		t.Errorf("got %s, %s, exit %d of wait, want failed, %s, 0", run.State, run.ErrorCode, exit, agency.CodeRunnerDisappeared)

@@ -11,8 +11,9 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// Of a program that agency does not know, as Copilot is under another name, nothing is heard, so it is active from its start to its end, at work, at rest and with a
-// dialog. What its dialogs ask is for a person: nothing is typed there.
+// A program that agency does not know, here Copilot under another name, reports nothing, so it is
+// active from its start to its end, at work, at rest and with a dialog. Its dialogs are for the
+// user: agency types nothing there.
 func TestCustomRunner(t *testing.T) {
 	t.Parallel()
 	binary, a := installed(t, "copilot")
@@ -38,12 +39,12 @@ func TestCustomRunner(t *testing.T) {
 	if requests := f.model.Requests(); len(requests) > 0 {
 		t.Errorf("it began to work in a folder that nobody trusts: %+v", requests)
 	}
-	f.press(run, "Enter") // a person trusts the folder
+	f.press(run, "Enter") // the user trusts the folder
 	if heard := f.asked(0); !strings.Contains(heard, filepath.Join(run.Worktree, agency.PromptFile)) {
 		t.Errorf("the model heard %q", heard)
 	}
 	f.refuses(run, leave)
-	f.press(run, "Enter") // a person lets it run
+	f.press(run, "Enter") // the user allows the command
 	f.shown(run, "It is made.")
 	if !made("made.txt") {
 		t.Error("the command did not run")
@@ -72,8 +73,8 @@ func TestCustomRunner(t *testing.T) {
 	tl.check(agency.LabelKilled) // it was active before, and nothing else
 }
 
-// refuses waits until the terminal of a run asks something with the cursor on "Yes", and checks that neither send nor answer types
-// there, nor leads to the other.
+// refuses waits until the terminal of a run shows a question with the cursor on "Yes", and checks
+// that neither send nor answer types there, and that neither suggests the other.
 func (f *fixture) refuses(run api.Run, question string) {
 	f.t.Helper()
 	f.shown(run, question)

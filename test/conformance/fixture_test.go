@@ -20,10 +20,11 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// timeout bounds every wait. OpenCode alone takes most of a minute to start where many programs share two cores.
+// timeout bounds every wait. OpenCode alone needs most of a minute to start where many programs
+// share two cores.
 const timeout = 2 * time.Minute
 
-// fixture is an agency with one agent, a repository and a model, all of it in one folder.
+// fixture is an agency with one agent, a repository and a model, all in one folder.
 type fixture struct {
 	t      *testing.T
 	binary string
@@ -95,7 +96,7 @@ func (f *fixture) command(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// output is command for what must succeed.
+// output is command for a program that must succeed.
 func (f *fixture) output(name string, args ...string) string {
 	f.t.Helper()
 	out, err := f.command(name, args...)
@@ -105,7 +106,8 @@ func (f *fixture) output(name string, args ...string) string {
 	return out
 }
 
-// agency runs an agency command with --json, decodes what it answers into data unless that is nil, and returns the exit status.
+// agency runs an agency command with --json, decodes the answer's data into data unless that is
+// nil, and returns the exit status.
 func (f *fixture) agency(data any, args ...string) int {
 	f.t.Helper()
 	out, err := f.command(f.binary, append([]string{"--json"}, args...)...)
@@ -145,7 +147,7 @@ func (f *fixture) start(a agent, flags ...string) api.Run {
 	return run
 }
 
-// explain logs what there is to know about a run whose test failed.
+// explain logs everything known about a run whose test failed.
 func (f *fixture) explain(run api.Run) {
 	for _, args := range [][]string{{"show"}, {"events", "--run"}, {"logs"}, {"logs", "--stderr"}} {
 		out, err := f.command(f.binary, append(args, string(run.ID))...)
@@ -166,7 +168,7 @@ func (f *fixture) wait(run api.Run, flags ...string) (api.Run, int) {
 	return waited.Runs[0], exit
 }
 
-// asked waits for the request of a turn and returns all that the user said until then.
+// asked waits for the request of a turn and returns everything that the user said until then.
 func (f *fixture) asked(turn int) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), timeout)
@@ -178,7 +180,8 @@ func (f *fixture) asked(turn int) string {
 	return request.Heard
 }
 
-// checkAlive says that processes of the run are found at all, without which checkGone would prove nothing.
+// checkAlive checks that processes of the run can be found at all, without which checkGone would
+// prove nothing.
 func (f *fixture) checkAlive(id agency.RunID) {
 	f.t.Helper()
 	if runtime.GOOS == "linux" && len(f.processes(id)) == 0 {
@@ -186,7 +189,7 @@ func (f *fixture) checkAlive(id agency.RunID) {
 	}
 }
 
-// checkGone says that the run left no process behind.
+// checkGone checks that the run left no process behind.
 func (f *fixture) checkGone(id agency.RunID) {
 	f.t.Helper()
 	for _, process := range f.processes(id) {
@@ -194,7 +197,8 @@ func (f *fixture) checkGone(id agency.RunID) {
 	}
 }
 
-// processes finds the processes that carry the run's mark in their environment. Only Linux shows it.
+// processes finds the processes that carry the run's mark in their environment. Only Linux shows
+// it.
 func (f *fixture) processes(id agency.RunID) []string {
 	f.t.Helper()
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -205,7 +209,7 @@ func (f *fixture) processes(id agency.RunID) []string {
 	for _, path := range environs {
 		env, err := os.ReadFile(path)
 		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), "AGENCY_RUN_ID="+string(id)) {
-			continue // it has ended, or is somebody else's
+			continue // it has ended, or belongs to another user
 		}
 		argv, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 		found = append(found, fmt.Sprintf("%s %q", filepath.Dir(path), argv))

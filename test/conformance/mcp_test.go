@@ -13,7 +13,7 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// The real programs find the tools of agency mcp, and call them in the name of their run.
+// The real programs find the tools of agency mcp, and call them for their run.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	for _, runner := range runners() {
@@ -57,7 +57,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// body is the request of a turn as it came.
+// body returns the request of a turn as it arrived.
 func (f *fixture) body(turn int) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), timeout)
@@ -69,8 +69,8 @@ func (f *fixture) body(turn int) string {
 	return request.Body
 }
 
-// Permissions and questions of the real programs are answered through their dialogs, and what the agent then does shows that
-// the answer was the right one.
+// agency answers permissions and questions of the real programs through their dialogs, and the
+// agent's next step shows that the answer was right.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	for _, runner := range runners() {
@@ -84,7 +84,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// run has the agent ask, answers, and looks at what the agent made of it.
+// run has the agent ask, answers, and checks what the agent did with the answer.
 func (tt *answered) run(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{tt.ask, {Text: "All done."}})
 	run := f.start(a, tt.args...)

@@ -16,7 +16,7 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// signal sends a signal to all that a run started, but for what is agency's.
+// signal sends a signal to all processes that a run started, except agency's own.
 func (f *fixture) signal(run api.Run, sig syscall.Signal) {
 	f.t.Helper()
 	found := 0
@@ -36,8 +36,8 @@ func (f *fixture) signal(run api.Run, sig syscall.Signal) {
 	}
 }
 
-// What send says of an agent that was stopped while it was typed to is true: a confirmed message is a prompt, and of any other it says
-// what stands in the input box.
+// The answer of send about an agent that was stopped during the typing is true: a confirmed message
+// is a prompt, and for any other one the answer contains what is in the input box.
 func TestSendToAStoppedAgent(t *testing.T) {
 	t.Parallel()
 	stops := []time.Duration{300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}
@@ -53,7 +53,8 @@ func TestSendToAStoppedAgent(t *testing.T) {
 				for i, stop := range stops {
 					message := fmt.Sprintf("message %d, after a stop of %s", i+1, stop)
 					if sent := f.sendStopped(run, message, stop, when == "before Enter"); !sent.Confirmed {
-						// A machine that is busy may not be done in time; then the message must stand where send found it.
+						// A busy machine may not finish in time; then the message must be where
+						// send reported it.
 						if !sent.Delivered || !strings.Contains(sent.Composer, message) {
 							t.Errorf("%s: %+v", stop, sent)
 						}
@@ -69,7 +70,7 @@ func TestSendToAStoppedAgent(t *testing.T) {
 	}
 }
 
-// heardLast is what the user said until the newest request.
+// heardLast returns what the user said until the newest request.
 func (f *fixture) heardLast() string {
 	heard := ""
 	for _, r := range f.model.Requests() {
@@ -80,8 +81,8 @@ func (f *fixture) heardLast() string {
 	return heard
 }
 
-// sendStopped sends a message while the agent is stopped for a while: from before it is typed on, or from when it stands in the input
-// box, before Enter.
+// sendStopped sends a message while the agent is stopped for a while: from before the typing, or
+// from when the text is in the input box, before Enter.
 func (f *fixture) sendStopped(run api.Run, message string, stop time.Duration, shown bool) api.SendInputResponse {
 	f.t.Helper()
 	var sent api.SendInputResponse
@@ -97,13 +98,13 @@ func (f *fixture) sendStopped(run api.Run, message string, stop time.Duration, s
 		f.shown(run, message)
 		f.signal(run, syscall.SIGSTOP)
 	}
-	time.Sleep(stop) // the time is what is tested
+	time.Sleep(stop) // the test is about this time
 	f.signal(run, syscall.SIGCONT)
 	<-done
 	return sent
 }
 
-// A message for an agent at work is confirmed when it went out of the input box: it is queued there.
+// A message for an agent at work is confirmed when it has left the input box: the agent queues it.
 func TestSendToAnAgentAtWork(t *testing.T) {
 	t.Parallel()
 	for _, runner := range runners() {
@@ -132,7 +133,8 @@ func TestSendToAnAgentAtWork(t *testing.T) {
 	}
 }
 
-// Nothing is sent into a dialog, even when all evidence says that there is none: here the record is told that it was answered.
+// Nothing is typed into a dialog, even when all evidence claims that there is none: here the record
+// is given its answer.
 func TestSendIntoADialog(t *testing.T) {
 	t.Parallel()
 	for _, runner := range runners() {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// backups are the backups that the daemon made by itself.
+// backups returns the backups that the daemon made by itself.
 func (w *world) backups() []string {
 	found, _ := filepath.Glob(filepath.Join(w.f.Data, "backups", "*.db"))
 	return found
 }
 
-// The daemon backs the record up by itself once a day, and keeps as many backups as the configuration says. The newest brings back what a
-// lost database held.
+// The daemon makes a backup of the record once a day, and keeps as many as the configuration says.
+// The newest restores a lost database.
 func TestDailyBackup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,10 +16,10 @@ import (
 	"agency/internal/sqlite"
 )
 
-// settleTime is how long the world may take to come to rest.
+// settleTime is how long the world may take to settle.
 const settleTime = 25 * time.Second
 
-// rest waits until nothing is wrong, and returns what still is when the time is up.
+// rest waits until nothing is wrong, and returns what is still wrong at the end of the time.
 func (w *world) rest(tmuxDied bool) []string {
 	for deadline := time.Now().Add(settleTime); ; time.Sleep(50 * time.Millisecond) {
 		wrong := w.violations(tmuxDied)
@@ -29,8 +29,8 @@ func (w *world) rest(tmuxDied bool) []string {
 	}
 }
 
-// violations says what is wrong in a world at rest, by what agency says of its runs and by what can be seen without it. tmuxDied
-// excuses sessions that are missing.
+// violations returns what is wrong in a settled world, by agency's own answers and by inspection
+// without it. tmuxDied excuses missing sessions.
 func (w *world) violations(tmuxDied bool) []string {
 	runs, err := w.runs()
 	if err != nil {
@@ -48,13 +48,14 @@ func (w *world) violations(tmuxDied bool) []string {
 	return append(wrong, w.events(runs)...)
 }
 
-// compare compares the record of runs with the process table, tmux, git and the files. It is the one place that says what must hold.
+// compare compares the record of runs with the process table, tmux, git and the files. It is the
+// only place that defines what must hold.
 func (w *world) compare(runs []runView, seen *scene) []string {
 	wrong := []string{}
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	sessions := strings.Fields(w.f.Tmux("list-sessions", "-F", "#{session_name}").Stdout)
 	worktrees := w.f.Command("", "git", "worktree", "list", "--porcelain").Stdout
-	branches, work := []string{}, map[string]bool{} // of those at a commit of an agent, which an undo leaves there
+	branches, work := []string{}, map[string]bool{} // branches at a commit of an agent, which an undo leaves
 	for line := range strings.Lines(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(authorname)", "refs/heads/agency").Stdout) {
 		branch, author, _ := strings.Cut(strings.TrimSpace(line), " ")
 		branches = append(branches, branch)
@@ -101,12 +102,13 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 			if worktreeErr == nil || inGit || has(sessions, session) {
 				say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, has(sessions, session))
 			}
-			// A session that starts an agent again gives its next run the same branch.
+			// A session that starts an agent again gives the next run the same branch.
 			if undone && has(branches, r.Branch) && !work[r.Branch] && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && !isUndone(&other) }) {
 				say("%s is undone and its branch is there", r.Name)
 			}
 		default:
-			// An operation that is cut off in the middle of a removal leaves a run that says so, and can be removed again.
+			// An operation that interrupts a removal leaves a run that shows this, and that can be
+			// removed again.
 			if (worktreeErr == nil) != inGit && r.State == "running" || dirErr != nil {
 				say("%s is kept: worktree %v, in git %v, folder %v", r.Name, worktreeErr, inGit, dirErr)
 			}
@@ -118,7 +120,7 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 		}
 	}
 	for _, branch := range branches {
-		owned := strings.HasPrefix(branch, "agency/restored-") // from a snapshot, for a person
+		owned := strings.HasPrefix(branch, "agency/restored-") // from a snapshot, for the user
 		for i := range runs {
 			owned = owned || runs[i].Branch == branch
 		}
@@ -146,7 +148,7 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 	return wrong
 }
 
-// isUndone reports whether the creation of a run was taken back: of one that is removed, the folder stays.
+// isUndone reports whether the creation of a run was undone: the folder of a removed run stays.
 func isUndone(r *runView) bool {
 	_, err := os.Lstat(r.Dir)
 	return r.RemovedAt != nil && err != nil
@@ -192,7 +194,7 @@ func (w *world) doctor() []string {
 	return wrong
 }
 
-// events are those that agency tells of, checked against its runs.
+// events returns the events, checked against the runs.
 func (w *world) events(runs []runView) []string {
 	r := w.f.Agency("events", "--json")
 	if r.Exit != 0 {
@@ -213,7 +215,8 @@ func (w *world) events(runs []runView) []string {
 	return checkEvents(runs, events)
 }
 
-// checkEvents checks that the record of events has no gap, nothing twice, and nothing after the end.
+// checkEvents checks that the record of events has no gap, no duplicate, and no event after the end
+// of a run.
 func checkEvents(runs []runView, events []agency.Event) []string {
 	wrong := []string{}
 	type key struct {
@@ -242,7 +245,7 @@ func checkEvents(runs []runView, events []agency.Event) []string {
 			if removed[e.RunID] {
 				wrong = append(wrong, fmt.Sprintf("event %d is %s after the removal of %s", e.Seq, e.Type, e.RunID))
 			}
-		default: // may come any number of times
+		default: // may occur any number of times
 		}
 		if e.Type == agency.AttemptStarted && count[key{e.RunID, e.Attempt, agency.AttemptEnded}] > 0 {
 			wrong = append(wrong, fmt.Sprintf("event %d starts an attempt that has ended", e.Seq))
@@ -257,7 +260,7 @@ func checkEvents(runs []runView, events []agency.Event) []string {
 	for i := range runs {
 		id, n := agency.RunID(runs[i].ID), runs[i].Attempt
 		ends := count[key{id, n, agency.AttemptEnded}] + count[key{id, n, agency.RunUndone}]
-		rebuilt := count[key{id, n, agency.RunRebuilt}] > 0 // its end may have been told before
+		rebuilt := count[key{id, n, agency.RunRebuilt}] > 0 // its end may have been recorded before
 		if runs[i].final() != (ends > 0) && !rebuilt {
 			wrong = append(wrong, fmt.Sprintf("%s is %s, and %d events tell of its end", runs[i].Name, runs[i].State, ends))
 		}
@@ -265,7 +268,7 @@ func checkEvents(runs []runView, events []agency.Event) []string {
 	return wrong
 }
 
-// database ends the daemon and reads the whole file.
+// database stops the daemon and checks the whole file.
 func (w *world) database() []string {
 	if r := w.f.Agency("daemon", "stop"); r.Exit != 0 {
 		return []string{"daemon stop: " + r.Stderr}

@@ -17,10 +17,10 @@ import (
 	"github.com/creack/pty"
 )
 
-// clientLimit is the most that a command may take that was hurt.
+// clientLimit is the longest time that a disturbed command may take.
 const clientLimit = 90 * time.Second
 
-// client runs a command, and looks at what it says.
+// client runs a command, and checks its answer.
 func (l *life) client(args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), clientLimit)
 	defer cancel()
@@ -71,11 +71,11 @@ func (l *life) client(args []string) {
 	}
 }
 
-// followTime is how long a client follows or shows something before its person leaves.
+// followTime is how long a client follows or shows output before its user leaves.
 const followTime = time.Second
 
-// attach starts a client on a terminal of its own, from which its person detaches a moment later. It closes shown when all that the
-// client wrote is in out.
+// attach starts a client on a terminal of its own, from which its user detaches a moment later. It
+// closes shown when out has everything that the client wrote.
 func attach(cmd *exec.Cmd, out io.Writer, shown chan<- struct{}) error {
 	cmd.Stdout, cmd.Stderr = nil, nil
 	terminal, err := pty.Start(cmd)
@@ -92,8 +92,8 @@ func attach(cmd *exec.Cmd, out io.Writer, shown chan<- struct{}) error {
 	return nil
 }
 
-// someWorktree is the folder of the newest run of a client that has one, as an agent is in it. An agent of a session that asks something
-// and ends has its session wait for a person.
+// someWorktree returns the folder of a client's newest run, as the working directory of its agent.
+// An agent of a session that asks a question and ends makes its session wait for the user.
 func (l *life) someWorktree() string {
 	paths, _ := filepath.Glob(filepath.Join(l.f.Data, "worktrees", "*", "r_*"))
 	for _, path := range slices.Backward(paths) {
@@ -110,7 +110,7 @@ var (
 	restoredAs = regexp.MustCompile(`git switch (agency/restored-\S+)`)
 )
 
-// believe keeps what a client was told, to see that it stays so.
+// believe records the answers that a client got, to check later that they still hold.
 func (l *life) believe(args []string, out string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

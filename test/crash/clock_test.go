@@ -13,8 +13,8 @@ import (
 // setClock sets the clock of every process of agency.
 func (w *world) setClock(off time.Duration) { w.write("killpoint.clock", off.String()) }
 
-// times checks what must hold whatever the clock was set to: events are in order, nothing changed before it was made, and
-// nobody is told of a time that is still to come.
+// times checks what must hold for any setting of the clock: events are in order, no change is
+// earlier than the creation, and no answer contains a future time.
 func (w *world) times() {
 	w.t.Helper()
 	var page struct {
@@ -36,7 +36,7 @@ func (w *world) times() {
 	}
 }
 
-// updated is the updated_at of every run.
+// updated returns the updated_at of every run.
 func (w *world) updated() map[string]time.Time {
 	w.t.Helper()
 	var list struct {
@@ -55,7 +55,7 @@ func (w *world) updated() map[string]time.Time {
 	return all
 }
 
-// status is the derived status of a run.
+// status returns the derived status of a run.
 func (w *world) status(name string) string {
 	w.t.Helper()
 	var list struct {
@@ -73,7 +73,7 @@ func (w *world) status(name string) string {
 	return ""
 }
 
-// The clock is set by an hour while everything runs, or while no daemon does.
+// The clock is set by an hour while everything runs, or while no daemon runs.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -100,7 +100,8 @@ func TestClockJumps(t *testing.T) {
 			}
 			w.setClock(test.off)
 
-			// What was heard seconds ago is not silence. Between two daemons nobody can know, and the clock is believed.
+			// A sign of life of seconds ago is not inactivity. Between two daemons the elapsed time
+			// is unknown, and the clock counts.
 			want := "working"
 			if test.down && test.off > 0 {
 				want = "stalled"
@@ -111,7 +112,7 @@ func TestClockJumps(t *testing.T) {
 			if r := w.f.Agency("wait", "target", "--for", "needs-input", "--timeout", "1s"); r.Exit != 5 {
 				t.Errorf("a wait that is in vain: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
 			}
-			// Who answers and who asks after that comes in this order.
+			// An answer and a later question are recorded in this order.
 			w.must("send", "other", "yes")
 			if got := w.status("other"); got == "needs input" {
 				t.Error("an answered question stands")

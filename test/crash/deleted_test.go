@@ -22,7 +22,7 @@ func (w *world) deleted(names ...string) {
 	}
 }
 
-// A lock that somebody deletes under a live daemon does not give two daemons, neither now nor later.
+// Deleting the lock of a live daemon never leads to two daemons.
 func TestLockDeleted(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{
@@ -47,7 +47,7 @@ func TestLockDeleted(t *testing.T) {
 	}
 }
 
-// A daemon whose lock another process has now ends, and leaves what that process made alone.
+// A daemon ends when another process has its lock, and leaves the files of that process unchanged.
 func TestLockTakenOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +69,8 @@ func TestLockTakenOver(t *testing.T) {
 	w.calm(false)
 }
 
-// A database that is deleted or replaced under a live daemon comes back with all that the daemon recorded, also after a kill.
+// A database that is deleted or replaced under a live daemon is restored with everything that the
+// daemon recorded, also after a kill.
 func TestDatabaseDeletedAlive(t *testing.T) {
 	t.Parallel()
 	for name, hurt := range map[string]func(w *world){
@@ -104,15 +105,15 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 			}
 			kept, _ := filepath.Glob(filepath.Join(w.f.Data, "agency.db.replaced-*"))
 			if there := !strings.HasPrefix(name, "deleted"); there != (len(kept) > 0) {
-				t.Errorf("kept %v", kept) // a log without its database is worth nothing
+				t.Errorf("kept %v", kept) // a log without its database is useless
 			}
 			w.calm(false)
 		})
 	}
 }
 
-// force has a command that may be repeated succeed. A daemon that takes its record back begins anew, and who asks it at that moment is
-// told that it went away, and that what was asked may be done.
+// force repeats a command until it succeeds. A daemon that restores its record restarts, and tells
+// a client at that moment that it went away and that the request may have been carried out.
 func (w *world) force(args ...string) {
 	w.t.Helper()
 	w.await("a daemon that stays", func() bool {
@@ -135,8 +136,9 @@ func (w *world) lastSeq() int64 {
 	return status.LastSeq
 }
 
-// A database that is missing where runs are is refused: nothing is taken for new, and no name is free, until it is back. The folders of the
-// runs bring them back, and the live agent is its run's again.
+// agency refuses to work when the database is missing but folders of runs exist: it creates no new
+// one, and no name is free, until the database is back. The folders of the runs restore it, and the
+// live agent belongs to its run again.
 func TestDatabaseMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,7 +190,8 @@ func (w *world) deletedNot(name string) {
 	}
 }
 
-// A creation whose record was lost in the middle comes back from the folder of its run, and is taken back whole by the next daemon.
+// A creation whose record was lost in the middle is rebuilt from the folder of its run, and the
+// next daemon undoes all of it.
 func TestRebuildCutOff(t *testing.T) {
 	t.Parallel()
 	for point, runner := range map[string]string{"create.files.made": "scripted", "launch.written": "scripted", "undo.ended": "broken"} {
@@ -213,7 +216,8 @@ func TestRebuildCutOff(t *testing.T) {
 	}
 }
 
-// A later attempt that was just being made when the record was lost is failed by the next daemon, and nothing of it is left.
+// A later attempt that was being created when the record was lost is failed by the next daemon, and
+// nothing of it is left.
 func TestRebuildCutOffResume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -232,7 +236,7 @@ func TestRebuildCutOffResume(t *testing.T) {
 	w.must("resume", "target")
 }
 
-// An agent that has just begun to work when the record is lost is its run's again.
+// An agent that had just begun to work when the record was lost belongs to its run again.
 func TestRebuildBeginning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -254,7 +258,7 @@ func TestRebuildBeginning(t *testing.T) {
 	w.calm(false)
 }
 
-// A backup knows nothing of what came after it. A rebuild brings that back from the folders of the runs.
+// A backup does not contain later changes. A rebuild restores them from the folders of the runs.
 func TestRebuildAfterRestore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// newFullDisk is a world on a small disk of its own, with a live run "target", and free makes room on the disk after it was filled.
+// newFullDisk returns a world on a small disk of its own, with a live run "target". fillDisk fills
+// the disk, and free makes room on it again.
 func newFullDisk(t *testing.T) (w *world, fillDisk, free func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -38,8 +39,8 @@ func newFullDisk(t *testing.T) (w *world, fillDisk, free func()) {
 	return w, fillDisk, free
 }
 
-// On a disk without a free byte all can be looked at, agents can be stopped, one that dies does not show as working, and a daemon that is
-// killed is followed by the next one.
+// On a disk without a free byte every run can be inspected, agents can be stopped, a dead agent
+// does not show as working, and a killed daemon is replaced by the next one.
 func TestFullDiskWorks(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
@@ -48,7 +49,7 @@ func TestFullDiskWorks(t *testing.T) {
 		for _, args := range [][]string{{"ls"}, {"show", "target"}, {"explain", "other"}, {"logs", "other"}, {"events"}, {"alerts"}} {
 			w.must(args...)
 		}
-		w.f.Agency("doctor") // its status is that something is wrong
+		w.f.Agency("doctor") // its exit status reports a problem
 		pids := w.daemons()
 		w.kill(pids)
 		w.awaitDeath(pids)
@@ -73,8 +74,8 @@ func TestFullDiskWorks(t *testing.T) {
 	}
 }
 
-// What an agent prints on a full disk is missing in its log, and both the log and show say how much it is: while it runs, and when it has
-// ended on the full disk.
+// Output that does not fit on a full disk is missing in the log; the log and show report its size,
+// while the agent runs and after it ended.
 func TestFullDiskLog(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
@@ -105,7 +106,8 @@ func TestFullDiskLog(t *testing.T) {
 	}
 }
 
-// An agent that cannot write on a full disk leaves what it wrote before, and that is not lost when its run and its branch are removed.
+// An agent that cannot write on a full disk keeps its earlier work, also when its run and its
+// branch are removed.
 func TestFullDiskKeepsWork(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
@@ -131,7 +133,8 @@ func TestFullDiskKeepsWork(t *testing.T) {
 	w.calm(false)
 }
 
-// A rebuild that the disk has no room for fails, and puts nothing into the place of the database. With room it brings all back.
+// A rebuild without room on the disk fails, and leaves nothing in place of the database. With room
+// it restores everything.
 func TestFullDiskRebuild(t *testing.T) {
 	t.Parallel()
 	w, _, free := newFullDisk(t)
@@ -164,7 +167,7 @@ func TestFullDiskRebuild(t *testing.T) {
 	}
 }
 
-// pass lets an agent go on that reads from the pipe "go".
+// pass lets an agent continue that reads from the pipe "go".
 func (w *world) pass() {
 	w.t.Helper()
 	if err := os.WriteFile(w.path("go"), []byte("go\n"), 0o600); err != nil { // waits for the reader
@@ -172,7 +175,8 @@ func (w *world) pass() {
 	}
 }
 
-// A disk that has less room than [disk] min_free takes no new run, and every other command works; with room again it does.
+// A disk with less room than [disk] min_free takes no new run, and every other command works; with
+// room again it takes runs.
 func TestDiskLow(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
@@ -187,14 +191,15 @@ func TestDiskLow(t *testing.T) {
 	w.calm(false)
 }
 
-// A disk that gets low is an alert of the host: it opens once, is told through a channel while no agent can act, cannot be seen for the
-// person by an agent, and is over when there is room again. The next time it is another one.
+// A full disk is an alert of the host: it opens once, reaches a channel while no agent can act,
+// cannot be acknowledged for the user by an agent, and ends when there is room again. The next time
+// is another alert.
 func TestDiskLowAlert(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
 	w.script("tell", "#!/bin/sh\ncat >>"+w.path("told")+"\n")
 	w.configure(fmt.Sprintf("[watchdog]\npoll_interval_secs = 1\n[notify.channels.tell]\nkind = \"command\"\nargv = [%q]\n", w.path("tell")))
-	w.must("notify", "ls") // the daemon has taken the configuration over
+	w.must("notify", "ls") // the daemon has loaded the configuration
 	fillDisk()
 	w.await("the alert", func() bool { return len(w.diskAlerts()) == 1 })
 	w.await("the channel", func() bool {
@@ -224,7 +229,7 @@ func TestDiskLowAlert(t *testing.T) {
 	w.calm(false)
 }
 
-// diskAlerts are the ids of the alerts about disks.
+// diskAlerts returns the ids of the alerts about disks.
 func (w *world) diskAlerts(flags ...string) []string {
 	w.t.Helper()
 	var list struct {
@@ -245,7 +250,8 @@ func (w *world) diskAlerts(flags ...string) []string {
 	return ids
 }
 
-// A daemon that starts on a disk without room for its reserve tells so, and takes the reserve when there is room.
+// A daemon that starts on a disk without room for its reserve logs that, and takes the reserve when
+// there is room.
 func TestDiskReserve(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
@@ -260,7 +266,7 @@ func TestDiskReserve(t *testing.T) {
 	if !reserved() {
 		t.Error("there is no reserve at first")
 	}
-	w.must("daemon", "stop") // which gives it back
+	w.must("daemon", "stop") // which releases it
 	fill(t, filepath.Join(filepath.Dir(w.f.Data), "filler"), 1<<20)
 	if reserved() {
 		t.Error("doctor does not tell that the reserve is missing")
@@ -273,8 +279,8 @@ func TestDiskReserve(t *testing.T) {
 	w.calm(false)
 }
 
-// When even what is reserved is used up, agents can be stopped, and who ended is said to have ended, by a daemon that can write nothing and by the
-// one that follows it. All of it is in the record, once, when there is room.
+// When even the reserve is used up, agents can be stopped and their ends show, with a daemon that
+// can write nothing and with the next one. The record contains all of it, once, when there is room.
 func TestFullDiskBeyondTheReserve(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
@@ -286,7 +292,7 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 	if len(reserved) != 2 {
 		t.Fatalf("reserved for the exit record: %q", reserved)
 	}
-	for _, path := range reserved { // it has no room either
+	for _, path := range reserved { // the reserve has no room either
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +304,7 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 	}
 	w.kill(w.marked(w.run("other").ID))
 	w.must("wait", "other", "--for", "failed", "--timeout", "20s")
-	w.must("send", "bare", "hello") // what is typed is typed, and not to be typed again
+	w.must("send", "bare", "hello") // typed text counts as typed, and is not typed again
 	w.write("go", "")
 	w.must("wait", "bare", "--for", "completed", "--timeout", "20s")
 	ends := map[string]string{"target": "killed", "other": "failed", "bare": "completed"}
@@ -311,7 +317,7 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 	pids := w.daemons()
 	w.kill(pids)
 	w.awaitDeath(pids)
-	w.must("wait", "bare", "--for", "completed", "--timeout", "20s") // its wrapper keeps the record
+	w.must("wait", "bare", "--for", "completed", "--timeout", "20s") // its wrapper keeps the exit record
 	if r := w.f.Agency("stop", "third"); r.Exit != 0 {
 		t.Errorf("stop under the next daemon: %+v", r)
 	}

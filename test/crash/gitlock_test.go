@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// gitHolding starts a git that takes locks and waits, and returns how to kill it.
+// gitHolding starts a git that takes locks and waits, and returns a function that kills it.
 func (w *world) gitHolding(dir, input string, lock string, args ...string) (kill func()) {
 	w.t.Helper()
 	cmd := exec.Command("git", args...)
@@ -30,7 +30,7 @@ func (w *world) gitHolding(dir, input string, lock string, args ...string) (kill
 	return kill
 }
 
-// locks are the git locks that doctor finds, each with the command that removes it.
+// locks returns the git locks that doctor finds, each with the command that removes it.
 func (w *world) locks() map[string]string {
 	w.t.Helper()
 	found, err := w.namedLocks()
@@ -55,8 +55,8 @@ func (w *world) namedLocks() (map[string]string, error) {
 	return found, err
 }
 
-// A git that is killed in the middle leaves its locks. Doctor names each with what removes it, once no git is at work, and
-// until then every operation works or says what is in its way.
+// A git that is killed leaves its locks. Doctor names each with the command that removes it, once
+// no git is at work; until then every operation works or names what blocks it.
 func TestGitLocks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +69,7 @@ func TestGitLocks(t *testing.T) {
 	index := filepath.Join(linked, "index.lock")
 	packed, config, head := filepath.Join(common, "packed-refs.lock"), filepath.Join(common, "config.lock"), filepath.Join(linked, "HEAD.lock")
 
-	// Two that are killed, and three as they would be left.
+	// Two gits are killed, and three more locks are made as killed ones would leave them.
 	killIndex := w.gitHolding(r.Worktree, "", index, "update-index", "--index-info")
 	killRefs := w.gitHolding(w.f.Repo, "start\nupdate refs/heads/"+r.Branch+" HEAD~0\ncreate refs/agency/snapshots/"+r.ID+"/1 HEAD\nprepare\n",
 		snapshot, "update-ref", "--stdin")
@@ -93,7 +93,7 @@ func TestGitLocks(t *testing.T) {
 		t.Errorf("doctor found %v", found)
 	}
 
-	// What is not in the way of something does not stop it.
+	// A lock does not stop an operation that does not need it.
 	w.must("run", "--name", "beside", "--prompt", asks)
 	w.must("stop", "beside")
 	w.must("rm", "beside")

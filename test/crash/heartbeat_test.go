@@ -12,8 +12,8 @@ import (
 	"agency/test/fixture"
 )
 
-// A wrapper that is suspended is not dead: its run stays running, and all that shows it says that nothing is known until it moves
-// again. A heartbeat makes no ended attempt alive.
+// A suspended wrapper is not dead: its run stays running, and its status shows that nothing is
+// known until the wrapper continues. A heartbeat does not revive an ended attempt.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -41,7 +41,8 @@ func TestHeartbeat(t *testing.T) {
 		}
 	}
 	is("ACTIVE")
-	// The server comes first, and wakes up the wrapper at the end: tmux lets nothing stop that runs in its panes.
+	// The server is suspended first, because tmux continues every stopped process in its panes. For
+	// the same reason the server's own end of suspension wakes the wrapper.
 	server := w.tmuxServer()
 	for _, pid := range append(server, w.wrapper(r.ID)...) {
 		if err := fixture.Suspend(pid); err != nil {

@@ -20,7 +20,7 @@ func (w *world) calm(tmuxDied bool) {
 	}
 }
 
-// A socket that somebody deletes under a live daemon comes back, and no second daemon does.
+// A socket that is deleted under a live daemon is made again, without a second daemon.
 func TestSocketDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +38,7 @@ func TestSocketDeleted(t *testing.T) {
 	w.calm(false)
 }
 
-// A database that is no database is refused and kept byte for byte.
+// A file that is not a database is refused and kept byte for byte.
 func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(whole []byte) []byte{
@@ -86,10 +86,11 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// restorePoints are where a restore of the database can be cut off.
+// restorePoints are the points where a restore of the database can be interrupted.
 var restorePoints = []string{"restore.begun", "restore.kept", "restore.aside"}
 
-// A restore that is killed is finished by the next command, and what it replaced is whole, the last words in its log included.
+// The next command finishes a killed restore, and the replaced database is complete, with the last
+// changes in its log.
 func TestRestoreCutOff(t *testing.T) {
 	t.Parallel()
 	for _, point := range restorePoints {
@@ -132,7 +133,8 @@ func TestRestoreCutOff(t *testing.T) {
 	}
 }
 
-// Files of a run that are torn, hostile or no files do not stop the daemon, and do not make it lie.
+// Torn, hostile or missing files of a run neither stop the daemon nor make it report a wrong
+// status.
 func TestHostileRecords(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
@@ -183,7 +185,8 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// On a disk that is full, or soon is, every command says so or works, and when there is room again everything is as it should be.
+// On a full disk, or one that soon is, every command works or reports the disk, and with room again
+// everything recovers.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -218,7 +221,7 @@ func fullDisk(t *testing.T, prepare func(*world), command []string, room int64) 
 	}
 	t.Cleanup(func() { unmount(disk) })
 	w := newWorldAt(t, disk)
-	w.configure("[disk]\nmin_free = \"0KiB\"\n") // or no run would come to a full disk
+	w.configure("[disk]\nmin_free = \"0KiB\"\n") // otherwise no run would reach a full disk
 	w.must("daemon", "stop")
 	if prepare != nil {
 		prepare(w)
@@ -250,7 +253,7 @@ func fullDisk(t *testing.T, prepare func(*world), command []string, room int64) 
 	w.calm(false)
 }
 
-// A data root that cannot be written is refused in words, and is fine again when it can be.
+// A read-only data root is refused with an error, and works again when it is writable.
 func TestReadOnlyRoot(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -278,7 +281,7 @@ func TestReadOnlyRoot(t *testing.T) {
 	w.calm(true)
 }
 
-// fill writes until nothing fits any more, but for some bytes.
+// fill writes until nothing fits any more, except for room bytes.
 func fill(t *testing.T, path string, room int64) {
 	t.Helper()
 	if err := fillUp(path, room); err != nil {
@@ -286,7 +289,7 @@ func fill(t *testing.T, path string, room int64) {
 	}
 }
 
-// fillUp makes a file that leaves so many bytes of its disk.
+// fillUp makes a file that leaves that many bytes free on its disk.
 func fillUp(path string, room int64) error {
 	f, err := os.Create(path)
 	if err != nil {

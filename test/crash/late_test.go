@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A daemon that is told to stop ends, although a part of it hangs. What that was about is the next daemon's to finish, and the log
-// says what hung.
+// A daemon that is told to stop ends, although a part of it hangs. The next daemon finishes the
+// operation, and the log names what hung.
 func TestStopOfADaemonThatHangs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,7 @@ import (
 	"agency/internal/sqlite"
 )
 
-// life is one world of a soak, from its first run to its last look.
+// life is one world of a soak, from its first run to its last check.
 type life struct {
 	*world
 	soak *soak
@@ -29,15 +29,16 @@ type life struct {
 	mu      sync.Mutex
 	begin   time.Time
 	log     []string        // what happened, in order
-	wrong   []string        // what clients said that must not be
-	made    map[string]bool // handles of runs that a client was told of
-	saved   map[string]bool // refs of snapshots, and of branches made from them, that a client was told of
+	wrong   []string        // wrong answers of clients
+	made    map[string]bool // handles of runs that clients were told
+	saved   map[string]bool // refs of snapshots, and of branches made from them, that clients were told
 	clients map[*exec.Cmd]bool
-	undo    []func() // of faults that are not for ever
+	undo    []func() // for faults that end
 
-	// What the faults of this round deleted: agency.db, its lock, and both or a daemon too, so that the record can be gone.
+	// These record what the faults of this round deleted: agency.db, its lock, and both or a daemon
+	// too, so that the record may be lost.
 	deleted, unlocked, losable bool
-	rebuilt                    bool // the record was lost at some time and made anew
+	rebuilt                    bool // the record was lost at some time and rebuilt
 	killed                     map[int]bool
 
 	past memory
@@ -78,12 +79,12 @@ func newLife(t *testing.T, s *soak, seed uint64) *life {
 		}
 		l.must("db", "backup", filepath.Join(backups, sqlite.BackupName(time.Now(), "")))
 	}
-	l.must("daemon", "stop") // the next one has the environment from here
+	l.must("daemon", "stop") // the next daemon inherits this environment
 	l.must("daemon", "start")
 	return l
 }
 
-// live goes through the rounds of a life, and fails at the first one after which something is wrong.
+// live runs the rounds of a life, and fails after the first one that leaves something wrong.
 func (l *life) live() {
 	random := rand.New(rand.NewPCG(l.seed, 0))
 	for round := range roundsOfALife {
@@ -102,7 +103,8 @@ func (l *life) live() {
 	}
 }
 
-// round lets clients and faults loose, undoes what faults there are, and returns when the clients have ended.
+// round starts clients and faults, undoes the faults that end, and returns when the clients have
+// ended.
 func (l *life) round(m mix) {
 	l.soak.mu.Lock()
 	l.soak.rounds++
@@ -126,21 +128,21 @@ func (l *life) round(m mix) {
 	l.heal()
 }
 
-// note adds a line to what happened.
+// note adds a line to the history.
 func (l *life) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.log = append(l.log, fmt.Sprintf("%7.2f ", time.Since(l.begin).Seconds())+strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
 
-// say adds what is wrong for good.
+// say adds a violation that is final.
 func (l *life) say(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// fail tells of violations, what led to them, and how to repeat it.
+// fail reports violations, their history, and how to repeat it.
 func (l *life) fail(wrong []string) {
 	l.soak.mu.Lock()
 	l.soak.broken++
@@ -148,7 +150,7 @@ func (l *life) fail(wrong []string) {
 	l.note("the disk: %s", l.f.Command("", "sh", "-c", "df -k "+l.f.Data+"; du -ak "+l.f.Data+" | sort -n | tail -15").Stdout)
 	if strings.Contains(strings.Join(wrong, "\n"), "is still there") {
 		for _, pid := range l.daemons() {
-			_ = syscall.Kill(pid, syscall.SIGQUIT) // it prints what it waits for, and ends
+			_ = syscall.Kill(pid, syscall.SIGQUIT) // it prints its goroutines, and ends
 		}
 		for deadline := time.Now().Add(5 * time.Second); len(l.daemons()) > 0 && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond)
@@ -162,7 +164,7 @@ func (l *life) fail(wrong []string) {
 		happened, strings.Join(daemon[max(0, len(daemon)-300):], "\n"))
 }
 
-// hit makes one fault.
+// hit applies one fault.
 func (l *life) hit(s step) {
 	verb, what, _ := strings.Cut(s.what, " ")
 	how := ""
@@ -193,7 +195,7 @@ func (l *life) hit(s step) {
 	l.note("%s: %s", s.what, how)
 }
 
-// delete deletes a file of the data root. It returns its name, and nothing if there was none.
+// delete deletes a file of the data root. It returns its name, or "" without such a file.
 func (l *life) delete(name string) string {
 	if os.Remove(filepath.Join(l.f.Data, name)) != nil {
 		return ""
@@ -209,11 +211,11 @@ func (l *life) delete(name string) string {
 	return name
 }
 
-// held reports whether a daemon that was not killed has a file open that was deleted, and still has the lock of the data root: one that has
-// lost that ends, and writes nothing back.
+// held reports whether a live daemon has a deleted file open and still holds the lock of the data
+// root: a daemon that has lost the lock ends, and restores nothing.
 func (l *life) held(name string) bool {
 	for _, pid := range l.daemons() {
-		if l.killed[pid] { // and not dead yet
+		if l.killed[pid] { // but still exists
 			continue
 		}
 		open := map[string]bool{}
@@ -229,7 +231,8 @@ func (l *life) held(name string) bool {
 	return false
 }
 
-// signal sends a signal to a process of a kind, for which it waits a moment. It returns the pid, and nothing if there was none.
+// signal sends a signal to a process of a kind, for which it waits a moment. It returns the pid, or
+// "" without such a process.
 func (l *life) signal(kind string, s step, sig syscall.Signal) string {
 	for deadline := time.Now().Add(150 * time.Millisecond); ; {
 		if pids := l.kind(kind); len(pids) > 0 {
@@ -260,7 +263,7 @@ func (l *life) wake(pid string) {
 	}
 }
 
-// kind are the processes that a fault can hit.
+// kind returns the processes that a fault can hit.
 func (l *life) kind(kind string) []int {
 	if kind == "client" {
 		l.mu.Lock()
@@ -288,7 +291,8 @@ func (l *life) kind(kind string) []int {
 	}
 }
 
-// youngGits waits a moment for a git, which lives for a few milliseconds: only processes that begin meanwhile are looked at.
+// youngGits waits a moment for a git, which lives for a few milliseconds: it looks only at
+// processes that begin meanwhile.
 func (l *life) youngGits() []int {
 	old := map[string]bool{}
 	for deadline := time.Now().Add(200 * time.Millisecond); time.Now().Before(deadline); {
@@ -325,7 +329,7 @@ func flat(groups map[string][]int) []int {
 	return all
 }
 
-// fillDisk leaves so many bytes on the disk of the data root.
+// fillDisk fills the disk of the data root except for that many bytes.
 func (l *life) fillDisk(leave int64) string {
 	if l.disk == "" {
 		return ""
@@ -342,7 +346,7 @@ func (l *life) fillDisk(leave int64) string {
 	return fmt.Sprintf("%d bytes are free", leave)
 }
 
-// limitDaemon lets the daemon open so many files more.
+// limitDaemon limits the files that the daemon may open to that many more.
 func (l *life) limitDaemon(more int) string {
 	daemons := l.scene().daemons
 	if len(daemons) == 0 {
@@ -358,7 +362,7 @@ func (l *life) limitDaemon(more int) string {
 	return fmt.Sprintf("%d may open %d files more", daemons[0], more)
 }
 
-// heal undoes the faults that are not for ever.
+// heal undoes the faults that end.
 func (l *life) heal() {
 	l.mu.Lock()
 	undo := l.undo

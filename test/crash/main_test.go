@@ -1,5 +1,5 @@
-// Package crash_test kills agency's processes at every step of what it does, starts it again, and checks that nothing is lost,
-// left over or told wrong.
+// Package crash_test kills agency's processes at every step of an operation, starts it again, and
+// checks that nothing is lost, left over or reported wrongly.
 package crash_test
 
 import (
@@ -10,10 +10,11 @@ import (
 	"testing"
 )
 
-// bin is the folder of the binary under test, which has kill points. Its folder old has one of another version.
+// bin is the folder of the binary under test, which has kill points. Its folder old has one of
+// another version.
 var bin string
 
-// whole says that the whole matrix is wanted, and not the sample.
+// whole reports whether the tests cover the whole matrix, not only the sample.
 var whole = os.Getenv("AGENCY_CRASH") == "all"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// What became of an operation that was cut off.
+// These are the outcomes of an interrupted operation.
 const (
 	outDone      = "done"
 	outUndone    = "undone"
-	outFailed    = "failed" // and the record says so
+	outFailed    = "failed" // and the record shows it
 	outViolation = "VIOLATION"
 	outUnknown   = "-" // the victim does not exist at this point
 )
@@ -38,7 +38,7 @@ func note(c cell) {
 	results = append(results, c)
 }
 
-// sample are the cells that every run of the tests has a look at.
+// sample lists the cells that every run of the tests covers.
 var sample = []string{
 	"run/create.worktree.made/daemon", "run/wrapper.forked/wrapper", "run/launch.session/tmux", "stop/stop.intended/daemon",
 	"rm/worktree.going/daemon", "rm/remove.intended/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git worktree add before/daemon",
@@ -71,7 +71,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// killAt is one cell: the operation stands at the point, and the victim is killed.
+// killAt tests one cell: the operation is held at the point, and the victim is killed.
 func killAt(t *testing.T, op *operation, point string, v *victim) {
 	begin := time.Now()
 	w := newWorld(t)
@@ -119,7 +119,8 @@ func killAt(t *testing.T, op *operation, point string, v *victim) {
 	note(c)
 }
 
-// killGit is one cell: a git process of the operation dies, or its daemon does while it works on.
+// killGit tests one cell: a git process of the operation dies, or its daemon dies while git works
+// on.
 func killGit(t *testing.T, g *gitStep, who string) {
 	begin := time.Now()
 	w := newWorld(t)
@@ -145,7 +146,7 @@ func (w *world) begin(op *operation) {
 	}
 }
 
-// decide lets agency come back, checks everything, says what became of the operation, and repeats it.
+// decide restarts agency, checks everything, returns the outcome of the operation, and repeats it.
 func (w *world) decide(op *operation, tmuxDied bool) string {
 	t := w.t
 	w.awaitClient()
@@ -175,7 +176,8 @@ func (w *world) decide(op *operation, tmuxDied bool) string {
 	return outcome
 }
 
-// repeat asks for the operation again, and then for everything until the name is free and used again.
+// repeat requests the operation again, and then every following one until the name is free and used
+// again.
 func (w *world) repeat(op *operation, target *runView) []string {
 	wrong := []string{}
 	expect := func(exit int, code string, args ...string) {
@@ -214,7 +216,7 @@ func (w *world) repeat(op *operation, target *runView) []string {
 	return wrong
 }
 
-// printTable prints what became of each cell.
+// printTable prints the outcome of each cell.
 func printTable(out io.Writer) {
 	columns := []string{"daemon", "wrapper", "tmux", "client", "git"}
 	rows, count, total := []string{}, map[string]int{}, time.Duration(0)

@@ -18,9 +18,9 @@ agents:
   - {id: three, after: [one, two], prompt: "say three\nexit %d"}
 `
 
-// mixed are the commands that clients draw from, as often as their weight. NAME is the name of a run. MESSAGE is a commit message of
-// its own: two agents that commit the same in the same second make the same commit, and what is on the branch of one is then not lost
-// with the branch of the other.
+// mixed lists the commands that clients draw from, by weight. NAME is the name of a run. MESSAGE is
+// a commit message of its own: two agents that commit the same in the same second make the same
+// commit, and deleting the branch of one does not lose what is on the branch of the other.
 var mixed = []struct {
 	weight int
 	args   []string
@@ -106,7 +106,7 @@ var mixed = []struct {
 	{1, []string{"mcp"}},
 }
 
-// faults are what happens to a world, as often as their weight.
+// faults lists what can happen to a world, by weight.
 var faults = []struct {
 	weight int
 	what   string
@@ -125,28 +125,28 @@ var faults = []struct {
 	{1, "stop git"},
 	{1, "delete agencyd.lock"},
 	{1, "delete agencyd.sock"},
-	{1, "delete agency.db"}, // and the daemon, if one lives, does not
+	{1, "delete agency.db"}, // and not the daemon, if one lives
 	{1, "lose agency.db"},   // together with the daemon
 	{1, "fill disk"},
 	{1, "limit files"},
 }
 
-// step is one fault, so long after the beginning of its round.
+// step is one fault, with its delay from the beginning of the round.
 type step struct {
 	at    time.Duration
 	what  string
-	which int           // of the processes that can be hit, or how many files are left
-	lasts time.Duration // of what is not for ever
+	which int           // among the possible processes, or how many files the daemon may still open
+	lasts time.Duration // for faults that end
 }
 
-// mix is what happens in a round.
+// mix is everything that happens in a round.
 type mix struct {
-	clients [][][]string // the commands of each, one after the other
+	clients [][][]string // the commands of each, in order
 	steps   []step
 }
 
-// draw draws a round: 1 to 8 clients of two to four commands, and two to nine faults beside them. It asks
-// nothing but the source, so a seed is a mix.
+// draw draws a round: 1 to 8 clients of two to four commands, and two to nine faults beside them.
+// It depends only on the source, so a seed determines a mix.
 func draw(r *rand.Rand, root string) mix {
 	var m mix
 	commands, hits := 0, 0
@@ -179,7 +179,7 @@ func draw(r *rand.Rand, root string) mix {
 	return m
 }
 
-// spell fills in what a command names. Files are in root.
+// spell replaces the placeholders in a command. Files are in root.
 func spell(r *rand.Rand, args []string, root string) []string {
 	spelt := []string{}
 	for _, arg := range args {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount puts a small disk over a folder.
+// mount mounts a small disk over a folder.
 func mount(path string) error { return syscall.Mount("tmpfs", path, "tmpfs", 0, "size=48m,mode=0700") }
 
 // writable changes whether a mounted disk can be written.
@@ -20,9 +20,10 @@ func writable(path string, yes bool) error {
 	return syscall.Mount("tmpfs", path, "tmpfs", flags, "")
 }
 
-func unmount(path string) { _ = syscall.Unmount(path, 2) } // MNT_DETACH: a process may still be there
+func unmount(path string) { _ = syscall.Unmount(path, 2) } // MNT_DETACH: a process may still use it
 
-// limitFiles sets how many files a process may have open beyond those that it has, and returns what undoes it.
+// limitFiles limits how many more files a process may open, and returns the function that undoes
+// it.
 func limitFiles(pid, more int) (undo func(), err error) {
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {

@@ -15,29 +15,30 @@ import (
 	"agency/internal/sqlite"
 )
 
-// What is in this file looks at a world without agency: at the process table, tmux, git, the files, and a copy of the database.
+// This file inspects a world without agency: the process table, tmux, git, the files, and a copy of
+// the database.
 
-// record is what a copy of the database holds.
+// record is the content of a copy of the database.
 type record struct {
 	runs     []agency.Run
 	events   []agency.Event
 	sessions []agency.Session
-	agents   map[agency.SessionID][]agency.SessionAgent // of those that have not settled
+	agents   map[agency.SessionID][]agency.SessionAgent // of unsettled sessions
 }
 
-// memory is what earlier looks found, and what must stay so.
+// memory holds the findings of earlier checks that must still hold.
 type memory struct {
 	events []agency.Event
 	final  map[string]string // states of attempts that have ended
 	gone   map[string]bool   // runs that are removed
-	work   map[string]bool   // runs whose agent has written its work; true when that was found to be saved
+	work   map[string]bool   // runs whose agent has written its work; true once the work was found saved
 	rests  int
 }
 
-// restLimit is how long a world may take to come to rest.
+// restLimit is how long a world may take to settle.
 const restLimit = 60 * time.Second
 
-// rested waits until nothing is wrong, and returns what still is when the time is up.
+// rested waits until nothing is wrong, and returns what is still wrong at the end of the time.
 func (l *life) rested() []string {
 	if l.past.final == nil {
 		l.past.final, l.past.gone, l.past.work = map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -55,7 +56,7 @@ func (l *life) rested() []string {
 	}
 }
 
-// outside says what is wrong, and whether for good.
+// outside returns what is wrong, and whether that is final.
 func (l *life) outside() (wrong []string, final bool) {
 	l.mu.Lock()
 	wrong = append(wrong, l.wrong...)
@@ -101,7 +102,7 @@ func (l *life) outside() (wrong []string, final bool) {
 	return append(wrong, lost...), false
 }
 
-// viewOf is a run of the database as ls would show it.
+// viewOf returns a run of the database as ls would show it.
 func viewOf(r *agency.Run) runView {
 	return runView{
 		ID: string(r.ID), Name: r.Name, State: string(r.Attempt.State), Attempt: r.Attempt.Number, ErrorCode: string(r.Attempt.ErrorCode), Error: r.Attempt.Error,
@@ -109,7 +110,7 @@ func viewOf(r *agency.Run) runView {
 	}
 }
 
-// record reads a copy of the database, which may be torn while a daemon writes: then it is an error.
+// record reads a copy of the database. A copy that is torn because a daemon writes is an error.
 func (l *life) record() (*record, error) {
 	dir, err := os.MkdirTemp(l.f.Root, "copy")
 	if err != nil {
@@ -159,7 +160,8 @@ func (l *life) record() (*record, error) {
 	return &rec, nil
 }
 
-// unsettled says which sessions go on although all of their agents end by themselves.
+// unsettled returns the sessions that are not settled although all of their agents end by
+// themselves.
 func (l *life) unsettled(rec *record) []string {
 	wrong := []string{}
 	for i := range rec.sessions {
@@ -176,7 +178,7 @@ func (l *life) unsettled(rec *record) []string {
 	return wrong
 }
 
-// torn says which views of runs cannot be read, or are of another run.
+// torn returns the views of runs that cannot be read, or that belong to another run.
 func (l *life) torn(runs []runView) []string {
 	wrong := []string{}
 	for i := range runs {
@@ -197,12 +199,12 @@ func (l *life) torn(runs []runView) []string {
 	return wrong
 }
 
-// forgotten says what an earlier look found, or a client was told, and is not so any more.
+// forgotten returns the earlier findings, and answers to clients, that no longer hold.
 func (l *life) forgotten(rec *record) []string {
 	wrong, past := []string{}, &l.past
 	if was := past.changed(rec.events); was != nil && l.losable {
 		l.note("the record was lost from event %d on", was.Seq)
-		past.gone = map[string]bool{} // that a run is removed may not be in its folder yet
+		past.gone = map[string]bool{} // the folder of a run may not yet record its removal
 	} else if was != nil {
 		wrong = append(wrong, fmt.Sprintf("event %d was %s of %q", was.Seq, was.Type, was.RunID))
 	}
@@ -235,7 +237,7 @@ func (l *life) forgotten(rec *record) []string {
 	return wrong
 }
 
-// changed is the first event of an earlier look that is not there any more.
+// changed returns the first event of an earlier check that is missing now, or nil.
 func (m *memory) changed(now []agency.Event) *agency.Event {
 	for i := range m.events {
 		was := &m.events[i]
@@ -246,7 +248,7 @@ func (m *memory) changed(now []agency.Event) *agency.Event {
 	return nil
 }
 
-// lost says which work of agents is neither where they wrote it nor saved.
+// lost returns the work of agents that is neither where they wrote it nor saved.
 func (l *life) lost(runs []runView) []string {
 	refs := strings.Fields(l.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency", "refs/heads").Stdout)
 	wrong := []string{}
@@ -282,7 +284,7 @@ func (l *life) lost(runs []runView) []string {
 	return wrong
 }
 
-// fsck asks git whether everything that a ref needs is there.
+// fsck returns what git reports as missing for a ref.
 func (l *life) fsck() []string {
 	if r := l.f.Command("", "git", "fsck", "--connectivity-only", "--no-dangling"); r.Exit != 0 {
 		return []string{"git fsck: " + r.Stdout + r.Stderr}
@@ -290,7 +292,7 @@ func (l *life) fsck() []string {
 	return nil
 }
 
-// end stops and removes everything, and says what is left.
+// end stops and removes everything, and returns what is left.
 func (l *life) end() []string {
 	l.note("the end")
 	rec, err := l.record()

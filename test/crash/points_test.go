@@ -8,16 +8,17 @@ import (
 	"syscall"
 )
 
-// operation is something that a user or an agent does to the run "target", and the places where it can be cut off.
+// operation is an operation of a user or an agent on the run "target", with the points where it can
+// be interrupted.
 type operation struct {
 	name    string
 	points  []string
-	repo    func(w *world) // what the repository brings
+	repo    func(w *world) // prepares the repository
 	prepare func(w *world)
-	// command is what the client runs; without one, trigger makes it happen.
+	// command is the client's command; without one, trigger starts the operation.
 	command []string
 	trigger func(w *world)
-	// done says whether the target is as the operation wants it.
+	// done reports whether the target is as the operation intends.
 	done func(r *runView) bool
 }
 
@@ -138,7 +139,7 @@ func operations() []operation {
 			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
 		},
 		{
-			name:    "snapshot", // it is cut off by the git steps below
+			name:    "snapshot", // the git steps below interrupt it
 			prepare: stoppedTarget,
 			command: []string{"snapshot", "target"},
 			done:    func(r *runView) bool { return r.State == "killed" },
@@ -188,10 +189,10 @@ func operations() []operation {
 	}
 }
 
-// victim is what dies while an operation stands at a point.
+// victim is a process that dies while an operation is held at a point.
 type victim struct {
 	name string
-	// pids finds it; none means that it does not exist at this point.
+	// pids returns its processes; none means that it does not exist at this point.
 	pids func(w *world) []int
 }
 
@@ -211,7 +212,7 @@ func victims() []victim {
 			}
 			select {
 			case <-w.ended:
-				return nil // its pid may be somebody else's by now
+				return nil // its pid may belong to another process by now
 			default:
 				return []int{w.client.Process.Pid}
 			}
@@ -219,8 +220,8 @@ func victims() []victim {
 	}
 }
 
-// gitSteps are the git processes that are killed, or whose daemon is, before, within and after their work. Within, they leave the lock
-// of the ref that they write, and die with their daemon.
+// gitSteps returns the git processes that are killed, or whose daemon is, before, during and after
+// their work. During it, they leave the lock of the ref that they write, and die with their daemon.
 func gitSteps() []gitStep {
 	all := []gitStep{}
 	ops := map[string]*operation{}
@@ -230,7 +231,7 @@ func gitSteps() []gitStep {
 	for _, s := range []struct {
 		op    *operation
 		args  string
-		locks bool // a ref, whose lock it leaves when it is killed
+		locks bool // a ref whose lock it leaves when it is killed
 	}{
 		{ops["run"], "branch --no-track", true},
 		{ops["run"], "worktree add", false},
@@ -256,7 +257,8 @@ type gitStep struct {
 	args, when string
 }
 
-// shim is a git that dies, or kills its parent and works on, when the file gitkill says so. The file is taken once.
+// shim is a git that reads the file gitkill once: as the file says, it dies, or kills its parent
+// and works on.
 const shim = `#!/bin/sh
 armed=$ROOT/gitkill
 if [ -f "$armed" ]; then

@@ -17,10 +17,12 @@ import (
 	"agency/test/fixture"
 )
 
-// reboot ends every process of agency, its runners and its tmux server at once, and gives the kernel another boot id.
+// reboot ends every process of agency, its runners and its tmux server at once, and changes the
+// kernel's boot id.
 func (w *world) reboot() {
 	w.t.Helper()
-	// What a wrapper sees of the end of the others it would write down, and a machine that loses its power writes nothing.
+	// A wrapper would record the end of the other processes, but a machine that loses its power
+	// writes nothing.
 	seen := w.scene()
 	all := seen.daemons
 	for _, group := range []map[string][]int{seen.wrappers, seen.marked} {
@@ -34,7 +36,7 @@ func (w *world) reboot() {
 	w.write("killpoint.boot", "11111111-2222-4333-8444-555555555555\n")
 }
 
-// seq is the number of the newest event.
+// seq returns the number of the newest event.
 func (w *world) seq() int64 {
 	w.t.Helper()
 	var page struct {
@@ -46,7 +48,8 @@ func (w *world) seq() int64 {
 	return page.LastSeq
 }
 
-// After a reboot no attempt that lived is shown as alive, each has ended once, with the last that is known of it, and can go on.
+// After a reboot no attempt shows as alive; each has ended once, keeps its last known state, and
+// can be resumed.
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -54,7 +57,8 @@ func TestReboot(t *testing.T) {
 	w.must("run", "--name", "done", "--headless", "--prompt", "ready finished | make test")
 	w.must("wait", "done", "--for", "ready-for-review", "--timeout", "20s")
 	w.await("the end", func() bool { return w.run("done").State == "completed" })
-	// One ends while no daemon looks, one is being stopped, and one has only just been asked for.
+	// One attempt ends while no daemon runs, one is being stopped, and one has only just been
+	// requested.
 	w.must("run", "--name", "late", "--headless", "--prompt", "wait-file "+w.path("go"))
 	w.must("run", "--name", "stopping", "--prompt", "ignore-term\nask never?")
 	w.must("wait", "stopping", "other", "target", "--for", "needs-input", "--timeout", "20s")
@@ -102,7 +106,7 @@ func TestReboot(t *testing.T) {
 	w.calm(false)
 }
 
-// twice starts the daemon again and again, and nothing may come of it.
+// twice restarts the daemon again and again, which must change nothing.
 func (w *world) twice() {
 	w.t.Helper()
 	before, err := w.runs()
@@ -119,13 +123,13 @@ func (w *world) twice() {
 	if !reflect.DeepEqual(before, after) {
 		w.t.Errorf("settled again:\n%v\n%v", before, after)
 	}
-	if now := w.seq(); now != seq+2 { // that one ended, and one started
+	if now := w.seq(); now != seq+2 { // the end of one daemon and the start of another
 		w.t.Errorf("%d events came of a second start", now-seq)
 	}
 }
 
-// A pid that another process has by now is not the runner's and not the wrapper's: the attempt is lost, and that process
-// is left alone.
+// A pid that belongs to another process by now is neither the runner nor the wrapper: the attempt
+// is lost, and that process is not touched.
 func TestReusedPID(t *testing.T) {
 	t.Parallel()
 	for name, disguise := range map[string]func(p *agency.Process){
@@ -171,7 +175,8 @@ func TestReusedPID(t *testing.T) {
 	}
 }
 
-// impersonate has the record and the start record of a run name another process, while no daemon runs.
+// impersonate replaces the process in the record and the start record of a run by another one,
+// while no daemon runs.
 func (w *world) impersonate(r *runView, as agency.Process) {
 	w.t.Helper()
 	ctx := context.Background()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A program that is built without the tag has nothing of the kill points, and one with it has all of them.
+// A program that is built without the tag contains no kill point, and one with it contains all of
+// them.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agency")
@@ -30,7 +31,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// The points of the matrix are the points of the code, and docs/crash.md names each.
+// The matrix has the points of the code, and docs/crash.md names each.
 func TestPoints(t *testing.T) {
 	t.Parallel()
 	used := slices.Concat([]string{"scheduler.changed", "settle.unseen"}, sessionPoints, removePoints, restorePoints)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A removal that was cut off is finished by the next daemon, as it was asked for.
+// The next daemon finishes an interrupted removal as it was requested.
 func TestRemovalGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -21,7 +21,7 @@ func TestRemovalGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	w.hold("worktree.files", "ls") // the next daemon is at it
+	w.hold("worktree.files", "ls") // the next daemon works on it
 	w.awaitClient()
 	if out := w.must("show", r.ID); !strings.Contains(out, "removing") {
 		t.Errorf("meanwhile it shows as %s", out)
@@ -38,14 +38,15 @@ func TestRemovalGoesOn(t *testing.T) {
 	}
 }
 
-// A run is removed when all of it is proven to be gone: one git that is killed proves nothing. What an agency that took it for a proof
-// has left goes with the next rm, and doctor says so.
+// A run counts as removed when all of it is proven to be gone; a killed git proves nothing.
+// Leftovers of an older agency, which took it for a proof, are removed by the next rm, and doctor
+// names them.
 func TestRemovalCutOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stoppedTarget(w)
 	r := w.target()
-	if err := os.Rename(r.Worktree, r.Worktree+".going"); err != nil { // as a removal leaves it that is cut off
+	if err := os.Rename(r.Worktree, r.Worktree+".going"); err != nil { // as an interrupted removal leaves it
 		t.Fatal(err)
 	}
 	w.write("gitkill", "git before rev-parse\n")
@@ -69,7 +70,7 @@ func TestRemovalCutOff(t *testing.T) {
 		t.Fatal(strings.Join(wrong, "\n"))
 	}
 
-	// The state that the error left before.
+	// This is the state that the earlier defect left.
 	going := r.Worktree + ".going"
 	if res := w.f.Command("", "git", "worktree", "add", "-q", r.Worktree, r.Branch); res.Exit != 0 {
 		t.Fatal(res.Stderr)
@@ -90,7 +91,7 @@ func TestRemovalCutOff(t *testing.T) {
 	}
 }
 
-// orphans are the places that doctor calls orphans, each with its fix.
+// orphans returns the paths that doctor calls orphans, each with its fix.
 func (w *world) orphans() map[string]string {
 	w.t.Helper()
 	var report struct {

@@ -12,11 +12,12 @@ import (
 	"agency"
 )
 
-// What is in this file is what a person does whom agency tells that something has to be repaired.
+// This file does what a user does who follows agency's advice to repair something.
 
 var restoreHint = regexp.MustCompile(`agency db restore (\S+) puts the newest backup in its place`)
 
-// bringBack does what agency says of a database that is missing. final says that it must not be missing.
+// bringBack follows agency's hint about a missing database. final is true if the database
+// must not be missing.
 func (l *life) bringBack(hint string) (wrong []string, final bool) {
 	if !l.losable {
 		return []string{"a daemon lived when the database was deleted, and it is not there: " + hint}, true
@@ -37,8 +38,8 @@ func (l *life) bringBack(hint string) (wrong []string, final bool) {
 	return []string{"the database was missing"}, false
 }
 
-// tidy does what doctor says of all that belongs to no run: after a rebuild these are the runs that were about to be made when the record
-// was lost.
+// tidy follows doctor's fixes for everything that belongs to no run: after a rebuild these are runs
+// that were about to be created when the record was lost.
 func (l *life) tidy() {
 	var report struct {
 		Checks []struct{ Name, Text, Fix string } `json:"checks"`
@@ -62,7 +63,8 @@ func (l *life) trustAgain(id agency.SessionID) {
 	}
 }
 
-// discard removes the databases that rebuilds have kept: each has a log with room reserved beside it, and the disk is small.
+// discard removes the databases that rebuilds have kept: each has a log with reserved space beside
+// it, and the disk is small.
 func (l *life) discard() {
 	kept, _ := filepath.Glob(filepath.Join(l.f.Data, "agency.db.replaced-*"))
 	for _, path := range kept {
@@ -70,7 +72,7 @@ func (l *life) discard() {
 	}
 }
 
-// leftLocks are the lock files of git that are too old for one that is at work.
+// leftLocks returns the lock files of git that are too old for a git at work.
 func (l *life) leftLocks() []string {
 	left := []string{}
 	_ = filepath.WalkDir(filepath.Join(l.f.Repo, ".git"), func(path string, d fs.DirEntry, err error) error {
@@ -85,13 +87,14 @@ func (l *life) leftLocks() []string {
 	return left
 }
 
-// unlockGit does what doctor says of the locks that killed gits of the agents, or of agency where agents write too, have left. Those of
-// refs that only agency writes it leaves to agency. It says which ones doctor does not name.
+// unlockGit follows doctor's fixes for locks of killed gits, both of agents and of agency where
+// agents write too. agency itself handles the locks of refs that only agency writes. It returns
+// those that doctor does not name.
 func (l *life) unlockGit() []string {
 	common := filepath.Join(l.f.Repo, ".git")
 	left := slices.DeleteFunc(l.leftLocks(), func(path string) bool {
 		return strings.HasPrefix(path, filepath.Join(common, "refs", "agency")+"/") ||
-			path == filepath.Join(common, "objects", "maintenance.lock") // of an agent's git commit; it keeps only git's own maintenance away
+			path == filepath.Join(common, "objects", "maintenance.lock") // of an agent's git commit; it only prevents git's own maintenance
 	})
 	if len(left) == 0 {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"agency/test/fixture"
 )
 
-// scene is what the process table shows of a world at one moment.
+// scene is the process table of a world at one moment.
 type scene struct {
 	daemons  []int
 	tmux     []int            // servers
-	gits     []int            // whoever started them
+	gits     []int            // started by any process
 	wrappers map[string][]int // by run
-	marked   map[string][]int // by run: what carries its mark, which is its agent and what that started
+	marked   map[string][]int // by run: processes with its mark, its agent and that agent's children
 	all      map[int]string   // all of the world, with their command lines
 }
 
@@ -51,25 +51,26 @@ func (w *world) scene() *scene {
 	return seen
 }
 
-// words are the strings of a file of /proc, none when the process is gone.
+// words returns the strings of a file of /proc, or none when the process is gone.
 func words(path string) []string {
 	data, _ := os.ReadFile(path)
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 })
 }
 
-// isServer reports whether a process of tmux is the server, whose command line is that of the client that started it.
+// isServer reports whether a process of tmux is the server; its command line is that of the client
+// that started it.
 func isServer(path string) bool {
 	name, _ := os.ReadFile(path + "/comm")
 	return strings.TrimSpace(string(name)) == "tmux: server"
 }
 
-// daemons are the daemons of this data root.
+// daemons returns the daemons of this data root.
 func (w *world) daemons() []int { return w.scene().daemons }
 
-// wrapper is the wrapper of a run.
+// wrapper returns the wrapper of a run.
 func (w *world) wrapper(run string) []int { return w.scene().wrappers[run] }
 
-// marked are the processes that belong to a run's agent.
+// marked returns the processes that belong to a run's agent.
 func (w *world) marked(run string) []int { return w.scene().marked[run] }
 
 func (w *world) tmuxServer() []int { return w.scene().tmux }

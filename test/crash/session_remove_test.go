@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// removePoints are where the removal of a session can be cut off.
+// removePoints are the points where the removal of a session can be interrupted.
 var removePoints = []string{"session.remove.recorded", "session.remove.cleared"}
 
-// A session whose removal was cut off is gone after the next start, with its files, however often somebody asks.
+// A session whose removal was interrupted is gone after the next start, with its files, however
+// often it is requested.
 func TestSessionRemove(t *testing.T) {
 	t.Parallel()
 	for _, point := range removePoints {
@@ -38,7 +39,7 @@ func killRemove(t *testing.T, point string) {
 	w.awaitDeath(pids)
 	w.release()
 	w.awaitClient()
-	w.f.Agency("session", "rm", id) // again: it is there no more
+	w.f.Agency("session", "rm", id) // again: it no longer exists
 	status := filepath.Join(w.f.Repo, ".agency", "status")
 	w.await("the end of its files", func() bool {
 		_, err := os.Lstat(filepath.Join(status, "sessions", id))

@@ -27,13 +27,16 @@ type sessionView struct {
 	} `json:"agents"`
 }
 
-// once has a shell agent note when another one of the same name works at the same time. The lock ends with its process.
+// once makes a shell agent record when another one of the same name works at the same time. Its
+// lock ends with its process.
 const once = `exec 9>>$ROOT/lock-$1; flock -n 9 || echo $1 >>$ROOT/twice; `
 
-// recorded has a shell agent wait until its start is in the record: what ends before that was never started.
+// recorded makes a shell agent wait until its start is in the record: an agent that ends before
+// that counts as never started.
 const recorded = `until test -e $AGENCY_HOME/runs/$AGENCY_RUN_ID/attempts/$AGENCY_ATTEMPT/started.json; do sleep 0.01; done; `
 
-// fourPlan is four agents in three waves. The second is ready and never ends by itself; the third loses its wrapper once.
+// fourPlan is four agents in three waves. The second is ready and never ends by itself; the third
+// loses its wrapper once.
 const fourPlan = `
 base: deps
 max_parallel: 2
@@ -47,7 +50,7 @@ agents:
   - {id: last, after: [ready, lost], prompt: 'set -- last; %[1]s cat first.txt ready.txt lost.txt >last.txt'}
 `
 
-// sessionPoints are where a session can be cut off.
+// sessionPoints are the points where a session can be interrupted.
 var sessionPoints = []string{
 	"scheduler.create.env", "scheduler.create.recorded", "scheduler.start.based", "scheduler.start.recorded", "scheduler.start.made",
 	"scheduler.recorded", "scheduler.stop.recorded", "scheduler.stop.made", "scheduler.again.recorded", "scheduler.again.made", "scheduler.settled",
@@ -56,7 +59,7 @@ var sessionPoints = []string{
 
 var sessionSample = []string{"scheduler.start.recorded/daemon", "scheduler.again.recorded/daemon", "scheduler.start.made/wrapper", "scheduler.stop.recorded/tmux", "results.told/daemon"}
 
-// A session comes to the same, whatever dies while it is at any of its steps.
+// A session has the same outcome, whichever process dies at any of its steps.
 func TestSessionMatrix(t *testing.T) {
 	t.Parallel()
 	for _, point := range sessionPoints {
@@ -104,7 +107,8 @@ func (w *world) log() string {
 	return string(log)
 }
 
-// fourComplete waits for the session of fourPlan, starts it when it was never made, and says what is wrong with what it came to.
+// fourComplete waits for the session of fourPlan, starts it if it does not exist, and returns what
+// is wrong with its outcome.
 func (w *world) fourComplete(tmuxDied bool) []string {
 	if r := w.f.Agency("session", "wait", "latest", "--timeout", "60s"); strings.Contains(r.Stderr, "E_SESSION_NOT_FOUND") {
 		w.must("session", "start", w.path("plan.yaml"), "--wait", "--timeout", "60s")
@@ -128,7 +132,8 @@ func (w *world) fourComplete(tmuxDied bool) []string {
 	return append(wrong, w.rest(tmuxDied)...)
 }
 
-// endTold says what is wrong with what follows from the end of the one session: a report, and one message.
+// endTold returns what is wrong with what follows the end of the one session: a report, and one
+// message.
 func (w *world) endTold() []string {
 	events := func(kind string) int { return strings.Count(w.must("events"), kind) }
 	w.await("the report", func() bool { return events("session.reported") > 0 })
@@ -142,7 +147,7 @@ func (w *world) endTold() []string {
 	return wrong
 }
 
-// fingerprint is the folder of the repository's worktrees.
+// fingerprint returns the folder of the repository's worktrees.
 func (w *world) fingerprint() string {
 	dirs, _ := filepath.Glob(filepath.Join(w.f.Data, "worktrees", "*"))
 	if len(dirs) != 1 {
@@ -151,13 +156,14 @@ func (w *world) fingerprint() string {
 	return filepath.Base(dirs[0])
 }
 
-// sessionsWell says what is wrong beside the runs: agents that worked twice at a time, environments that were left.
+// sessionsWell returns what is wrong apart from the runs: agents that worked twice at a time,
+// environments that are left.
 func (w *world) sessionsWell() []string {
 	wrong := []string{}
 	if twice, err := os.ReadFile(w.path("twice")); err == nil {
 		wrong = append(wrong, fmt.Sprintf("twice at a time: %q", twice))
 	}
-	// The environment goes right after the end is on record, or at the next start.
+	// The environment is deleted right after the end is recorded, or at the next start.
 	w.must("daemon", "stop")
 	w.must("daemon", "start")
 	if left, _ := filepath.Glob(filepath.Join(w.f.Data, "sessions", "*")); len(left) > 0 {
@@ -175,7 +181,7 @@ func (w *world) sessionOf(ref string) sessionView {
 	return s
 }
 
-// A session that was cancelled ends, with all that works for it.
+// A cancelled session ends, with all its processes.
 func TestSessionCancel(t *testing.T) {
 	t.Parallel()
 	for _, v := range victims() {
@@ -215,13 +221,13 @@ func killCancel(t *testing.T, v *victim) {
 	note(c)
 }
 
-// A reboot in the middle of the second wave costs the agents nothing but time.
+// A reboot in the middle of the second wave costs the agents only time.
 func TestSessionReboot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("plan.yaml", fmt.Sprintf(fourPlan, once, recorded))
 	w.write("was-lost", "")
-	w.write("killpoint", "scheduler.stop.recorded hold") // the ready one is about to be stopped, the other one works or is over
+	w.write("killpoint", "scheduler.stop.recorded hold") // the ready one is about to be stopped, the other one works or has ended
 	w.must("session", "start", w.path("plan.yaml"))
 	w.await("the second wave", func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
 	w.reboot()
@@ -231,7 +237,8 @@ func TestSessionReboot(t *testing.T) {
 	}
 }
 
-// A disk that is full while a session is at work costs it nothing but time, when there is room again soon.
+// A disk that is full while a session is at work costs the session only time, if it has room again
+// soon.
 func TestSessionFullDisk(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -275,7 +282,8 @@ func fullDiskSession(t *testing.T, point string, room int64) {
 	}
 }
 
-// randomPlan is a plan whose outcome does not depend on time: who fails is drawn, and only what depends on it is given up.
+// randomPlan returns a plan whose outcome does not depend on time: the agents that fail are drawn,
+// and only their dependents are skipped.
 func randomPlan(r *rand.Rand) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "base: deps\non_failure: continue\nmax_parallel: %d\ndefaults: {runner: shell, headless: true}\nagents:\n", 1+r.IntN(3))
@@ -296,7 +304,8 @@ func randomPlan(r *rand.Rand) string {
 	return b.String()
 }
 
-// outcomeOf is what a session came to: statuses, reasons, and what each agent saw of those before it.
+// outcomeOf returns the outcome of a session: statuses, reasons, and what each agent saw of its
+// dependencies.
 func (w *world) outcomeOf(s *sessionView) string {
 	lines := []string{s.Session.Status}
 	gone := map[string]bool{}
@@ -304,7 +313,7 @@ func (w *world) outcomeOf(s *sessionView) string {
 		gone[a.ID] = a.Status == "failed" || a.Status == "cancelled"
 	}
 	for _, a := range s.Agents {
-		// Of several that failed, the one that did so first is named, and that depends on time.
+		// Of several failed agents the first one is named, which depends on time.
 		if name := strings.TrimSuffix(strings.TrimPrefix(a.Error, "dependency "), " failed"); gone[name] {
 			a.Error = "one that it comes after failed"
 		}
@@ -314,7 +323,7 @@ func (w *world) outcomeOf(s *sessionView) string {
 	return strings.Join(lines, "\n")
 }
 
-// Random plans come to the same with a fault at a random time as without one.
+// Random plans have the same outcome with a fault at a random time as without one.
 func TestSessionFaults(t *testing.T) {
 	t.Parallel()
 	plans := 3
@@ -343,7 +352,7 @@ func faultySession(t *testing.T, seed uint64) {
 
 	id = run("b")
 	what := rand.New(rand.NewPCG(seed, 2)).IntN(4)
-	time.Sleep(time.Duration(r.Int64N(int64(took)))) // the time of the fault is what is drawn
+	time.Sleep(time.Duration(r.Int64N(int64(took)))) // the time of the fault is random
 	switch what {
 	case 0:
 		w.kill(w.daemons())
@@ -365,7 +374,7 @@ func faultySession(t *testing.T, seed uint64) {
 	}
 }
 
-// A restart by hand that is cut off between its two halves costs the session nothing but time.
+// A manual restart that is interrupted between its two halves costs the session only time.
 func TestSessionRestartCutOff(t *testing.T) {
 	t.Parallel()
 	if !whole {

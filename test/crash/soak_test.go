@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	roundsOfALife = 25 // then its world is looked through, and another one begins
+	roundsOfALife = 25 // then its world is checked, and another one begins
 	livesAtOnce   = 4
-	shortSoak     = 60 // kills, in the tests of every day
+	shortSoak     = 60 // kills, in the daily tests
 )
 
-// soak counts what happens in the worlds that are hurt beside each other.
+// soak counts what happens in worlds that are disturbed in parallel.
 type soak struct {
 	mu     sync.Mutex
 	want   int // kills
@@ -27,14 +27,15 @@ type soak struct {
 	lives  int
 	rounds int
 	hurt   map[string]int // kills and other faults, by what they hit
-	ran    map[string]int // clients, by their command
+	ran    map[string]int // clients, by command
 	broken int
 	short  bool
 }
 
-// TestSoak lets up to eight clients at once do anything in several worlds, while anything of these worlds is killed, suspended, starved
-// or deleted, and looks from outside after each rest. make crash-soak says how many kills (N) and repeats a soak (SEED), as far as
-// time lets it.
+// TestSoak runs up to eight random clients at once in several worlds, while processes and files of
+// these worlds are killed, suspended, starved or deleted, and checks from outside after each rest.
+// make crash-soak takes the number of kills (N) and repeats a soak (SEED), as far as timing
+// permits.
 func TestSoak(t *testing.T) {
 	s := &soak{want: shortSoak, seed: uint64(time.Now().UnixNano()) % 1_000_000 * 1000, hurt: map[string]int{}, ran: map[string]int{}}
 	if n, err := strconv.Atoi(os.Getenv("AGENCY_CRASH_SOAK")); err == nil {
@@ -61,7 +62,7 @@ func TestSoak(t *testing.T) {
 		time.Since(begin).Round(time.Second), s.broken, counts(s.hurt), counts(s.ran))
 }
 
-// next is the seed of another life, until there were enough kills.
+// next returns the seed of another life, until there were enough kills.
 func (s *soak) next() (seed uint64, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +96,7 @@ func (s *soak) count(of map[string]int, what string) {
 	of[what]++
 }
 
-// counts prints how often there was what, the most frequent first.
+// counts prints how often each occurred, the most frequent first.
 func counts(of map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[b]-of[a], strings.Compare(a, b)) })
 	parts := []string{}

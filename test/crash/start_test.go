@@ -12,7 +12,7 @@ import (
 	"agency/test/fixture"
 )
 
-// A wrapper that gets to its agent while the next daemon looks for it goes on under that daemon.
+// A wrapper that starts its agent while the next daemon looks for it continues under that daemon.
 func TestRecoveryOfAStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -22,7 +22,7 @@ func TestRecoveryOfAStart(t *testing.T) {
 	w.awaitDeath(pids)
 	w.awaitClient()
 
-	// The next daemon stands between its look at the wrapper and what it makes of it.
+	// The next daemon is held between its look at the wrapper and the decision.
 	w.write("killpoint", "settle.unseen hold")
 	w.start([]string{"ls"})
 	w.await("the next daemon", func() bool { _, err := os.Lstat(w.path("killpoint")); return err != nil })
@@ -46,7 +46,7 @@ func TestRecoveryOfAStart(t *testing.T) {
 	w.must("rm", "target")
 }
 
-// An agent whose daemon was killed before it had recorded the terminal can be talked to all the same.
+// An agent whose daemon was killed before it had recorded the terminal still gets messages.
 func TestRecoveryOfATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -61,7 +61,7 @@ func TestRecoveryOfATerminal(t *testing.T) {
 	w.calm(false)
 }
 
-// suspend stops a process, and returns when it stands still.
+// suspend stops a process, and returns when all of it is stopped.
 func (w *world) suspend(pid int) {
 	w.t.Helper()
 	if err := fixture.Suspend(pid); err != nil {
@@ -69,7 +69,7 @@ func (w *world) suspend(pid int) {
 	}
 }
 
-// A daemon that is killed while it starts costs a command nothing but time.
+// A daemon that is killed while it starts costs a command only time.
 func TestDaemonStartKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,7 +86,7 @@ func TestDaemonStartKilled(t *testing.T) {
 		}
 	}
 
-	// What cannot be found out is no failed run.
+	// A fact that cannot be determined does not make a run failed.
 	w.must("daemon", "stop")
 	if err := os.WriteFile(filepath.Join(w.f.Data, "agency.db"), []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,8 @@ func TestDaemonStartKilled(t *testing.T) {
 	}
 }
 
-// A suspended daemon is told of in the time that is named, whatever is asked of it, and nothing is done that it was not asked for.
+// A suspended daemon is reported within the documented time, whatever was requested, and nothing
+// happens that was not requested.
 func TestSuspendedDaemon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -140,8 +141,8 @@ func TestSuspendedDaemon(t *testing.T) {
 	}
 }
 
-// An act that is under way, a wait and what follows end when their daemon stands still. The act is said to be open, and is done when the
-// daemon goes on.
+// An operation in progress, a wait and clients that follow end when their daemon is suspended. The
+// error says that the outcome is open, and the operation is completed when the daemon continues.
 func TestSuspendedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

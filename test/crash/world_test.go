@@ -16,7 +16,7 @@ import (
 	"agency/test/fixture"
 )
 
-// world is one agency that is about to be hurt. A run "other" works in it beside the one that is looked at.
+// world is one agency to disturb. A run "other" works in it beside the one under test.
 type world struct {
 	t      testing.TB
 	f      *fixture.Fixture
@@ -46,7 +46,7 @@ func (r *runView) final() bool {
 
 func newWorld(t testing.TB) *world { return newWorldAt(t, "") }
 
-// newWorldAt is a world whose data root is in a folder of its own.
+// newWorldAt returns a world whose data root is in a folder of its own.
 func newWorldAt(t testing.TB, data string) *world {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -110,7 +110,7 @@ func (w *world) configure(text string) {
 	w.write("config.toml", string(before)+text)
 }
 
-// must runs an agency command that has to work.
+// must runs an agency command that has to succeed.
 func (w *world) must(args ...string) string {
 	w.t.Helper()
 	r := w.f.Agency(args...)
@@ -157,7 +157,7 @@ func (w *world) await(what string, met func() bool) {
 	}
 }
 
-// said is what the client has said when it has ended.
+// said returns the output of the client after its end.
 func (w *world) said() string {
 	select {
 	case <-w.ended:
@@ -167,7 +167,7 @@ func (w *world) said() string {
 	}
 }
 
-// data asks agency for JSON.
+// data decodes the data of an agency command's answer.
 func (w *world) data(into any, args ...string) error {
 	r := w.f.Agency(append(args, "--json")...)
 	var envelope struct {
@@ -189,7 +189,7 @@ func (w *world) runs() ([]runView, error) {
 	return list.Runs, err
 }
 
-// target is the newest run of that name; nil when there never was one.
+// target returns the newest run of that name, or nil.
 func (w *world) target() *runView {
 	w.t.Helper()
 	runs, err := w.runs()
@@ -205,7 +205,7 @@ func (w *world) target() *runView {
 	return found
 }
 
-// run is the newest run of a name, which must exist.
+// run returns the newest run of a name, which must exist.
 func (w *world) run(name string) *runView {
 	w.t.Helper()
 	runs, err := w.runs()
@@ -221,7 +221,8 @@ func (w *world) run(name string) *runView {
 	return nil
 }
 
-// hold starts a command in the background and returns when a process of it stands at the point, until release.
+// hold starts a command in the background and returns when a process of it is held at the point,
+// until release.
 func (w *world) hold(point string, command ...string) {
 	w.t.Helper()
 	w.write("killpoint", point+" hold")
@@ -229,7 +230,7 @@ func (w *world) hold(point string, command ...string) {
 	w.awaitHit(point)
 }
 
-// awaitHit waits until the point is reached that was armed.
+// awaitHit waits until a process reaches the armed point.
 func (w *world) awaitHit(point string) {
 	w.t.Helper()
 	w.await("the point "+point, func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
@@ -242,7 +243,8 @@ func (w *world) release() {
 	}
 }
 
-// newest is the id of the newest run by its folder, which needs no daemon; empty when there is only "other".
+// newest returns the id of the newest run by its folder, which needs no daemon; empty when there is
+// only "other".
 func (w *world) newest() string {
 	dirs, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "r_*"))
 	if len(dirs) < 2 {
@@ -251,7 +253,7 @@ func (w *world) newest() string {
 	return filepath.Base(dirs[len(dirs)-1])
 }
 
-// hasWork says whether what the agent wrote is in the run's worktree, or in a snapshot of it.
+// hasWork reports whether the agent's work is in the run's worktree, or in a snapshot of it.
 func (w *world) hasWork(r *runView) bool {
 	if data, err := os.ReadFile(filepath.Join(r.Worktree, "work.txt")); err == nil {
 		return string(data) == "precious\n"
@@ -288,7 +290,7 @@ func (w *world) writeJSON(path string, v any) {
 	}
 }
 
-// lockFree says whether nobody holds a kernel lock on a file.
+// lockFree reports whether no process holds a kernel lock on a file.
 func lockFree(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package json_test keeps what every command prints with --json: a change of a shape shows as a change of a file.
+// Package json_test keeps the output of every command with --json: a changed shape shows as a
+// changed file.
 package json_test
 
 import (
@@ -28,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files in testdata")
 
-// version is what the program under test calls itself.
+// version is the version of the program under test.
 const version = "v0.0.0-under-test"
 
 // bench is a program, a repository and a data root of their own.
@@ -318,7 +319,7 @@ func commands(t *testing.T, b *bench) {
 	for _, step := range steps {
 		args := strings.Fields(strings.ReplaceAll(step.args, "PATH", b.dir))
 		switch step.name {
-		case "wait-for": // from here on the agents may do what the answer to their start must not show yet
+		case "wait-for": // from here on the agents may do what must not yet show in the answer to their start
 			b.write(t, "go-paint", "")
 		case "report": // as if this were the worktree of a run
 			if err := os.MkdirAll(b.path("repo/"+agency.StateDir), 0o700); err != nil {
@@ -352,7 +353,8 @@ func commands(t *testing.T, b *bench) {
 	shapes.checkAll(t)
 }
 
-// sorted writes events by their type and data: whether the session or the runner in it is noticed first is chance.
+// sorted sorts events by their type and data: whether the session or its runner is noticed first is
+// chance.
 func sorted(t *testing.T, text string) string {
 	t.Helper()
 	var all api.ListEventsResponse
@@ -369,7 +371,7 @@ func sorted(t *testing.T, text string) string {
 	return out.String()
 }
 
-// streams follows what is an envelope a line, until it is interrupted.
+// streams runs the commands that print an envelope for each line, and interrupts them.
 func streams(t *testing.T, b *bench) {
 	t.Helper()
 	for name, args := range map[string][]string{

@@ -9,8 +9,8 @@ import (
 	"agency/docs"
 )
 
-// answers are the commands whose data is the response of an operation, by the first words of their
-// arguments.
+// answers maps the commands whose data is the response of an operation, by the first words of their
+// arguments, to that operation.
 var answers = map[string]string{
 	"ls": "run.list", "api run.list": "run.list", "show": "run.show", "explain": "run.explain", "run": "run.create", "send": "run.send",
 	"diff": "run.diff", "flag": "run.flag", "unflag": "run.unflag", "rm": "run.remove", "stop": "run.stop", "wait": "run.wait",
@@ -41,7 +41,7 @@ func readShapes(t *testing.T) *shapes {
 	return s
 }
 
-// check looks at the whole envelope of a command that did its work.
+// check checks the whole envelope of a command that succeeded.
 func (s *shapes) check(t *testing.T, args, envelope string) {
 	t.Helper()
 	words := strings.Fields(args)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An agent whose program lets it use all tools can start agents, and no programs of its choice.
+// An agent whose program lets it use all tools can start agents, but no programs of its choice.
 func TestToolsStartNoPrograms(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -45,7 +45,7 @@ func TestToolsStartNoPrograms(t *testing.T) {
 		t.Error("a program of the agent's choice was run")
 	}
 
-	// What is typed is words, also by tools that act as the person.
+	// Typed text stays text, also from tools that act as the user.
 	c.must(nil, "run_create", object{"name": "boss", "prompt": "ask Go on?\nwait-file .agency/end"})
 	c.must(nil, "run_wait", object{"runs": []string{"boss"}})
 	c.refused("E_PERMISSION_DENIED", "run_send", object{"run": "boss", "text": "!touch " + proof})

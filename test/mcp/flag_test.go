@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An agent has a person look at what it is unsure of: at itself, and at its worker.
+// An agent asks the user to look at something: at itself, and at its worker.
 func TestFlag(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -28,7 +28,7 @@ func TestFlag(t *testing.T) {
 	if r := got.Run; r.Status != "needs attention" || r.Flag == nil || r.Flag.By != created.Run.ID || strings.ContainsAny(r.Flag.Reason+r.Summary, "\x1b\u202e") {
 		t.Errorf("got %+v", got)
 	}
-	// Who flagged it knows: the message is the person's.
+	// The run that set the flag knows of it, so the message goes to the user.
 	for told := false; !told; {
 		var inbox struct {
 			Messages []struct {

@@ -1,5 +1,5 @@
-// Package mcp_test talks with agency mcp as an agent's program does: over its standard input and output, with a real daemon and
-// scripted agents behind it.
+// Package mcp_test talks with agency mcp as an agent's program does: over its standard input and
+// output, with a real daemon and scripted agents behind it.
 package mcp_test
 
 import (
@@ -45,7 +45,7 @@ type client struct {
 	progress atomic.Int64
 }
 
-// newFixture is an agency whose default runner follows its prompt as a script.
+// newFixture returns an agency whose default runner follows its prompt as a script.
 func newFixture(t *testing.T) *fixture.Fixture {
 	t.Helper()
 	f := fixture.New(t, bin)
@@ -85,7 +85,7 @@ func connect(t *testing.T, f *fixture.Fixture, dir string, env []string, args ..
 	return c
 }
 
-// awaitProgress waits until tools have told of progress n times: their answers may overtake that.
+// awaitProgress waits until tools have reported progress n times: their answers may overtake that.
 func (c *client) awaitProgress(n int64) {
 	c.t.Helper()
 	for deadline := time.Now().Add(timeout); c.progress.Load() < n; time.Sleep(time.Millisecond) {
@@ -98,7 +98,8 @@ func (c *client) awaitProgress(n int64) {
 // object is a JSON object.
 type object = map[string]any
 
-// call calls a tool and decodes its answer. It returns the code of an error that the tool answered with.
+// call calls a tool and decodes its answer. It returns the code of an error that the tool answered
+// with.
 func (c *client) call(into any, name string, args object) (code string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), timeout)
@@ -129,7 +130,7 @@ func (c *client) call(into any, name string, args object) (code string) {
 	return ""
 }
 
-// must is call for what must succeed.
+// must is call for a tool that must succeed.
 func (c *client) must(into any, name string, args object) {
 	c.t.Helper()
 	if code := c.call(into, name, args); code != "" {
@@ -137,7 +138,7 @@ func (c *client) must(into any, name string, args object) {
 	}
 }
 
-// refused is call for what must fail with a code.
+// refused is call for a tool that must fail with a code.
 func (c *client) refused(code, name string, args object) {
 	c.t.Helper()
 	if got := c.call(nil, name, args); got != code {
@@ -145,7 +146,7 @@ func (c *client) refused(code, name string, args object) {
 	}
 }
 
-// worker is what the tools tell of a run.
+// worker is a run as the tools report it.
 type worker struct {
 	ID        string `json:"id"`
 	Name      string
@@ -198,12 +199,13 @@ func TestTools(t *testing.T) {
 	c.refused("E_USAGE", "run_status", object{"rn": "x"})
 	c.refused("E_USAGE", "run_status", object{})
 	c.refused("E_USAGE", "run_wait", object{"runs": []string{}})
-	c.refused("E_USAGE", "poll_messages", object{"wait_seconds": 1 << 55}) // as a duration that is nothing
+	c.refused("E_USAGE", "poll_messages", object{"wait_seconds": 1 << 55}) // a duration that overflows
 	c.refused("E_RUN_NOT_FOUND", "run_status", object{"run": "nobody"})
 	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": " "})
 }
 
-// The ids of panes begin again with each tmux server: what a run that was stopped shows is its log, and not the terminal of another.
+// Each tmux server numbers its panes from the beginning: a stopped run shows its log, and not the
+// terminal of another run.
 func TestOutputIsTheRunsOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -224,7 +226,8 @@ func TestOutputIsTheRunsOwn(t *testing.T) {
 	}
 }
 
-// An orchestrator starts a worker, waits for its question, answers it, takes its work, and stops it.
+// An orchestrator starts a worker, waits for its question, answers it, takes its work, and stops
+// it.
 func TestOrchestrate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -242,7 +245,7 @@ func TestOrchestrate(t *testing.T) {
 	if r := waited.Runs[0]; waited.TimedOut || r.Status != "needs input" || !r.Awaiting || r.Confirm || r.PromptID == "" || r.Summary != "Which colour?" {
 		t.Fatalf("got %+v", waited)
 	}
-	// A wait that is over at once tells of progress too.
+	// A wait that ends at once reports progress too.
 	before := c.progress.Load()
 	for range 5 {
 		c.must(&waited, "run_wait", object{"runs": []string{"fix"}})
@@ -294,7 +297,8 @@ func TestOrchestrate(t *testing.T) {
 	c.must(nil, "run_wait", object{"runs": []string{"fix"}, "timeout_seconds": 60})
 }
 
-// Inside a run the tools are that run's: it owns what it starts, has an inbox of its own, and reports for itself.
+// Inside a run the tools act as that run: it owns the runs that it starts, has its own inbox, and
+// reports for itself.
 func TestInsideRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -318,7 +322,7 @@ func TestInsideRun(t *testing.T) {
 	boss.must(&created, "run_create", object{"name": "hand", "prompt": "say hi\nask May I?"})
 	boss.must(nil, "report_status", object{"status": "working", "summary": "Minding hand"})
 
-	// The question of its worker reaches it as a message, until it is acknowledged.
+	// The question of its worker arrives as a message, and stays until it is acknowledged.
 	var inbox struct{ Messages []letter }
 	boss.must(&inbox, "poll_messages", object{"wait_seconds": 50})
 	if len(inbox.Messages) == 0 || inbox.Messages[0].Type != "worker.needs_input" || inbox.Messages[0].Payload.PromptID == "" {
@@ -340,7 +344,7 @@ func TestInsideRun(t *testing.T) {
 	}
 }
 
-// environOf is the identity of a run, as one of its processes has it.
+// environOf returns the identity of a run, as its processes have it.
 func environOf(t *testing.T, id string) []string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -358,7 +362,7 @@ func environOf(t *testing.T, id string) []string {
 	return nil
 }
 
-// The tools see the runs of one repository, unless they are told to serve all.
+// The tools see the runs of one repository, unless they were started for all.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -377,7 +381,7 @@ func TestScope(t *testing.T) {
 	}
 	for _, tool := range []string{"run_status", "run_explain", "run_output", "run_diff", "run_stop", "run_resume", "run_unflag", "watchdog_explain", "watchdog_start"} {
 		there.refused("E_RUN_NOT_FOUND", tool, object{"run": "mine"})
-		here.refused("E_USAGE", tool, object{"run": ""}) // and never the first one that is there
+		here.refused("E_USAGE", tool, object{"run": ""}) // and never the first run in the list
 	}
 	there.refused("E_RUN_NOT_FOUND", "run_send", object{"run": "mine", "text": "x"})
 	there.refused("E_RUN_NOT_FOUND", "run_flag", object{"run": "mine", "reason": "x"})
@@ -388,7 +392,7 @@ func TestScope(t *testing.T) {
 	all.must(nil, "run_status", object{"run": "mine"})
 	here.must(nil, "run_wait", object{"runs": []string{"mine"}})
 
-	// Neither do they see its timers and alerts.
+	// They do not see its timers and alerts either.
 	here.must(nil, "run_create", object{"name": "asks", "prompt": "ask Which?"})
 	here.must(nil, "watchdog_start", object{"run": "asks", "name": "wake", "interval_seconds": 3600})
 	here.must(nil, "run_wait", object{"runs": []string{"asks"}})

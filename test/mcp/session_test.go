@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sessionAnswer is what the tools tell of a session.
+// sessionAnswer is a session as the tools report it.
 type sessionAnswer struct {
 	Session struct {
 		ID, Name, Status string
@@ -25,7 +25,8 @@ type sessionAnswer struct {
 	TimedOut bool `json:"timed_out"`
 }
 
-// An orchestrator runs a plan: it looks at it, starts it, is told of the question of one agent, answers it, and takes the results.
+// An orchestrator runs a plan: it checks it, starts it, gets the question of one agent as a
+// message, answers it, and takes the results.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -68,7 +69,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("settled: %+v", s)
 	}
 
-	// Its end is told once all is known; the agents' own ends are not.
+	// The end is reported once all results are known; the ends of the agents are not.
 	told := map[string]int{}
 	for told["session.complete"] == 0 {
 		var inbox struct{ Messages []letter }
@@ -91,7 +92,7 @@ func TestSession(t *testing.T) {
 	c.refused("E_INVALID_STATE", "session_cancel", object{"session": "twice"})
 	c.refused("E_INVALID_STATE", "session_retry", object{"session": "twice"})
 
-	// One that fails is run again; one that is cancelled ends its agents.
+	// A failed agent is run again; a cancelled session ends its agents.
 	c.must(&started, "session_start", object{"yaml": "agents: [{id: a, prompt: exit 1}]"})
 	c.must(&s, "session_wait", object{"session": started.Session.ID, "timeout_seconds": 60})
 	if s.Session.Status != "failed" || len(s.Agents) != 1 || s.Agents[0].Error == "" {
@@ -115,7 +116,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Reports on agents of one's own go into a session that agency session create made; other repositories' sessions are not seen.
+// Reports on the caller's own agents go into a session of agency session create; sessions of other
+// repositories do not show.
 func TestExternalSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -1,5 +1,5 @@
-// Command picture draws the lines that a terminal shows as an SVG. It reads the text with its escape sequences, as tmux capture-pane -e
-// prints it, from standard input.
+// Command picture draws the lines of a terminal as an SVG. It reads the text with its escape
+// sequences, as tmux capture-pane -e prints it, from standard input.
 package main
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The size of a cell in pixels, and what is around the text.
+// The size of a cell in pixels, and the margin around the text.
 const (
 	cellWidth  = 8.4
 	cellHeight = 20
 	margin     = 16
 )
 
-// palette are the colours of SGR 30 to 37.
+// palette has the colours of SGR 30 to 37.
 var palette = []string{"#45475a", "#d20f39", "#2e8b3d", "#b58900", "#1e66f5", "#8839ef", "#178a8f", "#4c4f69"}
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// draw writes the SVG of the text that in holds. The title is read aloud in place of the picture.
+// draw writes the SVG of the text that it reads from in. Screen readers read the title.
 func draw(out io.Writer, in io.Reader, title string) error {
 	var body strings.Builder
 	columns, rows := 0, 0
@@ -57,7 +57,8 @@ func draw(out io.Writer, in io.Reader, title string) error {
 	return err
 }
 
-// drawLine draws one line: each piece of one style at its column, so that no font moves what is behind it.
+// drawLine draws one line: each piece of one style at its column, so that no font moves the
+// following pieces.
 func drawLine(body *strings.Builder, line string, y float64) {
 	style, text, column, state := "", "", 0, byte(0)
 	begin := 0
@@ -87,7 +88,7 @@ func drawLine(body *strings.Builder, line string, y float64) {
 	flush()
 }
 
-// restyle is the style after an SGR sequence with these parameters.
+// restyle returns the style after an SGR sequence with these parameters.
 func restyle(style, params string) string {
 	for p := range strings.SplitSeq(params, ";") {
 		switch n, _ := strconv.Atoi(p); {

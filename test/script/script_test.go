@@ -1,5 +1,5 @@
-// Package script_test runs the sessions in testdata/*.txtar with the real binary, real git and real tmux. Each has a data
-// root, a home, a repository and a tmux server of its own.
+// Package script_test runs the sessions in testdata/*.txtar with the real binary, real git and real
+// tmux. Each has a data root, a home, a repository and a tmux server of its own.
 package script_test
 
 import (
@@ -83,7 +83,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// setup makes the scratch surroundings of one script.
+// setup makes the surroundings of one script.
 func setup(env *testscript.Env, agent string) error {
 	f, err := fixture.Make(bin, filepath.Join(env.WorkDir, "project"))
 	if err != nil {
@@ -115,7 +115,8 @@ default_args = ["{prompt_file}"]
 	return err
 }
 
-// alive PIDFILE: the process whose pid is the file's content lives, or with ! does not, within ten seconds.
+// alive PIDFILE: the process whose pid is in the file lives, or with ! does not, within ten
+// seconds.
 func alive(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: alive PIDFILE")
@@ -139,7 +140,7 @@ func handle(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], lines[len(lines)-1])
 }
 
-// bigfile PATH BYTES [CHARACTER]: a file of so many bytes.
+// bigfile PATH BYTES [CHARACTER]: make a file of that many bytes.
 func bigfile(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: bigfile PATH BYTES [CHARACTER]")
@@ -160,7 +161,7 @@ func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// mksocket PATH...: a socket that nobody listens on.
+// mksocket PATH...: make a socket on which no process listens.
 func mksocket(ts *testscript.TestScript, _ bool, args []string) {
 	dir, err := os.MkdirTemp("", "s") // a path below the test's own folder is too long for a socket
 	ts.Check(err)
@@ -195,7 +196,7 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// pidIn is the pid that a file holds.
+// pidIn returns the pid in a file.
 func pidIn(ts *testscript.TestScript, file string) int {
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(file)))
 	ts.Check(err)
@@ -207,12 +208,12 @@ func sigkill(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(syscall.Kill(pidIn(ts, args[0]), syscall.SIGKILL))
 }
 
-// suspend PIDFILE: kill -STOP, and wait until the process stands.
+// suspend PIDFILE: kill -STOP, and wait until the process is stopped.
 func suspend(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(fixture.Suspend(pidIn(ts, args[0])))
 }
 
-// until PATH [TEXT]: wait until the file holds something, or the text.
+// until PATH [TEXT]: wait until the file is not empty, or contains the text.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 1 {
 		ts.Fatalf("usage: until PATH [TEXT]")
@@ -230,7 +231,8 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// race20 COMMAND...: runs the command 20 times at once; all must succeed. Their output goes to the files race.N.
+// race20 COMMAND...: run the command 20 times at once; all must succeed. Their output goes to the
+// files race.N.
 func race20(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: race20 COMMAND...")

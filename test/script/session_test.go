@@ -15,8 +15,8 @@ import (
 	"agency/test/fixture"
 )
 
-// Sixteen executors report at once, each over its own connection, while somebody reads the file again and again: no report is lost,
-// and no reading is torn.
+// Sixteen executors report at once, each over its own connection, while a reader reads the file
+// again and again: no report is lost, and no reading is torn.
 func TestSixteenExecutors(t *testing.T) {
 	t.Parallel()
 	const writers, each = 16, 40
@@ -90,8 +90,8 @@ func TestSixteenExecutors(t *testing.T) {
 	}
 }
 
-// What other programs leave as a status file goes into a session of agency's and comes out of its status file again: all of it but the
-// id, and the log files, which are the new session's own.
+// The status file of another program becomes a session of agency, and the status file of that
+// session contains all of it except the id and the log files, which belong to the new session.
 func TestStatusFileComesBack(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

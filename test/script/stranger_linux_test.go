@@ -13,8 +13,8 @@ import (
 	"agency/test/fixture"
 )
 
-// Another user listens on the socket that AGENCY_SOCKET names: no command says a word to that user, and none starts a program that
-// an answer names.
+// Another user listens on the socket that AGENCY_SOCKET names: no command sends a byte to that
+// user, and none starts a program from an answer.
 func TestSocketOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
@@ -32,7 +32,7 @@ func TestSocketOfAnotherUser(t *testing.T) {
 	}
 }
 
-// The short path of a socket lies in a folder of /tmp that another user can have made first.
+// The short path of a socket is in a folder of /tmp that another user may have made first.
 func TestShortSocketFolderOfAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
@@ -58,7 +58,8 @@ func TestShortSocketFolderOfAnotherUser(t *testing.T) {
 	}
 }
 
-// hear takes every connection of a listener and returns what was said on all of them until it is asked.
+// hear accepts every connection of a listener. It returns a function that returns
+// everything received so far.
 func hear(l net.Listener) func() string {
 	var mu sync.Mutex
 	var words strings.Builder

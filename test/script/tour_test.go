@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what the commands of docs/tour.md
 
 const tour, tourDir = "../../docs/tour.md", "/tmp/agency-tour"
 
-// A newcomer pastes the blocks of docs/tour.md one after the other, and sees what stands below each.
+// A newcomer pastes the blocks of docs/tour.md one after the other, and gets the output below each.
 func TestTour(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(tour)
@@ -64,10 +64,10 @@ func TestTour(t *testing.T) {
 	}
 }
 
-// blocks are commands and, if the page has it, what they print.
+// blocks matches commands and, if the page has it, their output.
 var blocks = regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
 
-// What differs from one machine and moment to the next.
+// masks matches what differs from one machine and moment to the next.
 var masks = regexp.MustCompile(`[0-9A-Z]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{4}\b|\b[0-9a-f]{7,40}\b|[0-9]+|not yet|(/usr)?/bin/sh| +`)
 
 func masked(text string) string {
@@ -79,7 +79,7 @@ func masked(text string) string {
 	})
 }
 
-// tourShell is the terminal that the blocks are pasted into.
+// tourShell is the terminal into which the blocks are pasted.
 type tourShell struct {
 	t      *testing.T
 	dir    string
@@ -138,12 +138,13 @@ func (s *tourShell) block(commands string) string {
 	}
 }
 
-// see runs commands. A single command that only looks is repeated until it shows what a reader would see a moment later.
+// see runs commands. A single command that only looks is repeated until its output is what a reader
+// would see a moment later.
 func (s *tourShell) see(commands, want string) string {
 	s.t.Helper()
 	looks := strings.Count(commands, "\n") == 1 && regexp.MustCompile(`^agency (alerts|show|explain|session show)`).MatchString(commands)
 	if *update && looks {
-		time.Sleep(2 * time.Second) // nothing tells what the new text will be
+		time.Sleep(2 * time.Second) // no file event announces the new text
 	}
 	deadline := time.Now().Add(20 * time.Second)
 	for {

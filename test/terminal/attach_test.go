@@ -9,7 +9,7 @@ import (
 	"agency/test/fixture"
 )
 
-// echo is a script that answers each line, until it is told to end.
+// echo is a script that echoes each line, until it is told to end.
 const echo = `echo hello from the agent; while read line; do echo "got $line"; test "$line" != end || exit 0; done`
 
 func TestAttachFromOutside(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRunAttach(t *testing.T) {
 	succeeds(t, f.Agency("wait", "seen", "--timeout", "30s"))
 }
 
-// In a pane of the server that has the agents, attach makes the client switch to the run's session.
+// In a pane of the agents' own server, attach makes the client switch to the run's session.
 func TestAttachInsideTheSameServer(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
@@ -56,7 +56,7 @@ func TestAttachInsideTheSameServer(t *testing.T) {
 	if got := succeeds(t, f.Tmux("list-clients", "-F", "#{client_session}")); got != "agency_"+string(r.ID)+"\n" {
 		t.Errorf("the client is in %q", got)
 	}
-	p.shows("agency attach") // the shell's own pane is where it was
+	p.shows("agency attach") // the shell's own pane is unchanged
 }
 
 // In a pane of another server, attach shows the run inside that pane.
@@ -102,7 +102,7 @@ func TestAttachWithoutATerminal(t *testing.T) {
 	f := fixture.New(t, bin)
 	r := start(t, f, echo)
 	refused(t, f.Agency("attach", r.Handle), agency.CodeUsage, "attach needs a terminal", "hint: agency logs -f "+r.Handle)
-	// Refused before anything is made.
+	// These are refused before anything is made.
 	refused(t, f.Agency("run", "--runner", "shell", "--attach", "--prompt", echo), agency.CodeUsage, "--attach needs a terminal", "hint: ")
 	if runs := decode[api.ListRunsResponse](t, f, "ls").Runs; len(runs) != 1 {
 		t.Errorf("there are %d runs, want 1", len(runs))

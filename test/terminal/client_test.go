@@ -15,7 +15,7 @@ import (
 	"agency/test/fixture"
 )
 
-// client is a program in a terminal outside of tmux, and what it wrote there byte for byte.
+// client is a program in a terminal outside of tmux, and its output byte for byte.
 type client struct {
 	t        *testing.T
 	cmd      *exec.Cmd
@@ -26,13 +26,13 @@ type client struct {
 	out bytes.Buffer
 }
 
-// agencyIn runs an agency command in a terminal of a size.
+// agencyIn runs an agency command in a terminal of the given size.
 func agencyIn(t *testing.T, f *fixture.Fixture, columns, rows uint16, args ...string) *client {
 	t.Helper()
 	return inTerminal(t, f, columns, rows, filepath.Join(bin, "agency"), args...)
 }
 
-// inTerminal runs a program in a terminal of a size.
+// inTerminal runs a program in a terminal of the given size.
 func inTerminal(t *testing.T, f *fixture.Fixture, columns, rows uint16, program string, args ...string) *client {
 	t.Helper()
 	c := &client{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})}
@@ -84,14 +84,14 @@ func (c *client) resize(columns, rows uint16) {
 	}
 }
 
-// wrote is everything so far.
+// wrote returns all output so far.
 func (c *client) wrote() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.out.String()
 }
 
-// shows waits until a text was written.
+// shows waits until the output contains a text.
 func (c *client) shows(text string) {
 	c.t.Helper()
 	await(c.t, strconv.Quote(text)+" is shown", func() (bool, string) {

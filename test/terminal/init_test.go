@@ -9,7 +9,8 @@ import (
 	"agency/test/fixture"
 )
 
-// A person answers some questions, corrects an answer, takes the defaults of the rest, sees what would be written and agrees.
+// A user answers some questions, corrects an answer, takes the defaults of the rest, sees what
+// would be written and agrees.
 func TestInitAsks(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
@@ -64,7 +65,7 @@ func TestInitAsks(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Whoever says no in the end, or leaves, has written nothing.
+	// A user who declines at the end, or leaves, has written nothing.
 	for name, end := range map[string]struct {
 		keys   string
 		status int

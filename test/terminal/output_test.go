@@ -12,7 +12,7 @@ import (
 	"agency/test/fixture"
 )
 
-// much is how much a talkative agent writes, in bytes.
+// much returns how much a talkative agent writes, in bytes.
 func much() int {
 	if testing.Short() || fixture.Race {
 		return 8 << 20
@@ -41,7 +41,7 @@ func TestMuchOutput(t *testing.T) {
 	}
 }
 
-// A log is bytes and not lines: what has no newline yet is there too.
+// A log consists of bytes and not of lines: output without a newline shows too.
 func TestOneLongLine(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
@@ -61,7 +61,7 @@ func TestOneLongLine(t *testing.T) {
 	}
 }
 
-// What an agent wrote must not act on the terminal of somebody who reads it later.
+// An agent's output must not act on the terminal of a user who reads it later.
 func TestLogsOnATerminal(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

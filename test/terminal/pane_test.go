@@ -11,7 +11,7 @@ import (
 	"agency/test/fixture"
 )
 
-// pane is a terminal in a tmux server, as somebody sees it and types into it.
+// pane is a terminal in a tmux server, as a user sees it and types into it.
 type pane struct {
 	t    *testing.T
 	tmux func(args ...string) fixture.Result
@@ -30,20 +30,20 @@ func (p *pane) types(text string) {
 	succeeds(p.t, p.tmux("send-keys", "-t", p.id, "-l", "--", text))
 }
 
-// enters types a line.
+// enters types a line and Enter.
 func (p *pane) enters(line string) {
 	p.t.Helper()
 	p.types(line)
 	p.keys("Enter")
 }
 
-// screen is what is visible.
+// screen returns the visible text.
 func (p *pane) screen() string {
 	p.t.Helper()
 	return succeeds(p.t, p.tmux("capture-pane", "-p", "-t", p.id))
 }
 
-// is the value of a tmux format for the pane.
+// is returns the value of a tmux format for the pane.
 func (p *pane) is(format string) string {
 	p.t.Helper()
 	return strings.TrimSpace(succeeds(p.t, p.tmux("display-message", "-p", "-t", p.id, format)))
@@ -72,7 +72,7 @@ func (p *pane) line(text string) {
 	})
 }
 
-// server is a tmux server of a person, beside the one that the agents are in.
+// server returns a tmux server of the user, beside the one of the agents.
 func server(t *testing.T, f *fixture.Fixture) func(args ...string) fixture.Result {
 	t.Helper()
 	socket := filepath.Join(f.Root, "own")
@@ -83,7 +83,7 @@ func server(t *testing.T, f *fixture.Fixture) func(args ...string) fixture.Resul
 	return tmux
 }
 
-// shell is an interactive shell in a session "you" of a server.
+// shell starts an interactive shell in a session "you" of a server.
 func shell(t *testing.T, tmux func(args ...string) fixture.Result, columns, rows int) *pane {
 	t.Helper()
 	out := succeeds(t, tmux("new-session", "-d", "-s", "you", "-P", "-F", "#{pane_id}",
@@ -93,7 +93,8 @@ func shell(t *testing.T, tmux func(args ...string) fixture.Result, columns, rows
 	return p
 }
 
-// foreground waits until a command, which no other process may share, is the one that its terminal's keys go to.
+// foreground waits until a command, which no other process may have, is the foreground process of
+// its terminal.
 func foreground(t *testing.T, command string) {
 	t.Helper()
 	await(t, command+" is in the foreground", func() (bool, string) {

@@ -57,7 +57,8 @@ func TestTop(t *testing.T) {
 	completes(t, f, r)
 }
 
-// Job control needs a controlling terminal whose foreground changes, and keys that become signals there.
+// Job control needs a controlling terminal whose foreground changes, and keys that become signals
+// there.
 func TestInteractiveShell(t *testing.T) {
 	t.Parallel()
 	need(t, "ps")
@@ -94,7 +95,7 @@ func TestSizeFollowsTheClient(t *testing.T) {
 	r := start(t, f, "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done")
 	p := paneOf(t, f, r)
 	p.line("ready")
-	// A row is for the status line.
+	// One row is for the status line.
 	c := agencyIn(t, f, 100, 31, "attach", r.Handle)
 	p.line("30 100")
 	c.resize(70, 21)
@@ -111,7 +112,8 @@ func TestAllThreeAreTheTerminal(t *testing.T) {
 	completes(t, f, start(t, f, "test -t 0 && test -t 1 && test -t 2 && : < /dev/tty > /dev/tty"))
 }
 
-// bytesOf is a script that switches a terminal mode on, reads so many bytes raw and shows them.
+// bytesOf returns a script that switches a terminal mode on, reads that many bytes raw and shows
+// them.
 func bytesOf(mode, count string) string {
 	return "stty raw -echo; printf '\\033[?" + mode + "hready'; head -c " + count + " > typed; stty sane; echo; od -An -c typed; echo shown; read line"
 }
@@ -147,7 +149,7 @@ func TestMouseReachesTheProgram(t *testing.T) {
 	}
 }
 
-// The record has the pane: a window that a person splits changes nothing.
+// The record contains the pane: a user who splits the window changes nothing.
 func TestSplitWindow(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

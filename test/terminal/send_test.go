@@ -8,7 +8,7 @@ import (
 	"agency/test/fixture"
 )
 
-// What a person types and what a script sends must not mix.
+// The text that a user types and the text that a script sends must not mix.
 func TestSendWhileAPersonTypes(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

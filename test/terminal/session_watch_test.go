@@ -12,7 +12,8 @@ import (
 	"agency/test/fixture"
 )
 
-// A session is repainted in place, at any size of the terminal; Ctrl-C leaves it running, and the next watch ends with it.
+// A session is repainted in place, at any size of the terminal; Ctrl-C leaves it running, and the
+// next watch ends with it.
 func TestSessionWatch(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

@@ -9,7 +9,8 @@ import (
 	"agency/test/fixture"
 )
 
-// A person's configuration of tmux is for that person's own sessions: runs live, and what they said last can be read.
+// A user's configuration of tmux is for that user's own sessions: runs survive it, and their last
+// output can be read.
 func TestHurtfulSettings(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

@@ -1,4 +1,5 @@
-// Package terminal_test uses programs that own a terminal as a person does: under agency run, through real tmux clients.
+// Package terminal_test uses programs that own a terminal as a user does: under agency run, through
+// real tmux clients.
 package terminal_test
 
 import (
@@ -35,7 +36,7 @@ func run(m *testing.M) int {
 // timeout bounds every wait for something to appear.
 const timeout = 30 * time.Second
 
-// need skips a test that uses a program which is not there.
+// need skips a test that uses a program which is not installed.
 func need(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -43,7 +44,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// await waits until done, which else says what there is instead.
+// await waits until done returns true; its second result describes the present state.
 func await(t *testing.T, what string, done func() (ok bool, instead string)) {
 	t.Helper()
 	deadline := time.Now().Add(timeout)
@@ -59,7 +60,7 @@ func await(t *testing.T, what string, done func() (ok bool, instead string)) {
 	}
 }
 
-// succeeds returns what a command printed, which must end with 0.
+// succeeds returns the output of a command, which must exit with 0.
 func succeeds(t *testing.T, r fixture.Result) string {
 	t.Helper()
 	if r.Exit != 0 {
@@ -68,7 +69,7 @@ func succeeds(t *testing.T, r fixture.Result) string {
 	return r.Stdout
 }
 
-// refused checks that a command failed with a code, and that it said all of the words.
+// refused checks that a command failed with a code, and that its error contains all of the words.
 func refused(t *testing.T, r fixture.Result, code agency.Code, words ...string) {
 	t.Helper()
 	if r.Exit != code.Exit() {
@@ -81,7 +82,7 @@ func refused(t *testing.T, r fixture.Result, code agency.Code, words ...string) 
 	}
 }
 
-// decode runs a command with --json and reads its data.
+// decode decodes the data of an answer with --json.
 func decode[T any](t *testing.T, f *fixture.Fixture, args ...string) T {
 	t.Helper()
 	out := succeeds(t, f.Agency(append(args, "--json")...))
@@ -101,7 +102,7 @@ func start(t *testing.T, f *fixture.Fixture, script string, flags ...string) api
 // ended waits for a run's end and returns it.
 func ended(t *testing.T, f *fixture.Fixture, r api.Run) api.Run {
 	t.Helper()
-	f.Agency("wait", string(r.ID), "--timeout", "2m") // its status says how the run ended
+	f.Agency("wait", string(r.ID), "--timeout", "2m") // its exit status reports how the run ended
 	r = show(t, f, r).Run
 	if !r.State.Final() {
 		t.Fatalf("the run is still %s", r.State)
@@ -109,7 +110,7 @@ func ended(t *testing.T, f *fixture.Fixture, r api.Run) api.Run {
 	return r
 }
 
-// completes waits for a run's end, which must be a good one.
+// completes waits for a run's end, which must be successful.
 func completes(t *testing.T, f *fixture.Fixture, r api.Run) {
 	t.Helper()
 	if r = ended(t, f, r); r.State != agency.Completed {
@@ -122,7 +123,7 @@ func show(t *testing.T, f *fixture.Fixture, r api.Run) api.ShowRunResponse {
 	return decode[api.ShowRunResponse](t, f, "show", string(r.ID))
 }
 
-// paneOf is the pane that the record has for a run.
+// paneOf returns the pane of a run, from the record.
 func paneOf(t *testing.T, f *fixture.Fixture, r api.Run) *pane {
 	t.Helper()
 	return &pane{t: t, tmux: f.Tmux, id: show(t, f, r).Attempts[0].Pane}

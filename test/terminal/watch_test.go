@@ -37,7 +37,7 @@ func TestWatchRepaintsInPlace(t *testing.T) {
 	})
 }
 
-// A list that is longer than the screen shows its end: the newest runs are those that people wait for.
+// A list that is longer than the screen shows its end, because users wait for the newest runs.
 func TestWatchOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
@@ -76,7 +76,7 @@ func TestWatchOnASmallScreen(t *testing.T) {
 	p.line("left with 0")
 }
 
-// On 80 columns every run has one line, and the words that matter are on it.
+// With 80 columns every run has one line, which contains the words that matter.
 func TestWatchFitsItsTerminal(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)

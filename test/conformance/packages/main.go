@@ -1,4 +1,5 @@
-// Packages prints the agents that agency knows, one a line: its program, and its package of npm with the tested version.
+// Packages prints the agents of the registry, one a line: the program, and its npm package with the
+// tested version.
 package main
 
 import (
