@@ -70,6 +70,9 @@ type Description struct {
 	Request, Response reflect.Type
 }
 
+// Path returns the path that serves the operation.
+func (d *Description) Path() string { return operationPath(d.Name) }
+
 // Gives reports whether the operation can return a code: one of its own, or one common to all
 // operations.
 func (d *Description) Gives(code agency.Code) bool {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"strconv"
 
@@ -91,8 +92,14 @@ func (d *Daemon) routes() *http.ServeMux {
 	return mux
 }
 
-// handle serves one operation: version check, strict decoding, the work, the envelope.
+// handle serves an operation with do.
 func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, Resp], do func(context.Context, Req) (Resp, error)) {
+	d.serveOperation(mux, op.Describe(), func(ctx context.Context, req any) (any, error) { return do(ctx, *req.(*Req)) })
+}
+
+// serveOperation serves one operation: version check, strict decoding, the work, the envelope. do
+// gets a pointer to a request. It knows no types, so that the program holds this code once.
+func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(ctx context.Context, req any) (any, error)) {
 	mux.HandleFunc("POST "+op.Path(), func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(api.VersionHeader, d.Version)
 		if err := d.checkVersion(r); err != nil {
@@ -105,28 +112,28 @@ func handle[Req, Resp any](d *Daemon, mux *http.ServeMux, op api.Operation[Req, 
 			return
 		}
 		taken(w)
-		var req Req
-		if err := api.Decode(body, &req); err != nil {
+		req := reflect.New(op.Request).Interface()
+		if err := api.Decode(body, req); err != nil {
 			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", op.Name, err))
 			return
 		}
 		ctx := withCaller(r)
-		var resp Resp
-		if err = d.policy.Allow(ctx, op.Name, &req); err == nil {
+		var resp any
+		if err = d.policy.Allow(ctx, op.Name, req); err == nil {
 			resp, err = do(ctx, req)
 		}
 		if err != nil && op.Kind == api.Waits && d.isStopping() {
 			err = errStopping() // whatever the error was: the next daemon can answer
 		}
 		if err != nil && r.Context().Err() == nil {
-			logFailure(d.Log, op.Describe(), err)
+			logFailure(d.Log, &op, err)
 		}
 		reply(w, resp, err)
 	})
 }
 
 // logFailure logs an error that is a defect of agency, or that a client could not expect.
-func logFailure(log *slog.Logger, op api.Description, err error) {
+func logFailure(log *slog.Logger, op *api.Description, err error) {
 	switch code := agency.AsError(err).Code; {
 	case code == agency.CodeInternal:
 		log.Error("operation failed", "operation", op.Name, "err", err)

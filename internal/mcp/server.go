@@ -98,6 +98,17 @@ func addKeys[Req, Resp any](server *sdk.Server, op api.Operation[Req, Resp], do 
 type handler[In any] func(ctx context.Context, req *sdk.CallToolRequest, in In) (any, error)
 
 func serve[In any](server *sdk.Server, t *api.Tool, reads bool, schema *jsonschema.Schema, do handler[In]) {
+	serveTool(server, t, reads, schema, func(ctx context.Context, req *sdk.CallToolRequest) (any, error) {
+		var in In
+		if err := readArguments(req.Params.Arguments, schema, &in); err != nil {
+			return nil, err
+		}
+		return do(ctx, req, in)
+	})
+}
+
+// serveTool serves a tool. It knows no types, so that the program holds this code once.
+func serveTool(server *sdk.Server, t *api.Tool, reads bool, schema *jsonschema.Schema, do func(ctx context.Context, req *sdk.CallToolRequest) (any, error)) {
 	for _, property := range schema.Properties {
 		// Lists may be omitted. A null instead of a list only confuses the models' own schema
 		// dialects.
@@ -108,11 +119,7 @@ func serve[In any](server *sdk.Server, t *api.Tool, reads bool, schema *jsonsche
 	hints := &sdk.ToolAnnotations{ReadOnlyHint: reads, DestructiveHint: &t.Destroys, OpenWorldHint: new(bool)}
 	server.AddTool(&sdk.Tool{Name: t.Name, Description: t.Help, InputSchema: schema, Annotations: hints},
 		func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			in, err := arguments[In](req.Params.Arguments, schema)
-			if err != nil {
-				return failure(err), nil
-			}
-			data, err := do(ctx, req, in)
+			data, err := do(ctx, req)
 			if err != nil {
 				return failure(err), nil
 			}

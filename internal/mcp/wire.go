@@ -12,31 +12,30 @@ import (
 	"agency/internal/api"
 )
 
-// arguments decodes the arguments of a call strictly, so that a model learns of a misspelled one.
-// In can have more keys than the schema, which are not for models.
-func arguments[In any](data json.RawMessage, schema *jsonschema.Schema) (In, error) {
-	var in In
+// readArguments decodes the arguments of a call strictly into in, a pointer, so that a model learns
+// of a misspelled one. in can have more keys than the schema, which are not for models.
+func readArguments(data json.RawMessage, schema *jsonschema.Schema, in any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
 	}
-	if err := api.Decode(data, &in); err != nil {
-		return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
+	if err := api.Decode(data, in); err != nil {
+		return agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(data, &given); err != nil {
-		return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
+		return agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
 	}
 	for name := range given {
 		if schema.Properties[name] == nil {
-			return in, agency.Errorf(agency.CodeUsage, "the arguments are not right: unknown key %q; known are %s", name, strings.Join(schema.PropertyOrder, ", "))
+			return agency.Errorf(agency.CodeUsage, "the arguments are not right: unknown key %q; known are %s", name, strings.Join(schema.PropertyOrder, ", "))
 		}
 	}
 	for _, name := range schema.Required {
 		if _, ok := given[name]; !ok {
-			return in, agency.Errorf(agency.CodeUsage, "the argument %q is missing", name)
+			return agency.Errorf(agency.CodeUsage, "the argument %q is missing", name)
 		}
 	}
-	return in, nil
+	return nil
 }
 
 // success returns the answer of a tool.

@@ -49,7 +49,8 @@ func TestArguments(t *testing.T) {
 		`{"run":"x"}`: "", `{}`: `the argument "run" is missing`, ``: `the argument "run" is missing`, `{"rn":"x"}`: "rn", `{"run":1}`: "run", `[]`: "", `{"run":"x"} x`: "more text",
 		`{"run":"x","force":true}`: `unknown key "force"; known are run, prompt`, `{"run":"x","env":["A=b"]}`: `unknown key "env"`,
 	} {
-		in, err := arguments[api.ResumeRunRequest](json.RawMessage(text), schema)
+		var in api.ResumeRunRequest
+		err := readArguments(json.RawMessage(text), schema, &in)
 		switch {
 		case text == `{"run":"x"}`:
 			if err != nil || in.Run != "x" {
