@@ -65,10 +65,11 @@ type Launch struct {
 	Socket     string        `json:"socket"`      // the daemon's
 	Lock       string        `json:"lock"`        // the file whose kernel lock the daemon holds
 	Headless   bool          `json:"headless"`
-	Stdin      string        `json:"stdin"`      // file that a headless runner reads; empty is /dev/null
-	TimeLimit  time.Duration `json:"time_limit"` // 0 is none
-	Grace      time.Duration `json:"grace"`      // between TERM and KILL
-	LogBytes   int64         `json:"log_bytes"`  // size at which a log loses its oldest part
+	Stdin      string        `json:"stdin"`           // file that a headless runner reads; empty is /dev/null
+	TimeLimit  time.Duration `json:"time_limit"`      // 0 is none
+	Grace      time.Duration `json:"grace"`           // between TERM and KILL
+	LogBytes   int64         `json:"log_bytes"`       // size at which a log loses its oldest part
+	Trace      bool          `json:"trace,omitempty"` // the wrapper times its steps
 }
 
 // AttemptMark returns the variables with which the environment of every process of an attempt
@@ -95,6 +96,8 @@ type WrapperUpdate struct {
 	EventDraft *time.Time `json:"news,omitempty"`   // when it last wrote more than a repetition
 	// LogLost is how many bytes of the output are missing in its log because the disk was full.
 	LogLost int64 `json:"log_lost,omitempty"`
+	// Spans are the steps of the start, if Launch.Trace asked for them.
+	Spans []Span `json:"spans,omitempty"`
 }
 
 // RunSettings are the parts of a caller's configuration that an attempt of a run depends on.

@@ -18,6 +18,7 @@ import (
 
 	"agency"
 	"agency/internal/socket"
+	"agency/internal/trace"
 )
 
 // Client talks to the daemon over its unix socket. It is safe for concurrent use.
@@ -33,6 +34,8 @@ type Client struct {
 	// Holder, if not nil, returns the process that holds the data root, to distinguish a daemon
 	// that is starting from one that hangs.
 	Holder func() (Holder, error)
+	// Trace, if not nil, collects the steps of operations, those in the daemon too.
+	Trace *trace.Trace
 	// Header is sent with each request; it may be nil.
 	Header http.Header
 
@@ -69,6 +72,7 @@ func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp]
 
 // call runs the operation with the given name and reads its response into resp, a pointer.
 func (c *Client) call(ctx context.Context, name string, kind Kind, req, resp any) error {
+	defer c.Trace.Begin("request", name)()
 	began := time.Now()
 	send := func() error {
 		body, err := encode(req, time.Since(began))
@@ -110,7 +114,7 @@ func (c *Client) ask(r *http.Request, data any) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	return c.told(r.Context(), readEnvelope(answer, data))
+	return c.told(r.Context(), c.readEnvelope(answer, data))
 }
 
 // within returns the context of a request. Reads have a time limit; Waits continue while the daemon
@@ -273,6 +277,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) do(r *http.Request) (*http.Response, error) {
 	maps.Copy(r.Header, c.Header)
 	r.Header.Set(VersionHeader, c.Version)
+	if c.Trace != nil {
+		r.Header.Set(TraceHeader, "1")
+	}
 	answer, err := c.http.Do(r)
 	switch {
 	case err == nil:
@@ -329,13 +336,14 @@ func unwrapURL(err error) error {
 
 // readEnvelope decodes an answer into data, a pointer or nil, in one pass: a list of runs can be
 // long.
-func readEnvelope(answer *http.Response, data any) error {
+func (c *Client) readEnvelope(answer *http.Response, data any) error {
 	env := Envelope{Data: data}
 	dec := json.NewDecoder(answer.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&env); err != nil {
 		return unreadable(err)
 	}
+	c.Trace.Add(env.Trace...)
 	return env.Err()
 }
 
@@ -424,7 +432,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.
 			return nil
 		}
 		defer func() { _ = answer.Body.Close() }()
-		return readEnvelope(answer, nil)
+		return c.readEnvelope(answer, nil)
 	})
 	if err != nil {
 		return nil, err

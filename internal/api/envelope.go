@@ -12,6 +12,8 @@ type Envelope struct {
 	SchemaVersion int      `json:"schema_version"`
 	Data          any      `json:"data,omitempty"` // to decode into a type, set it to a pointer first
 	Error         *Problem `json:"error,omitempty"`
+	// Trace are the steps of the request in the daemon and the wrapper, if TraceHeader asked for them.
+	Trace []agency.Span `json:"trace,omitempty"`
 }
 
 // Problem is an error in JSON.

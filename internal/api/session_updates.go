@@ -45,7 +45,7 @@ func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream
 		if answer.StatusCode != http.StatusSwitchingProtocols || !ok {
 			defer cancel()
 			defer func() { _ = answer.Body.Close() }()
-			if err := readEnvelope(answer, nil); err != nil {
+			if err := c.readEnvelope(answer, nil); err != nil {
 				return err
 			}
 			return unreadable(fmt.Errorf("status %d", answer.StatusCode))

@@ -22,6 +22,9 @@ const (
 // VersionHeader carries the version of the program on each request and response.
 const VersionHeader = "Agency-Version"
 
+// TraceHeader asks for the steps of the request in the answer.
+const TraceHeader = "Agency-Trace"
+
 // StreamRunHeader is the id of the run of a stream. A client that continues at the next daemon
 // names the run by it: a part of a name can mean another run by then.
 const StreamRunHeader = "Agency-Stream-Run"

@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +19,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/config"
+	"agency/internal/trace"
 )
 
 // App is the program as main makes it: the terminal, the environment, and the parts that only main
@@ -51,6 +55,8 @@ type App struct {
 // Main runs one command and returns its exit status.
 func (a *App) Main(ctx context.Context, args []string) int {
 	d := a.deps()
+	end := d.Trace.Begin("command")
+	defer a.writeTrace(d, end)
 	root := a.root(d)
 	root.SetArgs(args)
 	root.SetOut(d.Out)
@@ -76,9 +82,34 @@ func (a *App) Main(ctx context.Context, args []string) int {
 // deps returns the dependencies of the commands.
 func (a *App) deps() *command.Deps {
 	env := config.Absolute(a.Env, a.Dir) // the daemon reads the same file, and runs elsewhere
-	return &command.Deps{
+	d := &command.Deps{
 		Output: command.NewOutput(a.Out, a.Err, env), Version: a.Version, In: a.In, Env: env, Dir: a.Dir, Now: a.Now,
 		SpawnDaemon: a.SpawnDaemon, DaemonHolder: a.DaemonHolder,
+	}
+	if d.Getenv(trace.Variable) != "" {
+		d.Trace = trace.New("agency")
+	}
+	return d
+}
+
+// writeTrace ends the span of the command and writes the trace into the file that AGENCY_TRACE
+// names, if it names one. A failure is a warning.
+func (a *App) writeTrace(d *command.Deps, end func()) {
+	end()
+	path := d.Getenv(trace.Variable)
+	if path == "" {
+		return
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.Dir, path)
+	}
+	var text bytes.Buffer
+	err := trace.Write(&text, d.Trace.Spans())
+	if err == nil {
+		err = os.WriteFile(path, text.Bytes(), 0o600)
+	}
+	if err != nil {
+		d.Warn([]string{fmt.Sprintf("%s: %s", trace.Variable, command.RootCause(err))})
 	}
 }
 

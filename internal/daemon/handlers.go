@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/trace"
 )
 
 // requestLimit is the largest request body, in bytes: a prompt, an environment, and space to escape
@@ -118,6 +119,10 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 			return
 		}
 		ctx := withCaller(r)
+		if r.Header.Get(api.TraceHeader) != "" {
+			ctx = trace.With(ctx, trace.New("daemon"))
+		}
+		end := trace.Begin(ctx, op.Name)
 		var resp any
 		if err = d.policy.Allow(ctx, op.Name, req); err == nil {
 			resp, err = do(ctx, req)
@@ -128,7 +133,8 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 		if err != nil && r.Context().Err() == nil {
 			logFailure(d.Log, &op, err)
 		}
-		reply(w, resp, err)
+		end()
+		replyTraced(w, resp, err, trace.From(ctx).Spans())
 	})
 }
 
@@ -157,14 +163,20 @@ func (d *Daemon) checkVersion(r *http.Request) error {
 }
 
 // reply sends data, or the error if there is one.
-func reply(w http.ResponseWriter, data any, err error) {
+func reply(w http.ResponseWriter, data any, err error) { replyTraced(w, data, err, nil) }
+
+// replyTraced is reply with the steps of the request.
+func replyTraced(w http.ResponseWriter, data any, err error, spans []agency.Span) {
 	code := http.StatusOK
 	var body bytes.Buffer
 	if err == nil {
-		err = api.EncodeLine(&body, api.Success(data))
+		answer := api.Success(data)
+		answer.Trace = spans
+		err = api.EncodeLine(&body, answer)
 	}
 	if err != nil {
 		failure := api.Failure(err)
+		failure.Trace = spans
 		code = failure.Error.Code.HTTPStatus()
 		body.Reset()
 		_ = api.EncodeLine(&body, failure)

@@ -11,6 +11,7 @@ import (
 	"agency/internal/file"
 	"agency/internal/resolve"
 	"agency/internal/supervisor"
+	"agency/internal/trace"
 )
 
 func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
@@ -36,7 +37,9 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	}
 	defer free()
 	warnings := []string{}
+	end := trace.Begin(ctx, "locate the repository")
 	at, err := d.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
+	end()
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/trace"
 )
 
 // Git runs the git of the PATH. It needs git 2.36 or newer and keeps nothing between calls. Every
@@ -190,7 +191,9 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 500 * time.Millisecond
+	end := trace.Begin(ctx, append([]string{"git"}, c.args[:min(len(c.args), 2)]...)...)
 	err := cmd.Run()
+	end()
 	if ctx.Err() != nil && cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}

@@ -50,8 +50,8 @@ func newClient(launch *agency.Launch, self agency.Process, w *wrapper) *client {
 	return &client{launch: launch, self: self, wrapper: w, changed: make(chan struct{}, 1), exitTaken: make(chan struct{})}
 }
 
-func (c *client) started(start agency.Start) {
-	c.change(func(u *agency.WrapperUpdate) { u.Start = &start })
+func (c *client) started(start agency.Start, spans []agency.Span) {
+	c.change(func(u *agency.WrapperUpdate) { u.Start, u.Spans = &start, spans })
 }
 
 func (c *client) ended(exit agency.Exit) { c.change(func(u *agency.WrapperUpdate) { u.Exit = &exit }) }

@@ -23,6 +23,7 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/trace"
 )
 
 // Times that the wrapper waits.
@@ -48,6 +49,8 @@ func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGPIPE, unix.SIGTSTP)
 	defer signal.Stop(signals)
 
+	steps := trace.New("wrapper")
+	begun := steps.Begin("take the launch")
 	killpoint.At("wrapper.begun")
 	// The lock comes first: without a launch file and a lock, no process is about to start the
 	// runner.
@@ -59,6 +62,10 @@ func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch
 		if launch, err = readLaunch(launchPath); err == nil {
 			killpoint.At("wrapper.launched")
 			w := &wrapper{launch: launch, stdin: stdin, stdout: stdout, signals: signals}
+			begun()
+			if launch.Trace {
+				w.trace = steps
+			}
 			if observe != nil {
 				w.observer = observe(&launch)
 			}
@@ -95,7 +102,8 @@ type wrapper struct {
 	// inputClosed is set when the runner has ended and reads no more input.
 	inputClosed atomic.Bool
 	// tmux is the socket of the tmux server, as the daemon last sent it; nil before that.
-	tmux atomic.Pointer[string]
+	tmux  atomic.Pointer[string]
+	trace *trace.Trace // of the start; nil when no client asked for it
 	// recordErr is why the exit record is not on disk.
 	recordErr error
 }
@@ -166,6 +174,7 @@ func (w *wrapper) run() int {
 
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.
 func (w *wrapper) startRunner() error {
+	end := w.trace.Begin("start the runner")
 	logs, err := createLogs(filepath.Join(w.launch.AttemptDir, logsDir), !w.launch.Headless, w.launch.LogBytes)
 	if err != nil {
 		return fmt.Errorf("create the logs: %w", err)
@@ -189,7 +198,8 @@ func (w *wrapper) startRunner() error {
 	killpoint.At("wrapper.forked")
 	close(w.started)
 	go reap(pid, w.exited)
-	w.client.started(w.start)
+	end()
+	w.client.started(w.start, w.trace.Spans())
 	return nil
 }
 

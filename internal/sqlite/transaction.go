@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"sync"
 	"time"
+
+	"agency/internal/trace"
 )
 
 // transaction is one turn of the writer. It has one "now", taken when its turn began.
@@ -21,7 +23,9 @@ type transaction struct {
 // write runs do in one immediate transaction: everything that it writes is durable when write
 // returns nil, and nothing is kept otherwise. doing names the work in errors.
 func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction) error) error {
+	end := trace.Begin(ctx, "record:", doing)
 	tx, err := s.transact(ctx, do)
+	end()
 	if ctx.Err() != nil && interrupted(err) {
 		return ctx.Err()
 	}

@@ -14,6 +14,7 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/killpoint"
+	"agency/internal/trace"
 )
 
 // CreateRequest asks for a run.
@@ -45,7 +46,9 @@ const (
 // the record then keeps the run as failed and removed. When it returns nil, the runner was started
 // and may already have ended.
 func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.Run, error) {
+	end := trace.Begin(ctx, "plan")
 	p, err := s.plan(ctx, &req)
+	end()
 	if err != nil {
 		return nil, err
 	}

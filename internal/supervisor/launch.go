@@ -21,6 +21,7 @@ import (
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/supervisor/observe"
+	"agency/internal/trace"
 )
 
 // launcher takes the steps from a planned attempt to a running agent.
@@ -68,7 +69,10 @@ func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, step
 		if step.name == stepSetup && l.setup == nil {
 			continue
 		}
-		if err := step.do(); err != nil {
+		end := trace.Begin(ctx, "step", step.name)
+		err := step.do()
+		end()
+		if err != nil {
 			return err
 		}
 		killpoint.At(of, step.name, "made")
@@ -110,7 +114,7 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 			return asFileError(err)
 		}
 	}
-	launch, err := la.writeLaunch(l)
+	launch, err := la.writeLaunch(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -134,6 +138,7 @@ func (la *launcher) awaitStart(ctx context.Context, l *launching) error {
 	defer cancel()
 	go la.watchStart(waiting, l.run)
 	r, err := la.live.awaitState(waiting, l.run.ID, func(r *agency.Run) bool { return r.Attempt.State != agency.Queued })
+	trace.From(ctx).Add(la.live.spansOf(l.run.ID)...)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return agency.Errorf(agency.CodeTmuxStartFailed, "the tmux session %s was started, but its wrapper did not answer in %s", l.run.Session(), startTimeout).
@@ -205,7 +210,7 @@ func removeLaunch(r *agency.Run) error {
 
 // writeLaunch writes what the wrapper needs, including the environment and the token, readable by
 // the owner only.
-func (la *launcher) writeLaunch(l *launching) (string, error) {
+func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, error) {
 	r, settings := l.run, l.settings
 	env := append(append([]string{}, l.env...), l.command.Env...)
 	env = append(env, agency.AttemptMark(r.ID, r.Attempt.Number)...)
@@ -222,7 +227,7 @@ func (la *launcher) writeLaunch(l *launching) (string, error) {
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: l.command.Argv, Env: findable(env, la.Wrapper[0]), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
-		Headless: r.Attempt.Headless, Stdin: l.command.Stdin,
+		Headless: r.Attempt.Headless, Stdin: l.command.Stdin, Trace: trace.From(ctx) != nil,
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ type live struct {
 	views    int              // how often the files that mirror the record were written
 	asked    bool             // a user requested its end
 	dark     bool             // its session was ended
+	spans    []agency.Span    // of its start, if a client asked for them
 	moved    chan struct{}    // closed and replaced when the attempt's state or its link changes
 }
 
@@ -209,6 +210,12 @@ func (lv *Live) watched(r *agency.Run) *live {
 		return l
 	}
 	return nil
+}
+
+// spansOf returns the steps of a start that its wrapper has reported.
+func (lv *Live) spansOf(id agency.RunID) []agency.Span {
+	l, _ := lv.get(id)
+	return l.spans
 }
 
 func (lv *Live) link(id agency.RunID) Link {

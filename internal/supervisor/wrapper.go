@@ -82,6 +82,9 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	if u.Output != nil {
 		s.Observer.Printed(id, attempt, &u)
 	}
+	if len(u.Spans) > 0 {
+		s.Live.change(id, func(l *live) { l.spans = u.Spans })
+	}
 	if u.Start == nil && u.Exit == nil {
 		return nil
 	}

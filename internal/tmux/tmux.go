@@ -16,6 +16,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/trace"
 )
 
 // Tmux talks to one tmux server, by one short-lived tmux process per call. It is safe for
@@ -90,7 +91,10 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	var stdout, stderr bounded
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = 500 * time.Millisecond
-	if err := cmd.Run(); err != nil {
+	end := trace.Begin(ctx, "tmux", args[0])
+	err = cmd.Run()
+	end()
+	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

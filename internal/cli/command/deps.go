@@ -13,6 +13,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/term"
 	"agency/internal/config"
+	"agency/internal/trace"
 )
 
 // Deps are the dependencies of commands: where to write, the environment of the caller, and a
@@ -32,6 +33,8 @@ type Deps struct {
 	// DaemonHolder returns the process that owns a data root, or owned it last.
 	DaemonHolder func(home string) (api.Holder, error)
 
+	// Trace collects the steps of the command for AGENCY_TRACE; nil without it.
+	Trace *trace.Trace
 	// ConfigPath is the file that --config names.
 	ConfigPath string
 
