@@ -27,17 +27,18 @@ func TestWatchRepaintsInPlace(t *testing.T) {
 	start(t, f, echo, "--name", "two")
 	p.until("both runs", func(screen string) bool {
 		lines := strings.Split(screen, "\n")
-		return strings.Contains(lines[1], "  one  ") && strings.Contains(lines[2], "  two  ") && strings.Contains(lines[2], "active")
+		return strings.Contains(lines[1], "  two  ") && strings.Contains(lines[1], "active") && strings.Contains(lines[2], "  one  ")
 	})
 	p.keys("C-c")
 	p.until("the cursor below the list", func(screen string) bool {
 		lines := strings.Split(screen, "\n")
-		return len(lines) > 4 && strings.HasPrefix(lines[0], "RUN_ID") && strings.Contains(lines[2], "  two  ") && lines[3] == "left with 0" &&
+		return len(lines) > 4 && strings.HasPrefix(lines[0], "RUN_ID") && strings.Contains(lines[2], "  one  ") && lines[3] == "left with 0" &&
 			strings.HasPrefix(lines[4], "you>")
 	})
 }
 
-// A list that is longer than the screen shows its end, because users wait for the newest runs.
+// A list that is longer than the screen shows its beginning: what needs a user, then the newest
+// runs.
 func TestWatchOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
@@ -50,28 +51,28 @@ func TestWatchOnASmallScreen(t *testing.T) {
 	list := func(more int, names ...string) func(string) bool {
 		return func(screen string) bool {
 			lines := strings.Split(screen, "\n")
-			if !strings.HasPrefix(lines[0], "RUN_ID") || lines[1] != fmt.Sprintf("… %d more above", more) || lines[2+len(names)] != "" {
+			if !strings.Contains(lines[0], "STATUS") || lines[1+len(names)] != fmt.Sprintf("… %d more", more) || lines[2+len(names)] != "" {
 				return false
 			}
 			for i, want := range names {
 				name, status, _ := strings.Cut(want, " ")
-				if line := lines[2+i]; !strings.Contains(line, "  "+name+"  ") || !strings.Contains(line, status) {
+				if line := lines[1+i]; !strings.Contains(line, name+"  ") || !strings.Contains(line, status) {
 					return false
 				}
 			}
 			return true
 		}
 	}
-	p.until("the newest three", list(3, "run-3 active", "run-4 active", "run-5 active"))
+	p.until("the newest three", list(3, "run-5 active", "run-4 active", "run-3 active"))
 	succeeds(t, f.Agency("send", "run-4", "end"))
-	p.until("the end of a visible run", list(3, "run-3 active", "run-4 completed", "run-5 active"))
+	p.until("the end of a visible run", list(3, "run-5 active", "run-4 completed", "run-3 active"))
 	succeeds(t, f.Agency("send", "run-0", "end"))
 	start(t, f, echo, "--name", "run-6")
-	p.until("the next run", list(4, "run-4 completed", "run-5 active", "run-6 active"))
+	p.until("the next run", list(4, "run-6 active", "run-5 active", "run-4 completed"))
 	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "60", "-y", "8"))
-	p.until("two more rows", list(2, "run-2 active", "run-3 active", "run-4 completed", "run-5 active", "run-6 active"))
+	p.until("two more rows", list(2, "run-6 active", "run-5 active", "run-4 completed", "run-3 active", "run-2 active"))
 	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "90", "-y", "6"))
-	p.until("the newest three again", list(4, "run-4 completed", "run-5 active", "run-6 active"))
+	p.until("the newest three again", list(4, "run-6 active", "run-5 active", "run-4 completed"))
 	p.keys("C-c")
 	p.line("left with 0")
 }
@@ -98,21 +99,21 @@ func TestWatchFitsItsTerminal(t *testing.T) {
 					t.Errorf("%q is wider than %d", line, columns)
 				}
 			}
-			return strings.Count(screen, "needs input") == strings.Count(screen, "RUN_ID")
+			return strings.Count(screen, "needs input") == strings.Count(screen, "STATUS")
 		}
 	}
 	p.until("the list, twice", func(screen string) bool {
-		return fits(80, "◐ needs input", "Welche 界界")(screen) && strings.Count(screen, "RUN_ID") == 2
+		return fits(80, "◐ needs input", "Welche 界界")(screen) && strings.Count(screen, "STATUS") == 2
 	})
 	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "60", "-y", "10"))
 	p.until("the list on fewer columns", func(screen string) bool {
-		return fits(60, "◐ needs input")(screen) && strings.HasPrefix(screen, "RUN_ID") && strings.Count(screen, "RUN_ID") == 1
+		return fits(60, "◐ needs input")(screen) && strings.HasPrefix(screen, "NAME") && strings.Count(screen, "STATUS") == 1
 	})
 	succeeds(t, f.Agency("stop", string(asks.ID)))
 	succeeds(t, f.Agency("rm", string(asks.ID)))
 	p.until("a shorter list", func(screen string) bool {
 		lines := strings.Split(screen, "\n")
-		return strings.HasPrefix(lines[0], "RUN_ID") && strings.Contains(lines[1], "other") && lines[2] == ""
+		return strings.Contains(lines[0], "STATUS") && strings.Contains(lines[1], "other") && lines[2] == ""
 	})
 	p.keys("C-c")
 	p.line("left with 0")

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/view"
 )
 
 type listOptions struct {
@@ -23,6 +24,7 @@ type listOptions struct {
 	status   []string
 	tag      string
 	watch    bool
+	format   format
 }
 
 // NewList returns the command agency ls.
@@ -30,13 +32,23 @@ func NewList(d *command.Deps) *cobra.Command {
 	o := &listOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "ls",
-		Short:   "List runs with their status, newest last",
+		Short:   "List runs with their status, those that need you first",
 		GroupID: "inspect",
-		Long: `Lists the runs of this repository, or of all repositories outside of one. Marks: ● working, ◐ needs you, ○ idle, ✕ failed,
-✓ done.`,
+		Long: `Lists the runs of this repository, or of all repositories outside of one:
+first those that need you, the longest waiting on top, then the others, newest first. Marks: ● working,
+◐ needs you, ○ idle, ✕ failed, ✓ done.
+
+A terminal shows the columns that it has room for: AGE, RUNNER and REPO (with --all-repos) join on a
+wide one; on a narrow one PR is left out while no run has one, and RUN_ID for runs with a NAME. In a
+pipe there are always RUN_ID, NAME, STATUS, SUMMARY and PR, uncut.
+
+--format takes columns (also AGE, RUNNER, REPO), or a template of one line: {{.name}} is a field of a
+run as --json has it, or a column.`,
 		Example: `  agency ls
   agency ls --status needs-input --all-repos
-  agency ls --watch`,
+  agency ls --watch
+  agency ls --format name,status,age
+  agency ls --format '{{.handle}}\t{{.branch}}'`,
 		Args: command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
@@ -46,6 +58,10 @@ func NewList(d *command.Deps) *cobra.Command {
 	f.StringSliceVar(&o.status, "status", nil, "only these: working, needs-input, ready-for-review ...")
 	f.StringVar(&o.tag, "tag", "", "only runs with this tag")
 	f.BoolVar(&o.watch, "watch", false, "stay and show changes as they happen")
+	f.BoolVarP(&o.format.quiet, "quiet", "q", false, "print only the handles")
+	f.StringVarP(&o.format.output, "output", "o", "", "`FORMAT`: json, yaml, wide (every column, uncut) or name")
+	f.StringVar(&o.format.format, "format", "", "print these `COLUMNS`, or a line for each run by a template")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{}
 		for _, l := range agency.Labels() {
@@ -57,6 +73,10 @@ func NewList(d *command.Deps) *cobra.Command {
 }
 
 func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
+	if err := o.format.check(o.JSON, o.watch); err != nil {
+		return err
+	}
+	o.JSON = o.JSON || o.format.output == "json"
 	if o.watch {
 		return o.watchList(cmd.Context())
 	}
@@ -68,13 +88,22 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Print(resp, func(w io.Writer) {
-		if len(resp.Runs) == 0 {
-			o.Chat("%s", o.nothing())
-			return
-		}
-		_, _ = io.WriteString(w, o.RunTable(resp.Runs))
-	})
+	switch {
+	case o.JSON:
+		return o.Print(resp, nil)
+	case o.format.output == "yaml":
+		return command.YAML(o.Out, api.Success(resp))
+	}
+	runs := view.ByNeed(resp.Runs)
+	if done, err := o.format.print(o.Out, o.Deps, runs); done {
+		return err
+	}
+	if len(runs) == 0 {
+		o.Chat("%s", o.nothing())
+		return nil
+	}
+	_, _ = io.WriteString(o.Out, o.RunTable(runs, o.allRepos))
+	return nil
 }
 
 // list asks for the runs of the repository that the options or the working directory mean. Outside

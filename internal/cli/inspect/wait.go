@@ -67,7 +67,7 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 	if len(o.labels) == 0 {
 		o.Status = outcome(resp.Runs)
 	}
-	return o.Print(resp, func(w io.Writer) { _, _ = io.WriteString(w, o.RunTable(resp.Runs)) })
+	return o.Print(resp, func(w io.Writer) { _, _ = io.WriteString(w, o.RunTable(resp.Runs, false)) })
 }
 
 // outcome returns the exit status for settled runs: a run that needs a user comes first, then a

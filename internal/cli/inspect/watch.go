@@ -39,7 +39,7 @@ func (o *listOptions) watchList(ctx context.Context) error {
 	// Ages and stalls change with time alone.
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
-	w := &listWatch{app: o.Deps}
+	w := &listWatch{app: o.Deps, repos: o.allRepos}
 	resized := make(chan os.Signal, 1)
 	if _, ok := term.Columns(o.Terminal); ok && !o.JSON {
 		w.inPlace = true
@@ -74,6 +74,7 @@ func (o *listOptions) watchList(ctx context.Context) error {
 // listWatch remembers what was shown last.
 type listWatch struct {
 	app     *command.Deps
+	repos   bool // tell the repository of each run
 	inPlace bool
 	canvas  term.Canvas
 	last    []byte                  // as JSON
@@ -91,7 +92,7 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		return w.app.PrintLine(resp)
 	case w.inPlace:
 		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
-			return newest(strings.Split(strings.TrimRight(w.app.RunTable(resp.Runs), "\n"), "\n"), rows-1)
+			return top(strings.Split(strings.TrimRight(w.app.RunTable(view.ByNeed(resp.Runs), w.repos), "\n"), "\n"), rows-1)
 		})
 		return w.app.Out.Failed()
 	}
@@ -113,18 +114,17 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 	return w.app.Out.Failed()
 }
 
-// newest returns the part of the list that fits into the rows: its header, a line with the number
-// of missing runs, and the newest runs. Fewer than three rows hold only runs.
-func newest(lines []string, width int) []string {
-	width = max(width, 1)
+// top returns the part of the list that fits into the rows: its header, the first runs, and a line
+// with the number of the others. Fewer than three rows hold only runs.
+func top(lines []string, rows int) []string {
+	rows = max(rows, 1)
 	switch {
-	case len(lines) <= width:
+	case len(lines) <= rows:
 		return lines
-	case width < 3:
-		return lines[len(lines)-width:]
+	case rows < 3:
+		return lines[1 : 1+rows]
 	}
-	hidden := len(lines) - width + 1
-	return slices.Concat(lines[:1], []string{fmt.Sprintf("… %d more above", hidden)}, lines[1+hidden:])
+	return append(slices.Clone(lines[:rows-1]), fmt.Sprintf("… %d more", len(lines)-rows+1))
 }
 
 // follow signals on changed that something happened, from now on and after each start of a daemon.

@@ -164,7 +164,7 @@ func (o *resumeOptions) resumeLost(ctx context.Context) error {
 				o.Chat("no run is lost")
 				return
 			}
-			_, _ = io.WriteString(w, o.RunTable(result.Lost))
+			_, _ = io.WriteString(w, o.RunTable(result.Lost, true))
 			o.Chat("to resume them one after the other: agency resume --all-lost --yes")
 		})
 	}
