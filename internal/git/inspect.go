@@ -45,6 +45,9 @@ func (g *Git) inspect(ctx context.Context, repo agency.Repo, worktree string) (a
 		return agency.GitFacts{}, err
 	}
 	facts, err := parseStatus(out)
+	if err == nil && facts.Head == "" { // of a branch that git cannot read, too
+		facts.Head, err = s.head(ctx)
+	}
 	if err != nil {
 		return agency.GitFacts{}, err
 	}

@@ -33,19 +33,20 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 	if strings.HasPrefix(ref, "-") || strings.ContainsRune(ref, 0) {
 		return "", bad
 	}
-	peeled := ref + "^{commit}"
-	if strings.HasPrefix(ref, ":/") { // the rest of it is text to look for, and what is found is a commit
-		peeled = ref
+	ask := func(args ...string) (string, error) { return g.discover(ctx, dir, args...) }
+	id, err := commitOf(ask, ref)
+	if err != nil || id != "" {
+		return id, err
 	}
-	out, err := g.discover(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", peeled)
-	if id := strings.TrimSpace(out); err == nil && sha().MatchString(id) {
-		return id, nil
+	common, err := ask("rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err == nil {
+		err = proveMissing(ask, strings.TrimSuffix(common, "\n"), ref)
 	}
-	if err != nil && !exited(err, 1) && !exited(err, 128) {
+	if err != nil {
 		return "", err
 	}
 	if ref == "HEAD" {
-		out, err := g.discover(ctx, dir, "rev-list", "--max-count=1", "--all")
+		out, err := ask("rev-list", "--max-count=1", "--all")
 		if err != nil {
 			return "", err
 		}
@@ -55,6 +56,61 @@ func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error
 		}
 	}
 	return "", bad.WithHint("%s", g.otherRefs(ctx, dir, ref))
+}
+
+// asker runs git with arguments in one place and returns what it wrote to its standard output.
+type asker func(args ...string) (string, error)
+
+// commitOf returns the full name of the commit that ref means. It is empty when git knows none,
+// which proves nothing: git says the same of a ref, or of a commit, that it cannot read.
+func commitOf(ask asker, ref string) (string, error) {
+	peeled := ref + "^{commit}"
+	if strings.HasPrefix(ref, ":/") { // the rest of it is text to look for, and what is found is a commit
+		peeled = ref
+	}
+	for range 2 { // git may have been short of memory or descriptors
+		out, err := ask("rev-parse", "--verify", "--quiet", "--end-of-options", peeled)
+		if id := strings.TrimSpace(out); err == nil && sha().MatchString(id) {
+			return id, nil
+		}
+		// 128 is an entry of a reflog, or an upstream, that does not exist. Of other refs it is a
+		// failure of git.
+		if err != nil && !exited(err, 1) && (!exited(err, 128) || !strings.Contains(ref, "@{")) {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// proveMissing returns an error unless a repository has no commit of ref for certain, of which git
+// knows none. HEAD has none while its branch does not exist. A git that knows the commit of HEAD,
+// or that it has none, can read the repository, and is believed about other refs; of the full name
+// of a branch there must be no file, either.
+func proveMissing(ask asker, commonDir, ref string) error {
+	refs := []string{}
+	if strings.HasPrefix(ref, "refs/heads/") {
+		refs = append(refs, ref)
+	}
+	head, err := commitOf(ask, "HEAD")
+	if err == nil && (head == "" || ref == "HEAD") {
+		var branch string
+		branch, err = ask("symbolic-ref", "--quiet", "HEAD")
+		refs = append(refs, strings.TrimSuffix(branch, "\n"))
+	}
+	if err != nil {
+		return fmt.Errorf("read the commit of HEAD: %w", err)
+	}
+	for _, ref := range refs {
+		there, err := hasRef(ask, commonDir, ref)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", ref, err)
+		}
+		if there {
+			return agency.Errorf(agency.CodeGitFailed, "git cannot read the commit of %s in %s", ref, commonDir).
+				WithHint("try again; if it goes on failing, look at the repository: git fsck")
+		}
+	}
+	return nil
 }
 
 // otherRefs returns which branches and tags a user who wrote ref could have meant.
@@ -132,7 +188,7 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 	}
 	out, err := g.run(ctx, repo, "check-ref-format", "--branch", branch)
 	switch {
-	case exited(err, 128), err == nil && out != branch+"\n": // the second is @{-1}, which means another branch
+	case said(err, "is not a valid branch name"), err == nil && out != branch+"\n": // the second is @{-1}, which means another branch
 		return bad
 	case err != nil:
 		return err
@@ -193,11 +249,20 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 // HasBranch reports whether there is a branch of that name. A branch that cannot be read is an
 // error.
 func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
-	ref := "refs/heads/" + branch
-	_, err := g.run(ctx, repo, "show-ref", "--verify", "--quiet", "--", ref)
+	there, err := hasRef(func(args ...string) (string, error) { return g.run(ctx, repo, args...) }, repo.CommonDir, "refs/heads/"+branch)
+	if err != nil {
+		return false, fmt.Errorf("look for branch %q: %w", branch, err)
+	}
+	return there, nil
+}
+
+// hasRef reports whether the repository with a common directory has a ref. A ref that cannot be
+// read is an error.
+func hasRef(ask asker, commonDir, ref string) (bool, error) {
+	_, err := ask("show-ref", "--verify", "--quiet", "--", ref)
 	if exited(err, 1) {
-		// Git ends with 1 also when it cannot read the file of the branch.
-		info, missing := os.Lstat(filepath.Join(repo.CommonDir, ref))
+		// Git ends with 1 also when it cannot read the file of the ref.
+		info, missing := os.Lstat(filepath.Join(commonDir, ref))
 		switch {
 		case errors.Is(missing, fs.ErrNotExist), errors.Is(missing, syscall.ENOTDIR), missing == nil && info.IsDir():
 			return false, nil
@@ -205,10 +270,7 @@ func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (b
 			err = missing
 		}
 	}
-	if err != nil {
-		return false, fmt.Errorf("look for branch %q: %w", branch, err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // Unmerged reports whether the branch has commits that are in no other branch, in no

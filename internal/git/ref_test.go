@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,6 +141,39 @@ func TestBranchThatCannotBeRead(t *testing.T) {
 	}
 	if err := g.DeleteBranch(t.Context(), repo, "agency/x/y"); err == nil {
 		t.Error("DeleteBranch of a branch that cannot be read gives no error")
+	}
+}
+
+// Git says of a commit that it cannot read what it says of one that is not there.
+func TestCommitThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	nothing := strings.Repeat("1", 40)
+	for damage, refs := range map[string][]string{
+		"echo no commit > refs/heads/main":       {"HEAD", "refs/heads/main", "gone"},
+		"echo " + nothing + " > refs/heads/main": {"HEAD", "refs/heads/main", "gone"},
+		"echo " + nothing + " > HEAD":            {"HEAD", "gone"},
+		"echo '[' > config":                      {"HEAD", "refs/heads/main", "gone"},
+		"echo no commit > refs/heads/other":      {"refs/heads/other"},
+	} {
+		g, repo := setup(t)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", damage)
+		cmd.Dir = repo.CommonDir
+		check(t, cmd.Run())
+		for _, ref := range refs {
+			id, err := g.ResolveCommit(t.Context(), repo.Root, ref)
+			if err == nil || agency.IsCode(err, agency.CodeBadRef) || agency.IsCode(err, agency.CodeEmptyRepo) {
+				t.Errorf("%s: %s is %q, %v", damage, ref, id, err)
+			}
+		}
+		if refs[0] != "HEAD" {
+			continue
+		}
+		if facts, err := g.Inspect(t.Context(), repo, repo.Root, ""); err == nil {
+			t.Errorf("%s: got %+v", damage, facts)
+		}
+		if saved, err := g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/r/1", "x"); err == nil {
+			t.Errorf("%s: saved %+v", damage, saved)
+		}
 	}
 }
 

@@ -127,9 +127,10 @@ func (s *saver) copyIndex() error {
 
 // head returns the commit of HEAD, empty before the first.
 func (s *saver) head(ctx context.Context) (string, error) {
-	head, err := s.line(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if exited(err, 1) {
-		return "", nil
+	ask := func(args ...string) (string, error) { return s.run(ctx, "", args...) }
+	head, err := commitOf(ask, "HEAD")
+	if err == nil && head == "" {
+		err = proveMissing(ask, s.site.commonDir, "HEAD")
 	}
 	return head, err
 }
