@@ -18,6 +18,11 @@ func (g *Git) Says(ctx context.Context, dir, words string, complete bool) error 
 	return err
 }
 
+// Runs runs a script as a git, and returns what it wrote to its standard output.
+func (g *Git) Runs(ctx context.Context, dir, script string) (string, error) {
+	return g.do(ctx, call{dir: dir, settings: []string{"alias.runs=!" + script}, args: []string{"runs"}})
+}
+
 // UUID reports whether s is an identity.
 func UUID(s string) bool { return isID(s) }
 

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"unicode"
@@ -115,6 +116,14 @@ type head struct {
 	strings.Builder
 	limit int
 	full  bool
+	ended bool // the stream came to its end
+}
+
+// ReadFrom keeps the beginning of a stream that ends.
+func (h *head) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(struct{ io.Writer }{h}, r)
+	h.ended = err == nil
+	return n, err
 }
 
 func (h *head) Write(p []byte) (int, error) {

@@ -94,6 +94,7 @@ type call struct {
 	bare     bool     // discovering may find a bare repository
 	hooks    bool     // core.hooksPath counts
 	fetch    bool     // what a partial clone lacks is fetched
+	silent   bool     // it answers nothing; what its hooks leave may hold its output
 	settings []string // of its configuration, key=value
 	args     []string
 	env      []string // added to the common environment
@@ -200,10 +201,10 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 	switch {
 	case err == nil && c.complete && strings.Contains(string(stderr.kept), unreadable):
 		return "", understand(c, string(stderr.kept), fs.ErrPermission)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil,
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil && (stdout.ended || c.silent),
 		ctx.Err() == nil && cmd.ProcessState != nil && slices.Contains(c.answers, cmd.ProcessState.ExitCode()):
-		// Git is done; if a hook left something running that holds the pipe, that is not our
-		// concern.
+		// Git is done; if a hook or a filter left something running that holds the pipe, that is not
+		// our concern.
 		return stdout.String(), nil
 	case errors.Is(err, exec.ErrNotFound):
 		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed, or not in the PATH of the daemon: %s", os.Getenv("PATH")).
@@ -214,6 +215,8 @@ func (g *Git) once(ctx context.Context, c call) (string, error) {
 		return "", &failure{command: c.args[0], words: "the answer is too long"}
 	case ctx.Err() != nil:
 		return "", &failure{command: c.args[0], words: context.Cause(ctx).Error(), err: context.Cause(ctx)}
+	case errors.Is(err, exec.ErrWaitDelay): // half an answer would be another one
+		return "", &failure{command: c.args[0], words: "the end of the answer did not come", err: err}
 	case cmd.ProcessState == nil && errors.Is(err, fs.ErrNotExist):
 		return "", &failure{command: c.args[0], words: c.dir + " does not exist", err: err}
 	case cmd.ProcessState == nil: // not started

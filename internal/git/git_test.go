@@ -198,6 +198,22 @@ func TestLingeringHook(t *testing.T) {
 	check(t, exec.Command("kill", strings.TrimSpace(string(data))).Run())
 }
 
+// An answer without its end, as a daemon reads it that stood still at a bad time, is no answer. What only holds the
+// standard error of a git does not matter.
+func TestAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	for holds, whole := range map[string]bool{">/dev/null": true, "2>/dev/null": false} {
+		out, err := g.Runs(t.Context(), repo.Root, "echo one; sleep 1000 "+holds+" & echo $! >pid")
+		if whole && (out != "one\n" || err != nil) || !whole && err == nil {
+			t.Errorf("sleep %s: got %q, %v", holds, out, err)
+		}
+		data, err := os.ReadFile(filepath.Join(repo.Root, "pid"))
+		check(t, err)
+		check(t, exec.Command("kill", strings.TrimSpace(string(data))).Run())
+	}
+}
+
 func hook(t *testing.T, repo agency.Repo, name, script string) {
 	t.Helper()
 	path := filepath.Join(repo.CommonDir, "hooks", name)

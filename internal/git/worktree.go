@@ -57,7 +57,7 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		hooks = []string{"core.hooksPath=/dev/null"}
 	}
 	_, err := g.do(ctx, call{
-		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true,
+		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true, silent: true,
 		env: mark,
 		// As many workers as cores: half the time from 2,000 files on, but at a few hundred
 		// starting them costs more.
@@ -239,8 +239,11 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 func mendLink(repo agency.Repo, path string) error {
 	const right = "../..\n"
 	dir, err := gitDir(repo, path)
-	if err != nil || dir == repo.CommonDir {
-		return nil //nolint:nilerr // git knows of none there
+	if dir == repo.CommonDir || agency.IsCode(err, agency.CodeNotGitRepo) {
+		return nil // git knows of none there
+	}
+	if err != nil {
+		return err
 	}
 	link, err := file.ReadRegular(filepath.Join(dir, "commondir"), 64<<10)
 	if err == nil && string(link) == right {
