@@ -1,6 +1,8 @@
 package git
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,29 +59,42 @@ func gitDir(repo agency.Repo, path string) (string, error) {
 		return repo.CommonDir, nil
 	}
 	known := filepath.Join(repo.CommonDir, "worktrees")
-	if dir := filepath.Join(known, filepath.Base(path)); isWorktree(dir, whole) {
+	dir := filepath.Join(known, filepath.Base(path))
+	found, failed := isWorktree(dir, whole)
+	if found {
 		return dir, nil
 	}
 	entries, err := os.ReadDir(known)
-	if err != nil {
-		return "", notWorktree(repo, path)
+	if err != nil && !missing(err) {
+		return "", fmt.Errorf("look for worktree %s: %w", path, err)
 	}
 	for _, entry := range entries {
-		if dir := filepath.Join(known, entry.Name()); entry.IsDir() && isWorktree(dir, whole) {
+		dir := filepath.Join(known, entry.Name())
+		found, err := isWorktree(dir, whole)
+		if found {
 			return dir, nil
 		}
+		failed = cmp.Or(failed, err)
+	}
+	if failed != nil {
+		return "", fmt.Errorf("look for worktree %s: %w", path, failed)
 	}
 	return "", notWorktree(repo, path)
 }
 
 // isWorktree reports whether git keeps its knowledge of the worktree at a canonical path in dir.
-func isWorktree(dir, path string) bool {
+func isWorktree(dir, path string) (bool, error) {
 	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return false
+	switch {
+	case missing(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir():
+		return false, nil
 	}
 	at, err := linkedAt(dir)
-	return err == nil && at != "" && canonical(at) == path
+	return err == nil && at != "" && canonical(at) == path, err
 }
 
 func notWorktree(repo agency.Repo, path string) error {
