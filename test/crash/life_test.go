@@ -211,9 +211,11 @@ func (l *life) delete(name string) string {
 	return name
 }
 
-// held reports whether a live daemon has a deleted file open and still holds the lock of the data
-// root: a daemon that has lost the lock ends, and restores nothing.
+// held reports whether a live daemon serves the data root, has a deleted file of it open, and still
+// holds its lock: a daemon that has lost the lock ends, and restores nothing. A daemon that does not
+// listen yet may fail to open the file.
 func (l *life) held(name string) bool {
+	sockets, _ := os.ReadFile("/proc/net/unix")
 	for _, pid := range l.daemons() {
 		if l.killed[pid] { // but still exists
 			continue
@@ -224,7 +226,13 @@ func (l *life) held(name string) bool {
 			file, _ := os.Readlink(fd)
 			open[file] = true
 		}
-		if open[filepath.Join(l.f.Data, name)+" (deleted)"] && open[filepath.Join(l.f.Data, "agencyd.lock")] {
+		serves := false
+		for line := range strings.Lines(string(sockets)) {
+			// Num RefCount Protocol Flags Type St Inode Path
+			fields := strings.Fields(line)
+			serves = serves || len(fields) == 8 && fields[7] == filepath.Join(l.f.Data, "agencyd.sock") && open["socket:["+fields[6]+"]"]
+		}
+		if serves && open[filepath.Join(l.f.Data, name)+" (deleted)"] && open[filepath.Join(l.f.Data, "agencyd.lock")] {
 			return true
 		}
 	}
