@@ -94,8 +94,7 @@ var claudeLeave = leave{tool: "Bash", dialog: "Do you want to proceed?"}
 // claudeTool uses a tool that needs no leave.
 func claudeTool(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I look.", Read: agency.InstructionsFile}, {Text: "I have read it."}})
-	run := f.start(a)
-	tl := f.watch(run)
+	_, tl := f.begin(a)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
 	f.asked(1) // with what the tool came to
@@ -127,8 +126,7 @@ func claudeInterrupted(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	defer close(gate)
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
+	run, tl := f.begin(a)
 	f.asked(0)
 	f.answer(run, tl, "esc to interrupt", "Escape")
 	tl.await(agency.Waiting)
@@ -213,8 +211,7 @@ func claudeReports(t *testing.T, binary string, a agent) {
 		{Shell: "agency report needs_input --summary Colours --question 'Which colour?'"}, {Text: "I asked."},
 	})
 	f.env = append(f.env, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	run := f.start(a)
-	tl := f.watch(run)
+	_, tl := f.begin(a)
 	tl.awaitSummary(agency.NeedsInput, "Which colour?")
 	tl.check(agency.Working, agency.NeedsInput)
 }

@@ -163,8 +163,7 @@ func TestCodexLabels(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, binary, codex, tt.scenario)
-			run := f.start(codex, tt.args...)
-			tl := f.watch(run)
+			run, tl := f.begin(codex, tt.args...)
 			if tt.act != nil {
 				tt.act(f, tl, run)
 			}

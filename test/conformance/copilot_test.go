@@ -58,10 +58,7 @@ func TestCopilot(t *testing.T) {
 // Escape, pressed twice, ends a turn.
 func copilotInterrupted(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}})
-	run := f.start(a)
-	tl := f.watch(run)
-	f.asked(0)
-	tl.await(agency.Working)
+	run, tl := f.begin(a)
 	var pressed time.Time
 	f.until("an interruption", func() bool {
 		if time.Since(pressed) >= again && strings.Contains(f.screen(run), "esc interrupt") {

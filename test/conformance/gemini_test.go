@@ -73,8 +73,7 @@ func TestGemini(t *testing.T) {
 func geminiText(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
+	run, tl := f.begin(a)
 	tl.await(agency.Waiting)
 	// Gemini takes an Enter for a part of a text that came a moment before, and "?" for a key.
 	f.types(run, "and now")
@@ -134,8 +133,7 @@ func geminiInterrupted(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	defer close(gate)
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
+	run, tl := f.begin(a)
 	f.asked(0)
 	f.answer(run, tl, "esc to cancel", "Escape")
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
@@ -155,8 +153,7 @@ func geminiQuestion(t *testing.T, binary string, a agent) {
 // geminiOverload is an overload that passes. Gemini says nothing of it, and gives up only after minutes.
 func geminiOverload(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "At last.", Status: http.StatusServiceUnavailable, Failure: modelserver.Failure{Times: 1}}})
-	run := f.start(a)
-	tl := f.watch(run)
+	_, tl := f.begin(a)
 	tl.awaitSummary(agency.Waiting, "(its turn ended)")
 	tl.check(agency.Working, agency.Waiting)
 }

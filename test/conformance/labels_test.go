@@ -89,6 +89,18 @@ func (f *fixture) watch(run api.Run) *timeline {
 	return tl
 }
 
+// begin starts a run on the task, follows it, and holds back the model's first answer until agency showed the run as working: without
+// that, a quick answer can be read together with the prompt.
+func (f *fixture) begin(a agent, flags ...string) (api.Run, *timeline) {
+	f.t.Helper()
+	release := f.model.HoldFirst()
+	run := f.start(a, flags...)
+	tl := f.watch(run)
+	tl.await(agency.Working)
+	release()
+	return run, tl
+}
+
 func (tl *timeline) take(runs []api.Run, id agency.RunID) {
 	i := slices.IndexFunc(runs, func(r api.Run) bool { return r.ID == id })
 	if i < 0 {

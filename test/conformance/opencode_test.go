@@ -125,8 +125,7 @@ func opencodeInterrupted(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	defer close(gate)
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Never said.", Gate: gate}})
-	run := f.start(a)
-	tl := f.watch(run)
+	run, tl := f.begin(a)
 	f.asked(0)
 	f.pressUntil(run, "esc interrupt", "Escape", func() bool { return strings.Contains(f.screen(run), "again to interrupt") })
 	f.press(run, "Escape")
@@ -137,8 +136,7 @@ func opencodeInterrupted(t *testing.T, binary string, a agent) {
 // opencodeCutOff is a model whose answers end early, which OpenCode asks for again at once.
 func opencodeCutOff(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, slices.Repeat(modelserver.Scenario{{Text: "Half an", Cut: true}}, 20))
-	run := f.start(a)
-	tl := f.watch(run)
+	_, tl := f.begin(a)
 	tl.awaitSummary(agency.Working, "(network: the model's answer")
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)

@@ -29,12 +29,9 @@ func testStates(t *testing.T, runner string, states map[string]state) {
 // talks tests two turns of words alone. The source decides that the run waits; an empty model is any.
 func talks(model string, source agency.Source) state {
 	return func(t *testing.T, binary string, a agent) {
-		morning, evening := make(chan struct{}), make(chan struct{})
-		f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning.", Gate: morning}, {Text: "Good evening.", Gate: evening}})
-		run := f.start(a)
-		tl := f.watch(run)
-		f.asked(0)
-		close(morning)
+		evening := make(chan struct{})
+		f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: evening}})
+		run, tl := f.begin(a)
 		tl.await(agency.Waiting)
 		f.output(binary, "send", string(run.ID), "and now?")
 		f.asked(1)
@@ -57,8 +54,7 @@ func writes(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		{Text: "I write.", Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, {Text: "Written."},
 	})
-	run := f.start(a)
-	tl := f.watch(run)
+	run, tl := f.begin(a)
 	f.asked(1) // with what the tool came to
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
@@ -74,14 +70,10 @@ type leave struct{ tool, dialog string }
 // is held back by a gate, if there is one.
 func (l leave) asked(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
 	t.Helper()
-	begin := make(chan struct{}) // holds the run in working until that was seen
 	f := newFixture(t, binary, a, modelserver.Scenario{
-		{Text: "I run it.", Shell: "mkdir -p made", Gate: begin}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
+		{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
 	})
-	run := f.start(a)
-	tl := f.watch(run)
-	tl.await(agency.Working)
-	close(begin)
+	run, tl := f.begin(a)
 	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != l.tool || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
@@ -113,8 +105,7 @@ func asksQuestion(dialog string) state {
 		const question = "Which colour is it to be?"
 		gate := make(chan struct{})
 		f := newFixture(t, binary, a, modelserver.Scenario{{Ask: question}, {Text: "Thank you.", Gate: gate}})
-		run := f.start(a)
-		tl := f.watch(run)
+		run, tl := f.begin(a)
 		asks := tl.await(agency.NeedsInput)
 		if asks.Summary != question || asks.Request == nil || asks.Request.Kind != agency.AsksQuestion {
 			t.Errorf("got %q, %+v", asks.Summary, asks.Request)
@@ -133,8 +124,7 @@ func fails(status int, message, summary string, env ...string) state {
 	return func(t *testing.T, binary string, a agent) {
 		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message, RetryAfter: time.Second}}})
 		f.env = append(f.env, env...)
-		run := f.start(a)
-		tl := f.watch(run)
+		_, tl := f.begin(a)
 		tl.awaitSummary(agency.Waiting, summary)
 		tl.check(agency.Working, agency.Waiting)
 	}
@@ -144,8 +134,7 @@ func fails(status int, message, summary string, env ...string) state {
 func passes(status int, failure modelserver.Failure, summary string) state {
 	return func(t *testing.T, binary string, a agent) {
 		f := newFixture(t, binary, a, modelserver.Scenario{{Text: "At last.", Status: status, Failure: failure}})
-		run := f.start(a)
-		tl := f.watch(run)
+		_, tl := f.begin(a)
 		tl.awaitSummary(agency.Working, summary)
 		tl.await(agency.Waiting)
 		tl.check(agency.Working, agency.Waiting)

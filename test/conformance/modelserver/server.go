@@ -23,7 +23,8 @@ type Server struct {
 	http     *httptest.Server
 
 	mu      sync.Mutex
-	failed  map[int]int // how often each turn was refused
+	held    chan struct{} // holds back the first turn until it is closed; nil holds nothing
+	failed  map[int]int   // how often each turn was refused
 	log     []Request
 	changed chan struct{} // closed and replaced with every new entry of the log
 }
@@ -52,6 +53,16 @@ func Start(scenario Scenario) *Server {
 	s.http = httptest.NewServer(mux)
 	s.URL = s.http.URL
 	return s
+}
+
+// HoldFirst holds back each answer of the first turn, a refusal too, until the caller calls release. It must be
+// called before the agent asks.
+func (s *Server) HoldFirst() (release func()) {
+	held := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = held
+	return sync.OnceFunc(func() { close(held) })
 }
 
 // Close ends the server; requests that wait at a gate fail.
@@ -140,7 +151,14 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			turn, entry.Turn = Turn{Text: shortAnswer(c.format)}, 0
 		}
 		s.record(entry)
+		gates := []<-chan struct{}{turn.Gate}
+		if !entry.Side && entry.Subagent == "" && entry.Turn == 0 {
+			gates = append(gates, s.first())
+		}
 		if turn.Status != 0 && s.fails(entry.Turn, turn.Failure) {
+			if open(r.Context(), gates...) != nil {
+				return // the client went away
+			}
 			turn.Failure.announce(w)
 			refuse(w, turn.Status, cmp.Or(turn.Failure.Message, "scripted error"))
 			return
@@ -153,17 +171,31 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 		}
 		// What cannot be written, nobody is there to read.
 		_ = d.answer(w, c, turn.Text, made, func() error {
-			if turn.Gate == nil {
-				return nil
-			}
-			select {
-			case <-turn.Gate:
-				return nil
-			case <-r.Context().Done():
-				return r.Context().Err()
-			}
+			return open(r.Context(), gates...)
 		})
 	}
+}
+
+// first returns the gate of the first turn, nil when nothing holds it.
+func (s *Server) first() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+// open waits until all gates are open; a nil gate is. It fails when ctx ends before that.
+func open(ctx context.Context, gates ...<-chan struct{}) error {
+	for _, gate := range gates {
+		if gate == nil {
+			continue
+		}
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // shortAnswer is an answer beside the conversation: some text for every key that the schema wants.
