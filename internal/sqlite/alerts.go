@@ -26,7 +26,7 @@ func scanAlert(row scanner) (agency.Alert, error) {
 }
 
 // Alerts returns the alerts that a filter chooses, oldest first.
-func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
+func (s *alerts) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
 	query, args := `SELECT `+alertColumns+` FROM alerts WHERE seq > ?`, []any{f.After}
 	if len(f.IDs) > 0 {
 		ids, err := list(f.IDs)
@@ -54,19 +54,19 @@ func (s *Store) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Aler
 	if !f.Resolved {
 		query += ` AND resolved_at_ms IS NULL`
 	}
-	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY seq`, args...)
+	rows, err := s.db.readers.QueryContext(ctx, query+` ORDER BY seq`, args...)
 	if err != nil {
-		return nil, problem("read alerts from", s.path, err)
+		return nil, problem("read alerts from", s.db.path, err)
 	}
 	alerts, err := collect(rows, scanAlert)
-	return alerts, problem("read alerts from", s.path, err)
+	return alerts, problem("read alerts from", s.db.path, err)
 }
 
 // OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added
 // again: of a run, and a session's failure, open or not; anything else of a session, and of the
 // machine, while it is open.
-func (s *Store) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
-	err = s.write(ctx, "open alert in", func(tx *transaction) error {
+func (s *alerts) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
+	err = s.db.write(ctx, "open alert in", func(tx *transaction) error {
 		recipients, err := list(a.Recipients)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func alertDraft(a *agency.Alert, event agency.EventType, key string, value any) 
 // ChangeAlert lets change edit an alert's state, and writes it with the event that it returns;
 // without an event nothing is written. An error of change is returned as it is. An alert that does
 // not exist is E_ALERT_NOT_FOUND.
-func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
+func (s *alerts) ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
 	changed, err := s.ChangeAlerts(ctx, []string{id}, change)
 	if err != nil {
 		return nil, err
@@ -111,9 +111,9 @@ func (s *Store) ChangeAlert(ctx context.Context, id string, change func(a *agenc
 }
 
 // ChangeAlerts is ChangeAlert of several, all or none.
-func (s *Store) ChangeAlerts(ctx context.Context, ids []string, change func(a *agency.Alert) (agency.EventType, error)) ([]agency.Alert, error) {
+func (s *alerts) ChangeAlerts(ctx context.Context, ids []string, change func(a *agency.Alert) (agency.EventType, error)) ([]agency.Alert, error) {
 	changed := make([]agency.Alert, 0, len(ids))
-	err := s.write(ctx, "change alert in", func(tx *transaction) error {
+	err := s.db.write(ctx, "change alert in", func(tx *transaction) error {
 		for _, id := range ids {
 			a, err := tx.changeAlert(ctx, id, change)
 			if err != nil {
@@ -160,27 +160,27 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 // WatchedRuns returns the runs that a watchdog must check when it starts: those that are not final,
 // and those whose end could need action. It does not check whether an alert told of that end: an
 // alert may be over because the run was not watched for a while, or be about another cause.
-func (s *Store) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
+func (s *alerts) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
 		WHERE r.removed_at_ms IS NULL AND (a.state IN ('queued', 'running')
 		OR r.merged_at_ms IS NULL AND r.abandoned = 0 AND (a.state <> 'killed' OR r.flag <> '')) ORDER BY r.seq`)
 	if err != nil {
-		return nil, problem("read runs from", s.path, err)
+		return nil, problem("read runs from", s.db.path, err)
 	}
 	ids, err := collect(rows, func(row scanner) (agency.RunID, error) {
 		var id agency.RunID
 		err := row.Scan(&id)
 		return id, err
 	})
-	return ids, problem("read runs from", s.path, err)
+	return ids, problem("read runs from", s.db.path, err)
 }
 
 // ChangedRuns returns the runs with events after the sequence number since, each once, and the
 // newest number.
-func (s *Store) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunID, newest int64, err error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)
+func (s *alerts) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunID, newest int64, err error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)
 	if err != nil {
-		return nil, since, problem("read events from", s.path, err)
+		return nil, since, problem("read events from", s.db.path, err)
 	}
 	newest = since
 	ids, err = collect(rows, func(row scanner) (agency.RunID, error) {
@@ -191,7 +191,7 @@ func (s *Store) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunI
 		return id, err
 	})
 	if err != nil {
-		return nil, since, problem("read events from", s.path, err)
+		return nil, since, problem("read events from", s.db.path, err)
 	}
 	if len(ids) > 0 && ids[0] == "" { // events that belong to no run come first
 		ids = ids[1:]

@@ -10,51 +10,51 @@ import (
 
 // WatchedSessions returns the sessions that a watchdog must check when it starts: agency's own
 // running ones, and those that failed without an alert, because no watchdog ran.
-func (s *Store) WatchedSessions(ctx context.Context) ([]agency.SessionID, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT id FROM sessions AS s WHERE outside = 0 AND (status = 'running' OR status = 'failed'
+func (s *alerts) WatchedSessions(ctx context.Context) ([]agency.SessionID, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT id FROM sessions AS s WHERE outside = 0 AND (status = 'running' OR status = 'failed'
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE session = s.id AND kind = 'session.failed')) ORDER BY seq`)
 	if err != nil {
-		return nil, problem("read sessions from", s.path, err)
+		return nil, problem("read sessions from", s.db.path, err)
 	}
 	ids, err := collect(rows, func(row scanner) (agency.SessionID, error) {
 		var id agency.SessionID
 		err := row.Scan(text(&id))
 		return id, err
 	})
-	return ids, problem("read sessions from", s.path, err)
+	return ids, problem("read sessions from", s.db.path, err)
 }
 
 // OpenedSeq returns the number before the event by which the oldest open alert of a session was
 // opened that a turn of the session could end: not a failure's, which stays. Without one it is the
 // number of the newest event.
-func (s *Store) OpenedSeq(ctx context.Context) (int64, error) {
+func (s *alerts) OpenedSeq(ctx context.Context) (int64, error) {
 	var oldest string
-	err := s.readers.QueryRowContext(ctx, `SELECT id FROM alerts WHERE session IS NOT NULL AND resolved_at_ms IS NULL AND kind <> 'session.failed'
+	err := s.db.readers.QueryRowContext(ctx, `SELECT id FROM alerts WHERE session IS NOT NULL AND resolved_at_ms IS NULL AND kind <> 'session.failed'
 		ORDER BY seq LIMIT 1`).Scan(&oldest)
 	var seq int64
 	if err == nil { // from the newest back, because the record may be long
-		err = s.readers.QueryRowContext(ctx, `SELECT seq - 1 FROM events WHERE type = 'alert.opened' AND data ->> '$.alert' = ?
+		err = s.db.readers.QueryRowContext(ctx, `SELECT seq - 1 FROM events WHERE type = 'alert.opened' AND data ->> '$.alert' = ?
 			ORDER BY seq DESC LIMIT 1`, oldest).Scan(&seq)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return s.LastSeq(ctx)
+		return s.db.LastSeq(ctx)
 	}
-	return seq, problem("read events from", s.path, err)
+	return seq, problem("read events from", s.db.path, err)
 }
 
 // SessionTurns returns the changes of agency's own sessions and of their alerts by the events after
 // the sequence number since, in order, and the newest number.
-func (s *Store) SessionTurns(ctx context.Context, since int64) (turns []agency.SessionTurn, newest int64, err error) {
-	if newest, err = s.LastSeq(ctx); err != nil || newest <= since {
+func (s *alerts) SessionTurns(ctx context.Context, since int64) (turns []agency.SessionTurn, newest int64, err error) {
+	if newest, err = s.db.LastSeq(ctx); err != nil || newest <= since {
 		return nil, since, err
 	}
-	rows, err := s.readers.QueryContext(ctx, `SELECT e.type, e.session, coalesce(e.data ->> '$.alert', ''), coalesce(e.data ->> '$.agent', ''),
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT e.type, e.session, coalesce(e.data ->> '$.alert', ''), coalesce(e.data ->> '$.agent', ''),
 		coalesce(e.data ->> '$.status', ''), coalesce(e.data ->> '$.error', ''), coalesce(e.data ->> '$.paused', '')
 		FROM (SELECT seq, type, data, data ->> '$.session' AS session FROM events WHERE seq > ? AND seq <= ?
 			AND (type GLOB 'session.*' OR type GLOB 'alert.*')) e
 		LEFT JOIN sessions s ON s.id = e.session WHERE e.session IS NOT NULL AND coalesce(s.outside, 0) = 0 ORDER BY e.seq`, since, newest)
 	if err != nil {
-		return nil, since, problem("read events from", s.path, err)
+		return nil, since, problem("read events from", s.db.path, err)
 	}
 	turns, err = collect(rows, func(row scanner) (agency.SessionTurn, error) {
 		var t agency.SessionTurn
@@ -62,7 +62,7 @@ func (s *Store) SessionTurns(ctx context.Context, since int64) (turns []agency.S
 		return t, err
 	})
 	if err != nil {
-		return nil, since, problem("read events from", s.path, err)
+		return nil, since, problem("read events from", s.db.path, err)
 	}
 	return turns, newest, nil
 }
@@ -70,21 +70,21 @@ func (s *Store) SessionTurns(ctx context.Context, since int64) (turns []agency.S
 // Troubled returns a session with those of its agents that failed or wait in the queue with an
 // error, and whether another session took over from it. All is of one moment. None is
 // E_SESSION_NOT_FOUND.
-func (s *Store) Troubled(ctx context.Context, id agency.SessionID) (session *agency.Session, agents []agency.SessionAgent, retried bool, err error) {
+func (s *alerts) Troubled(ctx context.Context, id agency.SessionID) (session *agency.Session, agents []agency.SessionAgent, retried bool, err error) {
 	session, agents, retried, err = s.troubled(ctx, id)
 	if err != nil {
-		return nil, nil, false, problem("read session from", s.path, err)
+		return nil, nil, false, problem("read session from", s.db.path, err)
 	}
 	return session, agents, retried, nil
 }
 
-func (s *Store) troubled(ctx context.Context, id agency.SessionID) (*agency.Session, []agency.SessionAgent, bool, error) {
-	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func (s *alerts) troubled(ctx context.Context, id agency.SessionID) (*agency.Session, []agency.SessionAgent, bool, error) {
+	tx, err := s.db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, nil, false, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	session, err := readSession(ctx, tx.StmtContext(ctx, s.readerSession), id)
+	session, err := readSession(ctx, tx.StmtContext(ctx, s.db.readerSession), id)
 	if err != nil {
 		return nil, nil, false, err
 	}

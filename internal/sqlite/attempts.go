@@ -54,12 +54,12 @@ func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *ag
 
 // Attempts returns all attempts of a run, oldest first. A run that does not exist is
 // E_RUN_NOT_FOUND.
-func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error) {
-	kept, unwritten := s.unwritten.all()[id]
-	rows, err := s.readers.QueryContext(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
+func (s *runs) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error) {
+	kept, unwritten := s.db.unwritten.all()[id]
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
 		FROM attempts WHERE run_id = ? ORDER BY number`, string(id))
 	if err != nil {
-		return nil, problem("read attempts from", s.path, err)
+		return nil, problem("read attempts from", s.db.path, err)
 	}
 	attempts, err := collect(rows, func(row scanner) (agency.Attempt, error) {
 		var a agency.Attempt
@@ -74,12 +74,12 @@ func (s *Store) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt
 			attempts[i] = kept.attempt
 		}
 	}
-	return attempts, problem("read attempts from", s.path, err)
+	return attempts, problem("read attempts from", s.db.path, err)
 }
 
 // SetToken replaces the hash of an attempt's token, with which the attempt proves its identity.
-func (s *Store) SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error {
-	return s.write(ctx, "record token in", func(tx *transaction) error {
+func (s *runs) SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error {
+	return s.db.write(ctx, "record token in", func(tx *transaction) error {
 		return tx.setToken(ctx, id, attempt, tokenHash)
 	})
 }
@@ -97,12 +97,12 @@ func (tx *transaction) setToken(ctx context.Context, id agency.RunID, attempt in
 }
 
 // TokenHash returns the hash of an attempt's token, empty when none was set.
-func (s *Store) TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error) {
+func (s *runs) TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error) {
 	var hash string
-	err := s.readers.QueryRowContext(ctx, `SELECT token_hash FROM attempts WHERE run_id = ? AND number = ?`,
+	err := s.db.readers.QueryRowContext(ctx, `SELECT token_hash FROM attempts WHERE run_id = ? AND number = ?`,
 		string(id), attempt).Scan(&hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", notFound(id)
 	}
-	return hash, problem("read token from", s.path, err)
+	return hash, problem("read token from", s.db.path, err)
 }

@@ -23,7 +23,7 @@ func BackupName(at time.Time, suffix string) string {
 // Backup writes a copy of the store, as it is at this moment, to a new file of mode 0600. It does
 // not disturb writers. An existing file is refused with E_DB_ERROR; after a crash the copy is whole
 // or absent.
-func (s *Store) Backup(ctx context.Context, path string) error {
+func (s *database) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return problem("back up to", path, err)
@@ -53,7 +53,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 }
 
 // vacuumInto fills an empty file.
-func (s *Store) vacuumInto(ctx context.Context, path string) error {
+func (s *database) vacuumInto(ctx context.Context, path string) error {
 	_, err := s.copier.ExecContext(ctx, "VACUUM INTO ?", path)
 	return problem("back up", s.path, err)
 }
@@ -68,7 +68,7 @@ func syncDir(path string) error {
 
 // Check reads the whole file and returns what is wrong with it, as E_DB_ERROR with the findings in
 // its details.
-func (s *Store) Check(ctx context.Context) error {
+func (s *database) Check(ctx context.Context) error {
 	findings, err := s.findings(ctx)
 	if err != nil {
 		return problem("check", s.path, err)
@@ -80,7 +80,7 @@ func (s *Store) Check(ctx context.Context) error {
 		WithHint("%s", restoreHint(s.path)).WithDetail("findings", findings)
 }
 
-func (s *Store) findings(ctx context.Context) ([]string, error) {
+func (s *database) findings(ctx context.Context) ([]string, error) {
 	rows, err := s.readers.QueryContext(ctx, `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
 		UNION ALL SELECT 'row ' || rowid || ' of ' || "table" || ' lacks its parent in ' || parent FROM pragma_foreign_key_check`)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Append writes events that belong to no run.
-func (s *Store) Append(ctx context.Context, drafts ...agency.EventDraft) error {
+func (s *database) Append(ctx context.Context, drafts ...agency.EventDraft) error {
 	return s.write(ctx, "append events to", func(tx *transaction) error {
 		return tx.append(ctx, "", 0, drafts...)
 	})
@@ -30,7 +30,7 @@ func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int
 				return fmt.Errorf("encode event %s: its data is not an object", n.Type)
 			}
 		}
-		_, err := tx.exec(ctx, tx.store.writerInsertEvent, tx.now.UnixMilli(), string(n.Type), string(run), attempt, string(data))
+		_, err := tx.exec(ctx, tx.db.writerInsertEvent, tx.now.UnixMilli(), string(n.Type), string(run), attempt, string(data))
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (tx *transaction) append(ctx context.Context, run agency.RunID, attempt int
 
 // Events returns the events after the sequence number since, in order: of one run, or of everything
 // when run is empty. A limit of 0 is none.
-func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error) {
+func (s *database) Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error) {
 	query, args := `SELECT e.seq, e.at_ms, e.type, coalesce(e.run_id, ''), coalesce(nullif(r.name, ''), r.handle, ''), e.attempt, e.data
 		FROM events e LEFT JOIN runs r ON r.id = e.run_id WHERE e.seq > ?`, []any{since}
 	if run != "" {
@@ -65,7 +65,7 @@ func (s *Store) Events(ctx context.Context, since int64, run agency.RunID, limit
 }
 
 // LastSeq returns the sequence number of the newest event, 0 when there is none.
-func (s *Store) LastSeq(ctx context.Context) (int64, error) {
+func (s *database) LastSeq(ctx context.Context) (int64, error) {
 	var seq int64
 	err := s.readers.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events`).Scan(&seq)
 	return seq, problem("read events from", s.path, err)
@@ -73,7 +73,7 @@ func (s *Store) LastSeq(ctx context.Context) (int64, error) {
 
 // Changed is closed at the next commit that appends an event; call it again for the one after. A
 // caller that takes the channel before reading never misses an event.
-func (s *Store) Changed() <-chan struct{} { return s.changed.next() }
+func (s *database) Changed() <-chan struct{} { return s.changed.next() }
 
 // SessionsChanged is Changed for the events of sessions alone.
-func (s *Store) SessionsChanged() <-chan struct{} { return s.sessionsChanged.next() }
+func (s *database) SessionsChanged() <-chan struct{} { return s.sessionsChanged.next() }

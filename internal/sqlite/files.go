@@ -8,7 +8,7 @@ import (
 )
 
 // holdFiles has the copier open the files, notes which ones they are, and keeps room for the log.
-func (s *Store) holdFiles(ctx context.Context) error {
+func (s *database) holdFiles(ctx context.Context) error {
 	var version int
 	if err := s.copier.QueryRowContext(ctx, "SELECT user_version FROM pragma_user_version").Scan(&version); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s *Store) holdFiles(ctx context.Context) error {
 // Displaced returns the path of a file of the store that was deleted or replaced since it was
 // opened; empty when none was. What is written then is lost with this process. Only a missing file
 // proves it; other errors prove nothing.
-func (s *Store) Displaced() string {
+func (s *database) Displaced() string {
 	for path, opened := range s.files {
 		named, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(named, opened) {
@@ -50,7 +50,7 @@ const logRoom = 8 << 20
 // KeepRoom reserves room on the disk for the log, which no other program can take, so that an agent
 // can be stopped, and its end be recorded, on a full disk. Repeat it until it succeeds; then it
 // does nothing.
-func (s *Store) KeepRoom() {
+func (s *database) KeepRoom() {
 	s.room.Lock()
 	defer s.room.Unlock()
 	if s.kept {
@@ -62,7 +62,7 @@ func (s *Store) KeepRoom() {
 
 // NoRoom returns why the room for the log is not there; nil when it is. errors.ErrUnsupported means
 // that the system cannot reserve it.
-func (s *Store) NoRoom() error {
+func (s *database) NoRoom() error {
 	s.room.Lock()
 	defer s.room.Unlock()
 	return s.noRoom

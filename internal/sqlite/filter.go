@@ -10,7 +10,7 @@ import (
 
 // Runs returns the runs that match a filter, oldest first. Their pointers are shared with other
 // results: do not write to them.
-func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error) {
+func (s *runs) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error) {
 	var where []string
 	var args []any
 	only := func(condition string, values ...any) {
@@ -33,7 +33,7 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	if len(where) > 0 {
 		query += `WHERE ` + strings.Join(where, ` AND `)
 	}
-	facts := s.unwritten.all()
+	facts := s.db.unwritten.all()
 	versions, err := s.queryVersions(ctx, query+` ORDER BY r.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
 	if err != nil {
 		return nil, err
@@ -48,26 +48,26 @@ func (s *Store) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 }
 
 // queryVersions reads rows of seq and updated_at_ms.
-func (s *Store) queryVersions(ctx context.Context, query string, args ...any) ([]version, error) {
-	rows, err := s.readers.QueryContext(ctx, query, args...)
+func (s *runs) queryVersions(ctx context.Context, query string, args ...any) ([]version, error) {
+	rows, err := s.db.readers.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, problem("read runs from", s.path, err)
+		return nil, problem("read runs from", s.db.path, err)
 	}
 	versions, err := collect(rows, func(row scanner) (version, error) {
 		var v version
 		err := row.Scan(whole(&v.seq), whole(&v.updated))
 		return v, err
 	})
-	return versions, problem("read runs from", s.path, err)
+	return versions, problem("read runs from", s.db.path, err)
 }
 
-func (s *Store) queryRuns(ctx context.Context, query string, args ...any) ([]agency.Run, error) {
-	rows, err := s.readers.QueryContext(ctx, query, args...)
+func (s *runs) queryRuns(ctx context.Context, query string, args ...any) ([]agency.Run, error) {
+	rows, err := s.db.readers.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, problem("read runs from", s.path, err)
+		return nil, problem("read runs from", s.db.path, err)
 	}
 	runs, err := collect(rows, runScanner())
-	return runs, problem("read runs from", s.path, err)
+	return runs, problem("read runs from", s.db.path, err)
 }
 
 // atMost returns a limit for SQL, where a negative one is no limit.

@@ -17,7 +17,7 @@ import (
 //  4. the beginning of an id, name or handle of a removed run
 //
 // A beginning has agency.MinPrefix characters or more. Ids are read in any case.
-func (s *Store) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error) {
+func (s *runs) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error) {
 	id := idCase(ref)
 	const last = "~" // sorts after every character that an id, a name or a handle can hold
 	prefix := []any{id, id + last, ref, ref + last, ref, ref + last, atMost(limit)}
@@ -31,7 +31,7 @@ func (s *Store) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.
 		{`WHERE r.name = ? AND r.name <> '' AND r.removed_at_ms IS NOT NULL ORDER BY r.seq DESC LIMIT 1`, []any{ref}, 1},
 		{matchPrefix + `AND r.removed_at_ms IS NOT NULL ORDER BY r.seq LIMIT ?`, prefix, agency.MinPrefix},
 	}
-	facts := s.unwritten.all()
+	facts := s.db.unwritten.all()
 	for _, q := range queries {
 		if len(ref) < q.minLength {
 			continue

@@ -16,8 +16,8 @@ import (
 // sender; else it is E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason
 // dead; so it is for a run that was removed meanwhile. Too many messages of a sender in the last
 // minute, or too many waiting for a recipient, are E_LIMIT.
-func (s *Store) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
-	return s.write(ctx, "send message in", func(tx *transaction) error {
+func (s *messages) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
+	return s.db.write(ctx, "send message in", func(tx *transaction) error {
 		var known int
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM messages WHERE id = ?`, m.ID).Scan(&known); err != nil || known > 0 {
 			return err
@@ -159,7 +159,7 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 }
 
 // Messages returns the messages that a filter chooses, one for each recipient, oldest first.
-func (s *Store) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error) {
+func (s *messages) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error) {
 	query, args := `SELECT m.seq, m.id, m.type, m.sender, m.target, m.payload, m.created_at_ms, m.reply_to, d.recipient,
 		d.delivered_at_ms, d.acked_at_ms, d.dead FROM deliveries d JOIN messages m ON m.seq = d.message WHERE 1`, []any{}
 	if f.Recipient != "" {
@@ -169,9 +169,9 @@ func (s *Store) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.
 	if f.Waiting {
 		query += ` AND d.acked_at_ms IS NULL AND d.dead = ''`
 	}
-	rows, err := s.readers.QueryContext(ctx, query+` ORDER BY d.message, d.recipient LIMIT ?`, append(args, atMost(f.Limit))...)
+	rows, err := s.db.readers.QueryContext(ctx, query+` ORDER BY d.message, d.recipient LIMIT ?`, append(args, atMost(f.Limit))...)
 	if err != nil {
-		return nil, problem("read messages from", s.path, err)
+		return nil, problem("read messages from", s.db.path, err)
 	}
 	messages, err := collect(rows, func(row scanner) (agency.Message, error) {
 		var m agency.Message
@@ -184,11 +184,11 @@ func (s *Store) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.
 		m.Payload = json.RawMessage(payload)
 		return m, err
 	})
-	return messages, problem("read messages from", s.path, err)
+	return messages, problem("read messages from", s.db.path, err)
 }
 
 // DeliverMessages records the first time at which a recipient got messages.
-func (s *Store) DeliverMessages(ctx context.Context, recipient string, seqs []int64) error {
+func (s *messages) DeliverMessages(ctx context.Context, recipient string, seqs []int64) error {
 	return s.changeDeliveries(ctx, "deliver messages in", `UPDATE deliveries SET delivered_at_ms = ?
 		WHERE recipient = ? AND delivered_at_ms IS NULL AND message IN (SELECT value FROM json_each(?))`, recipient, seqs)
 }
@@ -197,8 +197,8 @@ func (s *Store) DeliverMessages(ctx context.Context, recipient string, seqs []in
 // named by its id, or by the end of it, which means what waits before what was acknowledged. What
 // was acknowledged before stays as it is. One that never came to the recipient is
 // E_MESSAGE_NOT_FOUND, and then none is acknowledged. It returns how many were acknowledged now.
-func (s *Store) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
-	err = s.write(ctx, "acknowledge messages in", func(tx *transaction) error {
+func (s *messages) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
+	err = s.db.write(ctx, "acknowledge messages in", func(tx *transaction) error {
 		whole := make([]string, 0, len(ids))
 		for _, id := range ids {
 			found, err := tx.inboxID(ctx, recipient, id)
@@ -277,12 +277,12 @@ func (tx *transaction) buryMessages(ctx context.Context, recipient, reason strin
 	return err
 }
 
-func (s *Store) changeDeliveries(ctx context.Context, what, query, recipient string, seqs []int64) error {
+func (s *messages) changeDeliveries(ctx context.Context, what, query, recipient string, seqs []int64) error {
 	list, err := json.Marshal(seqs)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, what, func(tx *transaction) error {
+	return s.db.write(ctx, what, func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, query, tx.now.UnixMilli(), recipient, string(list))
 		return err
 	})

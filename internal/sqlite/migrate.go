@@ -44,7 +44,7 @@ func migrations() ([]string, error) {
 
 // inspect refuses a file that is damaged, foreign or too new before anything is written to it. It
 // looks through a connection that cannot write, not even when it closes.
-func (s *Store) inspect(ctx context.Context, newest int) error {
+func (s *database) inspect(ctx context.Context, newest int) error {
 	look, err := pool(dsnOf(s.path, url.Values{"mode": {"ro"}}, readerSettings()), 1)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ var writerOnly = []int{
 	codes.SQLITE_FULL, codes.SQLITE_IOERR_SHMOPEN, codes.SQLITE_IOERR_SHMSIZE, codes.SQLITE_IOERR_SHMMAP, codes.SQLITE_IOERR_WRITE, codes.SQLITE_CANTOPEN,
 }
 
-func (s *Store) inspectBy(ctx context.Context, db *sql.DB, newest int) error {
+func (s *database) inspectBy(ctx context.Context, db *sql.DB, newest int) error {
 	var version, application, objects int
 	err := db.QueryRowContext(ctx, `SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
 		FROM pragma_user_version, pragma_application_id`).Scan(&version, &application, &objects)
@@ -89,7 +89,7 @@ func tooNew(path string, version, newest int) error {
 // migrate applies the steps that the database lacks, all in one transaction with the version that
 // they lead to: after a crash it is either the old schema or the new one. Several processes may do
 // this at once; one does the work.
-func (s *Store) migrate(ctx context.Context, steps []string) error {
+func (s *database) migrate(ctx context.Context, steps []string) error {
 	tx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return err

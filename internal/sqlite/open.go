@@ -19,8 +19,25 @@ import (
 
 // Store is the record. What a method has written when it returns survives a crash of the process
 // and of the machine. All methods may be called from several goroutines; writers take turns,
-// readers never wait.
+// readers never wait. Its methods are those of its parts.
 type Store struct {
+	*database
+	runs
+	sessions
+	alerts
+	messages
+}
+
+// The parts of a store: the methods on records of one kind, over the same database.
+type (
+	runs     struct{ db *database } // runs, their attempts and repositories
+	sessions struct{ db *database } // sessions, their agents and results
+	alerts   struct{ db *database }
+	messages struct{ db *database } // messages, timers, and the outbox of notices
+)
+
+// database is the file, the connections to it and its transactions.
+type database struct {
 	path    string
 	now     func() time.Time
 	guard   func() error // before each commit
@@ -107,17 +124,17 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 	if err != nil {
 		return nil, problem("open", path, errors.Join(err, readers.Close(), writer.Close()))
 	}
-	s := &Store{path: path, now: now, guard: func() error { return nil }, writer: writer, readers: readers, copier: copier}
-	if err := s.start(ctx, steps); err != nil {
-		_ = s.Close()
+	db := &database{path: path, now: now, guard: func() error { return nil }, writer: writer, readers: readers, copier: copier}
+	if err := db.start(ctx, steps); err != nil {
+		_ = db.Close()
 		return nil, err
 	}
-	return s, nil
+	return &Store{db, runs{db}, sessions{db}, alerts{db}, messages{db}}, nil
 }
 
 // start looks before it writes: nothing touches the file until inspect has recognised it as
 // agency's own.
-func (s *Store) start(ctx context.Context, steps []string) error {
+func (s *database) start(ctx context.Context, steps []string) error {
 	if err := s.inspect(ctx, len(steps)); err != nil {
 		return problem("open", s.path, err)
 	}
@@ -141,7 +158,7 @@ func (s *Store) start(ctx context.Context, steps []string) error {
 	return problem("open", s.path, s.holdFiles(ctx))
 }
 
-func (s *Store) prepare(ctx context.Context) (err error) {
+func (s *database) prepare(ctx context.Context) (err error) {
 	for _, p := range []struct {
 		pool  *sql.DB
 		query string
@@ -167,7 +184,7 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 
 // useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because
 // two connections that both want it could wait for each other.
-func (s *Store) useWAL(ctx context.Context) error {
+func (s *database) useWAL(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for {
@@ -185,7 +202,7 @@ func (s *Store) useWAL(ctx context.Context) error {
 
 // Close writes everything back into the one file and closes it. It may be called twice. Calls that
 // are still under way end first or fail.
-func (s *Store) Close() error {
+func (s *database) Close() error {
 	// The writer goes last: the last connection to leave merges the log into the file, and a reader
 	// cannot.
 	return problem("close", s.path, errors.Join(s.copier.Close(), s.readers.Close(), s.writer.Close()))

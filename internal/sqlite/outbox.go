@@ -28,25 +28,25 @@ func scanDispatch(row scanner) (agency.Dispatch, error) {
 }
 
 // dispatches returns those that match a condition, followed by an order.
-func (s *Store) dispatches(ctx context.Context, condition string, args ...any) ([]agency.Dispatch, error) {
-	rows, err := s.readers.QueryContext(ctx, selectDispatches+condition, args...)
+func (s *messages) dispatches(ctx context.Context, condition string, args ...any) ([]agency.Dispatch, error) {
+	rows, err := s.db.readers.QueryContext(ctx, selectDispatches+condition, args...)
 	if err != nil {
-		return nil, problem("read outbox of", s.path, err)
+		return nil, problem("read outbox of", s.db.path, err)
 	}
 	found, err := collect(rows, scanDispatch)
-	return found, problem("read outbox of", s.path, err)
+	return found, problem("read outbox of", s.db.path, err)
 }
 
 // AddDispatches writes a notice for each of the channels, first due at the given time. A channel's
 // existing dispatch of the same notice stays as it is. An alert is repeated by notices with its id,
 // a dash and a number: the new one replaces those delayed beyond that time, so that the user does
 // not get them all at the end of the night.
-func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error {
+func (s *messages) AddDispatches(ctx context.Context, n *agency.Notice, channels []string, due time.Time) error {
 	notice, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+	return s.db.write(ctx, "write outbox of", func(tx *transaction) error {
 		for _, channel := range channels {
 			if alert := strings.LastIndexByte(n.ID, '-'); alert >= 0 {
 				_, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE channel = ? AND `+waiting+` AND due_at_ms > ? AND notice_id GLOB ? AND notice_id <> ?`,
@@ -68,7 +68,7 @@ func (s *Store) AddDispatches(ctx context.Context, n *agency.Notice, channels []
 // NextDispatch is a channel's next dispatch; nil when none waits. Of what is due by now, and of
 // what is put off beyond latest, which counts as due, the one that was tried least comes first, so
 // that one that never succeeds keeps no other from its first try.
-func (s *Store) NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error) {
+func (s *messages) NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error) {
 	found, err := s.dispatches(ctx, `channel = ? AND `+waiting+` ORDER BY max(iif(due_at_ms > ?, 0, due_at_ms), ?), tries, seq LIMIT 1`,
 		channel, latest.UnixMilli(), now.UnixMilli())
 	if err != nil || len(found) == 0 {
@@ -79,8 +79,8 @@ func (s *Store) NextDispatch(ctx context.Context, channel string, now, latest ti
 
 // RecordDispatch writes the state of a dispatch, with the event notice.sent or notice.dead when
 // that settles it. One that is settled stays as it is.
-func (s *Store) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
-	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+func (s *messages) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
+	return s.db.write(ctx, "write outbox of", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `UPDATE outbox SET tries = ?, due_at_ms = ?, sent_at_ms = ?, failed_at_ms = ?, error = ?, dead_at_ms = ?
 			WHERE notice_id = ? AND channel = ? AND `+waiting, d.Tries, d.DueAt.UnixMilli(), millis(d.SentAt), millis(d.FailedAt), d.Error,
 			millis(d.DeadAt), d.Notice.ID, d.Channel)
@@ -107,12 +107,12 @@ func (tx *transaction) settled(ctx context.Context, d *agency.Dispatch) error {
 
 // TidyOutbox gives up dispatches for channels that are not among those given, and deletes those
 // settled before a time.
-func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error {
+func (s *messages) TidyOutbox(ctx context.Context, channels []string, now, before time.Time) error {
 	kept, err := list(channels)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+	return s.db.write(ctx, "write outbox of", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE coalesce(sent_at_ms, dead_at_ms) < ?`, before.UnixMilli())
 		if err != nil {
 			return err
@@ -137,8 +137,8 @@ func (s *Store) TidyOutbox(ctx context.Context, channels []string, now, before t
 
 // ReleaseDispatches moves dispatches that are due after now to the time that due returns, if that
 // is earlier.
-func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error {
-	return s.write(ctx, "write outbox of", func(tx *transaction) error {
+func (s *messages) ReleaseDispatches(ctx context.Context, now time.Time, due func(d *agency.Dispatch) time.Time) error {
+	return s.db.write(ctx, "write outbox of", func(tx *transaction) error {
 		rows, err := tx.QueryContext(ctx, selectDispatches+waiting+` AND due_at_ms > ?`, now.UnixMilli())
 		if err != nil {
 			return err
@@ -163,23 +163,23 @@ func (s *Store) ReleaseDispatches(ctx context.Context, now time.Time, due func(d
 }
 
 // Dispatches returns the dispatches of one notice, by channel.
-func (s *Store) Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error) {
+func (s *messages) Dispatches(ctx context.Context, noticeID string) ([]agency.Dispatch, error) {
 	return s.dispatches(ctx, `notice_id = ? ORDER BY channel`, noticeID)
 }
 
 // DeadDispatches returns the newest of what was given up, newest first.
-func (s *Store) DeadDispatches(ctx context.Context, limit int) ([]agency.Dispatch, error) {
+func (s *messages) DeadDispatches(ctx context.Context, limit int) ([]agency.Dispatch, error) {
 	return s.dispatches(ctx, `dead_at_ms IS NOT NULL ORDER BY dead_at_ms DESC, seq DESC LIMIT ?`, atMost(limit))
 }
 
 // ChannelStates returns the state of every channel that ever had a dispatch, by name.
-func (s *Store) ChannelStates(ctx context.Context) ([]agency.ChannelState, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT channel, count(*) FILTER (WHERE `+waiting+`), count(dead_at_ms),
+func (s *messages) ChannelStates(ctx context.Context) ([]agency.ChannelState, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT channel, count(*) FILTER (WHERE `+waiting+`), count(dead_at_ms),
 		min(due_at_ms) FILTER (WHERE `+waiting+`), max(sent_at_ms), max(failed_at_ms), coalesce((SELECT error FROM outbox o
 		WHERE o.channel = outbox.channel AND failed_at_ms IS NOT NULL ORDER BY failed_at_ms DESC, seq DESC LIMIT 1), '')
 		FROM outbox GROUP BY channel ORDER BY channel`)
 	if err != nil {
-		return nil, problem("read outbox of", s.path, err)
+		return nil, problem("read outbox of", s.db.path, err)
 	}
 	states, err := collect(rows, func(row scanner) (agency.ChannelState, error) {
 		var c agency.ChannelState
@@ -187,5 +187,5 @@ func (s *Store) ChannelStates(ctx context.Context) ([]agency.ChannelState, error
 			optionalMoment(&c.FailedAt), text(&c.Error))
 		return c, err
 	})
-	return states, problem("read outbox of", s.path, err)
+	return states, problem("read outbox of", s.db.path, err)
 }

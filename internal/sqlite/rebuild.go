@@ -30,9 +30,9 @@ const (
 // the store has, such as its agent's report, stay. A name, a branch or a handle that another run
 // has by now is refused as by CreateRun, and an invalid run is E_SPEC_INVALID; any other error is
 // not about the run.
-func (s *Store) Rebuild(ctx context.Context, f *Found) (did string, err error) {
-	err = s.write(ctx, "rebuild run in", func(tx *transaction) error {
-		stored, err := readRun(ctx, tx.StmtContext(ctx, s.writerRun), f.Run.ID)
+func (s *runs) Rebuild(ctx context.Context, f *Found) (did string, err error) {
+	err = s.db.write(ctx, "rebuild run in", func(tx *transaction) error {
+		stored, err := readRun(ctx, tx.StmtContext(ctx, s.db.writerRun), f.Run.ID)
 		switch {
 		case agency.IsCode(err, agency.CodeRunNotFound):
 			did, err = RunAdded, tx.addFound(ctx, f)

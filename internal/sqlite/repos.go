@@ -10,8 +10,8 @@ import (
 
 // PutRepo records where a repository is. When it was known at another place, that is the event
 // repository.moved, and from then on its runs name the new place.
-func (s *Store) PutRepo(ctx context.Context, repo agency.Repo) error {
-	return s.write(ctx, "record repository in", func(tx *transaction) error {
+func (s *runs) PutRepo(ctx context.Context, repo agency.Repo) error {
+	return s.db.write(ctx, "record repository in", func(tx *transaction) error {
 		return tx.putRepo(ctx, repo)
 	})
 }
@@ -41,15 +41,15 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 }
 
 // Repo returns the repository with a fingerprint, nil when it is not known.
-func (s *Store) Repo(ctx context.Context, fingerprint string) (*agency.Repo, error) {
+func (s *runs) Repo(ctx context.Context, fingerprint string) (*agency.Repo, error) {
 	var r agency.Repo
-	err := s.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos WHERE fingerprint = ?`, fingerprint).
+	err := s.db.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos WHERE fingerprint = ?`, fingerprint).
 		Scan(&r.Fingerprint, &r.Root, &r.CommonDir)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, problem("read repository from", s.path, err)
+		return nil, problem("read repository from", s.db.path, err)
 	}
 	return &r, nil
 }

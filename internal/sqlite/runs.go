@@ -59,9 +59,9 @@ func runScanner() func(scanner) (agency.Run, error) {
 // store decides: r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not
 // removed has is E_NAME_EXISTS, a branch of the same repository that such a run has is
 // E_BRANCH_EXISTS, and a handle that any run has is agency.ErrHandleTaken.
-func (s *Store) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error {
+func (s *runs) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error {
 	run := *r
-	err := s.write(ctx, "create run in", func(tx *transaction) error {
+	err := s.db.write(ctx, "create run in", func(tx *transaction) error {
 		if err := tx.putRepo(ctx, run.Repo); err != nil {
 			return err
 		}
@@ -112,22 +112,22 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 // nothing is different. Id, order, times of creation and the repository's place stay as they are,
 // whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is
 // the one that is now stored.
-func (s *Store) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
+func (s *runs) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, false, change)
 }
 
 // changeRun is ChangeRun, or with keep RecordFact.
-func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
-	s.unwritten.turn.Lock()
-	defer s.unwritten.turn.Unlock()
-	facts := s.unwritten.all()
+func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
+	s.db.unwritten.turn.Lock()
+	defer s.db.unwritten.turn.Unlock()
+	facts := s.db.unwritten.all()
 	kept := facts[id]
 	var stored, changed agency.Run
 	var drafts []agency.EventDraft
 	same := false
-	err := s.write(ctx, "change run in", func(tx *transaction) error {
+	err := s.db.write(ctx, "change run in", func(tx *transaction) error {
 		changed, same = agency.Run{}, false
-		selectRun := tx.StmtContext(ctx, s.writerRun)
+		selectRun := tx.StmtContext(ctx, s.db.writerRun)
 		r, err := readRun(ctx, selectRun, id)
 		if err != nil {
 			return err
@@ -154,7 +154,7 @@ func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, chang
 			if err := tx.append(ctx, id, newest, kept.drafts...); err != nil {
 				return err
 			}
-			tx.committed = func() { s.unwritten.set(id, nil) }
+			tx.committed = func() { s.db.unwritten.set(id, nil) }
 		}
 		if !same {
 			if err := tx.updateRun(ctx, id, &r, after, newest); err != nil {
@@ -180,8 +180,8 @@ func (s *Store) changeRun(ctx context.Context, id agency.RunID, keep bool, chang
 	case same: // nothing more is to be kept
 		return &changed, nil
 	case keep:
-		s.unwritten.set(id, &fact{changed.Attempt, slices.Concat(kept.drafts, drafts)})
-		s.changed.send()
+		s.db.unwritten.set(id, &fact{changed.Attempt, slices.Concat(kept.drafts, drafts)})
+		s.db.changed.send()
 		changed.Unrecorded = true
 		return &changed, nil
 	default:
@@ -218,13 +218,13 @@ var (
 
 // updateRun writes the record of r, whose newest attempt was number newest until now.
 func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency.Run, rec record, newest int) error {
-	_, err := tx.exec(ctx, tx.store.writerUpdateRun, append(rec.run, tx.now.UnixMilli(), string(id))...)
+	_, err := tx.exec(ctx, tx.db.writerUpdateRun, append(rec.run, tx.now.UnixMilli(), string(id))...)
 	if err != nil {
 		return conflict(err, r)
 	}
 	switch r.Attempt.Number {
 	case newest:
-		_, err := tx.exec(ctx, tx.store.writerUpdateAttempt, append(rec.attempt, string(id), newest)...)
+		_, err := tx.exec(ctx, tx.db.writerUpdateAttempt, append(rec.attempt, string(id), newest)...)
 		return err
 	case newest + 1:
 		return tx.insertAttempt(ctx, id, &r.Attempt)
@@ -234,11 +234,11 @@ func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency
 }
 
 // Run returns one run, removed or not. A run that does not exist is E_RUN_NOT_FOUND.
-func (s *Store) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
-	facts := s.unwritten.all()
-	r, err := readRun(ctx, s.readerRun, id)
+func (s *runs) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
+	facts := s.db.unwritten.all()
+	r, err := readRun(ctx, s.db.readerRun, id)
 	if err != nil {
-		return nil, problem("read run from", s.path, err)
+		return nil, problem("read run from", s.db.path, err)
 	}
 	overlayRun(facts, &r)
 	return &r, nil
@@ -256,11 +256,11 @@ func readRun(ctx context.Context, selectRun *sql.Stmt, id agency.RunID) (agency.
 }
 
 // Spec returns the request that a run was made from, as it was given to CreateRun.
-func (s *Store) Spec(ctx context.Context, id agency.RunID) ([]byte, error) {
+func (s *runs) Spec(ctx context.Context, id agency.RunID) ([]byte, error) {
 	var spec []byte
-	err := s.readers.QueryRowContext(ctx, `SELECT spec FROM specs WHERE run_id = ?`, string(id)).Scan(&spec)
+	err := s.db.readers.QueryRowContext(ctx, `SELECT spec FROM specs WHERE run_id = ?`, string(id)).Scan(&spec)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, notFound(id)
 	}
-	return spec, problem("read run from", s.path, err)
+	return spec, problem("read run from", s.db.path, err)
 }

@@ -62,9 +62,9 @@ func toObject(to *json.RawMessage) column {
 // together with the event session.created, and fills in what the store decides: Seq, UpdatedAt and
 // Counts. What is known of runs that it takes over from RetryOf is known of it, too. An id that is
 // taken is E_NAME_EXISTS: draw another.
-func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
+func (s *sessions) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
 	created := *session
-	err := s.write(ctx, "create session in", func(tx *transaction) error {
+	err := s.db.write(ctx, "create session in", func(tx *transaction) error {
 		if err := tx.putRepo(ctx, created.Repo); err != nil {
 			return err
 		}
@@ -109,10 +109,10 @@ func (s *Store) CreateSession(ctx context.Context, session *agency.Session, agen
 }
 
 // Session returns one session. One that does not exist is E_SESSION_NOT_FOUND.
-func (s *Store) Session(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
-	session, err := readSession(ctx, s.readerSession, id)
+func (s *sessions) Session(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
+	session, err := readSession(ctx, s.db.readerSession, id)
 	if err != nil {
-		return nil, problem("read session from", s.path, err)
+		return nil, problem("read session from", s.db.path, err)
 	}
 	return &session, nil
 }
@@ -133,7 +133,7 @@ func noSession(id agency.SessionID) error {
 // and at most limit of them; 0 is no limit. The first of these that matches decides: the id, the
 // name, the beginning of an id, of its last eight characters or of a name. A beginning has
 // agency.MinPrefix characters or more.
-func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
+func (s *sessions) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
 	const last = "\U0010ffff" // sorts after every character that an id or a name can hold
 	for _, q := range []struct {
 		where     string
@@ -161,7 +161,7 @@ func (s *Store) MatchSessions(ctx context.Context, ref string, limit int) ([]age
 }
 
 // Sessions returns the sessions that match a filter, newest first.
-func (s *Store) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error) {
+func (s *sessions) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.Session, error) {
 	where, args := `WHERE true`, []any{}
 	if f.Repo != "" {
 		where += ` AND s.repo = ?`
@@ -175,34 +175,34 @@ func (s *Store) Sessions(ctx context.Context, f agency.SessionFilter) ([]agency.
 
 // SessionsWithStaleFiles returns those whose status files may be out of date, oldest first: all
 // that run, and the settled ones that MarkFilesWritten was not called for.
-func (s *Store) SessionsWithStaleFiles(ctx context.Context) ([]agency.Session, error) {
+func (s *sessions) SessionsWithStaleFiles(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.filed = 0 ORDER BY s.seq`)
 }
 
 // MarkFilesWritten records that the status file of a settled session shows how it ended.
-func (s *Store) MarkFilesWritten(ctx context.Context, id agency.SessionID) error {
-	return s.write(ctx, "change session in", func(tx *transaction) error {
+func (s *sessions) MarkFilesWritten(ctx context.Context, id agency.SessionID) error {
+	return s.db.write(ctx, "change session in", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `UPDATE sessions SET filed = 1 WHERE id = ? AND status <> 'running'`, string(id))
 		return err
 	})
 }
 
-func (s *Store) querySessions(ctx context.Context, where string, args ...any) ([]agency.Session, error) {
-	rows, err := s.readers.QueryContext(ctx, selectSessions+where, args...)
+func (s *sessions) querySessions(ctx context.Context, where string, args ...any) ([]agency.Session, error) {
+	rows, err := s.db.readers.QueryContext(ctx, selectSessions+where, args...)
 	if err != nil {
-		return nil, problem("read sessions from", s.path, err)
+		return nil, problem("read sessions from", s.db.path, err)
 	}
 	sessions, err := collect(rows, scanSession)
-	return sessions, problem("read sessions from", s.path, err)
+	return sessions, problem("read sessions from", s.db.path, err)
 }
 
 // SessionPlan returns the plan as CreateSession was given it; nil for a session without one.
-func (s *Store) SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error) {
+func (s *sessions) SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error) {
 	var plan []byte
-	err := s.readers.QueryRowContext(ctx, `SELECT p.plan FROM sessions s LEFT JOIN session_plans p ON p.session = s.seq WHERE s.id = ?`,
+	err := s.db.readers.QueryRowContext(ctx, `SELECT p.plan FROM sessions s LEFT JOIN session_plans p ON p.session = s.seq WHERE s.id = ?`,
 		string(id)).Scan(&plan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noSession(id)
 	}
-	return plan, problem("read session from", s.path, err)
+	return plan, problem("read session from", s.db.path, err)
 }

@@ -64,32 +64,32 @@ func (tx *transaction) insertAgents(ctx context.Context, s *agency.Session, agen
 
 // SessionAgents returns the agents of a session in the order of the plan; none when there is no
 // such session.
-func (s *Store) SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error) {
-	rows, err := s.readers.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(id))
+func (s *sessions) SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error) {
+	rows, err := s.db.readers.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(id))
 	if err != nil {
-		return nil, problem("read session from", s.path, err)
+		return nil, problem("read session from", s.db.path, err)
 	}
 	agents, err := collect(rows, scanAgent)
-	return agents, problem("read session from", s.path, err)
+	return agents, problem("read session from", s.db.path, err)
 }
 
 // SessionSince returns a session and those of its agents that changed after the time since, an
 // UpdatedAt of the session; the zero time gives all. Both are of one moment.
-func (s *Store) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
+func (s *sessions) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
 	session, agents, err := s.sessionSince(ctx, id, since)
 	if err != nil {
-		return nil, nil, problem("read session from", s.path, err)
+		return nil, nil, problem("read session from", s.db.path, err)
 	}
 	return &session, agents, nil
 }
 
-func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since time.Time) (agency.Session, []agency.SessionAgent, error) {
-	tx, err := s.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func (s *sessions) sessionSince(ctx context.Context, id agency.SessionID, since time.Time) (agency.Session, []agency.SessionAgent, error) {
+	tx, err := s.db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return agency.Session{}, nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	session, err := readSession(ctx, tx.StmtContext(ctx, s.readerSession), id)
+	session, err := readSession(ctx, tx.StmtContext(ctx, s.db.readerSession), id)
 	if err != nil {
 		return session, nil, err
 	}
@@ -107,8 +107,8 @@ func (s *Store) sessionSince(ctx context.Context, id agency.SessionID, since tim
 
 // SessionRuns returns the runs of the agents of a session by their ids, with running only those of
 // agents that run. Their pointers are shared with other results: do not write to them.
-func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
-	facts := s.unwritten.all()
+func (s *runs) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
+	facts := s.db.unwritten.all()
 	versions, err := s.queryVersions(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
 		JOIN runs r ON r.id = a.run WHERE s.id = ? AND (NOT ? OR a.status = 'running') ORDER BY r.seq`, string(id), running)
 	if err != nil {
@@ -124,13 +124,13 @@ func (s *Store) SessionRuns(ctx context.Context, id agency.SessionID, running bo
 }
 
 // AgentOfRun returns the agent that a run works for; found is false for a run that works for none.
-func (s *Store) AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error) {
-	err = s.readers.QueryRowContext(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
+func (s *sessions) AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error) {
+	err = s.db.readers.QueryRowContext(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
 		WHERE a.run = ? AND a.run <> '' ORDER BY s.seq DESC LIMIT 1`, string(id)).Scan(&session, &agent)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", false, nil
 	}
-	return session, agent, err == nil, problem("read session from", s.path, err)
+	return session, agent, err == nil, problem("read session from", s.db.path, err)
 }
 
 func noAgent(session agency.SessionID, agent string) error {

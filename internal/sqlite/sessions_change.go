@@ -27,11 +27,11 @@ var (
 // error of change is returned as it is and nothing is written; nor is anything when there is no
 // news and nothing is different. A session or agent that does not exist is E_SESSION_NOT_FOUND or
 // E_AGENT_NOT_FOUND. The session returned is the one that is now stored.
-func (s *Store) ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
+func (s *sessions) ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
 	change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error),
 ) (*agency.Session, error) {
 	var stored agency.Session
-	err := s.write(ctx, "change session in", func(tx *transaction) error {
+	err := s.db.write(ctx, "change session in", func(tx *transaction) error {
 		c, err := tx.openSession(ctx, id)
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ type changing struct {
 }
 
 func (tx *transaction) openSession(ctx context.Context, id agency.SessionID) (*changing, error) {
-	select1 := tx.StmtContext(ctx, tx.store.writerSession)
+	select1 := tx.StmtContext(ctx, tx.db.writerSession)
 	defer func() { _ = select1.Close() }()
 	s, err := readSession(ctx, select1, id)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *changing) agent(ctx context.Context, id string) (agency.SessionAgent, e
 	if a := c.agents[id]; a != nil {
 		return *a, nil
 	}
-	select1 := c.tx.StmtContext(ctx, c.tx.store.writerAgent)
+	select1 := c.tx.StmtContext(ctx, c.tx.db.writerAgent)
 	defer func() { _ = select1.Close() }()
 	a, err := scanAgent(select1.QueryRowContext(ctx, c.stored.Seq, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -184,7 +184,7 @@ func (c *changing) save(ctx context.Context) error {
 		c.session.UpdatedAt = floor
 	}
 	updated := c.session.UpdatedAt.UnixMilli()
-	if _, err := c.tx.exec(ctx, c.tx.store.writerUpdateSession, append(sessionValues(&c.session), updated, c.stored.Seq)...); err != nil {
+	if _, err := c.tx.exec(ctx, c.tx.db.writerUpdateSession, append(sessionValues(&c.session), updated, c.stored.Seq)...); err != nil {
 		return err
 	}
 	for id := range c.changed {
@@ -192,7 +192,7 @@ func (c *changing) save(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.tx.exec(ctx, c.tx.store.writerUpdateAgent, append(values, updated, c.stored.Seq, id)...); err != nil {
+		if _, err := c.tx.exec(ctx, c.tx.db.writerUpdateAgent, append(values, updated, c.stored.Seq, id)...); err != nil {
 			return err
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // RemoveSession takes a settled session out of the record, with the event session.removed; the
 // events of its life stay. Where its status files lie is kept until ForgetSession. One that is
 // running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
-func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
-	return s.write(ctx, "remove session from", func(tx *transaction) error {
-		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
+func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error {
+	return s.db.write(ctx, "remove session from", func(tx *transaction) error {
+		session, err := readSession(ctx, tx.StmtContext(ctx, s.db.writerSession), id)
 		if err != nil {
 			return err
 		}
@@ -37,22 +37,22 @@ func (s *Store) RemoveSession(ctx context.Context, id agency.SessionID) error {
 
 // RemovedSessions returns the removed sessions whose status files may still exist: ids and places,
 // and nothing else of them.
-func (s *Store) RemovedSessions(ctx context.Context) ([]agency.Session, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT id, root, status_dir, dir FROM removed_sessions ORDER BY id`)
+func (s *sessions) RemovedSessions(ctx context.Context) ([]agency.Session, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT id, root, status_dir, dir FROM removed_sessions ORDER BY id`)
 	if err != nil {
-		return nil, problem("read sessions from", s.path, err)
+		return nil, problem("read sessions from", s.db.path, err)
 	}
 	sessions, err := collect(rows, func(row scanner) (agency.Session, error) {
 		var session agency.Session
 		err := row.Scan(text(&session.ID), text(&session.Repo.Root), text(&session.StatusDir), text(&session.Dir))
 		return session, err
 	})
-	return sessions, problem("read sessions from", s.path, err)
+	return sessions, problem("read sessions from", s.db.path, err)
 }
 
 // ForgetSession records that nothing is left of a session that was removed.
-func (s *Store) ForgetSession(ctx context.Context, id agency.SessionID) error {
-	return s.write(ctx, "remove session from", func(tx *transaction) error {
+func (s *sessions) ForgetSession(ctx context.Context, id agency.SessionID) error {
+	return s.db.write(ctx, "remove session from", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM removed_sessions WHERE id = ?`, string(id))
 		return err
 	})

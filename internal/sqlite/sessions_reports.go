@@ -13,13 +13,13 @@ import (
 // share the next one: what they wait for is the disk. A report that is refused is no harm to the
 // others; of those without an error nothing is lost. The last agent's end settles the session. The
 // context only has a say until the reports are taken.
-func (s *Store) UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error {
+func (s *sessions) UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error {
 	b := &batch{reports: reports, errs: make([]error, len(reports)), turn: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := ctx.Err(); err != nil {
 		b.fail(err)
 		return b.errs
 	}
-	s.batches.join(b)
+	s.db.batches.join(b)
 	select {
 	case <-b.turn:
 		s.carryOut(context.WithoutCancel(ctx))
@@ -83,8 +83,8 @@ var errNotCarriedOut = errors.New("the report was not carried out")
 
 // carryOut writes all waiting reports in one transaction. Whatever happens, every waiting caller
 // gets its result.
-func (s *Store) carryOut(ctx context.Context) {
-	taken, err := s.batches.take(), errNotCarriedOut
+func (s *sessions) carryOut(ctx context.Context) {
+	taken, err := s.db.batches.take(), errNotCarriedOut
 	defer func() {
 		for _, b := range taken {
 			if err != nil {
@@ -92,9 +92,9 @@ func (s *Store) carryOut(ctx context.Context) {
 			}
 			close(b.done)
 		}
-		s.batches.pass()
+		s.db.batches.pass()
 	}()
-	err = s.write(ctx, "change session in", func(tx *transaction) error {
+	err = s.db.write(ctx, "change session in", func(tx *transaction) error {
 		open := map[agency.SessionID]*changing{}
 		for _, b := range taken {
 			for i := range b.reports {

@@ -10,14 +10,14 @@ import (
 
 // UnreportedSessions returns those of agency's own that ReportSession was not called for, oldest
 // first: all that run among them.
-func (s *Store) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
+func (s *sessions) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.reported = 0 AND s.outside = 0 ORDER BY s.seq`)
 }
 
 // ReportSession records that everything that follows the end of a settled session is done, with the
 // event session.reported. The second time it does nothing.
-func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
-	return s.write(ctx, "change session in", func(tx *transaction) error {
+func (s *sessions) ReportSession(ctx context.Context, id agency.SessionID) error {
+	return s.db.write(ctx, "change session in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `UPDATE sessions SET reported = 1 WHERE id = ? AND status <> 'running' AND reported = 0`, string(id))
 		if err != nil {
 			return err
@@ -25,7 +25,7 @@ func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		session, err := readSession(ctx, tx.StmtContext(ctx, s.writerSession), id)
+		session, err := readSession(ctx, tx.StmtContext(ctx, s.db.writerSession), id)
 		if err != nil {
 			return err
 		}
@@ -35,12 +35,12 @@ func (s *Store) ReportSession(ctx context.Context, id agency.SessionID) error {
 
 // AddResult stores the result of an agent. The second time it does nothing, and neither for a
 // session that was removed.
-func (s *Store) AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error {
+func (s *sessions) AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode the result of %s in session %s: %w", agent, id, err)
 	}
-	return s.write(ctx, "change session in", func(tx *transaction) error {
+	return s.db.write(ctx, "change session in", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO session_results (session, agent, result) SELECT seq, ?, ? FROM sessions WHERE id = ?
 			ON CONFLICT DO NOTHING`, agent, string(data), string(id))
 		return err
@@ -60,10 +60,10 @@ func (tx *transaction) inheritResults(ctx context.Context, s *agency.Session) er
 }
 
 // SessionResults returns the known results of the agents of a session, by their ids.
-func (s *Store) SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT r.agent, r.result FROM session_results r JOIN sessions s ON s.seq = r.session WHERE s.id = ?`, string(id))
+func (s *sessions) SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT r.agent, r.result FROM session_results r JOIN sessions s ON s.seq = r.session WHERE s.id = ?`, string(id))
 	if err != nil {
-		return nil, problem("read session from", s.path, err)
+		return nil, problem("read session from", s.db.path, err)
 	}
 	type row struct {
 		agent  string
@@ -78,7 +78,7 @@ func (s *Store) SessionResults(ctx context.Context, id agency.SessionID) (map[st
 		return r, json.Unmarshal([]byte(data), &r.result)
 	})
 	if err != nil {
-		return nil, problem("read session from", s.path, err)
+		return nil, problem("read session from", s.db.path, err)
 	}
 	results := make(map[string]agency.AgentResult, len(found))
 	for i := range found {

@@ -19,8 +19,8 @@ func (tx *transaction) planSteps(ctx context.Context, id agency.RunID, attempt i
 
 // FinishStep records that a step is done, with the event run.step. The second time it writes
 // nothing. A step that was not planned is added behind the others.
-func (s *Store) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
-	return s.write(ctx, "record step in", func(tx *transaction) error {
+func (s *runs) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
+	return s.db.write(ctx, "record step in", func(tx *transaction) error {
 		var known bool
 		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attempts WHERE run_id = ? AND number = ?)`,
 			string(id), attempt).Scan(&known)
@@ -44,16 +44,16 @@ func (s *Store) FinishStep(ctx context.Context, id agency.RunID, attempt int, na
 }
 
 // Steps returns the steps of an attempt in their order.
-func (s *Store) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT name, done_at_ms FROM steps WHERE run_id = ? AND attempt = ? ORDER BY seq`,
+func (s *runs) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT name, done_at_ms FROM steps WHERE run_id = ? AND attempt = ? ORDER BY seq`,
 		string(id), attempt)
 	if err != nil {
-		return nil, problem("read steps from", s.path, err)
+		return nil, problem("read steps from", s.db.path, err)
 	}
 	steps, err := collect(rows, func(row scanner) (agency.Step, error) {
 		var step agency.Step
 		err := row.Scan(&step.Name, optionalMoment(&step.DoneAt))
 		return step, err
 	})
-	return steps, problem("read steps from", s.path, err)
+	return steps, problem("read steps from", s.db.path, err)
 }

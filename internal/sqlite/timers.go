@@ -23,19 +23,19 @@ func scanTimer(row scanner) (agency.Timer, error) {
 }
 
 // Timers returns all timers by their names, those that ended by themselves too.
-func (s *Store) Timers(ctx context.Context) ([]agency.Timer, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT `+timerColumns+` FROM timers ORDER BY name`)
+func (s *messages) Timers(ctx context.Context) ([]agency.Timer, error) {
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT `+timerColumns+` FROM timers ORDER BY name`)
 	if err != nil {
-		return nil, problem("read timers from", s.path, err)
+		return nil, problem("read timers from", s.db.path, err)
 	}
 	timers, err := collect(rows, scanTimer)
-	return timers, problem("read timers from", s.path, err)
+	return timers, problem("read timers from", s.db.path, err)
 }
 
 // PutTimer adds a timer in the place of the one with its name, with its event, and fills in its
 // Seq. The name of an active timer of another owner is E_NAME_EXISTS, except for the user.
-func (s *Store) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
-	err = s.write(ctx, "start timer in", func(tx *transaction) error {
+func (s *messages) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
+	err = s.db.write(ctx, "start timer in", func(tx *transaction) error {
 		if err := tx.mayReplace(ctx, t); err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
 
 // ChangeTimer lets change edit what a timer has done, and writes it. A timer that ends by that has
 // its event. It is false when the timer is not there any more, or another one has taken its name.
-func (s *Store) ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error) {
-	err = s.write(ctx, "change timer in", func(tx *transaction) error {
+func (s *messages) ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error) {
+	err = s.db.write(ctx, "change timer in", func(tx *transaction) error {
 		t, err := scanTimer(tx.QueryRowContext(ctx, `SELECT `+timerColumns+` FROM timers WHERE seq = ?`, seq))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -104,8 +104,8 @@ func (s *Store) ChangeTimer(ctx context.Context, seq int64, change func(t *agenc
 }
 
 // DeleteTimer ends a timer on request, with its event.
-func (s *Store) DeleteTimer(ctx context.Context, t *agency.Timer) error {
-	return s.write(ctx, "stop timer in", func(tx *transaction) error {
+func (s *messages) DeleteTimer(ctx context.Context, t *agency.Timer) error {
+	return s.db.write(ctx, "stop timer in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `DELETE FROM timers WHERE seq = ?`, t.Seq)
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 // transaction is one turn of the writer. It has one "now", taken when its turn began.
 type transaction struct {
 	*sql.Tx
-	store    *Store
+	db       *database
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
 	sessions bool // an event of a session was appended
@@ -22,7 +22,7 @@ type transaction struct {
 
 // write runs do in one immediate transaction: everything that it writes is durable when write
 // returns nil, and nothing is kept otherwise. doing names the work in errors.
-func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction) error) error {
+func (s *database) write(ctx context.Context, doing string, do func(tx *transaction) error) error {
 	end := trace.Begin(ctx, "record:", doing)
 	tx, err := s.transact(ctx, do)
 	end()
@@ -41,13 +41,13 @@ func (s *Store) write(ctx context.Context, doing string, do func(tx *transaction
 	return problem(doing, s.path, err)
 }
 
-func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (*transaction, error) {
+func (s *database) transact(ctx context.Context, do func(tx *transaction) error) (*transaction, error) {
 	sqlTx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sqlTx.Rollback() }()
-	tx := &transaction{store: s, Tx: sqlTx, now: fromMillis(s.now().UnixMilli())}
+	tx := &transaction{db: s, Tx: sqlTx, now: fromMillis(s.now().UnixMilli())}
 	if err := do(tx); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Store) transact(ctx context.Context, do func(tx *transaction) error) (*
 }
 
 // Guard has check called before each commit from now on. When it fails nothing is written.
-func (s *Store) Guard(check func() error) { s.guard = check }
+func (s *database) Guard(check func() error) { s.guard = check }
 
 // broadcast hands out channels that close at the next send. Its zero value is ready.
 type broadcast struct {

@@ -7,16 +7,16 @@ import (
 )
 
 // Trusts reports whether a hash is trusted in a repository, and whether any is.
-func (s *Store) Trusts(ctx context.Context, fingerprint, hash string) (trusted, any bool, err error) {
-	err = s.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM trust WHERE repo = ? AND hash = ?),
+func (s *runs) Trusts(ctx context.Context, fingerprint, hash string) (trusted, any bool, err error) {
+	err = s.db.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM trust WHERE repo = ? AND hash = ?),
 		EXISTS (SELECT 1 FROM trust WHERE repo = ?)`, fingerprint, hash, fingerprint).Scan(&trusted, &any)
-	return trusted, any, problem("read trust from", s.path, err)
+	return trusted, any, problem("read trust from", s.db.path, err)
 }
 
 // GrantTrust records that a hash is trusted in a repository, with the event trust.granted. The
 // second time it writes nothing.
-func (s *Store) GrantTrust(ctx context.Context, repo agency.Repo, hash string) error {
-	return s.write(ctx, "record trust in", func(tx *transaction) error {
+func (s *runs) GrantTrust(ctx context.Context, repo agency.Repo, hash string) error {
+	return s.db.write(ctx, "record trust in", func(tx *transaction) error {
 		if err := tx.putRepo(ctx, repo); err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ func (s *Store) GrantTrust(ctx context.Context, repo agency.Repo, hash string) e
 
 // RevokeTrust takes back everything that was trusted in a repository, with the event trust.revoked,
 // and returns how much it was.
-func (s *Store) RevokeTrust(ctx context.Context, repo agency.Repo) (revoked int, err error) {
-	err = s.write(ctx, "take back trust in", func(tx *transaction) error {
+func (s *runs) RevokeTrust(ctx context.Context, repo agency.Repo) (revoked int, err error) {
+	err = s.db.write(ctx, "take back trust in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE repo = ?`, repo.Fingerprint)
 		if err != nil {
 			return err

@@ -65,13 +65,13 @@ func overlayRun(facts map[agency.RunID]fact, r *agency.Run) {
 // RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not.
 // Where the disk takes nothing it is kept in memory: all who read get it, Run.Unrecorded says so,
 // and it is written with the next change of the run or by WriteFacts. It is lost with this process.
-func (s *Store) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
+func (s *runs) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, true, change)
 }
 
 // WriteFacts writes what RecordFact kept in memory, as far as the disk takes it.
-func (s *Store) WriteFacts(ctx context.Context) error {
-	for _, id := range slices.Sorted(maps.Keys(s.unwritten.all())) {
+func (s *runs) WriteFacts(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(s.db.unwritten.all())) {
 		r, err := s.RecordFact(ctx, id, func(*agency.Run) ([]agency.EventDraft, error) { return nil, nil })
 		if err != nil || r.Unrecorded {
 			return err

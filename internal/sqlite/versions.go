@@ -52,9 +52,9 @@ func (m *memory) keep(runs []agency.Run) {
 }
 
 // runsOf returns the runs with these versions, which are in the order of seq, or with later ones.
-func (s *Store) runsOf(ctx context.Context, versions []version) ([]agency.Run, error) {
+func (s *runs) runsOf(ctx context.Context, versions []version) ([]agency.Run, error) {
 	runs := make([]agency.Run, len(versions))
-	missing := s.memory.recall(versions, runs)
+	missing := s.db.memory.recall(versions, runs)
 	if len(missing) == 0 {
 		return runs, nil
 	}
@@ -66,7 +66,7 @@ func (s *Store) runsOf(ctx context.Context, versions []version) ([]agency.Run, e
 	if err != nil {
 		return nil, err
 	}
-	s.memory.keep(read)
+	s.db.memory.keep(read)
 	for i := range runs {
 		if len(read) > 0 && read[0].Seq == versions[i].seq {
 			runs[i], read = read[0], read[1:]
