@@ -83,7 +83,7 @@ func notAsked(err error) error {
 // carried out, or may still be.
 func unanswered(err error) error {
 	return agency.Errorf(agency.CodeDaemonLost, "%w; the request may be done already, or be done when the daemon goes on", err).
-		WithHint("%s; then see what became of it: agency ls", agency.AsError(err).Hint)
+		WithHint("%s; then see whether it was done: agency ls", agency.AsError(err).Hint)
 }
 
 // streamBody is the body of a stream. It ends when the daemon falls silent.

@@ -403,7 +403,7 @@ func lost(err error) error {
 		return err // the daemon is still there
 	}
 	return agency.Errorf(agency.CodeDaemonLost, "the daemon went away before it answered, and may have done what was asked: %w", err).
-		WithHint("see what became of it: agency ls")
+		WithHint("see whether it was done: agency ls")
 }
 
 func unreadable(err error) error {

@@ -103,7 +103,7 @@ func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
 // ShowRunResponse is everything about one run.
 type ShowRunResponse struct {
 	Run      Run              `json:"run"`
-	Contract *agency.Contract `json:"runner_status"` // the status that the agent reported itself; null when there is no readable one
+	Contract *agency.Contract `json:"runner_status"` // the content of the agent's status file; null without a readable one
 	Word     time.Time        `json:"runner_status_at"`
 	// Requests are all requests that the agent's program waits for, first the one that its terminal
 	// shows; never null.

@@ -53,7 +53,7 @@ type SendInputRequest struct {
 	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run no longer waits for it"`
 }
 
-// SendInputResponse tells whether the text arrived.
+// SendInputResponse is the result of typing a message.
 type SendInputResponse struct {
 	RunID     agency.RunID `json:"run_id"`
 	Delivered bool         `json:"delivered"` // the text was typed

@@ -149,8 +149,8 @@ func logFailure(log *slog.Logger, op *api.Description, err error) {
 }
 
 // checkVersion refuses a client of another version: shapes may differ. A client that sends no
-// version, such as curl, is served. The error tells whether the daemon is idle, so that the client
-// may replace it.
+// version, such as curl, is served. The error reports whether the daemon is idle, so that the
+// client may replace it.
 func (d *Daemon) checkVersion(r *http.Request) error {
 	theirs := r.Header.Get(api.VersionHeader)
 	if theirs == "" || theirs == d.Version {

@@ -124,7 +124,7 @@ func (d *Daemon) reload(ctx context.Context) {
 	}
 	a.mu.Unlock()
 	if err != nil {
-		d.Log.Error("configuration not taken over, the one before holds", "err", err)
+		d.Log.Error("configuration not loaded, the previous one is still used", "err", err)
 		return
 	}
 	d.apply(ctx, old, cfg)

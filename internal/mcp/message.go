@@ -57,7 +57,7 @@ func (s *Server) send(ctx context.Context, _ *sdk.CallToolRequest, in letter) (a
 	}
 	if to.Broadcast && !s.AllRepos {
 		return nil, agency.Errorf(agency.CodePermissionDenied, "these tools are for one repository, and so are their messages").
-			WithHint("to_repository; a person can serve all of them: agency mcp --all-repos")
+			WithHint("to_repository; the user can start the tools for all of them: agency mcp --all-repos")
 	}
 	if to.Run != "" {
 		r, err := s.find(ctx, to.Run)

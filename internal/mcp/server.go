@@ -146,7 +146,7 @@ func (s *Server) find(ctx context.Context, ref string) (*api.Run, error) {
 	}
 	if len(resp.Runs) == 0 {
 		return nil, agency.Errorf(agency.CodeRunNotFound, "%q is a run of another repository", ref).
-			WithHint("run_list shows those of this one; a person can serve all of them: agency mcp --all-repos")
+			WithHint("run_list shows those of this one; the user can start the tools for all of them: agency mcp --all-repos")
 	}
 	return &resp.Runs[0], nil
 }

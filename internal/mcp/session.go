@@ -255,7 +255,7 @@ func (s *Server) session(ctx context.Context, ref string) (*api.ShowSessionRespo
 	}
 	if len(own.Sessions) == 0 || own.Sessions[0].Repo != resp.Session.Repo {
 		return nil, agency.Errorf(agency.CodeSessionNotFound, "%q is a session of another repository", ref).
-			WithHint("session_list shows those of this one; a person can serve all of them: agency mcp --all-repos")
+			WithHint("session_list shows those of this one; the user can start the tools for all of them: agency mcp --all-repos")
 	}
 	return &resp, nil
 }

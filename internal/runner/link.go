@@ -173,7 +173,7 @@ func (l *Link) lookFor(id uint64) {
 	l.mu.Lock()
 	look := l.looks[id]
 	l.mu.Unlock()
-	err := error(agency.Errorf(agency.CodeInputRefused, "what was to be typed into %s is not wanted any more", l.id))
+	err := error(agency.Errorf(agency.CodeInputRefused, "the request to type into %s was withdrawn", l.id))
 	if look != nil {
 		err = look()
 	}

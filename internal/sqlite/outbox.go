@@ -117,7 +117,7 @@ func (s *messages) TidyOutbox(ctx context.Context, channels []string, now, befor
 		if err != nil {
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, `UPDATE outbox SET dead_at_ms = ?, failed_at_ms = ?, error = 'the channel is not configured any more'
+		rows, err := tx.QueryContext(ctx, `UPDATE outbox SET dead_at_ms = ?, failed_at_ms = ?, error = 'the channel is no longer configured'
 			WHERE `+waiting+` AND channel NOT IN (SELECT value FROM json_each(?)) RETURNING `+dispatchColumns, now.UnixMilli(), now.UnixMilli(), kept)
 		if err != nil {
 			return err

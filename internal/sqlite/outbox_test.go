@@ -139,7 +139,7 @@ func TestTidyOutbox(t *testing.T) {
 	}
 	want := []agency.ChannelState{
 		{Channel: "desk", Waiting: 1, DueAt: &epoch},
-		{Channel: "gone", Dead: 1, FailedAt: new(epoch.Add(time.Hour)), Error: "the channel is not configured any more"},
+		{Channel: "gone", Dead: 1, FailedAt: new(epoch.Add(time.Hour)), Error: "the channel is no longer configured"},
 	}
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -167,7 +167,7 @@ func (c *changing) setSession(s *agency.Session, force bool) error {
 // open refuses changes of what has settled.
 func (c *changing) open() error {
 	if c.session.Status.Final() {
-		return agency.Errorf(agency.CodeInvalidState, "session %s is %s and does not change any more", c.session.ID, c.session.Status).
+		return agency.Errorf(agency.CodeInvalidState, "session %s is %s and can no longer change", c.session.ID, c.session.Status).
 			WithHint("agency session show %s", c.session.ID)
 	}
 	return nil

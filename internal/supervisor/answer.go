@@ -217,7 +217,7 @@ func (in *Input) request(id agency.RunID, promptID string) *agency.Request {
 
 // promptChanged is the error for an answer to a request that is no longer open.
 func promptChanged(r *agency.Run, wanted, now string) error {
-	err := agency.Errorf(agency.CodeInvalidState, "%s does not wait for %s any more", r.Ref(), wanted).WithHint("see what it waits for now: agency show %s", r.Ref())
+	err := agency.Errorf(agency.CodeInvalidState, "%s no longer waits for %s", r.Ref(), wanted).WithHint("see what it waits for now: agency show %s", r.Ref())
 	if now != "" {
 		return err.WithDetail("prompt_id", now)
 	}

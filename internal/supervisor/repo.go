@@ -101,7 +101,7 @@ func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 		return agency.Repo{}, err
 	}
 	if repo == nil {
-		return agency.Repo{}, agency.Errorf(agency.CodeInvalidState, "the repository of %s is not at %s any more", r.Ref(), r.Repo.Root).
+		return agency.Repo{}, agency.Errorf(agency.CodeInvalidState, "the repository of %s is no longer at %s", r.Ref(), r.Repo.Root).
 			WithHint("if it was moved, look at its new place once: agency ls --repo PATH")
 	}
 	return *repo, nil
@@ -140,10 +140,10 @@ func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.R
 		return err
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, fs.ErrNotExist) {
-		return agency.Errorf(agency.CodeInvalidState, "%s is no worktree of %s any more", r.Worktree, r.Repo.Root).
+		return agency.Errorf(agency.CodeInvalidState, "%s is no longer a worktree of %s", r.Worktree, r.Repo.Root).
 			WithHint("repair it: git -C %s worktree repair", agency.ShellWord(r.Repo.Root))
 	}
-	return agency.Errorf(agency.CodeInvalidState, "the worktree of %s is not at %s any more", r.Ref(), r.Worktree).
+	return agency.Errorf(agency.CodeInvalidState, "the worktree of %s is no longer at %s", r.Ref(), r.Worktree).
 		WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, agency.ShellWord(r.Branch))
 }
 

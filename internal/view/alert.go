@@ -23,7 +23,7 @@ func AlertNotified(al *api.Alert) string {
 	case al.NotifyCount == 0:
 		return "not yet"
 	case len(al.Recipients) == 0:
-		return "nobody"
+		return "no recipient"
 	default:
 		return strconv.Itoa(al.NotifyCount) + "x"
 	}

@@ -141,7 +141,7 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 }
 
 func alertTable(d *command.Deps, alerts []api.Alert) string {
-	rows := [][]string{{"ALERT", "NAME", "KIND", "SINCE", "TOLD", "WHAT"}}
+	rows := [][]string{{"ALERT", "NAME", "KIND", "SINCE", "SENT", "WHAT"}}
 	for i := range alerts {
 		al := &alerts[i]
 		rows = append(rows, []string{

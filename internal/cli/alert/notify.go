@@ -123,7 +123,7 @@ func channelsText(d *command.Deps, w io.Writer, resp *api.ListChannelsResponse) 
 		_, _ = io.WriteString(w, term.Table(rows))
 	}
 	if len(gone) > 0 {
-		_, _ = fmt.Fprintf(w, "not configured any more: %s (%s)\n", strings.Join(gone, ", "), command.Count(lost, "dead letter"))
+		_, _ = fmt.Fprintf(w, "no longer configured: %s (%s)\n", strings.Join(gone, ", "), command.Count(lost, "dead letter"))
 	}
 	if resp.QuietUntil != nil {
 		_, _ = fmt.Fprintf(w, "\nquiet hours until %s\n", resp.QuietUntil.Local().Format("15:04"))

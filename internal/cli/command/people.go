@@ -11,7 +11,7 @@ import (
 // Names returns a function that returns the name of the run or user of an id. It asks the daemon
 // once for each.
 func (d *Deps) Names(ctx context.Context) func(id string) string {
-	known := map[string]string{"": "nobody", agency.Daemon: agency.Daemon, agency.User: "you"}
+	known := map[string]string{"": "no recipient", agency.Daemon: agency.Daemon, agency.User: "you"}
 	if self := d.Getenv("AGENCY_RUN_ID"); self != "" {
 		known[self], known[agency.User] = "you", "the user"
 	}

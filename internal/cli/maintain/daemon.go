@@ -86,10 +86,10 @@ func daemonStatus(ctx context.Context, d *command.Deps, start bool) error {
 		_, _ = fmt.Fprintf(w, "running, pid %d, version %s, %s\nsocket %s\nlog    %s\n",
 			status.PID, status.Version, command.Count(status.LiveRuns, "live run"), status.Socket, status.Log)
 		if c := &status.Config; c.Problem != "" {
-			_, _ = fmt.Fprintf(w, "config not taken over, the one before holds: %s\n", term.SafeLine(c.Problem))
+			_, _ = fmt.Fprintf(w, "config not loaded, the previous one is still used: %s\n", term.SafeLine(c.Problem))
 		}
 		for _, key := range status.Config.NeedsRestart {
-			_, _ = fmt.Fprintf(w, "config %s changed, and holds when the daemon starts again\n", key)
+			_, _ = fmt.Fprintf(w, "config %s changed; the new value takes effect when the daemon starts again\n", key)
 		}
 	})
 }

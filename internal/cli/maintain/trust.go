@@ -65,7 +65,7 @@ func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
 				_, _ = fmt.Fprintln(w, "nothing was trusted")
 				return
 			}
-			_, _ = fmt.Fprintf(w, "nothing is trusted any more in %s\n", term.SafeLine(resp.Root))
+			_, _ = fmt.Fprintf(w, "agency no longer trusts anything in %s\n", term.SafeLine(resp.Root))
 		})
 	}
 	if !o.show && o.InsideRun() {

@@ -223,7 +223,7 @@ func checkAttempt(d *command.Deps, root string) error {
 		return nil
 	}
 	return agency.Errorf(agency.CodeInvalidState, "this process belongs to attempt %d of the run, and attempt %d works on it now", mine, newest).
-		WithHint("end this process; what it says does not count any more")
+		WithHint("end this process; its reports no longer count")
 }
 
 // contract returns the contract for a status, or an error about missing flags.
