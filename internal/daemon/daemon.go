@@ -256,7 +256,7 @@ func (d *Daemon) build() {
 		StallThreshold: d.Config.Watchdog.StallThreshold,
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
-	d.sup.Observer.SetErrorPatterns(errorPatterns(d.Config))
+	d.sup.Observer.Errors.SetPatterns(errorPatterns(d.Config))
 	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
 	d.policy = policy.New(policy.Deps{
 		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),

@@ -138,7 +138,7 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 		d.dog.Set(watchdogSettings(&cfg.Watchdog))
 		d.Log.Info("configuration taken over", "table", "watchdog", "path", cfg.Path)
 	}
-	d.sup.Observer.SetErrorPatterns(errorPatterns(cfg))
+	d.sup.Observer.Errors.SetPatterns(errorPatterns(cfg))
 	if !reflect.DeepEqual(old.Notify, cfg.Notify) {
 		// The new notifier takes over first, then the old one stops: its unsent notices wait in the
 		// outbox.

@@ -23,7 +23,7 @@ type printer struct {
 
 func newPrinter(t *testing.T, w *world, kind agency.RunnerKind, headless bool) *printer {
 	t.Helper()
-	w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
+	w.sup.Observer.Errors.SetPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
 	var p *wrapper
 	w.tmux.OnStart = func(l agency.Launch) error { p = w.wrap(l); return p.begin() }
 	request := w.request("prints")
@@ -95,7 +95,7 @@ func TestPrinted(t *testing.T) {
 		if err := p.p.connect(); err != nil {
 			t.Fatal(err)
 		}
-		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
+		w.sup.Observer.Errors.SetPatterns(&observe.ErrorPatterns{Any: []*regexp.Regexp{regexp.MustCompile("^(?:error: )")}})
 		p.tells()
 		p.want(1, "error: of which the end is missing")
 		// While it is open, more lines change nothing. After a message they do.
@@ -185,12 +185,12 @@ func TestPrintedPatterns(t *testing.T) {
 		p := newPrinter(t, w, agency.Shell, false)
 		p.says("runner", "panic: one\n")
 		panics := []*regexp.Regexp{regexp.MustCompile("^(?:panic: )")}
-		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": nil}})
+		w.sup.Observer.Errors.SetPatterns(&observe.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": nil}})
 		p.tells()
 		p.want(0, "")
 		p.says("runner", "cut off here\npanic: two\n")
 		p.want(1, "panic: two")
-		w.sup.Observer.SetErrorPatterns(&observe.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": {regexp.MustCompile("^(?:never)")}}})
+		w.sup.Observer.Errors.SetPatterns(&observe.ErrorPatterns{Any: panics, Presets: map[string][]*regexp.Regexp{"": {regexp.MustCompile("^(?:never)")}}})
 		p.tells()
 		if _, _, err := w.sup.Input.Send(t.Context(), p.r.Handle, "go on", ""); err != nil {
 			t.Fatal(err)

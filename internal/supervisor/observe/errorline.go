@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -38,19 +39,35 @@ func (p *ErrorPatterns) of(preset string) []*regexp.Regexp {
 	return p.Any
 }
 
-// SetErrorPatterns changes what counts as an error in output. Earlier output is not matched with
+// errorLines finds errors in what runs print.
+type errorLines struct {
+	*Deps
+	runs     *liveRuns
+	keep     func(ctx context.Context, l *liveRun, evidence []agency.Evidence) (kept bool) // adds to the evidence of a run
+	patterns atomic.Pointer[ErrorPatterns]                                                 // never nil
+}
+
+func (el *errorLines) init(deps *Deps, runs *liveRuns, keep func(context.Context, *liveRun, []agency.Evidence) bool) {
+	el.Deps, el.runs, el.keep = deps, runs, keep
+	el.patterns.Store(&ErrorPatterns{})
+}
+
+// wanted reports whether the output of a run is matched with any pattern.
+func (el *errorLines) wanted(l *liveRun) bool { return len(el.patterns.Load().of(l.output.preset)) > 0 }
+
+// SetPatterns changes what counts as an error in output. Earlier output is not matched with
 // the new patterns.
-func (ob *Observer) SetErrorPatterns(patterns *ErrorPatterns) {
-	before := ob.patterns.Swap(patterns)
-	ob.mu.Lock()
+func (el *errorLines) SetPatterns(patterns *ErrorPatterns) {
+	before := el.patterns.Swap(patterns)
+	el.runs.mu.Lock()
 	var readers []*outputReader
-	for _, l := range ob.live {
+	for _, l := range el.runs.live {
 		if !slices.EqualFunc(before.of(l.output.preset), patterns.of(l.output.preset), func(a, b *regexp.Regexp) bool { return a.String() == b.String() }) {
 			readers = append(readers, l.output)
 		}
 	}
-	ob.mu.Unlock()
-	now := ob.Now()
+	el.runs.mu.Unlock()
+	now := el.Now()
 	for _, o := range readers {
 		o.mu.Lock()
 		o.since, o.places, o.fresh = now, map[string]place{}, false
@@ -110,12 +127,12 @@ func (o *outputReader) streams() []string {
 }
 
 // readOutput matches the lines that a run printed since the last look with the patterns.
-func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
-	l, ok := ob.copyOf(id)
+func (el *errorLines) readOutput(ctx context.Context, id agency.RunID) {
+	l, ok := el.runs.copyOf(id)
 	if !ok {
 		return
 	}
-	patterns, o := ob.patterns.Load().of(l.output.preset), l.output
+	patterns, o := el.patterns.Load().of(l.output.preset), l.output
 	if len(patterns) == 0 {
 		return
 	}
@@ -123,7 +140,7 @@ func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
 	defer o.mu.Unlock()
 	found := ""
 	for _, stream := range o.streams() {
-		for line := range bytes.SplitSeq(o.newLines(ob.Attempts, AttemptDir(l.dir, l.attempt), stream, ob.Now()), []byte{'\n'}) {
+		for line := range bytes.SplitSeq(o.newLines(el.Attempts, AttemptDir(l.dir, l.attempt), stream, el.Now()), []byte{'\n'}) {
 			if found != "" {
 				break
 			}
@@ -136,7 +153,7 @@ func (ob *Observer) readOutput(ctx context.Context, id agency.RunID) {
 			}
 		}
 	}
-	ob.printed(ctx, id, found)
+	el.printed(ctx, id, found)
 }
 
 // besideStream reports whether a line of an agent's standard output is outside its structured
@@ -197,20 +214,20 @@ func (o *outputReader) newLines(attempts Attempts, dir, stream string, now time.
 
 // readShown matches what an agent's terminal shows with the patterns, where the agent's own marks
 // show that its program printed an error.
-func (ob *Observer) readShown(ctx context.Context, id agency.RunID) {
-	l, ok := ob.copyOf(id)
+func (el *errorLines) readShown(ctx context.Context, id agency.RunID) {
+	l, ok := el.runs.copyOf(id)
 	if !ok {
 		return
 	}
-	patterns, marks, o := ob.patterns.Load().of(l.output.preset), ob.Harness.ErrorMarks(l.output.kind), l.output
+	patterns, marks, o := el.patterns.Load().of(l.output.preset), el.Harness.ErrorMarks(l.output.kind), l.output
 	if len(patterns) == 0 || len(marks) == 0 || o.headless {
 		return
 	}
-	r, err := ob.Store.Run(ctx, id)
+	r, err := el.Store.Run(ctx, id)
 	if err != nil || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}
-	text, err := ob.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
+	text, err := el.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	if err != nil {
 		return // the terminal is going away
 	}
@@ -229,7 +246,7 @@ func (ob *Observer) readShown(ctx context.Context, id agency.RunID) {
 		found = added(o.shown, shown)
 	}
 	o.fresh, o.shown = true, shown
-	ob.printed(ctx, id, found)
+	el.printed(ctx, id, found)
 }
 
 // added returns the first line that is in now more often than in before.
@@ -247,12 +264,12 @@ func added(before, now []string) string {
 
 // printed turns a matching line into evidence. While the previous error is still open, it only
 // continues that one.
-func (ob *Observer) printed(ctx context.Context, id agency.RunID, line string) {
-	l, ok := ob.copyOf(id)
+func (el *errorLines) printed(ctx context.Context, id agency.RunID, line string) {
+	l, ok := el.runs.copyOf(id)
 	if line == "" || !ok {
 		return
 	}
-	r, err := ob.Store.Run(ctx, id)
+	r, err := el.Store.Run(ctx, id)
 	if err != nil || r.Attempt.Number != l.attempt {
 		return
 	}
@@ -261,10 +278,10 @@ func (ob *Observer) printed(ctx context.Context, id agency.RunID, line string) {
 	active := slices.MaxFunc([]time.Time{l.lastNews, a.AgentState.HeardAt, a.Reported.At}, time.Time.Compare)
 	e := agency.Evidence{Source: agency.FromOutput, Signal: agency.SignalPrinted, Text: safeLine(line)}
 	if status.ErrorStands(&a, active) {
-		if ob.Elapsed(a.AgentState.PrintedAt) < printedEvery {
+		if el.Elapsed(a.AgentState.PrintedAt) < printedEvery {
 			return
 		}
 		e.Event = agency.EventContinued
 	}
-	ob.keep(ctx, &l, []agency.Evidence{e})
+	el.keep(ctx, &l, []agency.Evidence{e})
 }

@@ -107,33 +107,32 @@ type Deps struct {
 type Observer struct {
 	Deps
 
+	liveRuns
 	outputs outputs
+	// Errors matches what runs print with the user's patterns.
+	Errors errorLines
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	locks    keyed.Locks
-	stall    atomic.Int64                  // nanoseconds
-	patterns atomic.Pointer[ErrorPatterns] // never nil
+	locks keyed.Locks
+	stall atomic.Int64 // nanoseconds
 
 	folders folders
-
-	mu     sync.Mutex
-	live   map[agency.RunID]*liveRun // runs that are not final
-	broken map[agency.RunID]string   // runs whose snapshot differs from the record, and how
+	broken  map[agency.RunID]string // runs whose snapshot differs from the record, and how; guarded by mu
 }
 
 // New returns an observer. It does nothing until Start.
 func New(deps Deps) *Observer {
 	ob := &Observer{
-		Deps:    deps,
-		outputs: outputs{store: deps.Store, spool: deps.Spool, unfilled: deps.ReportUnfilled, log: deps.Log},
-		folders: newFolders(deps.Watcher, deps.Log),
-		live:    map[agency.RunID]*liveRun{},
-		broken:  map[agency.RunID]string{},
+		Deps:     deps,
+		liveRuns: liveRuns{live: map[agency.RunID]*liveRun{}},
+		outputs:  outputs{store: deps.Store, spool: deps.Spool, unfilled: deps.ReportUnfilled, log: deps.Log},
+		folders:  newFolders(deps.Watcher, deps.Log),
+		broken:   map[agency.RunID]string{},
 	}
-	ob.patterns.Store(&ErrorPatterns{})
+	ob.Errors.init(&ob.Deps, &ob.liveRuns, ob.keep)
 	return ob
 }
 

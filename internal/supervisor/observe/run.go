@@ -2,6 +2,7 @@ package observe
 
 import (
 	"path/filepath"
+	"sync"
 	"time"
 
 	"agency"
@@ -29,6 +30,12 @@ type liveRun struct {
 	look       *time.Timer       // reads the screen when the output has been still; nil until there was output
 	screen     []agency.Evidence // what the screen showed at the last look
 	output     *outputReader
+}
+
+// liveRuns are the runs that are not final.
+type liveRuns struct {
+	mu   sync.Mutex
+	live map[agency.RunID]*liveRun
 }
 
 // Track watches a run that is not final. r may be older than a later attempt that is watched
@@ -66,17 +73,17 @@ func (ob *Observer) Forget(r *agency.Run, attempt int) {
 }
 
 // LiveRuns returns the number of runs that are not final.
-func (ob *Observer) LiveRuns() int {
-	ob.mu.Lock()
-	defer ob.mu.Unlock()
-	return len(ob.live)
+func (lr *liveRuns) LiveRuns() int {
+	lr.mu.Lock()
+	defer lr.mu.Unlock()
+	return len(lr.live)
 }
 
 // copyOf returns a copy of what is known about a run that is not final.
-func (ob *Observer) copyOf(id agency.RunID) (liveRun, bool) {
-	ob.mu.Lock()
-	defer ob.mu.Unlock()
-	l := ob.live[id]
+func (lr *liveRuns) copyOf(id agency.RunID) (liveRun, bool) {
+	lr.mu.Lock()
+	defer lr.mu.Unlock()
+	l := lr.live[id]
 	if l == nil {
 		return liveRun{}, false
 	}
@@ -84,10 +91,10 @@ func (ob *Observer) copyOf(id agency.RunID) (liveRun, bool) {
 }
 
 // change changes what is known about an attempt, if it is still the one that is watched.
-func (ob *Observer) change(l *liveRun, change func(now *liveRun)) {
-	ob.mu.Lock()
-	defer ob.mu.Unlock()
-	if now := ob.live[l.id]; now != nil && now.attempt == l.attempt {
+func (lr *liveRuns) change(l *liveRun, change func(now *liveRun)) {
+	lr.mu.Lock()
+	defer lr.mu.Unlock()
+	if now := lr.live[l.id]; now != nil && now.attempt == l.attempt {
 		change(now)
 	}
 }
@@ -101,14 +108,14 @@ type Seen struct {
 }
 
 // Seen returns what is known about a run that is not final. ok is false when the run is over.
-func (ob *Observer) Seen(id agency.RunID) (seen Seen, ok bool) {
-	l, ok := ob.copyOf(id)
+func (lr *liveRuns) Seen(id agency.RunID) (seen Seen, ok bool) {
+	l, ok := lr.copyOf(id)
 	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastNews}, ok
 }
 
 // Keep copies what is known about an agent that ended into the last record of its attempt.
-func (ob *Observer) Keep(id agency.RunID, a *agency.Attempt) {
-	if l, ok := ob.copyOf(id); ok && l.attempt == a.Number {
+func (lr *liveRuns) Keep(id agency.RunID, a *agency.Attempt) {
+	if l, ok := lr.copyOf(id); ok && l.attempt == a.Number {
 		a.AgentState = *l.agentState
 	}
 }
@@ -128,26 +135,26 @@ func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdat
 	}
 	ob.mu.Unlock()
 	if more && u.Exit == nil {
-		ob.readOutput(ob.ctx, id)
+		ob.Errors.readOutput(ob.ctx, id)
 	}
 	ob.lookSoon(id)
 }
 
 // SetUnseen sets which runs have neither a connected wrapper nor a tmux session. The predicate is
-// called under the observer's lock, so that it cannot overwrite a later SetSeen.
-func (ob *Observer) SetUnseen(unseen func(id agency.RunID) bool) {
-	ob.mu.Lock()
-	defer ob.mu.Unlock()
-	for id, l := range ob.live {
+// called under the lock of the live runs, so that it cannot overwrite a later SetSeen.
+func (lr *liveRuns) SetUnseen(unseen func(id agency.RunID) bool) {
+	lr.mu.Lock()
+	defer lr.mu.Unlock()
+	for id, l := range lr.live {
 		l.unseen = unseen(id)
 	}
 }
 
 // SetSeen records that a run is visible again: its wrapper connected.
-func (ob *Observer) SetSeen(id agency.RunID) {
-	ob.mu.Lock()
-	defer ob.mu.Unlock()
-	if l := ob.live[id]; l != nil {
+func (lr *liveRuns) SetSeen(id agency.RunID) {
+	lr.mu.Lock()
+	defer lr.mu.Unlock()
+	if l := lr.live[id]; l != nil {
 		l.unseen = false
 	}
 }

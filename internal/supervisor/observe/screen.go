@@ -32,7 +32,7 @@ func (ob *Observer) lookSoon(id agency.RunID) {
 		quiet = dialogQuiet
 	}
 	switch {
-	case status.SpokeForItself(l.agentState) && len(ob.patterns.Load().of(l.output.preset)) == 0 && !vague:
+	case status.SpokeForItself(l.agentState) && !ob.Errors.wanted(l) && !vague:
 	case l.look != nil:
 		l.look.Reset(quiet)
 	default:
@@ -40,7 +40,7 @@ func (ob *Observer) lookSoon(id agency.RunID) {
 			if ob.ctx.Err() == nil {
 				ob.Look(ob.ctx, id)
 				ob.LookAtDialog(ob.ctx, id)
-				ob.readShown(ob.ctx, id)
+				ob.Errors.readShown(ob.ctx, id)
 			}
 		})
 	}
