@@ -18,7 +18,8 @@ type finding struct {
 
 // Explain returns how Derive reaches its answer, by the same rules. It is pure and total.
 func Explain(f Facts, now time.Time) agency.Explanation {
-	v := newView(f, now)
+	seen := newView(f, now)
+	v := explainer{&seen}
 	e := agency.Explanation{Status: Derive(f, now), Findings: []agency.Finding{}, Unknown: []agency.UnknownEvent{}}
 	deciding, outranked := v.rank(&e)
 	for _, c := range v.findings() {
@@ -43,16 +44,19 @@ func Explain(f Facts, now time.Time) agency.Explanation {
 	return e
 }
 
+// explainer lists what a view shows and why it counts or does not.
+type explainer struct{ *view }
+
 // rank returns the piece on which the deciding rule rests and, for other pieces, the first rule
 // that each would have decided.
-func (v *view) rank(e *agency.Explanation) (deciding piece, outranked map[piece]*Rule) {
+func (v explainer) rank(e *agency.Explanation) (deciding piece, outranked map[piece]*Rule) {
 	outranked = map[piece]*Rule{}
 	for i := range rules {
 		rule := &rules[i]
 		if v.Run == nil && e.Rule > 0 {
 			break // the other rules look at the record
 		}
-		found, holds := rule.holds(v)
+		found, holds := rule.holds(v.view)
 		switch {
 		case !holds:
 		case e.Rule == 0:
@@ -65,7 +69,7 @@ func (v *view) rank(e *agency.Explanation) (deciding piece, outranked map[piece]
 }
 
 // findings returns all that is known, the most trusted first.
-func (v *view) findings() []finding {
+func (v explainer) findings() []finding {
 	if v.Run == nil {
 		return []finding{{agency.Finding{Source: agency.ByRecord, Trust: agency.TrustRecord, Confidence: 1, Says: v.RecordProblem}, pieceRecord}}
 	}
@@ -87,13 +91,13 @@ func (v *view) findings() []finding {
 	return all
 }
 
-func (v *view) finding(p piece, by agency.DecidedBy, trust agency.Trust, at time.Time, says string) finding {
+func (v explainer) finding(p piece, by agency.DecidedBy, trust agency.Trust, at time.Time, says string) finding {
 	return finding{agency.Finding{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says}, p}
 }
 
-func (v *view) ago(at time.Time) string { return duration.Short(v.now.Sub(at)) + " ago" }
+func (v explainer) ago(at time.Time) string { return duration.Short(v.now.Sub(at)) + " ago" }
 
-func (v *view) recordFindings() []finding {
+func (v explainer) recordFindings() []finding {
 	all := []finding{}
 	add := func(at time.Time, says string) {
 		all = append(all, v.finding(pieceRecord, agency.ByRecord, agency.TrustRecord, at, says))
@@ -116,7 +120,7 @@ func (v *view) recordFindings() []finding {
 	return all
 }
 
-func (v *view) processFinding() finding {
+func (v explainer) processFinding() finding {
 	says := fate(v.attempt)
 	if v.SessionGone {
 		says += "; its terminal and its wrapper cannot be seen"
@@ -145,7 +149,7 @@ func fate(a *agency.Attempt) string {
 	}
 }
 
-func (v *view) requestFindings() []finding {
+func (v explainer) requestFindings() []finding {
 	all := make([]finding, 0, len(v.agentState.Requests))
 	for i := range v.agentState.Requests {
 		r := &v.agentState.Requests[i]
@@ -163,9 +167,9 @@ func (v *view) requestFindings() []finding {
 }
 
 // over returns why no report of the agent counts.
-func (v *view) over() string { return "the attempt is " + string(v.attempt.State) }
+func (v explainer) over() string { return "the attempt is " + string(v.attempt.State) }
 
-func (v *view) contractFinding() finding {
+func (v explainer) contractFinding() finding {
 	word := &v.attempt.Reported
 	c := v.finding(pieceContract, agency.ByContract, agency.TrustSelfReport, word.At, "")
 	switch {
@@ -192,7 +196,7 @@ func (v *view) contractFinding() finding {
 }
 
 // undone returns why a report of the agent no longer holds; empty when it does.
-func (v *view) undone(label agency.Label, at time.Time) string {
+func (v explainer) undone(label agency.Label, at time.Time) string {
 	switch {
 	case !v.counts(label):
 		return v.over()
@@ -205,7 +209,7 @@ func (v *view) undone(label agency.Label, at time.Time) string {
 	}
 }
 
-func (v *view) reportFindings() []finding {
+func (v explainer) reportFindings() []finding {
 	all := []finding{}
 	if r := v.agentState.Reported; r != nil {
 		c := v.finding(pieceReport, agency.DecidedBy(agency.FromReport), agency.TrustSelfReport, r.At, string(r.Report)+": "+r.Text)
@@ -227,7 +231,7 @@ func (v *view) reportFindings() []finding {
 }
 
 // turnFindings returns whether the agent is in a turn, and how long it has given no sign.
-func (v *view) turnFindings() []finding {
+func (v explainer) turnFindings() []finding {
 	all := []finding{}
 	if s := v.agentState; s.Turn != agency.TurnUnknown {
 		c := v.finding(pieceTurn, agency.DecidedBy(s.TurnBy), trustOf(s.TurnBy), s.TurnAt, turnWords(s))
@@ -268,7 +272,7 @@ func turnWords(s *agency.AgentState) string {
 }
 
 // sourceFindings returns the newest finding of each source.
-func (v *view) sourceFindings() []finding {
+func (v explainer) sourceFindings() []finding {
 	all := []finding{}
 	for _, source := range agency.Sources() {
 		seen, ok := v.agentState.Sources[source]
