@@ -8,18 +8,34 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/git"
+	"agency/internal/policy"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
+	"agency/internal/watchdog"
 )
 
-func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
+// alertOperations serve the operations on alerts and timers.
+type alertOperations struct {
+	sup    *supervisor.Supervisor
+	store  *sqlite.Store
+	git    *git.Git
+	dog    *watchdog.Watchdog
+	timers *watchdog.Timers
+	policy *policy.Policy
+	now    func() time.Time
+}
+
+func (o alertOperations) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
 	f := agency.AlertFilter{Resolved: req.Resolved}
 	if req.Run != "" {
-		r, err := d.sup.Records.Resolve(ctx, req.Run)
+		r, err := o.sup.Records.Resolve(ctx, req.Run)
 		if err != nil {
 			return api.ListAlertsResponse{}, err
 		}
 		f.Run = r.ID
 	}
-	alerts, err := d.alertsOf(ctx, req.Dir, f)
+	alerts, err := o.alertsOf(ctx, req.Dir, f)
 	if err != nil {
 		return api.ListAlertsResponse{}, err
 	}
@@ -30,34 +46,34 @@ func (d *Daemon) listAlerts(ctx context.Context, req api.ListAlertsRequest) (api
 			return a.AckedAt != nil && (a.Kind == agency.AlertComplete || a.Kind == agency.AlertSessionFailed)
 		})
 	}
-	named, err := d.named(ctx, alerts)
-	return api.ListAlertsResponse{Alerts: named, TickedAt: d.tickedAt()}, err
+	named, err := o.named(ctx, alerts)
+	return api.ListAlertsResponse{Alerts: named, TickedAt: o.tickedAt()}, err
 }
 
 // alertsOf returns the alerts that match a filter in the repository of a directory; with an empty
 // dir, in all repositories.
-func (d *Daemon) alertsOf(ctx context.Context, dir string, f agency.AlertFilter) ([]agency.Alert, error) {
+func (o alertOperations) alertsOf(ctx context.Context, dir string, f agency.AlertFilter) ([]agency.Alert, error) {
 	if dir != "" {
-		repo, err := d.git.Discover(ctx, dir)
+		repo, err := o.git.Discover(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		f.Repo = repo.Fingerprint
 		f.Host = repo.Fingerprint == "" // agency was never used here
 	}
-	return d.store.Alerts(ctx, f)
+	return o.store.Alerts(ctx, f)
 }
 
 // tickedAt returns when the watchdog last looked at anything; nil when it has not yet.
-func (d *Daemon) tickedAt() *time.Time {
-	if at := d.dog.TickedAt(); !at.IsZero() {
+func (o alertOperations) tickedAt() *time.Time {
+	if at := o.dog.TickedAt(); !at.IsZero() {
 		return new(at.UTC())
 	}
 	return nil
 }
 
 // named adds to alerts the names of their runs and sessions.
-func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert, error) {
+func (o alertOperations) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert, error) {
 	list, names := make([]api.Alert, 0, len(alerts)), map[agency.RunID]string{} // a run may have many alerts
 	for i := range alerts {
 		a := &alerts[i]
@@ -70,7 +86,7 @@ func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert,
 			continue
 		}
 		if names[a.RunID] == "" {
-			r, err := d.store.Run(ctx, a.RunID)
+			r, err := o.store.Run(ctx, a.RunID)
 			if err != nil {
 				return nil, err
 			}
@@ -81,13 +97,13 @@ func (d *Daemon) named(ctx context.Context, alerts []agency.Alert) ([]api.Alert,
 	return list, nil
 }
 
-func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
-	by, err := d.policy.Caller(ctx)
+func (o alertOperations) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
+	by, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.AlertsResponse{}, err
 	}
 	if req.Dir != "" {
-		known, err := d.alertsOf(ctx, req.Dir, agency.AlertFilter{IDs: req.Alerts, Resolved: true})
+		known, err := o.alertsOf(ctx, req.Dir, agency.AlertFilter{IDs: req.Alerts, Resolved: true})
 		if err != nil {
 			return api.AlertsResponse{}, err
 		}
@@ -98,8 +114,8 @@ func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.Al
 			}
 		}
 	}
-	now := d.clock.Now()
-	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
+	now := o.now()
+	return o.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
 		if a.AckedAt != nil {
 			return ""
 		}
@@ -108,22 +124,22 @@ func (d *Daemon) ackAlerts(ctx context.Context, req api.AckAlertRequest) (api.Al
 	})
 }
 
-func (d *Daemon) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
+func (o alertOperations) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
 	wait := time.Duration(req.ForMS) * time.Millisecond
 	if wait <= 0 || wait > agency.LongestSnooze {
 		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
 	}
-	until := d.clock.Now().Add(wait)
-	return d.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
+	until := o.now().Add(wait)
+	return o.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
 		a.AckedAt, a.AckedBy, a.SnoozedUntil = nil, "", &until // a snoozed alert is no longer acknowledged
 		return agency.AlertSnoozed
 	})
 }
 
 // changeAlerts changes open alerts, all or none.
-func (d *Daemon) changeAlerts(ctx context.Context, ids []string, change func(*agency.Alert) agency.EventType) (api.AlertsResponse, error) {
+func (o alertOperations) changeAlerts(ctx context.Context, ids []string, change func(*agency.Alert) agency.EventType) (api.AlertsResponse, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	changed, err := d.store.ChangeAlerts(ctx, ids, func(a *agency.Alert) (agency.EventType, error) {
+	changed, err := o.store.ChangeAlerts(ctx, ids, func(a *agency.Alert) (agency.EventType, error) {
 		if !a.Open() {
 			return "", agency.Errorf(agency.CodeInvalidState, "the alert %s is over", a.ID).WithHint("agency alerts")
 		}
@@ -132,24 +148,24 @@ func (d *Daemon) changeAlerts(ctx context.Context, ids []string, change func(*ag
 	if err != nil {
 		return api.AlertsResponse{}, err
 	}
-	named, err := d.named(ctx, changed)
+	named, err := o.named(ctx, changed)
 	return api.AlertsResponse{Alerts: named}, err
 }
 
-func (d *Daemon) explainWatchdog(ctx context.Context, req api.ExplainWatchdogRequest) (api.ExplainWatchdogResponse, error) {
-	r, err := d.sup.Records.Resolve(ctx, req.Run)
+func (o alertOperations) explainWatchdog(ctx context.Context, req api.ExplainWatchdogRequest) (api.ExplainWatchdogResponse, error) {
+	r, err := o.sup.Records.Resolve(ctx, req.Run)
 	if err != nil {
 		return api.ExplainWatchdogResponse{}, err
 	}
-	verdict, err := d.dog.Explain(ctx, r.ID)
+	verdict, err := o.dog.Explain(ctx, r.ID)
 	if err != nil {
 		return api.ExplainWatchdogResponse{}, fmt.Errorf("explain %s: %w", r.Ref(), err)
 	}
-	named, err := d.named(ctx, verdict.Open)
+	named, err := o.named(ctx, verdict.Open)
 	if err != nil {
 		return api.ExplainWatchdogResponse{}, err
 	}
-	resp := api.ExplainWatchdogResponse{Run: d.runResponse(r).Run, Watched: verdict.Watched, Alerts: named, Rules: []api.AlertRule{}}
+	resp := api.ExplainWatchdogResponse{Run: runResponse(o.sup, r).Run, Watched: verdict.Watched, Alerts: named, Rules: []api.AlertRule{}}
 	for _, rule := range verdict.Rules {
 		resp.Rules = append(resp.Rules, api.AlertRule(rule))
 	}

@@ -88,7 +88,6 @@ type Daemon struct {
 	sessions *session.Sessions
 	backups  *recovery.Backups
 	conns    connections
-	refusals refusals
 
 	stop     context.CancelFunc // stops the daemon, by ending asked
 	asked    <-chan struct{}
@@ -210,12 +209,6 @@ func newGit(home string) *git.Git {
 	return g
 }
 
-func (d *Daemon) newBackups() *recovery.Backups {
-	return &recovery.Backups{
-		Home: d.Config.Home, Store: d.store, Keep: func() int { return d.active.config().DB.Backups }, Log: d.Log, Now: d.clock.Now,
-	}
-}
-
 // build makes the parts and connects them.
 func (d *Daemon) build() {
 	d.disks = disk.Disks{Home: d.Config.Home, MinFree: func() int64 { return d.active.config().Disk.MinFree }, Config: d.Config.Path}
@@ -264,7 +257,10 @@ func (d *Daemon) build() {
 	d.notifier.Store(d.newNotifier(&d.Config.Notify))
 	d.dog, d.timers = d.newWatchdog(), d.newTimers()
 	d.results, d.files, d.sched = d.newResults(), d.newFiles(), d.newScheduler()
-	d.sessions, d.backups = d.newSessions(), d.newBackups()
+	d.sessions = d.newSessions()
+	d.backups = &recovery.Backups{
+		Home: d.Config.Home, Store: d.store, Keep: func() int { return d.active.config().DB.Backups }, Log: d.Log, Now: d.clock.Now,
+	}
 }
 
 // serve answers until the end, then lets the requests in progress finish.
@@ -273,7 +269,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
-		Handler:           inTime(bodyWait, d.handler()),
+		Handler:           inTime(bodyWait, recovered(d.Log, d.routes())),
 		ReadHeaderTimeout: headerWait,
 		IdleTimeout:       idleWait,
 		BaseContext:       func(net.Listener) context.Context { return base },

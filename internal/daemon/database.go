@@ -66,17 +66,17 @@ func lockForRestore(ctx context.Context, home string) (*rootLock, error) {
 	return lock, nil
 }
 
-func (d *Daemon) checkDatabase(ctx context.Context, _ api.Empty) (api.CheckDatabaseResponse, error) {
-	return api.CheckDatabaseResponse{Path: databaseOf(d.Config.Home, d.clock.Now).Path()}, d.store.Check(ctx)
+func (o recordOperations) checkDatabase(ctx context.Context, _ api.Empty) (api.CheckDatabaseResponse, error) {
+	return api.CheckDatabaseResponse{Path: databaseOf(o.cfg.Home, o.now).Path()}, o.store.Check(ctx)
 }
 
-func (d *Daemon) backupDatabase(ctx context.Context, req api.BackupDatabaseRequest) (api.BackupDatabaseResponse, error) {
+func (o recordOperations) backupDatabase(ctx context.Context, req api.BackupDatabaseRequest) (api.BackupDatabaseResponse, error) {
 	path := req.Path
 	if path == "" {
-		path = filepath.Join(d.Config.Home, "agency.db.backup-"+d.clock.Now().UTC().Format("20060102T150405Z"))
+		path = filepath.Join(o.cfg.Home, "agency.db.backup-"+o.now().UTC().Format("20060102T150405Z"))
 	}
 	if !filepath.IsAbs(path) {
 		return api.BackupDatabaseResponse{}, agency.Errorf(agency.CodeUsage, "the path %q is not absolute", path)
 	}
-	return api.BackupDatabaseResponse{Path: path}, d.store.Backup(ctx, path)
+	return api.BackupDatabaseResponse{Path: path}, o.store.Backup(ctx, path)
 }

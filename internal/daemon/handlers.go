@@ -20,53 +20,58 @@ import (
 // them.
 const requestLimit = 6*agency.PromptLimit + 4<<20
 
-// handler serves all operations and streams.
-func (d *Daemon) handler() http.Handler { return d.recovered(d.routes()) }
-
 // routes returns the handlers of all operations of the table and of the streams.
 func (d *Daemon) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	handle(d, mux, api.CreateRun, d.createRun)
-	handle(d, mux, api.ListRuns, d.listRuns)
-	handle(d, mux, api.ShowRun, d.showRun)
-	handle(d, mux, api.ExplainRun, d.explainRun)
-	handle(d, mux, api.AnswerRun, d.answerRun)
-	handle(d, mux, api.ShowOutput, d.showOutput)
-	handle(d, mux, api.DiffRun, d.diffRun)
-	handle(d, mux, api.SendInput, d.sendInput)
-	handle(d, mux, api.StopRun, d.stopRun)
-	handle(d, mux, api.ResumeRun, d.resumeRun)
-	handle(d, mux, api.RemoveRun, d.removeRun)
-	handle(d, mux, api.TakeSnapshot, d.takeSnapshot)
-	handle(d, mux, api.ListSnapshots, d.listSnapshots)
-	handle(d, mux, api.ShowSnapshot, d.showSnapshot)
-	handle(d, mux, api.RestoreSnapshot, d.restoreSnapshot)
-	handle(d, mux, api.CollectRuns, d.collectRuns)
-	handle(d, mux, api.CheckDatabase, d.checkDatabase)
-	handle(d, mux, api.BackupDatabase, d.backupDatabase)
-	handle(d, mux, api.InitRepo, d.initRepo)
-	handle(d, mux, api.ShowTrust, d.showTrust)
-	handle(d, mux, api.GrantTrust, d.grantTrust)
-	handle(d, mux, api.RevokeTrust, d.revokeTrust)
-	handle(d, mux, api.ListAlerts, d.listAlerts)
-	handle(d, mux, api.AckAlerts, d.ackAlerts)
-	handle(d, mux, api.SnoozeAlerts, d.snoozeAlerts)
-	handle(d, mux, api.ExplainWatchdog, d.explainWatchdog)
-	handle(d, mux, api.StartTimer, d.startTimer)
-	handle(d, mux, api.StopTimers, d.stopTimers)
-	handle(d, mux, api.ListTimers, d.listTimers)
-	handle(d, mux, api.SendMessage, d.sendMessage)
-	handle(d, mux, api.PollMessages, d.pollMessages)
-	handle(d, mux, api.AckMessages, d.ackMessages)
-	handle(d, mux, api.ListMessages, d.listMessages)
-	handle(d, mux, api.ChangeTags, d.changeTags)
-	handle(d, mux, api.FlagRun, d.flagRun)
-	handle(d, mux, api.UnflagRun, d.unflagRun)
-	handle(d, mux, api.TestNotify, d.testNotify)
-	handle(d, mux, api.ListChannels, d.listChannels)
-	handle(d, mux, api.WaitRuns, d.waitRuns)
-	handle(d, mux, api.AttachRun, d.attachRun)
-	handle(d, mux, api.ListEvents, d.listEvents)
+	runs := runOperations{d.sup, d.policy, d.Log, d.clock.Now, d.untilStop}
+	alerts := alertOperations{d.sup, d.store, d.git, d.dog, d.timers, d.policy, d.clock.Now}
+	messages := messageOperations{d.sup, d.store, d.policy, d.untilStop, d.isStopping}
+	projects := projectOperations{d.sup, d.git}
+	record := recordOperations{d.sup, d.store, d.Config, d.clock.Now}
+	channels := channelOperations{d.store, d.policy, d.notifier.Load, d.active.config, d.reload, d.untilStop, d.clock.Now}
+	streams := streams{d.sup, d.store, d.sched, d.finder, d.policy, d.Log, d.checkVersion, d.untilStop, d.isStopping}
+	wrappers := &wrappers{sup: d.sup, tmux: d.tmux, log: d.Log}
+	handle(d, mux, api.CreateRun, runs.createRun)
+	handle(d, mux, api.ListRuns, runs.listRuns)
+	handle(d, mux, api.ShowRun, runs.showRun)
+	handle(d, mux, api.ExplainRun, runs.explainRun)
+	handle(d, mux, api.AnswerRun, runs.answerRun)
+	handle(d, mux, api.ShowOutput, runs.showOutput)
+	handle(d, mux, api.DiffRun, runs.diffRun)
+	handle(d, mux, api.SendInput, runs.sendInput)
+	handle(d, mux, api.StopRun, runs.stopRun)
+	handle(d, mux, api.ResumeRun, runs.resumeRun)
+	handle(d, mux, api.RemoveRun, runs.removeRun)
+	handle(d, mux, api.TakeSnapshot, runs.takeSnapshot)
+	handle(d, mux, api.ListSnapshots, runs.listSnapshots)
+	handle(d, mux, api.ShowSnapshot, runs.showSnapshot)
+	handle(d, mux, api.RestoreSnapshot, runs.restoreSnapshot)
+	handle(d, mux, api.CollectRuns, runs.collectRuns)
+	handle(d, mux, api.CheckDatabase, record.checkDatabase)
+	handle(d, mux, api.BackupDatabase, record.backupDatabase)
+	handle(d, mux, api.InitRepo, projects.initRepo)
+	handle(d, mux, api.ShowTrust, projects.showTrust)
+	handle(d, mux, api.GrantTrust, projects.grantTrust)
+	handle(d, mux, api.RevokeTrust, projects.revokeTrust)
+	handle(d, mux, api.ListAlerts, alerts.listAlerts)
+	handle(d, mux, api.AckAlerts, alerts.ackAlerts)
+	handle(d, mux, api.SnoozeAlerts, alerts.snoozeAlerts)
+	handle(d, mux, api.ExplainWatchdog, alerts.explainWatchdog)
+	handle(d, mux, api.StartTimer, alerts.startTimer)
+	handle(d, mux, api.StopTimers, alerts.stopTimers)
+	handle(d, mux, api.ListTimers, alerts.listTimers)
+	handle(d, mux, api.SendMessage, messages.sendMessage)
+	handle(d, mux, api.PollMessages, messages.pollMessages)
+	handle(d, mux, api.AckMessages, messages.ackMessages)
+	handle(d, mux, api.ListMessages, messages.listMessages)
+	handle(d, mux, api.ChangeTags, runs.changeTags)
+	handle(d, mux, api.FlagRun, runs.flagRun)
+	handle(d, mux, api.UnflagRun, runs.unflagRun)
+	handle(d, mux, api.TestNotify, channels.testNotify)
+	handle(d, mux, api.ListChannels, channels.listChannels)
+	handle(d, mux, api.WaitRuns, runs.waitRuns)
+	handle(d, mux, api.AttachRun, runs.attachRun)
+	handle(d, mux, api.ListEvents, record.listEvents)
 	handle(d, mux, api.Doctor, d.doctor)
 	handle(d, mux, api.DaemonStatus, d.status)
 	handle(d, mux, api.StopDaemon, d.stopDaemon)
@@ -83,10 +88,10 @@ func (d *Daemon) routes() *http.ServeMux {
 	handle(d, mux, api.ShowSession, d.sessions.Show)
 	handle(d, mux, api.RemoveSessions, d.sessions.Remove)
 	mux.HandleFunc("GET "+api.AlivePath, func(w http.ResponseWriter, r *http.Request) { reply(w, api.Empty{}, d.checkVersion(r)) })
-	mux.HandleFunc("GET "+api.SessionUpdatesPath, d.streamUpdates)
-	mux.HandleFunc("GET "+api.EventsPath, d.streamEvents)
-	mux.HandleFunc("GET "+api.LogsPath, d.streamLogs)
-	mux.HandleFunc("GET "+api.WrapperPath, d.serveWrapper)
+	mux.HandleFunc("GET "+api.SessionUpdatesPath, streams.streamUpdates)
+	mux.HandleFunc("GET "+api.EventsPath, streams.streamEvents)
+	mux.HandleFunc("GET "+api.LogsPath, streams.streamLogs)
+	mux.HandleFunc("GET "+api.WrapperPath, wrappers.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))
 	})
@@ -188,7 +193,7 @@ func replyTraced(w http.ResponseWriter, data any, err error, spans []agency.Span
 }
 
 // recovered turns a panic in one request into an error for the client and a line in the log.
-func (d *Daemon) recovered(next http.Handler) http.Handler {
+func recovered(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			defect := recover()
@@ -196,7 +201,7 @@ func (d *Daemon) recovered(next http.Handler) http.Handler {
 				panic(defect) // an answer was cut off on purpose
 			}
 			if defect != nil {
-				d.Log.Error("request failed", "path", r.URL.Path, "defect", defect, "stack", string(debug.Stack()))
+				log.Error("request failed", "path", r.URL.Path, "defect", defect, "stack", string(debug.Stack()))
 				reply(w, nil, agency.Errorf(agency.CodeInternal, "the daemon made a mistake with %s", r.URL.Path).WithHint("agency daemon logs"))
 			}
 		}()
@@ -226,6 +231,9 @@ func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusR
 func errStopping() *agency.Error {
 	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping")
 }
+
+// untilStop is Daemon.untilStop.
+type untilStop func(ctx context.Context) (context.Context, context.CancelFunc)
 
 // untilStop returns a context that ends when the daemon stops too, for requests that would delay
 // the stop.

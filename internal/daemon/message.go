@@ -6,6 +6,9 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/policy"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
 )
 
 // pollLimits bound how many messages one poll of an inbox returns, and how long it waits.
@@ -14,21 +17,30 @@ const (
 	pollWait     = 10 * time.Minute
 )
 
-func (d *Daemon) sendMessage(ctx context.Context, req api.SendMessageRequest) (api.SendMessageResponse, error) {
-	from, err := d.policy.Caller(ctx)
+// messageOperations serve the operations on messages.
+type messageOperations struct {
+	sup        *supervisor.Supervisor
+	store      *sqlite.Store
+	policy     *policy.Policy
+	untilStop  untilStop
+	isStopping func() bool
+}
+
+func (o messageOperations) sendMessage(ctx context.Context, req api.SendMessageRequest) (api.SendMessageResponse, error) {
+	from, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.SendMessageResponse{}, err
 	}
 	m := &agency.Message{Type: req.Type, From: from, To: req.To, Payload: req.Payload, ReplyTo: req.ReplyTo}
-	recipients, dead, err := d.sup.Inbox.Send(ctx, m)
+	recipients, dead, err := o.sup.Inbox.Send(ctx, m)
 	if recipients == nil {
 		recipients = []string{}
 	}
 	return api.SendMessageResponse{ID: m.ID, Recipients: recipients, Dead: dead}, err
 }
 
-func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) (api.MessagesResponse, error) {
-	who, err := d.policy.Caller(ctx)
+func (o messageOperations) pollMessages(ctx context.Context, req api.PollMessagesRequest) (api.MessagesResponse, error) {
+	who, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.MessagesResponse{}, err
 	}
@@ -41,34 +53,34 @@ func (d *Daemon) pollMessages(ctx context.Context, req api.PollMessagesRequest) 
 		return api.MessagesResponse{}, err
 	}
 	wait = min(wait, pollWait)
-	ctx, cancel := d.untilStop(ctx)
+	ctx, cancel := o.untilStop(ctx)
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer done()
-	messages, err := d.sup.Inbox.Poll(ctx, who, limit, wait > 0)
-	if err == nil && len(messages) == 0 && wait > 0 && d.isStopping() {
+	messages, err := o.sup.Inbox.Poll(ctx, who, limit, wait > 0)
+	if err == nil && len(messages) == 0 && wait > 0 && o.isStopping() {
 		err = errStopping() // the client continues to wait at the next daemon
 	}
 	return api.MessagesResponse{Messages: messages}, err
 }
 
-func (d *Daemon) ackMessages(ctx context.Context, req api.AckMessagesRequest) (api.AckMessagesResponse, error) {
-	who, err := d.policy.Caller(ctx)
+func (o messageOperations) ackMessages(ctx context.Context, req api.AckMessagesRequest) (api.AckMessagesResponse, error) {
+	who, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.AckMessagesResponse{}, err
 	}
-	acked, err := d.store.AckMessages(ctx, who, req.Messages)
+	acked, err := o.store.AckMessages(ctx, who, req.Messages)
 	return api.AckMessagesResponse{Acked: acked}, err
 }
 
-func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) (api.MessagesResponse, error) {
-	who, err := d.policy.Caller(ctx)
+func (o messageOperations) listMessages(ctx context.Context, req api.ListMessagesRequest) (api.MessagesResponse, error) {
+	who, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.MessagesResponse{}, err
 	}
 	recipient := req.Recipient
 	if recipient != "" && recipient != agency.User {
-		r, err := d.sup.Records.Resolve(ctx, recipient)
+		r, err := o.sup.Records.Resolve(ctx, recipient)
 		if err != nil {
 			return api.MessagesResponse{}, err
 		}
@@ -80,6 +92,6 @@ func (d *Daemon) listMessages(ctx context.Context, req api.ListMessagesRequest) 
 		}
 		recipient = who
 	}
-	messages, err := d.store.Messages(ctx, agency.MessageFilter{Recipient: recipient, Waiting: !req.All})
+	messages, err := o.store.Messages(ctx, agency.MessageFilter{Recipient: recipient, Waiting: !req.All})
 	return api.MessagesResponse{Messages: messages}, err
 }

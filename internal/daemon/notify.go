@@ -17,6 +17,8 @@ import (
 	"agency/internal/config"
 	"agency/internal/file"
 	"agency/internal/notify"
+	"agency/internal/policy"
+	"agency/internal/sqlite"
 )
 
 const (
@@ -39,7 +41,7 @@ func (d *Daemon) newNotifier(cfg *config.Notify) *notify.Notifier {
 	routes := []notify.Route{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Channels)) {
 		c := cfg.Channels[name]
-		routes = append(routes, notify.Route{Channel: d.channel(name, &c), Kinds: c.Kinds, Tags: c.Tags, Urgent: c.Urgent})
+		routes = append(routes, notify.Route{Channel: newChannel(name, &c, d.tmux.Terminals, d.clock.Now), Kinds: c.Kinds, Tags: c.Tags, Urgent: c.Urgent})
 	}
 	return notify.New(notify.Settings{
 		Routes: routes, Quiet: cfg.QuietHours, Zone: time.Local, Outbox: d.store, Log: d.Log, Now: d.clock.Now,
@@ -47,16 +49,17 @@ func (d *Daemon) newNotifier(cfg *config.Notify) *notify.Notifier {
 	})
 }
 
-func (d *Daemon) channel(name string, c *config.Channel) notify.Channel {
+// newChannel returns a channel of the configuration. terminals are those that the bell rings in.
+func newChannel(name string, c *config.Channel, terminals func(ctx context.Context) ([]string, error), now func() time.Time) notify.Channel {
 	switch c.Kind {
 	case config.ChannelDesktop:
 		return notify.NewDesktop(name, runtime.GOOS)
 	case config.ChannelWebhook:
-		return notify.NewWebhook(name, c.URL, secretOf(c), c.AllowPrivate, d.clock.Now)
+		return notify.NewWebhook(name, c.URL, secretOf(c), c.AllowPrivate, now)
 	case config.ChannelCommand:
 		return notify.NewCommand(name, c.Argv)
 	default:
-		return notify.NewBell(name, d.tmux.Terminals)
+		return notify.NewBell(name, terminals)
 	}
 }
 
@@ -93,9 +96,20 @@ func secretOf(c *config.Channel) func() (string, error) {
 	}
 }
 
+// channelOperations serve the operations on the channels to the user.
+type channelOperations struct {
+	store     *sqlite.Store
+	policy    *policy.Policy
+	notifier  func() *notify.Notifier // changes with the configuration
+	config    func() *config.Config
+	reload    func(ctx context.Context)
+	untilStop untilStop
+	now       func() time.Time
+}
+
 // testNotify sends a test to the channels. Only the user may do this: agents send messages.
-func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api.TestNotifyResponse, error) {
-	who, err := d.policy.Caller(ctx)
+func (o channelOperations) testNotify(ctx context.Context, req api.TestNotifyRequest) (api.TestNotifyResponse, error) {
+	who, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.TestNotifyResponse{}, err
 	}
@@ -103,13 +117,13 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 		return api.TestNotifyResponse{}, agency.Errorf(agency.CodePermissionDenied, "a run cannot send notices to the user").
 			WithHint("agency messages send --user, or agency report needs_input")
 	}
-	d.reload(ctx) // a user who has just changed the file wants to test the new settings
-	ctx, cancel := d.untilStop(ctx)
+	o.reload(ctx) // a user who has just changed the file wants to test the new settings
+	ctx, cancel := o.untilStop(ctx)
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, testTimeout)
 	defer done()
-	now := d.clock.Now()
-	found, err := d.notifier.Load().Test(ctx, agency.Notice{
+	now := o.now()
+	found, err := o.notifier().Test(ctx, agency.Notice{
 		ID: agency.NewNoticeID(now, [10]byte(randomBytes(10))), Title: "a test of agency", Body: "This channel works.", At: now.UTC(),
 	}, req.Channel)
 	if err != nil {
@@ -125,20 +139,20 @@ func (d *Daemon) testNotify(ctx context.Context, req api.TestNotifyRequest) (api
 	return resp, nil
 }
 
-func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannelsResponse, error) {
-	d.reload(ctx)
-	if err := d.notifier.Load().Tidy(ctx); err != nil {
+func (o channelOperations) listChannels(ctx context.Context, _ api.Empty) (api.ListChannelsResponse, error) {
+	o.reload(ctx)
+	if err := o.notifier().Tidy(ctx); err != nil {
 		return api.ListChannelsResponse{}, err
 	}
-	states, err := d.store.ChannelStates(ctx)
+	states, err := o.store.ChannelStates(ctx)
 	if err != nil {
 		return api.ListChannelsResponse{}, err
 	}
-	dead, err := d.store.DeadDispatches(ctx, mostDead)
+	dead, err := o.store.DeadDispatches(ctx, mostDead)
 	if err != nil {
 		return api.ListChannelsResponse{}, err
 	}
-	for name := range d.active.config().Notify.Channels {
+	for name := range o.config().Notify.Channels {
 		if !slices.ContainsFunc(states, func(s agency.ChannelState) bool { return s.Channel == name }) {
 			states = append(states, agency.ChannelState{Channel: name})
 		}
@@ -147,7 +161,7 @@ func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannel
 	resp := api.ListChannelsResponse{Channels: make([]api.Channel, 0, len(states)), DeadLetters: make([]api.DeadLetter, 0, len(dead))}
 	for _, s := range states {
 		resp.Channels = append(resp.Channels, api.Channel{
-			Channel: s.Channel, Kind: d.active.config().Notify.Channels[s.Channel].Kind, Waiting: s.Waiting, Dead: s.Dead,
+			Channel: s.Channel, Kind: o.config().Notify.Channels[s.Channel].Kind, Waiting: s.Waiting, Dead: s.Dead,
 			NextAt: s.DueAt, SentAt: s.SentAt, FailedAt: s.FailedAt, Error: s.Error,
 		})
 	}
@@ -158,7 +172,7 @@ func (d *Daemon) listChannels(ctx context.Context, _ api.Empty) (api.ListChannel
 			Tries: l.Tries, Error: l.Error, DeadAt: *l.DeadAt,
 		})
 	}
-	if until, quiet := d.active.config().Notify.QuietHours.Until(d.clock.Now().Local()); quiet {
+	if until, quiet := o.config().Notify.QuietHours.Until(o.now().Local()); quiet {
 		resp.QuietUntil = new(until.UTC())
 	}
 	return resp, nil

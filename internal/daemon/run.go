@@ -4,18 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"time"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/file"
+	"agency/internal/policy"
 	"agency/internal/resolve"
 	"agency/internal/supervisor"
 	"agency/internal/trace"
 )
 
-func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
+// runOperations serve the operations on runs and their snapshots.
+type runOperations struct {
+	sup       *supervisor.Supervisor
+	policy    *policy.Policy
+	log       *slog.Logger
+	now       func() time.Time
+	untilStop untilStop
+}
+
+func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
+	may, err := o.policy.Permission(ctx, &req.Config, &req.Env)
 	if err == nil {
 		err = may.CheckAsked(&req.Spec)
 	}
@@ -26,11 +38,11 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	owner, err := d.policy.Caller(ctx)
+	owner, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	id := agency.NewRunID(d.clock.Now(), [10]byte(randomBytes(10)))
+	id := agency.NewRunID(o.now(), [10]byte(randomBytes(10)))
 	_, free, err := may.Reserve(ctx, 1, id)
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -38,7 +50,7 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	defer free()
 	warnings := []string{}
 	end := trace.Begin(ctx, "locate the repository")
-	at, err := d.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
+	at, err := o.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
 	end()
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -50,18 +62,18 @@ func (d *Daemon) createRun(ctx context.Context, req api.CreateRunRequest) (api.C
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	r, err := d.sup.CreateRun(ctx, supervisor.CreateRequest{
+	r, err := o.sup.CreateRun(ctx, supervisor.CreateRequest{
 		ID: id, Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env, Place: at, Settings: settings,
 		Warn: func(text string) { warnings = append(warnings, text) },
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	return api.CreateRunResponse{Run: d.runResponse(r).Run, Warnings: warnings}, nil
+	return api.CreateRunResponse{Run: runResponse(o.sup, r).Run, Warnings: warnings}, nil
 }
 
-func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
-	may, err := d.policy.Permission(ctx, &req.Config, &req.Env)
+func (o runOperations) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+	may, err := o.policy.Permission(ctx, &req.Config, &req.Env)
 	if err == nil {
 		err = may.CheckResume(&req)
 	}
@@ -74,7 +86,7 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 	}
 	defer free()
 	warnings := []string{}
-	resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
+	resumed, err := o.sup.ResumeRun(ctx, supervisor.ResumeRequest{
 		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
 		Set: req.Set, Env: req.Env,
 		Warn:     func(text string) { warnings = append(warnings, text) },
@@ -84,31 +96,31 @@ func (d *Daemon) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.R
 		return api.ResumeRunResponse{}, err
 	}
 	return api.ResumeRunResponse{
-		Run: d.runResponse(resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
+		Run: runResponse(o.sup, resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
 	}, nil
 }
 
-func (d *Daemon) runResponse(r *agency.Run) api.RunResponse {
-	return api.RunResponse{Run: api.NewRun(r, d.sup.Observer.Derive(r))}
+func runResponse(sup *supervisor.Supervisor, r *agency.Run) api.RunResponse {
+	return api.RunResponse{Run: api.NewRun(r, sup.Observer.Derive(r))}
 }
 
-func (d *Daemon) listRuns(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+func (o runOperations) listRuns(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 	wanted, err := parseLabels(req.Status)
 	if err != nil {
 		return api.ListRunsResponse{}, err
 	}
 	var runs []agency.Run
 	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
-		runs, err = d.sup.Query.RunsOf(ctx, req.Dir, filter)
+		runs, err = o.sup.Query.RunsOf(ctx, req.Dir, filter)
 	} else {
-		runs, err = d.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
+		runs, err = o.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
 	}
 	if err != nil {
 		return api.ListRunsResponse{}, err
 	}
 	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
 	for i := range runs {
-		status := d.sup.Observer.Derive(&runs[i])
+		status := o.sup.Observer.Derive(&runs[i])
 		if len(wanted) == 0 || wanted[status.Label] {
 			resp.Runs = append(resp.Runs, api.NewRun(&runs[i], status))
 		}
@@ -128,18 +140,18 @@ func parseLabels(words []string) (map[agency.Label]bool, error) {
 	return labels, nil
 }
 
-func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunResponse, error) {
-	r, details, err := d.sup.Query.Show(ctx, req.Run)
+func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunResponse, error) {
+	r, details, err := o.sup.Query.Show(ctx, req.Run)
 	if err != nil {
 		return api.ShowRunResponse{}, err
 	}
 	inputs := []agency.Input{}
 	if data, err := file.ReadRegular(details.InputsPath, 1<<20); err == nil {
 		if err := json.Unmarshal(data, &inputs); err != nil {
-			d.Log.Warn("read inputs", "run", r.ID, "err", err)
+			o.log.Warn("read inputs", "run", r.ID, "err", err)
 		}
 	}
-	run, requests := api.NewRun(r, d.sup.Observer.Derive(r)), []agency.Request{}
+	run, requests := api.NewRun(r, o.sup.Observer.Derive(r)), []agency.Request{}
 	if run.Request != nil {
 		requests = r.Attempt.AgentState.Requests
 	}
@@ -153,8 +165,8 @@ func (d *Daemon) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunRe
 	}, nil
 }
 
-func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.ExplainRunResponse, error) {
-	r, explanation, newest, err := d.sup.Query.Explain(ctx, req.Run)
+func (o runOperations) explainRun(ctx context.Context, req api.RunRequest) (api.ExplainRunResponse, error) {
+	r, explanation, newest, err := o.sup.Query.Explain(ctx, req.Run)
 	if err != nil {
 		return api.ExplainRunResponse{}, err
 	}
@@ -163,24 +175,24 @@ func (d *Daemon) explainRun(ctx context.Context, req api.RunRequest) (api.Explai
 	}, nil
 }
 
-func (d *Daemon) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
-	r, delivery, err := d.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID)
+func (o runOperations) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
+	r, delivery, err := o.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID)
 	if err != nil {
 		return api.SendInputResponse{}, err
 	}
 	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: string(delivery.Effect), Composer: delivery.Composer}, nil
 }
 
-func (d *Daemon) stopRun(ctx context.Context, req api.RunRequest) (api.RunResponse, error) {
-	r, err := d.sup.StopRun(ctx, req.Run)
+func (o runOperations) stopRun(ctx context.Context, req api.RunRequest) (api.RunResponse, error) {
+	r, err := o.sup.StopRun(ctx, req.Run)
 	if err != nil {
 		return api.RunResponse{}, err
 	}
-	return d.runResponse(r), nil
+	return runResponse(o.sup, r), nil
 }
 
-func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
-	removal, err := d.sup.RemoveRun(ctx, supervisor.RemoveRequest{Ref: req.Run, Force: req.Force, DeleteBranch: req.DeleteBranch})
+func (o runOperations) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
+	removal, err := o.sup.RemoveRun(ctx, supervisor.RemoveRequest{Ref: req.Run, Force: req.Force, DeleteBranch: req.DeleteBranch})
 	if err != nil {
 		return api.RemoveRunResponse{}, err
 	}
@@ -191,7 +203,7 @@ func (d *Daemon) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.R
 	}, nil
 }
 
-func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.WaitRunsResponse, error) {
+func (o runOperations) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.WaitRunsResponse, error) {
 	labels := make([]agency.Label, 0, len(req.For))
 	for _, w := range req.For {
 		l, err := agency.ParseLabel(w)
@@ -204,14 +216,14 @@ func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.Wai
 	if err != nil {
 		return api.WaitRunsResponse{}, err
 	}
-	ctx, cancel := d.untilStop(ctx)
+	ctx, cancel := o.untilStop(ctx)
 	defer cancel()
 	if timeout > 0 {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeout(ctx, timeout)
 		defer done()
 	}
-	runs, statuses, err := d.sup.Query.Wait(ctx, req.Runs, labels)
+	runs, statuses, err := o.sup.Query.Wait(ctx, req.Runs, labels)
 	timedOut := errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !timedOut {
 		return api.WaitRunsResponse{}, err
@@ -223,16 +235,16 @@ func (d *Daemon) waitRuns(ctx context.Context, req api.WaitRunsRequest) (api.Wai
 	return resp, nil
 }
 
-func (d *Daemon) attachRun(ctx context.Context, req api.RunRequest) (api.AttachRunResponse, error) {
-	r, socket, err := d.sup.Query.Terminal(ctx, req.Run)
+func (o runOperations) attachRun(ctx context.Context, req api.RunRequest) (api.AttachRunResponse, error) {
+	r, socket, err := o.sup.Query.Terminal(ctx, req.Run)
 	if err != nil {
 		return api.AttachRunResponse{}, err
 	}
 	return api.AttachRunResponse{RunID: r.ID, Socket: socket}, nil
 }
 
-func (d *Daemon) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
-	r, answered, err := d.sup.Input.Answer(ctx, supervisor.AnswerRequest{
+func (o runOperations) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
+	r, answered, err := o.sup.Input.Answer(ctx, supervisor.AnswerRequest{
 		Ref: req.Run, PromptID: req.PromptID, Reply: agency.Reply{Decision: req.Decision, Text: req.Text},
 	})
 	if err != nil {
@@ -241,16 +253,16 @@ func (d *Daemon) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.A
 	return api.AnswerRunResponse{RunID: r.ID, PromptID: answered.PromptID, Confirmed: answered.Confirmed}, nil
 }
 
-func (d *Daemon) showOutput(ctx context.Context, req api.ShowOutputRequest) (api.ShowOutputResponse, error) {
-	r, shown, err := d.sup.Query.Output(ctx, req.Run, req.Lines)
+func (o runOperations) showOutput(ctx context.Context, req api.ShowOutputRequest) (api.ShowOutputResponse, error) {
+	r, shown, err := o.sup.Query.Output(ctx, req.Run, req.Lines)
 	if err != nil {
 		return api.ShowOutputResponse{}, err
 	}
 	return api.ShowOutputResponse{RunID: r.ID, Lines: shown.Lines, Result: shown.Result}, nil
 }
 
-func (d *Daemon) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
-	r, diff, err := d.sup.Work.Diff(ctx, req.Run, req.MaxBytes)
+func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
+	r, diff, err := o.sup.Work.Diff(ctx, req.Run, req.MaxBytes)
 	if err != nil {
 		return api.DiffRunResponse{}, err
 	}
@@ -260,34 +272,34 @@ func (d *Daemon) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffR
 	}, nil
 }
 
-func (d *Daemon) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api.RunResponse, error) {
-	r, err := d.sup.Marks.Tag(ctx, req.Run, req.Add, req.Remove)
+func (o runOperations) changeTags(ctx context.Context, req api.ChangeTagsRequest) (api.RunResponse, error) {
+	r, err := o.sup.Marks.Tag(ctx, req.Run, req.Add, req.Remove)
 	if err != nil {
 		return api.RunResponse{}, err
 	}
-	return d.runResponse(r), nil
+	return runResponse(o.sup, r), nil
 }
 
-func (d *Daemon) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagRunResponse, error) {
-	by, err := d.policy.Caller(ctx)
+func (o runOperations) flagRun(ctx context.Context, req api.FlagRunRequest) (api.FlagRunResponse, error) {
+	by, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
-	r, was, err := d.sup.Marks.Flag(ctx, req.Run, req.Reason, by)
+	r, was, err := o.sup.Marks.Flag(ctx, req.Run, req.Reason, by)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
-	return api.FlagRunResponse{Run: d.runResponse(r).Run, Was: was}, nil
+	return api.FlagRunResponse{Run: runResponse(o.sup, r).Run, Was: was}, nil
 }
 
-func (d *Daemon) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRunResponse, error) {
-	by, err := d.policy.Caller(ctx)
+func (o runOperations) unflagRun(ctx context.Context, req api.RunRequest) (api.FlagRunResponse, error) {
+	by, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
-	r, was, err := d.sup.Marks.Unflag(ctx, req.Run, by)
+	r, was, err := o.sup.Marks.Unflag(ctx, req.Run, by)
 	if err != nil {
 		return api.FlagRunResponse{}, err
 	}
-	return api.FlagRunResponse{Run: d.runResponse(r).Run, Was: was}, nil
+	return api.FlagRunResponse{Run: runResponse(o.sup, r).Run, Was: was}, nil
 }

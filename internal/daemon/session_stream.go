@@ -25,8 +25,8 @@ const (
 
 // streamUpdates takes reports on one session as long as the connection lasts, and answers each, in
 // order, once it is durable. Reports that arrive during a transaction go into the next one.
-func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
-	if err := d.checkVersion(r); err != nil {
+func (s streams) streamUpdates(w http.ResponseWriter, r *http.Request) {
+	if err := s.checkVersion(r); err != nil {
 		reply(w, nil, err)
 		return
 	}
@@ -35,37 +35,37 @@ func (d *Daemon) streamUpdates(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req := api.SessionRequest{Session: r.URL.Query().Get("session"), Dir: r.URL.Query().Get("dir")}
-	if err := d.policy.Allow(withCaller(r), api.SessionUpdatesPath, &req); err != nil {
+	if err := s.policy.Allow(withCaller(r), api.SessionUpdatesPath, &req); err != nil {
 		reply(w, nil, err)
 		return
 	}
-	s, err := d.finder.Find(r.Context(), req.Session, req.Dir)
+	found, err := s.finder.Find(r.Context(), req.Session, req.Dir)
 	if err != nil {
 		reply(w, nil, err)
 		return
 	}
 	conn, err := upgrade(w, api.UpdatesProtocol)
 	if err != nil {
-		d.Log.Warn("accept updates", "session", s.ID, "err", err)
+		s.log.Warn("accept updates", "session", found.ID, "err", err)
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := d.untilStop(context.WithoutCancel(r.Context()))
+	ctx, cancel := s.untilStop(context.WithoutCancel(r.Context()))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if err := d.serveUpdates(ctx, conn, s.ID); err != nil && ctx.Err() == nil {
-		d.Log.Debug("connection for updates ended", "session", s.ID, "err", err)
+	if err := s.serveUpdates(ctx, conn, found.ID); err != nil && ctx.Err() == nil {
+		s.log.Debug("connection for updates ended", "session", found.ID, "err", err)
 	}
 }
 
 // serveUpdates returns when the client has closed its side.
-func (d *Daemon) serveUpdates(ctx context.Context, conn net.Conn, id agency.SessionID) error {
+func (s streams) serveUpdates(ctx context.Context, conn net.Conn, id agency.SessionID) error {
 	in := bufio.NewReaderSize(conn, api.UpdateLimit)
 	var out bytes.Buffer
 	for {
 		updates, refused, readErr := readUpdates(in)
-		done := d.sched.Update(ctx, id, updates)
+		done := s.sched.Update(ctx, id, updates)
 		out.Reset()
 		for _, err := range refused {
 			if err == nil {

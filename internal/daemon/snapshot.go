@@ -8,39 +8,39 @@ import (
 	"agency/internal/supervisor"
 )
 
-func (d *Daemon) takeSnapshot(ctx context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
-	r, saved, err := d.sup.SnapshotRun(ctx, req.Run)
+func (o runOperations) takeSnapshot(ctx context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
+	r, saved, err := o.sup.SnapshotRun(ctx, req.Run)
 	if err != nil {
 		return api.TakeSnapshotResponse{}, err
 	}
 	return api.TakeSnapshotResponse{RunID: r.ID, Snapshot: saved}, nil
 }
 
-func (d *Daemon) listSnapshots(ctx context.Context, req api.RunRequest) (api.ListSnapshotsResponse, error) {
-	r, snapshots, err := d.sup.Work.List(ctx, req.Run)
+func (o runOperations) listSnapshots(ctx context.Context, req api.RunRequest) (api.ListSnapshotsResponse, error) {
+	r, snapshots, err := o.sup.Work.List(ctx, req.Run)
 	if err != nil {
 		return api.ListSnapshotsResponse{}, err
 	}
 	return api.ListSnapshotsResponse{RunID: r.ID, Snapshots: snapshots}, nil
 }
 
-func (d *Daemon) showSnapshot(ctx context.Context, req api.SnapshotRequest) (api.ShowSnapshotResponse, error) {
-	r, found, changes, err := d.sup.Work.Show(ctx, req.Run, req.Number)
+func (o runOperations) showSnapshot(ctx context.Context, req api.SnapshotRequest) (api.ShowSnapshotResponse, error) {
+	r, found, changes, err := o.sup.Work.Show(ctx, req.Run, req.Number)
 	if err != nil {
 		return api.ShowSnapshotResponse{}, err
 	}
 	return api.ShowSnapshotResponse{Snapshot: *found, BaseCommit: r.Commit, Changes: changes}, nil
 }
 
-func (d *Daemon) restoreSnapshot(ctx context.Context, req api.RestoreSnapshotRequest) (api.RestoreSnapshotResponse, error) {
-	found, branch, err := d.sup.Work.Restore(ctx, req.Run, req.Number, req.Branch)
+func (o runOperations) restoreSnapshot(ctx context.Context, req api.RestoreSnapshotRequest) (api.RestoreSnapshotResponse, error) {
+	found, branch, err := o.sup.Work.Restore(ctx, req.Run, req.Number, req.Branch)
 	if err != nil {
 		return api.RestoreSnapshotResponse{}, err
 	}
 	return api.RestoreSnapshotResponse{Snapshot: *found, Branch: branch}, nil
 }
 
-func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (api.CollectRunsResponse, error) {
+func (o runOperations) collectRuns(ctx context.Context, req api.CollectRunsRequest) (api.CollectRunsResponse, error) {
 	states := make([]agency.State, 0, len(req.States))
 	for _, word := range req.States {
 		state := agency.State(word)
@@ -54,7 +54,7 @@ func (d *Daemon) collectRuns(ctx context.Context, req api.CollectRunsRequest) (a
 	if err != nil {
 		return api.CollectRunsResponse{}, err
 	}
-	found, err := d.sup.Collect(ctx, supervisor.CollectRequest{
+	found, err := o.sup.Collect(ctx, supervisor.CollectRequest{
 		OlderThan: age, States: states, Apply: req.Apply,
 	})
 	if err != nil {

@@ -3,22 +3,39 @@ package daemon
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/policy"
+	"agency/internal/scheduler"
+	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 )
 
 // eventPage is how many events are read from the store at a time.
 const eventPage = 1000
 
+// streams serve what is not one request and one answer.
+type streams struct {
+	sup          *supervisor.Supervisor
+	store        *sqlite.Store
+	sched        *scheduler.Scheduler
+	finder       scheduler.Finder
+	policy       *policy.Policy
+	log          *slog.Logger
+	checkVersion func(r *http.Request) error
+	untilStop    untilStop
+	isStopping   func() bool
+}
+
 // streamEvents sends the events after a given one, without a gap, and then new ones, as server-sent
 // events.
-func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
-	if err := d.checkVersion(r); err != nil {
+func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
+	if err := s.checkVersion(r); err != nil {
 		reply(w, nil, err)
 		return
 	}
@@ -29,7 +46,7 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	var run agency.RunID
 	if ref := r.URL.Query().Get("run"); ref != "" {
-		found, err := d.sup.Records.Resolve(r.Context(), ref)
+		found, err := s.sup.Records.Resolve(r.Context(), ref)
 		if err != nil {
 			reply(w, nil, err)
 			return
@@ -37,29 +54,29 @@ func (d *Daemon) streamEvents(w http.ResponseWriter, r *http.Request) {
 		run = found.ID
 		w.Header().Set(api.StreamRunHeader, string(run))
 	}
-	last, err := d.store.LastSeq(r.Context())
+	last, err := s.store.LastSeq(r.Context())
 	if err != nil {
 		reply(w, nil, err)
 		return
 	}
 	since = min(since, last) // a client may be ahead of a record that was restored since
-	ctx, cancel := d.untilStop(r.Context())
+	ctx, cancel := s.untilStop(r.Context())
 	defer cancel()
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	_ = out.Flush()
 	for {
-		changed := d.store.Changed()
+		changed := s.store.Changed()
 		for {
-			events, err := d.store.Events(ctx, since, run, eventPage)
+			events, err := s.store.Events(ctx, since, run, eventPage)
 			if err != nil {
 				return
 			}
 			for _, event := range events {
 				var data bytes.Buffer
 				if err := api.EncodeLine(&data, event); err != nil {
-					d.Log.Error("encode event", "seq", event.Seq, "err", err)
+					s.log.Error("encode event", "seq", event.Seq, "err", err)
 					return
 				}
 				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n", event.Seq, event.Type, data.Bytes()); err != nil {
@@ -100,8 +117,8 @@ func sinceOf(r *http.Request) (int64, error) {
 }
 
 // streamLogs sends a log as bytes.
-func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
-	if err := d.checkVersion(r); err != nil {
+func (s streams) streamLogs(w http.ResponseWriter, r *http.Request) {
+	if err := s.checkVersion(r); err != nil {
 		reply(w, nil, err)
 		return
 	}
@@ -110,17 +127,17 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 		return
 	}
-	found, err := d.sup.Records.Resolve(r.Context(), req.Ref)
+	found, err := s.sup.Records.Resolve(r.Context(), req.Ref)
 	if err != nil {
 		reply(w, nil, err)
 		return
 	}
 	req.Ref = string(found.ID)
-	ctx, cancel := d.untilStop(r.Context())
+	ctx, cancel := s.untilStop(r.Context())
 	defer cancel()
 	begun := false
 	flush := func() { _ = http.NewResponseController(w).Flush() }
-	err = d.sup.Query.Logs(ctx, req, w, func(attempt int, offset int64) {
+	err = s.sup.Query.Logs(ctx, req, w, func(attempt int, offset int64) {
 		begun = true
 		w.Header().Set(api.StreamRunHeader, req.Ref)
 		w.Header().Set(api.LogAttemptHeader, strconv.Itoa(attempt))
@@ -129,13 +146,13 @@ func (d *Daemon) streamLogs(w http.ResponseWriter, r *http.Request) {
 	}, flush)
 	switch {
 	case err != nil && !begun:
-		if d.isStopping() {
+		if s.isStopping() {
 			err = errStopping() // whatever the error was: the next daemon can answer
 		}
 		reply(w, nil, err)
-	case err != nil || req.Follow && d.isStopping():
+	case err != nil || req.Follow && s.isStopping():
 		if err != nil && ctx.Err() == nil {
-			d.Log.Warn("send log", "run", req.Ref, "err", err)
+			s.log.Warn("send log", "run", req.Ref, "err", err)
 		}
 		// The log may go on: a clean end would mean that it is complete.
 		panic(http.ErrAbortHandler)

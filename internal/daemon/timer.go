@@ -19,12 +19,12 @@ func (d *Daemon) newTimers() *watchdog.Timers {
 	return watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)
 }
 
-func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {
-	owner, err := d.policy.Caller(ctx)
+func (o alertOperations) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {
+	owner, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.StartTimerResponse{}, err
 	}
-	r, err := d.sup.Records.Resolve(ctx, req.Run)
+	r, err := o.sup.Records.Resolve(ctx, req.Run)
 	if err != nil {
 		return api.StartTimerResponse{}, err
 	}
@@ -40,7 +40,7 @@ func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api
 	if t.Name == "" {
 		t.Name = r.Ref()
 	}
-	replaced, err := d.timers.Set(ctx, t)
+	replaced, err := o.timers.Set(ctx, t)
 	if err != nil {
 		return api.StartTimerResponse{}, err
 	}
@@ -49,16 +49,16 @@ func (d *Daemon) startTimer(ctx context.Context, req api.StartTimerRequest) (api
 
 // stopTimers ends one timer by its name, or all that the caller may end: a run those that it
 // started, the user all.
-func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api.StopTimersResponse, error) {
-	who, err := d.policy.Caller(ctx)
+func (o alertOperations) stopTimers(ctx context.Context, req api.StopTimersRequest) (api.StopTimersResponse, error) {
+	who, err := o.policy.Caller(ctx)
 	if err != nil {
 		return api.StopTimersResponse{}, err
 	}
-	runs, err := d.runsOf(ctx, req.Dir)
+	runs, err := o.runsOf(ctx, req.Dir)
 	if err != nil {
 		return api.StopTimersResponse{}, err
 	}
-	stopped, err := d.timers.End(ctx, func(t *agency.Timer) bool {
+	stopped, err := o.timers.End(ctx, func(t *agency.Timer) bool {
 		return (req.Name == "" || t.Name == req.Name) && (who == agency.User || t.Owner == who) && runs(t.RunID)
 	})
 	if err == nil && req.Name != "" && len(stopped) == 0 {
@@ -69,36 +69,36 @@ func (d *Daemon) stopTimers(ctx context.Context, req api.StopTimersRequest) (api
 
 // runsOf returns a function that reports whether a run belongs to the repository of a directory;
 // with an empty dir, all do.
-func (d *Daemon) runsOf(ctx context.Context, dir string) (func(agency.RunID) bool, error) {
+func (o alertOperations) runsOf(ctx context.Context, dir string) (func(agency.RunID) bool, error) {
 	if dir == "" {
 		return func(agency.RunID) bool { return true }, nil
 	}
-	repo, err := d.git.Discover(ctx, dir)
+	repo, err := o.git.Discover(ctx, dir)
 	return func(id agency.RunID) bool {
-		r, err := d.store.Run(ctx, id)
+		r, err := o.store.Run(ctx, id)
 		return err == nil && r.Repo.Fingerprint == repo.Fingerprint
 	}, err
 }
 
-func (d *Daemon) listTimers(ctx context.Context, req api.ListTimersRequest) (api.ListTimersResponse, error) {
-	timers, err := d.store.Timers(ctx)
+func (o alertOperations) listTimers(ctx context.Context, req api.ListTimersRequest) (api.ListTimersResponse, error) {
+	timers, err := o.store.Timers(ctx)
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
-	runs, err := d.runsOf(ctx, req.Dir)
+	runs, err := o.runsOf(ctx, req.Dir)
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
-	open, err := d.alertsOf(ctx, req.Dir, agency.AlertFilter{})
+	open, err := o.alertsOf(ctx, req.Dir, agency.AlertFilter{})
 	if err != nil {
 		return api.ListTimersResponse{}, err
 	}
-	resp := api.ListTimersResponse{Timers: make([]api.Timer, 0, len(timers)), TickedAt: d.tickedAt(), OpenAlerts: len(open)}
+	resp := api.ListTimersResponse{Timers: make([]api.Timer, 0, len(timers)), TickedAt: o.tickedAt(), OpenAlerts: len(open)}
 	for i := range timers {
 		if !runs(timers[i].RunID) {
 			continue
 		}
-		r, err := d.store.Run(ctx, timers[i].RunID)
+		r, err := o.store.Run(ctx, timers[i].RunID)
 		if err != nil {
 			return api.ListTimersResponse{}, err
 		}
