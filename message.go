@@ -97,9 +97,10 @@ func (m *Message) Validate() error {
 
 // MessageFilter chooses messages.
 type MessageFilter struct {
-	Recipient string // a run's id or "user"; empty is every recipient
-	Waiting   bool   // only messages that are neither acknowledged nor dead
-	Limit     int    // the oldest N; 0 is all
+	Recipient string    // a run's id or "user"; empty is every recipient
+	Waiting   bool      // only messages that are neither acknowledged nor dead
+	Since     time.Time // only messages sent at this time or later; zero is all
+	Limit     int       // the oldest N; 0 is all
 }
 
 // HasTag reports whether a run has a tag.

@@ -86,7 +86,7 @@ type AlertsResponse struct {
 
 // ExplainWatchdogRequest names one run.
 type ExplainWatchdogRequest struct {
-	Run string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Run string `json:"run" jsonschema:"its name, handle or id"`
 }
 
 // ExplainWatchdogResponse describes how the watchdog judges a run.

@@ -5,9 +5,9 @@ import "agency"
 // AnswerRunRequest answers the request that a run's agent waits for: a permission with a decision,
 // a question with a text.
 type AnswerRunRequest struct {
-	Run      string          `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
-	PromptID string          `json:"prompt_id,omitempty" jsonschema:"what is answered, from run_status or an alert; run.answer without it answers whatever the agent waits for now"`
-	Decision agency.Decision `json:"decision,omitempty" jsonschema:"for a permission: allow, this once, or deny. deny refuses a question too"`
+	Run      string          `json:"run" jsonschema:"its name, handle or id"`
+	PromptID string          `json:"prompt_id,omitempty" jsonschema:"what is answered, from run_status or an alert"`
+	Decision agency.Decision `json:"decision,omitempty" jsonschema:"for a permission, this once; deny refuses a question too"`
 	Text     string          `json:"text,omitempty" jsonschema:"for a question: one of its options, or an answer in one line"`
 }
 
@@ -20,7 +20,7 @@ type AnswerRunResponse struct {
 
 // ShowOutputRequest asks for the last lines of a run's agent.
 type ShowOutputRequest struct {
-	Run   string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Run   string `json:"run" jsonschema:"its name, handle or id"`
 	Lines int    `json:"lines,omitempty" jsonschema:"how many of the last lines; default 50, at most 500"`
 }
 
@@ -33,7 +33,7 @@ type ShowOutputResponse struct {
 
 // DiffRunRequest asks for the changes of a run.
 type DiffRunRequest struct {
-	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Run      string `json:"run" jsonschema:"its name, handle or id"`
 	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"where to cut the patch off; default 131072, at most 4194304"`
 }
 

@@ -90,7 +90,11 @@ func operationsText(from *source) string {
 	for _, op := range api.Operations() {
 		fmt.Fprintf(&b, "\n### %s\n\n%s `POST /v1/%s` %s.", op.Name, op.Help, op.Name, op.Kind)
 		if op.Tool != nil {
-			fmt.Fprintf(&b, " Tool: `%s`.", op.Tool.Name)
+			with := ""
+			if op.Tool.Extra {
+				with = ", of `agency mcp --tools all`"
+			}
+			fmt.Fprintf(&b, " Tool: `%s`%s.", op.Tool.Name, with)
 		}
 		if len(op.Errors) > 0 {
 			fmt.Fprintf(&b, "\n\nErrors: `%s`.", strings.ReplaceAll(list(op.Errors), ", ", "`, `"))

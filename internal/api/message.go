@@ -27,6 +27,8 @@ type SendMessageResponse struct {
 type PollMessagesRequest struct {
 	Limit  int   `json:"limit,omitempty"`   // 0 means 100
 	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the first message; 0 means not at all
+	// Since leaves out the user's messages that were sent before; a run always gets all of its own.
+	Since *time.Time `json:"since,omitempty"`
 }
 
 func (r PollMessagesRequest) time() time.Duration { return time.Duration(r.WaitMS) * time.Millisecond }

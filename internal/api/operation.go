@@ -41,7 +41,8 @@ func (k Kind) String() string { return [...]string{"acts", "reads", "waits"}[k] 
 type Tool struct {
 	Name     string
 	Help     string   // for the model that chooses among the tools
-	Destroys bool     // it can end the work of an agent
+	Destroys bool     // it can end the work of an agent, or remove it
+	Extra    bool     // only agency mcp --tools all offers it
 	Required []string // keys of the request that a model must give
 	Optional []string // keys of the request that a model may give; a tool with arguments of its own has neither list
 }

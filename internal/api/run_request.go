@@ -9,7 +9,7 @@ import (
 // RunRequest names one run: by its name, handle or id, or by a unique prefix of at least four
 // characters of one of these.
 type RunRequest struct {
-	Run string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Run string `json:"run" jsonschema:"its name, handle or id"`
 }
 
 // CreateRunRequest asks for a new run.
@@ -48,9 +48,9 @@ type ListRunsResponse struct {
 
 // SendInputRequest types Text into a run's agent and presses Enter.
 type SendInputRequest struct {
-	Run      string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Run      string `json:"run" jsonschema:"its name, handle or id"`
 	Text     string `json:"text" jsonschema:"the message; Enter is pressed after it"`
-	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers, from run_status: the message is refused if the run no longer waits for it"`
+	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers; refused if the run no longer waits for it"`
 }
 
 // SendInputResponse is the result of typing a message.
@@ -64,10 +64,10 @@ type SendInputResponse struct {
 
 // ResumeRunRequest starts another attempt of a run.
 type ResumeRunRequest struct {
-	Run     string         `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Run     string         `json:"run" jsonschema:"its name, handle or id"`
 	Prompt  string         `json:"prompt,omitempty" jsonschema:"a new task; default: the old one"`
-	Fresh   bool           `json:"fresh,omitempty" jsonschema:"begin a new conversation instead of going on with the old one; what is in the worktree is saved first"`
-	Restart bool           `json:"restart,omitempty" jsonschema:"stop it first if it still runs: the way to restart a stuck worker"`
+	Fresh   bool           `json:"fresh,omitempty" jsonschema:"begin a new conversation; the worktree is saved first"`
+	Restart bool           `json:"restart,omitempty" jsonschema:"stop it first if it still runs, as a stuck worker does"`
 	Force   bool           `json:"force,omitempty"`    // even if the runner's configuration changed
 	NoSetup bool           `json:"no_setup,omitempty"` // even if the repository's setup never succeeded
 	Set     []string       `json:"set,omitempty"`      // NAME=value for the runner, over the caller's environment; variables of earlier attempts are not kept
@@ -87,9 +87,9 @@ type ResumeRunResponse struct {
 
 // RemoveRunRequest removes a run.
 type RemoveRunRequest struct {
-	Run          string `json:"run"`
+	Run          string `json:"run" jsonschema:"its name, handle or id"`
 	Force        bool   `json:"force,omitempty"` // even if work is lost that cannot be saved
-	DeleteBranch bool   `json:"delete_branch,omitempty"`
+	DeleteBranch bool   `json:"delete_branch,omitempty" jsonschema:"also delete its branch; refused when that would lose commits"`
 }
 
 // RemoveRunResponse describes what was removed and what was kept.
@@ -105,7 +105,7 @@ type RemoveRunResponse struct {
 
 // FlagRunRequest flags a run. It replaces a flag with another reason.
 type FlagRunRequest struct {
-	Run    string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these; your own name for yourself"`
+	Run    string `json:"run" jsonschema:"its name, handle or id; your own name for yourself"`
 	Reason string `json:"reason" jsonschema:"what to look at, in one short sentence"`
 }
 

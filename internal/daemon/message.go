@@ -57,7 +57,11 @@ func (o messageOperations) pollMessages(ctx context.Context, req api.PollMessage
 	defer cancel()
 	ctx, done := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer done()
-	messages, err := o.sup.Inbox.Poll(ctx, who, limit, wait > 0)
+	filter := agency.MessageFilter{Recipient: who, Limit: limit}
+	if who == agency.User && req.Since != nil {
+		filter.Since = *req.Since
+	}
+	messages, err := o.sup.Inbox.Poll(ctx, filter, wait > 0)
 	if err == nil && len(messages) == 0 && wait > 0 && o.isStopping() {
 		err = errStopping() // the client continues to wait at the next daemon
 	}

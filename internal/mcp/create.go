@@ -13,62 +13,68 @@ import (
 
 // creation is a task for a new run.
 type creation struct {
-	Prompt     string   `json:"prompt" jsonschema:"the whole task: the agent knows nothing else of what you want"`
-	Name       string   `json:"name,omitempty" jsonschema:"a name for the run"`
-	Preset     string   `json:"preset,omitempty" jsonschema:"a role of the configuration, such as worker, that fills in the rest"`
-	Runner     string   `json:"runner,omitempty" jsonschema:"a coding agent that agency knows, shell, or the name of a custom runner; agency doctor lists them"`
-	Model      string   `json:"model,omitempty" jsonschema:"the model, as the runner names it"`
-	Type       string   `json:"type,omitempty" jsonschema:"a word for the kind of task: plan, build, review"`
-	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the run; default worker"`
+	Prompt     string   `json:"prompt" jsonschema:"the whole task: the agent knows nothing else"`
+	Name       string   `json:"name,omitempty"`
+	Preset     string   `json:"preset,omitempty" jsonschema:"a role that fills in the rest, as config_list names it"`
+	Runner     string   `json:"runner,omitempty" jsonschema:"a coding agent, as config_list names it"`
+	Model      string   `json:"model,omitempty"`
+	Type       string   `json:"type,omitempty" jsonschema:"plan, build, review or another word"`
+	Tags       []string `json:"tags,omitempty" jsonschema:"default worker"`
 	Base       string   `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; default HEAD"`
-	Branch     string   `json:"branch,omitempty" jsonschema:"name of the new branch"`
-	Headless   *bool    `json:"headless,omitempty" jsonschema:"without a terminal: it reads the task, works and ends, and takes no messages"`
+	Branch     string   `json:"branch,omitempty"`
+	Headless   *bool    `json:"headless,omitempty" jsonschema:"without a terminal: it reads the task, works and ends"`
 	MaxMinutes int      `json:"max_minutes,omitempty" jsonschema:"end it after so many minutes"`
 }
 
-func (s *Server) addActs(server *sdk.Server) error {
+func (s *Server) addActs(tools *toolset) error {
 	type report struct {
-		Status    string   `json:"status" jsonschema:"working, needs_input, blocked, ready_for_review, error, complete or help"`
-		Summary   string   `json:"summary" jsonschema:"what you do, need or did, in one short sentence"`
-		Questions []string `json:"questions,omitempty" jsonschema:"with needs_input: what you need to know"`
-		Blockers  []string `json:"blockers,omitempty" jsonschema:"with blocked: what stops you"`
-		HowToTest string   `json:"how_to_test,omitempty" jsonschema:"with ready_for_review: how a reviewer can check the work"`
-		Risks     []string `json:"risks,omitempty" jsonschema:"what a reviewer should know"`
-		Quiet     int      `json:"quiet_minutes,omitempty" jsonschema:"with working: how long you will show no activity, so that you do not count as stalled"`
+		Status    reportWord `json:"status"`
+		Summary   string     `json:"summary" jsonschema:"what you do, need or did, in one sentence"`
+		Questions []string   `json:"questions,omitempty" jsonschema:"with needs_input: what you need to know"`
+		Blockers  []string   `json:"blockers,omitempty" jsonschema:"with blocked: what stops you"`
+		HowToTest string     `json:"how_to_test,omitempty" jsonschema:"with ready_for_review: how a reviewer can check the work"`
+		Risks     []string   `json:"risks,omitempty" jsonschema:"what a reviewer should know"`
+		Quiet     int        `json:"quiet_minutes,omitempty" jsonschema:"with working: how long you will be silent, so that you do not count as stalled"`
 	}
 	return errors.Join(
-		add(server, api.CreateRun, s.create),
-		addKeys(server, api.SendInput, onRun(s, func(ctx context.Context, run string, in api.SendInputRequest) (any, error) {
+		add(tools, api.CreateRun, s.create),
+		addKeys(tools, api.SendInput, onRun(s, func(ctx context.Context, run string, in api.SendInputRequest) (any, error) {
 			in.Run = run
 			return api.Call(ctx, s.Client, api.SendInput, in)
 		})),
-		addKeys(server, api.AnswerRun, onRun(s, func(ctx context.Context, run string, in api.AnswerRunRequest) (any, error) {
+		addKeys(tools, api.AnswerRun, onRun(s, func(ctx context.Context, run string, in api.AnswerRunRequest) (any, error) {
 			in.Run = run
 			return api.Call(ctx, s.Client, api.AnswerRun, in)
 		})),
-		addKeys(server, api.StopRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
+		addKeys(tools, api.StopRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
 			resp, err := api.Call(ctx, s.Client, api.StopRun, api.RunRequest{Run: run})
 			return newRow(&resp.Run), err
 		})),
-		addKeys(server, api.ResumeRun, onRun(s, func(ctx context.Context, run string, in api.ResumeRunRequest) (any, error) {
+		addKeys(tools, api.ResumeRun, onRun(s, func(ctx context.Context, run string, in api.ResumeRunRequest) (any, error) {
 			in.Run, in.Env, in.Config = run, s.Env, s.Config
 			resp, err := api.Call(ctx, s.Client, api.ResumeRun, in)
 			return map[string]any{"run": newRow(&resp.Run), "continued": resp.Continued, "note": resp.Note, "warnings": resp.Warnings}, err
 		})),
-		addKeys(server, api.FlagRun, onRun(s, func(ctx context.Context, run string, in api.FlagRunRequest) (any, error) {
+		addKeys(tools, api.RemoveRun, onRun(s, func(ctx context.Context, run string, in api.RemoveRunRequest) (any, error) {
+			in.Run = run
+			return api.Call(ctx, s.Client, api.RemoveRun, in)
+		})),
+		addOther(tools, &api.Tool{Name: "config_list", Help: "The runners and presets that run_create can start, and which runner is the default."}, true,
+			func(context.Context, *sdk.CallToolRequest, api.Empty) (any, error) { return s.Configured() }),
+		addKeys(tools, api.FlagRun, onRun(s, func(ctx context.Context, run string, in api.FlagRunRequest) (any, error) {
 			in.Run = run
 			resp, err := api.Call(ctx, s.Client, api.FlagRun, in)
 			return map[string]any{"run": newRow(&resp.Run), "was": resp.Was}, err
 		})),
-		addKeys(server, api.UnflagRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
+		addKeys(tools, api.UnflagRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
 			resp, err := api.Call(ctx, s.Client, api.UnflagRun, api.RunRequest{Run: run})
 			return map[string]any{"run": newRow(&resp.Run), "was": resp.Was}, err
 		})),
-		addOther(server, &api.Tool{Name: "report_status", Help: `Report your own status, if you are the agent of a run: the user and the agents above you see it at once. Report needs_input or blocked
-and then stop; they answer you.`}, false,
+		addOther(tools, &api.Tool{Name: "report_status", Help: `Report your own status, if you are the agent of a run, to the user and the agents above you. After needs_input or blocked, stop: they
+answer you.`}, false,
 			func(_ context.Context, _ *sdk.CallToolRequest, in report) (any, error) {
 				return s.Report(Report{
-					Status: in.Status, Summary: in.Summary, Questions: in.Questions, Blockers: in.Blockers, HowToTest: in.HowToTest, Risks: in.Risks,
+					Status: string(in.Status), Summary: in.Summary, Questions: in.Questions, Blockers: in.Blockers, HowToTest: in.HowToTest, Risks: in.Risks,
 					Quiet: time.Duration(in.Quiet) * time.Minute,
 				})
 			}),

@@ -10,13 +10,17 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
 )
 
 // Stdio returns the transport of a client that writes one message per line. It answers an invalid
 // line with a protocol error and continues, where the library's own reader would end the server.
 // Closing the transport closes r, which the caller has opened.
+//
+// At the end of its input it still waits for the answers to what was read, so that a pipe gets
+// them, unless the client no longer reads.
 func Stdio(r io.ReadCloser, w io.Writer) *sdk.IOTransport {
-	out := &answers{w: w}
+	out := &answers{w: w, open: map[jsonrpc.ID]bool{}, done: make(chan struct{})}
 	return &sdk.IOTransport{Reader: &messages{from: r, in: bufio.NewReaderSize(r, 64<<10), out: out}, Writer: out}
 }
 
@@ -35,6 +39,7 @@ func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
 		line, err := m.line()
 		if err != nil {
+			m.out.finish()
 			return 0, err
 		}
 		if code, text := refuse(line); code != 0 {
@@ -43,6 +48,7 @@ func (m *messages) Read(p []byte) (int, error) {
 			}
 			continue
 		}
+		m.out.expect(line)
 		m.rest = line
 	}
 	n := copy(p, m.rest)
@@ -91,16 +97,98 @@ func refuse(line []byte) (code int64, text string) {
 	return 0, ""
 }
 
-// answers writes whole messages, the library's and its own.
+// answers writes whole messages, the library's and its own. It knows which requests have none yet.
 type answers struct {
-	mu sync.Mutex
-	w  io.Writer
+	w     io.Writer
+	mu    sync.Mutex
+	open  map[jsonrpc.ID]bool // requests without an answer
+	ended bool                // there are no more requests
+	done  chan struct{}       // closed when all requests are answered after the end
 }
 
 func (a *answers) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.w.Write(p)
+	n, err := a.w.Write(p)
+	if m, decodeErr := jsonrpc.DecodeMessage(p); decodeErr == nil {
+		if answer, ok := m.(*jsonrpc.Response); ok {
+			a.settle(answer.ID)
+		}
+	}
+	if err != nil {
+		clear(a.open) // the client no longer reads
+		a.settle(jsonrpc.ID{})
+	}
+	return n, err
+}
+
+// expect notes a request, which needs an answer unless the client cancels it.
+func (a *answers) expect(line []byte) {
+	m, err := jsonrpc.DecodeMessage(line)
+	request, ok := m.(*jsonrpc.Request)
+	if err != nil || !ok {
+		return
+	}
+	var cancelled struct {
+		ID any `json:"requestId"`
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case request.ID.IsValid():
+		a.open[request.ID] = true
+	case request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil:
+		if id, err := jsonrpc.MakeID(cancelled.ID); err == nil {
+			delete(a.open, id)
+		}
+	}
+}
+
+// settle notes that a request has its answer. The caller holds the lock.
+func (a *answers) settle(id jsonrpc.ID) {
+	delete(a.open, id)
+	if a.ended && len(a.open) == 0 {
+		select {
+		case <-a.done:
+		default:
+			close(a.done)
+		}
+	}
+}
+
+// finish waits until every request is answered, or until the client no longer reads.
+func (a *answers) finish() {
+	a.mu.Lock()
+	a.ended = true
+	a.settle(jsonrpc.ID{})
+	a.mu.Unlock()
+	select {
+	case <-a.done:
+	case <-gone(a.w):
+	}
+}
+
+// gone returns a channel that is closed when the other end of a pipe or socket is closed.
+func gone(w io.Writer) <-chan struct{} {
+	ended := make(chan struct{})
+	f, ok := w.(interface{ Fd() uintptr })
+	if !ok {
+		return ended
+	}
+	go func() { // ends with the process, if the client reads to the end
+		for {
+			fds := []unix.PollFd{{Fd: int32(f.Fd())}} //nolint:gosec // the kernel's descriptors are small
+			n, err := unix.Poll(fds, -1)
+			if n > 0 && fds[0].Revents != 0 {
+				close(ended)
+				return
+			}
+			if err != nil && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	return ended
 }
 
 // Close leaves the output open, since the caller owns it.

@@ -20,31 +20,31 @@ type letter struct {
 	Repo     bool           `json:"to_repository,omitempty" jsonschema:"to all live runs of this repository"`
 	Everyone bool           `json:"to_everyone,omitempty" jsonschema:"to all live runs of every repository"`
 	Person   bool           `json:"to_person,omitempty" jsonschema:"to the user"`
-	Type     string         `json:"msg_type,omitempty" jsonschema:"lower-case words with dots between them; default message"`
-	Text     string         `json:"text,omitempty" jsonschema:"what to say"`
-	Payload  map[string]any `json:"payload,omitempty" jsonschema:"an object to send instead of a text"`
-	ReplyTo  string         `json:"reply_to,omitempty" jsonschema:"the id of the message that this answers"`
+	Type     string         `json:"msg_type,omitempty" jsonschema:"words with dots between them; default message"`
+	Text     string         `json:"text,omitempty"`
+	Payload  map[string]any `json:"payload,omitempty" jsonschema:"instead of a text"`
+	ReplyTo  string         `json:"reply_to,omitempty" jsonschema:"the message that this answers"`
 }
 
-func (s *Server) addMessages(server *sdk.Server) error {
+func (s *Server) addMessages(tools *toolset) error {
 	type poll struct {
-		Seconds int `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the first one; 0 returns at once, at most 600"`
+		Seconds int `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the first one; at most 600"`
 		Limit   int `json:"limit,omitempty" jsonschema:"how many of the oldest"`
 	}
 	type ids struct {
 		Messages []string `json:"message_ids" jsonschema:"the ids of messages"`
 	}
 	return errors.Join(
-		add(server, api.SendMessage, s.send),
-		add(server, api.PollMessages, func(ctx context.Context, req *sdk.CallToolRequest, in poll) (any, error) {
+		add(tools, api.SendMessage, s.send),
+		add(tools, api.PollMessages, func(ctx context.Context, req *sdk.CallToolRequest, in poll) (any, error) {
 			wait, err := duration(in.Seconds, 0)
 			if err != nil {
 				return nil, err
 			}
 			defer tell(ctx, req, wait, "waiting for a message")()
-			return api.Call(ctx, s.Client, api.PollMessages, api.PollMessagesRequest{Limit: in.Limit, WaitMS: wait.Milliseconds()})
+			return api.Call(ctx, s.Client, api.PollMessages, api.PollMessagesRequest{Limit: in.Limit, WaitMS: wait.Milliseconds(), Since: &s.Since})
 		}),
-		add(server, api.AckMessages, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
+		add(tools, api.AckMessages, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
 			return api.Call(ctx, s.Client, api.AckMessages, api.AckMessagesRequest{Messages: in.Messages})
 		}),
 	)
@@ -82,7 +82,7 @@ func (s *Server) send(ctx context.Context, _ *sdk.CallToolRequest, in letter) (a
 	return api.Call(ctx, s.Client, api.SendMessage, api.SendMessageRequest{Type: in.Type, To: to, Payload: payload, ReplyTo: in.ReplyTo})
 }
 
-func (s *Server) addWatchdog(server *sdk.Server) error {
+func (s *Server) addWatchdog(tools *toolset) error {
 	type filter struct {
 		Run      string `json:"run,omitempty" jsonschema:"only those of one run"`
 		Resolved bool   `json:"include_resolved,omitempty" jsonschema:"also those that are over"`
@@ -100,7 +100,7 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 		Name string `json:"name" jsonschema:"the name of the timer"`
 	}
 	return errors.Join(
-		add(server, api.ListAlerts, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
+		add(tools, api.ListAlerts, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
 			if in.Run != "" {
 				r, err := s.find(ctx, in.Run)
 				if err != nil {
@@ -110,16 +110,16 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 			}
 			return api.Call(ctx, s.Client, api.ListAlerts, api.ListAlertsRequest{Dir: s.scope(), Run: in.Run, Resolved: in.Resolved})
 		}),
-		add(server, api.AckAlerts, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
+		add(tools, api.AckAlerts, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
 			return api.Call(ctx, s.Client, api.AckAlerts, api.AckAlertRequest{Dir: s.scope(), Alerts: in.Alerts})
 		}),
-		addKeys(server, api.ExplainWatchdog, onRun(s, func(ctx context.Context, run string, _ api.ExplainWatchdogRequest) (any, error) {
+		addKeys(tools, api.ExplainWatchdog, onRun(s, func(ctx context.Context, run string, _ api.ExplainWatchdogRequest) (any, error) {
 			resp, err := api.Call(ctx, s.Client, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: run})
 			return map[string]any{
 				"run": newRow(&resp.Run), "watched": resp.Watched, "rules": resp.Rules, "alerts": resp.Alerts, "next_at": resp.NextAt,
 			}, err
 		})),
-		add(server, api.StartTimer, onRun(s, func(ctx context.Context, run string, in timer) (any, error) {
+		add(tools, api.StartTimer, onRun(s, func(ctx context.Context, run string, in timer) (any, error) {
 			if in.Message == "" {
 				in.Message = "check"
 			}
@@ -130,13 +130,13 @@ func (s *Server) addWatchdog(server *sdk.Server) error {
 				Run: run, Name: in.Name, Message: in.Message, IntervalMS: (time.Duration(in.Seconds) * time.Second).Milliseconds(),
 			})
 		})),
-		add(server, api.StopTimers, func(ctx context.Context, _ *sdk.CallToolRequest, in name) (any, error) {
+		add(tools, api.StopTimers, func(ctx context.Context, _ *sdk.CallToolRequest, in name) (any, error) {
 			if in.Name == "" {
 				return nil, agency.Errorf(agency.CodeUsage, "the name of the timer is empty").WithHint("watchdog_status shows them")
 			}
 			return api.Call(ctx, s.Client, api.StopTimers, api.StopTimersRequest{Dir: s.scope(), Name: in.Name})
 		}),
-		add(server, api.ListTimers, func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
+		add(tools, api.ListTimers, func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
 			return api.Call(ctx, s.Client, api.ListTimers, api.ListTimersRequest{Dir: s.scope()})
 		}),
 	)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -91,36 +92,45 @@ func onRun[In any](s *Server, do func(ctx context.Context, run string, in In) (a
 	}
 }
 
-func (s *Server) addRuns(server *sdk.Server) error {
+func (s *Server) addRuns(tools *toolset) error {
 	type filter struct {
-		Status  []string `json:"status,omitempty" jsonschema:"only these, such as needs-input, working, ready-for-review, failed"`
-		Tag     string   `json:"tag,omitempty" jsonschema:"only runs with this tag"`
-		Removed bool     `json:"include_removed,omitempty" jsonschema:"also runs whose worktree was removed"`
+		Status  []agency.Label `json:"status,omitempty" jsonschema:"only these, also of runs that ended"`
+		Tag     string         `json:"tag,omitempty"`
+		Ended   bool           `json:"include_ended,omitempty" jsonschema:"also runs that ended"`
+		Removed bool           `json:"include_removed,omitempty" jsonschema:"also runs that were removed"`
 	}
 	return errors.Join(
-		add(server, api.ListRuns, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
-			resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope(), Status: in.Status, Tag: in.Tag, Removed: in.Removed})
-			return map[string]any{"runs": newRows(resp.Runs)}, err
+		add(tools, api.ListRuns, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
+			resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope(), Status: words(in.Status), Tag: in.Tag, Removed: in.Removed})
+			all := len(resp.Runs)
+			if !in.Ended && !in.Removed && len(in.Status) == 0 {
+				resp.Runs = slices.DeleteFunc(resp.Runs, func(r api.Run) bool { return r.State.Final() })
+			}
+			return map[string]any{"runs": newRows(resp.Runs), "ended_omitted": all - len(resp.Runs)}, err
 		}),
-		addOther(server, &api.Tool{Name: "get_worker_status", Help: "The status of all workers of the repository, with their tags, in one call for an orchestrator." + api.Untrusted}, true,
-			func(ctx context.Context, _ *sdk.CallToolRequest, _ api.Empty) (any, error) {
-				resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope()})
-				return map[string]any{"workers": newRows(resp.Runs)}, err
-			}),
-		addKeys(server, api.ShowRun, onRun(s, s.status)),
-		addKeys(server, api.ExplainRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
+		addKeys(tools, api.ShowRun, onRun(s, s.status)),
+		addKeys(tools, api.ExplainRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
 			resp, err := api.Call(ctx, s.Client, api.ExplainRun, api.RunRequest{Run: run})
 			return map[string]any{"run": newRow(&resp.Run), "explanation": resp.Explanation}, err
 		})),
-		addKeys(server, api.ShowOutput, onRun(s, func(ctx context.Context, run string, in api.ShowOutputRequest) (any, error) {
+		addKeys(tools, api.ShowOutput, onRun(s, func(ctx context.Context, run string, in api.ShowOutputRequest) (any, error) {
 			in.Run = run
 			return api.Call(ctx, s.Client, api.ShowOutput, in)
 		})),
-		addKeys(server, api.DiffRun, onRun(s, func(ctx context.Context, run string, in api.DiffRunRequest) (any, error) {
+		addKeys(tools, api.DiffRun, onRun(s, func(ctx context.Context, run string, in api.DiffRunRequest) (any, error) {
 			in.Run = run
 			return api.Call(ctx, s.Client, api.DiffRun, in)
 		})),
 	)
+}
+
+// words returns labels as requests have them.
+func words(labels []agency.Label) []string {
+	words := make([]string, 0, len(labels))
+	for _, l := range labels {
+		words = append(words, string(l))
+	}
+	return words
 }
 
 func (s *Server) status(ctx context.Context, run string, _ api.RunRequest) (any, error) {

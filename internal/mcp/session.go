@@ -17,20 +17,20 @@ const mostAgents = 200
 
 // plan is the source of a plan.
 type plan struct {
-	File        string   `json:"file,omitempty" jsonschema:"path of a plan: YAML, or a folder of NNN-name.md prompts"`
-	Text        string   `json:"yaml,omitempty" jsonschema:"the plan itself instead: agents with id, prompt, after: [ids], runner or preset, touches"`
-	Agents      []string `json:"agents,omitempty" jsonschema:"instead of a plan, runners with how many of each, such as claude_code:3, that all get prompt"`
-	Prompt      string   `json:"prompt,omitempty" jsonschema:"the common task of agents"`
-	Name        string   `json:"name,omitempty" jsonschema:"a name for the session"`
-	Base        string   `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; deps for the merged results of dependencies"`
-	MaxParallel int      `json:"max_parallel,omitempty" jsonschema:"how many agents run at once"`
-	OnFailure   string   `json:"on_failure,omitempty" jsonschema:"stop, continue or ask"`
+	File        string           `json:"file,omitempty" jsonschema:"a plan: YAML, or a folder of NNN-name.md prompts"`
+	Text        string           `json:"yaml,omitempty" jsonschema:"the plan itself: agents with id, prompt, after: [ids], runner or preset, touches"`
+	Agents      []string         `json:"agents,omitempty" jsonschema:"instead of a plan: runners, such as claude_code:3, that all get prompt"`
+	Prompt      string           `json:"prompt,omitempty" jsonschema:"the common task of agents"`
+	Name        string           `json:"name,omitempty"`
+	Base        string           `json:"base,omitempty" jsonschema:"what to start from; deps for the merged results of dependencies"`
+	MaxParallel int              `json:"max_parallel,omitempty" jsonschema:"how many at once"`
+	OnFailure   agency.OnFailure `json:"on_failure,omitempty" jsonschema:"when an agent fails"`
 }
 
 func (s *Server) source(in *plan) api.PlanSource {
 	source := api.PlanSource{
 		Path: in.File, Text: in.Text, Agents: append([]string{}, in.Agents...), Prompt: in.Prompt,
-		Name: in.Name, Base: in.Base, MaxParallel: in.MaxParallel, OnFailure: in.OnFailure,
+		Name: in.Name, Base: in.Base, MaxParallel: in.MaxParallel, OnFailure: string(in.OnFailure),
 	}
 	if source.Path != "" && !filepath.IsAbs(source.Path) {
 		source.Path = filepath.Join(s.Dir, source.Path)
@@ -63,11 +63,11 @@ type sessionAnswer struct {
 	TimedOut *bool       `json:"timed_out,omitempty"`
 }
 
-func newSessionAnswer(resp *api.ShowSessionResponse, statuses []string) sessionAnswer {
+func newSessionAnswer(resp *api.ShowSessionResponse, statuses []agency.AgentStatus) sessionAnswer {
 	answer := sessionAnswer{Session: resp.Session, Agents: []agentRow{}}
 	for i := range resp.Agents {
 		a := &resp.Agents[i]
-		if len(statuses) > 0 && !slices.Contains(statuses, string(a.Status)) {
+		if len(statuses) > 0 && !slices.Contains(statuses, a.Status) {
 			continue
 		}
 		if len(answer.Agents) == mostAgents {
@@ -82,31 +82,31 @@ func newSessionAnswer(resp *api.ShowSessionResponse, statuses []string) sessionA
 	return answer
 }
 
-func (s *Server) addSessions(server *sdk.Server) error {
+func (s *Server) addSessions(tools *toolset) error {
 	type filter struct {
 		Live  bool `json:"live,omitempty" jsonschema:"only those that run"`
 		Limit int  `json:"limit,omitempty" jsonschema:"how many of the newest; default 20"`
 	}
 	type show struct {
-		Session string   `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-		Status  []string `json:"status,omitempty" jsonschema:"only agents with one of these: queued, running, complete, failed, cancelled"`
+		Session string               `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
+		Status  []agency.AgentStatus `json:"status,omitempty" jsonschema:"only agents with one of these"`
 	}
 	return errors.Join(
-		add(server, api.PlanSession, func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
+		add(tools, api.PlanSession, func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
 			return api.Call(ctx, s.Client, api.PlanSession, api.PlanSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
 		}),
-		add(server, api.StartSession, func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
+		add(tools, api.StartSession, func(ctx context.Context, _ *sdk.CallToolRequest, in plan) (any, error) {
 			return api.Call(ctx, s.Client, api.StartSession, api.StartSessionRequest{Plan: s.source(&in), Dir: s.Dir, Env: s.Env, Config: s.Config})
 		}),
-		add(server, api.ListSessions, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
+		add(tools, api.ListSessions, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
 			if in.Limit <= 0 {
 				in.Limit = 20
 			}
 			return api.Call(ctx, s.Client, api.ListSessions, api.ListSessionsRequest{Dir: s.scope(), Live: in.Live, Limit: in.Limit})
 		}),
-		add(server, api.ShowSession, func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
+		add(tools, api.ShowSession, func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
 			for _, status := range in.Status {
-				if !slices.Contains(agency.AgentStatuses(), agency.AgentStatus(status)) {
+				if !slices.Contains(agency.AgentStatuses(), status) {
 					return nil, agency.Errorf(agency.CodeUsage, "%q is no status of an agent", status).WithHint("one of: queued, running, complete, failed, cancelled")
 				}
 			}
@@ -116,22 +116,22 @@ func (s *Server) addSessions(server *sdk.Server) error {
 			}
 			return newSessionAnswer(resp, in.Status), nil
 		}),
-		s.addSessionActs(server),
-		s.addSessionWait(server),
+		s.addSessionActs(tools),
+		s.addSessionWait(tools),
 	)
 }
 
 // agentOutcome is a report on an agent that the client runs itself.
 type agentOutcome struct {
-	Agent    string `json:"agent,omitempty" jsonschema:"its id; without it the report is on the session: complete or cancel"`
-	Action   string `json:"action" jsonschema:"start, complete, fail or cancel"`
-	PID      int    `json:"pid,omitempty" jsonschema:"of start"`
-	ExitCode int    `json:"exit_code,omitempty" jsonschema:"of fail; default 1"`
-	Error    string `json:"error,omitempty" jsonschema:"of fail and cancel"`
+	Agent    string            `json:"agent,omitempty" jsonschema:"its id; without it the report is on the session: complete or cancel"`
+	Action   api.SessionAction `json:"action"`
+	PID      int               `json:"pid,omitempty" jsonschema:"of start"`
+	ExitCode int               `json:"exit_code,omitempty" jsonschema:"of fail; default 1"`
+	Error    string            `json:"error,omitempty" jsonschema:"of fail and cancel"`
 }
 
 func (o *agentOutcome) update() api.SessionUpdate {
-	u := api.SessionUpdate{Agent: o.Agent, Action: api.SessionAction(o.Action), Error: o.Error}
+	u := api.SessionUpdate{Agent: o.Agent, Action: o.Action, Error: o.Error}
 	if o.PID != 0 {
 		u.PID = &o.PID
 	}
@@ -141,43 +141,43 @@ func (o *agentOutcome) update() api.SessionUpdate {
 	return u
 }
 
-func (s *Server) addSessionActs(server *sdk.Server) error {
+func (s *Server) addSessionActs(tools *toolset) error {
 	type resumption struct {
-		Session     string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"continue with the plan as it was at the start, even if its files have changed since"`
+		Session     string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"keep the plan of the start although its files changed"`
 	}
 	type retry struct {
-		Session     string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		Session     string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 		Failed      bool   `json:"failed_only,omitempty" jsonschema:"only what failed, and what was cancelled because of it"`
-		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"use the plan as it was at the start, even if its files have changed since"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"keep the plan of the start although its files changed"`
 	}
 	type update struct {
-		Session string         `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+		Session string         `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 		Updates []agentOutcome `json:"updates" jsonschema:"reports, in order"`
 	}
 	return errors.Join(
-		addKeys(server, api.PauseSession, func(ctx context.Context, _ *sdk.CallToolRequest, in api.SessionRequest) (any, error) {
+		addKeys(tools, api.PauseSession, func(ctx context.Context, _ *sdk.CallToolRequest, in api.SessionRequest) (any, error) {
 			id, err := s.sessionID(ctx, in.Session)
 			if err != nil {
 				return nil, err
 			}
 			return api.Call(ctx, s.Client, api.PauseSession, api.SessionRequest{Session: id, Dir: s.Dir})
 		}),
-		add(server, api.ResumeSession, func(ctx context.Context, _ *sdk.CallToolRequest, in resumption) (any, error) {
+		add(tools, api.ResumeSession, func(ctx context.Context, _ *sdk.CallToolRequest, in resumption) (any, error) {
 			id, err := s.sessionID(ctx, in.Session)
 			if err != nil {
 				return nil, err
 			}
 			return api.Call(ctx, s.Client, api.ResumeSession, api.ResumeSessionRequest{Session: id, Dir: s.Dir, PlanChanged: in.PlanChanged})
 		}),
-		addKeys(server, api.CancelSession, func(ctx context.Context, _ *sdk.CallToolRequest, in api.SessionRequest) (any, error) {
+		addKeys(tools, api.CancelSession, func(ctx context.Context, _ *sdk.CallToolRequest, in api.SessionRequest) (any, error) {
 			id, err := s.sessionID(ctx, in.Session)
 			if err != nil {
 				return nil, err
 			}
 			return api.Call(ctx, s.Client, api.CancelSession, api.SessionRequest{Session: id, Dir: s.Dir})
 		}),
-		add(server, api.RetrySession, func(ctx context.Context, _ *sdk.CallToolRequest, in retry) (any, error) {
+		add(tools, api.RetrySession, func(ctx context.Context, _ *sdk.CallToolRequest, in retry) (any, error) {
 			id, err := s.sessionID(ctx, in.Session)
 			if err != nil {
 				return nil, err
@@ -186,7 +186,7 @@ func (s *Server) addSessionActs(server *sdk.Server) error {
 				Session: id, Dir: s.Dir, Failed: in.Failed, PlanChanged: in.PlanChanged, Env: s.Env, Config: s.Config,
 			})
 		}),
-		add(server, api.UpdateSession, func(ctx context.Context, _ *sdk.CallToolRequest, in update) (any, error) {
+		add(tools, api.UpdateSession, func(ctx context.Context, _ *sdk.CallToolRequest, in update) (any, error) {
 			id, err := s.sessionID(ctx, in.Session)
 			if err != nil {
 				return nil, err
@@ -200,13 +200,13 @@ func (s *Server) addSessionActs(server *sdk.Server) error {
 	)
 }
 
-func (s *Server) addSessionWait(server *sdk.Server) error {
+func (s *Server) addSessionWait(tools *toolset) error {
 	type waiting struct {
-		Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-		Settled bool   `json:"settled_only,omitempty" jsonschema:"return only when the session has settled, not when it or an agent needs an action"`
+		Session string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
+		Settled bool   `json:"settled_only,omitempty" jsonschema:"do not return when an action is needed"`
 		Seconds int    `json:"timeout_seconds,omitempty" jsonschema:"default 45, at most 600"`
 	}
-	return add(server, api.WaitSession, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
+	return add(tools, api.WaitSession, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
 		wait, err := duration(in.Seconds, usualWait)
 		if err != nil {
 			return nil, err

@@ -21,14 +21,14 @@ const (
 	mostAwaited = 50
 )
 
-func (s *Server) addWaits(server *sdk.Server) error {
+func (s *Server) addWaits(tools *toolset) error {
 	type waiting struct {
-		Runs    []string `json:"runs" jsonschema:"names, handles or ids"`
-		For     []string `json:"for,omitempty" jsonschema:"wait for one of these statuses; default: until a run asks, offers its work or ends"`
-		All     bool     `json:"all,omitempty" jsonschema:"wait for all runs instead of the first one"`
-		Seconds int      `json:"timeout_seconds,omitempty" jsonschema:"default 45, at most 600"`
+		Runs    []string       `json:"runs" jsonschema:"names, handles or ids"`
+		For     []agency.Label `json:"for,omitempty" jsonschema:"wait for one of these statuses instead"`
+		All     bool           `json:"all,omitempty" jsonschema:"wait for all runs instead of the first one"`
+		Seconds int            `json:"timeout_seconds,omitempty" jsonschema:"default 45, at most 600"`
 	}
-	return add(server, api.WaitRuns, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
+	return add(tools, api.WaitRuns, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
 		if len(in.Runs) == 0 || len(in.Runs) > mostAwaited {
 			return nil, agency.Errorf(agency.CodeUsage, "runs names %d runs; 1 to %d can be waited for", len(in.Runs), mostAwaited)
 		}
@@ -70,14 +70,14 @@ func (s *Server) addWaits(server *sdk.Server) error {
 }
 
 // waitFirst waits until all runs of one of the groups have one of the statuses.
-func (s *Server) waitFirst(ctx context.Context, groups [][]string, labels []string, wait time.Duration) (timedOut bool, err error) {
+func (s *Server) waitFirst(ctx context.Context, groups [][]string, labels []agency.Label, wait time.Duration) (timedOut bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, len(groups))
 	ended := errors.New("timed out")
 	for _, group := range groups {
 		go func() {
-			resp, err := api.Call(ctx, s.Client, api.WaitRuns, api.WaitRunsRequest{Runs: group, For: labels, TimeoutMS: wait.Milliseconds()})
+			resp, err := api.Call(ctx, s.Client, api.WaitRuns, api.WaitRunsRequest{Runs: group, For: words(labels), TimeoutMS: wait.Milliseconds()})
 			if err == nil && resp.TimedOut {
 				err = ended
 			}

@@ -48,9 +48,11 @@ func success(data any) (*sdk.CallToolResult, error) {
 }
 
 // failure returns the answer of a failed tool: an error that the model can read and act on, not one
-// of the protocol.
-func failure(err error) *sdk.CallToolResult {
-	text, encodeErr := encode(map[string]any{"error": api.Failure(err).Error})
+// of the protocol. hintFor words its hint for the model.
+func failure(err error, hintFor func(string) string) *sdk.CallToolResult {
+	told := api.Failure(err).Error
+	told.Hint = hintFor(told.Hint)
+	text, encodeErr := encode(map[string]any{"error": told})
 	if encodeErr != nil {
 		text = []byte(`{"error":{"code":"E_INTERNAL"}}`)
 	}

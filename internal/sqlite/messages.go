@@ -169,6 +169,10 @@ func (s *messages) Messages(ctx context.Context, f agency.MessageFilter) ([]agen
 	if f.Waiting {
 		query += ` AND d.acked_at_ms IS NULL AND d.dead = ''`
 	}
+	if !f.Since.IsZero() {
+		query += ` AND m.created_at_ms >= ?`
+		args = append(args, f.Since.UnixMilli())
+	}
 	rows, err := s.db.readers.QueryContext(ctx, query+` ORDER BY d.message, d.recipient LIMIT ?`, append(args, atMost(f.Limit))...)
 	if err != nil {
 		return nil, problem("read messages from", s.db.path, err)

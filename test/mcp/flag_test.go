@@ -9,11 +9,11 @@ import (
 func TestFlag(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	person := connect(t, f, f.Repo, nil)
+	person := connect(t, f, f.Repo, nil, "--tools", "all")
 	var created struct{ Run worker }
 	person.must(&created, "run_create", object{"name": "boss", "prompt": "ask Go on?\nwait-file .agency/end"})
 	person.must(nil, "run_wait", object{"runs": []string{"boss"}})
-	boss := connect(t, f, f.Repo, environOf(t, created.Run.ID))
+	boss := connect(t, f, f.Repo, environOf(t, created.Run.ID), "--tools", "all")
 	boss.must(nil, "run_create", object{"name": "hand", "prompt": "work Painting\nwait-file .agency/end"})
 
 	type flagged struct {
@@ -39,13 +39,13 @@ func TestFlag(t *testing.T) {
 				}
 			}
 		}
-		person.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+		person.must(&inbox, "messages_poll", object{"wait_seconds": 50})
 		if len(inbox.Messages) == 0 {
 			t.Fatal("the person was not told")
 		}
 		for _, m := range inbox.Messages {
 			told = told || m.Payload.Name == "hand" && m.Payload.Type == "attention"
-			person.must(nil, "ack_messages", object{"message_ids": []string{m.ID}})
+			person.must(nil, "messages_ack", object{"message_ids": []string{m.ID}})
 		}
 	}
 

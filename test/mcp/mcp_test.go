@@ -130,6 +130,22 @@ func (c *client) call(into any, name string, args object) (code string) {
 	return ""
 }
 
+// failed calls a tool that must fail, and returns the code and the hint of its error.
+func (c *client) failed(name string, args object) (code, hint string) {
+	c.t.Helper()
+	result, err := c.session.CallTool(c.t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil || !result.IsError {
+		c.t.Fatalf("%s did not fail: %v", name, err)
+	}
+	var failure struct {
+		Error struct{ Code, Hint string }
+	}
+	if err := json.Unmarshal([]byte(result.Content[0].(*sdk.TextContent).Text), &failure); err != nil {
+		c.t.Fatal(err)
+	}
+	return failure.Error.Code, failure.Error.Hint
+}
+
 // must is call for a tool that must succeed.
 func (c *client) must(into any, name string, args object) {
 	c.t.Helper()
@@ -168,30 +184,48 @@ type letter struct {
 	}
 }
 
+// usualTools are what every agent gets, and extraTools what --tools all adds.
+var (
+	usualTools = []string{
+		"alerts_ack", "alerts_list", "config_list", "messages_ack", "messages_poll", "messages_send", "report_status",
+		"run_answer", "run_create", "run_diff", "run_list", "run_output", "run_remove", "run_resume", "run_send", "run_status", "run_stop", "run_wait",
+		"session_cancel", "session_plan", "session_resume", "session_retry", "session_show", "session_start", "session_wait",
+	}
+	extraTools = []string{
+		"run_explain", "run_flag", "run_unflag", "session_list", "session_pause", "session_update", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
+	}
+)
+
+// names returns the tools that a client has, sorted, and how many bytes a model reads to know them.
+func (c *client) names() (names []string, size int) {
+	c.t.Helper()
+	list, err := c.session.ListTools(c.t.Context(), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		text, err := json.Marshal(tool)
+		if err != nil || tool.Description == "" || strings.Contains(string(text), `"null"`) {
+			c.t.Errorf("%s: %v, %q, %s", tool.Name, err, tool.Description, text)
+		}
+		size += len(text) + 1
+	}
+	slices.Sort(names)
+	return names, size
+}
+
 func TestTools(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := connect(t, f, f.Repo, nil)
-	list, err := c.session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
+	if got, size := c.names(); !slices.Equal(got, usualTools) || len(got) > 25 || size > 16<<10 {
+		t.Errorf("got %d tools of %d bytes: %q\nwant %q", len(got), size, got, usualTools)
 	}
-	names := []string{}
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-		schema, err := json.Marshal(tool.InputSchema)
-		if err != nil || tool.Description == "" || strings.Contains(string(schema), `"null"`) {
-			t.Errorf("%s: %v, %q, %s", tool.Name, err, tool.Description, schema)
-		}
-	}
-	want := []string{
-		"ack_messages", "alerts_ack", "alerts_list", "get_worker_status", "poll_messages", "report_status", "run_answer", "run_create", "run_diff", "run_explain", "run_flag",
-		"run_list", "run_output", "run_resume", "run_send", "run_status", "run_stop", "run_unflag", "run_wait", "send_message",
-		"session_cancel", "session_list", "session_pause", "session_plan", "session_resume", "session_retry", "session_show", "session_start",
-		"session_update", "session_wait", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
-	}
-	if slices.Sort(names); !slices.Equal(names, want) {
-		t.Errorf("got tools %q\nwant %q", names, want)
+	all := slices.Concat(usualTools, extraTools)
+	slices.Sort(all)
+	if got, _ := connect(t, f, f.Repo, nil, "--tools", "all").names(); !slices.Equal(got, all) {
+		t.Errorf("got tools %q\nwant %q", got, all)
 	}
 	if text := c.session.InitializeResult().Instructions; !strings.Contains(text, "untrusted") {
 		t.Errorf("instructions: %q", text)
@@ -199,8 +233,10 @@ func TestTools(t *testing.T) {
 	c.refused("E_USAGE", "run_status", object{"rn": "x"})
 	c.refused("E_USAGE", "run_status", object{})
 	c.refused("E_USAGE", "run_wait", object{"runs": []string{}})
-	c.refused("E_USAGE", "poll_messages", object{"wait_seconds": 1 << 55}) // a duration that overflows
-	c.refused("E_RUN_NOT_FOUND", "run_status", object{"run": "nobody"})
+	c.refused("E_USAGE", "messages_poll", object{"wait_seconds": 1 << 55}) // a duration that overflows
+	if code, hint := c.failed("run_status", object{"run": "nobody"}); code != "E_RUN_NOT_FOUND" || hint != "run_list(include_ended: true)" {
+		t.Errorf("got %s with the hint %q", code, hint)
+	}
 	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": " "})
 }
 
@@ -231,7 +267,7 @@ func TestOutputIsTheRunsOwn(t *testing.T) {
 func TestOrchestrate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	c := connect(t, f, f.Repo, nil)
+	c := connect(t, f, f.Repo, nil, "--tools", "all")
 	var created struct{ Run worker }
 	c.must(&created, "run_create", object{
 		"name": "fix", "tags": []string{"worker", "blue"},
@@ -256,9 +292,12 @@ func TestOrchestrate(t *testing.T) {
 	if !slices.Equal(status.Questions, []string{"Which colour?"}) || status.PromptID != waited.Runs[0].PromptID {
 		t.Errorf("got %+v", status)
 	}
-	var all struct{ Workers []worker }
-	c.must(&all, "get_worker_status", nil)
-	if len(all.Workers) != 1 || !slices.Equal(all.Workers[0].Tags, []string{"worker", "blue"}) {
+	var all struct {
+		Runs  []worker
+		Ended int `json:"ended_omitted"`
+	}
+	c.must(&all, "run_list", nil)
+	if len(all.Runs) != 1 || !slices.Equal(all.Runs[0].Tags, []string{"worker", "blue"}) {
 		t.Errorf("got %+v", all)
 	}
 	var output struct{ Lines []string }
@@ -293,6 +332,12 @@ func TestOrchestrate(t *testing.T) {
 		t.Errorf("got %+v", status)
 	}
 	c.refused("E_INVALID_STATE", "run_answer", object{"run": "fix", "text": "red", "prompt_id": status.PromptID})
+	if c.must(&all, "run_list", nil); len(all.Runs) != 0 || all.Ended != 1 {
+		t.Errorf("the list of live runs is %+v", all)
+	}
+	if c.must(&all, "run_list", object{"include_ended": true}); len(all.Runs) != 1 || all.Ended != 0 {
+		t.Errorf("the list of all runs is %+v", all)
+	}
 	c.must(&created, "run_resume", object{"run": "fix", "prompt": "say again"})
 	c.must(nil, "run_wait", object{"runs": []string{"fix"}, "timeout_seconds": 60})
 }
@@ -324,16 +369,16 @@ func TestInsideRun(t *testing.T) {
 
 	// The question of its worker arrives as a message, and stays until it is acknowledged.
 	var inbox struct{ Messages []letter }
-	boss.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+	boss.must(&inbox, "messages_poll", object{"wait_seconds": 50})
 	if len(inbox.Messages) == 0 || inbox.Messages[0].Type != "worker.needs_input" || inbox.Messages[0].Payload.PromptID == "" {
 		t.Fatalf("got %+v", inbox)
 	}
 	boss.must(nil, "run_answer", object{"run": "hand", "text": "yes", "prompt_id": inbox.Messages[0].Payload.PromptID})
-	boss.must(nil, "ack_messages", object{"message_ids": []string{inbox.Messages[0].ID}})
-	boss.must(nil, "send_message", object{"to_owner": true, "text": "done"})
-	boss.refused("E_PERMISSION_DENIED", "send_message", object{"to_everyone": true, "text": "x"})
-	boss.refused("E_USAGE", "send_message", object{"to_owner": true})
-	person.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+	boss.must(nil, "messages_ack", object{"message_ids": []string{inbox.Messages[0].ID}})
+	boss.must(nil, "messages_send", object{"to_owner": true, "text": "done"})
+	boss.refused("E_PERMISSION_DENIED", "messages_send", object{"to_everyone": true, "text": "x"})
+	boss.refused("E_USAGE", "messages_send", object{"to_owner": true})
+	person.must(&inbox, "messages_poll", object{"wait_seconds": 50})
 	if !slices.ContainsFunc(inbox.Messages, func(m letter) bool { return m.Type == "message" && m.From == bossID }) {
 		t.Errorf("got %+v", inbox)
 	}
@@ -372,7 +417,8 @@ func TestScope(t *testing.T) {
 			t.Fatal(r.Stderr)
 		}
 	}
-	here, there, all := connect(t, f, f.Repo, nil), connect(t, f, other, nil), connect(t, f, other, nil, "--all-repos")
+	here, there := connect(t, f, f.Repo, nil, "--tools", "all"), connect(t, f, other, nil, "--tools", "all")
+	all := connect(t, f, other, nil, "--all-repos", "--tools", "all")
 	here.must(nil, "run_create", object{"name": "mine", "prompt": "say hi"})
 	var runs struct{ Runs []worker }
 	there.must(&runs, "run_list", nil)
@@ -387,7 +433,7 @@ func TestScope(t *testing.T) {
 	there.refused("E_RUN_NOT_FOUND", "run_flag", object{"run": "mine", "reason": "x"})
 	there.refused("E_RUN_NOT_FOUND", "run_answer", object{"run": "mine", "text": "x", "prompt_id": "x@1"})
 	there.refused("E_RUN_NOT_FOUND", "run_wait", object{"runs": []string{"mine"}})
-	there.refused("E_RUN_NOT_FOUND", "send_message", object{"to_run": "mine", "text": "x"})
+	there.refused("E_RUN_NOT_FOUND", "messages_send", object{"to_run": "mine", "text": "x"})
 	there.refused("E_RUN_NOT_FOUND", "alerts_list", object{"run": "mine"})
 	all.must(nil, "run_status", object{"run": "mine"})
 	here.must(nil, "run_wait", object{"runs": []string{"mine"}})

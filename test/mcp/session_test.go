@@ -30,7 +30,7 @@ type sessionAnswer struct {
 func TestSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	c := connect(t, f, f.Repo, nil)
+	c := connect(t, f, f.Repo, nil, "--tools", "all")
 	plan := object{"name": "twice", "yaml": `agents:
   - {id: one, prompt: "ask Which colour?\nwrite one.txt blue\nready Painted | cat one.txt"}
   - {id: two, prompt: "say done", after: [one], base: deps}
@@ -73,13 +73,13 @@ func TestSession(t *testing.T) {
 	told := map[string]int{}
 	for told["session.complete"] == 0 {
 		var inbox struct{ Messages []letter }
-		c.must(&inbox, "poll_messages", object{"wait_seconds": 50})
+		c.must(&inbox, "messages_poll", object{"wait_seconds": 50})
 		if len(inbox.Messages) == 0 {
 			t.Fatalf("told of %v", told)
 		}
 		for _, m := range inbox.Messages {
 			told[m.Type]++
-			c.must(nil, "ack_messages", object{"message_ids": []string{m.ID}})
+			c.must(nil, "messages_ack", object{"message_ids": []string{m.ID}})
 		}
 	}
 	if told["session.complete"] != 1 || told["worker.complete"] != 0 {
@@ -127,7 +127,7 @@ func TestExternalSession(t *testing.T) {
 		t.Fatalf("%v in %+v", err, created)
 	}
 	id := resp.Data.Session.ID
-	c := connect(t, f, f.Repo, nil)
+	c := connect(t, f, f.Repo, nil, "--tools", "all")
 	c.must(nil, "session_update", object{"session": id, "updates": []object{{"agent": "001", "action": "start", "pid": 77}, {"agent": "001", "action": "complete"}}})
 	c.refused("E_INVALID_STATE", "session_update", object{"session": id, "updates": []object{{"agent": "001", "action": "start"}}})
 	c.must(nil, "session_update", object{"session": id, "updates": []object{{"agent": "002", "action": "start"}, {"agent": "002", "action": "fail", "error": "boom"}}})

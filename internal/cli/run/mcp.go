@@ -1,9 +1,13 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"os/exec"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +24,7 @@ type mcpOptions struct {
 	*command.Deps
 
 	allRepos, skill bool
+	tools           string
 }
 
 // NewMCP returns the command agency mcp.
@@ -34,12 +39,15 @@ runs others: it starts workers, waits for their requests, answers them and colle
 agent's program starts this command itself; docs/mcp.md describes how to set it up for each program.
 
 The tools see the runs of the repository of the current directory. Inside a run they act as that
-run, with its messages.`,
+run, with its messages. --tools all adds those that most agents do not need: why a run has its
+status, flags, timers, and sessions whose agents another program runs.`,
 		Example: `  claude mcp add agency -- agency mcp
   agency mcp --skill > .claude/skills/agency/SKILL.md`,
 		Args: command.Takes(),
 	}, o.run)
 	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "let the tools see the runs of every repository")
+	cmd.Flags().StringVar(&o.tools, "tools", "usual", "which tools to serve: usual, or all")
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{"usual", "all"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&o.skill, "skill", false, "print the skill that teaches an agent to use the tools, and exit")
 	return cmd
 }
@@ -51,6 +59,9 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 	if o.JSON {
 		return agency.Errorf(agency.CodeUsage, "agency mcp speaks a protocol of its own and prints no envelope")
 	}
+	if o.tools != "usual" && o.tools != "all" {
+		return agency.Errorf(agency.CodeUsage, "%q are no tools", o.tools).WithHint("--tools usual, or --tools all")
+	}
 	client, err := o.Client()
 	if err != nil {
 		return err
@@ -60,10 +71,10 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 	}
 	client.Header.Set(api.ToolsHeader, "mcp")
 	server := &mcp.Server{
-		Client: client, Version: o.Version, Dir: o.Dir, AllRepos: o.allRepos, Env: o.Env, Config: o.CallerConfig(),
-		ParseRunner: config.ParseRunner, Report: o.reportTool,
+		Client: client, Version: o.Version, Dir: o.Dir, AllRepos: o.allRepos, AllTools: o.tools == "all", Env: o.Env, Config: o.CallerConfig(),
+		Since: o.Now(), ParseRunner: config.ParseRunner, Configured: o.configured, Report: o.reportTool,
 	}
-	err = server.Serve(cmd.Context(), mcp.Stdio(o.In, o.Out))
+	err = server.Serve(cmd.Context(), mcp.Stdio(o.In, o.Terminal))
 	if errors.Is(err, io.EOF) {
 		return nil // the client left
 	}
@@ -79,4 +90,42 @@ func (o *mcpOptions) reportTool(r mcp.Report) (any, error) {
 	return report(o.Deps, word, &reportOptions{
 		summary: r.Summary, questions: r.Questions, blockers: r.Blockers, howToTest: r.HowToTest, risks: r.Risks, quiet: r.Quiet,
 	})
+}
+
+// configured lists for an agent which runners and presets new runs can have.
+func (o *mcpOptions) configured() (any, error) {
+	cfg, err := o.Deps.Config()
+	if err != nil {
+		return nil, err
+	}
+	type runner struct {
+		Name      string `json:"name"`
+		Default   bool   `json:"default,omitempty"`
+		Installed bool   `json:"installed"`
+		Allowed   bool   `json:"allowed"` // to agents, by the user's configuration
+	}
+	type preset struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description,omitempty"`
+		Runner      string   `json:"runner"`
+		Model       string   `json:"model,omitempty"`
+		Tags        []string `json:"tags,omitempty"`
+		Headless    bool     `json:"headless,omitempty"`
+	}
+	runners, presets := []runner{}, []preset{}
+	add := func(name string, r config.Runner, allowed bool) {
+		_, err := exec.LookPath(r.Exec)
+		runners = append(runners, runner{name, name == cfg.Defaults.Runner, r.Exec == "" || err == nil, allowed})
+	}
+	for _, kind := range config.RunnerKinds() {
+		add(string(kind), cfg.Runners[kind], kind != agency.Shell || cfg.MCP.Allows(config.AllowShell))
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Custom)) {
+		add(name, cfg.Custom[name], name == cfg.Defaults.Runner || cfg.MCP.Allows(config.AllowCustom))
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Presets)) {
+		p := cfg.Presets[name]
+		presets = append(presets, preset{name, p.Description, cmp.Or(p.Harness, cfg.Defaults.Runner), p.Model, p.Tags, p.Headless})
+	}
+	return map[string]any{"runners": runners, "presets": presets}, nil
 }

@@ -1,0 +1,64 @@
+package mcp
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// reportWord is a status that an agent reports of itself.
+type reportWord string
+
+// schemaOf returns the schema of the arguments In. A type with a closed set of values lists them.
+func schemaOf[In any]() (*jsonschema.Schema, error) {
+	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[agency.Label]():       oneOf(agency.Labels()),
+		reflect.TypeFor[agency.AgentStatus](): oneOf(agency.AgentStatuses()),
+		reflect.TypeFor[agency.OnFailure]():   oneOf([]agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}),
+		reflect.TypeFor[agency.Decision]():    oneOf([]agency.Decision{agency.Allow, agency.Deny}),
+		reflect.TypeFor[api.SessionAction]():  oneOf([]api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}),
+		reflect.TypeFor[reportWord]():         oneOf(reportWords()),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	schema.AdditionalProperties = nil // the decoder refuses them anyway, and a model pays for every word
+	for _, property := range schema.Properties {
+		// Lists may be omitted. A null instead of a list only confuses the models' own schema
+		// dialects.
+		if len(property.Types) > 0 {
+			property.Type, property.Types = property.Types[len(property.Types)-1], nil
+		}
+	}
+	return schema, nil
+}
+
+func oneOf[T ~string](values []T) *jsonschema.Schema {
+	schema := &jsonschema.Schema{Type: "string"}
+	for _, v := range values {
+		schema.Enum = append(schema.Enum, string(v))
+	}
+	return schema
+}
+
+// reportWords returns the statuses that an agent can report.
+func reportWords() []reportWord {
+	words := []reportWord{}
+	for _, w := range agency.Words() {
+		words = append(words, reportWord(w))
+	}
+	return append(words, reportWord(agency.ReportsError), reportWord(agency.ReportsComplete), reportWord(agency.ReportsHelp))
+}
+
+// only keeps the arguments that a model gives.
+func only(schema *jsonschema.Schema, required, optional []string) {
+	hidden := func(key string) bool { return !slices.Contains(required, key) && !slices.Contains(optional, key) }
+	schema.PropertyOrder = slices.DeleteFunc(schema.PropertyOrder, hidden)
+	maps.DeleteFunc(schema.Properties, func(key string, _ *jsonschema.Schema) bool { return hidden(key) })
+	schema.Required = required
+}
