@@ -134,12 +134,14 @@ func (in *Inbox) TellOwner(ctx context.Context, owner string, m *agency.Message)
 	return recipients, in.store.SendMessage(ctx, m, recipients, "")
 }
 
-// Poll returns the messages that wait for a recipient, oldest first. Each is returned again until
-// it is acknowledged. With wait it blocks until the first message; it returns none when ctx ends.
-func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait bool) ([]agency.Message, error) {
+// Poll returns the messages that a filter chooses among those that wait for its recipient, oldest
+// first. Each is returned again until it is acknowledged. With wait it blocks until the first
+// message; it returns none when ctx ends.
+func (in *Inbox) Poll(ctx context.Context, f agency.MessageFilter, wait bool) ([]agency.Message, error) {
+	f.Waiting = true
 	for {
 		changed := in.store.Changed()
-		messages, err := in.store.Messages(context.WithoutCancel(ctx), agency.MessageFilter{Recipient: recipient, Waiting: true, Limit: limit})
+		messages, err := in.store.Messages(context.WithoutCancel(ctx), f)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +153,7 @@ func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait boo
 				}
 			}
 			if len(seqs) > 0 {
-				err = in.store.DeliverMessages(context.WithoutCancel(ctx), recipient, seqs)
+				err = in.store.DeliverMessages(context.WithoutCancel(ctx), f.Recipient, seqs)
 			}
 			return messages, err
 		}
@@ -167,7 +169,8 @@ func (in *Inbox) Poll(ctx context.Context, recipient string, limit int, wait boo
 }
 
 // TellAlert sends an alert to the recipients for its level: the owner, then the orchestrators of
-// the same repository, then the user. A level without recipients passes it to the next one; a run
+// the same repository, then the user. Where the user is the owner, or stands in for one that ended,
+// the orchestrators are told at once as well. A level without recipients passes it to the next one; a run
 // that set a flag does not get the alert about it. The id of the message consists of the alert's id
 // and the number of earlier notifications, so repeating one after a crash is harmless.
 func (in *Inbox) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
@@ -220,7 +223,13 @@ func (in *Inbox) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, 
 func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
 	targets := []agency.Target{{Owner: true}, {Tag: orchestratorTag}, {User: true}}
 	for _, to := range targets[min(a.Level, len(targets)-1):] {
+		owner := to.Owner
 		recipients, err := reach(&to)
+		if err == nil && owner && slices.Contains(recipients, agency.User) {
+			var leaders []string
+			leaders, err = reach(&agency.Target{Tag: orchestratorTag})
+			recipients = append(recipients, leaders...)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"agency"
@@ -172,13 +173,13 @@ func payload(worker *Worker, c Condition, d Detail, s *Settings, now time.Time) 
 		}
 	case agency.AlertComplete:
 		outcome := "success"
-		if worker.Status.Label == agency.ReadyForReview {
+		if worker.Status.Label == agency.ReadyForReview && !reportedComplete(worker) {
 			outcome = "ready_for_review"
 		}
 		p["outcome"], p["completion_message"], p["dirty"], p["commits"] = outcome, c.Text, d.Dirty, d.Commits
 	case agency.AlertStuck:
 		silent := now.Sub(c.Since)
-		p["last_activity"], p["duration_secs"], p["last_output_preview"] = c.Since, int(silent.Seconds()), d.Output
+		p["last_activity"], p["duration_secs"], p["last_output_preview"] = c.Since, int(silent.Seconds()), strings.Join(d.Output, "\n")
 		p["intervals_stuck"] = int(silent / s.Poll)
 		if c.Class != "" { // it is active, but in a loop
 			p["last_activity"], p["error_class"], p["error_context"] = lastActivity(worker), c.Class, c.Text
@@ -186,6 +187,12 @@ func payload(worker *Worker, c Condition, d Detail, s *Settings, now time.Time) 
 	default: // about a session, not a worker
 	}
 	return p
+}
+
+// reportedComplete reports whether a worker's offer is its own report that all is done.
+func reportedComplete(worker *Worker) bool {
+	rep := worker.Run.Attempt.AgentState.Reported
+	return worker.Status.Decided == agency.DecidedBy(agency.FromReport) && rep != nil && rep.Report == agency.ReportsComplete
 }
 
 // lastActivity returns the newest sign of life.

@@ -458,6 +458,9 @@ func TestConditions(t *testing.T) {
 		"help": {func(r *agency.Run) {
 			r.Attempt.AgentState.Reported = &agency.Reported{Report: agency.ReportsHelp, Text: "I am lost", At: time.Now()}
 		}, agency.AlertNeedsInput, "prompt_preview", "I am lost"},
+		"reported complete": {func(r *agency.Run) {
+			r.Attempt.AgentState.Reported = &agency.Reported{Report: agency.ReportsComplete, Text: "all is done", At: time.Now()}
+		}, agency.AlertComplete, "outcome", "success"},
 		"reported an error": {func(r *agency.Run) {
 			r.Attempt.AgentState.Reported = &agency.Reported{Report: agency.ReportsError, Text: "no compiler", At: time.Now()}
 		}, agency.AlertError, "error_context", "no compiler"},
