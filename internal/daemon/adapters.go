@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,10 +17,18 @@ import (
 )
 
 // sessions provides the supervisor with tmux sessions.
-type sessions struct{ *tmux.Tmux }
+type sessions struct {
+	*tmux.Tmux
 
-func (t sessions) StartSession(ctx context.Context, name, dir string, argv []string) (string, error) {
-	return t.Start(ctx, tmux.Session{Name: name, Dir: dir, Argv: argv, Width: 200, Height: 50})
+	line []string // the command whose output stands in the status line, without its argument
+	own  bool     // the server is agency's alone
+}
+
+func (t sessions) StartSession(ctx context.Context, r *agency.Run, argv []string) (string, error) {
+	return t.Start(ctx, tmux.Session{
+		Name: r.Session(), Title: r.Ref(), Line: append(slices.Clone(t.line), string(r.ID)), Own: t.own,
+		Dir: r.Worktree, Argv: argv, Width: 200, Height: 50,
+	})
 }
 
 // harnesses provides the supervisor with command lines and readers of agents.

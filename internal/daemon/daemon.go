@@ -209,6 +209,12 @@ func newGit(home string) *git.Git {
 	return g
 }
 
+// statusLine returns the command that prints the status of a run for tmux, whose environment need
+// not be that of agency. Its argument follows.
+func (d *Daemon) statusLine() []string {
+	return []string{"env", "AGENCY_HOME=" + d.Config.Home, "AGENCY_SOCKET=" + d.Config.Socket, d.Exec, "line"}
+}
+
 // build makes the parts and connects them.
 func (d *Daemon) build() {
 	d.disks = disk.Disks{Home: d.Config.Home, MinFree: func() int64 { return d.active.config().Disk.MinFree }, Config: d.Config.Path}
@@ -219,7 +225,7 @@ func (d *Daemon) build() {
 	d.sup = supervisor.New(supervisor.Deps{
 		Store:          d.store,
 		Git:            d.git,
-		Tmux:           sessions{d.tmux},
+		Tmux:           sessions{Tmux: d.tmux, line: d.statusLine(), own: d.Config.Tmux.Socket != ""},
 		Harness:        harnesses{d.screens()},
 		Attempts:       attempts{d.serving()},
 		Watcher:        d.watcher,

@@ -130,7 +130,7 @@ func (f *fakeTmux) Version(context.Context) (string, error) {
 	return "3.4", nil
 }
 
-func (f *fakeTmux) StartSession(_ context.Context, name, _ string, argv []string) (string, error) {
+func (f *fakeTmux) StartSession(_ context.Context, r *agency.Run, argv []string) (string, error) {
 	path := argv[len(argv)-1]
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func (f *fakeTmux) StartSession(_ context.Context, name, _ string, argv []string
 		return "", err
 	}
 	f.mu.Lock()
-	f.sessions[name] = true
+	f.sessions[r.Session()] = true
 	f.mu.Unlock()
 	return "%7", f.OnStart(launch)
 }

@@ -120,7 +120,7 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 	}
 	killpoint.At("launch.written")
 	argv := append(append([]string{}, la.Wrapper...), launch)
-	pane, err := la.tmux.StartSession(ctx, l.run.Session(), l.run.Worktree, argv)
+	pane, err := la.tmux.StartSession(ctx, l.run, argv)
 	if err != nil {
 		return err
 	}

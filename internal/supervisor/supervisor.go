@@ -104,7 +104,8 @@ type Git interface {
 type Tmux interface {
 	observe.Tmux
 	Version(ctx context.Context) (string, error)
-	StartSession(ctx context.Context, name, dir string, argv []string) (pane string, err error)
+	// StartSession starts a program in a session of the run's own, in its worktree.
+	StartSession(ctx context.Context, r *agency.Run, argv []string) (pane string, err error)
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)

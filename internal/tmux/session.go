@@ -16,6 +16,9 @@ import (
 // Session describes a new session.
 type Session struct {
 	Name          string   // letters, digits, "_" and "-": tmux would change other characters silently
+	Title         string   // the name of its window; empty leaves that to tmux
+	Line          []string // a command whose output stands in the status line; empty leaves the user's line
+	Own           bool     // the server is agency's alone, so that keys can be bound for all of it
 	Dir           string   // absolute path of an existing directory
 	Argv          []string // the program and its arguments, run without a shell
 	Width, Height int      // in cells
@@ -68,6 +71,9 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	// empty rows above it instead of the text at the top. tmux 3.2 always does and does not know
 	// the option, hence -q.
 	args = append(args, ";", "set-option", "-w", "-q", "-t", target, "remain-on-exit-format", "")
+	// The end of a session must not end the terminal of a user who came to it from another one.
+	args = append(args, ";", "set-option", "-t", target, "detach-on-destroy", "off")
+	args = append(args, s.dress(target)...)
 
 	// The directory is that of the tmux process and not an argument of -c, which tmux expands as a
 	// format: a directory called "#(command)" would be a command, and some names cannot be escaped.
@@ -112,11 +118,15 @@ func (t *Tmux) Exists(ctx context.Context, name string) (bool, error) {
 	return slices.ContainsFunc(all, func(s listed) bool { return s.name == name }), err
 }
 
-// Kill ends the session of exactly that name, with every window in it. It is
+// Kill ends the session of exactly that name, with every window in it. A client in it goes back to
+// the session that it came from, and is detached if it came from none. It is
 // E_TMUX_SESSION_NOT_FOUND when there is none.
 func (t *Tmux) Kill(ctx context.Context, name string) error {
 	if !nameRule().MatchString(name) {
 		return noSession(name)
+	}
+	if clients, err := t.run(ctx, "", "list-clients", "-t", "="+name, "-F", "#{?client_last_session,back,leave} #{client_name}"); err == nil {
+		t.dismiss(ctx, clients)
 	}
 	_, err := t.run(ctx, "", "kill-session", "-t", "="+name)
 	if notFound(err) {

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,10 +35,17 @@ func NewAttach(d *command.Deps, exec Exec) *cobra.Command {
 		Use:     "attach RUN",
 		Short:   "Show a run's terminal and type into it",
 		GroupID: "run",
-		Long: `Shows the terminal of a run. Inside tmux it switches the client to the run,
-outside it attaches. The run continues when you leave: press the tmux prefix (Ctrl-b unless you
-changed it) and then d. When the run is stopped, tmux prints [exited]; agency logs shows what the
-agent wrote. With --json it prints the command instead of running it.`,
+		Long: `Shows the terminal of a run, which continues when you leave. The command
+prints the key that leads out, and the status line shows it. The prefix is Ctrl-b unless you changed it:
+
+  inside tmux        prefix L goes back: the client has switched to the run
+  outside            prefix d leaves
+  in another tmux    prefix twice and then d, because the outer tmux takes the first one
+  [tmux] socket      F12 leaves, wherever you are: the server is agency's own
+
+While the run asks, prefix a shows what, and answers it, unless you have bound that key. When the run
+is stopped you are back where you came from; agency logs shows what the agent wrote. With --json the
+command to run is printed instead.`,
 		Example: "  agency attach fix-login",
 		Args:    command.Takes("RUN"),
 	}, o.run)
@@ -71,6 +79,13 @@ func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	if !d.OnTerminal() {
 		return agency.Errorf(agency.CodeUsage, "attach needs a terminal").WithHint("agency logs -f %s", ref)
 	}
+	cfg, err := d.Places()
+	if err != nil {
+		return err
+	}
+	own := cfg.Tmux.Socket != ""
+	k := prepare(ctx, argv[0], resp.Socket, d.Env, resp.RunID, answerCommand(d, string(resp.RunID)))
+	d.Chat("agency: %s", wayOut(&k, d.Getenv("TMUX") != "", argv[3] == tmuxSwitch, own))
 	env := d.Env
 	if argv[3] == tmuxAttach {
 		// tmux refuses to attach inside its own client; on another server the user asked for just
@@ -78,6 +93,41 @@ func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 		env = agency.Environ(env).Without("TMUX", "TMUX_PANE")
 	}
 	return exec(argv, env)
+}
+
+// answerCommand returns the command that answers a run, for a tmux server whose environment need
+// not be the caller's.
+func answerCommand(d *command.Deps, run string) []string {
+	argv := []string{"env"}
+	for _, name := range []string{"AGENCY_HOME", "AGENCY_SOCKET", "AGENCY_CONFIG"} {
+		if value := d.Getenv(name); value != "" {
+			argv = append(argv, name+"="+value)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		program = "agency"
+	}
+	return append(argv, program, "answer", run)
+}
+
+// wayOut returns the keys that lead out of a run's terminal.
+func wayOut(k *keys, inside, switched, own bool) string {
+	prefix := strings.Replace(k.prefix, "C-", "Ctrl-", 1)
+	switch {
+	case switched && k.back != "":
+		return fmt.Sprintf("back to here: %s %s", prefix, k.back)
+	case switched:
+		return fmt.Sprintf("back to here: %s :switch-client -l", prefix)
+	case own:
+		return "to leave: F12"
+	case k.leave == "":
+		return fmt.Sprintf("to leave: %s :detach-client", prefix)
+	case inside:
+		return fmt.Sprintf("to leave: %s %s %s", prefix, prefix, k.leave)
+	default:
+		return fmt.Sprintf("to leave: %s %s", prefix, k.leave)
+	}
 }
 
 // The two ways to show a session.
